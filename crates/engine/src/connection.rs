@@ -15,7 +15,7 @@ use sample::{ConnectionRecord, EarlyFacts, FailureClass, TlsFacts};
 use stats::lives::ConnectionLife;
 use std::collections::VecDeque;
 use units::Nanos;
-use wire::response::{Advance, Asked, HeadCache, ResponseFacts, ResponseReader};
+use wire::response::{Advance, Asked, HeadCache, Leniency, ResponseFacts, ResponseReader};
 
 /// Where a connection is established. Each state is entered at most once, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,11 +130,11 @@ impl Employed<'_> {
 }
 
 impl Work {
-    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, headless: bool) -> Work {
+    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Work {
         Work {
             // by itself it would make room for four, of which most connections need one
             calls: VecDeque::with_capacity(1),
-            speaker: Speaker::new(protocol, keeps_heads, headless),
+            speaker: Speaker::new(protocol, keeps_heads, lenient),
             transport: Transport::default(),
             unflushed: 0,
             early: Early::default(),
@@ -333,6 +333,11 @@ impl Conn {
         self.state != ConnState::Closed
             && self.work.as_deref().is_none_or(fits)
             && self.assigned < calls_max
+    }
+
+    /// The peer takes no further calls.
+    pub(crate) fn takes_no_more(&self, depth: u32) -> bool {
+        self.work.as_deref().is_some_and(|work| work.speaker.capacity(depth) == 0)
     }
 }
 

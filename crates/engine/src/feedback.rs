@@ -41,6 +41,8 @@ pub(crate) struct Feedback {
     until: Nanos,
     /// When the calls of a session fall due, where the clock says it.
     pace: Option<Pace>,
+    /// A failed call does not end its session.
+    survives: bool,
     /// The login of calls that are nobody's.
     login: KnownChallenge,
 }
@@ -106,6 +108,7 @@ pub(crate) struct Retired {
 impl Feedback {
     pub(crate) fn new(setup: &Arc<Setup>, worker: u32) -> Feedback {
         let (source, people) = Source::new(setup, worker);
+        let session = setup.plan.load.session();
         Feedback {
             source,
             people,
@@ -116,7 +119,8 @@ impl Feedback {
             guided: None,
             attended: false,
             until: setup.measure_until(),
-            pace: setup.plan.load.session().and_then(|session| session.pace.clone()),
+            pace: session.and_then(|session| session.pace.clone()),
+            survives: session.is_some_and(|session| session.survives),
             login: None,
             setup: setup.clone(),
         }
@@ -212,19 +216,15 @@ impl Feedback {
             u32::MAX => u64::MAX,
             left => person.turns + u64::from(left),
         };
-        let due = |index: u64| person.started + pace.offset(index);
-        let mut fallen = person.fallen;
-        while fallen < all && due(fallen) <= now {
-            fallen += 1;
-        }
-        let next = (fallen < all && person.thinking == 0).then(|| due(fallen));
-        person.fallen = fallen;
+        let fallen = pace.due_within(now - person.started).min(all);
         let room = lanes(&self.setup).saturating_sub(person.outstanding);
-        let count = fallen.min(all).saturating_sub(person.turns).min(u64::from(room));
-        if let Some(at) = next {
+        let count = fallen.saturating_sub(person.turns).min(u64::from(room)) as u32;
+        // without room the next response looks at the clock: ticks that change nothing take no time
+        if fallen < all && person.thinking == 0 && count < room {
+            let at = person.started + pace.offset(fallen);
             self.people.think(at, user, 0);
         }
-        count as u32
+        count
     }
 
     /// A failed call that is to be made again.
@@ -257,7 +257,7 @@ impl Feedback {
             return None;
         }
         let index = self.people.next_index(warm_up)?;
-        let (row, intended) = if self.one_by_one {
+        let (row, due) = if self.one_by_one {
             (self.setup.targets.pick(index)?, intended)
         } else {
             (self.row_of(user, index)?, self.due_of(user, intended))
@@ -267,7 +267,12 @@ impl Feedback {
         person.outstanding += 1;
         person.turns += 1;
         let template = self.setup.targets.template(row);
-        Some((Call::new(index, row, user, intended, template.asked), template.endpoint))
+        let mut call = Call::new(index, row, user, due, template.asked);
+        if due < intended {
+            // until now the session's earlier calls were in the way, and not this client
+            call.admitted = intended;
+        }
+        Some((call, template.endpoint))
     }
 
     /// The guided user's call that falls due at `intended`, with its index; `None`: there is none.
@@ -371,12 +376,23 @@ impl Feedback {
             return Next::Again;
         }
         person.outstanding -= 1;
-        if failed && !closed {
+        let survived = self.survives && ended.outcome == Outcome::Failed;
+        if failed && !closed && !survived {
             person.failed = true;
             // a guide decides itself what follows
             person.left = if self.guided.is_some() { person.left } else { 0 };
         }
+        let unanswered = failed && ended.status == 0 && (closed || survived);
+        let least = match (unanswered, ended.unopened) {
+            (false, _) => Nanos::ZERO,
+            (true, false) => NEXT_TURN,
+            (true, true) => self.setup.plan.connection.reconnect_pause.max(NEXT_TURN),
+        };
         if self.pace.is_some() {
+            if unanswered && person.left > 0 {
+                self.people.think(now + least, user, 0);
+                return Next::Later(now + least);
+            }
             return match self.fallen_due(user, now) {
                 0 => Next::Nothing,
                 count => Next::Now(count),
@@ -404,11 +420,7 @@ impl Feedback {
         if closed && let Some(script) = &mut self.script {
             pause = pause.max(script.pause());
         }
-        if closed && failed && ended.status == 0 {
-            let least =
-                if ended.unopened { self.setup.plan.connection.reconnect_pause } else { NEXT_TURN };
-            pause = pause.max(least).max(NEXT_TURN);
-        }
+        pause = pause.max(least);
         if let Some(rest) = self.rest(user, count, now + pause) {
             return rest;
         }
@@ -489,9 +501,10 @@ impl Feedback {
         }
     }
 
-    /// As [`Feedback::fail_session`], unless the call will be made again.
+    /// As [`Feedback::fail_session`], unless the call will be made again or its session survives.
     pub(crate) fn fail_session_unless_repeated(&mut self, user: u32) {
         if let Some(person) = self.people.user(user)
+            && !self.survives
             && !self.source.retries(person)
         {
             self.fail_session(user);
@@ -553,6 +566,13 @@ impl Feedback {
             self.source.connection_over(person);
         } else if let Some(own) = &mut person.belongings {
             own.more.retain(|other| *other != slot);
+        }
+    }
+
+    /// The user's connection takes no further calls; with it may end the user's session.
+    pub(crate) fn end_with_connection(&mut self, user: u32) {
+        if let Some(person) = self.people.user(user) {
+            self.source.connection_over(person);
         }
     }
 

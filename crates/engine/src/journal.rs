@@ -158,14 +158,14 @@ impl Journal {
     /// Whether the beginning of the response under way is to be kept.
     #[inline]
     pub(crate) fn keeps_responses(&self) -> bool {
-        self.responses_left > 0 || self.logging.headless
+        self.responses_left > 0 || self.logging.lenient.headless
     }
 
     /// A response is complete: whether its beginning stays.
     pub(crate) fn stays_kept(&mut self, headless: bool) -> bool {
         let room = self.responses_left > 0;
         self.responses_left -= u64::from(room);
-        room || (headless && self.logging.headless)
+        room || (headless && self.logging.lenient.headless)
     }
 
     /// A failure that is no call's; those of the warm-up are not counted.

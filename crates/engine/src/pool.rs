@@ -230,6 +230,11 @@ impl Pool {
         conn.endpoint() == endpoint && conn.takes(self.limits.depth, self.limits.calls)
     }
 
+    /// The peer takes no further calls on this connection.
+    pub(crate) fn takes_no_more(&self, slot: Slot) -> bool {
+        self.conn(slot).takes_no_more(self.limits.depth)
+    }
+
     /// The user's connection to `endpoint` is full, and holds the call back until it is not.
     pub(crate) fn holds_back(&self, slot: Slot, endpoint: u32, user: u32) -> bool {
         let conn = self.conn(slot);
@@ -648,7 +653,7 @@ impl Pool {
     reason = "a connection holds its work in a box, which goes back as it is"
 )]
 fn work(spare: &mut Vec<Box<Work>>, setup: &Setup, keeps_heads: bool) -> Box<Work> {
-    let new = || Box::new(Work::new(setup.protocol, keeps_heads, setup.logging.headless));
+    let new = || Box::new(Work::new(setup.protocol, keeps_heads, setup.logging.lenient));
     spare.pop().unwrap_or_else(new)
 }
 

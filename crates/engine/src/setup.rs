@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use units::{Nanos, Seed};
 use url::Url;
+use wire::response::Leniency;
 use workload::Targets;
 
 /// One scheme, host and port that calls go to.
@@ -159,10 +160,9 @@ pub struct Logging {
     /// [`RESPONSE_KEPT_MAX`] bytes. Over HTTP/2 that is the head alone, as HTTP/1 would write it, and
     /// the stream's id stands where HTTP/1 has a reason.
     pub responses: u64,
-    /// Bytes that are no HTTP/1.x are read and counted to the end of their connection; without it,
-    /// that is given up at the first of them. The beginning of such a response goes with its call,
-    /// and that of one cut short.
-    pub headless: bool,
+    /// What is accepted beyond HTTP/1.x. Where responses without a head are accepted, the beginning of
+    /// such a response goes with its call, and that of one cut short.
+    pub lenient: Leniency,
 }
 
 /// Bytes of a response that are kept.

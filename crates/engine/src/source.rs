@@ -34,8 +34,6 @@ pub(crate) struct User {
     pub(crate) responses: u32,
     pub(crate) connections: u32,
     pub(crate) retries: u32,
-    /// Calls of a session that have fallen due by the clock.
-    pub(crate) fallen: u64,
 }
 
 /// What a user thinking takes, without connection and belongings (docs/design/own-stack.md); its entry in the
@@ -355,7 +353,6 @@ impl People {
             responses: 0,
             connections: 0,
             retries: 0,
-            fallen: 0,
         };
         self.active += 1;
         if let Some(row) = self.free.pop() {

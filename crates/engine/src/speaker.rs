@@ -24,7 +24,7 @@ use http3::Http3;
 use numbered::Numbered;
 use sample::{FailureClass, Http2Facts, Http3Facts};
 use std::ops::Range;
-use wire::response::{HeadCache, ResponseFacts};
+use wire::response::{HeadCache, Leniency, ResponseFacts};
 use workload::Template;
 
 /// Which protocol a run's connections speak.
@@ -117,11 +117,11 @@ macro_rules! each {
 }
 
 impl Speaker {
-    /// `keeps_heads`: the head of a response can be had when it is done. `headless`: bytes that are
-    /// no HTTP/1.x are a response without a head.
-    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, headless: bool) -> Speaker {
+    /// `keeps_heads`: the head of a response can be had when it is done. `lenient`: what is accepted
+    /// beyond HTTP/1.x.
+    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Speaker {
         match protocol {
-            Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads, headless)),
+            Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads, lenient)),
             Protocol::Http2(settings) => {
                 Speaker::Http2(Box::new(Http2::new(SessionSettings { keeps_heads, ..settings })))
             }

@@ -89,6 +89,7 @@ pub struct Worker {
     id: u32,
     /// Parts of the load that it has taken over.
     taken: usize,
+    arrivals_this_turn: u32,
     pool: Pool,
     edges: Edges,
     feedback: Feedback,
@@ -132,6 +133,7 @@ impl Worker {
             plain: Vec::new(),
             intakes: Vec::new(),
             taken: 0,
+            arrivals_this_turn: 0,
             id,
             setup,
         }
@@ -168,6 +170,7 @@ impl Worker {
     pub fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn {
         let now = io.now();
         self.pool.start_turn();
+        self.arrivals_this_turn = 0;
         self.edges.start_turn(now);
         let order = if self.edges.is_cut(now) { Order::Abandon } else { link.order() };
         match order {

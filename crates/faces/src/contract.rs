@@ -8,6 +8,7 @@ use stats::{CauseId, Second, Snapshot};
 use std::net::IpAddr;
 use units::Nanos;
 use url::Url;
+use wire::response::Leniency;
 use workload::Guides;
 
 /// What a face may ask of this machine while it reads arguments: the contents of files that they
@@ -59,6 +60,11 @@ pub trait Files {
     /// The number of this process, for tools that print it; 0 where there is none.
     fn process_id(&self) -> u32 {
         0
+    }
+
+    /// When it is, in the calendar; the start of 1970 where there is no clock.
+    fn now(&self) -> Date {
+        Date::default()
     }
 
     /// A variable of the environment, where it is set.
@@ -166,12 +172,16 @@ pub struct Needs {
     pub calls: bool,
     /// With so many calls of each worker comes the beginning of their response, head first.
     pub responses: u64,
-    /// Bytes that are no HTTP/1.x are read and counted up to the end of their connection, as a body.
-    /// With each such call comes their beginning, and with each whose response was cut short.
-    pub headless: bool,
+    /// What is accepted beyond HTTP/1.x. Where responses without a head are accepted, the beginning of
+    /// such a response comes with its call, and that of one cut short.
+    pub lenient: Leniency,
     /// [`Face::ends`] gets every connection and every session that has ended.
     pub ends: bool,
 }
+
+/// Most of the tools take any version of HTTP in a status line.
+pub(crate) const ANY_VERSION: Leniency =
+    Leniency { headless: false, any_version: true, any_length: false };
 
 /// Text on its way out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

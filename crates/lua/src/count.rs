@@ -61,66 +61,227 @@ pub(crate) fn requests(text: &[u8]) -> Result<u16, String> {
     }
 }
 
+/// What is wrong with a text, and at which byte.
+type Fault = (&'static str, usize);
+
 /// The length of the message that begins the text; `None` when it is not complete.
-fn message(text: &[u8]) -> Result<Option<usize>, (&'static str, usize)> {
-    request_line(text)?;
-    let Some(head) = head_length(text) else { return Ok(None) };
-    let mut length = 0;
-    let mut chunked = false;
-    for (name, value) in wire::fields::fields(&text[..head]) {
-        if name.eq_ignore_ascii_case(b"content-length") {
-            let number = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
-            length = number.ok_or(("invalid character in content-length header", head))?;
-        }
-        chunked |= name.eq_ignore_ascii_case(b"transfer-encoding")
-            && value.to_ascii_lowercase().ends_with(b"chunked");
-    }
+fn message(text: &[u8]) -> Result<Option<usize>, Fault> {
+    let Some(line) = request_line(text)? else { return Ok(None) };
+    let Some(Head { end, length, chunked }) = fields(text, line)? else { return Ok(None) };
     if chunked {
-        return Ok(chunks(&text[head..])?.map(|body| head + body));
+        let body = chunks(&text[end..]).map_err(|(reason, at)| (reason, end + at))?;
+        return Ok(body.map(|body| end + body));
     }
-    Ok(head.checked_add(length).filter(|end| *end <= text.len()))
+    Ok(end.checked_add(length).filter(|end| *end <= text.len()))
 }
 
-/// Refuses what cannot begin a request.
-fn request_line(text: &[u8]) -> Result<(), (&'static str, usize)> {
-    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let method = line.split(|byte| *byte == b' ').next().unwrap_or_default();
+/// The offset behind the request line; `None` when it is not complete.
+fn request_line(text: &[u8]) -> Result<Option<usize>, Fault> {
+    let end = text.iter().position(|byte| b" \r\n".contains(byte)).unwrap_or(text.len());
+    let method = &text[..end];
     let common = |known: &&str| {
         known.bytes().zip(method).take_while(|(wanted, found)| wanted == *found).count()
     };
-    let whole_line = line.len() < text.len();
     if !METHODS.iter().any(|known| known.as_bytes() == method) {
         let matched = METHODS.iter().map(common).max().unwrap_or(0);
-        if matched < method.len() || whole_line {
+        if matched < method.len() || end < text.len() {
             return Err(("invalid HTTP method", matched));
         }
-        return Ok(());
+        return Ok(None);
     }
-    if !whole_line {
-        return Ok(());
+    match text.get(end) {
+        None => return Ok(None),
+        Some(b' ') => {}
+        Some(_) => return Err(("invalid HTTP method", end)),
     }
-    match line.rsplit(|byte| *byte == b' ').next() {
-        Some(b"HTTP/1.1" | b"HTTP/1.0") => Ok(()),
-        _ => Err(("invalid HTTP version", line.len())),
+    let Some(at) = url(text, end, method == b"CONNECT")? else { return Ok(None) };
+    match text[at] {
+        b' ' => version(text, at),
+        // without a version it is HTTP/0.9
+        _ => line_end(text, at, "LF character expected"),
     }
 }
 
-/// Bytes up to and with the empty line.
-fn head_length(text: &[u8]) -> Option<usize> {
-    let mut from = 0;
-    while let Some(end) = text[from..].iter().position(|byte| *byte == b'\n') {
-        let line = &text[from..from + end];
-        from += end + 1;
-        if line.is_empty() || line == b"\r" {
-            return Some(from);
+/// Parts of a URL, as wrk's parser distinguishes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UrlPart {
+    Before,
+    Scheme,
+    Slash,
+    SlashSlash,
+    ServerStart,
+    Server,
+    ServerAt,
+    Path,
+    Query,
+    Fragment,
+}
+
+/// The offset of the blank or line end behind the URL.
+fn url(text: &[u8], from: usize, connect: bool) -> Result<Option<usize>, Fault> {
+    let mut part = UrlPart::Before;
+    for (at, byte) in text.iter().copied().enumerate().skip(from) {
+        let fault = ("invalid URL", at);
+        match (part, byte) {
+            (UrlPart::Before, b' ') => {}
+            (
+                UrlPart::Before
+                | UrlPart::Scheme
+                | UrlPart::Slash
+                | UrlPart::SlashSlash
+                | UrlPart::ServerStart,
+                b' ' | b'\r' | b'\n',
+            ) => return Err(fault),
+            (_, b' ' | b'\r' | b'\n') => return Ok(Some(at)),
+            (UrlPart::Before, _) if connect => {
+                part = UrlPart::ServerStart.next(byte).ok_or(fault)?;
+            }
+            _ => part = part.next(byte).ok_or(fault)?,
         }
     }
-    None
+    Ok(None)
+}
+
+impl UrlPart {
+    fn next(self, byte: u8) -> Option<UrlPart> {
+        let plain = byte.is_ascii_graphic() && byte != b'?' && byte != b'#';
+        Some(match (self, byte) {
+            (UrlPart::Before, b'/' | b'*') => UrlPart::Path,
+            (UrlPart::Before | UrlPart::Scheme, _) if byte.is_ascii_alphabetic() => UrlPart::Scheme,
+            (UrlPart::Scheme, b':') => UrlPart::Slash,
+            (UrlPart::Slash, b'/') => UrlPart::SlashSlash,
+            (UrlPart::SlashSlash, b'/') => UrlPart::ServerStart,
+            (UrlPart::ServerStart | UrlPart::Server | UrlPart::ServerAt, b'/') => UrlPart::Path,
+            (UrlPart::ServerStart | UrlPart::Server | UrlPart::ServerAt, b'?') => UrlPart::Query,
+            (UrlPart::ServerStart | UrlPart::Server, b'@') => UrlPart::ServerAt,
+            (UrlPart::ServerStart | UrlPart::Server | UrlPart::ServerAt, _)
+                if byte.is_ascii_alphanumeric() || b"-_.!~*'()%;:&=+$,[]".contains(&byte) =>
+            {
+                UrlPart::Server
+            }
+            (UrlPart::Path, b'?') => UrlPart::Query,
+            (UrlPart::Path | UrlPart::Query, b'#') => UrlPart::Fragment,
+            (UrlPart::Query, b'?') | (UrlPart::Fragment, b'?' | b'#') => self,
+            (UrlPart::Path | UrlPart::Query | UrlPart::Fragment, _) if plain => self,
+            _ => return None,
+        })
+    }
+}
+
+/// From the blanks before `HTTP/` to the end of the line.
+fn version(text: &[u8], from: usize) -> Result<Option<usize>, Fault> {
+    let blanks = text[from..].iter().take_while(|byte| **byte == b' ').count();
+    let mut at = from + blanks;
+    for wanted in *b"HTTP/" {
+        match text.get(at) {
+            None => return Ok(None),
+            Some(found) if *found == wanted => at += 1,
+            Some(_) if wanted == b'H' => return Err(("invalid constant string", at)),
+            Some(_) => return Err(("strict mode assertion failed", at)),
+        }
+    }
+    let bad = "invalid HTTP version";
+    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let major = digits(at);
+    if text.get(at) == Some(&b'0') {
+        return Err((bad, at));
+    }
+    at += major;
+    match text.get(at) {
+        None => return Ok(None),
+        Some(b'.') if major > 0 => at += 1,
+        Some(_) => return Err((bad, at)),
+    }
+    let minor = digits(at);
+    at += minor;
+    match text.get(at) {
+        None => Ok(None),
+        Some(b'\r' | b'\n') if minor > 0 => line_end(text, at, "LF character expected"),
+        Some(_) => Err((bad, at)),
+    }
+}
+
+/// The offset behind the line end that begins at `at`; `missing`: what a CR alone is refused as.
+fn line_end(text: &[u8], at: usize, missing: &'static str) -> Result<Option<usize>, Fault> {
+    match (text.get(at), text.get(at + 1)) {
+        (Some(b'\n'), _) => Ok(Some(at + 1)),
+        (_, None) => Ok(None),
+        (_, Some(b'\n')) => Ok(Some(at + 2)),
+        _ => Err((missing, at + 1)),
+    }
+}
+
+/// What the fields of a head say of the body.
+struct Head {
+    /// Offset behind the empty line.
+    end: usize,
+    length: usize,
+    chunked: bool,
+}
+
+/// The fields that begin at `at`; `None` where the empty line is missing.
+fn fields(text: &[u8], mut at: usize) -> Result<Option<Head>, Fault> {
+    const NO_LF: &str = "strict mode assertion failed";
+    let (mut length, mut chunked) = (0, false);
+    loop {
+        if matches!(text.get(at), Some(b'\r' | b'\n')) {
+            return Ok(line_end(text, at, NO_LF)?.map(|end| Head { end, length, chunked }));
+        }
+        let name_len = text[at..].iter().take_while(|byte| is_token(**byte)).count();
+        let colon = at + name_len;
+        match text.get(colon) {
+            None => return Ok(None),
+            Some(b':') if name_len > 0 => {}
+            Some(_) => return Err(("invalid character in header", colon)),
+        }
+        let Some(value_end) = value(text, colon + 1)? else { return Ok(None) };
+        let (name, value) = (&text[at..colon], &text[colon + 1..value_end]);
+        if name.eq_ignore_ascii_case(b"content-length") {
+            length = number(value)
+                .map_err(|bad| ("invalid character in content-length header", colon + 1 + bad))?;
+        }
+        chunked |= name.eq_ignore_ascii_case(b"transfer-encoding")
+            && value.trim_ascii().to_ascii_lowercase().ends_with(b"chunked");
+        let Some(next) = line_end(text, value_end, NO_LF)? else { return Ok(None) };
+        at = next;
+    }
+}
+
+/// The offset of the line end behind a value, which may go on in a line that begins with a blank.
+fn value(text: &[u8], from: usize) -> Result<Option<usize>, Fault> {
+    let mut at = from;
+    loop {
+        match text.get(at) {
+            None => return Ok(None),
+            Some(b'\r' | b'\n') => {
+                let next = line_end(text, at, "strict mode assertion failed")?;
+                match next.and_then(|next| text.get(next)) {
+                    Some(b' ' | b'\t') => at = next.unwrap_or(at),
+                    _ => return Ok(Some(at)),
+                }
+            }
+            Some(b'\t' | b' '..=0x7e | 0x80..) => at += 1,
+            Some(_) => return Err(("invalid character in header", at)),
+        }
+    }
+}
+
+/// A length; `Err`: the offset of what is not a digit.
+fn number(value: &[u8]) -> Result<usize, usize> {
+    let blanks = value.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let digits = value.trim_ascii();
+    match digits.iter().position(|byte| !byte.is_ascii_digit()) {
+        Some(bad) => Err(blanks + bad),
+        None => std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).ok_or(blanks),
+    }
+}
+
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// The length of a chunked body, its last empty line included (no trailers).
-fn chunks(text: &[u8]) -> Result<Option<usize>, (&'static str, usize)> {
+fn chunks(text: &[u8]) -> Result<Option<usize>, Fault> {
     let mut at = 0;
     loop {
         let Some(end) = text[at..].iter().position(|byte| *byte == b'\n') else { return Ok(None) };
@@ -167,11 +328,52 @@ mod tests {
         assert_eq!(told(""), "incomplete request at 1:1");
         assert_eq!(told("GEX / HTTP/1.1\r\n\r\n"), "invalid HTTP method at 1:3");
         assert_eq!(told("GET / HTTP/1.1\r\nHost: h\r\n"), "incomplete request at 3:1");
-        assert_eq!(told("GET / FTP\r\n\r\n"), "invalid HTTP version at 1:10");
+        assert_eq!(told("GET / FOO\r\n\r\n"), "invalid constant string at 1:7");
         assert_eq!(
             told("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"),
             "incomplete request at 4:4"
         );
+    }
+
+    /// What wrk 4.1.0 prints of these.
+    #[test]
+    fn targets_and_fields_are_held_to_wrks_rules() {
+        let told = |text: &str| requests(text.as_bytes()).unwrap_err();
+        let target = |target: &str| told(&format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        assert_eq!(target("nil"), "invalid URL at 1:8");
+        assert_eq!(target("noslash"), "invalid URL at 1:12");
+        assert_eq!(target(""), "invalid URL at 1:10");
+        assert_eq!(target("/a b"), "invalid constant string at 1:8");
+        assert_eq!(target("/a\tb"), "invalid URL at 1:7");
+        assert_eq!(target("/\u{e9}"), "invalid URL at 1:6");
+        assert_eq!(target("?x"), "invalid URL at 1:5");
+        assert_eq!(target("x?y"), "invalid URL at 1:6");
+        let field = |line: &str| told(&format!("GET / HTTP/1.1\r\n{line}\r\nHost: h\r\n\r\n"));
+        assert_eq!(field(": v"), "invalid character in header at 2:1");
+        assert_eq!(field("Sp : v"), "invalid character in header at 2:3");
+        assert_eq!(field("A\tb: v"), "invalid character in header at 2:2");
+        assert_eq!(field("\u{e9}: v"), "invalid character in header at 2:1");
+        assert_eq!(field("A: b\u{1}c"), "invalid character in header at 2:5");
+        assert_eq!(field("A: b\u{7f}c"), "invalid character in header at 2:5");
+        assert_eq!(field("Host x"), "invalid character in header at 2:5");
+        assert_eq!(
+            field("Content-Length: x"),
+            "invalid character in content-length header at 2:17"
+        );
+        for method in ["FOO", "get", ""] {
+            assert_eq!(told(&format!("{method} / HTTP/1.1\r\n\r\n")), "invalid HTTP method at 1:1");
+        }
+        assert_eq!(told("G T / HTTP/1.1\r\n\r\n"), "invalid HTTP method at 1:2");
+        for text in [
+            "GET * HTTP/1.1\r\n\r\n",
+            "GET http://x/y HTTP/9.1\r\n\r\n",
+            "GET https://x HTTP/1.1\r\n\r\n",
+            "GET //x#b HTTP/1.1\r\nA: b\u{e9}\r\n\r\n",
+            "CONNECT a:1 HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.1\nHost: x\n\n",
+        ] {
+            assert_eq!(requests(text.as_bytes()), Ok(1), "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::state::sentence;
 use crate::thread::WorkerState;
 use conduit::Peer;
 use mlua::{LuaString, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 use units::Nanos;
 use wire::fields;
@@ -67,7 +68,8 @@ impl Script for ScriptPart {
             let lua = &state.lua;
             let headers = lua.create_table()?;
             for (name, value) in fields::fields(head) {
-                headers.raw_set(lua.create_string(name)?, lua.create_string(value)?)?;
+                let value = lua.create_string(unfolded(value).as_ref())?;
+                headers.raw_set(lua.create_string(name)?, value)?;
             }
             state.response.call::<()>((status, headers, lua.create_string(body)?))
         };
@@ -83,6 +85,14 @@ impl Script for ScriptPart {
     }
 }
 
+/// A folded value as wrk's parser passes it: without its line ends, blanks included.
+fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
+    if !value.contains(&b'\n') {
+        return Cow::Borrowed(value);
+    }
+    Cow::Owned(value.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect())
+}
+
 fn script_error(error: mlua::Error) -> ScriptError {
     ScriptError(sentence(&error))
 }
@@ -93,4 +103,15 @@ fn number(value: &Value) -> f64 {
     let whole = value.as_i64().map(|number| number as f64);
     let number = value.as_f64().or(whole).or_else(text).unwrap_or(0.0);
     if number.is_nan() { 0.0 } else { number }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folded_value_loses_its_line_ends_alone() {
+        assert_eq!(*unfolded(b"b\r\n  c\r\n\td"), *b"b  c\td");
+        assert_eq!(*unfolded(b"b c"), *b"b c");
+    }
 }

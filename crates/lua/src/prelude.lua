@@ -15,7 +15,9 @@ local texts = setmetatable({}, { __mode = "k" })
 
 local function address(text)
   if not text then return nil end
-  local made = object({ __tostring = function() return text end })
+  -- as wrk shows an address: IPv6 without its brackets
+  local shown = text:gsub("[%[%]]", "")
+  local made = object({ __tostring = function() return shown end })
   texts[made] = text
   return made
 end

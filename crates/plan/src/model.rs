@@ -354,6 +354,9 @@ pub struct ConnectionPlan {
     /// to another one, if that connection had answered before. One whose request was still to be written does
     /// so in any case.
     pub resend: bool,
+    /// A response that has no length and ends with its connection is incomplete, as h2load takes it; without
+    /// it, the end of the connection is the end of the response (RFC 9112 section 6.3).
+    pub needs_length: bool,
     /// Connect to this Unix socket, whatever the URL's host.
     pub unix: Option<std::path::PathBuf>,
     /// `host:port:address` overrides of the name look-up.
@@ -505,6 +508,8 @@ pub struct SessionPlan {
     pub one_connection: bool,
     /// A failed call is made again at once and does not fail its session, [`RETRIES_MAX`] times.
     pub retry: bool,
+    /// A failed call does not end its session, and is not made again. A timeout still ends it.
+    pub survives: bool,
     /// Calls of the sessions, in turn, in place of `calls`; empty: all have `calls`.
     pub lengths: Vec<u32>,
     /// Each session goes through the targets from the first one on, whatever the others do.
@@ -536,6 +541,20 @@ impl Pace {
                 .unwrap_or(Nanos::NEVER),
         }
     }
+
+    /// Number of calls that have fallen due by `span` after their session's start.
+    pub fn due_within(&self, span: Nanos) -> u64 {
+        let rate = match self {
+            Pace::Every(rate) => rate.0,
+            Pace::At(at) => return at.partition_point(|at| *at <= span) as u64,
+        };
+        // within one of the right one, as offsets are rounded to nanoseconds
+        let mut count = (span.0 as f64 / 1e9 * rate) as u64;
+        while self.offset(count) <= span && self.offset(count) < self.offset(count + 1) {
+            count += 1;
+        }
+        count
+    }
 }
 
 /// How often a session's failed calls are made again, where [`SessionPlan::retry`] is set.
@@ -552,6 +571,7 @@ impl SessionPlan {
             lead: false,
             one_connection: false,
             retry: false,
+            survives: false,
             lengths: Vec::new(),
             own_order: false,
             pace: None,
@@ -605,6 +625,9 @@ pub struct Stop {
     /// Calls under way at the end of the duration are given up, instead of followed to their
     /// outcome.
     pub at_once: bool,
+    /// The first call that times out, or whose connection is refused or reset, ends the run: nothing
+    /// further falls due.
+    pub at_loss: bool,
     /// Load before the measured phase, kept apart.
     pub warm_up: Nanos,
     /// `failures>50% for 5s`.
@@ -733,5 +756,26 @@ pub struct SourcePrefix {
 impl std::fmt::Display for SourcePrefix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.network, self.bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_counts_what_has_fallen_due() {
+        let at = Pace::At([0, 7, 7, 40].map(Nanos::from_millis).into());
+        let counts = [0, 6, 7, 41].map(|span| at.due_within(Nanos::from_millis(span)));
+        assert_eq!(counts, [1, 1, 3, 4]);
+        for rate in [0.3, 3.0, 7.0, 1e6 / 3.0, 1e7] {
+            let pace = Pace::Every(Rate(rate));
+            for index in [0, 1, 2, 99, 12_345_678] {
+                let due = pace.offset(index);
+                assert_eq!(pace.due_within(due), index + 1, "{rate} {index}");
+                let before = Nanos(due.0.saturating_sub(1));
+                assert_eq!(pace.due_within(before), index.max(1), "{rate} {index}");
+            }
+        }
     }
 }

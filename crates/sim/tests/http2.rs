@@ -175,6 +175,32 @@ fn a_reset_stream_fails_alone() {
 }
 
 /// A call that times out takes its stream with it, not its connection.
+/// h2load's client: one connection, whose streams fail alone, and which ends with its connection.
+#[test]
+fn a_session_survives_a_stream_and_not_its_connection() {
+    let client = || {
+        let mut plan = http2(closed(1, 1), 5);
+        let session = SessionPlan {
+            one_connection: true,
+            survives: true,
+            ..SessionPlan::of(50, Think::None)
+        };
+        plan.load = Load::Closed { users: 1, think: Think::None, session: Some(session) };
+        (plan.stop.duration, plan.stop.requests, plan.connection.tries) = (None, Some(1), 1);
+        plan
+    };
+    for fate in [StreamFate::Reset, StreamFate::Refused] {
+        let tenth = move |number: u64| if number % 10 == 9 { fate } else { StreamFate::Served };
+        let measured = run(client(), fixed(0, 1).with_fate(tenth));
+        let total = &measured.total;
+        assert_eq!((total.counts.succeeded, total.counts.failed), (45, 5), "{fate:?}");
+        assert_eq!(total.connections.established, 1);
+    }
+    let measured = run(client(), fixed(0, 1).with_calls_max(10));
+    assert_eq!(measured.total.connections.established, 1);
+    assert!(measured.total.counts.due < 50, "{:?}", measured.total.counts);
+}
+
 #[test]
 fn a_stream_without_response_times_out_alone() {
     let mut plan = http2(open(100.0, Gaps::Constant, 10, None), 100);

@@ -1,7 +1,7 @@
 //! Sessions one after another, by script, on one connection, with failed calls made again; and due
 //! instants given one by one.
 
-use plan::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think};
+use plan::{Arrivals, Load, Pace, Plan, SessionPlan, TargetPlan, Think};
 use sim::{Action, Admission, Client, ClosureServer, Simulated, execute, plan_for};
 use units::{Nanos, Rate};
 
@@ -80,6 +80,39 @@ fn a_failed_call_fails_its_session_unless_it_is_made_again() {
     let again = run(sessions(1, session), &[BUSY, BUSY, OK]);
     assert_eq!((again.sessions[0].failed, again.calls.len()), (false, 4));
     assert_eq!(again.measurement.total.counts.failed, 2);
+}
+
+#[test]
+fn a_session_that_survives_goes_on_after_a_failed_call() {
+    let session = SessionPlan { survives: true, ..SessionPlan::of(4, Think::None) };
+    let run = run(sessions(1, session), &[BUSY, OK, BUSY, OK]);
+    assert_eq!((run.sessions[0].failed, run.calls.len()), (false, 4));
+    assert_eq!(run.measurement.total.counts.failed, 2);
+}
+
+/// wrk2's connection: what a slow response holds up goes out at once when it has come, and each call counts
+/// from when it was due.
+#[test]
+fn a_late_session_catches_up_at_once() {
+    let mut asked = 0;
+    let react = move |now: Nanos, _: Client, _: &[u8]| {
+        asked += 1;
+        let span = Nanos::from_millis(if asked == 2 { 95 } else { 1 });
+        vec![(now + span, Action::Bytes(OK.to_vec()))]
+    };
+    let session =
+        SessionPlan { pace: Some(Pace::Every(Rate(100.0))), ..SessionPlan::of(14, Think::None) };
+    let server = ClosureServer { admit: Admission::Accept, react };
+    let run = execute(sessions(1, session), Box::new(server), 1);
+    let start = run.sessions[0].intended;
+    let millis = |span: Nanos| (span.0 + 500_000) / 1_000_000;
+    let sent: Vec<u64> = run.calls.iter().map(|(call, _)| millis(call.sent - start)).collect();
+    let late: Vec<u64> = (105..115).collect();
+    assert_eq!(sent, [&[0, 10][..], &late, &[120, 130]].concat());
+    let took = |row: usize| millis(run.calls[row].0.done - run.calls[row].0.intended);
+    assert_eq!([0, 1, 2, 3, 11, 12].map(took), [1, 95, 86, 77, 5, 1]);
+    // the session's own earlier calls were in the way, and not the client
+    assert!(run.calls.iter().all(|(call, _)| call.issued - call.admitted < Nanos::from_millis(1)));
 }
 
 #[test]

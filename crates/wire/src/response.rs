@@ -91,7 +91,7 @@ pub struct ResponseFacts {
 }
 
 impl ResponseFacts {
-    /// There was no head: see [`ResponseReader::headless`].
+    /// There was no head: see [`Leniency::headless`].
     #[inline]
     pub fn is_headless(&self) -> bool {
         self.framing == Framing::UntilClose && self.head_bytes == 0
@@ -157,12 +157,25 @@ pub struct ResponseReader {
     state: ReadState,
     asked: Asked,
     keep_head: bool,
-    /// What is not HTTP/1.x is taken for a body without a head (HTTP/0.9).
-    headless: bool,
+    lenient: Leniency,
     scan: head::Scan,
     /// Empty-line bytes before the status line.
     leading: u16,
     begun: bool,
+}
+
+/// What a reader accepts beyond HTTP/1.x, as old clients do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leniency {
+    /// Bytes that begin no status line are a response without a head (HTTP/0.9). The end of the connection
+    /// ends it. Its status is 0; all its bytes count as body, though those that arrived while they could
+    /// still have begun a head are not passed on as such.
+    pub headless: bool,
+    /// A status line may name any version of HTTP; the message is read as one of HTTP/1.1.
+    pub any_version: bool,
+    /// Of a message with an unusable length, the body is what arrived together with the head, or
+    /// everything up to the end of a connection that is not kept.
+    pub any_length: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,19 +215,17 @@ impl ResponseReader {
             state: ReadState::Idle,
             asked: Asked::Ordinary,
             keep_head,
-            headless: false,
+            lenient: Leniency::default(),
             scan: head::Scan::default(),
             leading: 0,
             begun: false,
         }
     }
 
-    /// `taken`: what is not HTTP/1.x is no error but a response without a head, as in HTTP/0.9. The end
-    /// of the connection ends it. Its status is 0; all its bytes count as body, though those that
-    /// came while they could still have begun a head are not handed over as such.
+    /// The same reader, which accepts more than HTTP/1.x.
     #[must_use]
-    pub fn headless(self, taken: bool) -> ResponseReader {
-        ResponseReader { headless: taken, ..self }
+    pub fn lenient(self, lenient: Leniency) -> ResponseReader {
+        ResponseReader { lenient, ..self }
     }
 
     /// The next bytes belong to a new response.
@@ -288,7 +299,7 @@ impl ResponseReader {
                 self.facts.head_bytes += self.buffer.len() as u64;
                 self.empty_buffer();
                 match no_http {
-                    true if self.headless => {
+                    true if self.lenient.headless => {
                         self.without_head(self.facts.head_bytes);
                         self.state = ReadState::Idle;
                         Ok(())
@@ -374,7 +385,9 @@ impl ResponseReader {
     ) -> Result<Advance, ResponseError> {
         match self.state {
             ReadState::Idle => Ok(nothing()),
-            ReadState::Begin | ReadState::Head if self.headless => self.heads_or_none(cache, input),
+            ReadState::Begin | ReadState::Head if self.lenient.headless => {
+                self.heads_or_none(cache, input)
+            }
             ReadState::Begin | ReadState::Head => self.heads(cache, input),
             _ => self.body(input, 0),
         }
@@ -428,7 +441,7 @@ impl ResponseReader {
                 None => self.state = ReadState::Head,
                 Some(known) if known.is_interim() => self.skip_interim(&known)?,
                 Some(known) => {
-                    self.settle(&known)?;
+                    self.settle(&known, input.len() - at)?;
                     return self.body(input, at);
                 }
             }
@@ -473,7 +486,7 @@ impl ResponseReader {
             return Err(ResponseError::HeadTooLarge);
         }
         if end.is_some() && whole {
-            let known = cache.learn(&rest[..used])?;
+            let known = cache.learn(&rest[..used], self.lenient.any_version)?;
             self.keep(&rest[..used], &known);
             return Ok((used, Some(known)));
         }
@@ -483,7 +496,7 @@ impl ResponseReader {
         }
         let known = match cache.recall(&self.buffer) {
             Some(known) => known,
-            None => cache.learn(&self.buffer)?,
+            None => cache.learn(&self.buffer, self.lenient.any_version)?,
         };
         if !self.keeps(&known) {
             self.empty_buffer();
@@ -522,7 +535,7 @@ impl ResponseReader {
     }
 
     /// The final head is here: decides how the body ends (RFC 9112 §6.3, in its order).
-    fn settle(&mut self, known: &Known) -> Result<(), ResponseError> {
+    fn settle(&mut self, known: &Known, here: usize) -> Result<(), ResponseError> {
         let tunnel = self.asked == Asked::Connect && (200..300).contains(&known.status);
         let bodiless = tunnel || self.asked == Asked::Head;
         let rule = if bodiless { BodyRule::None } else { known.rule };
@@ -537,6 +550,13 @@ impl ResponseReader {
                 (Framing::Chunked, ReadState::Chunked)
             }
             BodyRule::UntilClose => (Framing::UntilClose, ReadState::UntilClose),
+            BodyRule::Faulty(_) if self.lenient.any_length && known.keep_alive => {
+                self.left = here as u64;
+                (Framing::Length, if here == 0 { ReadState::Idle } else { ReadState::Length })
+            }
+            BodyRule::Faulty(_) if self.lenient.any_length => {
+                (Framing::UntilClose, ReadState::UntilClose)
+            }
             BodyRule::Faulty(what) => return Err(ResponseError::BadFraming(what)),
         };
         self.head_len = self.buffer.len();

@@ -4,7 +4,7 @@ use super::message::{ASK_OVER_TCP, SPEAK_HTTP1};
 use super::{BODY_MAX, Message, Trouble};
 use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
 use sample::{FailureClass, http2_code_name, http3_code_name};
-use wire::response::{HeadCache, ResponseError, ResponseFacts, ResponseReader};
+use wire::response::{HeadCache, Leniency, ResponseError, ResponseFacts, ResponseReader};
 
 #[derive(Debug)]
 pub(super) enum Voice {
@@ -30,7 +30,7 @@ pub(super) struct Said {
 impl Voice {
     pub(super) fn of(message: &Message) -> Voice {
         let streams = |protocol| {
-            let speaker = Box::new(Speaker::new(protocol, true, false));
+            let speaker = Box::new(Speaker::new(protocol, true, Leniency::default()));
             Voice::Streams { speaker, met: false }
         };
         match message {

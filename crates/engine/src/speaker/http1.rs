@@ -2,7 +2,7 @@
 
 use super::{Fault, ReadCaches, Request};
 use sample::FailureClass;
-use wire::response::{Advance, Asked, ResponseError, ResponseFacts, ResponseReader};
+use wire::response::{Advance, Asked, Leniency, ResponseError, ResponseFacts, ResponseReader};
 use wire::timing::{Malformed, Timing};
 use workload::Template;
 
@@ -15,8 +15,8 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    pub(super) fn new(keeps_heads: bool, headless: bool) -> Http1 {
-        Http1 { reader: ResponseReader::new(keeps_heads).headless(headless), reading: false }
+    pub(super) fn new(keeps_heads: bool, lenient: Leniency) -> Http1 {
+        Http1 { reader: ResponseReader::new(keeps_heads).lenient(lenient), reading: false }
     }
 
     pub(super) fn start(&mut self, _out: &mut Vec<u8>) {

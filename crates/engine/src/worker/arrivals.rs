@@ -11,6 +11,10 @@ use workload::Step;
 /// Connections opened for due calls before the next look at what can be read.
 const OPENS_MAX: u32 = 16;
 
+/// Arrivals that a late worker issues before its next look at what can be read. Without a limit a rate
+/// that no machine can send leaves no time to read responses.
+const LATE_ARRIVALS_MAX: u32 = 256;
+
 /// A worker is late when what falls due has waited so long.
 const LATE: Nanos = Nanos::from_millis(1);
 
@@ -18,6 +22,7 @@ impl Worker {
     /// Issues everything whose instant has come.
     pub(super) fn fall_due<I: Io>(&mut self, io: &mut I, now: Nanos) {
         while self.feedback.next_arrival() <= now && self.may_issue(now) {
+            self.arrivals_this_turn += 1;
             self.arrive(io, now);
             self.flush_dirty(io, now);
         }
@@ -36,6 +41,9 @@ impl Worker {
     /// read. What is due stays due, and its wait counts as lag.
     fn may_issue(&mut self, now: Nanos) -> bool {
         let late = now - self.feedback.next_arrival() > LATE;
+        if late && self.arrivals_this_turn >= LATE_ARRIVALS_MAX {
+            return false;
+        }
         let opens_max = match (late, self.edges.had_events()) {
             (false, _) => OPENS_MAX,
             (true, false) => 1,

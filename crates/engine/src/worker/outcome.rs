@@ -4,7 +4,7 @@ use super::Worker;
 use crate::call::{Call, End, NOBODY};
 use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
-use sample::{Outcome, Sample};
+use sample::{FailureClass, Outcome, Sample};
 use stats::{StreamEnd, StreamMarks};
 use units::Nanos;
 
@@ -28,7 +28,7 @@ impl Worker {
             sample.connect = Some(connect);
             sample.tls = tls;
         }
-        if self.journal.finish(&sample, end, call.is_issued()) {
+        if self.journal.finish(&sample, end, call.is_issued()) || self.is_lost(end) {
             self.stop();
         }
         if self.journal.is_watched() {
@@ -49,6 +49,14 @@ impl Worker {
             };
             self.follow(io, ended, now);
         }
+    }
+
+    /// The call's end is to be the end of the run.
+    #[inline]
+    fn is_lost(&self, end: &End) -> bool {
+        end.outcome != Outcome::Succeeded
+            && self.setup.plan.stop.at_loss
+            && (end.outcome == Outcome::TimedOut || end.class.is_some_and(is_loss))
     }
 
     /// A call that is over was to be answered with a stream of events.
@@ -174,4 +182,15 @@ impl Worker {
         }
         assert_eq!(self.journal.flight(), 0, "an abandoned run has nothing in flight");
     }
+}
+
+/// The transport refused or broke the call's connection.
+fn is_loss(class: FailureClass) -> bool {
+    matches!(
+        class,
+        FailureClass::Refused
+            | FailureClass::Reset
+            | FailureClass::SocketTimeout
+            | FailureClass::OtherIo
+    )
 }

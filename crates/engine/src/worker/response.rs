@@ -425,6 +425,9 @@ impl Worker {
         let Some(call) = self.pool.conn_mut(slot).take_failed(row, &none, now) else { return };
         if call.tries >= self.setup.plan.connection.tries {
             self.feedback.fail_session_unless_repeated(call.user);
+            if self.pool.takes_no_more(slot) {
+                self.feedback.end_with_connection(call.user);
+            }
             self.conclude(io, call, End::failed(FailureClass::StreamRefused), now);
         } else {
             self.pool.strand_call(call);

@@ -8,9 +8,10 @@ use crate::speaker::Protocol;
 use crate::speaker::numbered::frame;
 use crate::{Endpoint, Row, endpoint_key};
 use conduit::{Close, IoError, OpenOptions, Peer, Ready, Slot};
-use plan::{Load, Plan, Think};
+use plan::{Arrivals, Load, Plan, Think};
 use sample::{FailureClass, Outcome, SocketFacts};
 use std::collections::VecDeque;
+use units::Rate;
 use url::Url;
 
 const START: Nanos = Nanos::from_secs(1_000);
@@ -143,15 +144,19 @@ fn plan_of(users: u32, depth: u32, calls: u64) -> Plan {
     plan
 }
 
-fn run(plan: Plan, peer: Peers) -> (Notes, Pipes) {
+fn setup(plan: Plan) -> Arc<Setup> {
     let key = endpoint_key(&plan.targets[0].url);
     let peers = vec![Peer::Tcp(([127, 0, 0, 1], 1).into())];
     let endpoint = Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false };
     let mut setup = Setup::new(plan, vec![endpoint], 1, START).unwrap();
     setup.protocol = Protocol::Numbered;
     setup.logging.calls = true;
+    Arc::new(setup)
+}
+
+fn run(plan: Plan, peer: Peers) -> (Notes, Pipes) {
     let (mut notes, mut io) = (Notes::default(), Pipes::new(peer));
-    drive(&mut Worker::new(Arc::new(setup), 0, None), &mut io, &mut notes);
+    drive(&mut Worker::new(setup(plan), 0, None), &mut io, &mut notes);
     notes.total.counts.conserved().unwrap();
     (notes, io)
 }
@@ -324,4 +329,22 @@ fn the_ends_of_connections_are_heard_first() {
     };
     assert_eq!(order(&[(3, false), (1, false), (2, false)]), [3, 1, 2]);
     assert_eq!(order(&[(3, false), (1, true), (2, false), (0, true)]), [1, 0, 3, 2]);
+}
+
+/// A rate that no machine can send must leave time to read: a worker that only created arrivals would
+/// measure itself.
+#[test]
+fn a_late_worker_looks_for_responses_between_its_arrivals() {
+    let mut plan = plan_of(1, 1, 1);
+    let arrivals = Arrivals::constant(Rate(1e6));
+    plan.load = Load::Open { arrivals, session: None, connections_max: Some(1), queue_max: None };
+    (plan.stop.duration, plan.stop.requests) = (Some(Nanos::SECOND), None);
+    let (mut notes, mut io) = (Notes::default(), Pipes::new(Box::new(|_, _, _| Vec::new())));
+    let mut worker = Worker::new(setup(plan), 0, None);
+    io.now = START + Nanos::from_millis(20);
+    for _ in 0..10 {
+        let turn = worker.turn(&mut io, &mut notes);
+        assert!(worker.arrivals_this_turn <= 256, "{}", worker.arrivals_this_turn);
+        assert!(matches!(turn, Turn::Wait(until) if until <= io.now), "{turn:?}");
+    }
 }

@@ -323,6 +323,9 @@ impl Worker {
             self.close(io, slot, self.close_kind(), now);
             return self.replace_stranded(io, now);
         }
+        if self.setup.plan.connection.needs_length && !conn.is_unanswered() {
+            return self.break_off(io, slot, FailureClass::Truncated, now);
+        }
         match conn.hear_end() {
             Ok(()) => self.responded(io, slot, 0, now),
             Err(class) => self.break_off(io, slot, class, now),

@@ -22,6 +22,7 @@ use record::run::RunRecord;
 use results::Results;
 use sample::CallRecord;
 use tally::{Abort, Tally};
+use wire::response::Leniency;
 
 /// SIGINT prints what there is; the tool's handler knows no other signal.
 const SIGINT: usize = 2;
@@ -39,7 +40,8 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
         }
         Ok(plan) => {
             let responses = if ab.options.verbosity >= 2 { u64::MAX } else { 1 };
-            let needs = Needs { calls: true, responses, headless: true, ..Needs::default() };
+            let lenient = Leniency { headless: true, any_version: true, any_length: true };
+            let needs = Needs { calls: true, responses, lenient, ..Needs::default() };
             Reading::Run(Box::new(Job {
                 plan,
                 needs,

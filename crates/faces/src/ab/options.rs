@@ -11,6 +11,8 @@ const LETTERS: &str = "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:
 /// `-t` means so many requests at most, unless `-n` follows it.
 const REQUESTS_OF_T: i32 = 50_000;
 const CONCURRENCY_MAX: i32 = 200_000;
+/// EISDIR: what can be opened, and not read.
+const IS_A_FOLDER: i32 = 21;
 /// EINVAL, which the usage text ends with.
 const USAGE_CODE: u8 = 22;
 
@@ -185,8 +187,11 @@ impl Draft<'_> {
         }
         if method != Method::Head {
             let body = self.files.read(value).map_err(|error| {
-                let why = error.text;
-                Ending::error(format!("ab: Could not open POST data file ({value}): {why}\n"), 1)
+                let what = match error.number {
+                    IS_A_FOLDER => "Could not read POST data file".to_owned(),
+                    _ => format!("Could not open POST data file ({value})"),
+                };
+                Ending::error(format!("ab: {what}: {}\n", error.text), 1)
             })?;
             self.options.body = Some(body);
             self.options.body_file = Some(value.to_owned());

@@ -64,7 +64,8 @@ impl<'a> Results<'a> {
         let elapsed = elapsed.unwrap_or_else(|| Nanos::from_secs_f64(report.elapsed_s));
         Results {
             tally,
-            seconds: micros(elapsed),
+            // refusals may take no time on our clock; ab divides by what it reads
+            seconds: micros(elapsed.max(MICROSECOND)),
             secure: secure(report),
             server_name: server_name(options).map(str::to_owned),
             sorted,
@@ -125,6 +126,8 @@ impl<'a> Results<'a> {
         notes
     }
 }
+
+const MICROSECOND: Nanos = Nanos(1_000);
 
 /// Whole microseconds, which ab's clock has, in seconds.
 fn micros(span: Nanos) -> f64 {

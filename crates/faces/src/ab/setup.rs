@@ -11,6 +11,7 @@ use plan::{
 use units::Nanos;
 use url::Url;
 
+const USER_AGENT: &str = "ApacheBench/2.3";
 const DAY: i32 = 86_400;
 /// Rows are short, so that progress is told when it is made.
 const ROW: Nanos = Nanos::from_millis(100);
@@ -34,11 +35,14 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     let url = target(options).filter(|url| url.username().is_empty() && url.password().is_none());
     let url = url.ok_or_else(|| no_such_host(connect_host(options)))?;
     let mut plan = Plan::for_targets(vec![TargetPlan {
-        method: Some(options.method.name().to_owned()),
+        // what is sent is in the raw bytes; of a method it matters whether a body can follow
+        method: (options.method.name() == "HEAD").then(|| "HEAD".to_owned()),
         raw: Some([head.as_bytes(), options.body.as_deref().unwrap_or_default()].concat()),
         ..TargetPlan::new(url)
     }]);
     plan.request.version = HttpVersion::Http10;
+    // of a tunnel's CONNECT; the requests are raw bytes
+    USER_AGENT.clone_into(&mut plan.request.user_agent);
     plan.tls = tls;
     plan.load = Load::Closed {
         users: options.concurrency.unsigned_abs(),
@@ -49,6 +53,7 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     // whether the time is over is looked at when something happens: see Tally::limit
     plan.stop.duration = (options.time_limit != 0).then(|| seconds(options.time_limit));
     plan.timeouts = timeouts(options);
+    plan.stop.at_loss = !options.receive_errors_ok;
     // every response is a complete request; what is wrong with it is told apart
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
     plan.measure.interval = ROW;
@@ -128,7 +133,7 @@ pub(super) fn head(options: &Options) -> String {
     options.headers.iter().for_each(|header| line(header));
     for (name, value) in [
         ("Host:", format!("{}{}", address.host_field(), address.colon_port())),
-        ("User-Agent:", "ApacheBench/2.3".to_owned()),
+        ("User-Agent:", USER_AGENT.to_owned()),
         ("Accept:", "*/*".to_owned()),
     ] {
         if given(options, name).is_none() {

@@ -79,7 +79,8 @@ impl Tally {
         if let Some((number, sentence)) = sample.class.and_then(words::system_error) {
             return self.system_failure(options, call, number, sentence, said);
         }
-        if matches!(sample.class, Some(FailureClass::Tls | FailureClass::Certificate)) {
+        let untied = [FailureClass::Tls, FailureClass::Certificate, FailureClass::Proxy];
+        if sample.class.is_some_and(|class| untied.contains(&class)) {
             said.err.push_str("SSL handshake failed (1).\n");
             self.connect_failures += 1;
             return self.complete(sample, said);
@@ -124,7 +125,9 @@ impl Tally {
             if options.verbosity >= 1 {
                 said.err.push_str(&format!("apr_socket_recv: {sentence} ({number})\n"));
             }
-            self.transferred(options, call, OddResponse::of(call).as_ref());
+            let odd = OddResponse::of(call);
+            self.learn_server(call, odd.as_ref());
+            self.transferred(options, call, odd.as_ref());
             self.complete(sample, said);
         }
     }
@@ -138,9 +141,7 @@ impl Tally {
         let sample = &call.sample;
         let odd = OddResponse::of(call);
         if !call.response.is_empty() {
-            if odd.as_ref().is_none_or(|seen| seen.status.is_some()) {
-                self.first_response(&call.response);
-            }
+            self.learn_server(call, odd.as_ref());
             tell(options, call, odd.as_ref(), said);
         }
         let bytes = match &odd {
@@ -192,12 +193,15 @@ impl Tally {
         }
     }
 
-    fn first_response(&mut self, response: &[u8]) {
-        if self.answered {
+    /// The first response whose head has come names the server. Like ab, which looks at all that has been
+    /// read by then, this includes what follows an interim response.
+    fn learn_server(&mut self, call: &CallRecord, odd: Option<&OddResponse>) {
+        let no_head = odd.is_some_and(|seen| seen.status.is_none());
+        if self.answered || call.response.is_empty() || no_head {
             return;
         }
         self.answered = true;
-        let head = head_of(response);
+        let head = call.response.split(|byte| *byte == 0).next().unwrap_or_default();
         let at = head.windows(7).position(|part| part.eq_ignore_ascii_case(b"Server:"));
         let value = at.and_then(|at| head.get(at + 8..)).unwrap_or_default();
         let word = value.iter().take_while(|byte| **byte > 32);
@@ -223,9 +227,4 @@ fn tell(options: &Options, call: &CallRecord, odd: Option<&OddResponse>, said: &
     } else if options.verbosity >= 3 {
         said.out.push_str(&format!("LOG: Response code = {status}\n"));
     }
-}
-
-fn head_of(response: &[u8]) -> &[u8] {
-    let end = response.windows(4).position(|part| part == b"\r\n\r\n");
-    &response[..end.unwrap_or(response.len())]
 }

@@ -76,8 +76,12 @@ struct H2load {
     /// Steps of the first thread that have been told.
     clients_told: u64,
     done_told: u64,
+    /// Text that waits for the protocol to be told.
+    held: String,
     /// Clients whose rest was given up because the server takes no more.
     left: u64,
+    /// Clients that there was no descriptor for.
+    unopened: u64,
     start: Nanos,
     unix_s: f64,
     secured: Option<TlsFacts>,
@@ -95,7 +99,9 @@ impl H2load {
             main_told,
             clients_told: 0,
             done_told: 0,
+            held: String::new(),
             left: 0,
+            unopened: 0,
             start: Nanos::ZERO,
             unix_s: 0.0,
             secured: None,
@@ -103,15 +109,19 @@ impl H2load {
         }
     }
 
-    /// What was agreed on, once the first connection is established; then the progress since.
+    /// The progress since the last call, and what waits, once the protocol has been told.
     fn tell(&mut self, said: &mut Said) {
-        if !self.protocol_told {
-            return;
+        self.hold_progress();
+        if self.protocol_told {
+            said.out += &std::mem::take(&mut self.held);
         }
+    }
+
+    fn hold_progress(&mut self) {
         if !self.work.is_timed() && self.work.options.rate.is_none() {
             let (_, all) = self.work.share(0);
             let now = self.tally.first_thread_done;
-            said.out += &text::progress(self.done_told, now, all);
+            self.held += &text::progress(self.done_told, now, all);
             self.done_told = now;
         }
     }
@@ -121,6 +131,8 @@ impl H2load {
             return;
         }
         if let Some(facts) = facts {
+            // where HTTP/1.1 alone is offered no handshake asks beforehand
+            self.unnegotiated |= self.http1 && facts.alpn.is_empty();
             said.out += &text::secured(facts);
             self.secured = Some(facts.clone());
         }
@@ -180,10 +192,11 @@ impl H2load {
     }
 
     /// `-v`: the fields of a response.
-    fn show(&self, call: &CallRecord, out: &mut String) {
+    fn show(&mut self, call: &CallRecord) {
         if !self.work.options.verbose || call.response.is_empty() {
             return;
         }
+        let out = &mut self.held;
         let text = String::from_utf8_lossy(&call.response);
         if self.http1 {
             out.push_str(&text);
@@ -239,21 +252,22 @@ impl Face for H2load {
     }
 
     fn begin(&mut self) -> Said {
-        let err = self.work.options.complaints.clone();
+        let mut err = self.work.options.complaints.clone();
+        (0..self.unopened).for_each(|_| err += text::NOT_CONNECTED);
         Said { out: text::opening(&self.work), err, ..Said::default() }
     }
 
     fn interval(&mut self, interval: &Interval<'_>) -> Said {
         let mut said = Said::default();
         let connections = &interval.snapshot.connections;
-        if connections.established > 0 {
-            let facts = connections.tls.first_key_value().map(|(facts, _)| facts);
-            self.tell_protocol(facts, &mut said);
-        }
         if interval.worker == 0 && self.work.options.rate.is_some() {
             let begun = self.clients_told + connections.attempted;
             said.out += &text::clients_started(&self.work, self.clients_told, begun);
             self.clients_told = begun;
+        }
+        if connections.established > 0 {
+            let facts = connections.tls.first_key_value().map(|(facts, _)| facts);
+            self.tell_protocol(facts, &mut said);
         }
         if !self.main_told && interval.end >= self.tally.from {
             self.main_told = true;
@@ -266,9 +280,10 @@ impl Face for H2load {
     fn calls(&mut self, calls: &[CallRecord]) -> Said {
         let mut said = Said::default();
         for call in calls {
-            self.tally.take(call);
+            self.tally.take(call, self.http1);
             self.log(call, &mut said.log);
-            self.show(call, &mut said.out);
+            self.show(call);
+            self.hold_progress();
         }
         self.tell(&mut said);
         said
@@ -278,6 +293,13 @@ impl Face for H2load {
         let mut said = Said::default();
         for record in &ends.connections {
             self.tally.end_connection(record);
+            if self.work.options.unix.is_some()
+                && record.class.is_some()
+                && record.opened == record.closed
+            {
+                // a socket's name is not there: the attempt fails at once
+                said.err += text::NOT_CONNECTED;
+            }
             let missed = record.class == Some(FailureClass::Protocol);
             self.misled |= missed && self.unnegotiated && !self.falls_back();
         }
@@ -305,6 +327,12 @@ impl Face for H2load {
         said
     }
 
+    fn go_without(&mut self, connections: u64) -> bool {
+        self.unopened = connections;
+        self.tally.unopened = connections;
+        true
+    }
+
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
         let text = match trouble {
             StartTrouble::Name { text, .. } => {
@@ -329,8 +357,9 @@ impl Face for H2load {
         let mut said = Said::default();
         if report.connections.established > 0 || self.misled {
             self.tell_protocol(report.tls_facts().as_ref(), &mut said);
-            self.tell(&mut said);
         }
+        self.tell(&mut said);
+        said.out += &std::mem::take(&mut self.held);
         let mut elapsed = Nanos(self.tally.ended.0.saturating_sub(self.start.0));
         let options = &self.work.options;
         if self.work.is_timed() {

@@ -14,6 +14,8 @@ use url::Url;
 const DAY: Nanos = Nanos::from_secs(86_400);
 /// Rows are short, so that progress is told when it is made.
 const ROW: Nanos = Nanos::from_millis(100);
+/// A connection begins with this window, which no frame makes smaller (RFC 9113 section 6.9.2).
+const WINDOW_MIN: u32 = 65_535;
 const USER_AGENT: &str = "h2load nghttp2/1.52.0";
 
 fn wrong<T>(text: impl std::fmt::Display) -> Result<T, Ending> {
@@ -42,7 +44,7 @@ pub(super) fn plan(work: &Work) -> Result<Plan, Ending> {
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;
     plan.http2.stream_window = window(options.window_bits);
-    plan.http2.connection_window = window(options.connection_window_bits);
+    plan.http2.connection_window = window(options.connection_window_bits).max(WINDOW_MIN);
     plan.http2.header_table = options.header_table;
     plan.http2.encoder_table = options.encoder_table;
     plan.http2.frame_max = options.frame_max;
@@ -67,9 +69,11 @@ pub(super) fn plan(work: &Work) -> Result<Plan, Ending> {
 pub(super) fn speak_http1(work: &Work, plan: &mut Plan) {
     plan.request.version = HttpVersion::Http11;
     if let Some(session) = session_of(&mut plan.load) {
-        // it connects again where the server says that it closes
+        // it connects again where the server says that it closes, and ends with any failure
         session.one_connection = false;
+        session.survives = false;
     }
+    plan.connection.needs_length = true;
     if work.body.is_some() {
         plan.connection.pipeline = 1;
     }
@@ -173,6 +177,8 @@ fn load(work: &Work) -> Load {
     let mut session = SessionPlan::of(u32::MAX, Think::None);
     session.one_connection = true;
     session.own_order = true;
+    // a stream that fails is one request; the client goes on
+    session.survives = true;
     if let Some(first) = work.quotas.first() {
         session.calls = narrow(*first);
         if work.quotas.iter().any(|quota| quota != first) {
@@ -212,7 +218,7 @@ fn timeouts(work: &Work) -> Timeouts {
     }
 }
 
-/// 2^bits − 1 bytes; a connection begins with 65,535 and can only get more.
+/// 2^bits − 1 bytes.
 fn window(bits: u32) -> u32 {
     ((1u64 << bits) - 1) as u32
 }

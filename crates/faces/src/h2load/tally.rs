@@ -47,7 +47,8 @@ impl Times {
         }
         let count = self.count as f64;
         let mean = self.sum / count;
-        let stdev = (self.squares / count - mean * mean).max(0.0).sqrt();
+        // n - 1 in the divisor, as of a sample
+        let stdev = ((self.squares - mean * mean * count) / (count - 1.0).max(1.0)).max(0.0).sqrt();
         let near = |time: Nanos| {
             let value = time.as_secs_f64();
             // the buckets of the ends are as wide as three digits are
@@ -69,7 +70,7 @@ impl SummaryRow {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-        let stdev = (squares / count).sqrt();
+        let stdev = (squares / (count - 1.0).max(1.0)).sqrt();
         let near = |value: &&f64| (mean - stdev..=mean + stdev).contains(*value);
         let within = values.iter().filter(near).count() as f64 / count * 100.0;
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -112,13 +113,16 @@ pub(super) struct Tally {
     /// Names and values of HTTP/1.1's fields.
     pub(super) fields: u64,
     pub(super) requests: Times,
-    /// Streams of the first thread that are done, and those of each thread that can never be.
+    /// Streams of the first thread that are done.
     pub(super) first_thread_done: u64,
-    given_up: Vec<u64>,
+    /// Requests of each thread that have failed, or can never be made.
+    failed: Vec<u64>,
     /// The last thing that happened.
     pub(super) ended: Nanos,
     /// The beginning of the main part: what ended before it counts nowhere but in the sizes.
     pub(super) from: Nanos,
+    /// Clients without a connection, of which none was attempted.
+    pub(super) unopened: u64,
 }
 
 impl Tally {
@@ -138,16 +142,18 @@ impl Tally {
             fields: 0,
             requests: Times::default(),
             first_thread_done: 0,
-            given_up: vec![0; work.options.threads as usize],
+            failed: vec![0; work.options.threads as usize],
             ended: Nanos::ZERO,
             from: Nanos::ZERO,
+            unopened: 0,
         }
     }
 
-    pub(super) fn take(&mut self, call: &CallRecord) {
+    /// `http1`: calls fail with their connection, and not each with its stream.
+    pub(super) fn take(&mut self, call: &CallRecord, http1: bool) {
         let sample = &call.sample;
         self.content += sample.body_bytes;
-        self.fields += fields_of(&call.response);
+        self.fields += final_head(&call.response).1;
         self.see_first_byte(sample);
         if sample.done < self.from {
             return;
@@ -160,10 +166,14 @@ impl Tally {
                 client.started += 1;
             }
         }
+        if http1 && sample.status == 0 {
+            // of a response that broke off, its head has come
+            self.count_status(final_head(&call.response).0);
+        }
         match call.outcome {
             Outcome::Abandoned | Outcome::Dropped => {}
             Outcome::TimedOut => self.timed_out += u64::from(!sample.sent.is_zero()),
-            Outcome::Succeeded | Outcome::Failed => self.close(sample),
+            Outcome::Succeeded | Outcome::Failed => self.close(sample, http1),
         }
     }
 
@@ -177,32 +187,42 @@ impl Tally {
     }
 
     /// A stream has closed, or its connection has gone from under it.
-    fn close(&mut self, sample: &Sample) {
+    fn close(&mut self, sample: &Sample, http1: bool) {
         let whole = sample.status > 0 && is_whole(sample.class);
-        if !whole && sample.class != Some(FailureClass::StreamReset) {
-            let refused = sample.class == Some(FailureClass::StreamRefused);
-            if let Some(client) = self.client(sample.user).filter(|_| refused) {
-                client.refused += 1;
-            }
+        if !whole && (http1 || !is_of_stream(sample.class)) {
             return;
         }
+        let refused = sample.class == Some(FailureClass::StreamRefused);
+        if let Some(client) = self.client(sample.user).filter(|_| refused) {
+            client.refused += 1;
+        }
+        let thread = (sample.user.unwrap_or(0) % self.threads) as usize;
+        let good = whole && (200..400).contains(&sample.status);
+        if let Some(sum) = self.failed.get_mut(thread) {
+            *sum += u64::from(!good);
+        }
         self.done += 1;
-        self.first_thread_done += u64::from(sample.user.unwrap_or(0).is_multiple_of(self.threads));
+        self.first_thread_done += u64::from(thread == 0);
         if !whole {
             return;
         }
         self.whole += 1;
         self.requests.add(sample.done - sample.sent);
-        match sample.status {
-            200..400 => self.good += 1,
-            _ => self.bad += 1,
+        if good {
+            self.good += 1;
+        } else {
+            self.bad += 1;
         }
-        let row = usize::from(sample.status / 100).saturating_sub(2);
-        if let Some(sum) = self.statuses.get_mut(row) {
-            *sum += 1;
-        }
+        self.count_status(sample.status);
         if let Some(client) = self.client(sample.user) {
             client.succeeded += 1;
+        }
+    }
+
+    fn count_status(&mut self, status: u16) {
+        let row = usize::from(status / 100).checked_sub(2);
+        if let Some(sum) = row.and_then(|row| self.statuses.get_mut(row)) {
+            *sum += 1;
         }
     }
 
@@ -226,18 +246,16 @@ impl Tally {
         self.clients.iter().all(|client| client.broken)
     }
 
-    /// The server takes no further requests of this client, whose connection has ended in order:
-    /// those that it cannot make any more, and all that its thread has given up so far.
+    /// The server takes no further requests of this client, whose connection has ended in order: the sum
+    /// that h2load prints when it finds that out, at the first stream that was cut off. Until then its thread
+    /// has lost what failed, and what this client cannot send any more.
     pub(super) fn give_up_rest(&mut self, user: u64, quota: Option<u64>) -> Option<u64> {
         let TalliedClient { started, refused, .. } = *self.client(Some(user))?;
         let rest = quota.map_or(1, |quota| quota.saturating_sub(started));
         let thread = (user % self.threads) as usize;
-        let sum = self.given_up.get_mut(thread).filter(|_| rest > 0)?;
+        let sum = self.failed.get_mut(thread).filter(|_| rest > 0)?;
         *sum += rest;
-        let told = *sum;
-        // what was on its way is given up with the connection, after that
-        *sum += refused;
-        Some(told)
+        Some(*sum - refused.saturating_sub(1))
     }
 
     /// The server took no more of this client's requests.
@@ -269,6 +287,7 @@ impl Tally {
             // refused at once, in no time
             rates.push(0.0);
         }
+        rates.resize(rates.len() + self.unopened as usize, 0.0);
         [SummaryRow::of(&connect), SummaryRow::of(&first), SummaryRow::of(&rates)]
     }
 }
@@ -278,16 +297,36 @@ fn is_whole(class: Option<FailureClass>) -> bool {
     matches!(class, None | Some(FailureClass::Status))
 }
 
-/// Names and values of a head in HTTP/1's form.
-fn fields_of(head: &[u8]) -> u64 {
+/// One stream has failed; its connection goes on.
+fn is_of_stream(class: Option<FailureClass>) -> bool {
+    matches!(
+        class,
+        Some(FailureClass::StreamReset | FailureClass::StreamRefused | FailureClass::BadFraming)
+    )
+}
+
+/// Status of the final response in bytes of HTTP/1's form, and the names and values of all fields, those of
+/// interim responses (RFC 9110 section 15.2) included.
+fn final_head(bytes: &[u8]) -> (u16, u64) {
     let mut sum = 0;
-    let lines = head.split(|byte| *byte == b'\n').skip(1);
-    for line in lines {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let mut status = status_of(lines.next().unwrap_or_default());
+    for line in lines.by_ref() {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let Some(colon) = line.iter().position(|byte| *byte == b':') else { break };
-        sum += colon + line[colon + 1..].trim_ascii().len();
+        if line.starts_with(b"HTTP/") {
+            status = status_of(line);
+        } else if let Some(colon) = line.iter().position(|byte| *byte == b':') {
+            sum += colon + line[colon + 1..].trim_ascii().len();
+        } else if !line.is_empty() || !(100..200).contains(&status) {
+            break;
+        }
     }
-    sum as u64
+    (status, sum as u64)
+}
+
+fn status_of(line: &[u8]) -> u16 {
+    let word = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -298,7 +337,8 @@ mod tests {
     fn a_row_has_the_share_within_one_deviation() {
         let row = SummaryRow::of(&[1.0, 2.0, 3.0, 10.0]);
         assert_eq!((row.least, row.most, row.mean, row.within), (1.0, 10.0, 4.0, 75.0));
-        assert!((row.stdev - 3.535_533_9).abs() < 1e-6);
+        assert!((row.stdev - 4.082_482_9).abs() < 1e-6);
+        assert!(SummaryRow::of(&[1.0]).stdev.abs() < 1e-9);
         assert_eq!(SummaryRow::of(&[]), SummaryRow::default());
         let mut times = Times::default();
         for millis in [1, 2, 3, 10] {
@@ -308,10 +348,61 @@ mod tests {
         assert!((row.mean - 0.004).abs() < 1e-9 && (row.within - 75.0).abs() < 1e-9, "{row:?}");
     }
 
+    fn work() -> Work {
+        use super::super::{options::Options, uris};
+        let options = Options { requests: Some(20), ..Options::default() };
+        let base = uris::base("http://h").unwrap();
+        let asked =
+            uris::AskedUri { base, paths: Vec::new(), at: Vec::new(), complaints: String::new() };
+        Work { options, asked, body: None, quotas: vec![20] }
+    }
+
+    fn call(status: u16, class: Option<FailureClass>) -> CallRecord {
+        let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };
+        let sample = Sample {
+            user: Some(0),
+            status,
+            class,
+            sent: Nanos(5),
+            done: Nanos(9),
+            ..Sample::default()
+        };
+        CallRecord { sample, outcome, response: Vec::new(), note: None }
+    }
+
+    /// `h2load -n20 -c1 -m2` beside a server that goes away after two responses.
+    #[test]
+    fn streams_that_a_goaway_cuts_off_are_done() {
+        let mut tally = Tally::new(&work());
+        tally.take(&call(200, None), false);
+        tally.take(&call(200, None), false);
+        for _ in 0..2 {
+            tally.take(&call(0, Some(FailureClass::StreamRefused)), false);
+        }
+        assert_eq!((tally.started, tally.done, tally.good, tally.whole), (4, 4, 2, 2));
+        assert!(tally.was_refused(0));
+        assert_eq!(tally.give_up_rest(0, Some(20)), Some(17));
+    }
+
+    #[test]
+    fn a_stream_fails_alone_and_a_connection_of_http1_does_not() {
+        let mut tally = Tally::new(&work());
+        for class in [FailureClass::StreamReset, FailureClass::BadFraming] {
+            tally.take(&call(0, Some(class)), false);
+        }
+        assert_eq!((tally.started, tally.done, tally.good), (2, 2, 0));
+        let mut broken = call(0, Some(FailureClass::Truncated));
+        broken.response = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\nx".to_vec();
+        tally.take(&broken, true);
+        assert_eq!((tally.started, tally.done, tally.statuses), (3, 2, [1, 0, 0, 0]));
+    }
+
     #[test]
     fn fields_are_names_and_values() {
         let head = b"HTTP/1.1 200 OK\r\nA: bc\r\nContent-Length:  2\r\n\r\nhi: x";
-        assert_eq!(fields_of(head), 3 + 15);
-        assert_eq!(fields_of(b""), 0);
+        assert_eq!(final_head(head), (200, 3 + 15));
+        assert_eq!(final_head(b""), (0, 0));
+        let early = b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 200 OK\r\nA: bc\r\n\r\nHTTP/1.1 9";
+        assert_eq!(final_head(early), (200, 7 + 3));
     }
 }

@@ -9,6 +9,9 @@ use crate::ab::ciphers;
 use sample::TlsFacts;
 use units::Nanos;
 
+/// Printed to standard error for each client without a connection.
+pub(super) const NOT_CONNECTED: &str = "client could not connect to host\n";
+
 /// What is printed before anything is sent.
 pub(super) fn opening(work: &Work) -> String {
     let mut out = "starting benchmark...\n".to_owned();

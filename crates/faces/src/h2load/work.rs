@@ -1,5 +1,6 @@
 //! What is to be done: who makes how many requests, and when.
 
+use super::HTTP1;
 use super::options::{Cleartext, NO_HTTP3, Options};
 use super::uris::{AskedUri, read};
 use crate::{Ending, Files};
@@ -38,6 +39,10 @@ pub(super) fn plan_work(mut options: Options, files: &dyn Files) -> Result<Work,
     }
     let asked = read(&options, files)?;
     options.complaints.push_str(&asked.complaints);
+    if options.duration.is_zero() {
+        // there is a warm-up in timed runs alone
+        options.warm_up = Nanos::ZERO;
+    }
     if options.timing {
         clamp_to_script(&mut options, asked.paths.len() as u64);
     }
@@ -148,16 +153,19 @@ impl Work {
     /// HTTP/2 in h2load's own list have had no server for ten years.
     pub(super) fn offered(&self) -> Vec<String> {
         let list = if self.options.alpn.is_empty() {
-            vec!["h2".to_owned(), "http/1.1".to_owned()]
+            vec!["h2".to_owned(), HTTP1.to_owned()]
         } else {
             self.options.alpn.clone()
         };
-        list.into_iter().filter(|name| name == "h2" || name == "http/1.1").collect()
+        list.into_iter().filter(|name| name == "h2" || name == HTTP1).collect()
     }
 
-    /// Without TLS there is nothing to be chosen.
+    /// HTTP/1.1 is spoken whatever the server chooses: nothing else is offered.
     pub(super) fn begins_with_http1(&self) -> bool {
-        !self.asked.base.secure && self.options.cleartext == Cleartext::Http1
+        match self.asked.base.secure {
+            true => self.offered() == [HTTP1],
+            false => self.options.cleartext == Cleartext::Http1,
+        }
     }
 
     /// Requests in all; `None` where time ends it.

@@ -54,7 +54,8 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             told.err += &complaints;
             let face = Httperf::new(program, options, told, &plan, extras.strict);
             let responses = if face.printer.wants_responses() { u64::MAX } else { 0 };
-            let needs = Needs { calls: true, responses, ends: true, ..Needs::default() };
+            let lenient = crate::ANY_VERSION;
+            let needs = Needs { calls: true, responses, ends: true, lenient };
             Reading::Run(Box::new(Job {
                 plan,
                 needs,

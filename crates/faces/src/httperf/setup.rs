@@ -57,7 +57,7 @@ pub(super) fn plan(
     let work = work.and_then(|work| servers::spread(options, work, hosts.len()));
     let work = work.map_err(&fail)?;
     let described = matches!(options.sessions, Some(Sessions::Logged { .. }));
-    let method = options.method.as_deref().filter(|_| !described);
+    let method = options.method.as_deref().filter(|name| !described && !name.is_empty());
     let target = |host: &Host, request: &SessionRequest| {
         let name = method.unwrap_or(request.method);
         let raw = render(options, &host.name, name, request, &extra.bytes);

@@ -24,6 +24,8 @@ pub(super) struct PostedBody {
 pub(super) struct Address {
     /// Scheme, host and port, and the path as a base for what a page refers to.
     pub(super) url: Url,
+    /// The value of its Host field: an address as it was typed, `127.1` for one.
+    pub(super) authority: String,
     /// Path and query as they are sent.
     pub(super) request: String,
     /// The whole URL as it is shown.
@@ -111,7 +113,8 @@ impl Address {
             format!("http://{host}{request}")
         };
         let request = request.to_owned();
-        Ok(Address { url, request, shown, method: "GET", body: None, login, row: 0 })
+        let authority = authority(&url, host);
+        Ok(Address { url, authority, request, shown, method: "GET", body: None, login, row: 0 })
     }
 
     /// Where a reference in a Location field leads; `None`: to nothing that is asked for by HTTP.
@@ -128,7 +131,9 @@ impl Address {
         let request = url[Position::BeforePath..Position::AfterQuery].to_owned();
         let shown = url.to_string();
         let login = self.login.clone().filter(|_| url.host() == self.url.host());
-        Some(Address { url, request, shown, method: "GET", body: None, login, row: 0 })
+        let here = url.origin() == self.url.origin();
+        let authority = if here { self.authority.clone() } else { authority(&url, "") };
+        Some(Address { url, authority, request, shown, method: "GET", body: None, login, row: 0 })
     }
 
     /// As its line shows it: the path where it is got.
@@ -139,10 +144,16 @@ impl Address {
     pub(super) fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
+}
 
-    /// The value of its Host field.
-    pub(super) fn authority(&self) -> &str {
-        &self.url[Position::BeforeHost..Position::AfterPort]
+/// The value of a Host field; `typed`: the host and port as they were given, if they were.
+fn authority(url: &Url, typed: &str) -> String {
+    let name = typed.split(':').next().unwrap_or_default();
+    match url.host() {
+        Some(url::Host::Ipv4(_)) if !name.is_empty() => {
+            format!("{name}{}", &url[Position::AfterHost..Position::AfterPort])
+        }
+        _ => url[Position::BeforeHost..Position::AfterPort].to_owned(),
     }
 }
 

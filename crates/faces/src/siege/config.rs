@@ -185,6 +185,7 @@ impl Config {
     /// The pages that one user visits at most; `None`: no end.
     pub(super) fn pages(&self, urls: usize) -> Option<u64> {
         match self.reps {
+            Reps::Pages(0) => Some(0),
             _ if self.seconds > 0 => None,
             Reps::Endless => None,
             Reps::Pages(count) => Some(u64::from(count)),

@@ -49,7 +49,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
             Reading::End(Ending::text(native::command(&journey, &plan)))
         }
         Ok((journey, plan, face)) => {
-            let needs = Needs { calls: true, ..Needs::default() };
+            let needs = Needs { calls: true, lenient: crate::ANY_VERSION, ..Needs::default() };
             let guides: Box<dyn workload::Guides> = Box::new(Leaders(journey));
             let guides = Some(guides);
             Reading::Run(Box::new(Job {
@@ -92,6 +92,7 @@ fn prepared(options: Options, files: &dyn Files) -> Result<PreparedSiege, Ending
         journey: journey.clone(),
         said: Said { out: opening, err: said, ..Said::default() },
         tally: Tally::default(),
+        unopened: String::new(),
         date: Date::default(),
         fresh_log,
         home,
@@ -137,6 +138,8 @@ struct Siege {
     /// What was to be said before the opening.
     said: Said,
     tally: Tally,
+    /// What is printed of users without a descriptor.
+    unopened: String,
     date: Date,
     /// The log file is not there yet.
     fresh_log: bool,
@@ -231,6 +234,16 @@ impl Face for Siege {
         self.date = *date;
     }
 
+    /// The users without a descriptor fail each of their transactions.
+    fn go_without(&mut self, connections: u64) -> bool {
+        let pages = self.config().pages(self.journey.urls.len()).unwrap_or(1);
+        let Ok(failed) = u32::try_from(connections.saturating_mul(pages)) else { return false };
+        self.tally.failed += u64::from(failed);
+        let line = error("descriptor table full sock.c:402: Too many open files");
+        self.unopened = line.repeat(failed as usize);
+        true
+    }
+
     fn begin(&mut self) -> Said {
         let mut said = std::mem::take(&mut self.said);
         let config = self.config();
@@ -242,6 +255,7 @@ impl Face for Siege {
                 said.err.push('\n');
             }
         }
+        said.err.push_str(&std::mem::take(&mut self.unopened));
         said
     }
 

@@ -189,6 +189,7 @@ fn apply_text(config: &mut Config, key: &str, value: &str) -> Result<bool, Endin
         "file" => config.file = text,
         "url" => config.url = Some(text),
         "user-agent" => config.user_agent = text,
+        "accept-encoding" if text.is_empty() => config.accept_encoding = "*".to_owned(),
         "accept-encoding" => config.accept_encoding = text,
         "header" => add_header(config, value)?,
         "nofollow" => config.no_follow.push(text),

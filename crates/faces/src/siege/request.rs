@@ -32,7 +32,7 @@ pub(super) fn text(config: &Config, address: &Address, fields: &ExtraFields) -> 
     let mut out = format!("{} {} {version}\r\n", address.method, target(config, address));
     let given = config.headers.to_ascii_lowercase();
     if !given.contains("host:") {
-        put!(out, "Host: {}\r\n", address.authority());
+        put!(out, "Host: {}\r\n", address.authority);
     }
     if let Some(value) = &fields.authorization {
         put!(out, "Authorization: {value}\r\n");
@@ -49,7 +49,9 @@ pub(super) fn text(config: &Config, address: &Address, fields: &ExtraFields) -> 
     if !given.starts_with("accept:") {
         out.push_str("Accept: */*\r\n");
     }
-    put!(out, "Accept-Encoding: {}\r\n", config.accept_encoding);
+    if !(config.get && config.print) {
+        put!(out, "Accept-Encoding: {}\r\n", config.accept_encoding);
+    }
     put!(out, "User-Agent: {}\r\n", config.user_agent);
     out.push_str(&config.headers);
     put!(out, "Connection: {}\r\n", if config.keep_alive { "keep-alive" } else { "close" });

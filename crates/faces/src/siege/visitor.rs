@@ -100,13 +100,19 @@ impl Visitor {
         ExtraFields {
             authorization: value(&mut self.pass),
             proxy_authorization: value(&mut self.proxy_pass),
-            cookie: if config.cookies { self.jar.header(&address.url) } else { None },
+            cookie: self.cookie(config, address),
             conditions: if config.cache {
                 self.cache.conditions(address.url.as_str())
             } else {
                 String::new()
             },
         }
+    }
+
+    /// The Cookie field, whose pairs siege writes without blanks between them.
+    fn cookie(&self, config: &Config, address: &Address) -> Option<String> {
+        let header = self.jar.header(&address.url).filter(|_| config.cookies)?;
+        Some(header.replace("; ", ";"))
     }
 
     /// Decides what comes next; `lines` gets one for each part that the cache has.
@@ -165,7 +171,7 @@ impl Visitor {
         if matches!(came.outcome, Outcome::Abandoned | Outcome::Dropped) {
             return told;
         }
-        show(config, &sent, came, &mut told);
+        show(config, &address, &sent, came, &mut told);
         let sample = came.sample;
         let foreign = matches!(
             sample.class,
@@ -385,9 +391,12 @@ fn line(
 }
 
 /// What `-g`, `-p` and debug mode print of a call.
-fn show(config: &Config, sent: &[u8], came: &Came<'_>, told: &mut Told) {
+fn show(config: &Config, address: &Address, sent: &[u8], came: &Came<'_>, told: &mut Told) {
+    let asked_for = config.get || config.debug || config.print;
     let heads = (config.get || config.debug) && !config.quiet;
-    if !came.sample.sent.is_zero() && (heads || (config.print && !config.quiet)) {
+    // a request with a body is printed even by a quiet siege
+    let requests = asked_for && (!config.quiet || matches!(address.method, "POST" | "PUT"));
+    if !came.sample.sent.is_zero() && requests {
         told.out.extend_from_slice(sent);
         told.out.push(b'\n');
         if !sent.ends_with(b"\r\n\r\n") {

@@ -4,7 +4,7 @@ mod options;
 mod requests;
 mod results;
 
-use crate::{Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble};
+use crate::{Date, Ending, Extras, Face, Facts, Files, Job, Needs, Reading, Said, StartTrouble};
 use options::{AccessTarget, Options};
 use plan::{AddressOrder, Expect, Load, Order, Plan, TargetPlan, Think};
 use record::run::RunRecord;
@@ -18,6 +18,9 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
         Ok(options) => options,
         Err(ending) => return Reading::End(ending),
     };
+    if let AccessTarget::Nowhere = options.place {
+        return Reading::End(unreachable(&options, files.process_id(), files.now()));
+    }
     let made = places(&options, files).and_then(|places| requests::make(&options, &places));
     let made = match made {
         Ok(made) => made,
@@ -28,7 +31,8 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
         return Reading::End(Ending::text(native(&options, &plan)));
     }
     let tally = Tally::new(made.sent, files.process_id());
-    let face = Box::new(Torture { options, tally });
+    let (process, begun) = (files.process_id(), files.now());
+    let face = Box::new(Torture { options, tally, process, begun });
     let needs = Needs { calls: true, responses: u64::MAX, ..Needs::default() };
     Reading::Run(Box::new(Job { plan, needs, extras, script: None, guides: None, log: None, face }))
 }
@@ -38,6 +42,7 @@ fn places(options: &Options, files: &dyn Files) -> Result<Vec<TargetPlan>, Strin
     let path = match &options.place {
         AccessTarget::One(url) => return Ok(vec![TargetPlan::new(url.clone())]),
         AccessTarget::List(path) => path,
+        AccessTarget::Nowhere => return Ok(Vec::new()),
     };
     // a pipe is read as a file of that name
     let bytes = files.read(if path == "-" { "/dev/stdin" } else { path });
@@ -82,6 +87,20 @@ fn plan(options: &Options, targets: Vec<TargetPlan>) -> Plan {
 struct Torture {
     options: Options,
     tally: Tally,
+    process: u32,
+    begun: Date,
+}
+
+/// The report of accesses to a host that cannot be reached: each has the status that the script makes
+/// up for a refused connection.
+fn unreachable(options: &Options, process: u32, begun: Date) -> Ending {
+    let mut tally = Tally::new(Vec::new(), process);
+    let accesses = u64::from(options.copies) * u64::from(options.times);
+    let mut err = String::new();
+    (0..accesses).for_each(|_| tally.refuse(&mut err));
+    let span =
+        results::RunSpan { began_s: begun.unix_s, spent_s: 0.0, utc_offset_s: begun.utc_offset_s };
+    Ending { out: results::text(options, &tally, span), err, ..Ending::default() }
 }
 
 impl Face for Torture {
@@ -94,6 +113,9 @@ impl Face for Torture {
     }
 
     fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
+        if let (StartTrouble::Name { .. }, AccessTarget::One(_)) = (trouble, &self.options.place) {
+            return unreachable(&self.options, self.process, self.begun);
+        }
         fatal(match trouble {
             StartTrouble::Name { host, text } => format!("{host}: {text}"),
             StartTrouble::Bind(error) => error.text.clone(),
@@ -108,7 +130,12 @@ impl Face for Torture {
     }
 
     fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
-        let mut ending = Ending::text(results::text(&self.options, &self.tally, report, facts));
+        let span = results::RunSpan {
+            began_s: report.started_unix_s,
+            spent_s: report.elapsed_s,
+            utc_offset_s: facts.utc_offset_s,
+        };
+        let mut ending = Ending::text(results::text(&self.options, &self.tally, span));
         ending.notes.extend(crate::client_note(report));
         ending
     }

@@ -16,6 +16,8 @@ const DELAY_MAX: f64 = 86_400.0;
 #[derive(Clone, Debug)]
 pub(super) enum AccessTarget {
     One(Url),
+    /// What is not an `http://` URL, to which no connection is made.
+    Nowhere,
     /// Addresses drawn at random from a file of them: an option of ours.
     List(String),
 }
@@ -42,10 +44,18 @@ pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
     let (mut post, mut in_path, mut raw) = (false, false, false);
     loop {
         match letters.step() {
-            OptionStep::Option('l', value) => length = whole('l', value, 0, LENGTH_MAX)?,
-            OptionStep::Option('t', value) => times = whole('t', value, 1, TIMES_MAX)?,
-            OptionStep::Option('c', value) => copies = whole('c', value, 1, COPIES_MAX)?,
-            OptionStep::Option('d', value) => delay = seconds(value)?,
+            OptionStep::Option('l', value) => {
+                length = whole('l', perl_number(value).ceil(), LENGTH_MAX)?
+            }
+            // 0 is no number of times or copies to Perl, and the default holds
+            OptionStep::Option('t', value) => {
+                times = whole('t', perl_number(value).trunc(), TIMES_MAX)?.max(1);
+            }
+            // copies are counted up to the number, and times run through a list of them
+            OptionStep::Option('c', value) => {
+                copies = whole('c', perl_number(value).ceil(), COPIES_MAX)?.max(1);
+            }
+            OptionStep::Option('d', value) => delay = seconds(perl_number(value))?,
             OptionStep::Option('P', _) => post = true,
             OptionStep::Option('p', _) => in_path = true,
             OptionStep::Option('r', _) => raw = true,
@@ -62,8 +72,8 @@ pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
     }
     let place = place(list, &args[letters.at().min(args.len())..])?;
     let delay = Nanos::from_secs_f64(delay);
-    // the path takes the data, or the body does
-    let post = post && !in_path;
+    // the path takes the data, or the body does; without data there is nothing to post
+    let post = post && !in_path && length > 0;
     Ok(Options { place, length, times, copies, delay, post, in_path, raw })
 }
 
@@ -87,29 +97,51 @@ fn take_list(args: &[String]) -> Result<(Option<String>, Vec<String>), Ending> {
     Ok((list, rest))
 }
 
+/// The first operand is the URL, and the others are ignored.
 fn place(list: Option<String>, operands: &[String]) -> Result<AccessTarget, Ending> {
     match (list, operands) {
         (Some(list), []) => Ok(AccessTarget::List(list)),
-        (None, [typed]) => {
+        (None, [typed, ..]) => {
             let url = Url::parse(typed).ok().filter(|url| url.scheme() == "http" && url.has_host());
-            url.map(AccessTarget::One)
-                .ok_or_else(|| usage(&format!("{typed} is not an http:// URL\n")))
+            Ok(url.map_or(AccessTarget::Nowhere, AccessTarget::One))
         }
         (Some(_), _) => Err(usage("give --urls FILE or a URL, not both\n")),
-        (None, _) => Err(usage("")),
+        (None, []) => Err(usage("")),
     }
 }
 
-fn whole(letter: char, text: &str, least: u32, most: u32) -> Result<u32, Ending> {
-    let number = text.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| {
-        usage(&format!("-{letter} {text}: give a whole number from {least} to {most}\n"))
-    })
+/// The number that a text begins with, as Perl reads it; 0 without one.
+fn perl_number(text: &str) -> f64 {
+    let text = text.trim_start();
+    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    let digits_from = |at: usize| (at..).take_while(|at| is_digit(*at)).count();
+    let sign = usize::from(text.starts_with(['+', '-']));
+    let mut end = sign + digits_from(sign);
+    if text[end..].starts_with('.') {
+        end += 1 + digits_from(end + 1);
+    }
+    if text[end..].starts_with(['e', 'E']) {
+        let after = end + 1;
+        let signed = after + usize::from(text[after..].starts_with(['+', '-']));
+        if is_digit(signed) {
+            end = signed + digits_from(signed);
+        }
+    }
+    text[..end].parse().unwrap_or(0.0)
 }
 
-fn seconds(text: &str) -> Result<f64, Ending> {
-    let number = text.parse::<f64>().ok().filter(|number| (0.0..=DELAY_MAX).contains(number));
-    number.ok_or_else(|| usage(&format!("-d {text}: give seconds from 0 to {DELAY_MAX}\n")))
+fn whole(letter: char, number: f64, most: u32) -> Result<u32, Ending> {
+    if !(0.0..=f64::from(most)).contains(&number) {
+        return Err(usage(&format!("-{letter} {number}: give a number from 0 to {most}\n")));
+    }
+    Ok(number as u32)
+}
+
+fn seconds(number: f64) -> Result<f64, Ending> {
+    if !(0.0..=DELAY_MAX).contains(&number) {
+        return Err(usage(&format!("-d {number}: give seconds from 0 to {DELAY_MAX}\n")));
+    }
+    Ok(number)
 }
 
 fn usage(complaint: &str) -> Ending {
@@ -126,4 +158,46 @@ Usage: torture.pl [options] URL
     --urls FILE  visit the URLs of a list at random; - is standard input
 ";
     Ending::error(format!("{complaint}{text}"), 255)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Options {
+        let args: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        parse(&args).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_read_as_perl_reads_them() {
+        let texts = ["2.7", "1e1", "x", "", "-3", " 4x", ".5", "1e", "1.e2", "+2", "-", "."];
+        let numbers = [2.7, 10.0, 0.0, 0.0, -3.0, 4.0, 0.5, 1.0, 100.0, 2.0, 0.0, 0.0];
+        assert_eq!(texts.map(perl_number), numbers);
+    }
+
+    #[test]
+    fn zero_times_and_copies_are_one_and_fractions_of_copies_are_rounded_up() {
+        let counts = |text: &str| {
+            let read = line(text);
+            (read.times, read.copies, read.length)
+        };
+        assert_eq!(counts("-t 0 -c 0 -l x http://h/"), (1, 1, 0));
+        assert_eq!(counts("-t 2.7 -c 2.5 http://h/"), (2, 3, 0));
+        assert_eq!(counts("-t 1e1 http://h/ further words"), (10, 1, 0));
+        assert!(parse(&["-t".to_owned(), "-1".to_owned(), "http://h/".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn nothing_to_post_is_a_get() {
+        assert!(!line("-P http://h/").post);
+        assert!(line("-P -l 9 http://h/").post);
+    }
+
+    #[test]
+    fn what_is_no_http_url_leads_nowhere() {
+        for text in ["https://h/", "h:80", "h"] {
+            assert!(matches!(line(text).place, AccessTarget::Nowhere), "{text}");
+        }
+    }
 }

@@ -1,8 +1,7 @@
 //! Counting, warnings and the report.
 
 use super::options::Options;
-use crate::{Facts, words};
-use record::run::RunRecord;
+use crate::words;
 use sample::{CallRecord, FailureClass, Outcome};
 use std::collections::BTreeMap;
 
@@ -25,6 +24,13 @@ impl Tally {
         Tally { sent, process, transactions: 0, busy_s: 0.0, bytes: 0, statuses: BTreeMap::new() }
     }
 
+    /// Counts an access for which there was no connection.
+    pub(super) fn refuse(&mut self, warnings: &mut String) {
+        self.transactions += 1;
+        *self.statuses.entry(REFUSED.0).or_default() += 1;
+        putln!(warnings, "{}: {}", self.process, REFUSED.1);
+    }
+
     /// `warnings`: a line for each access that found the server in trouble.
     pub(super) fn take(&mut self, call: &CallRecord, warnings: &mut String) {
         if matches!(call.outcome, Outcome::Abandoned | Outcome::Dropped) {
@@ -43,6 +49,16 @@ impl Tally {
     }
 }
 
+/// When the accesses were made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunSpan {
+    /// Seconds since 1970, UTC.
+    pub(super) began_s: f64,
+    pub(super) spent_s: f64,
+    /// Seconds that the machine's local time is ahead of UTC.
+    pub(super) utc_offset_s: i32,
+}
+
 /// Status and message of an access; without a response, the ones that the script made up.
 fn verdict(call: &CallRecord) -> (u16, String) {
     let head = String::from_utf8_lossy(&call.response);
@@ -51,20 +67,29 @@ fn verdict(call: &CallRecord) -> (u16, String) {
     let stated = words.nth(1).and_then(|word| word.parse::<u16>().ok());
     let message = words.next().unwrap_or_default().to_owned();
     match (call.sample.status, stated) {
-        (0, Some(status)) if line.starts_with("HTTP/") => (status, message),
-        (0, _) if call.sample.sent.is_zero() => (503, "connection refused".to_owned()),
-        (0, _) if call.sample.class == Some(FailureClass::Refused) => {
-            (503, "connection refused".to_owned())
-        }
+        (0, Some(status)) if line.starts_with("HTTP/") && is_whole(&head) => (status, message),
+        (0, _) if call.sample.sent.is_zero() => refused(),
+        (0, _) if call.sample.class == Some(FailureClass::Refused) => refused(),
         (0, _) => (400, "malformed header".to_owned()),
         (status, _) => (status, message),
     }
 }
 
-pub(super) fn text(options: &Options, tally: &Tally, report: &RunRecord, facts: &Facts) -> String {
-    let spent_s = report.elapsed_s;
-    let began_s = report.started_unix_s;
-    let date = |unix_s: f64| words::ctime(unix_s.floor() as i64, facts.utc_offset_s);
+/// Status and message of an access without a connection.
+const REFUSED: (u16, &str) = (503, "connection refused");
+
+fn refused() -> (u16, String) {
+    (REFUSED.0, REFUSED.1.to_owned())
+}
+
+/// The empty line that ends a head has come.
+fn is_whole(head: &str) -> bool {
+    head.contains("\r\n\r\n") || head.contains("\n\n")
+}
+
+pub(super) fn text(options: &Options, tally: &Tally, span: RunSpan) -> String {
+    let RunSpan { began_s, spent_s, utc_offset_s } = span;
+    let date = |unix_s: f64| words::ctime(unix_s.floor() as i64, utc_offset_s);
     // what the script's dummy run would have taken as well: sleeping between the accesses
     let asleep_s = options.delay.as_secs_f64() / 2.0 * f64::from(options.times - 1);
     let least_s = tally.busy_s / f64::from(options.copies);

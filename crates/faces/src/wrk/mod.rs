@@ -18,7 +18,7 @@ use crate::{
     StartTrouble,
 };
 use ::units::Nanos;
-use options::Options;
+use options::{Address, Options};
 use rates::Rates;
 use record::run::{RunHist, RunRecord};
 use sample::FailureClass;
@@ -46,9 +46,15 @@ pub fn read(
         let text = format!("invalid URL: {}\n", options.args[0]);
         return Reading::End(Ending::error(text, 1));
     };
+    if options.url.port.as_deref().is_some_and(|port| port.parse() == Ok(0u16)) {
+        // where wrk looks for a server before it begins, nothing can listen
+        let Address { host, .. } = &options.url;
+        let text = format!("unable to connect to {host}:0 Connection refused\n");
+        return Reading::End(Ending::error(text, 1));
+    }
     let script = script_job(&options, files);
     let face = Wrk::new(options, said, extras.strict);
-    let needs = Needs::default();
+    let needs = Needs { lenient: crate::ANY_VERSION, ..Needs::default() };
     Reading::Run(Box::new(Job {
         plan,
         needs,

@@ -73,7 +73,7 @@ Usage: wrk <options> <url>
     -H, --header      <H>  Add header to request      
     -L  --latency          Print latency statistics   
     -U  --u_latency        Print uncorrected latency statistics
-    -T, --timeout     <T>  Socket/request timeout     
+        --timeout     <T>  Socket/request timeout     
     -B, --batch_latency    Measure latency of whole   
                            batches of pipelined ops   
                            (as opposed to each op)    

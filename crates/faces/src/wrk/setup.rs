@@ -1,7 +1,7 @@
 //! From wrk's options to a plan of ours.
 
 use super::options::{Address, Options};
-use plan::{Arrivals, Load, Plan, Think};
+use plan::{Arrivals, Load, Pace, Plan, SessionPlan, Think};
 use units::{Nanos, Rate};
 use url::Url;
 
@@ -14,12 +14,7 @@ pub(super) fn plan(options: &Options, strict: bool) -> Option<Plan> {
     let connections = u32::try_from(options.connections_used()).unwrap_or(u32::MAX);
     plan.load = match options.rate {
         None => Load::Closed { users: connections, think: Think::None, session: None },
-        Some(rate) => Load::Open {
-            arrivals: Arrivals::constant(Rate(rate as f64)),
-            session: None,
-            connections_max: Some(connections),
-            queue_max: None,
-        },
+        Some(rate) => paced(options, rate, connections),
     };
     let duration = Nanos::from_secs(options.duration_s);
     let timeout = Nanos::from_secs(options.timeout_s.max(1));
@@ -38,6 +33,34 @@ pub(super) fn plan(options: &Options, strict: bool) -> Option<Plan> {
     plan.tls.insecure = true;
     plan.tls.alpn = Vec::new();
     Some(plan)
+}
+
+/// Between two connections that a thread of wrk2 opens.
+const STAGGER: Nanos = Nanos::from_millis(5);
+/// Connections whose starts are listed: no machine has descriptors for more.
+const CONNECTIONS_MAX: u32 = 1_000_000;
+/// Requests per second of a connection that mean "as fast as possible".
+const PACE_MAX: f64 = 10_000_000.0;
+
+/// wrk2's load: each connection has its own schedule, which begins when it is opened.
+fn paced(options: &Options, rate: u64, connections: u32) -> Load {
+    let each = rate as f64 / f64::from(connections.max(1));
+    let session = SessionPlan {
+        survives: true,
+        pace: Some(Pace::Every(Rate(each.min(PACE_MAX)))),
+        ..SessionPlan::of(u32::MAX, Think::None)
+    };
+    let row = |connection: u32| STAGGER * (u64::from(connection) / options.threads);
+    let starts: Vec<Nanos> = (0..connections.min(CONNECTIONS_MAX)).map(row).collect();
+    let per_second = (options.threads as f64 / STAGGER.as_secs_f64()).min(PACE_MAX);
+    let mut arrivals = Arrivals::constant(Rate(per_second));
+    arrivals.at = Some(starts.into());
+    Load::Open {
+        arrivals,
+        session: Some(session),
+        connections_max: Some(connections),
+        queue_max: None,
+    }
 }
 
 /// Where connections go; what is sent there is made by the script.

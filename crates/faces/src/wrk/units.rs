@@ -24,8 +24,14 @@ pub(super) fn scan_time(text: &str) -> Option<u64> {
 
 fn scan(text: &str, units: &Units) -> Option<u64> {
     let text = text.trim_start();
+    // as `scanf` has it, a sign belongs to a number, and -1 is the largest one
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let base: u64 = text[..digits].parse().ok()?;
+    let base = if negative { base.wrapping_neg() } else { base };
     // two letters of a unit are read, and what follows them is not looked at
     let unit: String = text[digits..].trim_start().chars().take(2).collect();
     let unit = unit.split_whitespace().next().unwrap_or("");

@@ -52,6 +52,14 @@ impl Files for Disk {
         Ok(bytes)
     }
 
+    fn now(&self) -> faces::Date {
+        faces::Date {
+            at: reactor::monotonic(),
+            unix_s: crate::wall_clock::unix_seconds(),
+            utc_offset_s: crate::wall_clock::utc_offset_s(),
+        }
+    }
+
     fn cores(&self) -> u64 {
         std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
     }

@@ -23,7 +23,7 @@ fn kept(idle: &Idle) -> anyhow::Result<Ending> {
     let Some(address) = addresses.ok().and_then(|(found, _)| found.first().copied()) else {
         return Ok(idle.no_address());
     };
-    super::watch::print(&Said { out: idle.opening(), ..Said::default() })?;
+    super::watch::print(&Said { out: idle.opening(), ..Said::default() });
     let descriptors = u64::from(idle.connections) + host::limits::descriptors_open() + 8;
     // what does not fit is told connection by connection
     host::raise_descriptors(descriptors).ok();
@@ -99,7 +99,8 @@ impl Keeper {
             IoError::WouldBlock => None,
         };
         let out = format!("connect: {}\n", sentence.unwrap_or("Connection failed"));
-        super::watch::print(&Said { out, ..Said::default() })
+        super::watch::print(&Said { out, ..Said::default() });
+        Ok(())
     }
 
     fn look(&mut self, slot: Slot) -> anyhow::Result<()> {

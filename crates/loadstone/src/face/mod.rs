@@ -20,7 +20,7 @@ use crate::script::LoadedScript;
 use disk::Disk;
 use engine::Logging;
 use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, StartTrouble, Tool};
-use plan::Load;
+use plan::{Load, Pace};
 use record::run::RunRecord;
 use std::cell::RefCell;
 use std::fs::File;
@@ -28,7 +28,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
-use units::{Nanos, Rate};
+use units::Nanos;
 use watch::Watch;
 use workload::{Guides, Script, ScriptError};
 
@@ -137,31 +137,52 @@ fn logging(needs: &faces::Needs) -> Logging {
         calls: needs.calls,
         failures_at_once: needs.calls,
         responses: needs.responses,
-        headless: needs.headless,
+        lenient: needs.lenient,
         ends: needs.ends,
     }
 }
 
-/// Prepares the run; with fewer users where descriptors are short and the tool would go on too. Each
-/// worker keeps one connection at least.
+/// Prepares the run; with fewer connections where descriptors are short and the tool would go on too.
+/// Each worker keeps one connection at least.
 fn prepare_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Prepared> {
     let error = match prepare(plan, &[]) {
         Ok(prepared) => return Ok(prepared),
         Err(error) => error,
     };
-    let threads = plan.driver.threads.unwrap_or(1);
-    let mut fewer = plan.clone();
-    let (Some(short), Load::Closed { users, .. }) =
-        (error.downcast_ref::<TooFew>(), &mut fewer.load)
-    else {
+    let Some(short) = error.downcast_ref::<TooFew>().filter(|short| short.descriptors) else {
         return Err(error);
     };
-    let most = u32::try_from(short.most).unwrap_or(u32::MAX).min(*users);
-    if !short.descriptors || most < threads || !face.go_without(u64::from(*users - most)) {
+    let asked = match &plan.load {
+        Load::Closed { users, .. } => *users,
+        Load::Open { connections_max: Some(most), arrivals, .. } if arrivals.at.is_some() => *most,
+        Load::Open { .. } => return Err(error),
+    };
+    let most = u32::try_from(short.most).unwrap_or(u32::MAX).min(asked);
+    let threads = plan.driver.threads.unwrap_or(1);
+    if most < threads || !face.go_without(u64::from(asked - most)) {
         return Err(error);
     }
-    *users = most;
-    prepare(&fewer, &[])
+    prepare(&with_connections(plan, most), &[])
+}
+
+/// The plan with this many connections, which is fewer than it asks for.
+fn with_connections(plan: &plan::Plan, most: u32) -> plan::Plan {
+    let mut fewer = plan.clone();
+    match &mut fewer.load {
+        Load::Closed { users, .. } => {
+            if fewer.stop.requests == Some(u64::from(*users)) {
+                // of sessions, one for each user
+                fewer.stop.requests = Some(u64::from(most));
+            }
+            *users = most;
+        }
+        Load::Open { connections_max, arrivals, .. } => {
+            *connections_max = Some(most);
+            let first = arrivals.at.iter().flat_map(|at| at.iter().copied()).take(most as usize);
+            arrivals.at = Some(first.collect());
+        }
+    }
+    fewer
 }
 
 /// Settles the protocol, where the plan leaves it to the server, and what the face wants to hear then.
@@ -196,9 +217,10 @@ fn install_signals(tool: Tool) -> std::io::Result<()> {
 fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Plan {
     let mut plan = plan.clone();
     let together = scripts.first().map_or(1, |part| part.wants().requests.max(1));
-    if let Load::Open { arrivals, .. } = &mut plan.load {
-        arrivals.from = Rate(arrivals.from.0 / f64::from(together));
-        arrivals.to = Rate(arrivals.to.0 / f64::from(together));
+    if let Load::Open { session: Some(session), .. } = &mut plan.load
+        && let Some(Pace::Every(rate)) = &mut session.pace
+    {
+        rate.0 /= f64::from(together);
     }
     plan
 }
@@ -255,7 +277,7 @@ fn measured(
     utc_offset_s: i32,
 ) -> anyhow::Result<Ending> {
     let said = face.borrow_mut().begin();
-    watch::print(&said)?;
+    watch::print(&said);
     let mut log = log;
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
@@ -286,11 +308,7 @@ fn finish(ending: Ending, extras: Extras) -> ExitCode {
     if err_first {
         tell(&std::mem::take(&mut err));
     }
-    let said = faces::Said { out, err, ..faces::Said::default() };
-    let written = watch::print(&said);
-    if written.is_err() {
-        code = 1;
-    }
+    watch::print(&faces::Said { out, err, ..faces::Said::default() });
     for file in files {
         if let Err(error) = write(&file) {
             tell(&format!("{}: {}\n", file.complaint, disk::sentence(&error)));
@@ -312,7 +330,7 @@ fn write(file: &OutFile) -> std::io::Result<()> {
     options.open(&file.path)?.write_all(file.text.as_bytes())
 }
 
-/// To standard error; when nobody is there to read it, nothing is lost.
+/// Writes to standard error; a closed stream is no failure.
 fn tell(text: &str) {
     std::io::stderr().lock().write_all(text.as_bytes()).ok();
 }

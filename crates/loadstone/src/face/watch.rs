@@ -16,7 +16,7 @@ pub(super) struct Watch {
     face: Rc<RefCell<Box<dyn Face>>>,
     log: Option<File>,
     wish: Wish,
-    /// Standard output is gone: said once the next calls come.
+    /// The first error of the log, reported when the run ends.
     broken: anyhow::Result<()>,
 }
 
@@ -32,7 +32,8 @@ impl Watch {
         if let Some(log) = self.log.as_mut().filter(|_| !said.log.is_empty()) {
             log.write_all(said.log.as_bytes()).context("cannot write to the log")?;
         }
-        print(said)
+        print(said);
+        Ok(())
     }
 
     fn heed_or_break(&mut self, said: &Said) {
@@ -57,10 +58,7 @@ impl Watcher for Watch {
     fn row(&mut self, row: &Row) {
         let Row { worker, start, end, ref snapshot, .. } = *row;
         let said = self.face.borrow_mut().interval(&Interval { worker, start, end, snapshot });
-        if let Err(error) = self.heed(&said) {
-            self.wish = Wish::Abandon;
-            self.broken = Err(error);
-        }
+        self.heed_or_break(&said);
     }
 
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
@@ -83,16 +81,14 @@ impl Watcher for Watch {
     }
 }
 
-/// To both streams; a lost standard error loses nothing.
-pub(super) fn print(said: &Said) -> anyhow::Result<()> {
+/// Writes to both streams. As in the tools, which ignore SIGPIPE and look at no result of `printf`, a reader
+/// that has left neither ends the run nor changes the exit code.
+pub(super) fn print(said: &Said) {
+    let mut out = std::io::stdout().lock();
     if !said.out.is_empty() {
-        let mut out = std::io::stdout().lock();
-        out.write_all(said.out.as_bytes())
-            .and_then(|()| out.flush())
-            .context("cannot write to standard output")?;
+        out.write_all(said.out.as_bytes()).and_then(|()| out.flush()).ok();
     }
     if !said.err.is_empty() {
         std::io::stderr().lock().write_all(said.err.as_bytes()).ok();
     }
-    Ok(())
 }

@@ -280,6 +280,101 @@ fn another_length_than_the_first_is_a_failure() {
     }
 }
 
+/// To each head of a request the same bytes; the connection ends with them where they do not ask to be kept.
+fn replying(reply: &'static str) -> Scripted {
+    Scripted::start(move |mut stream, _| {
+        while request_bytes(&mut stream).is_some() {
+            let sent = stream.write_all(reply.as_bytes());
+            if sent.is_err() || !reply.contains("keep-alive") {
+                return;
+            }
+        }
+    })
+}
+
+#[test]
+fn an_unusable_length_is_that_of_what_has_come() {
+    let kept = "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: abc\r\n\
+                Connection: keep-alive\r\n\r\nhello";
+    let server = replying(kept);
+    let (_, ran) = same(&["-q", "-k", "-n", "3", &server.url("/")]);
+    assert!(ran.stdout.contains("Keep-Alive requests:    3\n"), "{ran:#?}");
+    let closed = "HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: abc\r\n\
+                  Connection: close\r\n\r\nhello";
+    same(&["-q", "-n", "3", &replying(closed).url("/")]);
+}
+
+#[test]
+fn any_version_and_any_method_are_taken() {
+    for version in ["2.0", "0.9", "1.7"] {
+        let text = format!("HTTP/{version} 200 OK\r\nServer: x\r\nContent-Length: 2\r\n\r\nhi");
+        let server = replying(text.leak());
+        same(&["-q", "-n", "3", &server.url("/")]);
+    }
+    let server = Listening::start(|_| "hello".to_owned());
+    for method in ["", "G E T"] {
+        let args = ["-q", "-m", method, "-n", "2", &server.server.url("/")];
+        let (theirs, heard) = (original(&args), server.take());
+        assert_alike(&args, &theirs, &ours(&args));
+        assert_eq!(server.take(), heard, "{method:?}");
+    }
+}
+
+/// Counts connections that are reset as soon as something has been asked on them.
+#[test]
+fn the_first_reset_is_the_last_request() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let server = Scripted::start(move |mut stream, _| {
+        // what is left unread makes the end a reset
+        if stream.read(&mut [0; 1]).is_ok_and(|read| read == 1) {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let (_, ran) = same(&["-q", "-n", "8", &server.url("/")]);
+    assert_eq!(asked.swap(0, Ordering::SeqCst), 2, "one of each program: {ran:#?}");
+}
+
+#[test]
+fn a_proxy_that_refuses_the_tunnel_is_a_failure() {
+    let server = Listening::start(|_| String::new());
+    let refusing = Scripted::start(|mut stream, _| {
+        if request_bytes(&mut stream).is_some() {
+            stream.write_all(b"HTTP/1.1 501 No\r\nContent-Length: 0\r\n\r\n").ok();
+        }
+    });
+    let proxy = refusing.address.to_string();
+    let ran = ours(&["-q", "-n", "2", "-X", &proxy, "https://other.invalid/"]).expect(&[0]);
+    assert!(ran.stdout.contains("Failed requests:        2\n"), "{ran:#?}");
+    let proxy = server.server.address.to_string();
+    ours(&["-q", "-n", "1", "-X", &proxy, "https://other.invalid/"]);
+    let connect = server.take().concat();
+    assert!(connect.contains("User-Agent: ApacheBench/2.3\r\n"), "{connect}");
+}
+
+/// A reader of standard output that has left ends nothing and changes no exit code.
+#[test]
+fn a_reader_may_leave() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let binary = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
+    for line in [
+        format!("ab -q -n 20 {url}"),
+        format!("wrk -t1 -c1 -d1s {url}"),
+        format!("h2load --h1 -n3 {url}"),
+        format!("httperf --server 127.0.0.1 --port {} --uri /hw", site.port()),
+    ] {
+        for sink in ["| true", "> /dev/full"] {
+            let mut command = Command::new("bash");
+            command.args(["-c", &format!("{binary} {line} {sink}; exit ${{PIPESTATUS[0]}}")]);
+            command.stdin(Stdio::null());
+            finish(command, b"").expect(&[0]);
+        }
+    }
+    let asked = site.stop().requests;
+    assert!(asked >= 2 * (20 + 2 + 3 + 1), "{asked}");
+}
+
 #[test]
 fn percentiles_and_requests_as_files() {
     let site = Site::start(&[]);

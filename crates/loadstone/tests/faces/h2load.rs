@@ -3,7 +3,8 @@
 use crate::support::nghttpd::Nghttpd;
 use crate::support::nginx::Nginx;
 use crate::support::tls::{Pki, TlsOptions, TlsServer};
-use crate::support::{Ran, finish, free_port, program};
+use crate::support::{Ran, Scripted, finish, free_port, program};
+use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -363,6 +364,69 @@ fn over_tls() {
         assert_eq!((requests(ran, " succeeded"), requests(ran, " failed")), (0, 2), "{ran:#?}");
         let told = "No supported protocol was negotiated. Supported protocols were:\nh2\n";
         assert_eq!(ran.stdout.matches(told).count(), 2, "{ran:#?}");
+    }
+}
+
+/// Replies the same bytes to each request, and closes where they have no length.
+fn replying(reply: &'static [u8]) -> Scripted {
+    Scripted::start(move |mut stream, _| {
+        while crate::ab::request_bytes(&mut stream).is_some() {
+            if stream.write_all(reply).is_err() || !reply.windows(7).any(|part| part == b"Length:")
+            {
+                return;
+            }
+        }
+    })
+}
+
+#[test]
+fn http1_alone_is_offered_where_it_alone_is_asked_for() {
+    let server = TlsServer::start(TlsOptions::default());
+    let url = server.url("/");
+    for option in ["--h1", "--npn-list=http/1.1"] {
+        let pair = alike(&[option, "-n4", "-c2", &url]).agree();
+        assert!(pair.ours.stdout.contains("Application protocol: http/1.1\n"), "{:#?}", pair.ours);
+    }
+}
+
+#[test]
+fn interim_responses_and_those_without_a_length() {
+    let early = replying(
+        b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+    );
+    both(&["--h1", "-n3", &early.url("/")]).agree();
+    let endless = replying(b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\nhello");
+    let pair = both(&["--h1", "-n4", &endless.url("/")]).agree();
+    assert!(pair.ours.stdout.contains("4 total, 1 started, 0 done, 0 succeeded, 4 failed"));
+    both(&["--h1", "-n6", "-c2", "-m3", &endless.url("/")]).agree();
+}
+
+#[test]
+fn small_windows_and_a_warm_up_without_a_duration() {
+    let server = Nghttpd::start(false, &[]);
+    let url = server.url("/");
+    for option in ["-W10", "-W1", "--warm-up-time=2"] {
+        alike(&[option, "-n4", "-c2", &url]).agree();
+    }
+}
+
+#[test]
+fn clients_without_a_descriptor_fail_alone() {
+    let server = Nghttpd::start(false, &[]);
+    let url = server.url("/");
+    let limited = |program: &str| {
+        let mut command = Command::new("sh");
+        let line = format!("ulimit -n 40; exec {program} -n60 -c60 {url}");
+        command.args(["-c", &line]).stdin(Stdio::null());
+        finish(command, b"").expect(&[0])
+    };
+    let ours = limited(&format!("{} h2load", crate::support::binary().display()));
+    for ran in [limited("h2load"), ours] {
+        // how many there are depends on what else a program has open
+        let lines = ran.stderr.lines().filter(|line| *line == "client could not connect to host");
+        let (failed, good) = (requests(&ran, " failed"), requests(&ran, " succeeded"));
+        assert_eq!((lines.count() as u64, failed + good), (failed, 60), "{ran:#?}");
+        assert!((5..60).contains(&good), "{ran:#?}");
     }
 }
 

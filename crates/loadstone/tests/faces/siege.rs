@@ -244,6 +244,11 @@ fn one_request_is_looked_at() {
     }
     home.same(&["-q", "-g", &hw]);
     home.same(&["-q", "-p", &hw]);
+    home.same(&["-q", "-g", &echo]);
+    home.same(&["-g", "-p", &hw]);
+    Home::new("accept-encoding =\n").same(&["-g", &hw]);
+    home.same(&["-r", "0", "-c1", "-b", "-t1S", &hw]);
+    home.same(&["-r", "0", "-c1", "-b", &hw]);
     Home::new("gmethod = HEAD\n").same(&["-g", &hw]);
     home.same(&["-g"]);
 }
@@ -361,6 +366,7 @@ fn pages_bring_their_parts_and_requests_are_byte_equal() {
         vec![url("/garbage"), "-r".into(), "2".into()],
         vec![url("/basic"), "-r".into(), "2".into()],
         vec![url("/digest")],
+        vec![format!("http://127.1:{}/x", server.server.address.port())],
     ] {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let (theirs, first) = (home.original(&args), server.take());

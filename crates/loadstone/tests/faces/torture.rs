@@ -121,9 +121,19 @@ fn delays_are_taken_off_again() {
     let site = Site::start(&[]);
     let ran = torture(&["-d", "0.2", "-t", "4", &site.url("/hw")]).expect(&[0]);
     assert!(ran.stdout.contains("Transactions:           4\n"), "{ran:#?}");
-    for args in [&["-t", "0", "http://h/"][..], &["-z", "http://h/"], &["ftp://h/"], &[]] {
+    for args in [&["-t", "-1", "http://h/"][..], &["-z", "http://h/"], &[]] {
         let ran = torture(args).expect(&[255]);
         assert!(ran.stderr.contains("Usage: torture.pl"), "{ran:#?}");
+    }
+}
+
+/// Perl's numbers, and arguments that the script does not look at.
+#[test]
+fn a_place_that_cannot_be_reached_is_a_status_503() {
+    for url in ["http://name.invalid/", "https://127.0.0.1/", "127.0.0.1:80"] {
+        let ran = torture(&["-c", "2", "-t", "2.7", url, "further", "words"]).expect(&[0]);
+        assert!(ran.stdout.contains("Status Code 503:        4\n"), "{ran:#?}");
+        assert_eq!(ran.stderr.lines().count(), 4, "{ran:#?}");
     }
 }
 

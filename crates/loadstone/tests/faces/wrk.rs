@@ -1,9 +1,12 @@
 //! wrk's face beside wrk itself: the same command lines against the same site, at the same time.
 
 use crate::support::tls::{TlsOptions, TlsServer};
-use crate::support::{Ran, Site, finish, program};
+use crate::support::{Ran, Scripted, Site, finish, program};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -375,6 +378,52 @@ fn odd_values_become_text_as_there() {
         assert_eq!(masked(&pair.ours.stdout), masked(&pair.theirs.stdout), "{name}");
         assert_eq!(pair.ours.code, pair.theirs.code, "{name}: {:#?}", pair.ours);
     }
+}
+
+#[test]
+fn requests_that_wrks_own_parser_refuses() {
+    let site = Site::start(&[]);
+    let url = site.url("/hw");
+    let run = ["-t1", "-c1", "-d1", &url];
+    for header in [": v", "Sp : v", "A: b\u{1}c"] {
+        let line = [&["-H", header][..], &run].concat();
+        both(&line).agree_wholly(&line);
+    }
+    for (name, text) in [
+        ("no-path", "wrk.path = nil"),
+        ("no-slash", "request = function() return wrk.format('GET', 'noslash') end"),
+        ("empty-path", "request = function() return wrk.format(nil, '') end"),
+        ("blank", "wrk.path = '/a b'"),
+        ("method", "wrk.method = 'get'"),
+    ] {
+        let path = written(name, text);
+        let line = [&["-s", &path][..], &run].concat();
+        both(&line).agree_wholly(&line);
+    }
+    for line in [["-t1", "-c1", "-d1", "http://127.0.0.1:0/"], ["-t-1", "-c1", "-d1", &url]] {
+        both(&line).agree_wholly(&line);
+    }
+}
+
+/// Each connection of wrk2 has its own schedule; a status line may name any version.
+#[test]
+fn wrk2_uses_all_of_its_connections() {
+    let used = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&used);
+    let server = Scripted::start(move |mut stream, _| {
+        let mut first = true;
+        while crate::ab::request_bytes(&mut stream).is_some() {
+            count.fetch_add(usize::from(std::mem::take(&mut first)), Ordering::SeqCst);
+            let reply = b"HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+            if stream.write_all(reply).is_err() {
+                return;
+            }
+        }
+    });
+    let line = ["-t2", "-c10", "-d2", "-R", "200", &server.url("/")].map(str::to_owned);
+    let ran = face(&line).expect(&[0]);
+    assert!(!ran.stdout.contains("Socket errors"), "{ran:#?}");
+    assert!((10..=12).contains(&used.load(Ordering::SeqCst)), "{ran:#?}");
 }
 
 /// Debian's lua-cjson, lua-socket and lua-lpeg, which are linked against nothing of Lua's: they take

@@ -51,7 +51,8 @@ fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
     if url.host_str().is_none_or(str::is_empty) {
         return Some(("URL", "has no host".to_owned()));
     }
-    if url.port() == Some(0) {
+    // raw requests are a tool's own, which gets the system's refusal
+    if url.port() == Some(0) && target.raw.is_none() {
         return Some(("URL", "has the port 0, which cannot be connected to".to_owned()));
     }
     if !url.username().is_empty() || url.password().is_some() {

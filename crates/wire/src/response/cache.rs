@@ -1,7 +1,7 @@
 //! Heads seen lately by one worker.
 
 use super::ResponseError;
-use super::head::{Known, alike, parse};
+use super::head::{Known, alike, parse, parse_any_version};
 
 /// Heads seen lately by one worker, shared by its connections: a repeated head is recognised by
 /// comparing bytes, not parsed. The one matched last is tried first; a new one replaces the oldest,
@@ -56,8 +56,9 @@ impl HeadCache {
         Some(self.matched(found))
     }
 
-    /// Understands a whole head and remembers it.
-    pub(super) fn learn(&mut self, head: &[u8]) -> Result<Known, ResponseError> {
+    /// Understands a whole head and remembers it; `any_version`: see [`super::Leniency`].
+    pub(super) fn learn(&mut self, head: &[u8], any_version: bool) -> Result<Known, ResponseError> {
+        let parse = if any_version { parse_any_version } else { parse };
         if head.len() > HEAD_MAX {
             return parse(head);
         }

@@ -103,6 +103,24 @@ pub(super) fn parse(head: &[u8]) -> Result<Known, ResponseError> {
     })
 }
 
+/// As [`parse`], of a head whose status line may name any version of HTTP: it is read as HTTP/1.1.
+pub(super) fn parse_any_version(head: &[u8]) -> Result<Known, ResponseError> {
+    let parsed = parse(head);
+    if !matches!(parsed, Err(ResponseError::NotHttp)) {
+        return parsed;
+    }
+    let after = head.strip_prefix(b"HTTP/").ok_or(ResponseError::NotHttp)?;
+    let end = memchr::memchr(b' ', after).ok_or(ResponseError::NotHttp)?;
+    let (version, rest) = after.split_at(end);
+    let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
+    let mut parts = version.split(|byte| *byte == b'.');
+    if !parts.by_ref().take(2).all(digits) || parts.next().is_some() {
+        return Err(ResponseError::NotHttp);
+    }
+    let known = parse(&[b"HTTP/1.1", rest].concat())?;
+    Ok(Known { len: head.len(), ..known })
+}
+
 /// Whether `head`, which ends with its empty line, differs from a head that could be parsed in values
 /// only that [`parse`] does not look at: then it says the same but for its length. A server that puts
 /// a date, a number or a time into each response would have every head parsed otherwise.

@@ -602,10 +602,12 @@ mod ends {
 mod headless {
     use super::*;
 
+    const HEADLESS: Leniency = Leniency { headless: true, any_version: false, any_length: false };
+
     /// Read in pieces of so many bytes up to the end of the connection.
     fn read(input: &[u8], step: usize) -> (ResponseFacts, Result<(), ResponseError>) {
         let mut cache = HeadCache::new();
-        let mut reader = ResponseReader::new(true).headless(true);
+        let mut reader = ResponseReader::new(true).lenient(HEADLESS);
         reader.start(Asked::Ordinary);
         for piece in input.chunks(step) {
             let advance = reader.advance(&mut cache, piece).unwrap();
@@ -644,7 +646,7 @@ mod headless {
             let (facts, ended) = read(b"HTTP/1.0 200 OK\r\nA", step);
             assert_eq!((facts.head_bytes, ended), (18, Err(ResponseError::Truncated)));
         }
-        let mut reader = ResponseReader::new(false).headless(true);
+        let mut reader = ResponseReader::new(false).lenient(HEADLESS);
         reader.start(Asked::Ordinary);
         assert_eq!(reader.end_of_input(), Err(ResponseError::ClosedEarly));
         // an interim head promises HTTP/1.x
@@ -878,5 +880,57 @@ fn errors_read_as_sentences() {
         ResponseError::Truncated,
     ] {
         assert!(error.to_string().starts_with("the "), "{error}");
+    }
+}
+
+/// What old clients accept, and this reader only on demand.
+mod lenient {
+    use super::*;
+
+    fn read(lenient: Leniency, input: &[u8]) -> (ResponseFacts, bool) {
+        let mut cache = HeadCache::new();
+        let mut reader = ResponseReader::new(false).lenient(lenient);
+        reader.start(Asked::Ordinary);
+        let advance = reader.advance(&mut cache, input).unwrap();
+        (reader.facts(), advance.done)
+    }
+
+    fn refused(input: &[u8]) -> ResponseError {
+        let mut reader = ResponseReader::new(false);
+        reader.start(Asked::Ordinary);
+        reader.advance(&mut HeadCache::new(), input).unwrap_err()
+    }
+
+    #[test]
+    fn a_status_line_of_any_version_is_read_as_one_of_http_1_1() {
+        let lenient = Leniency { any_version: true, ..Leniency::default() };
+        for version in ["2.0", "0.9", "1.7", "10.3"] {
+            let input = format!("HTTP/{version} 200 OK\r\nContent-Length: 1\r\n\r\nx");
+            let (facts, done) = read(lenient, input.as_bytes());
+            assert_eq!((facts.status, facts.body_bytes, facts.persistent), (200, 1, true));
+            assert_eq!((facts.head_bytes as usize, done), (input.len() - 1, true));
+            assert_eq!(refused(input.as_bytes()), ResponseError::NotHttp, "{version}");
+        }
+        for version in ["2", "2.", "a.b", "1.1.1", ""] {
+            let input = format!("HTTP/{version} 200 OK\r\n\r\n");
+            let mut reader = ResponseReader::new(false).lenient(lenient);
+            reader.start(Asked::Ordinary);
+            assert!(reader.advance(&mut HeadCache::new(), input.as_bytes()).is_err(), "{version}");
+        }
+    }
+
+    #[test]
+    fn a_body_of_unusable_length_is_what_came_with_the_head() {
+        let lenient = Leniency { any_length: true, ..Leniency::default() };
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: abc\r\n";
+        let kept = format!("{head}\r\nhello");
+        let (facts, done) = read(lenient, kept.as_bytes());
+        assert_eq!((facts.body_bytes, facts.persistent, done), (5, true, true));
+        let (facts, done) = read(lenient, format!("{head}\r\n").as_bytes());
+        assert_eq!((facts.body_bytes, facts.persistent, done), (0, true, true));
+        let closed = format!("{head}Connection: close\r\n\r\nhello");
+        let (facts, done) = read(lenient, closed.as_bytes());
+        assert_eq!((facts.framing, done), (Framing::UntilClose, false));
+        assert!(matches!(refused(kept.as_bytes()), ResponseError::BadFraming(_)));
     }
 }

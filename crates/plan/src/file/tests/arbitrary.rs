@@ -121,7 +121,7 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
     let order = prop_oneof![Just(AddressOrder::InTurn), Just(AddressOrder::FirstThatAnswers)];
     let flags = (any::<bool>(), any::<bool>());
     let sockets = (any::<Option<u32>>(), any::<Option<u32>>(), flags, order, span());
-    let again = (any::<u16>(), any::<bool>(), any::<Option<u32>>(), any::<u32>());
+    let again = (any::<u16>(), any::<[bool; 2]>(), any::<Option<u32>>(), any::<u32>());
     let unix = option::of(any::<String>().prop_map(std::path::PathBuf::from));
     let path = option::of(prop::sample::select(PATHS))
         .prop_map(|text| text.map(|text| rules::parse_path(text, &OneTrace).unwrap()));
@@ -151,7 +151,8 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
                 depth: again.2,
                 per_user: again.3,
                 tries: again.0,
-                resend: again.1,
+                resend: again.1[0],
+                needs_length: again.1[1],
                 unix,
                 resolve,
                 bind,
@@ -228,10 +229,10 @@ fn load() -> impl Strategy<Value = Load> {
     let at = vec(span(), 1..4).prop_map(|at| Pace::At(at.into()));
     let pace = option::of(prop_oneof![rate().prop_map(Pace::Every), at]);
     let own = (vec(any::<u32>(), 0..3), pace, any::<Option<u32>>());
-    let session = (any::<u32>(), think(), vec(visit, 0..3), any::<[bool; 4]>(), own);
+    let session = (any::<u32>(), think(), vec(visit, 0..3), any::<[bool; 5]>(), own);
     let session = session.prop_map(|(calls, think, visits, flags, own)| {
         let (lengths, pace, parallel) = own;
-        let [lead, one_connection, retry, own_order] = flags;
+        let [lead, one_connection, retry, own_order, survives] = flags;
         SessionPlan {
             calls,
             think,
@@ -240,6 +241,7 @@ fn load() -> impl Strategy<Value = Load> {
             lead,
             one_connection,
             retry,
+            survives,
             lengths,
             own_order,
             pace,
@@ -270,13 +272,14 @@ fn stop() -> impl Strategy<Value = Stop> {
     let rule =
         prop_oneof![Just("failures>50% for 5s"), Just("p99>=1.5s"), Just("mean>1s for 0.2s")]
             .prop_map(|text| rules::parse_abort_rule(text).unwrap());
-    let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<bool>());
+    let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<[bool; 2]>());
     (option::of(span()), numbers, span(), option::of(rule)).prop_map(
-        |(duration, (requests, bytes, at_once), warm_up, abort_if)| Stop {
+        |(duration, (requests, bytes, ends), warm_up, abort_if)| Stop {
             duration,
             requests,
             bytes,
-            at_once,
+            at_once: ends[0],
+            at_loss: ends[1],
             warm_up,
             abort_if,
         },
