@@ -1,4 +1,4 @@
-//! What probes meet before anything is done to the server.
+//! Measures the baseline: responses to probes before any test.
 
 use crate::probes::{ProbeListener, percentile};
 use crate::{Runner, families};
@@ -8,12 +8,12 @@ use torture::result::{Baseline, Probe, Seen};
 use torture::result::{NOISE_FACTOR, NOISE_FLOOR};
 use units::Nanos;
 
-/// How long the quiet server is probed at least where cases press: those of the usual run, and those
-/// that are asked for.
+/// Minimum time that the idle server is probed before stress cases, for the default run and on
+/// request.
 const BEFORE_C: Nanos = Nanos::from_secs(5);
 const BEFORE_PRESS: Nanos = Nanos::from_secs(10);
 
-/// Lets the probes be for a while.
+/// Lets the probes run alone for a while.
 #[derive(Debug)]
 pub(crate) struct Idle {
     span: Nanos,
@@ -35,7 +35,7 @@ impl Director for Idle {
 
 impl ProbeListener for Idle {}
 
-/// Probes alone. The deadline of all further ones follows from it.
+/// Measures probes alone. The deadline of all later probes is derived from it.
 pub(crate) fn measure(runner: &mut Runner<'_>) -> Baseline {
     let presses = |case: &&Case| families::presses(case);
     let least = match runner.cases.iter().filter(presses).map(|case| case.press).max() {
@@ -47,7 +47,7 @@ pub(crate) fn measure(runner: &mut Runner<'_>) -> Baseline {
     let felt = runner.play_probed("", &mut Idle::new(span));
     let mut found = baseline(&felt);
     if found.failed > 0 && runner.prober.keeps() && !runner.is_stopped() {
-        // a server of one thread is kept busy by the kept connection itself
+        // the kept connection itself occupies a single-threaded server
         runner.prober.keep_connection(false);
         let alone = runner.play_probed("", &mut Idle::new(span));
         match baseline(&alone) {

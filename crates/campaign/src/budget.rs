@@ -1,11 +1,11 @@
-//! What searches may still spend: conversations, and time from the first of them on.
+//! Remaining budget of searches: conversations, and time since the first one.
 
 use crate::shrink::Budget;
 use units::Nanos;
 
 #[derive(Debug)]
 pub(crate) struct SearchBudget {
-    /// Of each search; `None`: none is wanted.
+    /// Per search; `None`: searches are disabled.
     most: Option<Budget>,
     began: Option<Nanos>,
     spent: u64,
@@ -16,18 +16,18 @@ impl SearchBudget {
         SearchBudget { most, began: None, spent: 0 }
     }
 
-    /// Searches are wanted at all.
+    /// Returns whether searches are enabled.
     pub(crate) fn is_wanted(&self) -> bool {
         self.most.is_some()
     }
 
-    /// A search of its own begins.
+    /// Starts a new search.
     pub(crate) fn renew(&mut self) {
         self.began = None;
         self.spent = 0;
     }
 
-    /// Its time runs from the first time that is asked.
+    /// Returns what is left. The time starts with the first call.
     pub(crate) fn left(&mut self, now: Nanos) -> Option<Budget> {
         let most = self.most?;
         let gone = now - *self.began.get_or_insert(now);
@@ -36,12 +36,12 @@ impl SearchBudget {
         (left.executions > 0 && !left.span.is_zero()).then_some(left)
     }
 
-    /// One conversation.
+    /// Counts one conversation.
     pub(crate) fn spend(&mut self) {
         self.spent += 1;
     }
 
-    /// Conversations of this search so far.
+    /// Returns the number of conversations of this search so far.
     pub(crate) fn spent(&self) -> u64 {
         self.spent
     }

@@ -1,5 +1,5 @@
-//! Requests through a proxy: what arrives behind it where the origin is ours, and what a server makes of
-//! that, or of the requests themselves.
+//! Sends requests through a proxy: records what arrives at our origin behind it, and how a server
+//! interprets that, or the requests themselves.
 
 use crate::{
     GRACE, PLAIN_CALLS, Runner, Settings, TestTarget, Unwatched, World, habits, preconditions,
@@ -15,34 +15,33 @@ use torture::framing;
 use torture::judge;
 use units::Nanos;
 
-/// Time for a conversation: the origin answers within a fraction of it.
+/// Time limit of a conversation; the origin responds within a fraction of it.
 const TIME: Nanos = Nanos::from_secs(3);
-/// How often, and how many times at most, the origin is asked whether it is done hearing.
+/// Interval and maximum number of queries whether the origin has received everything.
 const ASK_EVERY: Nanos = Nanos::from_millis(50);
 const ASKED_MAX: u32 = 60;
 
-/// Plain requests at first, and how far they lie apart.
+/// Number of initial plain requests, and their interval.
 const WAKES_MAX: u32 = 4;
 const WAKE_EVERY: Nanos = Nanos::SECOND;
 
-/// A server that answers everything alike and remembers what came, a connection at a time.
+/// A server with a fixed response that records what arrives, one connection at a time.
 pub trait RecordingOrigin {
-    /// What has come since this was asked last, in the order of the connections; `None` while something
-    /// still comes.
+    /// Returns what has arrived since the previous call, in the order of the connections; `None`
+    /// while data still arrives.
     fn take(&mut self) -> Option<Vec<Arrival>>;
 }
 
-/// Who stands where.
+/// The tested servers and their order.
 #[derive(Clone, Copy, Debug)]
 pub struct ChainTargets<'a> {
-    /// The proxy. Its page is one that it sends on.
+    /// The proxy. Its page is one that it forwards.
     pub front: &'a TestTarget,
-    /// A server that stands behind it, or could.
+    /// A server behind the proxy, or one that could be.
     pub back: Option<&'a TestTarget>,
 }
 
-/// Sends each request through the proxy, then what came of it to the server, an origin of ours in between
-/// or not.
+/// Sends each request through the proxy, then what arrived, or the request itself, to the server.
 pub fn chain(
     targets: ChainTargets<'_>,
     requests: &[ChainRequest],
@@ -59,7 +58,7 @@ pub fn chain(
         let (settings, mut nobody) = (Settings::default(), Unwatched);
         let mut runner = Runner::new(back, &settings, &[], world, &mut nobody);
         if let Err(why) = behind(&mut runner, origin.is_some(), &mut result) {
-            result.ended_early = Some(format!("the server behind it: {why}"));
+            result.ended_early = Some(format!("the server behind the proxy: {why}"));
         }
     }
     if let Err(why) = through {
@@ -89,8 +88,8 @@ fn through(
         let heard = heard(runner, origin);
         if heard.len() < PLAIN_CALLS {
             return Err(format!(
-                "of {PLAIN_CALLS} plain requests through the proxy {} arrived: it is to send \
-                 them on to the address of --origin, and to store nothing",
+                "of {PLAIN_CALLS} plain requests through the proxy {} arrived: configure the \
+                proxy to forward to the --origin address and not to cache",
                 heard.len()
             ));
         }
@@ -129,8 +128,8 @@ fn through(
     Ok(())
 }
 
-/// Plain requests until one is served: a proxy that found nobody behind it at first may need one to look
-/// again.
+/// Sends plain requests until one is served: a proxy that found no server at first may need one to
+/// retry.
 fn wake(runner: &mut Runner<'_>) {
     for _ in 0..WAKES_MAX {
         let plain = habits::plain_request(runner.target, "");
@@ -143,7 +142,7 @@ fn wake(runner: &mut Runner<'_>) {
     }
 }
 
-/// What arrived, or the requests themselves, to the server alone.
+/// Sends what arrived, or the requests themselves, directly to the server.
 fn behind(runner: &mut Runner<'_>, recorded: bool, result: &mut ChainResult) -> Result<(), String> {
     let plain = preconditions::check(runner)?;
     runner.profile.learn_plain(plain);
@@ -162,7 +161,7 @@ fn behind(runner: &mut Runner<'_>, recorded: bool, result: &mut ChainResult) -> 
     Ok(())
 }
 
-/// Sends these bytes on a connection of their own, and a plain request behind them where that is wanted.
+/// Sends these bytes on a new connection, optionally followed by a plain request.
 fn say(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
     let frames = runner.target.spoken.has_frames();
     let opening = match runner.target.spoken {
@@ -173,7 +172,7 @@ fn say(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
     let said = [&opening, bytes].concat();
     let mut script: TalkScript = runner.bare(vec![Move::Send(said)], TIME);
     script.methods = vec!["POST".to_owned()];
-    // frames go to a proxy before an origin that tells what came, so that nothing need follow them
+    // frames go to a proxy before a recording origin, so no follow-up is needed
     script.follow_up = (followed && !frames).then(|| habits::plain_request(runner.target, ""));
     script.grace = GRACE;
     runner.hold(script)

@@ -1,4 +1,4 @@
-//! Which conversation did it, where a server was lost: each by itself, then the fewest that do it together.
+//! Finds the conversation that made a server fail: each one alone, then the smallest set that does.
 
 use crate::findings::Finding;
 use crate::hangs::HungRequest;
@@ -13,11 +13,11 @@ use torture::record::{Execution, pauses, sent};
 use torture::result::{CaseResult, ExchangeResult};
 use units::show;
 
-/// How the name of a conversation begins that is accused of what came after it.
+/// Prefix of the name of a conversation blamed for a later failure.
 pub const CULPRIT: &str = "culprit: ";
 
-/// Plain requests failed after a case, and are answered again: what did it? Each by itself is
-/// tried first, the last one, then ever shorter ends of the tail; then what can be left out is.
+/// Finds the cause after plain requests failed and recovered: tries the last conversation alone,
+/// then ever shorter tails, then omits what is not needed.
 pub(crate) fn attribute(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     if !runner.budget.is_wanted() {
         return;
@@ -32,20 +32,20 @@ pub(crate) fn attribute(runner: &mut Runner<'_>, case: &Case, result: &mut CaseR
         Some(false) => among(runner, &tail),
         None => None,
     };
-    // what was tried here is no part of what was said before
+    // these attempts are not part of the earlier conversations
     runner.trail.forget();
     match guilty.as_deref() {
         Some([one]) => accuse(runner, case, one, result),
         Some(several) => accuse_all(runner, case, several, result),
         None => result.notes.push(format!(
-            "plain requests failed, and did not again: not after the last conversation by \
-             itself, nor after the last {}",
+            "plain requests failed, but not again: neither after the last conversation alone nor \
+            after the last {}",
             tail.len()
         )),
     }
 }
 
-/// The server ended and stays away, or answers nobody any more: the last conversation before can only
+/// The server exited and does not come back, or no longer responds: only the last conversation can
 /// be named.
 pub(crate) fn suspect(
     runner: &mut Runner<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn suspect(
         return;
     }
     let Some(last) = runner.trail.take_last() else { return };
-    // it is there already, with its bytes
+    // it is already recorded, with its bytes
     let known = |one: &ExchangeResult| {
         one.name == last.name && one.judgement.outcome == TestOutcome::Crashed
     };
@@ -67,36 +67,36 @@ pub(crate) fn suspect(
     let name = format!("{CULPRIT}{}", last.name);
     let (outcome, why) = match struck {
         Struck::Server => {
-            (TestOutcome::Crashed, "the server's process ended after it, and was not started again")
+            (TestOutcome::Crashed, "the server's process exited after it and was not restarted")
         }
         _ => (
             TestOutcome::Fail,
-            "it was the last that was said: no plain request has been answered since",
+            "it was the last conversation: no plain request has got a response since",
         ),
     };
     let Some(talk) = last.talk else { return };
     let judgement = Judgement {
         outcome,
         seen: judge::seen(&talk),
-        expected: "plain requests answered as before".to_owned(),
+        expected: "plain requests get their usual response".to_owned(),
         why: why.to_owned(),
         kind: Some(FailureKind::Lost),
     };
     keep(runner, case, &name, 1, (&last.script, talk), judgement, result);
 }
 
-/// Nobody is answered any more since requests of this case hung: the first of them, with its bytes.
-/// False where none did.
+/// Names the first hung request of this case if no client gets a response since then. Returns false
+/// if none hung.
 fn blame_hang(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> bool {
     let hung = runner.hangs.of_case(&case.id).cloned();
     let Some(HungRequest { name, script, talk, .. }) = hung else { return false };
     let judgement = Judgement {
         outcome: TestOutcome::Leak,
         seen: judge::seen(&talk),
-        expected: "plain requests answered as before, once the client has left".to_owned(),
+        expected: "plain requests get their usual response after the client disconnects".to_owned(),
         why: format!(
-            "gone for good: it hung while plain requests were answered, and since such requests, whose \
-             clients have left, none was for {}",
+            "workers lost for good: it hung while plain requests were still served; after more \
+            such requests, whose clients have disconnected, none was served for {}",
             show::duration(GATE)
         ),
         kind: Some(FailureKind::Lost),
@@ -106,7 +106,7 @@ fn blame_hang(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> 
     true
 }
 
-/// Keeps a conversation with its bytes, for the result and for whoever looks on.
+/// Records a conversation with its bytes, for the result and for observers.
 pub(crate) fn keep(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -137,7 +137,8 @@ pub(crate) fn keep(
     });
 }
 
-/// The fewest of the tail after which plain requests fail; `None` where they do not after all.
+/// Returns the smallest part of the tail after which plain requests fail, or `None` if they do not
+/// fail again.
 fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Option<Vec<Suspect>> {
     if search::mostly(runner, |runner| search::lost_after(runner, tail)) != Some(true) {
         return None;
@@ -158,7 +159,7 @@ fn among(runner: &mut Runner<'_>, tail: &[Suspect]) -> Option<Vec<Suspect>> {
     }))
 }
 
-/// One conversation did it: once more, to be kept and to be shrunk.
+/// Repeats a single culprit once, to record it and to shrink it.
 pub(crate) fn accuse(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -178,8 +179,8 @@ pub(crate) fn accuse(
     let judgement = Judgement {
         outcome,
         seen: judge::seen(&talk),
-        expected: "plain requests answered as before".to_owned(),
-        why: format!("{what} after it by itself"),
+        expected: "plain requests get their usual response".to_owned(),
+        why: format!("{what} after it alone"),
         kind: Some(FailureKind::Lost),
     };
     runner.findings.add(Finding {
@@ -192,12 +193,13 @@ pub(crate) fn accuse(
     keep(runner, case, &name, TRIES, (&script, talk), judgement, result);
 }
 
-/// Several did it together, in this order: the last of them stands for all.
+/// Records several culprits in order: the last one represents them all.
 fn accuse_all(runner: &mut Runner<'_>, case: &Case, several: &[Suspect], result: &mut CaseResult) {
     let names: Vec<String> =
         several.iter().map(|one| format!("{} {}", one.case, one.name)).collect();
     result.notes.push(format!(
-        "plain requests fail after these {} in this order, and after no fewer of them: {}",
+        "plain requests fail after these {} requests in this order, and not after fewer of them: \
+        {}",
         several.len(),
         names.join("; ")
     ));
@@ -207,12 +209,12 @@ fn accuse_all(runner: &mut Runner<'_>, case: &Case, several: &[Suspect], result:
         1 => "another".to_owned(),
         count => format!("{count} others"),
     };
-    let name = format!("{CULPRIT}{} {}, behind {behind}", last.case, last.name);
+    let name = format!("{CULPRIT}{} {}, after {behind}", last.case, last.name);
     let judgement = Judgement {
         outcome: TestOutcome::Fail,
         seen: judge::seen(&talk),
-        expected: "plain requests answered as before".to_owned(),
-        why: "plain requests fail after it, behind what was said before it".to_owned(),
+        expected: "plain requests get their usual response".to_owned(),
+        why: "plain requests fail after it and the requests before it".to_owned(),
         kind: Some(FailureKind::Lost),
     };
     let scripts: Vec<TalkScript> = before.iter().map(|one| one.script.clone()).collect();

@@ -1,20 +1,19 @@
-//! Commands of the user that do something to the server while a load goes on: the world has them run,
-//! and says what became of them.
+//! User commands that act on the server during a load: the world runs them and reports the result.
 
 use units::Nanos;
 
-/// What a command of the user does.
+/// A user command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerCommand {
-    /// Starts the server anew.
+    /// Restarts the server.
     Restart,
-    /// Takes something from the server that it needs; gives it back.
+    /// Withdraws a resource that the server needs; restores it.
     Starve,
     Relieve,
 }
 
 impl ServerCommand {
-    /// The option that names the command.
+    /// Returns the option that sets the command.
     pub fn option(self) -> &'static str {
         match self {
             ServerCommand::Restart => "--restart-command",
@@ -24,13 +23,13 @@ impl ServerCommand {
     }
 }
 
-/// A command that was run.
+/// A completed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     pub errand: ServerCommand,
     /// By the world's clock.
     pub began: Nanos,
     pub ended: Nanos,
-    /// How it ended where it did not end well: in words, without a word of the command itself.
+    /// How it failed, if it did: a description without the command itself.
     pub trouble: Option<String>,
 }

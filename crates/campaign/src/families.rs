@@ -1,5 +1,5 @@
-//! Cases that are code: what needs time, many connections or a search. Their parameters are in the
-//! same files as those of all other cases.
+//! Cases implemented in code: those that need time, many connections or a search. Their parameters
+//! are in the case files, like those of all other cases.
 
 mod connection;
 mod escalate;
@@ -24,27 +24,27 @@ use crate::{Runner, leak};
 use torture::case::{Case, Family};
 use torture::result::CaseResult;
 
-/// What families have in common beside their code.
+/// Common properties of families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FamilySort {
-    /// It is over soon, and finds again by itself what it found: a replay carries it out anew.
+    /// It is short and reproduces its findings: a replay runs it again.
     Brisk,
-    /// Its exchanges fail by what no request may cause: a fault of the server's own, or a hang.
+    /// Its exchanges fail only by what no request may cause: a server error, or a hang.
     Plain,
-    /// Many connections that stand, with probes beside them.
+    /// Many open connections, with probes alongside.
     Press,
-    /// Many connections that come and go, with probes beside them.
+    /// Many connections opened and closed, with probes alongside.
     PressInPassing,
     Overload,
-    /// Frames, or segments, with probes beside them.
+    /// Frames or segments, with probes alongside.
     Flood,
-    /// A state that is held, with those of all others where the server has room for them.
+    /// A held state, together with all others if the server has room for them.
     Slow,
-    /// What all the slow states came to.
+    /// The summary of all slow states.
     Deadlines,
-    /// It may cost the server its life.
+    /// It may crash the server.
     Fatal,
-    /// What can be said only when all else has been: what every answer looked like.
+    /// It needs the responses of all other cases.
     Last,
     /// None of these.
     Other,
@@ -108,13 +108,13 @@ fn sort_of(family: &Family) -> FamilySort {
     }
 }
 
-/// Of a case that is code.
+/// Returns the sort of a case implemented in code.
 fn sort(case: &Case) -> Option<FamilySort> {
     case.family.as_ref().map(sort_of)
 }
 
-/// Where a case comes: `beside` says that states are held beside the cases, which are waited for as late
-/// as can be, and before anything comes that may have the server end them.
+/// Returns the position of a case. `beside`: slow states are held during the cases; they are
+/// awaited as late as possible, but before anything that may make the server close them.
 pub(super) fn place(case: &Case, beside: bool) -> u8 {
     match (sort(case) == Some(FamilySort::Last), beside) {
         (true, _) => 3,
@@ -124,48 +124,48 @@ pub(super) fn place(case: &Case, beside: bool) -> u8 {
     }
 }
 
-/// It may cost the server its life, so that it comes behind everything.
+/// Returns whether it may crash the server, so that it runs last.
 pub(super) fn is_fatal(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Fatal)
 }
 
-/// It holds many connections at once, which may have the server end those of others.
+/// Returns whether it holds many connections at once, which may make the server close others.
 pub(super) fn is_crowd(case: &Case) -> bool {
     presses(case) && sort(case) != Some(FamilySort::PressInPassing)
 }
 
-/// It says what became of states that were held, its own or those of others.
+/// Returns whether it reports on held states, its own or those of others.
 pub(super) fn awaits_states(case: &Case) -> bool {
     matches!(sort(case), Some(FamilySort::Slow | FamilySort::Deadlines))
 }
 
-/// It holds what well-behaved clients observe against the quiet server.
+/// Returns whether it compares well-behaved clients with the baseline.
 pub(super) fn presses(case: &Case) -> bool {
     let pressing = matches!(sort(case), Some(FamilySort::Overload | FamilySort::Flood));
     pressing || holds_connections(case)
 }
 
-/// It presses by the number of its connections.
+/// Returns whether its load is the number of connections.
 fn holds_connections(case: &Case) -> bool {
     matches!(sort(case), Some(FamilySort::Press | FamilySort::PressInPassing))
 }
 
-/// It holds a slow state.
+/// Returns whether it holds a slow state.
 pub(super) fn is_slow(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Slow)
 }
 
-/// A replay carries it out anew.
+/// Returns whether a replay runs it again.
 pub(super) fn is_brisk(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Brisk)
 }
 
-/// Its exchanges fail by what no request may cause.
+/// Returns whether its exchanges fail only by what no request may cause.
 pub(super) fn fails_plainly(case: &Case) -> bool {
     sort(case) == Some(FamilySort::Plain)
 }
 
-/// Carries a case out, and says in the result what came of it.
+/// Runs a case and records the result.
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     carry_out(runner, case, family, result);
     if presses(case) {

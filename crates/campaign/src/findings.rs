@@ -1,24 +1,24 @@
-//! What failed in a run, and is to be shrunk.
+//! Failures of a run that will be shrunk.
 
 use dialogue::talk::TalkScript;
 use torture::case::Case;
 use torture::judge::FailureKind;
 use units::Nanos;
 
-/// Failures of one run that are shrunk at most.
+/// Maximum number of failures shrunk per run.
 const FINDINGS_MAX: usize = 32;
-/// A conversation that failed.
+/// A failed conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
     pub(crate) case: Case,
     pub(crate) name: String,
     pub(crate) script: TalkScript,
     pub(crate) kind: FailureKind,
-    /// What it took, of one that takes too long.
+    /// Its duration, if it is too slow.
     pub(crate) slow: Option<Nanos>,
 }
 
-/// Failures to be shrunk, the first of each kind in its case.
+/// Failures to shrink, the first of each kind in its case.
 #[derive(Debug, Default)]
 pub(crate) struct Findings(Vec<Finding>);
 

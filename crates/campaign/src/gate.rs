@@ -1,5 +1,5 @@
-//! The gate that every case goes through: it is announced to the server's log, and at its end plain requests
-//! are answered as before, or the time until they are is taken.
+//! The gate of every case: the case is announced to the server's log, and at its end plain requests
+//! get their usual response, or the time until then is measured.
 
 use crate::health::remarking;
 use crate::{GATE, GATE_EVERY, PLAIN_DEADLINE, Runner};
@@ -10,13 +10,13 @@ use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// Asks for the probed page once.
+/// Requests the probed page once.
 fn ask(runner: &mut Runner<'_>) -> Talk {
     let request = runner.health.request(runner.target);
     runner.ask(&request)
 }
 
-/// Says what comes; from now on the time of the case counts, and what goes out is its own.
+/// Announces the case; from now on its time and traffic are counted.
 pub(crate) fn announce(runner: &mut Runner<'_>, case: &Case) -> Spent {
     if runner.health.is_first() {
         runner.ask(&remarking(runner.target, &format!("before {}", case.id)));
@@ -32,7 +32,7 @@ pub(crate) fn announce(runner: &mut Runner<'_>, case: &Case) -> Spent {
     governor.spent()
 }
 
-/// The case is over but for its gate, whose plain requests say so.
+/// Ends the case before its gate, whose plain requests announce that.
 pub(crate) fn conclude(runner: &mut Runner<'_>, before: Spent, result: &mut CaseResult) {
     let now = runner.now();
     let governor = runner.world.governor();
@@ -45,14 +45,14 @@ pub(crate) fn conclude(runner: &mut Runner<'_>, before: Spent, result: &mut Case
     runner.health.say(format!("after {}: {}", result.case.id, spent.words()));
     if let Some(bound) = bound.filter(|_| cut_off) {
         let span = show::duration(bound);
-        result.notes.push(format!("cut off by the bound on the time of a case, {span}"));
+        result.notes.push(format!("stopped by the time limit of a case, {span}"));
         if result.case.exchanges.len() > result.exchanges.len() {
             result.show(TestOutcome::Inconclusive);
         }
     }
 }
 
-/// Plain requests are answered as before, or the time until they were.
+/// Checks that plain requests get their usual response, or measures the time until then.
 pub(crate) fn pass(runner: &mut Runner<'_>) -> Option<Option<Nanos>> {
     let start = runner.now();
     let mut late = false;

@@ -1,4 +1,4 @@
-//! What this server does with plain requests and with harmless oddities, before anything is judged.
+//! Behavior of the server for plain requests and harmless oddities, before anything is judged.
 
 use crate::TestTarget;
 use dialogue::http2::write::{self, PseudoFields};
@@ -7,12 +7,12 @@ use dialogue::http3;
 use dialogue::talk::Talk;
 use torture::case::Need;
 
-/// A valid GET of the probed page, with these field lines.
+/// Returns a valid GET of the probed page, with additional field lines.
 pub(super) fn plain_request(target: &TestTarget, fields: &str) -> Vec<u8> {
     plain_request_of(target, &format!("{}{fields}", target.fields))
 }
 
-/// A valid GET of the probed page, with these field lines and none of ours.
+/// Returns a valid GET of the probed page with exactly these field lines.
 pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     match target.spoken {
         Spoken::Http1 => {}
@@ -27,7 +27,8 @@ pub(super) fn plain_request_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n").into_bytes()
 }
 
-/// The same over HTTP/2 and HTTP/3, for a connection that stands: one frame, on the first stream.
+/// Does the same over HTTP/2 and HTTP/3, for an established connection: one frame on the first
+/// stream.
 pub(super) fn plain_frame(target: &TestTarget, fields: &str) -> Vec<u8> {
     frame_of(target, &format!("{}{fields}", target.fields))
 }
@@ -42,7 +43,7 @@ fn frame_of(target: &TestTarget, fields: &str) -> Vec<u8> {
     write::request(1, &write::request_block(asked, fields))
 }
 
-/// A request of [`plain_frame`], for the stream of so many requests before it.
+/// Returns a request of [`plain_frame`] for the stream after this many requests.
 pub(super) fn later_frame(spoken: Spoken, request: &[u8], before: u32) -> Vec<u8> {
     match spoken {
         Spoken::Http3 | Spoken::Datagrams => {
@@ -52,8 +53,8 @@ pub(super) fn later_frame(spoken: Spoken, request: &[u8], before: u32) -> Vec<u8
     }
 }
 
-/// The plain request that follows a case on the same connection, over HTTP/2 and HTTP/3 on a stream of its own:
-/// of HTTP/3 this one.
+/// Returns the plain follow-up request on the same connection; over HTTP/2 and HTTP/3 it has its
+/// own stream, over HTTP/3 this one.
 pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
     match target.spoken {
         Spoken::Http1 => plain_request(target, ""),
@@ -64,20 +65,20 @@ pub(super) fn follow_up(target: &TestTarget, stream: u64) -> Vec<u8> {
     }
 }
 
-/// A valid GET of the probed page in early data (0-RTT), on a connection by hand.
+/// Returns a valid GET of the probed page in early data (0-RTT), on a hand-made connection.
 pub(super) fn early_request(target: &TestTarget) -> Vec<u8> {
     let shake = http3::packets::shake("early", b"").unwrap_or_default();
     [shake, http3::write::opening(), plain_frame(target, "")].concat()
 }
 
-/// A frame of QUIC with this name came, or what is told like one.
+/// Returns whether a QUIC frame with this name was received, or an event recorded like one.
 pub(super) fn is_heard(talk: &Talk, name: &str) -> bool {
     let row = http3::packets::named(name);
     let frames = talk.replies.frames.as_ref();
     row.zip(frames).is_some_and(|(row, seen)| http3::packets::is_heard(&seen.frames, row))
 }
 
-/// What the probed page can do: of a plain response and of a response to a range.
+/// Returns the features of the probed page from a plain response and a range response.
 pub(super) fn offers(plain: &Talk, ranged: &Talk) -> Vec<Need> {
     let mut found = Vec::new();
     if ranged.replies.responses.first().is_some_and(|response| response.status == 206) {
@@ -94,10 +95,10 @@ pub(super) fn offers(plain: &Talk, ranged: &Talk) -> Vec<Need> {
 
 /// SETTINGS_QPACK_MAX_TABLE_CAPACITY (RFC 9204 section 5).
 const TABLE_CAPACITY: u64 = 1;
-/// Fewer bytes hold no two entries.
+/// Fewer bytes cannot hold two entries.
 pub(super) const TABLE_MIN: u64 = 96;
 
-/// Bytes of QPACK's table that the server permits; over other protocols there are none.
+/// Returns the size of the QPACK table that the server allows; 0 for other protocols.
 pub(super) fn table_of(plain: &Talk) -> u64 {
     let frames = plain.replies.frames.iter().flat_map(|frames| &frames.frames);
     let settings = frames.filter(|frame| frame.is_over_quic() && frame.is_settings());
@@ -106,11 +107,11 @@ pub(super) fn table_of(plain: &Talk) -> u64 {
     known.map(|(_, value)| value).next().unwrap_or(0)
 }
 
-/// Bytes of a validator that is sent back.
+/// Maximum size of a validator that is sent back.
 const VALIDATOR_MAX: usize = 256;
 
-/// ETag, without the mark of a weak one, and Last-Modified of a plain response; empty where there is none
-/// that can be sent back.
+/// Returns ETag, without the weak prefix, and Last-Modified of a plain response; empty if it cannot
+/// be sent back.
 pub(super) fn validators(plain: &Talk) -> (String, String) {
     let Some(response) = plain.replies.responses.first() else { return Default::default() };
     let sound = |value: &&str| {

@@ -1,11 +1,11 @@
-//! Requests that hung in this run, whose clients have left: what a server may not get over.
+//! Hung requests of this run whose clients have disconnected: the server may not recover from them.
 
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use torture::judge;
 use torture::judge::TestOutcome;
 use torture::record::Execution;
 
-/// A request that hung, as it was sent.
+/// A hung request, as sent.
 #[derive(Clone, Debug)]
 pub(crate) struct HungRequest {
     pub(crate) case: String,
@@ -14,12 +14,12 @@ pub(crate) struct HungRequest {
     pub(crate) talk: Talk,
 }
 
-/// Requests that hung in this run, the first of each case.
+/// Hung requests of this run, the first of each case.
 #[derive(Debug, Default)]
 pub(crate) struct HangsSeen(Vec<HungRequest>);
 
 impl HangsSeen {
-    /// Keeps it where it hung and the case has none yet.
+    /// Records it if it hung and the case has none yet.
     pub(crate) fn see(&mut self, execution: &Execution<'_>) {
         let hung = execution.judgement.outcome == TestOutcome::Fail
             && execution.talk.end == TalkEnd::Silent
@@ -32,12 +32,12 @@ impl HangsSeen {
         }
     }
 
-    /// So many of them at most, in their order.
+    /// Returns at most `most` of them, in order.
     pub(crate) fn first(&self, most: usize) -> Vec<HungRequest> {
         self.0.iter().take(most).cloned().collect()
     }
 
-    /// The one of a case.
+    /// Returns the one of a case.
     pub(crate) fn of_case(&self, id: &str) -> Option<&HungRequest> {
         self.0.iter().find(|one| one.case == id)
     }

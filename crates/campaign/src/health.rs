@@ -1,33 +1,33 @@
-//! Plain requests before and after a case, which ask for nothing but health: they say to the server's own log,
-//! by their User-Agent, which case its odd traffic is of and what went out by then.
+//! Plain requests before and after a case, which check the server's health: their User-Agent tells
+//! the server's log which case the odd traffic belongs to and what was sent.
 
 use crate::{TestTarget, habits};
 
-/// What plain requests say at present.
+/// Current announcement of plain requests.
 #[derive(Debug, Default)]
 pub(crate) struct HealthCheck {
-    /// To the server's log; empty before the first case.
+    /// Remark for the server's log; empty before the first case.
     remark: String,
 }
 
 impl HealthCheck {
-    /// A plain request that says so.
+    /// Returns a plain request with the announcement.
     pub(crate) fn request(&self, target: &TestTarget) -> Vec<u8> {
         remarking(target, &self.remark)
     }
 
-    /// No case is over yet.
+    /// Returns whether no case is over yet.
     pub(crate) fn is_first(&self) -> bool {
         self.remark.is_empty()
     }
 
-    /// What they say from now on.
+    /// Sets the announcement.
     pub(crate) fn say(&mut self, remark: String) {
         self.remark = remark;
     }
 }
 
-/// Field lines with a remark at the end of the User-Agent; without one they stay as they are.
+/// Appends a remark to the User-Agent of the field lines; without one they are unchanged.
 fn remarked(fields: &str, remark: &str) -> String {
     let lines = fields.split_inclusive("\r\n").map(|line| {
         match line.strip_prefix("User-Agent: ").and_then(|value| value.strip_suffix("\r\n")) {
@@ -38,7 +38,7 @@ fn remarked(fields: &str, remark: &str) -> String {
     lines.collect()
 }
 
-/// A plain request, alone on its connection, that says this to the server's log.
+/// Returns a plain request, alone on its connection, with this remark for the server's log.
 pub(crate) fn remarking(target: &TestTarget, remark: &str) -> Vec<u8> {
     let ours = remarked(&target.fields, remark);
     habits::plain_request_of(target, &format!("{ours}Connection: close\r\n"))

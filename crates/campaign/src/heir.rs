@@ -1,5 +1,5 @@
-//! A request that fails once and passes after a plain one: what somebody else said before it, on another
-//! connection, may be why. Such a state between clients is worse than the failure that shows it.
+//! A request that fails once and passes after a plain one: an earlier request of another client may
+//! be the cause. State that leaks between clients is worse than the failure itself.
 
 use crate::trail::Suspect;
 use crate::{CampaignEvent, PLAIN_DEADLINE, Runner, habits, scripts, search};
@@ -9,15 +9,16 @@ use torture::judge;
 use torture::judge::{FailureKind, TestOutcome};
 use torture::result::ExchangeResult;
 
-/// A plain request on a connection of its own: no try rests on what the one before left behind.
+/// Sends a plain request on a new connection, so that no attempt depends on state left by the
+/// previous one.
 pub(crate) fn begin_anew(runner: &mut Runner<'_>) {
     let plain = habits::plain_request(runner.target, "Connection: close\r\n");
     let script = TalkScript { probe: true, ..runner.bare(vec![Move::Send(plain)], PLAIN_DEADLINE) };
     runner.hold(script);
 }
 
-/// The exchange failed in some tries and not in others: it fails, where it does behind what was said
-/// before it.
+/// Checks an exchange that failed in some attempts only: it fails if it does so after the earlier
+/// conversations.
 pub(crate) fn look_for(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -32,15 +33,16 @@ pub(crate) fn look_for(
     judgement.outcome = TestOutcome::Fail;
     judgement.kind = Some(FailureKind::Inherited);
     judgement.why = format!(
-        "it fails behind {} on another connection, and not behind a plain request: what one \
-         client sends changes what another gets",
+        "it fails after {} on another connection but not after a plain request: state leaks \
+        between connections",
         names.join("; then ")
     );
     let scripts: Vec<TalkScript> = guilty.into_iter().map(|one| one.script).collect();
     runner.report(CampaignEvent::FailsBehind { name: &exchange.name, before: &scripts });
 }
 
-/// The fewest of those before, in their order, behind which the exchange fails again.
+/// Returns the smallest set of earlier conversations, in order, after which the exchange fails
+/// again.
 fn inherited_from(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -54,7 +56,7 @@ fn inherited_from(
     let mut fails = |runner: &mut Runner<'_>, some: &[Suspect]| {
         search::mostly(runner, |runner| fails_behind(runner, case, exchange, some))
     };
-    // who came last is the likeliest
+    // the last one is the most likely
     let mut count = 1;
     loop {
         let end = &before[before.len() - count..];

@@ -1,73 +1,73 @@
-//! Where a server no longer follows, as far as that was found, and what kept a load from growing.
+//! The knee, as far as it was found, and what kept a load from growing.
 
 use torture::result::{Measure, Unit};
 use units::show;
 
-/// A knee's upper end is no more than this times its lower one.
+/// Maximum ratio of a knee's upper to its lower end.
 const NARROW: f64 = 1.25;
-/// Below so many knees it is hardly an overload, and nothing is said of it.
+/// Below this multiple of the knee it is hardly an overload, and nothing is reported.
 const OVER_MIN: f64 = 1.2;
-/// Below this rate no load is worth the name.
+/// Minimum rate of a meaningful load.
 pub(crate) const RATE_LOW: f64 = 1.0;
 
 /// What kept a load from growing.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Limit {
-    /// A bound of the run, and the option that raises it.
+    /// A limit of the run, and the option that raises it.
     Bound(&'static str),
     /// A parameter of the case.
     Case,
-    /// This machine, and how that shows.
+    /// This machine, with the evidence.
     Ourselves(String),
     /// The time of the case, or of the run.
     Time,
 }
 
-/// Where a server no longer follows, as far as that was found.
+/// The knee: the rate with which a server no longer keeps up.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Knee {
-    /// The highest rate that was followed; the lowest that was not. Requests a second.
+    /// The highest sustained rate; the lowest not sustained. Requests per second.
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
-    /// The most right responses a second, of any step.
+    /// Peak goodput of all steps in requests per second.
     pub(crate) peak: f64,
-    /// The server died of a step: how that showed.
+    /// The server crashed during a step: the evidence.
     pub(crate) crashed: Option<String>,
     /// Why there is no `high`, or the two are still far apart.
     pub(crate) limit: Option<Limit>,
-    /// The most that may be offered, and what says so.
+    /// The maximum rate, and its origin.
     pub(crate) most: f64,
     pub(crate) most_is: Limit,
 }
 
 impl Limit {
-    /// What ended it, and the way out.
+    /// Describes the limit and the fix.
     pub(crate) fn words(&self) -> String {
         match self {
-            Limit::Bound(option) => format!("no more may be offered ({option} raises it)"),
-            Limit::Case => "no more is offered by this case".to_owned(),
+            Limit::Bound(option) => format!("our limit does not allow more ({option} raises it)"),
+            Limit::Case => "this case offers no more".to_owned(),
             Limit::Ourselves(why) => format!("this machine could not offer more: {why}"),
-            Limit::Time => "its time was up".to_owned(),
+            Limit::Time => "its time limit was reached".to_owned(),
         }
     }
 }
 
 impl Knee {
     pub(crate) fn measures(&self) -> [Measure; 2] {
-        let beyond = "beyond it less than 95% was answered in time";
+        let beyond = "beyond it less than 95 % got a response in time";
         let note = match &self.limit {
             Some(Limit::Time) if self.high.is_some() => {
                 format!("{beyond}; {}", Limit::Time.words())
             }
             _ if self.high.is_some() => beyond.to_owned(),
-            Some(limit) => format!("every rate was followed; {}", limit.words()),
-            None => "every rate was followed".to_owned(),
+            Some(limit) => format!("the server kept up with every rate; {}", limit.words()),
+            None => "the server kept up with every rate".to_owned(),
         };
         let peak = Measure::exact(
             "peak goodput",
             self.peak,
             Unit::PerSecond,
-            "right responses a second".to_owned(),
+            "correct responses per second".to_owned(),
         );
         let knee = Measure {
             what: "knee".to_owned(),
@@ -79,7 +79,7 @@ impl Knee {
         [knee, peak]
     }
 
-    /// The rate to look at after this one; `None`: nothing is to be found any more.
+    /// Returns the next rate to try; `None` if the search is complete.
     pub(crate) fn next(&self, rate: f64) -> Option<f64> {
         match (self.low, self.high) {
             (Some(low), Some(high)) if high <= low * NARROW => None,
@@ -91,45 +91,46 @@ impl Knee {
         }
     }
 
-    /// Why nothing can be said of overload; `None` where the server can be overloaded.
+    /// Returns why overload cannot be judged; `None` if the server can be overloaded.
     pub(crate) fn unreached(&self) -> Option<String> {
         let low = show::rate(self.low.unwrap_or_default());
         match (self.high, &self.limit) {
-            // rates between the two were still to come: what an overload is measured by is not known
+            // rates between the two are untested: the reference for overload is unknown
             (Some(high), Some(Limit::Time)) => {
                 let high = show::rate(high);
                 Some(format!(
-                    "the knee is not known: the server does not follow {high}, and the time of the search was up"
+                    "the knee is not known: the server does not keep up with {high}, and the \
+                    time limit of the search was reached"
                 ))
             }
             (Some(high), _) if self.most >= high * OVER_MIN => None,
             (Some(high), _) => {
                 let (high, why) = (show::rate(high), self.most_is.words());
-                Some(format!("not overloaded: the server does not follow {high}, and {why}"))
+                Some(format!("not overloaded: the server does not keep up with {high}, and {why}"))
             }
             (None, limit) => {
                 let why = limit.as_ref().map(Limit::words).unwrap_or_default();
-                Some(format!("not overloaded: the server followed {low}, and {why}"))
+                Some(format!("not overloaded: the server kept up with {low}, and {why}"))
             }
         }
     }
 
-    /// The share of a rate that is offered where the knee is the whole; below the bound.
+    /// Returns a multiple of the knee, within the limit.
     pub(crate) fn times(&self, factor: f64) -> f64 {
         (self.high.unwrap_or(self.most) * factor).min(self.most).max(RATE_LOW)
     }
 
-    /// A rate that the server follows easily.
+    /// Returns a rate with which the server easily keeps up.
     pub(crate) fn easy(&self, share: f64) -> f64 {
         (self.low.unwrap_or(RATE_LOW) * share).max(RATE_LOW)
     }
 }
 
-/// A rate between two, whole where that is no matter.
+/// Returns a rate between two, rounded if large.
 fn between(low: f64, high: f64) -> f64 {
     let rate = (low * high).sqrt();
     if rate < WHOLE { rate } else { rate.round() }
 }
 
-/// Rates from here on are whole.
+/// Rates from here on are whole numbers.
 const WHOLE: f64 = 10.0;

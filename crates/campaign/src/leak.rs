@@ -1,6 +1,6 @@
-//! Whether the server gets back what pressure took of it, where its processes are seen: descriptors and
-//! memory that stay up, and grow with each further round. A pool that is filled once, a heap that found
-//! its size: they stay up too, and do not go on growing. Where workers come and go, nothing is said.
+//! Detects leaks of descriptors and memory, if the server's processes are visible: resources that
+//! stay allocated and grow with each further round. A pool that is filled once, or a heap that has
+//! found its size, stays allocated too, but stops growing. If workers change, nothing is reported.
 
 use crate::pressure::{Plan, blame};
 use crate::{Runner, pressure};
@@ -11,27 +11,27 @@ use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// So much more than before is looked into ...
+/// Growth beyond this factor is examined ...
 const GROWN: f64 = 1.2;
-/// ... and no less than this: below, it is anybody's noise.
+/// ... and at least this much: below it is noise.
 const DESCRIPTORS_GROWN: u64 = 32;
 const MEMORY_GROWN: u64 = 16 << 20;
-/// Each of the further rounds adds at least this part of that ...
+/// Each further round adds at least this part of it ...
 const STEP: u64 = 4;
-/// ... and the second at least this part of what the first did: otherwise it levels out.
+/// ... and the second at least this part of the first: otherwise it levels out.
 const STEADY: u64 = 2;
-/// After a round the server has so long to put in order what it holds.
+/// Time for the server to settle after a round.
 const SETTLE: Nanos = Nanos::from_secs(2);
-/// Rounds that are to add to it.
+/// Number of further rounds.
 const ROUNDS: usize = 2;
 
-/// Between the conversations of a round that is had again.
+/// Interval between the conversations of a repeated round.
 const PACE: Nanos = Nanos::from_millis(10);
 
-/// How long such a round lasts at most: what leaves does so at once.
+/// Maximum duration of such a round: leaks occur at once.
 const HOLD: Nanos = Nanos::from_secs(5);
 
-/// Something that a server holds.
+/// A resource that a server holds.
 struct Held {
     what: &'static str,
     least: u64,
@@ -59,7 +59,7 @@ impl Held {
         after as f64 > before as f64 * GROWN && after.saturating_sub(before) > self.least
     }
 
-    /// Before the case, after it, and after each further round.
+    /// Judges levels before the case, after it, and after each further round.
     fn leaks(&self, levels: &[u64]) -> bool {
         let [before, first, second, third] = levels else { return false };
         let (one, other) = (second.saturating_sub(*first), third.saturating_sub(*second));
@@ -68,14 +68,14 @@ impl Held {
     }
 }
 
-/// After a case that pressed: presses on where the server holds much more than before.
+/// Adds rounds after a load case if the server holds much more than before.
 pub(crate) fn look_for(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     let settled = !matches!(result.outcome, TestOutcome::Inconclusive | TestOutcome::Skipped);
     let Some(before) = runner.life.before().cloned().filter(|_| settled && !runner.life.is_gone())
     else {
         return;
     };
-    // a whole machine grows for reasons of its own
+    // a whole machine grows for other reasons
     if !before.machine.is_empty()
         || !has_grown(runner, &before)
         || !runner.world.governor().may_repeat()
@@ -116,10 +116,10 @@ fn press_once_more(
     levels.extend(runner.world.server());
 }
 
-/// What leaks, where the server held this before, after, and after each further round. What it had grown
-/// by before, from `first` on, is left out.
+/// Returns what leaks, from the levels before, after, and after each further round. Earlier growth,
+/// since `first`, is subtracted.
 fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState>) -> Vec<String> {
-    // workers that were started hold something each
+    // each started worker holds some resources
     let same = |state: &ServerState| state.workers.len() == levels[0].workers.len();
     if runner.life.is_gone() || !levels.iter().all(same) {
         return Vec::new();
@@ -134,8 +134,8 @@ fn leaks(runner: &Runner<'_>, levels: &[ServerState], first: Option<&ServerState
         .collect()
 }
 
-/// What so many of these conversations leave behind, once more: rounds of them, all at once. `None`
-/// where the server's processes are not seen.
+/// Repeats rounds of these conversations, all at once, and returns what they leak. `None` if the
+/// server's processes are not visible.
 pub(crate) fn leaks_again(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -146,7 +146,7 @@ pub(crate) fn leaks_again(
     let plan = Plan::paced(vec![script.clone(); count], PACE, HOLD);
     let plan = Plan { until_over: true, armed_early: true, ..plan };
     let before = runner.world.server()?;
-    // tries before this one have left something too: against all of that, one more is little
+    // earlier attempts leaked too: relative to all of that, one more is little
     first.get_or_insert_with(|| before.clone());
     let mut levels = vec![before];
     for _ in 0..=ROUNDS {
@@ -163,7 +163,7 @@ fn has_grown(runner: &mut Runner<'_>, before: &ServerState) -> bool {
     HELD.iter().any(|held| held.has_grown((held.of)(before), (held.of)(&now)))
 }
 
-/// What the connections said that the server does not get over.
+/// Records the conversations whose resources leak.
 fn keep_leaking(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     let kinds = blame::kinds(runner.pressed.plans());
     let by_itself = |runner: &mut Runner<'_>, (count, script): &(u64, TalkScript)| {
@@ -180,16 +180,16 @@ fn keep_leaking(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     };
     let Some((count, script)) = guilty.or_else(|| kinds.into_iter().next()) else { return };
     let name = format!("{} connections at once", show::count(count));
-    let why = "what such connections take does not come back";
+    let why = "resources of such connections are not released";
     blame::keep(runner, case, &name, script, why, result);
 }
 
 fn leaked(held: &Held, levels: &[u64]) -> String {
     let said: Vec<String> = levels.iter().map(|level| (held.words)(*level)).collect();
-    let (before, rest) = said.split_first().expect("it was looked at before the case");
+    let (before, rest) = said.split_first().expect("it was sampled before the case");
     format!(
         "{} of the server: {before} before the case, {} after it and after each of two more such \
-         rounds: what a round takes does not come back",
+        rounds: resources of a round are not released",
         held.what,
         rest.join(", ")
     )
@@ -205,13 +205,13 @@ mod tests {
         let mib = |levels: [u64; 4]| levels.map(|level| level << 20);
         for (levels, leaks) in [
             ([10, 40, 70, 100], true),
-            // a fifth of much is more than the floor
+            // a fifth of a large value is above the minimum
             ([1_000, 1_080, 1_140, 1_190], false),
             // filled once
             ([10, 100, 100, 100], false),
             // levels out
             ([10, 60, 80, 85], false),
-            // too little to say
+            // too little to judge
             ([10, 20, 30, 40], false),
             ([10, 40, 44, 48], false),
             ([100, 40, 70, 60], false),

@@ -1,5 +1,5 @@
-//! A run of conformance cases: what the server does with plain requests and with harmless oddities,
-//! then case by case, each breach tried again until it is sure or known to come and go.
+//! A run of conformance cases: the server's behavior for plain requests and harmless oddities, then
+//! case by case, with retries of each violation until it is certain or known to be flaky.
 #![forbid(unsafe_code)]
 
 mod baseline;
@@ -64,87 +64,85 @@ use shrink::Budget;
 use torture::case::Need;
 use units::Nanos;
 
-/// Tries of an exchange that fails; it is a finding when it fails in most of them.
+/// Attempts of a failing exchange; it is a finding if it fails in most of them.
 pub const TRIES: u32 = 3;
 /// Plain requests before anything odd is sent.
 const PLAIN_CALLS: usize = 3;
-/// Time for a plain request.
+/// Time limit of a plain request.
 const PLAIN_DEADLINE: Nanos = Nanos::from_secs(5);
-/// How long the server may take to answer plain requests again after a case.
+/// Time for the server to serve plain requests again after a case.
 pub const GATE: Nanos = Nanos::from_secs(30);
-/// Probes of a run that are kept.
+/// Maximum number of probes kept per run.
 pub const PROBES_MAX: usize = 100_000;
-/// Between two plain requests of a gate.
+/// Interval between two plain requests of a gate.
 const GATE_EVERY: Nanos = Nanos::from_millis(200);
 
-/// How long a connection is watched after its last response, for responses that nobody asked for.
+/// Time a connection is watched after its last response, for unsolicited responses.
 const GRACE: Nanos = Nanos::from_millis(60);
 
-/// What was asked for.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Of everything random.
+    /// Seed of all random data.
     pub seed: u64,
-    /// Executions of random data of one case at most.
+    /// Maximum number of executions of random data per case.
     pub executions_max: u64,
-    /// Executions of random data that are under way at once; what is sent on each connection, and
-    /// what is said of it, does not depend on it.
+    /// Concurrent executions of random data; neither the bytes on a connection nor the verdicts
+    /// depend on it.
     pub workers: usize,
     pub probing: Probing,
-    /// How long the quiet server is probed before the first case.
+    /// Time that the idle server is probed before the first case.
     pub baseline: Nanos,
-    /// Paths that random data is sent to, beside the probed page.
+    /// Paths for random data, in addition to the probed page.
     pub pages: Vec<String>,
-    /// Path and query of a page that is longer than all buffers between the two programs.
+    /// Path and query of a page that exceeds all buffers between the two programs.
     pub big: Option<String>,
-    /// Connections that the server serves at once, where the user knows.
+    /// Number of connections that the server serves at once, if known.
     pub slots: Option<u64>,
-    /// What may be spent on finding who did it, for each case, and on shrinking, for the whole run;
-    /// `None`: neither is done.
+    /// Budget for finding culprits, per case, and for shrinking, per run; `None` disables both.
     pub search: Option<Budget>,
-    /// What well-behaved clients observe is judged even where the quiet server is noisy.
+    /// Judges the effect on well-behaved clients even if the idle server is noisy.
     pub accept_noisy: bool,
-    /// Path and query of a page that costs the server much more than the probed one.
+    /// Path and query of a page much more expensive than the probed one.
     pub expensive: Option<String>,
-    /// The commands that the user gave.
+    /// The given user commands.
     pub errands: Vec<ServerCommand>,
-    /// How long odd requests go on and on.
+    /// Duration of repeated odd requests.
     pub soak: Option<Nanos>,
-    /// How long silence lasts at most until it is a failure; `None`: as long as each exchange says.
+    /// Maximum silence before it counts as a failure; `None`: as defined by each exchange.
     pub silence_max: Option<Nanos>,
-    /// Of a case that changes requests again and again: how many of them, and for how long; `None`: as its
-    /// file says.
+    /// Number and duration of mutated requests; `None`: as in the case file.
     pub mutants_max: Option<u64>,
     pub mutation: Option<Nanos>,
 }
 
-/// Who is tested.
+/// The tested server.
 #[derive(Clone, Debug)]
 pub struct TestTarget {
     pub peer: Peer,
     /// Name for SNI; `None` without TLS.
     pub tls_name: Option<String>,
-    /// What plain requests, probes and cases speak: HTTP/1.1, or HTTP/2 as a well-behaved client does.
+    /// Protocol of plain requests, probes and cases: HTTP/1.1, or another one as used by a
+    /// well-behaved client.
     pub spoken: Spoken,
     /// `path` is the probed page.
     pub values: Values,
-    /// `values.post` names a page that takes bodies.
+    /// `values.post` names a page that accepts bodies.
     pub takes_bodies: bool,
-    /// Field lines of ours, each with its line end: User-Agent and the user's own.
+    /// Our field lines, each with its line end: User-Agent and the user's own.
     pub fields: String,
-    /// Values of the user's fields that nobody may read in a result.
+    /// Values of the user's fields that must not appear in a result.
     pub secrets: Vec<String>,
 }
 
-/// What the runner needs of the world.
+/// Environment of the runner.
 pub trait World {
     fn now(&mut self) -> Nanos;
 
-    /// Has the conversations that the director begins, until it says that it is all over, or the run
-    /// is to end.
+    /// Plays the conversations that the director starts, until it is done or the run must end.
     fn play(&mut self, director: &mut dyn Director);
 
-    /// Has these conversations, all at once, and gives them back in their order.
+    /// Plays these conversations all at once, and returns them in order.
     fn talk(&mut self, scripts: Vec<TalkScript>) -> Vec<Talk> {
         let mut all = All::new(scripts);
         self.play(&mut all);
@@ -153,45 +151,45 @@ pub trait World {
 
     fn pause(&mut self, span: Nanos);
 
-    /// Conversations that go on beside everything that is played.
+    /// Returns the conversations that continue alongside everything that is played.
     fn carried(&mut self) -> &mut Carried;
 
-    /// Who keeps the bounds, on every stage of this world.
+    /// Returns the rate limiter of all stages of this world.
     fn governor(&mut self) -> &mut Governor;
-    /// Work of this process since it was asked last, as a share of one core; `None` where that is not
-    /// known.
+    /// Returns the work of this process since the previous call, as a share of one core; `None` if
+    /// unknown.
     fn own_work(&mut self) -> Option<f64> {
         None
     }
 
-    /// The server's processes and what they hold now; `None` where they are not seen. Deaths are to be
-    /// asked for before.
+    /// Returns the server's processes and their resources; `None` if they are not visible. Query
+    /// deaths first.
     fn server(&mut self) -> Option<ServerState> {
         None
     }
 
-    /// Whether conversations can be held segment by segment.
+    /// Checks whether raw TCP segments can be sent.
     ///
     /// # Errors
-    /// Why not, and the way out.
+    /// Why not, and the fix.
     fn device(&self) -> Result<(), String> {
         Err(Need::Device.missing().to_owned())
     }
 
-    /// Processes of the server that have ended since this was asked last; cheap as long as none has.
+    /// Returns the server's processes that exited since the previous call; cheap if there are none.
     fn deaths(&mut self) -> Vec<Death> {
         Vec::new()
     }
 
-    /// Has a command of the user's run from this instant on, while the next director plays.
+    /// Schedules a user command for this instant, while the next director plays.
     fn send_for(&mut self, _errand: ServerCommand, _at: Nanos) {}
 
-    /// What became of the commands that were sent for, in the order of their beginnings. Waits for
-    /// those that go on; those that never began are begun, where the server needs them.
+    /// Returns the results of the scheduled commands in order of their start. Waits for running
+    /// ones; pending ones are started if the server needs them.
     fn errands(&mut self) -> Vec<Done> {
         Vec::new()
     }
 
-    /// The run is to end now, and why.
+    /// Returns why the run must end now, if so.
     fn stopped(&self) -> Option<Stop>;
 }

@@ -1,6 +1,6 @@
-//! The server's processes beside the cases, where the world shows them: who ended in the course of
-//! which case, what the server holds before and after it, and what is made of that. It only makes
-//! certain what well-behaved clients suggest: a server that cannot be seen is judged without.
+//! Watches the server's processes during the cases, if they are visible: which ones exited during
+//! which case, and their resources before and after it. This only confirms what well-behaved
+//! clients indicate: an invisible server is judged without it.
 
 use crate::World;
 use sample::{Death, ServerState, together};
@@ -9,29 +9,28 @@ use torture::result::CaseResult;
 use torture::result::{Meanwhile, ServerRow, ServerSeen};
 use units::Nanos;
 
-/// Ends of processes of one case that are kept; there are more only where a server restarts without
-/// end.
+/// Maximum number of exits kept per case; more occur only if a server keeps restarting.
 const DEATHS_MAX: usize = 100;
 
-/// What has been seen so far.
+/// Observations so far.
 #[derive(Debug)]
 pub(crate) struct Life {
     /// The start of the run.
     origin: Nanos,
     seen: ServerSeen,
-    /// In the course of the case under way.
+    /// During the current case.
     deaths: Vec<Death>,
-    /// The server itself has ended in the course of the case under way.
+    /// The server itself exited during the current case.
     gone: bool,
-    /// The case under way has it end.
+    /// The current case makes it exit.
     expected: bool,
 }
 
-/// Whom the ends of processes struck.
+/// The part of the server affected by exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Struck {
     Nobody,
-    /// One that died of a fault of its own; who leaves in another way is no loss.
+    /// A worker that crashed; another kind of exit is not a loss.
     Worker,
     Server,
 }
@@ -46,12 +45,12 @@ impl Struck {
         deaths.iter().map(one).max().unwrap_or(Struck::Nobody)
     }
 
-    /// What the conversation is that did it, and why.
+    /// Returns the outcome of the conversation that caused it, and why.
     pub(crate) fn judged(self) -> Option<(TestOutcome, &'static str)> {
         match self {
             Struck::Nobody => None,
-            Struck::Worker => Some((TestOutcome::Fail, "a worker of the server died of a fault")),
-            Struck::Server => Some((TestOutcome::Crashed, "the server's process ended")),
+            Struck::Worker => Some((TestOutcome::Fail, "a worker of the server crashed")),
+            Struck::Server => Some((TestOutcome::Crashed, "the server's process exited")),
         }
     }
 }
@@ -67,12 +66,12 @@ impl Life {
         }
     }
 
-    /// The server itself has ended in the course of the case under way.
+    /// Returns whether the server itself exited during the current case.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// `None` where the server is not seen.
+    /// Returns `None` if the server is not visible.
     pub(crate) fn into_seen(self) -> Option<ServerSeen> {
         (!self.seen.rows.is_empty()).then_some(self.seen)
     }
@@ -81,32 +80,33 @@ impl Life {
         self.seen.rows.last().map(|row| &row.state)
     }
 
-    /// Looks at the server, if it is seen.
+    /// Samples the server, if visible.
     fn look(&mut self, world: &mut dyn World, case: &str) {
         let at = world.now() - self.origin;
         let Some(state) = world.server() else { return };
         self.seen.rows.push(ServerRow { at, case: case.to_owned(), state });
     }
 
-    /// What came before the first case is no case's.
+    /// Starts the run: earlier events belong to no case.
     pub(crate) fn begin(&mut self, world: &mut dyn World) {
         self.hear(world);
         self.seen.deaths = std::mem::take(&mut self.deaths);
         self.look(world, "");
     }
 
-    /// What ended in searches of ours is no case's.
+    /// Discards exits during our searches, which belong to no case.
     pub(crate) fn forget(&mut self, world: &mut dyn World) {
         self.hear(world);
         self.deaths.clear();
     }
 
-    /// The server before the case under way.
+    /// Returns the server's state before the current case.
     pub(crate) fn before(&self) -> Option<&ServerState> {
         self.last()
     }
 
-    /// Workers have come or gone since the case began: the server makes as many as it needs.
+    /// Returns whether workers changed since the start of the case: the server starts as many as it
+    /// needs.
     pub(crate) fn has_other_workers(&mut self, world: &mut dyn World) -> bool {
         self.hear(world);
         let Some(before) = self.last().map(|state| state.workers.len()) else { return false };
@@ -118,12 +118,12 @@ impl Life {
         (self.gone, self.expected) = (false, false);
     }
 
-    /// The server ends in the course of this case because the user's command has it do so.
+    /// Marks that a user command makes the server exit during this case.
     pub(crate) fn expect_end(&mut self) {
         self.expected = true;
     }
 
-    /// Hears who has ended.
+    /// Queries which processes have exited.
     pub(crate) fn hear(&mut self, world: &mut dyn World) -> Struck {
         let heard = world.deaths();
         let struck = Struck::by(&heard);
@@ -133,7 +133,7 @@ impl Life {
         struck
     }
 
-    /// The case and its gate are over: what became of the server's processes.
+    /// Judges the server's processes after the case and its gate.
     pub(crate) fn judge_case(&mut self, world: &mut dyn World, result: &mut CaseResult) -> Struck {
         self.hear(world);
         let deaths = self.deaths.clone();
@@ -148,7 +148,7 @@ impl Life {
         Struck::by(&deaths)
     }
 
-    /// Everything about the case is over; what ended since it was judged, ended in a search of ours.
+    /// Ends the case; exits since it was judged were caused by our search.
     pub(crate) fn end_case(&mut self, world: &mut dyn World, result: &mut CaseResult) {
         let deaths = std::mem::take(&mut self.deaths);
         self.forget(world);
@@ -165,7 +165,8 @@ impl Life {
     }
 }
 
-/// What counters of the machine say of connections that came too fast; `None` where they did not move.
+/// Describes counters of the machine for connections that arrived too fast; `None` if they did not
+/// change.
 fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
     let counted = |count: u64, one: &str, many: &str| {
         format!("{} {}", units::show::count(count), if count == 1 { one } else { many })
@@ -181,9 +182,9 @@ fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
     Some(format!("{said} (counted over all servers of its machine)"))
 }
 
-/// What the ends of processes in the course of a case come to, where `now` is the server after it, and
-/// well-behaved clients were lost or not. A worker that leaves in order, missed by nobody, is no finding:
-/// many servers renew theirs.
+/// Judges the exits during a case. `now` is the server after it; `lost`: well-behaved clients
+/// failed. A worker that exits normally without an effect is not a finding: many servers replace
+/// theirs.
 fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<String>) {
     let mut outcome = TestOutcome::Pass;
     let mut notes = Vec::new();
@@ -192,10 +193,10 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<S
         outcome = TestOutcome::Crashed;
         let again = match server.len() {
             1 => String::new(),
-            n => format!(", {n} times in all"),
+            n => format!(", {n} times in total"),
         };
         let since = match now.listeners.as_slice() {
-            [] => "nobody listens now".to_owned(),
+            [] => "no process listens now".to_owned(),
             [one, ..] => format!("{one} listens now"),
         };
         notes.push(format!("{first}{again}; {since}"));
@@ -208,12 +209,12 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<S
         }
         notes.push(match count {
             1 => first.to_string(),
-            n => format!("{first}; {n} workers in all"),
+            n => format!("{first}; {n} workers in total"),
         });
     }
     let renewed = deaths.iter().filter(|death| death.how.is_orderly()).count();
     if notes.is_empty() && renewed > 0 {
-        notes.push(format!("{renewed} of the server's workers left in order"));
+        notes.push(format!("{renewed} of the server's workers exited normally"));
     }
     (outcome, notes)
 }
@@ -253,7 +254,8 @@ mod tests {
                 &[(7, true, 6), (9, true, 6)],
                 &[],
                 true,
-                "crashed: the server httpd (pid 7) ended: signal 6 (SIGABRT), 2 times in all; nobody listens now",
+                "crashed: the server httpd (pid 7) ended: signal 6 (SIGABRT), 2 times in total; \
+                no process listens now",
             ),
             (
                 &[(8, false, 11)],
@@ -265,9 +267,9 @@ mod tests {
                 &[(8, false, 9), (9, false, 9)],
                 &[7],
                 true,
-                "pass: a worker, httpd (pid 8), ended: signal 9 (SIGKILL); 2 workers in all",
+                "pass: a worker, httpd (pid 8), ended: signal 9 (SIGKILL); 2 workers in total",
             ),
-            (&[(8, false, 0)], &[7], false, "pass: 1 of the server's workers left in order"),
+            (&[(8, false, 0)], &[7], false, "pass: 1 of the server's workers exited normally"),
             (&[(8, false, 0)], &[7], true, "pass: a worker, httpd (pid 8), ended: exit code 0"),
             (&[], &[7], true, "pass: "),
         ] {

@@ -1,4 +1,4 @@
-//! Every response of a run, held against the rules that bind whoever sends one.
+//! Checks every response of a run against the rules for all responses.
 
 use dialogue::talk::{Move, Talk};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use torture::lint::{LintRule, lint};
 use torture::record;
 use torture::result::{CaseResult, ExchangeResult};
 
-/// Rules that were broken, how often, and by which response first.
+/// Violated rules, with counts and the first response.
 #[derive(Debug, Default)]
 pub(crate) struct Lints {
     responses: u64,
@@ -23,11 +23,11 @@ struct Example {
 }
 
 impl Lints {
-    /// Looks at every response of a conversation; nothing is copied but the first example of a breach.
+    /// Checks every response of a conversation; only the first example of a violation is copied.
     pub(crate) fn see(&mut self, talk: &Talk) {
         for (index, response) in talk.replies.responses.iter().enumerate() {
             self.responses += 1;
-            // further requests of the same connection may be of another version
+            // further requests on the same connection may have another version
             for rule in lint(response, index == 0 && asks_in_10(&talk.steps)) {
                 let example = self.broken.entry(rule).or_insert_with(|| Example {
                     count: 0,
@@ -39,7 +39,7 @@ impl Lints {
         }
     }
 
-    /// What another saw, after what this one saw.
+    /// Appends the observations of another instance.
     pub(crate) fn add(&mut self, other: Lints) {
         self.responses += other.responses;
         for (rule, example) in other.broken {
@@ -52,7 +52,7 @@ impl Lints {
         }
     }
 
-    /// Says what is wrong with the responses of the whole run.
+    /// Records the violations of the whole run.
     pub(crate) fn tell(&mut self, result: &mut CaseResult) {
         let responses = self.responses;
         let broken: Vec<&str> = self
@@ -62,7 +62,7 @@ impl Lints {
             .map(|rule| rule.text)
             .collect();
         if !broken.is_empty() {
-            // the headline says what is wrong, not that something is
+            // the headline names the violations
             let title = format!("{}: {}", result.case.title, broken.join("; "));
             result.case.title = title;
         }
@@ -93,7 +93,7 @@ impl Lints {
     }
 }
 
-/// The first request line is of HTTP/1.0, as far as its first piece tells.
+/// Returns whether the first request line is HTTP/1.0, as far as its first piece shows.
 fn asks_in_10(steps: &[Move]) -> bool {
     let first = steps.iter().find_map(|step| match step {
         Move::Send(bytes) => bytes.split(|byte| *byte == b'\n').next(),

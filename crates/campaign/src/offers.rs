@@ -1,5 +1,5 @@
-//! What the server has that a case may need, and what it does with harmless oddities, before anything is
-//! judged.
+//! Features of the server that a case may need, and its behavior for harmless oddities, before
+//! anything is judged.
 
 use crate::scripts::LINGER;
 use crate::{GRACE, ODDITIES, PLAIN_DEADLINE, Runner, ServerCommand, habits};
@@ -10,10 +10,10 @@ use torture::judge;
 use torture::result::{Habits, RunResult};
 use units::Nanos;
 
-/// How long a body is withheld, to see whether the server waits for it.
+/// Time that a body is withheld, to see whether the server waits for it.
 const WITHHELD: Nanos = Nanos::from_millis(500);
 
-/// What the server has that a case may need.
+/// Returns the features that a case may need.
 pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Need> {
     let plain = runner.ask(&habits::plain_request(runner.target, ""));
     let mut has = habits::offers(&plain, &ranges(runner));
@@ -47,7 +47,7 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     has
 }
 
-/// What the server does with early data, where a case wants to know.
+/// Returns the server's support for early data, if a case needs it.
 fn early(runner: &mut Runner<'_>) -> Vec<Need> {
     let early = [Need::EarlyTicket, Need::EarlyData];
     let asked = runner.cases.iter().flat_map(|case| &case.needs).any(|need| early.contains(need));
@@ -67,7 +67,7 @@ fn ranges(runner: &mut Runner<'_>) -> Talk {
     runner.ask(&habits::plain_request(runner.target, "Range: bytes=0-0\r\n"))
 }
 
-/// A plain POST is answered below 400, or what came back.
+/// Returns the response to a plain POST, unless it is below 400.
 fn post_trouble(runner: &mut Runner<'_>) -> Option<String> {
     let target = runner.target;
     if !target.takes_bodies || target.spoken.has_frames() {
@@ -78,7 +78,7 @@ fn post_trouble(runner: &mut Runner<'_>) -> Option<String> {
     (!taken).then(|| judge::seen(&talk))
 }
 
-/// A POST of one byte of which this much is sent.
+/// Sends a POST of one byte with this part of it.
 fn post(runner: &mut Runner<'_>, body: &str, deadline: Nanos) -> Talk {
     let target = runner.target;
     let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
@@ -89,16 +89,16 @@ fn post(runner: &mut Runner<'_>, body: &str, deadline: Nanos) -> Talk {
     runner.hold(script)
 }
 
-/// Nothing is answered while the body is withheld.
+/// Returns whether there is no response while the body is withheld.
 fn reads_bodies(runner: &mut Runner<'_>) -> bool {
     !runner.target.spoken.has_frames() && post(runner, "", WITHHELD).replies.responses.is_empty()
 }
 
-/// What it does with the oddities.
+/// Returns the responses to the oddities.
 pub(crate) fn oddities(runner: &mut Runner<'_>) -> Habits {
     let mut habits = Habits::default();
     if runner.target.spoken.has_frames() {
-        // the oddities are lines of HTTP/1.1
+        // the oddities are HTTP/1.1 lines
         return habits;
     }
     for (name, method, bytes) in ODDITIES {

@@ -1,5 +1,5 @@
-//! The order of a run: plain requests first, then what the server offers and how it fares when it is quiet, then
-//! case by case, and at last the shrinking.
+//! The order of a run: plain requests, the server's features, the baseline, then case by case, and
+//! finally the shrinking.
 
 use crate::life::Struck;
 use crate::pressure::blame;
@@ -11,7 +11,7 @@ use torture::case::{Case, Need};
 use torture::judge::TestOutcome;
 use torture::result::{CaseResult, RunResult};
 
-/// Runs the cases, in their order. `watcher` hears of everything as it happens.
+/// Runs the cases in order. `watcher` is notified of every event.
 pub fn run(
     target: &TestTarget,
     settings: &Settings,
@@ -56,7 +56,7 @@ pub fn run(
     result
 }
 
-/// Carries cases out until the last, a wish to end, or the loss of the server.
+/// Runs cases until the last one, a request to stop, or the loss of the server.
 fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result: &mut RunResult) {
     let beside = families::is_beside(runner);
     cases.sort_by_key(|case| families::place(case, beside));
@@ -75,7 +75,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
         if lost {
             let span = units::show::duration(GATE);
             result.ended_early =
-                Some(format!("no plain request was answered as before within {span} of {id}"));
+                Some(format!("no plain request got its usual response within {span} of {id}"));
             return;
         }
     }
@@ -99,7 +99,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     }
     let version = case.version_spoken();
     if version != runner.target.spoken.version() {
-        result.skip(format!("it speaks HTTP/{version} (--http {version})"));
+        result.skip(format!("it needs HTTP/{version} (--http {version})"));
         return result;
     }
     if let Some(why) = runner.world.governor().barred(&case.id) {
@@ -133,10 +133,10 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     result
 }
 
-/// Something befell the server: which bytes did it?
+/// Finds the bytes that made the server fail.
 fn name_culprit(runner: &mut Runner<'_>, case: &Case, struck: Struck, result: &mut CaseResult) {
     if families::presses(case) {
-        // what presses fails by its numbers, unless a process ended
+        // a load case fails by its numbers, unless a process exited
         if struck != Struck::Nobody {
             blame::blame(runner, case, result);
         }

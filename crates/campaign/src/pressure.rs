@@ -1,5 +1,5 @@
-//! Many connections at once, probes beside them: armed, pressed, released and watched until all is as
-//! before. What it did to well-behaved clients is judged by [`outcome`] alone.
+//! Rounds of load with many connections and probes alongside: armed, held, released and watched
+//! until recovery. [`outcome`] alone judges the effect on well-behaved clients.
 
 pub(crate) mod blame;
 mod calm;
@@ -21,41 +21,41 @@ use torture::judge::PressureOutcome;
 use torture::result::{Health, Probe, Seen};
 use units::{Nanos, show};
 
-/// How often a round is repeated when the instrument was at fault.
+/// Repetitions of a round after a problem of the client.
 pub const SICK_TRIES: u32 = 3;
-/// Share of one core above which our own work is in the way: what is slow then may be ours.
+/// Share of one core above which our own work disturbs: slowness may then be ours.
 pub const CPU_MAX: f64 = 0.8;
-/// Before anything presses, so that the kept probe has its connection.
+/// Time before the load, so that the kept probe gets its connection.
 const LEAD: Nanos = Nanos::from_millis(500);
 
-/// So long every round presses, for some probes to fall due.
+/// Minimum load time of a round, so that some probes are due.
 const PRESS_MIN: Nanos = Nanos::SECOND;
 
-/// A round that is over.
+/// A completed round.
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
     pub(crate) outcome: PressureOutcome,
     pub(crate) notes: Vec<String>,
     pub(crate) health: Health,
-    /// What became of the conversations that pressed.
+    /// Results of the conversations of the load.
     pub(crate) ended: Vec<Ended>,
-    /// The kept probe was served while all of them stood: it had a slot of its own.
+    /// The kept probe was served while all of them were open: it had its own slot.
     pub(crate) kept: bool,
-    /// How long well-behaved clients were denied, from the first lost probe on.
+    /// How long well-behaved clients were denied, from the first lost probe.
     pub(crate) denied_for: Nanos,
-    /// They were served again while the pressure went on ...
+    /// They were served again under load ...
     pub(crate) served_again: bool,
-    /// ... as the server ended some of it.
+    /// ... because the server closed some of it.
     pub(crate) came_back: bool,
 }
 
 impl Round {
-    /// As many stood as were meant to.
+    /// Returns whether as many connections as wanted were open.
     pub(crate) fn is_armed(&self) -> bool {
         self.health.armed as f64 >= self.health.wanted as f64 * ARMED
     }
 
-    /// Well-behaved clients were not all served.
+    /// Returns whether some well-behaved clients were not served.
     pub(crate) fn is_bound(&self) -> bool {
         matches!(
             self.outcome,
@@ -67,16 +67,16 @@ impl Round {
     }
 }
 
-/// Why nothing is said of a round that the end of the run, or of the time of its case, came before.
-const CUT_SHORT: &str = "the round was cut short";
+/// Reason of an inconclusive round that the end of the run or of the case cut short.
+const CUT_SHORT: &str = "the round was interrupted";
 
-/// One round, repeated when the instrument was at fault.
+/// Runs one round, repeated after a problem of the client.
 pub(crate) fn round(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     runner.pressed.remember(plan);
     round_apart(runner, case, plan)
 }
 
-/// As [`round`], of conversations that are not what the case presses with.
+/// Does the same as [`round`] with conversations other than the case's load.
 pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     let mut tries = 1;
     loop {
@@ -89,12 +89,12 @@ pub(crate) fn round_apart(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> R
     }
 }
 
-/// What was observed of a round that ended before all of it was seen: how long a recovery takes is not known.
+/// Returns the observations of a round that was cut short: the recovery time is unknown.
 pub(crate) fn cut_short(felt: Health) -> Health {
     Health { cut_short: true, recovery: None, ..felt }
 }
 
-/// One round, whoever was at fault.
+/// Runs one round without repetition.
 pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Round {
     let base = runner.profile.quiet();
     runner.world.own_work();
@@ -119,7 +119,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
         let percent = show::share(share);
         verdict = PressureVerdict {
             outcome: PressureOutcome::Inconclusive,
-            notes: vec![format!("our own work took {percent} of a core")],
+            notes: vec![format!("our own work used {percent} of a core")],
         };
     }
     if runner.life.hear(runner.world) == Struck::Server {
@@ -151,13 +151,13 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
     }
 }
 
-/// Why nothing can be said of what well-behaved clients observe.
+/// Returns why effects on well-behaved clients cannot be judged.
 pub(crate) fn noise(runner: &Runner<'_>) -> Option<String> {
     if runner.settings.accept_noisy { None } else { runner.profile.quiet().trouble() }
 }
 
-/// How long well-behaved clients were denied while armed: from the first lost probe until one was answered
-/// again, or the release; and whether they were served again before that.
+/// Returns how long well-behaved clients were denied while armed: from the first lost probe until
+/// one was served again, or the release; and whether they were served again before that.
 fn denial(pressed: &Pressed<'_>) -> (Nanos, bool) {
     let worst = pressed.worst_kind();
     let mut lost = pressed.armed_probes(worst).filter(|probe| probe.seen == Seen::Lost);

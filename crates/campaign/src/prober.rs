@@ -1,4 +1,4 @@
-//! The probes beside: how they are sent, and those that are kept for the result.
+//! The probes: how they are sent, and which are kept for the result.
 
 use crate::probes::{Pattern, ProbeListener, Probed, Probes, Probing};
 use crate::{PROBES_MAX, Watcher, World};
@@ -10,7 +10,7 @@ pub(crate) struct Prober {
     probing: Probing,
     /// The start of the run, from which probes count.
     origin: Nanos,
-    /// Of the whole run, [`PROBES_MAX`] at most.
+    /// Of the whole run, at most [`PROBES_MAX`].
     kept: Vec<Probe>,
 }
 
@@ -19,17 +19,17 @@ impl Prober {
         Prober { probing, origin, kept: Vec::new() }
     }
 
-    /// Between two probes of a kind.
+    /// Returns the interval between two probes of a kind.
     pub(crate) fn every(&self) -> Nanos {
         self.probing.every
     }
 
-    /// Time for each.
+    /// Returns the time limit of each.
     pub(crate) fn deadline(&self) -> Nanos {
         self.probing.deadline
     }
 
-    /// Probes come on a kept connection too.
+    /// Returns whether probes use a kept connection too.
     pub(crate) fn keeps(&self) -> bool {
         self.probing.keep
     }
@@ -38,7 +38,7 @@ impl Prober {
         self.probing.keep = keep;
     }
 
-    /// No shorter deadline than the quiet server needs.
+    /// Sets a deadline not shorter than the idle server needs.
     pub(crate) fn settle(&mut self, p99: Nanos) {
         self.probing.settle(p99);
     }
@@ -47,7 +47,7 @@ impl Prober {
         self.origin
     }
 
-    /// Plays what this director directs, with probes beside it: those that were sent.
+    /// Plays a director with probes alongside, and returns the probes sent.
     pub(crate) fn play(
         &mut self,
         world: &mut dyn World,
@@ -64,12 +64,12 @@ impl Prober {
         felt
     }
 
-    /// How many are kept so far.
+    /// Returns the number of kept probes.
     pub(crate) fn count(&self) -> usize {
         self.kept.len()
     }
 
-    /// Those that were kept after so many.
+    /// Returns the kept probes after the first `count`.
     pub(crate) fn kept_since(&self, count: usize) -> &[Probe] {
         &self.kept[count..]
     }

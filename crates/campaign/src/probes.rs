@@ -1,5 +1,5 @@
-//! Probes of the server's health: ordinary requests on a schedule of their own, whatever else goes on.
-//! A late response does not delay the next probe, and each has a deadline of its own.
+//! Probes of the server's health: regular requests on their own schedule, whatever else is
+//! happening. A late response does not delay the next probe, and each has its own deadline.
 
 mod beside;
 mod kept;
@@ -16,68 +16,68 @@ use torture::judge::Plain;
 use torture::result::{Probe, ProbeKind, Seen};
 use units::{Nanos, show};
 
-/// Time for a probe, unless the server is slower than that: see [`Probing::settle`].
+/// Time limit of a probe, unless the server is slower: see [`Probing::settle`].
 pub const PROBE_DEADLINE: Nanos = Nanos::from_secs(2);
-/// A probe's deadline is at least so many times the 99th percentile of the quiet server.
+/// A probe's deadline is at least this multiple of the idle server's 99th percentile.
 pub const DEADLINE_FACTOR: u64 = 10;
-/// Probes that wait for a response at once; one that falls due beyond is lost.
+/// Maximum number of outstanding probes; one due beyond it is lost.
 pub const WAITING_MAX: usize = 256;
 
 /// How the server's health is probed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probing {
-    /// Between two probes of a kind.
+    /// Interval between two probes of a kind.
     pub every: Nanos,
-    /// Time for each.
+    /// Time limit of each.
     pub deadline: Nanos,
-    /// Also on a connection that is kept.
+    /// Also on a kept connection.
     pub keep: bool,
 }
 
 impl Default for Probing {
-    /// Five a second of each kind: for servers on this machine.
+    /// Returns five per second of each kind, for servers on this machine.
     fn default() -> Probing {
         Probing { every: Nanos::from_millis(200), deadline: PROBE_DEADLINE, keep: true }
     }
 }
 
 impl Probing {
-    /// No shorter deadline than ten times the quiet server's 99th percentile.
+    /// Sets a deadline not shorter than ten times the idle server's 99th percentile.
     pub fn settle(&mut self, p99: Nanos) {
         self.deadline = self.deadline.max(p99 * DEADLINE_FACTOR);
     }
 }
 
-/// What a probe is made of.
+/// Template of a probe.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// On a connection of its own; the deadline and the instants are the probes'.
+    /// For a new connection; the probes set deadline and instants.
     pub new: TalkScript,
-    /// The request that is sent on the kept connection.
+    /// The request on the kept connection.
     pub keep: Vec<u8>,
-    /// What is answered to either when all is well.
+    /// The usual response to either.
     pub plain: Plain,
     /// The start of the run.
     pub origin: Nanos,
-    /// The case that is under way.
+    /// The current case.
     pub case: String,
 }
 
-const CUT_OFF: &str = "a response that was cut off";
+const CUT_OFF: &str = "a truncated response";
 
-/// When a probe fell due, and how much later it was sent.
+/// Due instant of a probe, and its delay.
 #[derive(Clone, Copy, Debug)]
 struct ProbeCall {
     due: Nanos,
     late: Nanos,
 }
 
-/// The probes of both kinds, as a part of whoever directs.
+/// The probes of both kinds, as a part of a director.
 #[derive(Debug)]
 pub struct Probes {
     probing: Probing,
     pattern: Pattern,
-    /// When the next of either kind falls due; `None` before the first.
+    /// When the next one of either kind is due; `None` before the first.
     next: Option<[Nanos; 2]>,
     stopped: bool,
     new: BTreeMap<usize, ProbeCall>,
@@ -98,8 +98,8 @@ impl Probes {
         }
     }
 
-    /// Takes its own conversations out of those that are over, and gives back the others. To be
-    /// called before any conversation is begun.
+    /// Takes its own conversations out of the completed ones, and returns the others. Must be
+    /// called before a conversation is started.
     pub fn absorb(&mut self, now: Nanos, over: Vec<(usize, Talk)>) -> Vec<(usize, Talk)> {
         let mut others = Vec::new();
         for (place, talk) in over {
@@ -114,7 +114,7 @@ impl Probes {
         others
     }
 
-    /// Begins what has fallen due. Gives the instant at which it wants to be called again.
+    /// Starts due probes. Returns the instant of the next call.
     pub fn begin(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Nanos {
         let half = Nanos(self.probing.every.0 / 2);
         let [mut new, mut keep] = *self.next.get_or_insert([now, now + half]);
@@ -138,22 +138,22 @@ impl Probes {
         due.min(self.keeper.expiry(self.probing.deadline))
     }
 
-    /// Begins no further ones.
+    /// Starts no further probes.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Whether every probe that was begun is over.
+    /// Returns whether every started probe is over.
     pub fn is_idle(&self) -> bool {
         self.new.is_empty() && self.keeper.is_idle()
     }
 
-    /// Its conversations that are under way.
+    /// Returns the number of its outstanding conversations.
     pub fn count(&self) -> usize {
         self.new.len() + self.keeper.count()
     }
 
-    /// Probes that are over since this was asked last.
+    /// Returns probes completed since the previous call.
     pub fn take(&mut self) -> Vec<Probe> {
         std::mem::take(&mut self.over)
     }
@@ -220,7 +220,7 @@ fn crowded(pattern: &Pattern, kind: ProbeKind, due: Nanos) -> Probe {
     }
 }
 
-/// What a probe on a connection of its own met; nothing where it was cut short by us.
+/// Returns the result of a probe on a new connection; nothing if we cut it short.
 fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> Option<Probe> {
     let response = talk.replies.responses.first();
     let whole = response.filter(|response| response.complete);
@@ -233,7 +233,7 @@ fn of_new(pattern: &Pattern, call: ProbeCall, talk: &Talk, deadline: Nanos) -> O
             (seen, said, false)
         }
         None if response.is_some() && talk.end == TalkEnd::Silent => {
-            (Seen::Lost, format!("no whole response in {}", show::duration(deadline)), false)
+            (Seen::Lost, format!("no complete response in {}", show::duration(deadline)), false)
         }
         None if response.is_some() => (Seen::Lost, CUT_OFF.to_owned(), false),
         None => (Seen::Lost, without(talk.end, deadline), is_ours(talk.end)),
@@ -282,7 +282,7 @@ fn without(end: TalkEnd, deadline: Nanos) -> String {
     }
 }
 
-/// Out of descriptors or ports: that tells nothing of the server.
+/// Returns whether we ran out of descriptors or ports, which says nothing about the server.
 fn is_ours(end: TalkEnd) -> bool {
     matches!(end, TalkEnd::Unconnected(class) if class.blame() == Blame::Driver)
 }
@@ -291,8 +291,8 @@ fn is_refused(end: TalkEnd) -> bool {
     end == TalkEnd::Unconnected(FailureClass::Refused)
 }
 
-/// Of the response times, the smallest that `percent` of the probes do not exceed; a lost probe
-/// counts with the time that was waited for it. Zero without probes.
+/// Returns the percentile of response times; a lost probe counts with its waiting time. Zero
+/// without probes.
 pub(crate) fn percentile(probes: &[Probe], percent: usize) -> Nanos {
     let mut times: Vec<Nanos> = probes.iter().map(|probe| probe.over).collect();
     times.sort_unstable();

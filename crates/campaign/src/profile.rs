@@ -1,5 +1,5 @@
-//! What is known of the server: what the probed page answers, and by what it is known; how it fares when
-//! nothing is done to it; and what cases found out that others rest on.
+//! Profile of the server: the usual response of the probed page and its validators; the baseline;
+//! and what cases found that others depend on.
 
 use crate::habits;
 use crate::knee::Knee;
@@ -9,30 +9,30 @@ use torture::judge::Plain;
 use torture::result::Baseline;
 use units::Nanos;
 
-/// A page that takes so long by itself is not taken for a hang.
+/// Multiple of the plain response time below which a slow response is not a hang.
 const PLAIN_TIMES: u64 = 8;
 
 #[derive(Debug, Default)]
 pub(crate) struct ServerProfile {
     plain: Plain,
-    /// What the slowest of the first plain requests took.
+    /// Time of the slowest initial plain request.
     slowest_plain: Nanos,
-    /// What the probed page is known by: its ETag and its Last-Modified, where it has them.
+    /// ETag and Last-Modified of the probed page, if present.
     validators: (String, String),
-    /// Bytes of QPACK's table that the server permits.
+    /// Size of the QPACK table that the server allows.
     table: u64,
-    /// What probes met before the first case.
+    /// Results of probes before the first case.
     quiet: Baseline,
-    /// Connections that the server serves at once, as the last case found them.
+    /// Connections that the server serves at once, as last found by a case.
     slots: Option<u64>,
     /// Found by the first case that needs it.
     knee: Option<Knee>,
-    /// What the server does where no text says what to do, as cases found it.
+    /// Behavior of the server where no specification defines it, as found by cases.
     traits: Vec<(String, String)>,
 }
 
 impl ServerProfile {
-    /// What is answered to a plain request.
+    /// Returns the usual response to a plain request.
     pub(crate) fn plain(&self) -> &Plain {
         &self.plain
     }
@@ -41,29 +41,29 @@ impl ServerProfile {
         self.plain = plain;
     }
 
-    /// A plain request took so long.
+    /// Records the time of a plain request.
     pub(crate) fn plain_took(&mut self, span: Nanos) {
         self.slowest_plain = self.slowest_plain.max(span);
     }
 
-    /// How long silence lasts at most until it is a failure, where so long is `wanted`: never shorter than
-    /// some plain requests take.
+    /// Returns the maximum silence before it counts as a failure, given the `wanted` one: never
+    /// shorter than some plain requests take.
     pub(crate) fn silence_max(&self, wanted: Option<Nanos>) -> Option<Nanos> {
         wanted.map(|most| most.max(Nanos(self.slowest_plain.0 * PLAIN_TIMES)))
     }
 
-    /// Learns by what the page is known, of a conversation about it.
+    /// Learns the validators of the page from a conversation.
     pub(crate) fn learn_page(&mut self, plain: &Talk) {
         self.validators = habits::validators(plain);
         self.table = habits::table_of(plain);
     }
 
-    /// It permits a table of QPACK that holds entries.
+    /// Returns whether it allows a QPACK table that can hold entries.
     pub(crate) fn has_table(&self) -> bool {
         self.table >= habits::TABLE_MIN
     }
 
-    /// What the places in the text of a case stand for.
+    /// Returns the values of the placeholders in a case.
     pub(crate) fn values(&self, known: &Values, marker: String) -> Values {
         let (etag, modified) = self.validators.clone();
         Values { marker, etag, modified, table: self.table, ..known.clone() }
@@ -81,7 +81,7 @@ impl ServerProfile {
         self.slots
     }
 
-    /// The slots that a case found; where it found none, what was known stays.
+    /// Records the slots found by a case; without any, the known number stays.
     pub(crate) fn learn_slots(&mut self, found: Option<u64>) {
         self.slots = found.or(self.slots);
     }
@@ -94,12 +94,12 @@ impl ServerProfile {
         self.knee = Some(knee);
     }
 
-    /// What the server does where no text says what to do.
+    /// Records a behavior that no specification defines.
     pub(crate) fn tell_trait(&mut self, what: String, seen: &str) {
         self.traits.push((what, seen.to_owned()));
     }
 
-    /// Its traits, in the order in which they were found.
+    /// Returns its traits in the order in which they were found.
     pub(crate) fn into_traits(self) -> Vec<(String, String)> {
         self.traits
     }

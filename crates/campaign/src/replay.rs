@@ -1,4 +1,4 @@
-//! What failed before, sent again: is it fixed?
+//! Replays earlier failures to check whether they are fixed.
 
 use crate::findings::Finding;
 use crate::{
@@ -15,27 +15,27 @@ use torture::record::{Execution, Transcript};
 use torture::result::{CaseResult, ReplayResult, ReplayVerdict, Replayed, Shrunk};
 use units::{Nanos, show};
 
-/// A failure that was kept, and the case that it is judged by.
+/// A recorded failure, and the case that judges it.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub transcript: Transcript,
     pub case: Case,
-    /// What is said first, in this order, each on a connection of its own.
+    /// Conversations to play first, in this order, each on its own connection.
     pub before: Vec<TalkScript>,
 }
 
-/// Conversations that are had at once at most, whatever a file says.
+/// Maximum number of simultaneous conversations, whatever a file requests.
 const AT_ONCE_MAX: usize = 1_000;
 
-/// How pauses are kept.
+/// How pauses are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     Kept,
-    /// As soon as possible: pauses are left out.
+    /// As soon as possible: without pauses.
     Asap,
 }
 
-/// Sends each failure again, so many times.
+/// Replays each failure this many times.
 pub fn replay(
     target: &TestTarget,
     settings: &Settings,
@@ -62,7 +62,7 @@ pub fn replay(
         if lost {
             let span = show::duration(GATE);
             result.ended_early =
-                Some(format!("no plain request was answered as before within {span}"));
+                Some(format!("no plain request got its usual response within {span}"));
             break;
         }
     }
@@ -74,10 +74,10 @@ pub fn replay(
     result
 }
 
-/// Shrinks each failure within the budget of the settings; a place is empty where it failed no more.
+/// Shrinks each failure within the budget of the settings; an entry is empty if it no longer fails.
 ///
 /// # Errors
-/// Why plain requests are not answered.
+/// Why plain requests get no response.
 pub fn shrink_failures(
     target: &TestTarget,
     settings: &Settings,
@@ -106,20 +106,20 @@ pub fn shrink_failures(
     Ok(all)
 }
 
-/// What it took, of what failed by that alone.
+/// Returns the time of a failure by slowness alone.
 fn took_long(kept: &Transcript) -> Option<Nanos> {
-    // ranges are judged by their length, and are degraded too
+    // ranges are judged by length and can be degraded too
     let slow = kept.judgement.outcome == TestOutcome::Degraded && families::is_timed(&kept.name);
     service_time::work_of(&kept.talk).filter(|_| slow)
 }
 
-/// In which way it failed.
+/// Returns how it failed.
 fn kind(kept: &Transcript) -> FailureKind {
     if took_long(kept).is_some() {
         return FailureKind::Slow;
     }
     let judged = judge::random(&kept.script, &kept.talk, &kept.plain);
-    // it was accused of what came after it
+    // it was blamed for a later failure
     if judged.outcome.is_well() {
         FailureKind::Lost
     } else {
@@ -127,7 +127,7 @@ fn kind(kept: &Transcript) -> FailureKind {
     }
 }
 
-/// The script, for the server that is tested now: its page is what the follow-up asks for.
+/// Returns the script for the current target: the follow-up requests its page.
 fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
     TalkScript {
         peer: target.peer.clone(),
@@ -140,7 +140,7 @@ fn again(target: &TestTarget, script: &TalkScript) -> TalkScript {
     }
 }
 
-/// Whether what no request may cause came of it again.
+/// Judges whether it caused again what no request may cause.
 fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
     if let Some(before) = took_long(kept) {
         let slow = service_time::is_as_slow(talk, before);
@@ -149,11 +149,11 @@ fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
             outcome: if slow { TestOutcome::Degraded } else { TestOutcome::Pass },
             seen: judge::seen(talk),
             expected: kept.judgement.expected.clone(),
-            why: format!("it took {took}, and {} before", show::duration(before)),
+            why: format!("it took {took}, compared with {} before", show::duration(before)),
             kind: slow.then_some(FailureKind::Slow),
         };
     }
-    let hangs = || judge::is_hang(talk).then(|| "nothing came back again".to_owned());
+    let hangs = || judge::is_hang(talk).then(|| "no response again".to_owned());
     let why = judge::broken_server(talk).or_else(hangs);
     Judgement {
         outcome: if why.is_some() { TestOutcome::Fail } else { TestOutcome::Pass },
@@ -164,7 +164,7 @@ fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
     }
 }
 
-/// Of what leaks: how many of these conversations were had at once.
+/// Returns the number of simultaneous conversations of a leak.
 fn at_once(failure: &Failure) -> Option<usize> {
     let kept = &failure.transcript;
     let leaks = kept.judgement.outcome == TestOutcome::Leak && families::presses(&failure.case);
@@ -173,15 +173,17 @@ fn at_once(failure: &Failure) -> Option<usize> {
     Some(count.clamp(1, AT_ONCE_MAX))
 }
 
-/// Of a conversation that no rule of its case judges: what made the server fail is judged by how
-/// plain requests fare after it, and what a case judges by code is judged only while that runs.
+/// Handles a conversation that no rule of its case judges: a culprit is judged by plain requests
+/// after it, and a case in code is judged only while it runs.
 fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
     let kept = &failure.transcript;
     let accused = kept.name.starts_with(CULPRIT);
     if families::fails_plainly(&failure.case) && !accused {
         return plainly_judged(kept, talk);
     }
-    let by_code = || format!("{} judges by code, which judges only while it runs", failure.case.id);
+    let by_code = || {
+        format!("{} is judged by code while it runs and cannot be judged again", failure.case.id)
+    };
     Judgement {
         outcome: if accused { TestOutcome::Pass } else { TestOutcome::Inconclusive },
         seen: judge::seen(talk),
@@ -191,7 +193,7 @@ fn unjudged(failure: &Failure, talk: &Talk) -> Judgement {
     }
 }
 
-/// Of so many tries that said something, so many failed.
+/// Returns the verdict from conclusive attempts and failures.
 fn verdict(learned: u32, failed: u32) -> ReplayVerdict {
     match (learned, failed) {
         (0, _) => ReplayVerdict::Unlearned,
@@ -201,7 +203,7 @@ fn verdict(learned: u32, failed: u32) -> ReplayVerdict {
     }
 }
 
-/// What is to be said first, behind a plain request.
+/// Plays the preceding conversations, after a plain request.
 fn lead_up_to(runner: &mut Runner<'_>, failure: &Failure) {
     if failure.before.is_empty() {
         return;
@@ -213,7 +215,7 @@ fn lead_up_to(runner: &mut Runner<'_>, failure: &Failure) {
     }
 }
 
-/// What became of it, and whether the server is lost.
+/// Returns the result, and whether the server is lost.
 fn replay_one(
     runner: &mut Runner<'_>,
     failure: &Failure,
@@ -252,7 +254,8 @@ fn replay_one(
             why.clone_into(&mut judgement.why);
         } else if gate.is_some() {
             judgement.outcome = judgement.outcome.max(TestOutcome::Fail);
-            "plain requests were not answered as before at once".clone_into(&mut judgement.why);
+            "plain requests did not get their usual response at once"
+                .clone_into(&mut judgement.why);
         }
         runner.report(CampaignEvent::ConversationOver(&Execution {
             case: &failure.case,
@@ -266,8 +269,8 @@ fn replay_one(
     })
 }
 
-/// What hung, again and again: does the server get over it? Where it does not, once is all that can be
-/// tried.
+/// Repeats a hung request to test whether the server recovers. If it does not, it can be tested
+/// only once.
 fn replay_gone(
     runner: &mut Runner<'_>,
     failure: &Failure,
@@ -279,13 +282,13 @@ fn replay_gone(
         let found = families::hang_on(runner, &script, with.times, with.patience);
         let (outcome, said, lost) = match found {
             Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
-            _ => (TestOutcome::Pass, "plain requests were answered".to_owned(), false),
+            _ => (TestOutcome::Pass, "plain requests got responses".to_owned(), false),
         };
         Tried::once(in_words(failure, outcome, said), lost)
     })
 }
 
-/// So many at once, in rounds: does what they take come back?
+/// Runs rounds of simultaneous conversations to test whether their resources are released.
 fn replay_leak(
     runner: &mut Runner<'_>,
     failure: &Failure,
@@ -298,9 +301,9 @@ fn replay_leak(
         runner.life.hear(runner.world);
         let leaks = leak::leaks_again(runner, &failure.case, &script, count, &mut first);
         let (outcome, said) = match leaks {
-            None => (TestOutcome::Inconclusive, "the server's processes are not seen".into()),
+            None => (TestOutcome::Inconclusive, "the server's processes are not visible".into()),
             Some(leaks) if leaks.is_empty() => {
-                (TestOutcome::Pass, "what they took came back".into())
+                (TestOutcome::Pass, "the resources were released".into())
             }
             Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
         };
@@ -308,7 +311,7 @@ fn replay_leak(
     })
 }
 
-/// Carries out anew a case that is judged by code.
+/// Runs a case judged by code again.
 fn replay_case(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -324,7 +327,7 @@ fn replay_case(
     })
 }
 
-/// A judgement of what came of a try, in words.
+/// Returns a judgment of an attempt with a description.
 fn in_words(failure: &Failure, outcome: TestOutcome, said: String) -> Judgement {
     Judgement {
         outcome,
@@ -335,7 +338,7 @@ fn in_words(failure: &Failure, outcome: TestOutcome, said: String) -> Judgement 
     }
 }
 
-/// What came of a try.
+/// Result of an attempt.
 struct Tried {
     outcome: TestOutcome,
     judgements: Vec<Judgement>,
@@ -344,14 +347,14 @@ struct Tried {
 }
 
 impl Tried {
-    /// One conversation, or one search, was judged.
+    /// One conversation or search was judged.
     fn once(judgement: Judgement, lost: bool) -> Tried {
         Tried { outcome: judgement.outcome, judgements: vec![judgement], lost }
     }
 }
 
-/// Tries it so often, or until the server is lost. A try is given its number, from 1; the worst
-/// judgement of all of them is told.
+/// Repeats it until done or the server is lost. An attempt gets its number, from 1; the worst
+/// judgment of all is returned.
 fn in_tries(
     runner: &mut Runner<'_>,
     times: u32,

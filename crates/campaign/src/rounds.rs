@@ -1,34 +1,34 @@
-//! Rounds of pressure, as they are planned; and what pressed in the case under way, so that it can be had again:
-//! for a leak, and for a culprit.
+//! Plans of load rounds, and the loads of the current case, so that they can be repeated for a leak
+//! or a culprit.
 
 use dialogue::talk::{Move, TalkScript};
 use units::Nanos;
 
-/// What is done in one round.
+/// Plan of one round.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The conversations, and when each begins after the first.
+    /// The conversations, with start times relative to the first.
     pub(crate) scripts: Vec<(Nanos, TalkScript)>,
-    /// From the last one's beginning to the release of all.
+    /// From the start of the last one to the release of all.
     pub(crate) hold: Nanos,
-    /// Released as soon as every conversation is over, and enough probes have fallen due.
+    /// Releases as soon as every conversation is over and enough probes were due.
     pub(crate) until_over: bool,
-    /// Released when well-behaved clients were served again for so long, after they had been denied.
+    /// Releases once well-behaved clients were served again for this time, after being denied.
     pub(crate) until_served: Option<Nanos>,
-    /// It presses from the first conversation on, and not only once all have begun.
+    /// The load counts from the first conversation, not only once all have started.
     pub(crate) armed_early: bool,
-    /// Probes are as before for so long: the round is over.
+    /// The round is over once probes are normal for this time.
     pub(crate) calm: Nanos,
 }
 
 impl Plan {
-    /// The server's end of a connection shows only where it is read.
+    /// Returns whether closes by the server are visible, which requires reading.
     pub(crate) fn sees_ends(&self) -> bool {
         let deaf = |(_, script): &(Nanos, TalkScript)| script.steps.contains(&Move::StopReading);
         !self.scripts.iter().any(deaf)
     }
 
-    /// These conversations, a `pace` apart.
+    /// Returns a plan of these conversations at an interval of `pace`.
     pub(crate) fn paced(scripts: Vec<TalkScript>, pace: Nanos, hold: Nanos) -> Plan {
         let at = |index: usize| pace * index as u64;
         Plan {
@@ -42,7 +42,7 @@ impl Plan {
     }
 }
 
-/// Kinds of pressure of one case that are kept.
+/// Maximum number of kinds of load kept per case.
 const KEPT_MAX: usize = 4;
 
 /// The largest round of each kind.
@@ -54,7 +54,7 @@ impl LargestRounds {
         self.0.clear();
     }
 
-    /// Keeps a round where it is the largest of its kind.
+    /// Keeps a round if it is the largest of its kind.
     pub(crate) fn remember(&mut self, plan: &Plan) {
         let first = |plan: &Plan| plan.scripts.first().map(|(_, script)| script.steps.clone());
         let known = self.0.iter().position(|known| first(known) == first(plan));

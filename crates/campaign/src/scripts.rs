@@ -1,4 +1,4 @@
-//! What is sent: the scripts of exchanges, of frames and of segments.
+//! Scripts of exchanges, of frames and of segments.
 
 use crate::{GRACE, Runner, habits};
 use dialogue::http2::{Spoken, write};
@@ -10,12 +10,12 @@ use dialogue::text::Values;
 use torture::case::{Exchange, ScriptStep};
 use units::Nanos;
 
-/// How long the server is given to close a connection that it said it would close.
+/// Time for the server to close a connection after announcing it.
 pub(crate) const LINGER: Nanos = Nanos::from_secs(2);
-/// The same behind GOAWAY: what a case asks of the end of the connection it waits for by itself.
+/// The same after GOAWAY: a case that needs the close waits for it itself.
 const FRAMES_LINGER: Nanos = Nanos::from_millis(200);
 
-/// Of an exchange, in whatever it speaks.
+/// Returns the script of an exchange, in any protocol.
 pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkScript {
     let marker = format!("m{}", runner.next_serial());
     let values = runner.profile.values(&runner.target.values, marker);
@@ -35,8 +35,8 @@ pub(crate) fn of_exchange(runner: &mut Runner<'_>, exchange: &Exchange) -> TalkS
     script
 }
 
-/// A conversation of frames: the opening before them, and behind them a PING, which says that all of
-/// them were read, and a valid request on a stream of its own.
+/// Returns a conversation of frames: preceded by the opening, and followed by a PING, which shows
+/// that all were read, and a valid request on its own stream.
 fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
     let mut all = Vec::new();
     let over_quic = runner.target.spoken.is_http3();
@@ -68,14 +68,14 @@ fn of_frames(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> 
     }
 }
 
-/// The script of an exchange. Where its steps do not say what the parts are of, they are of a plain
-/// request that asks for the end of the connection.
+/// Returns the script of an exchange. Unless its steps define the stream, the parts are of a plain
+/// request with Connection: close.
 fn of_segments(runner: &mut Runner<'_>, exchange: &Exchange, steps: Vec<Move>) -> TalkScript {
     let script = segments(runner, steps, exchange.deadline);
     TalkScript { methods: exchange.methods.clone(), ..script }
 }
 
-/// These steps, segment by segment.
+/// Returns these steps as raw TCP segments.
 pub(crate) fn segments(
     runner: &mut Runner<'_>,
     mut steps: Vec<Move>,
@@ -90,10 +90,10 @@ pub(crate) fn segments(
     TalkScript { tls_name: None, grace: GRACE, linger: LINGER, ..bare }
 }
 
-/// A step, with what its places stand for.
+/// Converts a step, with its placeholders replaced.
 pub(crate) fn compile(step: &ScriptStep, values: &Values) -> Move {
     match step {
-        // the reader of cases has tried it
+        // the parser of cases has checked it
         ScriptStep::Send(text) => Move::Send(text::bytes(text, values).unwrap_or_default()),
         ScriptStep::Pause(span) => Move::Pause(*span),
         ScriptStep::Await(what) => Move::Await(*what),

@@ -1,5 +1,5 @@
-//! What searches after a failure have in common: a conversation once more, whether the server is lost after
-//! it, whether something fails mostly, and as few of several as still fail.
+//! Common parts of searches after a failure: replay a conversation, check whether the server is
+//! lost, whether something mostly fails, and find the smallest failing set.
 
 use crate::life::Struck;
 use crate::shrink::fewest;
@@ -8,11 +8,11 @@ use crate::{Runner, TRIES, gate};
 use dialogue::talk::TalkScript;
 use units::Nanos;
 
-/// Time for a conversation that may have done it: a server that it ends is not long about it.
+/// Time limit of a suspected conversation: a server that crashes does so quickly.
 const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 
-/// These conversations one after the other; whether plain requests fail afterwards. `None`: the
-/// search is to end, as the budget is used up or the server does not come back.
+/// Plays these conversations one after the other; returns whether plain requests fail afterwards.
+/// `None`: the search must end, because the budget is used up or the server does not come back.
 pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Option<bool> {
     for suspect in suspects {
         say_again(runner, suspect)?;
@@ -20,7 +20,7 @@ pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Optio
     is_lost(runner)
 }
 
-/// One conversation once more; `None`: the budget is used up.
+/// Replays one conversation; `None`: the budget is used up.
 pub(crate) fn say_again(runner: &mut Runner<'_>, suspect: &Suspect) -> Option<()> {
     runner.spend()?;
     let deadline = suspect.script.deadline.min(SUSPECT_SPAN);
@@ -29,7 +29,7 @@ pub(crate) fn say_again(runner: &mut Runner<'_>, suspect: &Suspect) -> Option<()
     Some(())
 }
 
-/// As few of these as still fail together; alone is no failure.
+/// Returns the smallest set that still fails together; a single one does not count.
 pub(crate) fn fewest_of(
     runner: &mut Runner<'_>,
     all: &[Suspect],
@@ -41,7 +41,8 @@ pub(crate) fn fewest_of(
     })
 }
 
-/// Whether the server or a worker ended, or plain requests fail for a while; `None`: they fail for good.
+/// Returns whether the server or a worker exited, or plain requests fail for a while; `None`: they
+/// fail permanently.
 pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Option<bool> {
     let gate = gate::pass(runner);
     let struck = runner.life.hear(runner.world);
@@ -52,7 +53,7 @@ pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Option<bool> {
     }
 }
 
-/// Whether it fails in most of the tries; not, where it passes at the first.
+/// Returns whether it fails in most attempts; false if the first passes.
 pub(crate) fn mostly(
     runner: &mut Runner<'_>,
     mut fails: impl FnMut(&mut Runner<'_>) -> Option<bool>,

@@ -1,15 +1,15 @@
-//! What a server needed for a response, as far as a conversation shows.
+//! Time that a server needed for a response, as far as a conversation shows.
 
 use dialogue::talk::{Talk, TalkEnd, TalkEvent, What};
 use units::Nanos;
 
-/// What is over sooner than this is nobody's worry: on a busy machine some milliseconds of work take tens,
-/// because others have their turns in between. Caddy's 20,000 fields took 10 ms there, or 29.
+/// Shorter times are ignored: on a busy machine some milliseconds of work take tens, because of
+/// scheduling. Caddy's 20,000 fields took 10 ms there, or 29.
 pub(crate) const LONG_MIN: Nanos = Nanos::from_millis(100);
 
-/// What the server needed: from the last byte sent before the response began to the end of the response, which
-/// may begin while the request is read, or to the end of our patience. `None` where it ended the connection
-/// without one.
+/// Returns the time that the server needed: from the last byte sent before the response began to
+/// the end of the response, which may begin while the request is read, or to our time limit. `None`
+/// if it closed without a response.
 pub(crate) fn work_of(talk: &Talk) -> Option<Nanos> {
     let is_received = |event: &&TalkEvent| matches!(event.what, What::Received(_));
     let (came, last) =
@@ -24,7 +24,8 @@ pub(crate) fn work_of(talk: &Talk) -> Option<Nanos> {
     }
 }
 
-/// Whether it takes long again what took `before`: half of it counts, as the machine may be faster now.
+/// Returns whether it is slow again compared with `before`: half of it counts, because the machine
+/// may be faster now.
 pub(crate) fn is_as_slow(talk: &Talk, before: Nanos) -> bool {
     work_of(talk).is_some_and(|now| now >= Nanos(before.0 / 2) && now >= Nanos(LONG_MIN.0 / 2))
 }

@@ -1,6 +1,6 @@
-//! The session with a server under test: who is tested and how, the world that it is tested in, and what is
-//! known so far, a drawer for each thing. It has conversations, and tells of them; what is said in them, and what
-//! is made of it, is the business of cases, families and searches, which are given the session.
+//! The session with a server under test: the target, the options, the world, and what is known so
+//! far, in one field each. It plays conversations and reports them; cases, families and searches
+//! decide what is sent and how it is judged.
 
 use crate::budget::SearchBudget;
 use crate::findings::Findings;
@@ -27,11 +27,11 @@ use units::Nanos;
 pub(crate) struct Runner<'a> {
     pub(crate) target: &'a TestTarget,
     pub(crate) settings: &'a Settings,
-    /// Everything that was asked for.
+    /// All selected cases.
     pub(crate) cases: &'a [Case],
     pub(crate) world: &'a mut dyn World,
     watcher: &'a mut dyn Watcher,
-    /// Numbers the markers.
+    /// Counter of the markers.
     serial: u64,
     pub(crate) profile: ServerProfile,
     pub(crate) health: HealthCheck,
@@ -87,35 +87,35 @@ impl Runner<'_> {
         self.world.stopped().is_some()
     }
 
-    /// The bound on its time has ended the case.
+    /// Returns whether the time limit of the case was reached.
     pub(crate) fn case_is_over(&mut self) -> bool {
         let now = self.now();
         self.world.governor().case_ends().is_some_and(|at| at <= now)
     }
 
-    /// The run is to end, or the time of the case is up: nothing more is begun.
+    /// Returns whether the run must end or the time of the case is up: nothing more is started.
     pub(crate) fn has_to_end(&mut self) -> bool {
         self.is_stopped() || self.case_is_over()
     }
 
-    /// The probed page answers, and this is what: the run can begin.
+    /// Records the usual response of the probed page: the run can start.
     pub(crate) fn be_ready(&mut self, plain: Plain) {
         self.profile.learn_plain(plain);
         self.watcher.hear(CampaignEvent::Ready(self.profile.plain()));
     }
 
-    /// Whoever looks on hears of it.
+    /// Notifies observers.
     pub(crate) fn report(&mut self, event: CampaignEvent<'_>) {
         self.watcher.hear(event);
     }
 
-    /// A number that no other marker of the run has.
+    /// Returns a number unique among the markers of the run.
     pub(crate) fn next_serial(&mut self) -> u64 {
         self.serial += 1;
         self.serial
     }
 
-    /// Conversations and time that searches may still take; `None` when none is left or wanted.
+    /// Returns the remaining budget of searches; `None` if there is none.
     pub(crate) fn budget_left(&mut self) -> Option<Budget> {
         if !self.budget.is_wanted() || self.is_stopped() {
             return None;
@@ -124,19 +124,19 @@ impl Runner<'_> {
         self.budget.left(now)
     }
 
-    /// Takes one conversation out of what is left; `None` when none is.
+    /// Takes one conversation from the budget; `None` if it is used up.
     pub(crate) fn spend(&mut self) -> Option<()> {
         self.budget_left()?;
         self.budget.spend();
         Some(())
     }
 
-    /// These steps on a connection of their own, from now on.
+    /// Returns a script of these steps on a new connection, from now on.
     pub(crate) fn bare(&mut self, steps: Vec<Move>, deadline: Nanos) -> TalkScript {
         TalkScript {
             peer: self.target.peer.clone(),
             options: OpenOptions { nodelay: true, ..OpenOptions::default() },
-            // QUIC has its own
+            // QUIC has its own TLS
             tls_name: self.target.tls_name.clone().filter(|_| !self.target.spoken.is_http3()),
             spoken: self.target.spoken,
             start: self.world.now(),
@@ -151,7 +151,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Sends bytes that are nothing odd.
+    /// Sends regular bytes.
     pub(crate) fn ask(&mut self, bytes: &[u8]) -> Talk {
         let mut script = self.bare(vec![Move::Send(bytes.to_vec())], PLAIN_DEADLINE);
         script.probe = true;
@@ -160,24 +160,24 @@ impl Runner<'_> {
 
     pub(crate) fn hold(&mut self, script: TalkScript) -> Talk {
         let mut talks = self.together(vec![script]);
-        talks.pop().expect("a world gives back a talk for each script")
+        talks.pop().expect("a world returns one talk per script")
     }
 
-    /// Has conversations all at once; every response is looked at.
+    /// Plays conversations all at once; every response is checked.
     pub(crate) fn together(&mut self, scripts: Vec<TalkScript>) -> Vec<Talk> {
         let odd = scripts.iter().any(|script| !script.probe);
         let talks = self.world.talk(scripts);
         talks.iter().for_each(|talk| self.lints.see(talk));
         if odd && bounds::is_spared(self.world.governor()) && talks.iter().any(gave_no_sign) {
-            // the governor hears whether it still answers, and stops the run where it does not
+            // the governor learns whether the server still responds, and otherwise stops the run
             let request = self.health.request(self.target);
             self.ask(&request);
         }
         talks
     }
 
-    /// Plays what this director directs, with probes of the server's health beside it, and gives the
-    /// probes. They are kept with the run's, and the watcher hears of each.
+    /// Plays a director with health probes alongside, and returns the probes. They are kept with
+    /// those of the run, and observers are notified of each.
     pub(crate) fn play_probed(
         &mut self,
         case: &str,
@@ -198,13 +198,13 @@ impl Runner<'_> {
         self.prober.play(self.world, self.watcher, pattern, director)
     }
 
-    /// A conversation of a case is over: everybody hears of it.
+    /// Reports a completed conversation of a case to all observers.
     pub(crate) fn told(&mut self, execution: &Execution<'_>) {
         let struck = self.life.hear(self.world);
         self.told_of(execution, struck);
     }
 
-    /// The same, where it is known whom of the server it struck.
+    /// Does the same if the affected part of the server is known.
     pub(crate) fn told_of(&mut self, execution: &Execution<'_>, struck: Struck) {
         self.watcher.hear(CampaignEvent::ConversationOver(execution));
         self.hangs.see(execution);
@@ -212,7 +212,7 @@ impl Runner<'_> {
     }
 }
 
-/// Nothing came back: the server may be gone.
+/// Returns whether there was no response: the server may be gone.
 fn gave_no_sign(talk: &Talk) -> bool {
     matches!(talk.end, TalkEnd::Silent | TalkEnd::Unconnected(_))
         && talk.replies.responses.is_empty()

@@ -1,6 +1,6 @@
-//! The shortest thing that still fails: delta debugging (Zeller and Hildebrandt, 2002) over requests,
-//! lines and bytes, then lengths by bisection, then the simplest values, then the pauses. Pure: who
-//! calls it says whether a candidate fails.
+//! Shrinking: delta debugging (Zeller and Hildebrandt, 2002) over requests, lines and bytes, then
+//! lengths by bisection, then the simplest values, then the pauses. Pure: the caller decides
+//! whether a candidate fails.
 
 mod cut;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use torture::record::digest;
 use torture::result::Boundary;
 use units::Nanos;
 
-/// What a search may cost. It ends with the shortest that it has found until then.
+/// Budget of a search. It ends with the shortest form found so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Conversations.
@@ -25,21 +25,21 @@ impl Budget {
     pub const USUAL: Budget = Budget { executions: 500, span: Nanos::from_secs(60) };
 }
 
-/// What a search came to.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortest {
     pub moves: Vec<Move>,
     pub boundaries: Vec<Boundary>,
-    /// Candidates that were asked about.
+    /// Number of tested candidates.
     pub candidates: u64,
-    /// It came to its end; otherwise the budget did.
+    /// It completed; otherwise the budget was used up.
     pub finished: bool,
 }
 
-/// Says whether these steps still fail, in the same way; `None` ends the search.
+/// Returns whether these steps still fail in the same way; `None` ends the search.
 pub type Fails<'f> = &'f mut dyn FnMut(&[Move]) -> Option<bool>;
 
-/// Looks for the shortest steps that still fail; `moves` are known to.
+/// Finds the shortest steps that still fail; `moves` are known to fail.
 pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Shortest {
     let whole = cut::are_pieces(moves);
     let mut search = Search {
@@ -67,8 +67,7 @@ pub fn shrink(moves: &[Move], fails: Fails<'_>) -> Shortest {
     }
 }
 
-/// The shortest list of things of which none can be left out, by delta debugging: `all` is known to
-/// fail. The order stays.
+/// Returns a minimal sublist by delta debugging: `all` is known to fail. The order is kept.
 pub fn fewest<T: Clone>(all: &[T], fails: &mut dyn FnMut(&[T]) -> Option<bool>) -> Vec<T> {
     let mut kept = all.to_vec();
     let mut parts = 2;
@@ -100,17 +99,17 @@ pub fn fewest<T: Clone>(all: &[T], fails: &mut dyn FnMut(&[T]) -> Option<bool>) 
 
 struct Search<'f> {
     best: Vec<Move>,
-    /// Content-Length was right, and is to stay so.
+    /// Content-Length was correct and must stay so.
     fixes_length: bool,
     fails: Fails<'f>,
-    /// What was asked before, by its digest.
+    /// Results of earlier candidates, by digest.
     known: BTreeMap<String, bool>,
     candidates: u64,
     over: bool,
 }
 
 impl Search<'_> {
-    /// Asks about a candidate, and takes it when it fails.
+    /// Tests a candidate, and keeps it if it fails.
     fn try_moves(&mut self, moves: Vec<Move>) -> Option<bool> {
         let moves = if self.fixes_length { cut::with_right_length(moves) } else { moves };
         let key = digest(format!("{moves:?}").as_bytes());
@@ -135,7 +134,7 @@ impl Search<'_> {
         Some(fails)
     }
 
-    /// Shrinks what is text.
+    /// Shrinks text.
     fn text(&mut self) -> Vec<Boundary> {
         self.reduce(cut::requests);
         self.reduce(cut::lines);
@@ -145,7 +144,7 @@ impl Search<'_> {
         boundaries
     }
 
-    /// Leaves out what can be left out of these units.
+    /// Removes unnecessary units.
     fn reduce(&mut self, units: fn(&[Move]) -> Vec<Unit>) {
         let all = units(&self.best);
         if all.len() < 2 {
@@ -156,7 +155,7 @@ impl Search<'_> {
         });
     }
 
-    /// Long words become one letter repeated where that fails too, as few as still fail.
+    /// Replaces long words with a repeated letter if that still fails, as short as possible.
     fn lengths(&mut self) -> Vec<Boundary> {
         let mut found = Vec::new();
         let mut place = 0;
@@ -180,7 +179,7 @@ impl Search<'_> {
                 }
             }
             if !cut::is_long(fails) {
-                // it is in the list no more: another one has its place
+                // it left the list: another one has its position
                 place -= 1;
             }
             if let Some(passes) = passes.filter(|passes| passes + 1 == fails) {
@@ -190,7 +189,7 @@ impl Search<'_> {
         found
     }
 
-    /// Every word becomes `a`, or as many of them as it has letters.
+    /// Replaces every word with `a`, or as many of them as it has letters.
     fn simplest_words(&mut self) {
         let mut place = 0;
         while let Some(word) = cut::words(&self.best).into_iter().nth(place) {
@@ -205,7 +204,7 @@ impl Search<'_> {
         }
     }
 
-    /// Pauses are left out, or halved as long as that fails.
+    /// Removes pauses, or halves them as long as it still fails.
     fn shortest_pauses(&mut self) {
         let mut place = 0;
         while place < self.best.len() {

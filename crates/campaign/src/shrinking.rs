@@ -1,4 +1,4 @@
-//! The shortest conversation that still fails in the same way, of each finding.
+//! Finds the shortest conversation that still fails in the same way, for each finding.
 
 use crate::findings::Finding;
 use crate::search::{is_lost, mostly};
@@ -12,14 +12,14 @@ use torture::record::{Execution, sent};
 use torture::result::Shrunk;
 use units::Nanos;
 
-/// How long silence is a hang while candidates are tried; the last one is given its full time.
+/// Silence that counts as a hang for candidates; the last one gets its full time.
 const HANG_SPAN: Nanos = Nanos::from_millis(500);
-/// What fails with words is given so many times as long as the first failure took, and at least
-/// this long.
+/// Failures with a response get this multiple of the time of the first failure, and at least this
+/// long.
 const TIMES_AS_LONG: u64 = 4;
 const SPAN_MIN: Nanos = Nanos::from_millis(100);
 
-/// Shrinks what failed, as far as the budget goes.
+/// Shrinks failures as far as the budget allows.
 pub(crate) fn shrink_all(runner: &mut Runner<'_>) -> Vec<Shrunk> {
     runner.budget.renew();
     let mut all = Vec::new();
@@ -32,7 +32,7 @@ pub(crate) fn shrink_all(runner: &mut Runner<'_>) -> Vec<Shrunk> {
     all
 }
 
-/// `None` where it does not fail any more.
+/// Returns `None` if it no longer fails.
 pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<Shrunk> {
     let before = runner.budget.spent();
     let whole = &finding.script.steps;
@@ -43,7 +43,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     let took = Nanos((runner.now() - start).0.saturating_mul(TIMES_AS_LONG));
     let pauses = whole.iter().map(|step| if let Move::Pause(span) = step { span.0 } else { 0 });
     let pauses = Nanos(pauses.fold(0, u64::saturating_add));
-    // half a message is waited for: no server need answer it
+    // the server waits for the rest of half a message: it need not respond
     let whole_message = |moves: &[Move]| {
         let bytes = sent(moves);
         judge::lacking(&bytes).is_none() && faulty::reacts(&bytes)
@@ -67,7 +67,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
         }
     }
     if finding.slow.is_some() {
-        // where half the time is reached is no boundary of the server's
+        // reaching half the time is not a boundary of the server
         found.boundaries.clear();
     }
     let script = TalkScript { steps: found.moves, ..finding.script.clone() };
@@ -85,7 +85,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
     Some(shrunk)
 }
 
-/// Whether these steps fail in the way of the finding.
+/// Returns whether these steps fail in the same way as the finding.
 fn fails(
     runner: &mut Runner<'_>,
     finding: &Finding,
@@ -107,7 +107,7 @@ fn fails(
     Some(same && judged(&script, &talk, runner.profile.plain()).outcome == TestOutcome::Fail)
 }
 
-/// Has the shortest conversation once more, for whoever looks on.
+/// Plays the shortest conversation once more, for the observers.
 fn show(runner: &mut Runner<'_>, finding: &Finding, shrunk: &Shrunk) {
     if runner.is_stopped() {
         return;

@@ -1,5 +1,4 @@
-//! Slow states of connections: those that were tried, what became of them, and those that are held beside the
-//! cases.
+//! Slow states of connections: those tested, their results, and those held alongside the cases.
 
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use units::Nanos;
@@ -19,22 +18,22 @@ pub(crate) enum SlowState {
 }
 
 impl SlowState {
-    /// What it is called on the page of limits.
+    /// Returns its name on the page of limits.
     pub(crate) fn text(self) -> &'static str {
         match self {
             SlowState::Silent => "silent",
             SlowState::Head => "half a head",
-            SlowState::HeadDripped => "head, dripped",
+            SlowState::HeadDripped => "dripped head",
             SlowState::Body => "half a body",
-            SlowState::BodyDripped => "body, dripped",
-            SlowState::Unread => "response not read",
+            SlowState::BodyDripped => "dripped body",
+            SlowState::Unread => "unread response",
             SlowState::Sipped => "response read at 1 KiB/s",
             SlowState::Idle => "idle after a response",
             SlowState::Handshake => "half a TLS handshake",
         }
     }
 
-    /// The same without drops: only the two together tell whether a deadline is absolute.
+    /// Returns the same state without drips: only both together show whether a timeout is absolute.
     pub(crate) fn without_drops(self) -> Option<SlowState> {
         match self {
             SlowState::HeadDripped => Some(SlowState::Head),
@@ -43,60 +42,60 @@ impl SlowState {
         }
     }
 
-    /// The server waits for a body.
+    /// Returns whether the server waits for a body.
     pub(crate) fn is_body(self) -> bool {
         matches!(self, SlowState::Body | SlowState::BodyDripped)
     }
 }
 
-/// A conversation that is to be held.
+/// A conversation to hold.
 #[derive(Clone, Debug)]
 pub(crate) struct WantedState {
     pub(crate) state: SlowState,
     pub(crate) name: String,
     pub(crate) script: TalkScript,
-    /// How long it is held at most.
+    /// Maximum time it is held.
     pub(crate) horizon: Nanos,
 }
 
-/// A state that was held, and what came of it.
+/// A held state and its result.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldState {
     pub(crate) wanted: WantedState,
     pub(crate) talk: Talk,
 }
 
-/// What was seen of the states so far.
+/// Observations of states so far.
 #[derive(Debug, Default)]
 pub(crate) struct SlowStates {
     held: Vec<HeldState>,
-    /// The states that were tried.
+    /// The tested states.
     tried: Vec<SlowState>,
     /// The server has too few slots for all of them at once.
     serial: bool,
-    /// What is held beside other cases.
+    /// Held alongside other cases.
     beside: Vec<WantedState>,
 }
 
 impl SlowStates {
-    /// What became of a state; nothing when it was not held.
+    /// Returns the results of a state; empty if it was not held.
     pub(crate) fn of(&self, state: SlowState) -> Vec<HeldState> {
         self.held.iter().filter(|held| held.wanted.state == state).cloned().collect()
     }
 
-    /// The longest that the server bore a state before it ended it.
+    /// Returns the longest time before the server closed a state.
     pub(crate) fn longest(&self) -> Option<Nanos> {
         let ended =
             |held: &&HeldState| matches!(held.talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
         self.held.iter().filter(ended).map(|held| held.talk.over).max()
     }
 
-    /// They are held one after the other.
+    /// Returns whether they are held one after the other.
     pub(crate) fn is_serial(&self) -> bool {
         self.serial
     }
 
-    /// From now on they are; what was tried together is tried again.
+    /// Switches to that mode; states tested together are tested again.
     pub(crate) fn be_serial(&mut self) {
         self.serial = true;
         self.tried.clear();
@@ -106,12 +105,12 @@ impl SlowStates {
         &self.tried
     }
 
-    /// A state is tried now.
+    /// Marks a state as tested.
     pub(crate) fn begin(&mut self, state: SlowState) {
         self.tried.push(state);
     }
 
-    /// What was tried of these says nothing: they are tried again where they are asked for.
+    /// Discards the results of these states: they are tested again on request.
     pub(crate) fn forget(&mut self, states: &[SlowState]) {
         self.tried.retain(|tried| !states.contains(tried));
     }
@@ -120,7 +119,7 @@ impl SlowStates {
         self.held.push(held);
     }
 
-    /// States are held beside the cases.
+    /// Returns whether states are held alongside the cases.
     pub(crate) fn is_beside(&self) -> bool {
         !self.beside.is_empty()
     }
@@ -129,7 +128,7 @@ impl SlowStates {
         self.beside = wanted;
     }
 
-    /// They are held no longer.
+    /// Stops holding them.
     pub(crate) fn end_beside(&mut self) -> Vec<WantedState> {
         std::mem::take(&mut self.beside)
     }

@@ -1,5 +1,5 @@
-//! How long a run takes, before it begins: usually, on a server that answers and keeps deadlines of a
-//! minute or so, and at most.
+//! Estimates the duration of a run: usual, on a server that responds and has timeouts of about a
+//! minute, and maximum.
 
 use crate::families::{self, is_slow, presses};
 use crate::tries::cost_of_silence;
@@ -8,42 +8,41 @@ use dialogue::governor::Bounds;
 use torture::case::{Case, Family, HTTP2, HTTP3, PACKETS};
 use units::Nanos;
 
-/// A length of time thrice: as it usually is, with hangs, and at most.
+/// A duration in three variants: usual, with hangs, and maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaseSpan {
     pub usual: Nanos,
-    /// Of a case: where one of its requests hangs; of a run: where ten do, and nothing ends what is
-    /// unfinished.
+    /// For a case: one of its requests hangs; for a run: ten do, and the server has no timeouts.
     pub hung: Nanos,
-    /// Where everything meets silence, and every failure is searched to the end.
+    /// Every request meets silence, and every failure is searched to the end.
     pub most: Nanos,
 }
 
-/// An exchange on a server that answers: itself, the watch over its connection, a request to try
-/// whether it is in step. Measured on nginx and on the built-in site.
+/// An exchange on a responsive server: itself, the watch over its connection, and the follow-up.
+/// Measured on nginx and on the built-in site.
 const EXCHANGE: Nanos = Nanos::from_millis(30);
-/// The same over HTTP/2, where the end of the connection is waited for behind GOAWAY.
+/// The same over HTTP/2, where the close after GOAWAY is awaited.
 const FRAMES: Nanos = Nanos::from_millis(120);
-/// The same segment by segment, with the pauses in which the server's kernel has its say.
+/// The same with raw segments, with pauses for the server's kernel.
 const SEGMENTS: Nanos = Nanos::from_millis(200);
-/// Connections held segment by segment: what a round takes beside the hold.
+/// Connections held by raw segments: time of a round in addition to the hold.
 const HELD: Nanos = Nanos::from_secs(3);
-/// Random data that is answered.
+/// Random data with a response.
 const SHOT: Nanos = Nanos::from_millis(5);
-/// A search for a limit, and another case that is code.
+/// A search for a limit, and other cases in code.
 const CODE: Nanos = Nanos::from_millis(1_500);
-/// Many connections at once: rounds, and the rests between them; with `--press` and without.
+/// Many connections at once: rounds and pauses between them; with `--press` and without.
 const PRESSURE: Nanos = Nanos::from_secs(40);
 const CROWD: Nanos = Nanos::from_secs(18);
-/// The longest deadline that servers keep as they are shipped: that of an idle connection.
+/// The longest default timeout of common servers: that of an idle connection.
 const DEADLINE: Nanos = Nanos::from_secs(75);
 
-/// A search for a limit that meets silence: so long in each try.
+/// A search for a limit that meets silence: time of each attempt.
 const LIMIT_HUNG: Nanos = Nanos::from_secs(10);
-/// Hangs of one run, where there are any.
+/// Number of hangs in a run with hangs.
 const HANGS: usize = 10;
 
-/// How long one case takes by itself. `first_slow`: it is the one with which all slow states are held.
+/// Returns the duration of one case. `first_slow`: all slow states are held with it.
 fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) -> CaseSpan {
     let count = case.exchanges.len() as u64;
     let silence = || case.exchanges.iter().map(|one| cost_of_silence(one, settings.silence_max));
@@ -61,7 +60,7 @@ fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) 
     if let Some(random) = &case.fuzz {
         let shots = random.count.min(settings.executions_max);
         span.usual += Nanos(SHOT.0 * shots);
-        // two tries of it are had side by side
+        // two of its attempts run concurrently
         span.hung = PLAIN_DEADLINE.min(settings.silence_max.unwrap_or(Nanos::NEVER)) * 2;
         span.most = bounds.case_max;
     }
@@ -83,12 +82,12 @@ fn span_of(case: &Case, settings: &Settings, bounds: &Bounds, first_slow: bool) 
     }
     let most =
         span.most.max(span.usual).min(bounds.case_max.max(settings.soak.unwrap_or_default()));
-    // behind it a gate, and what may be spent on finding who did it
+    // followed by a gate, and the budget for finding the culprit
     let search = settings.search.map_or(Nanos::ZERO, |budget| budget.span);
     CaseSpan { usual: span.usual, hung: span.usual + span.hung, most: most + GATE + search }
 }
 
-/// How long a case holds connections.
+/// Returns how long a case holds connections.
 fn hold(case: &Case) -> Nanos {
     match &case.family {
         Some(Family::SegmentsHeld(with)) => with.hold,
@@ -96,8 +95,8 @@ fn hold(case: &Case) -> Nanos {
     }
 }
 
-/// How long each of these cases usually takes in a run of them all: states that are held beside other
-/// cases take what is left of their time when those are over.
+/// Returns the usual duration of each case in a run of all: states held alongside other cases take
+/// the remaining time when those are over.
 pub fn usual_spans(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Vec<Nanos> {
     let first = cases.iter().position(is_slow);
     let span = |(row, case)| span_of(case, settings, bounds, first == Some(row)).usual;
@@ -109,7 +108,7 @@ pub fn usual_spans(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Vec<
     usual
 }
 
-/// It comes before the states that are held beside it are waited for.
+/// Returns whether it runs before the states held alongside are awaited.
 fn is_before(case: &Case) -> bool {
     families::place(case, true) == 0
 }
@@ -118,7 +117,8 @@ fn sum<'a>(spans: impl Iterator<Item = (&'a Case, &'a Nanos)>) -> Nanos {
     spans.fold(Nanos::ZERO, |sum, (_, span)| sum + *span)
 }
 
-/// How long these cases take together, with the baseline before and the shrinking behind them.
+/// Returns the total duration of these cases, with the baseline before and the shrinking after
+/// them.
 pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> CaseSpan {
     let usual = usual_spans(cases, settings, bounds);
     let first = cases.iter().position(is_slow);
@@ -137,14 +137,14 @@ pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Case
     let search = settings.search.map_or(Nanos::ZERO, |budget| budget.span);
     most += search;
     let all = settings.baseline + sum(cases.iter().zip(&usual));
-    // what hangs is waited for beside what nothing ends, and the longer of the two counts
+    // hangs and endless states are awaited concurrently: the longer of the two counts
     let late = if beside { endless.max(worst) } else { endless + worst };
     let span = CaseSpan { usual: all, hung: (all + late + search).min(most), most };
     let most = bounds.run_max.unwrap_or(Nanos::NEVER);
     CaseSpan { usual: span.usual.min(most), hung: span.hung.min(most), most: span.most.min(most) }
 }
 
-/// Tries of one exchange, of which some are had side by side.
+/// Attempts of one exchange, some of which run concurrently.
 const _: () = assert!(TRIES as usize == crate::tries::TOGETHER + 1);
 
 #[cfg(test)]
@@ -166,7 +166,7 @@ mod tests {
         let mut cases = catalogue::cases().unwrap();
         cases.retain(|case| !case.press);
         let span = span_of_run(&cases, &usual, &bounds);
-        // 4 m 20 s to 4 m 40 s on nginx, and half a minute more with segments of our own
+        // 4 m 20 s to 4 m 40 s on nginx, and half a minute more with raw segments
         assert!((200..=350).contains(&(span.usual.0 / 1_000_000_000)), "{span:?}");
         assert!(span.most > span.hung && span.hung > span.usual);
         assert!(span.hung <= Nanos::from_secs(15 * 60), "{span:?}");

@@ -1,4 +1,4 @@
-//! The evidence trail: what was said lately, and what had been said when the server was first not there.
+//! The evidence trail: recent conversations, and those before the server was first lost.
 
 use crate::life::Struck;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
@@ -7,22 +7,22 @@ use std::collections::VecDeque;
 use torture::case::Case;
 use torture::record::Execution;
 
-/// Conversations before a failure that may have done it, and bytes of theirs that are kept.
+/// Maximum number of suspected conversations before a failure, and of their bytes.
 pub const TAIL_MAX: usize = 32;
 const TAIL_BYTES_MAX: usize = 8 << 20;
 
-/// A conversation that may have done it.
+/// A suspected conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Suspect {
     pub(crate) case: String,
     pub(crate) name: String,
     pub(crate) script: TalkScript,
-    /// What came of it; `None` where that was not kept.
+    /// Its result; `None` if it was not kept.
     pub(crate) talk: Option<Talk>,
 }
 
 impl Suspect {
-    /// A conversation of a case that is over.
+    /// A completed conversation of a case.
     pub(crate) fn of(case: &Case, name: &str, script: TalkScript, talk: Talk) -> Suspect {
         Suspect { case: case.id.clone(), name: name.to_owned(), script, talk: Some(talk) }
     }
@@ -30,10 +30,10 @@ impl Suspect {
 
 #[derive(Debug)]
 pub(crate) struct Trail {
-    /// Somebody searches: otherwise nothing is kept.
+    /// A search may follow: otherwise nothing is kept.
     is_kept: bool,
     last: VecDeque<Suspect>,
-    /// What had been said when the server was first not there in the case under way.
+    /// The conversations before the server was first lost in the current case.
     before_loss: Option<Vec<Suspect>>,
 }
 
@@ -46,12 +46,12 @@ impl Trail {
         self.before_loss = None;
     }
 
-    /// The server was not there when a conversation of the case was to begin.
+    /// Returns whether the server was gone when a conversation of the case was to start.
     pub(crate) fn lost_touch(&self) -> bool {
         self.before_loss.is_some()
     }
 
-    /// A conversation is over, and struck somebody of the server or not.
+    /// Adds a completed conversation, with its effect on the server.
     pub(crate) fn hear(&mut self, execution: &Execution<'_>, struck: Struck) {
         if !self.is_kept {
             return;
@@ -69,7 +69,7 @@ impl Trail {
         }
     }
 
-    /// A conversation that nobody heard of, and that may be why the server is lost.
+    /// Adds an unreported conversation that may have made the server fail.
     pub(crate) fn add(&mut self, suspect: Suspect) {
         if !self.is_kept {
             return;
@@ -86,28 +86,28 @@ impl Trail {
         }
     }
 
-    /// The server is lost: one of those that were last did it.
+    /// Marks the loss of the server: one of the last conversations caused it.
     fn lose(&mut self) {
         self.before_loss.get_or_insert_with(|| self.last.iter().cloned().collect());
     }
 
-    /// What was said before now, the last of it last.
+    /// Returns the conversations so far, in order.
     pub(crate) fn said(&self) -> Vec<Suspect> {
         self.last.iter().cloned().collect()
     }
 
-    /// What was said before the loss, or before now where nobody was lost.
+    /// Returns the conversations before the loss, or all without a loss.
     pub(crate) fn take_tail(&mut self) -> Vec<Suspect> {
         self.before_loss.take().unwrap_or_else(|| self.said())
     }
 
-    /// The last of what was said before the loss, or of all.
+    /// Returns the last conversation before the loss, or of all.
     pub(crate) fn take_last(&mut self) -> Option<Suspect> {
         let before = self.before_loss.take().and_then(|mut tail| tail.pop());
         before.or_else(|| self.last.back().cloned())
     }
 
-    /// What was tried in a search is no part of what was said before.
+    /// Discards conversations of a search.
     pub(crate) fn forget(&mut self) {
         self.last.clear();
     }

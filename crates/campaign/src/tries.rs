@@ -1,6 +1,6 @@
-//! Tries of an exchange. A server that keeps silent costs its whole deadline each time, so silence is
-//! waited for side by side: a short first try says whether there is anything to be sure of, and what
-//! it takes to be sure is had at once.
+//! Attempts of an exchange. A silent server costs its full time limit each time, so silence is
+//! awaited concurrently: a short first attempt shows whether confirmation is needed, and the
+//! confirming attempts run at once.
 
 use crate::life::Struck;
 use crate::trail::Suspect;
@@ -15,23 +15,23 @@ use torture::record::Execution;
 use torture::result::ExchangeResult;
 use units::Nanos;
 
-/// How long the first try waits for a silent server.
+/// Time limit of the first attempt for a silent server.
 const PATIENCE: Nanos = Nanos::SECOND;
-/// Tries that are had side by side behind a first one that met silence.
+/// Concurrent attempts after a first one that met silence.
 pub(crate) const TOGETHER: usize = 2;
 
-/// The tries of one exchange that are under way.
+/// The attempts of one exchange in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Tries {
-    /// Had already, to be judged in their turn.
+    /// Completed attempts, judged in turn.
     waiting: VecDeque<(TalkScript, Talk)>,
-    /// The first try met silence, and so did all that were had side by side: it counts too.
+    /// The first attempt and all concurrent ones met silence: it counts too.
     pub(crate) silent: bool,
-    /// What was said before the first try.
+    /// Conversations before the first attempt.
     pub(crate) before: Vec<Suspect>,
 }
 
-/// Has an exchange, again where it fails: it is a finding when it fails in most of its tries.
+/// Runs an exchange, retrying failures: it is a finding if most attempts fail.
 pub(crate) fn exchange(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -47,7 +47,7 @@ pub(crate) fn exchange(
         let (script, talk) = next_try(runner, case, exchange, tries, &mut had);
         let sent = record::sent(&script.steps);
         if talk.end == TalkEnd::Ours && runner.is_stopped() {
-            // it was cut short: that says nothing of the server
+            // it was cut short, which says nothing about the server
             break;
         }
         let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
@@ -65,7 +65,8 @@ pub(crate) fn exchange(
         runner.told_of(&execution, struck);
         let bad = match judgement.outcome {
             TestOutcome::Fail | TestOutcome::Crashed => true,
-            // who is not there may be gone; what was bounded, or not compared, says nothing of the server
+            // an unreachable server may be gone; what was limited or not compared says nothing
+            // about it
             TestOutcome::Inconclusive => matches!(talk.end, TalkEnd::Unconnected(_)),
             _ => false,
         };
@@ -88,7 +89,7 @@ pub(crate) fn exchange(
     }
     let mut result = kept.unwrap_or_else(|| not_tried(exchange));
     if had.silent && failed == tries {
-        // the short try before them was silent too
+        // the short attempt before them was silent too
         (tries, failed) = (tries + 1, failed + 1);
     }
     if failed > 0 && failed < tries && result.judgement.outcome != TestOutcome::Crashed {
@@ -101,12 +102,13 @@ pub(crate) fn exchange(
     result
 }
 
-/// The worst try stands, and of two that are as bad the later one, unless the server died of the first.
+/// Returns whether the later judgment replaces the earlier one: the worst stands, and of equals the
+/// later, unless the server crashed in the first.
 fn is_as_bad(later: &Judgement, before: &Judgement) -> bool {
     before.outcome != TestOutcome::Crashed && later.outcome >= before.outcome
 }
 
-/// The next try; `tried`: how many were judged before it.
+/// Returns the next attempt; `tried`: number of judged ones.
 fn next_try(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -116,7 +118,7 @@ fn next_try(
 ) -> (TalkScript, Talk) {
     if tried == 1 {
         tries.before = runner.trail.said();
-        // the first try itself
+        // the first attempt itself
         tries.before.pop();
     }
     if let Some(had) = tries.waiting.pop_front() {
@@ -135,7 +137,7 @@ fn next_try(
     }
     let judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
     if judgement.outcome < TestOutcome::Inconclusive {
-        // it may wait for more, and says nothing else however long it is given
+        // it may wait for more, however long it is given
         return (script, talk);
     }
     heir::begin_anew(runner);
@@ -145,24 +147,25 @@ fn next_try(
     let talks = runner.together(scripts.clone());
     let all_silent = talks.len() == TOGETHER && talks.iter().all(silent);
     tries.waiting = scripts.into_iter().zip(talks).collect();
-    // a moment at which the server was slow is no hang: the short try counts where the others are
-    // silent too, and is forgotten where they are not
+    // a slow moment of the server is not a hang: the short attempt counts if the others are silent
+    // too, and is discarded otherwise
     tries.silent = all_silent;
     tries.waiting.pop_front().unwrap_or((script, talk))
 }
 
-/// How long silence lasts until it is a failure: as long as the exchange says, and `most` at most.
+/// Returns the silence that counts as a failure: as defined by the exchange, at most `most`.
 fn silence(exchange: &Exchange, most: Option<Nanos>) -> Nanos {
     let most = most.map_or(Nanos::NEVER, |most| most + pauses(exchange));
     exchange.deadline.min(most)
 }
 
-/// How long the first try waits for a silent server, where those side by side wait for `full`.
+/// Returns the time limit of the first attempt for a silent server, given `full` for the concurrent
+/// ones.
 fn first_try(exchange: &Exchange, full: Nanos) -> Nanos {
     full.min(PATIENCE + pauses(exchange))
 }
 
-/// An exchange that the end of the run came before.
+/// Returns the result of an exchange that the end of the run prevented.
 fn not_tried(exchange: &Exchange) -> ExchangeResult {
     ExchangeResult {
         name: exchange.name.clone(),
@@ -176,8 +179,8 @@ fn not_tried(exchange: &Exchange) -> ExchangeResult {
     }
 }
 
-/// Processes of the server ended with this conversation, or with the try before it: who was not even
-/// let in did not do it.
+/// Blames this conversation, or the previous attempt, for exits of the server's processes: a
+/// refused connection cannot be the cause.
 pub(crate) fn accuse(
     struck: Struck,
     judgement: &mut Judgement,
@@ -195,7 +198,7 @@ pub(crate) fn accuse(
     guilty.kind = Some(FailureKind::Lost);
 }
 
-/// What an exchange waits by itself before all of it is said.
+/// Returns the time that an exchange pauses before everything is sent.
 fn pauses(exchange: &Exchange) -> Nanos {
     let pause = |step: &ScriptStep| match step {
         ScriptStep::Pause(span) => *span,
@@ -205,7 +208,8 @@ fn pauses(exchange: &Exchange) -> Nanos {
     exchange.steps.iter().map(pause).fold(Nanos::ZERO, |sum, span| sum + span)
 }
 
-/// What a try that met silence costs at most: the short one, then those side by side.
+/// Returns the maximum cost of an attempt that meets silence: the short one, then the concurrent
+/// ones.
 pub(crate) fn cost_of_silence(exchange: &Exchange, silence_max: Option<Nanos>) -> Nanos {
     let full = silence(exchange, silence_max);
     first_try(exchange, full) + full

@@ -1,4 +1,4 @@
-//! Who looks on while a run is under way: the run directory, the audit log, the progress line.
+//! Observers of a run: the run directory, the audit log, the progress line.
 
 use dialogue::talk::TalkScript;
 use torture::case::Case;
@@ -6,34 +6,34 @@ use torture::judge::Plain;
 use torture::record::Execution;
 use torture::result::{CaseResult, Probe, Shrunk};
 
-/// What happens in a run, as it happens.
+/// An event of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum CampaignEvent<'a> {
-    /// The probed page answers, and this is what; nothing else was sent before.
+    /// The probed page responded with this; nothing else was sent before.
     Ready(&'a Plain),
     CaseBegins(&'a Case),
     ConversationOver(&'a Execution<'a>),
-    /// The conversation of this name fails behind these alone, each on a connection of its own.
+    /// The conversation with this name fails after these alone, each on its own connection.
     FailsBehind {
         name: &'a str,
         before: &'a [TalkScript],
     },
-    /// A probe of the server's health is over.
+    /// A health probe has completed.
     ProbeOver(&'a Probe),
     CaseOver(&'a CaseResult),
-    /// A failure was shrunk; the execution is that of what is left.
+    /// A failure was shrunk; the execution is that of the result.
     FailureShrunk {
         shrunk: &'a Shrunk,
         execution: &'a Execution<'a>,
     },
 }
 
-/// Hears of everything as it happens.
+/// Receives every event.
 pub trait Watcher {
     fn hear(&mut self, event: CampaignEvent<'_>);
 }
 
-/// Nobody looks on.
+/// An observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 
@@ -41,7 +41,7 @@ impl Watcher for Unwatched {
     fn hear(&mut self, _: CampaignEvent<'_>) {}
 }
 
-/// Several look on, told in their order.
+/// Several observers, notified in order.
 #[derive(Default)]
 pub struct Watchers<'a>(pub Vec<&'a mut dyn Watcher>);
 

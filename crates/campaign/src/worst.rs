@@ -1,4 +1,4 @@
-//! How much goes out for a case at most, before any of it does.
+//! The maximum traffic of a case, computed before it runs.
 
 use crate::scripts::compile;
 use crate::{Settings, TRIES, TestTarget, habits};
@@ -9,8 +9,9 @@ use torture::fuzz;
 use torture::record;
 use units::Nanos;
 
-/// What a case may send if every try of it fails. Cases that are code are held by the bounds alone;
-/// the bounds hold all others too. Plain requests before, after and beside it are not counted.
+/// Returns what a case may send if every attempt fails. Cases in code are bounded by the limits
+/// alone; the limits apply to all others too. Plain requests before, after and alongside are not
+/// counted.
 pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bounds) -> Spent {
     let soak = settings.soak.filter(|_| case.needs.contains(&Need::Soak)).unwrap_or_default();
     let by_bounds = by_bounds(bounds, bounds.case_max.max(soak));
@@ -48,7 +49,7 @@ pub fn worst(case: &Case, target: &TestTarget, settings: &Settings, bounds: &Bou
     }
 }
 
-/// What the bounds let out in the time of a case. `u64::MAX`: no bound.
+/// Returns what the limits allow in the time of a case. `u64::MAX`: no limit.
 fn by_bounds(bounds: &Bounds, span: Nanos) -> Spent {
     let seconds = span.0.div_ceil(1_000_000_000) + 1;
     let of = |each: Option<u64>| each.map_or(u64::MAX, |each| each.saturating_mul(seconds));

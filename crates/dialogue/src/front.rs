@@ -1,4 +1,5 @@
-//! Machines of others in front of the server, as far as they name themselves in a response.
+//! Recognizes third-party machines in front of the server, if they identify themselves in a
+//! response.
 
 use crate::replies::Response;
 
@@ -17,7 +18,7 @@ const FIELDS: [(&str, &str); 12] = [
     ("x-github-request-id", "GitHub Pages"),
     ("x-sucuri-id", "Sucuri"),
 ];
-/// Beginnings of the Server field.
+/// Prefixes of the Server field.
 const SERVERS: [(&str, &str); 5] = [
     ("cloudflare", "Cloudflare"),
     ("cloudfront", "Amazon CloudFront"),
@@ -26,7 +27,7 @@ const SERVERS: [(&str, &str); 5] = [
     ("vercel", "Vercel"),
 ];
 
-/// The provider whose machines answered. A heuristic: that none is seen proves nothing.
+/// Returns the provider whose machines responded. A heuristic: no match proves nothing.
 pub fn front(response: &Response) -> Option<&'static str> {
     let by_field = FIELDS.iter().find(|(name, _)| response.has_field(name));
     let named = |(name, _): &&(&str, &str)| {

@@ -1,7 +1,7 @@
-//! The bounds, kept: every connection, request and byte of a torture is asked for here before it
-//! goes out, on whichever stage it is said. It also knows why a run has to stop.
+//! Rate limiter that approves every connection, request and byte before it is sent, on every stage.
+//! It also records why a run must stop.
 //!
-//! Bounds per second hold for every second, wherever it begins: a window slides over what went out.
+//! Limits per second hold for any second: a sliding window counts what was sent.
 
 mod requests;
 mod window;
@@ -18,16 +18,16 @@ use std::net::SocketAddr;
 use units::Nanos;
 use window::Window;
 
-/// Why a run is to end before its end.
+/// Why a run must end early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The user's wish.
+    /// Requested by the user.
     Interrupted,
-    /// A bound of time or amount was reached: which.
+    /// A limit of time or amount was reached: which one.
     Bound(String),
-    /// The target asked for it: how.
+    /// The target requested it: how.
     Wish(String),
-    /// The permission is gone: what became of it.
+    /// The permission was withdrawn: what happened.
     Permission(String),
 }
 
@@ -41,7 +41,7 @@ impl Stop {
         }
     }
 
-    /// Why, as the end of "it ended early: ".
+    /// Returns the reason as the end of "it ended early: ".
     pub fn why(&self) -> &str {
         match self {
             Stop::Interrupted => "interrupted",
@@ -50,26 +50,26 @@ impl Stop {
     }
 }
 
-/// The bounds in force. `None`: none.
+/// The limits of a run. `None`: unlimited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections open at once, those of probes too.
+    /// Maximum number of open connections, including probes.
     pub connections_max: u64,
-    /// New connections in any second, those of probes too.
+    /// Maximum number of new connections in any second, including probes.
     pub opens_max: u64,
-    /// Requests begun in any second, probes not counted.
+    /// Maximum number of requests started in any second, without probes.
     pub requests_max: Option<u64>,
-    /// Bytes handed over in any second.
+    /// Maximum number of bytes sent in any second.
     pub bytes_max: Option<u64>,
-    /// Bytes said on a connection before a response came.
+    /// Maximum number of bytes sent on a connection before a response.
     pub message_max: u64,
     pub case_max: Nanos,
     pub run_max: Option<Nanos>,
-    /// How long probes may stay without a right response before the run stops.
+    /// Maximum time without a correct response to a probe before the run stops.
     pub lost_max: Option<Nanos>,
 }
 
-/// What went out.
+/// Traffic sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     pub connections: u64,
@@ -78,7 +78,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// `3 connections, 1 request, 512 bytes`.
+    /// Formats `3 connections, 1 request, 512 bytes`.
     pub fn words(self) -> String {
         let counted = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
         let (connections, requests) = (self.connections, self.requests);
@@ -86,7 +86,7 @@ impl Spent {
         all.map(|(n, word)| counted(n, word)).join(", ")
     }
 
-    /// What went out since `before`.
+    /// Returns the traffic since `before`.
     pub fn since(self, before: Spent) -> Spent {
         Spent {
             connections: self.connections - before.connections,
@@ -100,34 +100,34 @@ impl Spent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Now,
-    /// To be asked again then.
+    /// Ask again at this instant.
     At(Nanos),
-    /// The run has stopped, or the peer is none of the addresses that were permitted.
+    /// The run has stopped, or the peer is not a permitted address.
     Never,
 }
 
-/// The field by which a server asks a tester to stop, and its value.
+/// The field with which a server asks a tester to stop, and its value.
 pub const STOP_FIELD: (&str, &str) = ("loadstone-torture", "stop");
 
-/// How soon a connection that finds no room asks again.
+/// Interval of asking again if there is no room for a connection.
 const ASK_AGAIN: Nanos = Nanos::from_millis(10);
-/// Connections and new connections a second that are kept free for probes, at most half of all.
+/// Connections and new connections per second reserved for probes, at most half of all.
 const PROBES_OPEN: u64 = 4;
 const PROBES_OPENED: u64 = 10;
-/// Bytes a second that are kept free for probes, at most a quarter of all.
+/// Bytes per second reserved for probes, at most a quarter of all.
 const PROBES_BYTES: u64 = 8 << 10;
-/// The smallest piece worth waiting for, in parts of a second's bytes.
+/// Divisor of the bytes per second that gives the smallest useful piece.
 const PIECE: u64 = 64;
 
-/// Keeps the bounds.
+/// Enforces the limits.
 #[derive(Clone, Debug)]
 pub struct Governor {
     bounds: Option<Bounds>,
-    /// The addresses that were classified; empty: any.
+    /// The classified addresses; empty: any.
     pinned: Vec<SocketAddr>,
     /// PUT, DELETE and PATCH are permitted.
     writes: bool,
-    /// What had an effect may be tried once more.
+    /// Effective stress may be repeated.
     repeats: bool,
     open: u64,
     opens: Window,
@@ -135,23 +135,23 @@ pub struct Governor {
     bytes: Window,
     spent: Spent,
     began: Option<Nanos>,
-    /// A case has begun; from its first connection on its time counts.
+    /// Time limit of the case; starts with its first connection.
     case_ends: CaseTime,
-    /// What the case under way may take at least.
+    /// Minimum time of the current case.
     case_least: Nanos,
     lost_since: Option<Nanos>,
-    /// An ordinary request was answered.
+    /// A regular request got a response.
     answered: bool,
     stop: Option<Stop>,
     beacon: Option<Beacon>,
     /// Cases that are not permitted here, and why.
     barred: BTreeMap<String, String>,
-    /// Cases that are not permitted once machines of others are seen in front of the server.
+    /// Cases that are not permitted once third-party machines are seen in front of the server.
     in_front: Vec<String>,
 }
 
-/// An ordinary request that names the run and the case to the server's log. [`SPENT`] in it stands for
-/// what went out since it was set.
+/// A regular request that announces the run and the case to the server's log. [`SPENT`] in it is
+/// replaced with the traffic since it was set.
 #[derive(Clone, Debug)]
 struct Beacon {
     script: TalkScript,
@@ -159,10 +159,10 @@ struct Beacon {
     before: Spent,
 }
 
-/// What a beacon has in the place of totals.
+/// Placeholder for totals in a beacon.
 pub const SPENT: &str = "<spent>";
 
-/// How often a beacon is sent while a case goes on.
+/// Interval of beacons during a case.
 pub const BEACON_EVERY: Nanos = Nanos::from_secs(60);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,7 +173,7 @@ enum CaseTime {
 }
 
 impl Governor {
-    /// Permits what `bounds` say, towards these addresses alone.
+    /// Permits what `bounds` allow, to these addresses only.
     pub fn new(bounds: Bounds, pinned: Vec<SocketAddr>, writes: bool) -> Governor {
         Governor {
             opens: Window::new(Some(bounds.opens_max)),
@@ -186,7 +186,7 @@ impl Governor {
         }
     }
 
-    /// Permits everything: for a made-up world.
+    /// Permits everything, for a simulated world.
     pub fn unbounded() -> Governor {
         Governor {
             bounds: None,
@@ -218,12 +218,12 @@ impl Governor {
         self.writes
     }
 
-    /// What did harm is not tried a second time.
+    /// Forbids repeating what had an effect.
     pub fn forbid_repeats(&mut self) {
         self.repeats = false;
     }
 
-    /// Whether pressure that had an effect may be tried once more, to be sure of it.
+    /// Returns whether effective stress may be repeated for confirmation.
     pub fn may_repeat(&self) -> bool {
         self.repeats
     }
@@ -232,7 +232,7 @@ impl Governor {
         self.spent
     }
 
-    /// Connections open now.
+    /// Returns the number of open connections.
     pub fn open(&self) -> u64 {
         self.open
     }
@@ -246,24 +246,24 @@ impl Governor {
         self.stop.as_ref()
     }
 
-    /// Looks at the clock: whether the run has lasted too long, or probes were lost for too long.
+    /// Checks the time: whether the run has lasted too long, or probes were lost for too long.
     pub fn look(&mut self, now: Nanos) {
         let Some(bounds) = &self.bounds else { return };
         let shown = units::show::duration;
         if let (Some(began), Some(span)) = (self.began, bounds.run_max)
             && now >= began + span
         {
-            let why = format!("the bound on the time of a run, {}, was reached", shown(span));
+            let why = format!("the time limit of a run, {}, was reached", shown(span));
             self.stop(Stop::Bound(why));
         } else if let (Some(since), Some(span)) = (self.lost_since, bounds.lost_max)
             && now >= since + span
         {
-            let why = format!("no probe was answered for {}", shown(span));
+            let why = format!("no probe got a response for {}", shown(span));
             self.stop(Stop::Bound(why));
         }
     }
 
-    /// When [`Governor::look`] may find something, or a beacon falls due.
+    /// Returns when [`Governor::look`] may find something, or a beacon is due.
     pub fn due(&self) -> Option<Nanos> {
         let bounds = self.bounds.as_ref()?;
         let run = self.began.zip(bounds.run_max).map(|(began, span)| began + span);
@@ -272,13 +272,13 @@ impl Governor {
         [run, lost, beacon].into_iter().flatten().min()
     }
 
-    /// What is sent every [`BEACON_EVERY`] from now on, beside whatever is under way.
+    /// Sets the request sent every [`BEACON_EVERY`] from now on, alongside everything else.
     pub fn set_beacon(&mut self, now: Nanos, script: Option<TalkScript>) {
         let (due, before) = (now + BEACON_EVERY, self.spent);
         self.beacon = script.map(|script| Beacon { script, due, before });
     }
 
-    /// The beacon that is due.
+    /// Returns the due beacon.
     pub fn beacon(&mut self, now: Nanos) -> Option<TalkScript> {
         let beacon = self.beacon.as_mut().filter(|beacon| beacon.due <= now)?;
         beacon.due = now + BEACON_EVERY;
@@ -292,30 +292,30 @@ impl Governor {
         Some(script)
     }
 
-    /// The last one did not come through: it is due again.
+    /// Schedules the last beacon again because it failed.
     pub(crate) fn repeat_beacon(&mut self) {
         if let Some(beacon) = &mut self.beacon {
             beacon.due = Nanos::ZERO;
         }
     }
 
-    /// This case is skipped, for this reason.
+    /// Skips this case for this reason.
     pub fn bar(&mut self, id: &str, why: &str) {
         self.barred.insert(id.to_owned(), why.to_owned());
     }
 
-    /// These cases are skipped from the moment on at which a response shows that machines of others
-    /// stand in front of the server: those are not its owner's to give leave for.
+    /// Skips these cases once a response shows third-party machines in front of the server: its
+    /// owner cannot give permission for those.
     pub fn bar_in_front(&mut self, ids: Vec<String>) {
         self.in_front = ids;
     }
 
-    /// Why this case may not be had here.
+    /// Returns why this case is not permitted here.
     pub fn barred(&self, id: &str) -> Option<&str> {
         self.barred.get(id).map(String::as_str)
     }
 
-    /// A case begins: its time counts from its first connection on.
+    /// Starts a case: its time begins with its first connection.
     pub fn begin_case(&mut self) {
         self.case_ends = CaseTime::NotBegun;
     }
@@ -325,13 +325,13 @@ impl Governor {
         self.case_least = Nanos::ZERO;
     }
 
-    /// The case that has begun and has sent nothing so far may take so long, whatever the bound says:
-    /// the user asked for this span.
+    /// Allows this time for a case that has not sent anything yet, whatever the limit: the user
+    /// requested it.
     pub fn lengthen_case(&mut self, span: Nanos) {
         self.case_least = span;
     }
 
-    /// When the time of the case is up; what is not a probe ends then.
+    /// Returns when the time of the case is up; everything except probes ends then.
     pub fn case_ends(&self) -> Option<Nanos> {
         match self.case_ends {
             CaseTime::Ends(at) => Some(at),
@@ -339,13 +339,13 @@ impl Governor {
         }
     }
 
-    /// Whether a connection may be opened now; with [`Admission::Now`] it counts as open until
-    /// [`Governor::closed`].
+    /// Decides whether a connection may be opened now; with [`Admission::Now`] it counts as open
+    /// until [`Governor::closed`].
     pub fn admit(&mut self, now: Nanos, peer: &Peer, probe: bool) -> Admission {
         self.admit_behind(now, peer, probe, 0)
     }
 
-    /// The same of a connection in whose place others are open before or after it: so many.
+    /// Does the same for a connection that is preceded or followed by `others` in its place.
     pub fn admit_behind(&mut self, now: Nanos, peer: &Peer, probe: bool, others: u64) -> Admission {
         let mut opens = 1 + others;
         self.began.get_or_insert(now);
@@ -354,7 +354,7 @@ impl Governor {
             && !self.pinned.is_empty()
             && !self.pinned.contains(address)
         {
-            let why = format!("a connection to {address}, which nobody permitted, was asked for");
+            let why = format!("a connection to {address} was requested without permission");
             self.stop(Stop::Permission(why));
         }
         if self.stop.is_some() {
@@ -366,7 +366,7 @@ impl Governor {
                 return Admission::At(now + ASK_AGAIN);
             }
             let kept = if probe { 0 } else { PROBES_OPENED.min(bounds.opens_max / 2) };
-            // where fewer are permitted than it needs, it takes all of them
+            // if fewer are allowed than it needs, it takes all of them
             opens = opens.min(bounds.opens_max.saturating_sub(kept).max(1));
             if self.opens.room(now) < kept + opens {
                 return Admission::At(self.opens.free_at(kept + opens));
@@ -381,15 +381,15 @@ impl Governor {
         Admission::Now
     }
 
-    /// A connection that was admitted is no more.
+    /// Marks an admitted connection as closed.
     pub fn closed(&mut self) {
-        self.open = self.open.checked_sub(1).expect("what is closed was admitted");
+        self.open = self.open.checked_sub(1).expect("a closed connection was admitted before");
     }
 
-    /// Begins a request, or says when to ask again.
+    /// Starts a request, or returns when to ask again.
     ///
     /// # Errors
-    /// The instant from which on one more may begin.
+    /// The instant from which another request may start.
     pub fn request(&mut self, now: Nanos, probe: bool) -> Result<(), Nanos> {
         if !probe {
             if self.requests.room(now) == 0 {
@@ -401,11 +401,11 @@ impl Governor {
         Ok(())
     }
 
-    /// Requests that were granted at an earlier instant go out now. A moment later they are still
-    /// those; after that they count once more.
+    /// Sends requests granted at an earlier instant. A moment later they are still valid; after
+    /// that they are counted again.
     ///
     /// # Errors
-    /// The instant from which on they may.
+    /// The instant from which they may be sent.
     pub fn renew(
         &mut self,
         granted: Nanos,
@@ -423,11 +423,11 @@ impl Governor {
         Ok(())
     }
 
-    /// How many of these bytes may be handed over now: none, when there is not room enough for a
-    /// piece that is worth it.
+    /// Returns how many of these bytes may be sent now: none if there is no room for a useful
+    /// piece.
     ///
     /// # Errors
-    /// The instant from which on there is.
+    /// The instant from which there is room.
     pub fn grant(&mut self, now: Nanos, wanted: usize, probe: bool) -> Result<usize, Nanos> {
         let Some(max) = self.bounds.as_ref().and_then(|bounds| bounds.bytes_max) else {
             return Ok(wanted);
@@ -441,19 +441,19 @@ impl Governor {
         Ok(usize::try_from(room).unwrap_or(usize::MAX).min(wanted))
     }
 
-    /// So many bytes went out.
+    /// Counts sent bytes.
     pub fn sent(&mut self, now: Nanos, count: usize) {
         self.bytes.take(now, count as u64);
         self.spent.bytes += count as u64;
     }
 
-    /// Bytes that may be said on one connection before a response comes.
+    /// Returns the maximum number of bytes on one connection before a response.
     pub fn message_max(&self) -> u64 {
         self.bounds.as_ref().map_or(u64::MAX, |bounds| bounds.message_max)
     }
 
-    /// A probe, a plain request or a beacon is over: whether the target wants us to stop, and
-    /// whether it still answers.
+    /// Handles the end of a probe, a plain request or a beacon: whether the target asks us to stop,
+    /// and whether it still responds.
     pub fn heard(&mut self, talk: &Talk) {
         talk.replies.responses.iter().for_each(|response| self.told(response));
         let unreachable = match talk.end {
@@ -462,9 +462,10 @@ impl Governor {
             }
             _ => false,
         };
-        // to go on would be to come back later, when nobody expects it
+        // continuing would mean coming back later, unexpectedly
         if unreachable && self.answered {
-            let why = "our own way to the server is lost: host or network unreachable".to_owned();
+            let why = "this machine can no longer reach the server: host or network unreachable"
+                .to_owned();
             self.stop(Stop::Bound(why));
         }
         if talk.replies.responses.iter().any(|response| response.complete) {
@@ -475,13 +476,13 @@ impl Governor {
         }
     }
 
-    /// What an ordinary request was answered may ask us to stop.
+    /// Checks whether the response to a regular request asks us to stop.
     pub fn told(&mut self, response: &Response) {
         if !self.in_front.is_empty()
             && let Some(provider) = front(response)
         {
             let why = format!(
-                "{provider} answers in front of the server, and the proof says \"behind: none\""
+                "{provider} responds in front of the server, but the proof says \"behind: none\""
             );
             for id in std::mem::take(&mut self.in_front) {
                 self.bar(&id, &why);
@@ -493,7 +494,7 @@ impl Governor {
             self.stop(Stop::Wish(why.to_owned()));
         }
         if response.status == 429 && response.has_field("retry-after") {
-            let why = "the server asked us to come later (429 with Retry-After)";
+            let why = "the server asked us to retry later (429 with Retry-After)";
             self.stop(Stop::Wish(why.to_owned()));
         }
     }

@@ -1,14 +1,14 @@
-//! A ClientHello, byte by byte: what a TLS library would never send has to be made by hand.
+//! A ClientHello, byte by byte, for messages that no TLS library would send.
 
-/// What varies between hellos. The rest is what every server of today can answer to: TLS 1.3 and
+/// The variable parts of a ClientHello. The rest is supported by every current server: TLS 1.3 and
 /// 1.2, X25519, the usual suites.
 #[derive(Clone, Debug, Default)]
 pub struct Hello {
-    /// Name for SNI; the extension is left out when `None`.
+    /// Name for SNI; `None` omits the extension.
     pub name: Option<Vec<u8>>,
-    /// The one protocol offered by ALPN; the extension is left out when `None`.
+    /// The only ALPN protocol; `None` omits the extension.
     pub protocol: Option<Vec<u8>>,
-    /// Said within a session of TLS 1.2: the verify_data of our Finished (RFC 5746 section 3.5).
+    /// Within a TLS 1.2 session: the verify_data of our Finished (RFC 5746 section 3.5).
     pub again: Option<Vec<u8>>,
 }
 
@@ -20,7 +20,7 @@ pub const ALERT: u8 = 21;
 pub const HANDSHAKE: u8 = 22;
 
 impl Hello {
-    /// The handshake message (RFC 8446 section 4.1.2), without a record around it.
+    /// Returns the handshake message (RFC 8446 section 4.1.2) without a record.
     pub fn message(&self) -> Vec<u8> {
         let newest = self.again.is_none();
         let suites: Vec<u16> = SUITES_13.into_iter().filter(|_| newest).chain(SUITES).collect();
@@ -36,7 +36,7 @@ impl Hello {
         message
     }
 
-    /// The message in one record.
+    /// Returns the message in one record.
     pub fn record(&self) -> Vec<u8> {
         record(HANDSHAKE, &self.message())
     }
@@ -58,7 +58,7 @@ impl Hello {
         if let Some(protocol) = &self.protocol {
             put(16, &counted::<2>(&counted::<1>(protocol)));
         }
-        // the extended master secret, which a session that had it must have again (RFC 7627)
+        // extended master secret, required again by a session that had it (RFC 7627)
         put(23, &[]);
         if self.again.is_none() {
             put(43, &counted::<1>(&words(&[0x0304, 0x0303])));
@@ -70,13 +70,13 @@ impl Hello {
     }
 }
 
-/// The name for SNI; an address is none (RFC 6066 section 3).
+/// Returns the name for SNI; `None` for an address (RFC 6066 section 3).
 pub fn name_of(host: &str) -> Option<Vec<u8>> {
     let is_address = host.parse::<std::net::IpAddr>().is_ok();
     (!is_address).then(|| host.as_bytes().to_vec())
 }
 
-/// X25519's base point: a key that is valid and that nobody will use.
+/// X25519's base point: a valid key that is never used.
 fn key_share() -> Vec<u8> {
     let mut key = [0; 32];
     key[0] = 9;
@@ -85,14 +85,14 @@ fn key_share() -> Vec<u8> {
     share
 }
 
-/// A record around a fragment.
+/// Returns a record with this fragment.
 pub fn record(kind: u8, fragment: &[u8]) -> Vec<u8> {
     let mut out = vec![kind, 3, 1];
     out.extend(counted::<2>(fragment));
     out
 }
 
-/// Bytes behind their length, in `N` bytes.
+/// Returns bytes preceded by their length in `N` bytes.
 fn counted<const N: usize>(bytes: &[u8]) -> Vec<u8> {
     let length = (bytes.len() as u64).to_be_bytes();
     let mut out = length[8 - N..].to_vec();

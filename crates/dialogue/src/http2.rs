@@ -1,5 +1,5 @@
-//! HTTP/2 by hand (RFC 9113): frames as bytes, whether they may be sent or not, and a reader of
-//! whatever frames come back. A library would refuse to send most of what a case sends.
+//! HTTP/2 by hand (RFC 9113): valid or invalid frames as bytes, and a parser of all received
+//! frames. A library would refuse to send most test cases.
 
 mod block;
 mod read;
@@ -8,18 +8,19 @@ pub mod write;
 pub use read::{FRAMES_MAX, FrameReader, FrameSeen};
 pub(crate) use read::{Got, OWED_MAX};
 
-/// What is said on a connection.
+/// Protocol of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spoken {
     #[default]
     Http1,
-    /// HTTP/2 as a well-behaved client speaks it: SETTINGS are acknowledged and PING answered as they come.
+    /// HTTP/2 as a well-behaved client uses it: SETTINGS are acknowledged and PING answered on
+    /// arrival.
     Http2,
-    /// HTTP/2, and nothing but what the script says.
+    /// HTTP/2 with exactly the bytes of the script.
     Http2Raw,
-    /// HTTP/3, where a client owes no answer to what comes: what is said and read is pieces of streams.
+    /// HTTP/3, where a client need not reply to anything: pieces of streams are sent and read.
     Http3,
-    /// No connection is made: what is said and read is datagrams of QUIC.
+    /// QUIC datagrams without a connection.
     Datagrams,
 }
 
@@ -32,7 +33,7 @@ impl Spoken {
         matches!(self, Spoken::Http3 | Spoken::Datagrams)
     }
 
-    /// The version of HTTP that this is, as options name it.
+    /// Returns the HTTP version, as options name it.
     pub fn version(self) -> &'static str {
         match self {
             Spoken::Http1 => "1.1",
@@ -41,7 +42,7 @@ impl Spoken {
         }
     }
 
-    /// What is said is made of frames, and read as such.
+    /// Returns whether data is sent and parsed as frames.
     pub fn has_frames(self) -> bool {
         self != Spoken::Http1
     }
@@ -49,7 +50,7 @@ impl Spoken {
 
 /// The first bytes of a connection (RFC 9113 section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Bytes of a frame's head.
+/// Size of a frame header in bytes.
 pub const FRAME_HEAD: usize = 9;
 
 pub const DATA: u8 = 0;
@@ -93,8 +94,8 @@ pub const FLAGS: [(&str, u8); 5] = [
     ("PRIORITY", PRIORITIZED),
 ];
 
-/// The octets of the PING by which a conversation sees that all before it was read.
+/// The payload of the PING that shows that everything before it was read.
 pub const OCTETS: [u8; 8] = *b"lodstone";
 
-/// The stream of the valid request that follows a case; cases use smaller ones.
+/// The stream of the valid follow-up request; cases use lower ones.
 pub const FOLLOW_UP: u32 = 0x10_0001;

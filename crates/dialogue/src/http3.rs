@@ -1,6 +1,6 @@
-//! HTTP/3 by hand (RFC 9114): frames and field sections as bytes, whether they may be sent or not. On a
-//! connection they go in pieces of streams, as [`conduit::streams`] has them; QUIC below is a library's
-//! and its packets right, unless steps say [`packets`] of their own; what is on the streams need not be.
+//! HTTP/3 by hand (RFC 9114): valid or invalid frames and field sections as bytes. On a connection
+//! they are sent as pieces of streams, see [`conduit::streams`]; QUIC below is a library with valid
+//! packets, unless steps use [`packets`]; the stream content may be invalid.
 
 pub mod datagrams;
 pub mod packets;
@@ -16,12 +16,12 @@ use sample::http3_code_name;
 use std::ops::Range;
 use units::quoted;
 
-/// Bit 31 of a kept frame's stream says that it came over QUIC: streams of HTTP/2 have 31 bits.
+/// Bit 31 of a kept frame's stream marks QUIC: HTTP/2 streams have 31 bits.
 pub const OVER_QUIC: u32 = 1 << 31;
-/// Codes of QUIC itself have this bit in what is kept.
+/// Marks kept codes of QUIC itself.
 pub const OF_QUIC: u32 = 1 << 31;
 
-/// Codes of QUIC by number (RFC 9000 section 20.1).
+/// QUIC codes by number (RFC 9000 section 20.1).
 const QUIC_CODES: [&str; 17] = [
     "NO_ERROR",
     "INTERNAL_ERROR",
@@ -42,7 +42,8 @@ const QUIC_CODES: [&str; 17] = [
     "NO_VIABLE_PATH",
 ];
 
-/// Alerts of TLS by number (RFC 8446 section 6), which are codes from [`ALERTS_BEGIN`] on (RFC 9001 section 4.8).
+/// TLS alerts by number (RFC 8446 section 6), which are codes from [`ALERTS_BEGIN`] on (RFC 9001
+/// section 4.8).
 const ALERTS: [(&str, u32); 15] = [
     ("unexpected_message", 10),
     ("bad_record_mac", 20),
@@ -62,7 +63,7 @@ const ALERTS: [(&str, u32); 15] = [
 ];
 const ALERTS_BEGIN: u32 = 0x100;
 
-/// The code of QUIC with this name, or of an alert of TLS, as it is kept.
+/// Returns the kept form of the QUIC code or TLS alert with this name.
 pub fn quic_code(name: &str) -> Option<u32> {
     let row = QUIC_CODES.iter().position(|known| *known == name);
     let code = row.and_then(|row| u32::try_from(row).ok());
@@ -70,7 +71,7 @@ pub fn quic_code(name: &str) -> Option<u32> {
     code.or_else(|| alert().map(|(_, number)| number + ALERTS_BEGIN)).map(|code| code | OF_QUIC)
 }
 
-/// The name of a code of HTTP/3 or of QUIC, as it is kept.
+/// Returns the name of a kept HTTP/3 or QUIC code.
 pub fn code_name(kept: u32) -> String {
     if kept & OF_QUIC == 0 {
         return http3_code_name(u64::from(kept));
@@ -83,7 +84,7 @@ pub fn code_name(kept: u32) -> String {
     known.map_or_else(|| format!("QUIC {code:#x}"), |(name, _)| format!("TLS {name}"))
 }
 
-/// Types of frames (RFC 9114 section 7.2).
+/// Frame types (RFC 9114 section 7.2).
 pub const DATA: u64 = 0x0;
 pub const HEADERS: u64 = 0x1;
 pub const SETTINGS: u64 = 0x4;
@@ -93,7 +94,7 @@ pub const MAX_PUSH_ID: u64 = 0xd;
 /// H3_REQUEST_CANCELLED (section 8.1).
 pub const CANCELLED: u64 = 0x10c;
 
-/// Types of frames by their names; those of HTTP/2 alone are reserved here (section 7.2.8).
+/// Frame types by name; those of HTTP/2 alone are reserved here (section 7.2.8).
 pub const KINDS: [(&str, u64); 12] = [
     ("DATA", DATA),
     ("HEADERS", HEADERS),
@@ -109,20 +110,21 @@ pub const KINDS: [(&str, u64); 12] = [
     ("PRIORITY_UPDATE", 0xf_0700),
 ];
 
-/// Types of streams in one direction (RFC 9114 section 6.2, RFC 9204 section 4.2).
+/// Types of unidirectional streams (RFC 9114 section 6.2, RFC 9204 section 4.2).
 pub const CONTROL: u64 = 0x0;
 pub const ENCODER: u64 = 0x2;
 pub const DECODER: u64 = 0x3;
 
-/// Our first streams in one direction (RFC 9000 section 2.1): what a well-behaved client opens.
+/// Our first unidirectional streams (RFC 9000 section 2.1), as opened by a well-behaved client.
 pub const CONTROL_STREAM: u64 = 2;
 pub const ENCODER_STREAM: u64 = 6;
 pub const DECODER_STREAM: u64 = 10;
 
-/// The first stream on which the valid request may go that follows a case.
+/// The first possible stream of the valid follow-up request.
 const FOLLOW_UP_STREAM: u64 = 16;
 
-/// The stream of the valid request that follows these steps: none of them speaks on it or on a later one.
+/// Returns the stream of the follow-up request for these steps, which use neither it nor a later
+/// one.
 pub fn follow_up_stream(steps: &[Move]) -> u64 {
     let mut next = FOLLOW_UP_STREAM;
     for step in steps {
@@ -136,7 +138,7 @@ pub fn follow_up_stream(steps: &[Move]) -> u64 {
     next
 }
 
-/// The heads of these pieces, as far as they are whole.
+/// Returns the complete headers of these pieces.
 fn heads(bytes: &[u8]) -> impl Iterator<Item = Head> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
@@ -146,15 +148,16 @@ fn heads(bytes: &[u8]) -> impl Iterator<Item = Head> {
     })
 }
 
-/// The bits of options whose names are joined by `+`, or `none`. `what`: of what they are options.
+/// Returns the bits of options whose names are joined by `+`, or `none`. `what`: what they are
+/// options of.
 fn option_bits(names: &str, known: &[(&str, u16)], what: &str) -> Result<u16, String> {
     names.split('+').filter(|name| *name != "none").try_fold(0, |all, name| {
         let found = known.iter().find(|(one, _)| *one == name).map(|(_, bit)| all | bit);
-        found.ok_or_else(|| format!("{} is no option of {what}", quoted(name)))
+        found.ok_or_else(|| format!("{} is not an option of {what}", quoted(name)))
     })
 }
 
-/// The settings of a SETTINGS frame, as far as they are whole (RFC 9114 section 7.2.4).
+/// Returns the complete settings of a SETTINGS frame (RFC 9114 section 7.2.4).
 pub fn settings(payload: &[u8]) -> Vec<(u64, u64)> {
     let (mut found, mut rest) = (Vec::new(), payload);
     while let Some((id, first)) = varint::get(rest)
@@ -166,12 +169,11 @@ pub fn settings(payload: &[u8]) -> Vec<(u64, u64)> {
     found
 }
 
-/// Settings that a server may not change to less once it has read early data: their numbers, and what they are where
-/// nothing is said (RFC 9114 section 7.2.4.1, RFC 9204 section 5, RFC 9220 section 5, RFC 9297
-/// section 2.1.1).
+/// Settings that a server may not reduce after accepting early data: their numbers and defaults
+/// (RFC 9114 section 7.2.4.1, RFC 9204 section 5, RFC 9220 section 5, RFC 9297 section 2.1.1).
 const REMEMBERED: [(u64, u64); 5] = [(0x01, 0), (0x06, u64::MAX), (0x07, 0), (0x08, 0), (0x33, 0)];
-/// These settings permit less than those that were remembered. The capacity of a table that was permitted has to be the
-/// same (RFC 9204 section 3.2.3).
+/// Returns whether these settings allow less than the remembered ones. A nonzero table capacity
+/// must be the same (RFC 9204 section 3.2.3).
 pub(crate) fn are_reduced(before: &[(u64, u64)], now: &[(u64, u64)]) -> bool {
     REMEMBERED.iter().any(|(id, usual)| {
         let of = |settings: &[(u64, u64)]| {
@@ -184,22 +186,22 @@ pub(crate) fn are_reduced(before: &[(u64, u64)], now: &[(u64, u64)]) -> bool {
     })
 }
 
-/// What our SETTINGS permit the server's table of QPACK (RFC 9204 section 5).
+/// Limits of the server's QPACK table in our SETTINGS (RFC 9204 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TablePermit {
-    /// Bytes of it.
+    /// Capacity in bytes.
     pub capacity: u64,
-    /// Streams that may wait for entries.
+    /// Maximum number of blocked streams.
     pub blocked: u64,
-    /// What comes is acknowledged, on the stream of our decoder.
+    /// Received sections are acknowledged on our decoder stream.
     pub acknowledges: bool,
 }
 
 const TABLE_CAPACITY: u64 = 1;
 const BLOCKED_STREAMS: u64 = 7;
 
-/// What these steps permit: by the SETTINGS that their control stream begins with. What comes is acknowledged where they
-/// permit a table and open the stream for that.
+/// Returns the limits that these steps set by the SETTINGS of their control stream. Sections are
+/// acknowledged if the steps allow a table and open the decoder stream.
 pub fn table_permitted(steps: &[Move]) -> TablePermit {
     let mut permit = TablePermit::default();
     for step in steps {
@@ -236,7 +238,7 @@ pub fn table_permitted(steps: &[Move]) -> TablePermit {
     permit
 }
 
-/// Where each of these pieces stands; `None`: they are none, or not whole.
+/// Returns the positions of these pieces; `None`: they are not pieces, or incomplete.
 pub fn pieces(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     let (mut found, mut at) = (Vec::new(), 0);
     while at < bytes.len() {
@@ -249,7 +251,7 @@ pub fn pieces(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     (at == bytes.len()).then_some(found)
 }
 
-/// The stream on which the first of these pieces speaks.
+/// Returns the stream of the first piece.
 pub fn stream_of(pieces: &[u8]) -> Option<u64> {
     pieces.first_chunk::<HEAD>().and_then(Head::from_bytes).map(|head| head.stream)
 }
@@ -267,7 +269,7 @@ mod tests {
             (&[(0x33, 1)], &[], true),
             (&[], &[(0x33, 1)], false),
             (&[(0x08, 1)], &[], true),
-            // without a word there is no bound
+            // without the setting there is no limit
             (&[], &[(0x06, 1_000)], true),
             (&[(0x06, 1_000)], &[], false),
             (&[(0x01, 100)], &[(0x01, 200)], true),

@@ -1,8 +1,8 @@
-//! Conversations with a server, byte by byte: what is said on a connection and when, what came of
-//! it, and the governor that bounds all of it. Layer 2: sockets and the clock are handed in.
+//! Conversations with a server, byte by byte: what is sent on a connection and when, the result,
+//! and the governor that limits everything. Layer 2: sockets and the clock are passed in.
 //!
-//! It never uses a well-behaved client: what it sends is what a script says, and what comes back is
-//! read by a reader of its own that expects anything.
+//! It never uses a regular client: it sends exactly what a script contains, and its parser accepts
+//! anything.
 #![forbid(unsafe_code)]
 
 pub mod front;

@@ -37,17 +37,17 @@ pub use step::{
 
 use tcp::End;
 
-/// Packets that one conversation sends at most, whatever its script says.
+/// Maximum number of packets of one conversation, whatever its script requests.
 pub const PACKETS_MAX: u64 = 20_000;
 
-/// Where packets go and come from: a network device, or a made-up network.
+/// Source and destination of packets: a network device or a simulated network.
 pub trait PacketLink {
-    /// An address and a port that nobody uses, of which all packets come to us; `None`: there is none.
+    /// Returns an unused address and port whose packets are delivered to us; `None`: there is none.
     fn place(&mut self) -> Option<End>;
 
-    /// Hands one IPv4 packet over. What is not taken is lost, as on any link.
+    /// Sends one IPv4 packet. If it is not accepted, it is lost, as on any link.
     fn send(&mut self, packet: &[u8]);
 
-    /// The next packet that came, in place of what `into` has; false: none is there.
+    /// Replaces `into` with the next received packet; returns false if there is none.
     fn receive(&mut self, into: &mut Vec<u8>) -> bool;
 }

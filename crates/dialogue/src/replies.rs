@@ -1,39 +1,39 @@
-//! Whatever comes back on a connection, read without expecting anything: responses in order, interim
-//! ones, and bytes that are no response. Reads what a well-behaved client would refuse, and says what it was.
+//! Parses arbitrary received bytes: responses in order, interim ones, and bytes that are not a
+//! response. It accepts what a regular client would refuse, and records what it was.
 
 use crate::http2::{FrameReader, FrameSeen, Got};
 use crate::http3::TablePermit;
 use sha2::{Digest, Sha256};
 
-/// Bytes of one head that are read; a longer one is junk.
+/// Maximum size of a parsed head in bytes; a longer one is junk.
 pub const HEAD_MAX: usize = 256 << 10;
-/// Fields of one head; more are junk.
+/// Maximum number of fields in a head; more are junk.
 const FIELDS_MAX: usize = 1_024;
-/// Responses of one connection that are kept, and interim ones.
+/// Maximum number of responses kept per connection, and of interim ones.
 pub const RESPONSES_MAX: usize = 1_024;
-/// Bytes of what is no response that are kept for the report.
+/// Maximum size of junk kept for the report.
 const JUNK_MAX: usize = 1 << 10;
 
-/// One response, as far as it came.
+/// One response, as far as received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     pub status: u16,
     pub minor_version: u8,
-    /// As it stood on the wire, the closing empty line included.
+    /// As received, including the final empty line.
     pub head: Vec<u8>,
-    /// Bytes of content, and their digest once the response is complete.
+    /// Size of the content, and its digest once the response is complete.
     pub body_len: u64,
     pub digest: [u8; 32],
-    /// All of it has come; the end of the connection may have been the end of it.
+    /// It is complete; the close of the connection may have ended it.
     pub complete: bool,
-    /// Its framing lets another response follow.
+    /// Its framing allows another response to follow.
     pub persistent: bool,
-    /// The stream of HTTP/2 that it came on; 0 otherwise.
+    /// Its HTTP/2 stream; 0 otherwise.
     pub stream: u32,
 }
 
 impl Response {
-    /// Values of a field, in order.
+    /// Returns the values of a field, in order.
     pub fn field<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let name = name.to_ascii_lowercase();
         let lines = self.head.split(|byte| *byte == b'\n').skip(1);
@@ -44,7 +44,7 @@ impl Response {
         })
     }
 
-    /// Whether there is such a field, whatever bytes its value has.
+    /// Returns whether there is such a field, whatever the bytes of its value.
     pub fn has_field(&self, name: &str) -> bool {
         let named = |line: &[u8]| {
             let colon = line.iter().position(|byte| *byte == b':');
@@ -54,42 +54,42 @@ impl Response {
     }
 }
 
-/// What has come on one connection.
+/// Data received on one connection.
 #[derive(Clone, Debug)]
 pub struct Replies {
-    /// What is not read yet.
+    /// Unparsed data.
     buffer: Vec<u8>,
     methods: Vec<String>,
     state: ReadState,
     digest: Sha256,
-    /// Interim responses, in order, [`RESPONSES_MAX`] at most; 101 ends HTTP and counts as final.
+    /// Interim responses in order, at most [`RESPONSES_MAX`]; 101 ends HTTP and counts as final.
     pub interim: Vec<u16>,
-    /// How many of these came before the end of each whole response in HTTP/1.
+    /// Number of interim responses before the end of each complete HTTP/1 response.
     interim_before: Vec<usize>,
     /// The last may be incomplete.
     pub responses: Vec<Response>,
-    /// The beginning of bytes that are no response, and why they are none.
+    /// The start of bytes that are not a response, and why.
     pub junk: Option<(String, Vec<u8>)>,
-    /// Frames, where HTTP/2 is spoken.
+    /// Frames of HTTP/2 and HTTP/3.
     pub frames: Option<Box<FrameReader>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReadState {
     Head,
-    /// Bytes of content still to come.
+    /// Remaining bytes of content.
     Length(u64),
     ChunkSize,
-    /// Bytes of the chunk and its line end still to come.
+    /// Remaining bytes of the chunk and its line end.
     Chunk(u64),
     Trailers,
     UntilEnd,
-    /// Nothing that follows can be read as a response.
+    /// Nothing that follows can be parsed as a response.
     Lost,
 }
 
 impl Replies {
-    /// `methods`: what the server is taken to answer to, in order; the last stands for all further.
+    /// `methods`: the request methods in order; the last one applies to all further requests.
     pub fn new(methods: &[String]) -> Replies {
         Replies {
             buffer: Vec::new(),
@@ -104,20 +104,19 @@ impl Replies {
         }
     }
 
-    /// What comes is read as frames of HTTP/2.
+    /// Returns a parser of HTTP/2 frames.
     pub fn http2() -> Replies {
         Replies { frames: Some(Box::default()), ..Replies::new(&[]) }
     }
 
-    /// What comes is read as pieces of the streams of HTTP/3.
-    /// `follow_up`: the stream of the request that follows.
-    /// `permit`: what the server's table of QPACK may be.
+    /// Returns a parser of HTTP/3 stream pieces. `follow_up`: the stream of the follow-up request.
+    /// `permit`: limits of the server's QPACK table.
     pub fn http3(follow_up: Option<u64>, permit: TablePermit) -> Replies {
         let reader = FrameReader::http3(follow_up, permit);
         Replies { frames: Some(Box::new(reader)), ..Replies::new(&[]) }
     }
 
-    /// What was read before, as it was kept; nothing further is read.
+    /// Returns earlier results as recorded; nothing further is parsed.
     pub fn kept(
         interim: Vec<u16>,
         responses: Vec<Response>,
@@ -126,29 +125,30 @@ impl Replies {
         Replies { state: ReadState::Lost, interim, responses, junk, ..Replies::new(&[]) }
     }
 
-    /// With the frames that came.
+    /// Adds the received frames.
     pub fn with_frames(self, frames: Vec<FrameSeen>) -> Replies {
         Replies { frames: Some(Box::new(FrameReader::kept(frames))), ..self }
     }
 
-    /// The next response is to this method, whatever was said before.
+    /// Sets the method of the next response, whatever was sent before.
     pub fn expect(&mut self, method: &str) {
         let done = self.whole();
         self.methods.resize(done, "GET".to_owned());
         self.methods.push(method.to_owned());
     }
 
-    /// Whole responses so far.
+    /// Returns the number of complete responses.
     pub fn whole(&self) -> usize {
         self.responses.iter().filter(|response| response.complete).count()
     }
 
-    /// How many interim responses came before the end of that whole response in HTTP/1, from 0; none in frames.
+    /// Returns the number of interim responses before the end of that complete HTTP/1 response,
+    /// starting at 0; none in frames.
     pub(crate) fn interim_before(&self, whole: usize) -> usize {
         self.interim_before.get(whole).copied().unwrap_or(0)
     }
 
-    /// A head has begun that is not over, or a response that is not.
+    /// Returns whether a head or a response is incomplete.
     pub fn unfinished(&self) -> bool {
         if self.frames.is_some() {
             return self.responses.iter().any(|response| !response.complete);
@@ -171,13 +171,14 @@ impl Replies {
         let Some(frames) = &mut self.frames else { return };
         let mut got = Got { interim: &mut self.interim, answers: &mut self.responses };
         if let Err(why) = frames.take(&mut self.buffer, &mut got) {
-            // what cannot be read of a stream is off the buffer already: the reason stands without it
+            // unparsable stream data already left the buffer: the reason is kept without it
             self.junk.get_or_insert_with(|| (why.clone(), Vec::new()));
             self.lose(&why);
         }
     }
 
-    /// The connection is over: a body without a length is complete now, anything else is cut off.
+    /// Marks the end of the connection: a body without a length is complete now, anything else is
+    /// truncated.
     pub fn end(&mut self) {
         if self.frames.is_some() {
             return;
@@ -189,7 +190,7 @@ impl Replies {
         }
     }
 
-    /// One step forward; false when more is needed.
+    /// Advances one step; returns false if more data is needed.
     fn step(&mut self) -> bool {
         match self.state {
             ReadState::Head => self.head(),
@@ -216,7 +217,7 @@ impl Replies {
         }
     }
 
-    /// Takes up to `most` bytes of content; says how many there were.
+    /// Takes up to `most` bytes of content; returns their number.
     fn content(&mut self, most: u64) -> u64 {
         let count = usize::try_from(most).unwrap_or(usize::MAX).min(self.buffer.len());
         let bytes: Vec<u8> = self.buffer.drain(..count).collect();
@@ -289,7 +290,7 @@ impl Replies {
             }
             Ok(httparse::Status::Partial) => false,
             Err(error) => {
-                self.lose(&format!("its head cannot be read: {error}"));
+                self.lose(&format!("its head is invalid: {error}"));
                 false
             }
         }
@@ -318,7 +319,7 @@ impl Replies {
         }
     }
 
-    /// A line of the buffer, taken off; its line end is cut.
+    /// Takes a line from the buffer, without its line end.
     fn line(&mut self) -> Option<Vec<u8>> {
         let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
         let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
@@ -332,7 +333,7 @@ impl Replies {
     fn chunk_size(&mut self) -> bool {
         let Some(line) = self.line() else {
             if self.buffer.len() > HEAD_MAX {
-                self.lose("a chunk's size does not end");
+                self.lose("a chunk size is not terminated");
             }
             return false;
         };
@@ -344,7 +345,7 @@ impl Replies {
             Ok(size) if size < u64::MAX - 2 => self.state = ReadState::Chunk(size + 2),
             _ => {
                 self.buffer.splice(..0, line);
-                self.lose("a chunk's size cannot be read");
+                self.lose("a chunk size is invalid");
                 return false;
             }
         }
@@ -372,7 +373,7 @@ impl Replies {
             }
             Some(_) => true,
             None if self.buffer.len() > HEAD_MAX => {
-                self.lose("its trailers do not end");
+                self.lose("its trailers are not terminated");
                 false
             }
             None => false,
@@ -380,7 +381,7 @@ impl Replies {
     }
 }
 
-/// Puts an interim response behind those that came before, while there is room: a server may send them without end.
+/// Appends an interim response while there is room: a server may send any number.
 pub(crate) fn keep_interim(kept: &mut Vec<u16>, status: u16) {
     if kept.len() < RESPONSES_MAX {
         kept.push(status);
@@ -392,7 +393,7 @@ enum Framing {
     Chunked,
 }
 
-/// What a head says of the message's end.
+/// Framing declared by a head.
 struct Facts {
     length: Option<u64>,
     chunked: bool,
@@ -442,7 +443,7 @@ mod tests {
     use super::*;
     use std::fmt::Write;
 
-    /// What was read, in a line: the same for every way of cutting the input.
+    /// Describes what was parsed in one line, which must not depend on how the input is split.
     fn read(methods: &[&str], input: &str, ended: bool) -> String {
         let methods: Vec<String> = methods.iter().map(|method| (*method).to_owned()).collect();
         let whole = told(&methods, &[input.as_bytes()], ended);
@@ -513,7 +514,7 @@ mod tests {
                 vec!["GET"],
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n".into(),
                 false,
-                "200 0… junk: a chunk's size cannot be read: zz",
+                "200 0… junk: a chunk size is invalid: zz",
             ),
             (vec!["GET"], "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nfree".into(), true, "101 4"),
             (vec!["GET"], String::new(), true, ""),
@@ -560,8 +561,8 @@ mod tests {
         use crate::http3::{HEADERS, write};
         let section = |bytes: &[u8]| write::on(0, &write::frame(HEADERS, bytes), false);
         for (said, why) in [
-            (section(b"\0\0\x51\x0bxy"), "a field section that cannot be decoded"),
-            (section(b"\x02\0\x80"), "a field section that refers to what is not in the table"),
+            (section(b"\0\0\x51\x0bxy"), "an undecodable field section"),
+            (section(b"\x02\0\x80"), "a field section that refers to a missing table entry"),
             (section(b"\0\0\x51\x01/"), "a response without a status"),
         ] {
             let mut replies = Replies::http3(None, TablePermit::default());

@@ -1,6 +1,6 @@
-//! Conversations: what a case says, said on connections of their own, and everything that came of
-//! it. Many at once, each from an instant of its own: a case, the probes beside it and the
-//! connections that press are all lines of one [`Conversations`].
+//! Conversations: scripts played on their own connections, with complete results. Many run at once,
+//! each with its own start: a case, its probes and the connections of a load are all lines of one
+//! [`Conversations`].
 
 mod carried;
 mod director;
@@ -19,43 +19,43 @@ use line::Conversation;
 use sample::FailureClass;
 use units::Nanos;
 
-/// Bytes received on one connection that are kept as they came.
+/// Maximum number of received bytes kept per connection.
 pub const RECEIVED_MAX: usize = 64 << 10;
-/// Events of one connection that are kept.
+/// Maximum number of events kept per connection.
 pub const EVENTS_MAX: usize = 4_096;
 
-/// What one connection is to say.
+/// Script of one connection.
 #[derive(Clone, Debug)]
 pub struct TalkScript {
     pub peer: Peer,
     pub options: OpenOptions,
-    /// Name for SNI; `None`: what is sent goes out as it is.
+    /// Name for SNI; `None`: without TLS.
     pub tls_name: Option<String>,
-    /// How what comes back is read, and whether it is answered.
+    /// Protocol, which determines parsing and replies.
     pub spoken: Spoken,
-    /// When to begin.
+    /// Start time.
     pub start: Nanos,
     pub steps: Vec<Move>,
-    /// The methods that the server is taken to answer to.
+    /// The request methods.
     pub methods: Vec<String>,
-    /// Time for everything, from the start.
+    /// Time limit from the start.
     pub deadline: Nanos,
-    /// A valid GET for the same connection, sent when every response has come and the connection
-    /// stands.
+    /// A valid GET for the same connection, sent when every response has arrived and the connection
+    /// is open.
     pub follow_up: Option<Vec<u8>>,
-    /// How long the connection is watched after its last response, for surplus bytes.
+    /// Time that the connection is watched after its last response, for surplus bytes.
     pub grace: Nanos,
-    /// How long the server is given to close a connection that it said it would close.
+    /// Time for the server to close a connection after announcing it.
     pub linger: Nanos,
-    /// Hold the connection when everything is said and answered, until it ends or the deadline.
+    /// Keeps the connection after everything is sent and received, until it ends or the deadline.
     pub hold: bool,
-    /// An ordinary request that sees how the server is: room is kept for it among the bounds, and what
-    /// it is told to stop, stops the run.
+    /// A regular request that checks the server: it uses the reserved part of the limits, and a
+    /// request to stop in its response stops the run.
     pub probe: bool,
 }
 
 impl TalkScript {
-    /// These steps, of which it is not known to whom they were said.
+    /// Returns a script of these steps without a target.
     pub fn of(steps: Vec<Move>) -> TalkScript {
         TalkScript {
             peer: Peer::Unix(std::path::PathBuf::new()),
@@ -74,19 +74,19 @@ impl TalkScript {
         }
     }
 
-    /// How hands are shaken where packets of our own making go among those of its connection.
+    /// Returns the handshake options if our own packets are sent within its connection.
     pub(crate) fn by_hand(&self) -> Option<Vec<u8>> {
         let over_quic = self.spoken == Spoken::Http3;
         over_quic.then(|| crate::http3::packets::handshake(&self.steps)).flatten()
     }
 
-    /// It is held segment by segment, past all sockets.
+    /// Returns whether it sends raw TCP segments without sockets.
     pub fn is_raw(&self) -> bool {
         is_raw(&self.steps)
     }
 }
 
-/// These steps are of a conversation that is held segment by segment.
+/// Returns whether these steps send raw TCP segments.
 pub fn is_raw(steps: &[Move]) -> bool {
     steps.iter().any(|step| matches!(step, Move::Packet(_)))
 }
@@ -104,31 +104,31 @@ pub enum Move {
     Close,
     StopReading,
     Read,
-    /// Takes so many bytes at most of what has come, while reading is stopped.
+    /// Reads at most this many bytes while reading is stopped.
     Sip(usize),
-    /// Asks for a new handshake within this session of TLS 1.2 (RFC 5246 section 7.4.1.2). A script
-    /// with this step sees the records of the server whole, decrypted behind their headers.
+    /// Requests a renegotiation within this TLS 1.2 session (RFC 5246 section 7.4.1.2). A script
+    /// with this step sees complete server records, decrypted after their headers.
     Renegotiate,
-    /// Of a conversation that is held segment by segment.
+    /// A step of a conversation of raw TCP segments.
     Packet(PacketStep),
 }
 
-/// What a step waits for; the end of the connection ends the wait too. What came before the step began counts,
-/// unless an earlier step that waited took it; in frames, where answers have no order, only what came since the last
-/// step of another kind.
+/// What a step waits for; the end of the connection ends the wait too. Data received before the
+/// step counts, unless an earlier waiting step consumed it; in frames, where replies have no order,
+/// only data received since the last other step counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// An interim response, or the head of a final one.
     Interim,
-    /// A whole response, or the end of a stream in its place.
+    /// A complete response, or the end of a stream instead.
     Response,
     /// The end of the connection.
     End,
-    /// The server's SETTINGS, where HTTP/2 is spoken.
+    /// The server's SETTINGS in HTTP/2.
     Settings,
 }
 
-/// What happened, in order; times count from the line's start.
+/// An event; times count from the line's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TalkEvent {
     pub at: Nanos,
@@ -138,19 +138,19 @@ pub struct TalkEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     Connected,
-    /// The TLS handshake is over.
+    /// The TLS handshake is complete.
     Secure,
-    /// So many bytes of ours were taken by the kernel; so many of theirs came.
+    /// The kernel accepted this many of our bytes; this many bytes were received.
     Sent(usize),
     Received(usize),
     /// FIN or RST from us; the end of our interest.
     HalfClosed,
     ResetByUs,
     ClosedByUs,
-    /// FIN from them, or the connection broke.
+    /// FIN from the peer, or a broken connection.
     Ended,
     Broken(FailureClass),
-    /// A segment, ours or theirs, as a line; what a step saw that waited for one.
+    /// A segment in either direction, as a line; the event that a step waited for.
     Segment(String),
     Saw(PacketKind),
 }
@@ -158,63 +158,63 @@ pub enum What {
 /// How a conversation ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TalkEnd {
-    /// No connection came to be.
+    /// No connection was established.
     Unconnected(FailureClass),
-    /// The server ended it in order; broke it.
+    /// The server closed it; broke it.
     Closed,
     Broken(FailureClass),
-    /// Everything was answered, and the connection stays open.
+    /// Everything got a response, and the connection stays open.
     Open,
-    /// Something was still to come when the time was up, and the connection stays open.
+    /// Something was pending at the deadline, and the connection stays open.
     Silent,
-    /// A bound of ours ended it, or kept it from beginning.
+    /// One of our limits stopped it, or prevented its start.
     Bounded,
-    /// We ended it, as the script says, or were told to stop.
+    /// We closed it, according to the script or on request.
     #[default]
     Ours,
 }
 
-/// A conversation that is over.
+/// A completed conversation.
 #[derive(Clone, Debug)]
 pub struct Talk {
     pub start: Nanos,
-    /// Counted from the start.
+    /// Since the start.
     pub connected: Option<Nanos>,
     pub over: Nanos,
     pub end: TalkEnd,
-    /// What was to be said; empty where it is known from elsewhere.
+    /// The steps; empty if known from elsewhere.
     pub steps: Vec<Move>,
     pub replies: Replies,
-    /// Responses that had come before the follow-up was sent; `None` when it was not.
+    /// Number of responses before the follow-up was sent; `None` if it was not sent.
     pub before_follow_up: Option<usize>,
     pub sent: u64,
     pub received: u64,
-    /// The first [`RECEIVED_MAX`] bytes that came, after TLS.
+    /// The first [`RECEIVED_MAX`] received bytes, after TLS.
     pub raw: Vec<u8>,
     pub events: Vec<TalkEvent>,
-    /// Every byte of the script was handed over.
+    /// All bytes of the script were sent.
     pub all_sent: bool,
 }
 
 impl Talk {
-    /// Responses to what the script said, and behind them those to the request that followed.
+    /// Returns the responses to the script, and those to the follow-up.
     pub fn own_and_behind(&self) -> (&[Response], &[Response]) {
         let responses = &self.replies.responses;
         responses.split_at(self.before_follow_up.unwrap_or(responses.len()).min(responses.len()))
     }
 }
 
-/// Where a line stands, for who presses: connections that are held count as slots taken.
+/// State of a line for a load: held connections count as occupied slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Its start has not come.
+    /// Its start is in the future.
     Waiting,
     Connecting,
     Open,
     Over,
 }
 
-/// What a turn ends in.
+/// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// Nothing to do until then, unless a connection becomes ready.
@@ -222,28 +222,28 @@ pub enum Pause {
     Over,
 }
 
-/// Conversations under way.
+/// Active conversations.
 pub struct Conversations<'t> {
     lines: Vec<Option<Conversation>>,
     free: Vec<usize>,
     done: Vec<(usize, Talk)>,
-    /// Conversations to be ended at the next turn.
+    /// Conversations to end at the next turn.
     endings: Vec<(usize, Close)>,
     /// A response of a watched conversation began or ended.
     news: bool,
     tls: Option<&'t mut dyn TlsFactory>,
-    /// Asked before anything goes out.
+    /// Approves everything before it is sent.
     governor: &'t mut Governor,
-    /// Places of beacons: of no concern to anybody here.
+    /// Positions of beacons, which are invisible to callers.
     beacons: Vec<usize>,
-    /// The first so many places are those of conversations that came from an earlier play, and go on in
-    /// the next one; which of them are over, and when one of the others wants a turn.
+    /// The first positions belong to conversations carried over from an earlier play to the next
+    /// one; which of them are over, and when one of the others needs a turn.
     carried: usize,
     carried_over: Vec<(usize, Talk)>,
     carried_due: Nanos,
-    /// What a connection may take to stand before the time of its conversation runs.
+    /// Time that a connection may take before the time of its conversation starts.
     patience: Nanos,
-    /// Where segments of our own making go, where there is a device for them.
+    /// Destination of raw TCP segments, if there is a device.
     link: Option<&'t mut dyn PacketLink>,
 }
 
@@ -254,7 +254,7 @@ impl std::fmt::Debug for Conversations<'_> {
 }
 
 impl<'t> Conversations<'t> {
-    /// `tls` must be there when a script has a `tls_name`.
+    /// `tls` is required if a script has a `tls_name`.
     pub fn new(
         tls: Option<&'t mut dyn TlsFactory>,
         governor: &'t mut Governor,
@@ -276,16 +276,17 @@ impl<'t> Conversations<'t> {
         }
     }
 
-    /// Has conversations that are held segment by segment go out here.
+    /// Sets the destination of raw TCP segments.
     #[must_use]
     pub fn linked(self, link: Option<&'t mut dyn PacketLink>) -> Conversations<'t> {
         Conversations { link, ..self }
     }
 
-    /// Has these go on beside everything else, until [`Conversations::put_down`]. Nothing was taken on yet.
+    /// Plays these conversations alongside everything else, until [`Conversations::put_down`]. No
+    /// conversation was added yet.
     #[must_use]
     pub fn carrying(mut self, carried: &mut Carried) -> Conversations<'t> {
-        debug_assert!(self.lines.is_empty(), "theirs are the first places");
+        debug_assert!(self.lines.is_empty(), "carried conversations occupy the first slots");
         let (lines, ends) = carried.pick_up(self.patience);
         self.carried = lines.len();
         if ends {
@@ -295,35 +296,36 @@ impl<'t> Conversations<'t> {
         self
     }
 
-    /// Gives them back once everything else has been played.
+    /// Returns them after everything else was played.
     pub fn put_down(mut self, carried: &mut Carried) {
         carried.put_down(self.lines.drain(..self.carried), self.carried_over);
     }
 
-    /// Conversations that go on beside this play, those among them that have yet to begin.
+    /// Returns the number of carried conversations, including those not started yet.
     pub fn carried_count(&self) -> usize {
         self.lines[..self.carried].iter().flatten().count()
     }
 
-    /// When one of those wants a turn, as of the last turn.
+    /// Returns when one of those needs a turn, as of the last turn.
     fn carried_due(&self) -> Nanos {
         self.carried_due
     }
 
-    /// The way to the server loses packets by itself: whoever is not connected at the end of his time is
-    /// waited for so much longer, and has that time back when he is. A quarter of it is for the response:
-    /// a lost segment costs 200 ms and its doubles where a lost SYN costs a second and its.
+    /// Allows for packet loss on the path: a conversation that is not connected at its deadline
+    /// gets this additional time, and has its own time restored when connected. A quarter of it is
+    /// for the response: a lost segment costs 200 ms and its doubles, a lost SYN a second and its
+    /// doubles.
     #[must_use]
     pub fn patient(self, patience: Nanos) -> Conversations<'t> {
         Conversations { patience, ..self }
     }
 
-    /// Who keeps the bounds.
+    /// Returns the rate limiter.
     pub fn governor(&mut self) -> &mut Governor {
         self.governor
     }
 
-    /// Takes a conversation on; the number tells it from the others that are under way.
+    /// Adds a conversation; returns a number unique among the active ones.
     pub fn add(&mut self, mut script: TalkScript) -> usize {
         script.deadline += Nanos(self.patience.0 / 4);
         let raw = script.is_raw();
@@ -344,7 +346,7 @@ impl<'t> Conversations<'t> {
         }
     }
 
-    /// Does what can be done now.
+    /// Does everything possible now.
     pub fn turn(&mut self, io: &mut impl Io) -> Pause {
         for (slot, how) in std::mem::take(&mut self.endings) {
             self.release(io, slot, how);
@@ -364,7 +366,7 @@ impl<'t> Conversations<'t> {
                 line.turn(io, slot as Slot, &mut self.tls, self.governor);
                 self.news |= line.take_news(self.governor);
             }
-            // a line whose own time is up at the same instant has ended by it
+            // a line whose own time is up at the same instant has ended because of that
             if slot >= self.carried && self.governor.case_ends().is_some_and(|at| at <= now) {
                 line.cut_off(now);
             }
@@ -377,7 +379,7 @@ impl<'t> Conversations<'t> {
             }
         }
         if self.exchange_packets(io) {
-            // answers of the peer's machine came while packets went out
+            // replies of the peer's machine arrived while packets were sent
             next = Some(now);
         }
         let bounds = [self.governor.due(), self.governor.case_ends().filter(|at| *at > now)];
@@ -386,7 +388,7 @@ impl<'t> Conversations<'t> {
         })
     }
 
-    /// Takes one readiness event.
+    /// Handles one readiness event.
     pub fn handle(&mut self, io: &mut impl Io, event: Ready) {
         let slot = event.slot as usize;
         let Some(Some(line)) = self.lines.get_mut(slot) else { return };
@@ -397,43 +399,43 @@ impl<'t> Conversations<'t> {
         }
     }
 
-    /// More to say in a conversation that is under way; nothing where it is over.
+    /// Adds steps to an active conversation; ignored if it is over.
     pub fn say(&mut self, slot: usize, steps: Vec<Move>) {
         if let Some(Some(line)) = self.lines.get_mut(slot) {
             line.say_more(steps);
         }
     }
 
-    /// The director is to be heard whenever a response of this conversation begins or ends.
+    /// Calls the director whenever a response of this conversation begins or ends.
     pub fn watch(&mut self, slot: usize) {
         if let Some(Some(line)) = self.lines.get_mut(slot) {
             line.watch();
         }
     }
 
-    /// What has come in a conversation that is under way.
+    /// Returns the received data of an active conversation.
     pub fn replies(&self, slot: usize) -> Option<&Replies> {
         self.lines.get(slot).and_then(Option::as_ref).map(Conversation::replies)
     }
 
-    /// How long the connection of a conversation under way took to stand.
+    /// Returns how long the connection of an active conversation took to establish.
     pub fn connected(&self, slot: usize) -> Option<Nanos> {
         self.lines.get(slot).and_then(Option::as_ref).and_then(Conversation::connected)
     }
 
-    /// Ends a conversation at the next turn, in order or by a reset.
+    /// Ends a conversation at the next turn, by FIN or by RST.
     pub fn end(&mut self, slot: usize, how: Close) {
         self.endings.push((slot, how));
     }
 
-    /// Ends a conversation now, in order or by a reset.
+    /// Ends a conversation now, by FIN or by RST.
     pub fn release(&mut self, io: &mut impl Io, slot: usize, how: Close) {
         let Some(Some(line)) = self.lines.get_mut(slot) else { return };
         line.give_up(io, slot as Slot, how);
         self.retire(io, slot);
     }
 
-    /// Ends everything now, but for what goes on in the next play.
+    /// Ends everything now, except what is carried to the next play.
     pub fn abandon(&mut self, io: &mut impl Io) {
         for slot in self.carried..self.lines.len() {
             self.release(io, slot, Close::Orderly);
@@ -444,23 +446,23 @@ impl<'t> Conversations<'t> {
         self.lines.get(slot).and_then(Option::as_ref).map_or(Standing::Over, Conversation::standing)
     }
 
-    /// Conversations that are under way, those among them that have yet to begin.
+    /// Returns the number of active conversations, including those not started yet.
     pub fn count(&self) -> usize {
         self.lines[self.carried..].iter().flatten().count() - self.beacons.len()
     }
 
-    /// Connections that stand now.
+    /// Returns the number of open connections.
     pub fn open_count(&self) -> usize {
         let lines = self.lines[self.carried..].iter().flatten();
         lines.filter(|line| line.standing() == Standing::Open).count()
     }
 
-    /// What is over since this was asked last.
+    /// Takes the conversations completed since the previous call.
     pub fn finished(&mut self) -> Vec<(usize, Talk)> {
         std::mem::take(&mut self.done)
     }
 
-    /// Something came in a watched conversation since this was asked last.
+    /// Returns whether data of a watched conversation arrived since the previous call.
     fn take_news(&mut self) -> bool {
         std::mem::take(&mut self.news)
     }
@@ -475,7 +477,7 @@ impl<'t> Conversations<'t> {
             self.governor.closed();
         }
         if slot < self.carried {
-            // its place stays its own: the next play tells the others by theirs
+            // its position stays reserved: the next play identifies the others by theirs
             self.carried_over.push((slot, line.into_talk()));
             return;
         }

@@ -48,42 +48,42 @@ mod streams;
 
 use units::quoted;
 
-/// Bytes that one piece of text may come to.
+/// Maximum size of expanded text in bytes.
 pub const TEXT_MAX: usize = 16 << 20;
 
-/// What the run puts in the place of names.
+/// Values of the placeholders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
     /// Path and query of the probed page.
     pub path: String,
-    /// As it stands in a Host field: name or address, and the port where it is not the usual one.
+    /// The value of the Host field: name or address, and the port unless it is the default.
     pub host: String,
-    /// Path and query of a page that takes bodies.
+    /// Path and query of a page that accepts bodies.
     pub post: String,
-    /// Tells one request from the others.
+    /// Unique mark of a request.
     pub marker: String,
-    /// ETag, without the mark of a weak one, and Last-Modified of the probed page.
+    /// ETag, without the weak prefix, and Last-Modified of the probed page.
     pub etag: String,
     pub modified: String,
-    /// The user's own field lines, each with its line end: what a server asks of every request. They go
-    /// behind the line of Host.
+    /// The user's own field lines, each with its line end, which the server requires. They follow
+    /// the Host line.
     pub fields: String,
-    /// `http` or `https`; empty stands for `http`.
+    /// `http` or `https`; empty means `http`.
     pub scheme: String,
-    /// Bytes of QPACK's table that the server permits.
+    /// Size of the QPACK table that the server allows.
     pub table: u64,
 }
 
-/// The bytes that `text` stands for.
+/// Returns the bytes that `text` stands for.
 ///
 /// # Errors
-/// What is wrong with it, as a sentence that quotes the place.
+/// What is wrong with it, as a sentence that quotes the position.
 pub fn bytes(text: &str, values: &Values) -> Result<Vec<u8>, String> {
     let out = expanded(text, values)?;
     Ok(if values.fields.is_empty() { out } else { with_fields(&out, values.fields.as_bytes()) })
 }
 
-/// The same without the user's own field lines in heads of HTTP/1.1; a request of HTTP/2 has them.
+/// Does the same without the user's field lines in HTTP/1.1 heads; HTTP/2 requests have them.
 fn expanded(text: &str, values: &Values) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -104,15 +104,15 @@ fn expanded(text: &str, values: &Values) -> Result<Vec<u8>, String> {
             _ => return Err(format!("a single }} at {}: write }}}}", quoted(rest))),
         };
         if out.len() > TEXT_MAX {
-            return Err(format!("it comes to more than {}", units::show::bytes(TEXT_MAX as u64)));
+            return Err(format!("it is longer than {}", units::show::bytes(TEXT_MAX as u64)));
         }
     }
     out.extend_from_slice(rest.as_bytes());
     Ok(out)
 }
 
-/// The same bytes with these field lines in each head, behind its first line of Host. Behind a head
-/// that declares a body nothing is touched: it may be that body.
+/// Inserts these field lines into each head, after its first Host line. After a head that declares
+/// a body nothing is changed: it may be that body.
 fn with_fields(bytes: &[u8], fields: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + fields.len());
     let (mut has_them, mut declares_body) = (false, false);
@@ -132,16 +132,16 @@ fn with_fields(bytes: &[u8], fields: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Equal bytes in a row that are written as `{repeat …}`.
+/// Minimum number of equal bytes written as `{repeat …}`.
 const REPEATED_MIN: usize = 32;
 
-/// Text that stands for these bytes: [`bytes`] gives them back. It is one line of printable ASCII.
+/// Returns text for these bytes, so that [`bytes`] returns them: one line of printable ASCII.
 pub fn written(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 4);
     let mut rest = bytes;
     while let Some(&byte) = rest.first() {
         let run = rest.iter().take_while(|other| **other == byte).count();
-        // a repeated text may hold no macro, and so no brace
+        // repeated text cannot contain macros, and therefore no brace
         let count = if matches!(byte, b'{' | b'}') { 1 } else { run };
         let long = count >= REPEATED_MIN;
         if long {
@@ -171,9 +171,10 @@ fn write_byte(out: &mut String, byte: u8) {
     }
 }
 
-/// Takes one escape off the front.
+/// Takes one escape from the front.
 fn escape<'t>(text: &'t str, out: &mut Vec<u8>) -> Result<&'t str, String> {
-    let wrong = || format!("{} is not an escape: \\r \\n \\t \\0 \\\\ \\xHH are", quoted(text));
+    let wrong =
+        || format!("{} is not an escape; write \\r, \\n, \\t, \\0, \\\\ or \\xHH", quoted(text));
     let byte = match text.as_bytes().get(1) {
         Some(b'r') => b'\r',
         Some(b'n') => b'\n',
@@ -196,7 +197,7 @@ fn hex(digits: &str) -> Option<u8> {
     if plain { u8::from_str_radix(digits, 16).ok() } else { None }
 }
 
-/// Takes one macro off the front.
+/// Takes one macro from the front.
 fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t str, String> {
     let Some(end) = closing(text) else {
         return Err(format!("{} has no }}", quoted(text)));
@@ -214,7 +215,7 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
         "hex" => {
             for digits in argument.split_whitespace() {
                 let byte = hex(digits);
-                out.push(byte.ok_or_else(|| format!("{} is no byte", quoted(digits)))?);
+                out.push(byte.ok_or_else(|| format!("{} is not a byte", quoted(digits)))?);
             }
         }
         _ if frames::expand(name, argument, values, out)? => {}
@@ -224,10 +225,11 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
     Ok(after)
 }
 
-/// Macros within macros within macros, so deep.
+/// Maximum nesting of macros.
 const DEPTH_MAX: usize = 8;
 
-/// Where the macro at the front ends; `None` too where it holds more than [`DEPTH_MAX`].
+/// Returns the end of the macro at the front; `None` also if it is nested deeper than
+/// [`DEPTH_MAX`].
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -249,13 +251,13 @@ fn repeat(argument: &str, values: &Values, out: &mut Vec<u8>) -> Result<(), Stri
     let once = expanded(text, values)?;
     let fits = once.len().checked_mul(count).is_some_and(|all| all <= TEXT_MAX);
     if !fits {
-        return Err(format!("{{repeat {argument}}} comes to more than 16 MiB"));
+        return Err(format!("{{repeat {argument}}} is longer than 16 MiB"));
     }
     (0..count).for_each(|_| out.extend_from_slice(&once));
     Ok(())
 }
 
-/// What a text makes, for the tests of the macros below.
+/// Returns the bytes of a text, for the tests of the macros below.
 #[cfg(test)]
 fn made_for_tests(text: &str) -> Result<String, String> {
     let values = Values {
@@ -348,8 +350,8 @@ mod tests {
             ("{what}", "not a macro"),
             ("{repeat 3 a}", "not N x TEXT"),
             ("{repeat 99999999999999999999 x a}", "not N x TEXT"),
-            ("{repeat 99999999 x a}", "more than 16 MiB"),
-            ("{hex 0 1}", "no byte"),
+            ("{repeat 99999999 x a}", "longer than 16 MiB"),
+            ("{hex 0 1}", "not a byte"),
         ];
         for (text, part) in table {
             let said = made(text);

@@ -1,24 +1,24 @@
-//! Request bodies, read strictly and thrown away.
+//! Strict parsing of request bodies, which are discarded.
 
 use super::head::{HeadRefusal, RequestHead};
 use super::{BODY_MAX, BUFFER_MAX, Defect, Defects, EXTENSIONS_MAX, TRAILERS_MAX};
 use units::Nanos;
 
-/// Bytes of a chunk extension that takes a worker for ever, of a server that it does that to.
+/// Size of a chunk extension that blocks a worker forever, with that defect.
 const HUNG_EXTENSION: usize = 1_024;
 
-/// A body that is being read.
+/// A body being read.
 #[derive(Clone, Debug)]
 pub(super) struct BodyReader {
     part: BodyPart,
-    /// Bytes that it has, or will have, as far as is known.
+    /// Size received or declared so far.
     length: u64,
     chunks: u64,
     extensions: usize,
     trailers: usize,
-    /// Longer than is taken, and read all the same.
+    /// Longer than allowed, but still read.
     too_long: bool,
-    /// The last chunk has an extension; trailer lines.
+    /// The last chunk has an extension; number of trailer lines.
     extended: bool,
     trailer_lines: u32,
 }
@@ -27,9 +27,9 @@ pub(super) struct BodyReader {
 enum BodyPart {
     Length(u64),
     Size,
-    /// Bytes of the chunk still to come.
+    /// Remaining bytes of the chunk.
     Chunk(u64),
-    /// The line end behind a chunk.
+    /// The line end after a chunk.
     LineEnd,
     Trailers,
     Done,
@@ -62,13 +62,13 @@ impl BodyReader {
         }
     }
 
-    /// What it is answered with, where it is of a kind that is answered in a way of its own.
+    /// Returns the status for a body of a special kind, if any.
     pub(super) fn odd_status(&self, defects: &Defects) -> Option<u16> {
         let odd = self.extended && defects.contains(&Defect::DiesOfTrailedExtension);
         odd.then_some(if self.trailer_lines > 0 { 203 } else { 202 })
     }
 
-    /// The work that it has made: none, but for a defect.
+    /// Returns the work that it causes: none, except with a defect.
     pub(super) fn cost(&self, defects: &Defects) -> Nanos {
         match defects.contains(&Defect::SlowChunks) {
             true => Nanos::from_micros(self.chunks.saturating_pow(2).min(1 << 40)),
@@ -76,7 +76,7 @@ impl BodyReader {
         }
     }
 
-    /// Takes its bytes off the front of what has come.
+    /// Takes its bytes from the front of the received data.
     pub(super) fn take(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -84,7 +84,7 @@ impl BodyReader {
     ) -> Result<Taken, HeadRefusal> {
         let mut rest = buffer.as_slice();
         let taken = self.read(&mut rest, defects);
-        // at once: chunk by chunk, the rest would be moved as often as there are chunks
+        // all at once: chunk by chunk, the rest would be moved as often as there are chunks
         let read = buffer.len() - rest.len();
         buffer.drain(..read);
         taken
@@ -195,7 +195,7 @@ fn drop_front(buffer: &mut &[u8], most: u64) -> u64 {
     count as u64
 }
 
-/// A line off the front, its CRLF cut; a bare LF is none.
+/// Takes a line from the front, without its CRLF; a bare LF does not end a line.
 fn line(buffer: &mut &[u8]) -> Result<Option<Vec<u8>>, HeadRefusal> {
     let Some(end) = buffer.iter().position(|byte| *byte == b'\n') else {
         let long = buffer.len() > BUFFER_MAX;
@@ -209,7 +209,7 @@ fn line(buffer: &mut &[u8]) -> Result<Option<Vec<u8>>, HeadRefusal> {
     }
 }
 
-/// The number that a chunk's line begins with.
+/// Parses the number at the start of a chunk line.
 fn size(line: &[u8], defects: &Defects) -> Result<u64, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     let text = String::from_utf8_lossy(line).into_owned();

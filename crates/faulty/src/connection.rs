@@ -1,4 +1,4 @@
-//! One connection of the range.
+//! One connection of the firing range.
 
 use super::body::{BodyReader, Taken};
 use super::frames::Frames;
@@ -8,46 +8,46 @@ use super::{Act, Defect, Defects, page, worker};
 use super::{BODY, HEAD, IDLE, SEND, SILENT};
 use units::Nanos;
 
-/// What no request of HTTP/1.1 begins with.
+/// A prefix that no HTTP/1.1 request has.
 const FRAMES_BEGIN: &[u8] = b"PRI *";
 
-/// Requests that are answered where one read brings more, if some are to be forgotten.
+/// Number of pipelined requests served per read, with the defect that forgets some.
 const PIPELINED_MAX: u32 = 8;
-/// Time for a whole message, and for a whole response, of a server that is too strict.
+/// Time limit of a whole message and of a whole response, with the defect that is too strict.
 const STRICT: Nanos = Nanos::from_secs(1);
-/// A piece of work takes no longer than this.
+/// Maximum duration of one piece of work.
 const COST_MAX: Nanos = Nanos::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Connection {
     defects: Defects,
     buffer: Vec<u8>,
-    /// HTTP/2 is spoken.
+    /// HTTP/2.
     frames: Option<Box<Frames>>,
-    /// HTTP/3 is spoken.
+    /// HTTP/3.
     streams: Option<Box<QuicStreams>>,
     state: ReadPhase,
     acts: Vec<Act>,
     served: u32,
-    /// When the current wait began: connected, first byte of the head, head read, answered.
+    /// Start of the current wait: connected, first byte of the head, head read, response sent.
     since: Nanos,
-    /// When the last byte came.
+    /// When the last byte was received.
     heard: Nanos,
-    /// Times that bytes came for the current message.
+    /// Number of reads of the current message.
     reads: u32,
-    /// Since when the client has taken nothing of what waits for it; when the first of it was sent.
+    /// Since when the client has not read pending data; when the first of it was sent.
     unsent: Option<(Nanos, Nanos)>,
     gave_up: bool,
-    /// Each request is work; the work that what came has made.
+    /// Each request is work; the work caused by received data.
     limited: bool,
     cost: Nanos,
-    /// Targets with %00 that the whole server has seen.
+    /// Number of targets with %00 seen by the whole server.
     pub(super) nuls: u32,
-    /// What an earlier request left behind, on whatever connection: the next refusal has no head.
+    /// State left by an earlier request on any connection: the next error response has no head.
     pub(super) marked: bool,
-    /// Workers that it has taken for ever since this was asked last.
+    /// Workers blocked forever since the previous call.
     pub(super) hung: u32,
-    /// The server is at an end.
+    /// The server has exited.
     pub(super) dead: bool,
 }
 
@@ -83,13 +83,13 @@ impl Connection {
         }
     }
 
-    /// One of QUIC: what comes and goes is pieces of its streams.
+    /// Returns a QUIC connection, which receives and sends pieces of its streams.
     pub(super) fn over_quic(defects: &Defects, at: Nanos) -> Connection {
         let streams = Some(Box::new(QuicStreams::new(defects)));
         Connection { streams, ..Connection::new(defects, at) }
     }
 
-    /// Bytes have come.
+    /// Handles received bytes.
     pub(super) fn receive(&mut self, at: Nanos, bytes: &[u8]) -> Vec<Act> {
         if self.streams.is_some() {
             return self.take_pieces(at, bytes);
@@ -120,7 +120,7 @@ impl Connection {
         std::mem::take(&mut self.acts)
     }
 
-    /// What has come begins as HTTP/2 with prior knowledge does (RFC 9113 section 3.3).
+    /// Returns whether the data starts like HTTP/2 with prior knowledge (RFC 9113 section 3.3).
     fn speaks_frames(&mut self, bytes: &[u8]) -> bool {
         let fresh = self.served == 0 && matches!(self.state, ReadPhase::Head);
         let begins = fresh && self.buffer.is_empty() && bytes.starts_with(FRAMES_BEGIN);
@@ -159,7 +159,7 @@ impl Connection {
         acts
     }
 
-    /// The client has ended its side.
+    /// Handles a half-close by the client.
     pub(super) fn ended(&mut self) -> Vec<Act> {
         let half = !self.buffer.is_empty() || matches!(self.state, ReadPhase::Body(_));
         match &self.state {
@@ -175,7 +175,7 @@ impl Connection {
         std::mem::take(&mut self.acts)
     }
 
-    /// So many bytes wait for the client to read.
+    /// Records how many bytes wait for the client to read.
     pub(super) fn unsent(&mut self, at: Nanos, bytes: u64) {
         self.unsent = match (bytes, self.unsent) {
             (0, _) => None,
@@ -189,7 +189,7 @@ impl Connection {
         self.unsent.is_some()
     }
 
-    /// When it gives up waiting.
+    /// Returns when it times out.
     pub(super) fn due(&self) -> Nanos {
         if let Some((last, first)) = self.unsent {
             return match (self.has(Defect::TooStrict), self.has(Defect::WaitsForReaders)) {
@@ -216,7 +216,7 @@ impl Connection {
         }
     }
 
-    /// Its time is up.
+    /// Handles a timeout.
     pub(super) fn wake(&mut self) -> Vec<Act> {
         let message = !self.buffer.is_empty() || matches!(self.state, ReadPhase::Body(_));
         if self.unsent.take().is_some() {
@@ -232,24 +232,24 @@ impl Connection {
         std::mem::take(&mut self.acts)
     }
 
-    /// Between requests: nothing has come of the next one.
+    /// Returns whether it is between requests, without data of the next one.
     pub(super) fn is_idle(&self) -> bool {
         let idle = self.frames.as_ref().is_none_or(|frames| frames.is_idle())
             && self.streams.as_ref().is_none_or(|streams| streams.is_idle());
         matches!(self.state, ReadPhase::Head) && self.buffer.is_empty() && idle
     }
 
-    /// In the middle of a body.
+    /// Returns whether it is in the middle of a body.
     pub(super) fn reads_body(&self) -> bool {
         matches!(self.state, ReadPhase::Body(_))
     }
 
-    /// Requests that were answered.
+    /// Returns the number of responses.
     pub(super) fn served(&self) -> u32 {
         self.served
     }
 
-    /// The work since this was asked last.
+    /// Takes the work since the previous call.
     pub(super) fn take_cost(&mut self) -> Nanos {
         std::mem::take(&mut self.cost).min(COST_MAX)
     }
@@ -267,7 +267,8 @@ impl Connection {
         self.state = ReadPhase::Over;
     }
 
-    /// One step forward; false when more is needed. `before`: served before these bytes came.
+    /// Advances one step; returns false if more data is needed. `before`: responses before these
+    /// bytes arrived.
     fn step(&mut self, at: Nanos, before: u32) -> bool {
         match std::mem::replace(&mut self.state, ReadPhase::Over) {
             ReadPhase::Over => false,
@@ -374,7 +375,7 @@ impl Connection {
         true
     }
 
-    /// Defects that show on what a target holds.
+    /// Applies defects triggered by the content of a target.
     fn breaks_on(&mut self, head: &RequestHead) -> bool {
         let encoded = head.target.windows(3).any(|three| three == b"%00");
         self.nuls += u32::from(encoded);

@@ -1,60 +1,60 @@
 //! The switches.
 
-/// What kind of case shows a defect.
+/// The kind of case that shows a defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DefectKind {
     /// Malformed syntax and random data: S and F.
     Syntax,
     /// L.
     Limit,
-    /// One connection that waits: W-01 to W-09.
+    /// A waiting connection: W-01 to W-09.
     Deadline,
-    /// One connection that is odd: C.
+    /// An odd connection: C.
     Connection,
     /// Many connections at once: W-10 and on, C.
     Pressure,
-    /// More requests than are served: R.
+    /// More requests than the capacity: R.
     Overload,
-    /// Frames of HTTP/2: H.
+    /// HTTP/2 frames: H.
     Frames,
-    /// Frames and streams of HTTP/3: Q.
+    /// HTTP/3 frames and streams: Q.
     Streams,
-    /// Tables of QPACK: Q-31 to Q-35.
+    /// QPACK tables: Q-31 to Q-35.
     Tables,
-    /// Packets of QUIC among those of a connection, and its handshake: Q-54 to Q-58, Q-71 to Q-89.
+    /// QUIC packets within a connection, and its handshake: Q-54 to Q-58, Q-71 to Q-89.
     Packets,
-    /// What shows itself only to who builds on what he found: F-15.
+    /// Visible only to feedback-driven mutation: F-15.
     Mutation,
-    /// What only segments of the client's own making show: P.
+    /// Visible only with raw TCP segments: P.
     Segments,
 }
 
 macro_rules! defects {
     ($($kind:ident { $($name:ident $id:literal $text:literal,)* })*) => {
-        /// A rule that is not kept.
+        /// A violated rule.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Defect { $($(#[doc = $text] $name,)*)* }
 
         impl Defect {
-            /// Every switch there is.
+            /// All switches.
             pub const ALL: &[Defect] = &[$($(Defect::$name,)*)*];
 
-            /// Its stable name.
+            /// Returns its stable name.
             pub fn id(self) -> &'static str {
                 match self { $($(Defect::$name => $id,)*)* }
             }
 
-            /// What the server does wrong.
+            /// Returns what the server does wrong.
             pub fn text(self) -> &'static str {
                 match self { $($(Defect::$name => $text,)*)* }
             }
 
-            /// What shows it.
+            /// Returns the kind of case that shows it.
             pub fn kind(self) -> DefectKind {
                 match self { $($(Defect::$name => DefectKind::$kind,)*)* }
             }
 
-            /// The switch of this name.
+            /// Returns the switch with this name.
             pub fn by_id(id: &str) -> Option<Defect> {
                 Defect::ALL.iter().copied().find(|defect| defect.id() == id)
             }
@@ -63,7 +63,7 @@ macro_rules! defects {
 }
 
 impl Defect {
-    /// Requests are work, and there is one worker.
+    /// Returns whether requests are work for a single worker.
     pub(super) fn limits_rate(self) -> bool {
         self.kind() == DefectKind::Overload
     }
@@ -74,189 +74,241 @@ defects! {
         NeedsNoHost "no-host" "HTTP/1.1 without Host is served",
         TakesSameHostTwice "same-host-twice" "two equal Host fields are served",
         TakesTwoHosts "two-hosts" "two different Host fields are served",
-        TakesAnyHost "any-host" "a Host that is no host is served",
-        FailsWithoutHostIn10 "no-host-1.0" "HTTP/1.0 without Host is answered 500",
+        TakesAnyHost "any-host" "an invalid Host is served",
+        FailsWithoutHostIn10 "no-host-1.0" "HTTP/1.0 without Host gets 500",
         TakesNoEmptyLine "empty-line" "an empty line before the request is refused",
-        TakesBlankBeforeColon "blank-before-colon" "a blank between field name and colon is served",
-        MistakesFolds "folds" "a folded line is answered 302",
-        HangsOnLeadingBlank "leading-blank" "a blank before the first field hangs",
-        TakesAnyLine "any-line" "field lines that are none are served",
-        FailsOnControls "controls" "control characters in a value are answered 500",
-        FailsOnBareCr "bare-cr" "a bare CR in a value is answered 500",
-        FailsOnBareLf "bare-lf" "a bare LF in a value is answered 500",
+        TakesBlankBeforeColon "blank-before-colon" "a space between field name and colon is served",
+        MistakesFolds "folds" "a folded line gets 302",
+        HangsOnLeadingBlank "leading-blank" "a space before the first field hangs",
+        TakesAnyLine "any-line" "invalid field lines are served",
+        FailsOnControls "controls" "control characters in a value get 500",
+        FailsOnBareCr "bare-cr" "a bare CR in a value gets 500",
+        FailsOnBareLf "bare-lf" "a bare LF in a value gets 500",
         HangsOnLfLines "lf-lines" "a head with LF lines hangs",
         TakesAnyTarget "any-target" "forbidden characters in the target are served",
-        FailsOnHighBytes "high-bytes" "bytes above 127 in the target are answered 500",
-        KnowsNoAbsoluteForm "absolute-form" "the absolute form is answered 404",
-        ListensToHost "host-wins" "with the absolute form, another Host is refused",
+        FailsOnHighBytes "high-bytes" "bytes above 127 in the target get 500",
+        KnowsNoAbsoluteForm "absolute-form" "the absolute form gets 404",
+        ListensToHost "host-wins" "the absolute form with a different Host is refused",
         TakesAnyForm "any-form" "GET with an authority or an asterisk is served",
-        FailsOnAsterisk "asterisk" "OPTIONS * is answered 500",
-        ConnectsAnywhere "connect" "CONNECT is answered 200 whatever its port",
-        RefusesMinorVersions "minor-version" "HTTP/1.9 is answered 505",
-        HangsOnMajorVersions "major-version" "HTTP/2.0 as text hangs",
-        TakesAnyVersion "any-version" "versions that are none are served",
+        FailsOnAsterisk "asterisk" "OPTIONS * gets 500",
+        ConnectsAnywhere "connect" "CONNECT gets 200, whatever its port",
+        RefusesMinorVersions "minor-version" "HTTP/1.9 gets 505",
+        HangsOnMajorVersions "major-version" "HTTP/2.0 in a text request line hangs",
+        TakesAnyVersion "any-version" "invalid versions are served",
         HangsOnHttp09 "http-0.9" "a line without a version hangs",
-        LeavesTraces "leaves-traces" "behind a request that was refused, the next refusal to anybody has no head",
+        LeavesTraces "leaves-traces" "after a refused request, the next error response to any \
+            client has no head",
         TakesAnyMethod "any-method" "every method is served as GET",
-        HangsOnGarbage "garbage" "bytes that are no request line hang",
-        BelievesLength "believes-length" "with both, Content-Length is believed and the connection stays",
-        AnswersTwice "answers-twice" "with both lengths, two responses come",
-        KeepsAfterFaultyFraming "faulty-framing" "after Transfer-Encoding in HTTP/1.0 the connection stays",
-        TakesAnyCoding "any-coding" "unknown codings are served as if they were none",
-        TakesChunkedAnywhere "chunked-anywhere" "chunked that is not last, or is there twice, is served",
-        ReadsNumbersFreely "free-numbers" "+1, 0x1, 1_0 and the like are served as lengths",
-        TakesLastLength "last-length" "of two Content-Lengths the last is believed",
-        RefusesEqualLengths "equal-lengths" "two equal Content-Lengths are answered 500",
-        Overflows "overflow" "lengths are kept in 64 bits and wrap",
-        ReadsSizesFreely "free-sizes" "chunk sizes are read as far as they can be",
+        HangsOnGarbage "garbage" "bytes that are not a request line hang",
+        BelievesLength "believes-length" "with both lengths, Content-Length is used and the \
+            connection stays open",
+        AnswersTwice "answers-twice" "with both lengths, two responses are sent",
+        KeepsAfterFaultyFraming "faulty-framing" "after Transfer-Encoding in HTTP/1.0 the \
+            connection stays open",
+        TakesAnyCoding "any-coding" "unknown codings are ignored",
+        TakesChunkedAnywhere "chunked-anywhere" "chunked that is not last, or is repeated, is \
+            served",
+        ReadsNumbersFreely "free-numbers" "+1, 0x1, 1_0 and the like are accepted as lengths",
+        TakesLastLength "last-length" "of two Content-Length fields the last is used",
+        RefusesEqualLengths "equal-lengths" "two equal Content-Length fields get 500",
+        Overflows "overflow" "lengths wrap at 64 bits",
+        ReadsSizesFreely "free-sizes" "chunk sizes are parsed up to the first invalid character",
         RefusesExtensions "extensions" "chunk extensions are refused",
-        MergesTrailers "trailers" "a trailer is merged into the header, where a second Host is answered 500",
-        RefusesTrailers "no-trailers" "every trailer is answered 500",
-        ServesHalfBodies "half-bodies" "a body that ends early takes effect",
-        ForgetsHalfClosed "half-closed" "a client that ends inside a message is forgotten, not closed",
-        LeavesBodies "leaves-bodies" "the body of a GET is left to be read as a request",
-        AnswersBackwards "backwards" "pipelined responses come in the wrong order",
-        HangsAfterGarbage "garbage-behind" "garbage behind a good request hangs",
-        IgnoresClose "ignores-close" "after Connection: close further requests are served",
+        MergesTrailers "trailers" "a trailer is merged into the header, where a second Host gets \
+            500",
+        RefusesTrailers "no-trailers" "every trailer gets 500",
+        ServesHalfBodies "half-bodies" "an incomplete body is processed",
+        ForgetsHalfClosed "half-closed" "a client that closes inside a message is kept open",
+        LeavesBodies "leaves-bodies" "the body of a GET is parsed as the next request",
+        AnswersBackwards "backwards" "pipelined responses are sent in the wrong order",
+        HangsAfterGarbage "garbage-behind" "garbage after a valid request hangs",
+        IgnoresClose "ignores-close" "requests after Connection: close are served",
         SendsBodyToHead "head-body" "the response to HEAD has a body",
-        WaitsForBody "no-continue" "with Expect no 100 is sent: it waits for the body",
+        WaitsForBody "no-continue" "no 100 is sent for Expect: the server waits for the body",
         Continues10 "continue-1.0" "100 is sent to HTTP/1.0",
-        Upgrades "upgrades" "any upgrade is answered 101",
+        Upgrades "upgrades" "any upgrade gets 101",
         NamesNoMethods "no-allow" "405 has no Allow",
         HasNoDate "no-date" "responses have no Date",
         NamesNoType "no-type" "content has no Content-Type",
-        OverflowsRanges "range-overflow" "ranges that overflow are answered 500",
-        MultipliesRanges "range-multiply" "every range of a request is sent, however often",
-        BelievesBadDates "bad-dates" "a date that is none counts as now",
-        RefusesWithoutAWord "silent-refusal" "what is refused is closed without a byte",
-        StaysAfterRefusing "stays" "after 400 the connection stays",
-        FailsInsteadOfRefusing "fails" "what is to be refused is answered 500",
-        HangsInsteadOfRefusing "hangs" "what is to be refused hangs",
-        FailsOnEncodedNul "fails-on-nul" "%00 in the target is answered 500",
+        OverflowsRanges "range-overflow" "ranges that overflow get 500",
+        MultipliesRanges "range-multiply" "every range of a request is sent, including repeated \
+            ones",
+        BelievesBadDates "bad-dates" "an invalid date counts as now",
+        RefusesWithoutAWord "silent-refusal" "refused requests are closed without a byte",
+        StaysAfterRefusing "stays" "after 400 the connection stays open",
+        FailsInsteadOfRefusing "fails" "requests to refuse get 500",
+        HangsInsteadOfRefusing "hangs" "requests to refuse hang",
+        FailsOnEncodedNul "fails-on-nul" "%00 in the target gets 500",
         HangsOnEncodedNul "hangs-on-nul" "%00 in the target hangs",
-        DiesOnEncodedNul "dies-on-nul" "%00 in the target ends the server",
-        AbortsOnEncodedNul "aborts-on-nul" "%00 in the target ends the server's process by signal 6",
-        DiesOnPercentN "dies-on-percent-n" "%n in the target ends the server; it is back after 500 ms",
-        FailsOnBodyNul "body-nul" "NUL in a body is answered 500",
-        FailsNowAndThen "now-and-then" "every fifth %00 in a target is answered 500",
-        RefusesCookies "cookies" "a request with a cookie is answered 400",
-        FailsOnOddCookies "odd-cookies" "a cookie that is no pair of a name and a value is answered 500",
-        FailsOnCookieQuotes "cookie-quotes" "a cookie with a quote, a comma, a backslash or a byte above 127 is answered 500",
-        FailsOnTwoCookies "two-cookies" "two Cookie fields, or two cookies of one name, are answered 500",
-        FailsOnLongCookies "long-cookies" "cookies of more than 2 KiB together are answered 500",
-        IgnoresConditions "no-304" "conditions are ignored: nothing is ever answered 304",
+        DiesOnEncodedNul "dies-on-nul" "%00 in the target crashes the server",
+        AbortsOnEncodedNul "aborts-on-nul" "%00 in the target kills the server's process with \
+            signal 6",
+        DiesOnPercentN "dies-on-percent-n" "%n in the target crashes the server; it is back \
+            after 500 ms",
+        FailsOnBodyNul "body-nul" "NUL in a body gets 500",
+        FailsNowAndThen "now-and-then" "every fifth %00 in a target gets 500",
+        RefusesCookies "cookies" "a request with a cookie gets 400",
+        FailsOnOddCookies "odd-cookies" "a cookie that is not a name and a value gets 500",
+        FailsOnCookieQuotes "cookie-quotes" "a cookie with a quote, a comma, a backslash or a \
+            byte above 127 gets 500",
+        FailsOnTwoCookies "two-cookies" "two Cookie fields, or two cookies with the same name, \
+            get 500",
+        FailsOnLongCookies "long-cookies" "cookies of more than 2 KiB in total get 500",
+        IgnoresConditions "no-304" "conditional requests never get 304",
         ForgetsTag "bare-304" "304 has no ETag",
-        AsksDateFirst "date-first" "where If-None-Match stands beside it, If-Modified-Since is asked first",
-        FailsOnOddConditions "odd-conditions" "tags without quotes and dates of the future or of an old form are answered 500",
-        AbortsOnLateByte "late-byte" "a pipelined request of which all but the last byte has come ends the server by signal 6; it is back after 500 ms",
-        CrashesOnThirdNul "crashes" "each third %00 in a target crashes the server; it is back after 500 ms",
+        AsksDateFirst "date-first" "If-Modified-Since takes precedence over If-None-Match",
+        FailsOnOddConditions "odd-conditions" "tags without quotes, future dates and obsolete \
+            date formats get 500",
+        AbortsOnLateByte "late-byte" "a pipelined request that lacks its last byte kills the \
+            server with signal 6; it is back after 500 ms",
+        CrashesOnThirdNul "crashes" "every third %00 in a target crashes the server; it is back \
+            after 500 ms",
     }
     Limit {
-        LineOfAnyLength "no-line-limit" "a request line may be of any length",
-        FieldOfAnyLength "no-field-limit" "a field line, and all of them together, may be of any length",
-        AnyFields "no-count-limit" "there may be any number of field lines",
+        LineOfAnyLength "no-line-limit" "a request line has no length limit",
+        FieldOfAnyLength "no-field-limit" "field lines have no length limit, alone or together",
+        AnyFields "no-count-limit" "the number of field lines has no limit",
         HeadOfAnyLength "no-head-limit" "field lines have no limit of any kind",
-        BodyOfAnyLength "no-body-limit" "a body may be of any length",
-        ReadsTooLongBodies "late-413" "a body beyond the limit is read whole before it is refused",
-        AnyExtensions "no-extension-limit" "chunk extensions may be of any length together",
-        AnyTrailers "no-trailer-limit" "trailers may be of any length together",
-        FailsAtLimits "limits-fail" "what is beyond a limit is answered 500",
-        HangsAtLimits "limits-hang" "what is beyond a limit hangs",
-        SaysBadRequestAtLimits "limits-400" "what is beyond a limit is answered 400, whatever it is",
-        LosesErrors "lost-error" "what is beyond a limit is reset, and the refusal with it",
-        SlowFields "slow-fields" "work grows with the square of the number of field lines",
-        SlowPairs "slow-pairs" "work grows with the square of the pairs and segments of a target and its cookies",
-        SlowExpression "slow-expression" "an expression walks over a field's value again from each of its bytes: work grows with the square of the longest run of one letter",
-        FailsOnManyPairs "many-pairs" "more than 500 pairs or segments are answered 500",
-        SlowChunks "slow-chunks" "work grows with the square of the number of chunks",
-        HangsOnExtensions "hangs-on-extensions" "a chunk extension of 1 KiB takes one of eight workers for ever",
-        DiesOfLongField "dies-of-long-field" "a field line of 9,000 bytes ends the server by signal 6; it is back after 500 ms",
-        DiesOfPipelined "dies-of-pipelined" "the ninth of requests that come together ends the server by signal 6; it is back after 500 ms",
-        ForgetsPipelined "forgets-pipelined" "of requests that come together the ninth is not answered",
+        BodyOfAnyLength "no-body-limit" "a body has no length limit",
+        ReadsTooLongBodies "late-413" "a body beyond the limit is read completely before it is \
+            refused",
+        AnyExtensions "no-extension-limit" "chunk extensions have no limit on their total length",
+        AnyTrailers "no-trailer-limit" "trailers have no limit on their total length",
+        FailsAtLimits "limits-fail" "requests beyond a limit get 500",
+        HangsAtLimits "limits-hang" "requests beyond a limit hang",
+        SaysBadRequestAtLimits "limits-400" "requests beyond any limit get 400",
+        LosesErrors "lost-error" "requests beyond a limit are reset, and the error response is \
+            lost",
+        SlowFields "slow-fields" "work is quadratic in the number of field lines",
+        SlowPairs "slow-pairs" "work is quadratic in the number of query pairs, path segments \
+            and cookies",
+        SlowExpression "slow-expression" "a regular expression backtracks over a field value: \
+            work is quadratic in the longest run of one letter",
+        FailsOnManyPairs "many-pairs" "more than 500 pairs or segments get 500",
+        SlowChunks "slow-chunks" "work is quadratic in the number of chunks",
+        HangsOnExtensions "hangs-on-extensions" "a chunk extension of 1 KiB occupies one of \
+            eight workers forever",
+        DiesOfLongField "dies-of-long-field" "a field line of 9,000 bytes kills the server with \
+            signal 6; it is back after 500 ms",
+        DiesOfPipelined "dies-of-pipelined" "the ninth of simultaneous requests kills the server \
+            with signal 6; it is back after 500 ms",
+        ForgetsPipelined "forgets-pipelined" "the ninth of simultaneous requests gets no response",
     }
     Deadline {
-        WaitsForSilent "no-silent-deadline" "a connection may be silent for ever",
-        WaitsForHeads "no-head-deadline" "a head may take for ever",
-        HeadPerRead "head-per-read" "the deadline of a head begins anew with each of its bytes",
-        WaitsForBodies "no-body-deadline" "a body may take for ever",
-        BodyPerRead "body-per-read" "the deadline of a body begins anew with each of its bytes",
-        WaitsForIdle "no-idle-deadline" "a connection may be idle for ever",
-        WaitsForReaders "no-send-deadline" "a client may take nothing of a response for ever",
+        WaitsForSilent "no-silent-deadline" "a silent connection has no timeout",
+        WaitsForHeads "no-head-deadline" "a head has no timeout",
+        HeadPerRead "head-per-read" "the timeout of a head restarts with each byte",
+        WaitsForBodies "no-body-deadline" "a body has no timeout",
+        BodyPerRead "body-per-read" "the timeout of a body restarts with each byte",
+        WaitsForIdle "no-idle-deadline" "an idle connection has no timeout",
+        WaitsForReaders "no-send-deadline" "an unread response has no timeout",
     }
     Connection {
-        SlowReads "slow-reads" "work grows with the square of the pieces in which a message comes",
-        RefusesSplitHeads "split-heads" "a head that comes in more than one piece is refused",
-        RepeatsAnswers "repeats" "the fifth response on a connection is that of the request before it",
-        MixesPipelined "mixes-pipelined" "of requests that come together the second gets the last response of another client",
-        MixesAborted "mixes-aborted" "the last response to a client that resets goes to the next client too",
-        MixesRefused "mixes-refused" "behind a refusal the next client gets the last response of another",
-        MixesCrowd "mixes-crowd" "where more than 20 connections stand, a client gets the last response of another",
-        DropsHalfClosed "drops-half-closed" "a client that ends its side gets no response any more",
+        SlowReads "slow-reads" "work is quadratic in the number of reads of a message",
+        RefusesSplitHeads "split-heads" "a head that arrives in more than one read is refused",
+        RepeatsAnswers "repeats" "the fifth response on a connection repeats the previous one",
+        MixesPipelined "mixes-pipelined" "the second of simultaneous requests gets the last \
+            response of another client",
+        MixesAborted "mixes-aborted" "the last response to a client that resets is also sent to \
+            the next client",
+        MixesRefused "mixes-refused" "after a refusal the next client gets the last response of \
+            another",
+        MixesCrowd "mixes-crowd" "with more than 20 open connections, a client gets the last \
+            response of another",
+        DropsHalfClosed "drops-half-closed" "a client that half-closes gets no response",
     }
     Pressure {
-        TooStrict "too-strict" "a message, or the taking of a response, may last one second in all",
+        TooStrict "too-strict" "receiving a message or sending a response may take one second in \
+            total",
         FewSlots "few-slots" "eight connections are served at once, idle or not; others wait",
-        FewWorkers "few-workers" "eight requests are worked on at once, also while they are incomplete",
-        Sheds "sheds" "beyond eight connections 503 is answered",
-        RecoversSlowly "slow-recovery" "when all of eight workers were taken, nothing is answered for 10 s",
-        LosesSlotsToResets "leak-per-reset" "each connection that a client resets takes one of 64 slots for ever",
-        LosesSlotsToCloses "leak-per-close" "each connection closed before a response takes one of 64 slots for ever",
-        ShortBacklog "short-backlog" "five connections wait to be accepted, one each 10 ms",
-        LosesSomeSlots "leak-some" "each fourth connection that a client resets takes one of 108 slots for ever; connections that are idle take one each too",
-        KeepsMemory "memory" "each request takes 64 KiB for ever",
-        KeepsBodies "keeps-bodies" "each body that a client breaks off keeps 512 KiB for ever",
-        KeepsDescriptors "descriptors" "each connection that a client resets leaves a descriptor open for ever",
+        FewWorkers "few-workers" "eight requests are processed at once, including incomplete ones",
+        Sheds "sheds" "beyond eight connections clients get 503",
+        RecoversSlowly "slow-recovery" "once all eight workers were busy, there are no responses \
+            for 10 s",
+        LosesSlotsToResets "leak-per-reset" "each connection that a client resets occupies one \
+            of 64 slots forever",
+        LosesSlotsToCloses "leak-per-close" "each connection closed before a response occupies \
+            one of 64 slots forever",
+        ShortBacklog "short-backlog" "the accept queue has five places, and one connection is \
+            accepted every 10 ms",
+        LosesSomeSlots "leak-some" "every fourth connection that a client resets occupies one of \
+            108 slots forever; idle connections occupy one each too",
+        KeepsMemory "memory" "each request leaks 64 KiB",
+        KeepsBodies "keeps-bodies" "each body that a client aborts leaks 512 KiB",
+        KeepsDescriptors "descriptors" "each connection that a client resets leaks a descriptor",
     }
     Overload {
-        LimitedRate "capacity" "no defect: 100 requests a second are served, the others wait",
-        Collapses "collapse" "of 100 requests a second the fewer are served, the more wait",
-        Lingers "hangover" "of 100 requests a second none is served for 18 s once 30 waited",
-        DiesOfLoad "dies-of-load" "of 100 requests a second 30 wait, and the next one kills the server",
-        StarvesCheap "starves-cheap" "of 100 requests a second those to /costly count tenfold, and the others wait behind them",
-        Drifts "drift" "each request, of 100 a second, makes the work of all others a thousandth longer",
-        DiesOfMany "dies-of-many" "50 connections stand, and the next one kills the server",
+        LimitedRate "capacity" "no defect: 100 requests per second are served, the others wait",
+        Collapses "collapse" "at 100 requests per second, the more wait, the fewer are served",
+        Lingers "hangover" "at 100 requests per second, none is served for 18 s once 30 have \
+            waited",
+        DiesOfLoad "dies-of-load" "at 100 requests per second, 30 wait and the next one kills \
+            the server",
+        StarvesCheap "starves-cheap" "at 100 requests per second, those to /costly count \
+            tenfold, and the others wait for them",
+        Drifts "drift" "at 100 requests per second, each one slows down all others by a thousandth",
+        DiesOfMany "dies-of-many" "50 connections can be open, and the next one kills the server",
         LosesInFlight "loses-in-flight" "when it is restarted, requests in flight are reset",
         StaysAway "stays-away" "when it is restarted, it does not come back",
-        DiesStarved "dies-starved" "when something is taken from it, the next request kills it",
-        SilentStarved "silent-starved" "when something is taken from it, requests hang",
-        StaysStarved "stays-starved" "what is given back to it does not help",
-        ShedsLoad "sheds-load" "of 100 requests a second 10 wait, and beyond them 503 is answered",
+        DiesStarved "dies-starved" "when a resource is withdrawn, the next request kills it",
+        SilentStarved "silent-starved" "when a resource is withdrawn, requests hang",
+        StaysStarved "stays-starved" "it does not recover when a resource is restored",
+        ShedsLoad "sheds-load" "at 100 requests per second, 10 wait and the others get 503",
     }
     Frames {
-        DiesOfLongFrame "dies-of-long-frame" "a frame of HTTP/2 that says more than 40,000 bytes ends the server; it is back after 500 ms",
-        KeepsResetStreams "keeps-reset-streams" "a stream of HTTP/2 that a client resets counts for ever among the hundred of its connection",
-        MixesTables "mixes-tables" "the fields that HPACK keeps are lost between two header blocks",
+        DiesOfLongFrame "dies-of-long-frame" "an HTTP/2 frame with a declared length above \
+            40,000 bytes crashes the server; it is back after 500 ms",
+        KeepsResetStreams "keeps-reset-streams" "an HTTP/2 stream that a client resets counts \
+            forever among the 100 of its connection",
+        MixesTables "mixes-tables" "the HPACK table is lost between two header blocks",
         ServesConnect "serves-connect" "CONNECT is served over HTTP/2 like any other method",
     }
     Streams {
-        DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on a stream of HTTP/3 ends the server; it is back after 500 ms",
-        KeepsCancelledStreams "keeps-cancelled-streams" "a stream of HTTP/3 that a client gives up counts for ever among the hundred of its connection",
-        HangsOnInsertCount "hangs-on-insert-count" "a field section of HTTP/3 that waits for entries of a table takes one of eight workers for ever",
+        DiesOfDataFirst "dies-of-data-first" "DATA before HEADERS on an HTTP/3 stream crashes \
+            the server; it is back after 500 ms",
+        KeepsCancelledStreams "keeps-cancelled-streams" "an HTTP/3 stream that a client cancels \
+            counts forever among the 100 of its connection",
+        HangsOnInsertCount "hangs-on-insert-count" "an HTTP/3 field section blocked on table \
+            entries occupies one of eight workers forever",
     }
     Tables {
-        GrowsTables "grows-tables" "the table of QPACK may be of any capacity, whatever the SETTINGS say",
-        PassesOverInstructions "passes-over-instructions" "an instruction for the table of QPACK that cannot be is passed over",
-        OverfillsTables "overfills-tables" "its own table of QPACK has one byte more than its client permits",
-        RefersBeyondTables "refers-beyond-tables" "its responses refer to an entry of QPACK's table that is not there",
-        BlocksReaders "blocks-readers" "its responses refer to QPACK's table on more streams than may wait for it",
-        EvictsReferenced "evicts-referenced" "an entry leaves its own table of QPACK while responses refer to it that nobody has acknowledged",
+        GrowsTables "grows-tables" "the QPACK table capacity has no limit, whatever SETTINGS \
+            allows",
+        PassesOverInstructions "passes-over-instructions" "invalid QPACK table instructions are \
+            ignored",
+        OverfillsTables "overfills-tables" "its own QPACK table exceeds the client's limit by \
+            one byte",
+        RefersBeyondTables "refers-beyond-tables" "its responses refer to a missing QPACK table \
+            entry",
+        BlocksReaders "blocks-readers" "its responses refer to the QPACK table on more blocked \
+            streams than allowed",
+        EvictsReferenced "evicts-referenced" "it evicts an entry of its own QPACK table that \
+            unacknowledged responses refer to",
     }
     Packets {
-        PassesOverForbidden "passes-over-forbidden" "HANDSHAKE_DONE and NEW_TOKEN of a client are passed over",
-        TakesAnyAck "takes-any-ack" "an acknowledgement of a packet that was never sent is passed over",
-        KeepsNoWindow "keeps-no-window" "bytes behind the first 1,000,000 of a stream are passed over, whatever its window is",
-        AnswersNoChallenge "answers-no-challenge" "PATH_CHALLENGE has no answer",
-        ServesEarly "serves-early" "requests in early data of HTTP/3 are served before the handshake is over, whatever they ask for",
-        TakesAnyHandshakeFrame "takes-any-handshake-frame" "frames that Handshake packets cannot hold are passed over",
-        FollowsNoKeyUpdate "follows-no-key-update" "packets with new keys of QUIC are dropped",
-        PassesOverAlerts "passes-over-alerts" "an error of TLS in the handshake of QUIC is passed over",
-        TakesAnyParameter "takes-any-parameter" "transport parameters that cannot be are passed over",
-        ClosesOnStaleTickets "closes-on-stale-tickets" "a connection whose early data cannot be read is closed",
+        PassesOverForbidden "passes-over-forbidden" "HANDSHAKE_DONE and NEW_TOKEN from a client \
+            are ignored",
+        TakesAnyAck "takes-any-ack" "an acknowledgment of a packet never sent is ignored",
+        KeepsNoWindow "keeps-no-window" "bytes after the first 1,000,000 of a stream are \
+            ignored, whatever its window is",
+        AnswersNoChallenge "answers-no-challenge" "PATH_CHALLENGE gets no response",
+        ServesEarly "serves-early" "requests in HTTP/3 early data are served before the \
+            handshake completes, whatever their method",
+        TakesAnyHandshakeFrame "takes-any-handshake-frame" "frames not allowed in Handshake \
+            packets are ignored",
+        FollowsNoKeyUpdate "follows-no-key-update" "QUIC packets with updated keys are dropped",
+        PassesOverAlerts "passes-over-alerts" "a TLS error in the QUIC handshake is ignored",
+        TakesAnyParameter "takes-any-parameter" "invalid transport parameters are ignored",
+        ClosesOnStaleTickets "closes-on-stale-tickets" "a connection with undecryptable early \
+            data is closed",
     }
     Segments {
-        StandsStillUnread "stands-still-unread" "a client that takes nothing of a response keeps everybody waiting, for 10 s at most",
+        StandsStillUnread "stands-still-unread" "a client that does not read a response blocks \
+            all others, for 10 s at most",
     }
     Mutation {
-        DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension is answered 202, with a trailer behind it 203, and with two it ends the server; it is back after 500 ms",
+        DiesOfTrailedExtension "dies-of-trailed-extension" "a last chunk with an extension gets \
+            202, with a trailer after it 203, and with two trailers it crashes the server; it is \
+            back after 500 ms",
     }
 }

@@ -1,4 +1,5 @@
-//! The range over HTTP/2 with prior knowledge (RFC 9113): one connection, correct but for its switches.
+//! The firing range over HTTP/2 with prior knowledge (RFC 9113): one connection, correct except for
+//! its switches.
 
 pub(super) mod request;
 
@@ -7,16 +8,16 @@ use hpack::Decoder;
 use request::{Http2Request, asked};
 use std::collections::BTreeMap;
 
-/// How every such connection begins.
+/// Start of every such connection.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEAD: usize = 9;
-/// Bytes of a frame that are permitted, both ways.
+/// Maximum frame size in both directions.
 const FRAME_MAX: usize = 16_384;
-/// A frame of more bytes ends a server with this defect.
+/// Size above which a frame crashes a server with this defect.
 const FATAL_FRAME: usize = 40_000;
 const STREAMS_MAX: usize = 100;
 const TABLE: usize = 4_096;
-/// Bytes of all fields of a request that are taken.
+/// Maximum total size of the fields of a request.
 const FIELDS_BYTES: usize = 64 << 10;
 const WINDOW: i64 = 65_535;
 const WINDOW_MAX: i64 = (1 << 31) - 1;
@@ -45,26 +46,26 @@ const REFUSED_STREAM: u32 = 7;
 const COMPRESSION_ERROR: u32 = 9;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// What is wrong with the whole connection, or with one stream.
+/// An error of the connection or of one stream.
 enum Breach {
     Connection(u32),
     Stream(u32, u32),
 }
 
-/// A request under way, or its response.
+/// An open request, or its response.
 #[derive(Debug)]
 struct OpenStream {
     asked: Http2Request,
-    /// Bytes of content that have come.
+    /// Received content in bytes.
     got: u64,
-    /// The client has said everything.
+    /// The client has ended the stream.
     ended: bool,
     window: i64,
-    /// What is still to be sent of the response's content; `None` before the response.
+    /// Unsent content of the response; `None` before the response.
     rest: Option<Vec<u8>>,
 }
 
-/// A header block under way.
+/// An open header block.
 #[derive(Debug)]
 struct OpenFields {
     stream: u32,
@@ -81,7 +82,7 @@ pub(super) struct Frames {
     decoder: Decoder,
     block: Option<OpenFields>,
     streams: BTreeMap<u32, OpenStream>,
-    /// Streams that a client reset and that were never forgotten.
+    /// Streams reset by a client that still count.
     lost: usize,
     last: u32,
     window: i64,
@@ -91,7 +92,7 @@ pub(super) struct Frames {
     pub(super) dead: bool,
 }
 
-/// The head of a frame, and what it carries.
+/// The header of a frame, and its payload.
 struct InFrame<'b> {
     kind: u8,
     flags: u8,
@@ -119,7 +120,7 @@ impl Frames {
         }
     }
 
-    /// Bytes have come.
+    /// Handles received bytes.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<Act> {
         self.buffer.extend_from_slice(bytes);
         while !self.over && !self.dead && self.step() {}
@@ -146,7 +147,7 @@ impl Frames {
         self.defects.contains(&defect)
     }
 
-    /// One step forward; false when more is needed.
+    /// Advances one step; returns false if more data is needed.
     fn step(&mut self) -> bool {
         if !self.begun {
             let count = self.buffer.len().min(PREFACE.len());
@@ -263,7 +264,7 @@ impl Frames {
         };
         stream.got += content;
         stream.ended = frame.flags & END_STREAM != 0;
-        // what was taken is given back at once
+        // consumed data is credited at once
         let taken = frame.payload.len() as u32;
         if taken > 0 {
             self.put(WINDOW_UPDATE, 0, 0, &taken.to_be_bytes());
@@ -321,7 +322,7 @@ impl Frames {
         if self.streams.len() + self.lost >= STREAMS_MAX {
             return Err(Breach::Stream(stream, REFUSED_STREAM));
         }
-        // there is no tunnel, whose request would have no :path (RFC 9113 section 8.5)
+        // no tunnels: their requests have no :path (RFC 9113 section 8.5)
         let tunnel = |asked: &Http2Request| asked.method == b"CONNECT";
         let serves = self.defects.contains(&Defect::ServesConnect);
         let asked = asked(&fields).filter(|asked| serves || !tunnel(asked));
@@ -331,7 +332,7 @@ impl Frames {
         self.serve(stream)
     }
 
-    /// Answers a request that is whole.
+    /// Responds to a complete request.
     fn serve(&mut self, id: u32) -> Result<(), Breach> {
         let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.ended) else {
             return Ok(());
@@ -357,7 +358,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Sends of all responses what the windows permit.
+    /// Sends as much of all responses as the windows allow.
     fn send(&mut self) {
         let ids: Vec<u32> = self.streams.keys().copied().collect();
         for id in ids {
@@ -430,7 +431,7 @@ impl Frames {
         Ok(())
     }
 
-    /// The windows of open streams change with it (RFC 9113 section 6.9.2).
+    /// Changes the windows of open streams too (RFC 9113 section 6.9.2).
     fn set_window(&mut self, value: i64) -> Result<(), Breach> {
         let more = value - self.initial;
         self.initial = value;
@@ -443,7 +444,7 @@ impl Frames {
     }
 }
 
-/// A payload without its padding, and without so many bytes before what it carries.
+/// Returns a payload without its padding, and without the given number of leading bytes.
 fn unpadded<'b>(frame: &InFrame<'b>, skipped: usize) -> Result<&'b [u8], Breach> {
     let (padding, rest) = match (frame.flags & PADDED, frame.payload.split_first()) {
         (0, _) => (0, frame.payload),

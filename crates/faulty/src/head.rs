@@ -1,4 +1,4 @@
-//! Request heads, read strictly.
+//! Strict parsing of request heads.
 
 mod cookies;
 mod fields;
@@ -8,20 +8,20 @@ use super::{BUFFER_MAX, Defect, Defects, FIELD_MAX, FIELDS_MAX, HEAD_MAX, LINE_M
 pub(super) use line::TargetForm;
 use units::Nanos;
 
-/// Pairs and segments that a server that fails on many of them takes.
+/// Number of pairs and segments accepted with the defect that fails on many.
 const PAIRS_MAX: u64 = 500;
-/// Bytes of a field line that a server dies of that dies of long ones.
+/// Size of a field line that crashes the server, with that defect.
 const FATAL_FIELD: usize = 9_000;
 
 /// Why a request is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeadRefusal {
     Status(u16),
-    /// Something is longer than is taken.
+    /// Something exceeds a limit.
     Limit(u16),
-    /// A defect: nothing is said, nothing is closed.
+    /// A defect: no response, no close.
     Hang,
-    /// A defect: the server ends.
+    /// A defect: the server crashes.
     Dies,
 }
 
@@ -43,37 +43,37 @@ pub(super) fn reason(status: u16) -> &'static str {
     }
 }
 
-/// A request's head.
+/// A request head.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestHead {
     pub(super) method: String,
-    /// Path and query; of the absolute form what follows its authority.
+    /// Path and query; for the absolute form, what follows its authority.
     pub(super) target: Vec<u8>,
     pub(super) form: TargetForm,
     pub(super) minor: u8,
-    /// Names in lower case, values without blanks around.
+    /// Lowercase names, values without surrounding whitespace.
     pub(super) fields: Vec<(String, Vec<u8>)>,
     pub(super) persistent: bool,
     pub(super) length: Option<u64>,
     pub(super) chunked: bool,
-    /// Both Content-Length and Transfer-Encoding are there.
+    /// Both Content-Length and Transfer-Encoding are present.
     pub(super) both_lengths: bool,
-    /// The declared body is longer than is taken, and read all the same.
+    /// The declared body is longer than allowed, but still read.
     pub(super) too_long: bool,
     /// Transfer-Encoding in HTTP/1.0: faulty framing (RFC 9112 section 6.1).
     pub(super) faulty_framing: bool,
 }
 
-/// Nanoseconds that an expression which goes back takes for a byte: a run of 8,000 takes 1.3 s.
+/// Nanoseconds per byte of a backtracking regular expression: a run of 8,000 takes 1.3 s.
 const BACKTRACK: u64 = 20;
 
 impl RequestHead {
-    /// The first value of a field; `name` in lower case.
+    /// Returns the first value of a field; `name` is lowercase.
     pub(super) fn field(&self, name: &str) -> Option<&[u8]> {
         self.fields.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_slice())
     }
 
-    /// Whether a field's value is this, in any case.
+    /// Returns whether a field has this value, case-insensitively.
     pub(super) fn says(&self, name: &str, value: &str) -> bool {
         self.field(name).is_some_and(|found| found.eq_ignore_ascii_case(value.as_bytes()))
     }
@@ -82,14 +82,14 @@ impl RequestHead {
         self.chunked || self.length.is_some_and(|length| length > 0)
     }
 
-    /// Pairs of the query and of cookies, segments of the path.
+    /// Returns the number of query pairs, cookie pairs and path segments.
     fn pairs(&self) -> u64 {
         let marks = |text: &[u8]| text.iter().filter(|byte| b"/&;".contains(byte)).count() as u64;
         let cookies = self.fields.iter().filter(|(name, _)| name == "cookie");
         marks(&self.target) + cookies.map(|(_, value)| marks(value)).sum::<u64>()
     }
 
-    /// The work that it makes: none, but for a defect.
+    /// Returns the work that it causes: none, except with a defect.
     pub(super) fn cost(&self, defects: &Defects) -> Nanos {
         let square = |defect, count: u64, micros: u64| match defects.contains(&defect) {
             true => Nanos::from_micros(count.pow(2) * micros),
@@ -104,14 +104,14 @@ impl RequestHead {
             + backtracked
     }
 
-    /// Bytes of the longest run of one letter in a field's value.
+    /// Returns the length of the longest run of one letter in a field value.
     fn longest_run(&self) -> u64 {
         let runs = |value: &[u8]| value.chunk_by(|one, other| one == other).map(<[u8]>::len).max();
         let longest = self.fields.iter().filter_map(|(_, value)| runs(value)).max();
         longest.unwrap_or_default() as u64
     }
 
-    /// Whether 100 is to be sent (RFC 9110 section 10.1.1).
+    /// Returns whether 100 must be sent (RFC 9110 section 10.1.1).
     pub(super) fn wants_continue(&self, defects: &Defects) -> bool {
         let asked = self.says("expect", "100-continue") && self.has_body();
         let can = self.minor >= 1 || defects.contains(&Defect::Continues10);
@@ -119,7 +119,7 @@ impl RequestHead {
     }
 }
 
-/// Takes a head off the front; `None` while it is not whole.
+/// Takes a head from the front; `None` while it is incomplete.
 pub(super) fn read(
     buffer: &mut Vec<u8>,
     defects: &Defects,

@@ -2,12 +2,12 @@
 
 use super::{Act, Defect, Defects};
 
-/// Connections beyond which a server that mixes in a crowd does so.
+/// Number of connections above which a server with that defect mixes up responses.
 const CROWD: usize = 20;
-/// The response of a connection that is that of the request before it.
+/// The response of a connection that repeats the previous one.
 const REPEATED: u64 = 5;
 
-/// The last response of all, and one that waits for whoever comes next.
+/// The last response of all, and one that waits for the next client.
 #[derive(Debug, Default)]
 pub(super) struct Mix {
     last: Option<(u64, Vec<u8>)>,
@@ -15,8 +15,8 @@ pub(super) struct Mix {
 }
 
 impl Mix {
-    /// Puts others' responses into these acts where a switch has it so. `sent`: responses that the
-    /// connection had before; `standing`: connections that stand.
+    /// Inserts responses of others into these actions if a switch requires it. `sent`: earlier
+    /// responses on the connection; `standing`: open connections.
     pub(super) fn stir(
         &mut self,
         defects: &Defects,
@@ -52,7 +52,7 @@ impl Mix {
         self.last = before.map(|bytes| (id, bytes)).or(others);
     }
 
-    /// A client reset its connection, or a request was refused: whose response is left?
+    /// Handles a reset by a client, or a refused request: determines whose response remains.
     pub(super) fn leave(&mut self, id: u64) {
         self.stray = self.last.clone().map(|(_, bytes)| (id, bytes));
     }

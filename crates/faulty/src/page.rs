@@ -1,24 +1,24 @@
-//! The server's one page, and the one that takes bodies.
+//! The server's page, and the one that accepts bodies.
 
 use super::head::{RequestHead, TargetForm, reason};
 use super::{Defect, Defects, RANGES_MAX};
 
-/// The page that is probed, and the one that takes bodies.
+/// Path of the probed page, and of the one that accepts bodies.
 pub const PATH: &str = "/page";
 pub const POST: &str = "/post";
-/// A page that costs more work than the others, where work is limited.
+/// Path of an expensive page, if work is limited.
 pub const COSTLY: &str = "/costly";
-/// A page that is longer than all buffers between two programs, and its bytes.
+/// Path of a page that exceeds all buffers between two programs, and its size.
 pub const BIG: &str = "/big";
 pub const BIG_LEN: usize = 20 << 20;
-/// What the page holds.
+/// Content of the page.
 pub const PAGE: &str =
     "The firing range answers.\nEvery line of this page is the same each time.\n";
 
 const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const TAG: &str = "\"range\"";
 
-/// Everything but the status line and what frames it.
+/// Everything except the status line and the framing.
 struct PageResponse {
     status: u16,
     fields: Vec<String>,
@@ -84,12 +84,12 @@ fn phrase(status: u16) -> &'static str {
     }
 }
 
-/// What a request gets; `closes`: the connection ends behind it.
+/// Returns the response to a request; `closes`: the connection closes after it.
 pub(super) fn response(head: &RequestHead, defects: &Defects, closes: bool) -> Vec<u8> {
     chosen(head, defects).rendered(head, defects, closes)
 }
 
-/// A response to what could not be read.
+/// Returns the response to an unparsable request.
 pub(super) fn error(status: u16, closes: bool, defects: &Defects) -> Vec<u8> {
     let mut response = PageResponse::new(status);
     response.body = format!("{status} {}\n", phrase(status)).into_bytes();
@@ -97,7 +97,7 @@ pub(super) fn error(status: u16, closes: bool, defects: &Defects) -> Vec<u8> {
 }
 
 fn chosen(head: &RequestHead, defects: &Defects) -> PageResponse {
-    // an absolute target may ask about the server as a whole, too
+    // an absolute target may also address the server as a whole
     if matches!(head.form, TargetForm::Asterisk | TargetForm::Authority) || head.target == b"*" {
         return PageResponse::new(200);
     }
@@ -127,7 +127,7 @@ fn big() -> PageResponse {
     response
 }
 
-/// Conditions (RFC 9110 section 13), then ranges (section 14).
+/// Evaluates conditions (RFC 9110 section 13), then ranges (section 14).
 fn get(head: &RequestHead, defects: &Defects) -> PageResponse {
     match condition(head, defects) {
         Some(304) if defects.contains(&Defect::ForgetsTag) => return PageResponse::new(304),
@@ -141,7 +141,7 @@ fn get(head: &RequestHead, defects: &Defects) -> PageResponse {
     }
 }
 
-/// What a condition is answered with, where that is not the page.
+/// Returns the status required by a condition, unless it is the page.
 fn condition(head: &RequestHead, defects: &Defects) -> Option<u16> {
     let has = |defect| defects.contains(&defect);
     let field = |name| head.field(name).map(String::from_utf8_lossy);
@@ -166,10 +166,10 @@ fn condition(head: &RequestHead, defects: &Defects) -> Option<u16> {
     (asked == Some(true) && !has(Defect::IgnoresConditions)).then_some(304)
 }
 
-/// The year of [`DATE`]: a later one has seen the page.
+/// The year of [`DATE`]: a later date has seen the page.
 const MODIFIED_YEAR: u32 = 2026;
 
-/// The year of a date in any of its three forms (RFC 9110 section 5.6.7).
+/// Returns the year of a date in any of its three formats (RFC 9110 section 5.6.7).
 fn year(date: &str) -> Option<u32> {
     let fixed = || {
         let words: Vec<&str> = date.strip_suffix(" GMT")?.split(' ').collect();
@@ -219,14 +219,14 @@ fn ranged(text: &str, defects: &Defects) -> PageResponse {
     }
 }
 
-/// First and last byte; `None` beyond the end; `Err` for what is no range.
+/// Returns first and last byte; `None` beyond the end; `Err` for an invalid range.
 fn range(text: &str, defects: &Defects) -> Result<Option<(usize, usize)>, ()> {
     let (first, last) = text.split_once('-').ok_or(())?;
     let number = |text: &str| -> Result<Option<usize>, ()> {
         match text {
             "" => Ok(None),
             _ if !text.bytes().all(|byte| byte.is_ascii_digit()) => Err(()),
-            // what does not fit lies beyond any end
+            // a number that does not fit is beyond any end
             _ => match text.parse() {
                 Ok(number) => Ok(Some(number)),
                 Err(_) if defects.contains(&Defect::OverflowsRanges) => Err(()),

@@ -1,20 +1,20 @@
-//! Slots: what a server can do at once, where a switch says that it is little.
+//! Slots: the concurrency of a server, if a switch limits it.
 
 use super::{Defect, Defects};
 
 /// Connections, or requests, that a small pool serves at once.
 pub const POOL: usize = 8;
-/// Slots of a server that loses them.
+/// Slots of a server that leaks them.
 pub const LEAKY_POOL: usize = 64;
-/// Slots of a server that loses some of them, and whose idle connections hold them.
+/// Slots of a server that leaks some of them, and whose idle connections occupy them.
 pub const HELD_POOL: usize = 108;
 
-/// How many slots there are, what takes one, and how many are taken.
+/// The number of slots, what occupies one, and how many are occupied.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// `None`: as many as wanted.
+    /// `None`: unlimited.
     slots: Option<usize>,
-    /// An idle connection gives its slot back.
+    /// An idle connection releases its slot.
     pub(super) idle_is_free: bool,
     taken: usize,
     lost: usize,
@@ -47,14 +47,14 @@ impl Pool {
         self.slots.is_some_and(|slots| self.taken + self.lost >= slots)
     }
 
-    /// False when there is none left.
+    /// Returns false if none is left.
     pub(super) fn take(&mut self) -> bool {
         let free = !self.is_full();
         self.taken += usize::from(free);
         free
     }
 
-    /// Work that goes on needs one, whatever there is.
+    /// Occupies one for continuing work, even if none is left.
     pub(super) fn take_at_all_events(&mut self) {
         self.taken += 1;
     }
@@ -63,7 +63,7 @@ impl Pool {
         self.taken -= 1;
     }
 
-    /// A slot that nobody will ever have again.
+    /// Leaks a slot.
     pub(super) fn lose(&mut self) {
         self.lost += 1;
     }

@@ -1,20 +1,20 @@
-//! The range as a process: what its machine would show of it.
+//! The firing range as a process: what its machine would show.
 
 use sample::{Death, Ending, Process, ServerState};
 use units::Nanos;
 
-/// What a small server holds of its own accord.
+/// Base memory of a small server.
 const MEMORY: u64 = 8 << 20;
 const DESCRIPTORS: u64 = 8;
 const FIRST_PID: u32 = 100;
 
-/// Who the range is, and who it was.
+/// The current process, and earlier ones.
 #[derive(Debug)]
 pub(super) struct Itself {
     pid: u32,
     started: Nanos,
     deaths: Vec<Death>,
-    /// Descriptors that were never closed.
+    /// Leaked descriptors.
     pub(super) left_open: u64,
     pub(super) aborted: bool,
 }
@@ -34,7 +34,7 @@ impl Itself {
         Process { pid: self.pid, started: self.started.0, name: "range".into() }
     }
 
-    /// It ends; another one is to start at that instant.
+    /// Exits; another process starts at that instant.
     pub(super) fn end(&mut self, how: Ending, again: Nanos) {
         self.deaths.push(Death { process: self.process(), whole: true, how });
         self.pid += 1;
@@ -46,7 +46,7 @@ impl Itself {
         std::mem::take(&mut self.deaths)
     }
 
-    /// With so many connections and so much memory that is never freed.
+    /// Returns its state with this many connections and this much leaked memory.
     pub(super) fn state(&self, at: Nanos, connections: u64, kept: u64) -> ServerState {
         if at < self.started {
             return ServerState::default();

@@ -1,4 +1,5 @@
-//! The range over HTTP/3 (RFC 9114), as pieces of streams: one connection, correct but for its switches.
+//! The firing range over HTTP/3 (RFC 9114), as pieces of streams: one connection, correct except
+//! for its switches.
 
 mod frame;
 mod own_table;
@@ -12,17 +13,17 @@ use http3::{DynamicTable, TableSection, varint};
 use own_table::OwnTable;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Requests of one connection at once.
+/// Maximum number of simultaneous requests per connection.
 const STREAMS_MAX: usize = 100;
-/// Bytes of all fields of a request that are taken.
+/// Maximum total size of the fields of a request.
 const FIELDS_BYTES: u32 = 64 << 10;
-/// Our control stream, and what it begins with: its type, and SETTINGS with
-/// SETTINGS_QPACK_MAX_TABLE_CAPACITY (RFC 9204 section 5). No section may wait for an entry.
+/// Our control stream, and its start: the type, and SETTINGS with SETTINGS_QPACK_MAX_TABLE_CAPACITY
+/// (RFC 9204 section 5). No section may be blocked.
 const CONTROL_STREAM: u64 = 3;
 const CONTROL_BEGINS: [u8; 6] = [0, 4, 3, 1, 0x50, 0];
-/// Bytes of the table that it permits.
+/// Allowed table capacity in bytes.
 const TABLE: u64 = 4_096;
-/// Our next stream in one direction, and the type of the one on which entries and sections are acknowledged.
+/// Our next unidirectional stream, and the type of the decoder stream.
 const NEXT_STREAM: u64 = 7;
 const DECODER: u8 = 3;
 const TABLE_CAPACITY: u64 = 1;
@@ -34,7 +35,7 @@ const CANCEL_PUSH: u64 = 3;
 const SETTINGS: u64 = 4;
 const GOAWAY: u64 = 7;
 const MAX_PUSH_ID: u64 = 0xd;
-/// Settings that mean something in HTTP/2 alone (section 7.2.4.1).
+/// Settings defined in HTTP/2 only (section 7.2.4.1).
 const HTTP2_SETTINGS: [u64; 4] = [2, 3, 4, 5];
 
 // Codes (RFC 9114 section 8.1, RFC 9204 section 6).
@@ -53,7 +54,7 @@ const DECOMPRESSION_FAILED: u64 = 0x200;
 const ENCODER_STREAM_ERROR: u64 = 0x201;
 const DECODER_STREAM_ERROR: u64 = 0x202;
 
-/// What is wrong with the whole connection, or with one stream.
+/// An error of the connection or of one stream.
 enum QuicBreach {
     Connection(u64),
     Stream(u64),
@@ -61,27 +62,27 @@ enum QuicBreach {
 
 type Checked = Result<(), QuicBreach>;
 
-/// A request under way.
+/// An open request.
 #[derive(Debug, Default)]
 struct OpenRequest {
     frames: FrameBuffer,
     asked: Option<Http2Request>,
-    /// Bytes of content that have come.
+    /// Received content in bytes.
     got: u64,
     trailed: bool,
-    /// A worker waits for entries of a table, for ever.
+    /// A worker waits for table entries forever.
     stuck: bool,
-    /// Sections that referred to the table.
+    /// Number of sections that referred to the table.
     referred: u32,
 }
 
-/// What a stream in one direction is for.
+/// Purpose of a unidirectional stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum OneWayPurpose {
     Control,
     Encoder,
     Decoder,
-    /// Whatever comes on it is ignored.
+    /// Its data is ignored.
     Unknown,
 }
 
@@ -92,7 +93,7 @@ struct OneWay {
     frames: FrameBuffer,
 }
 
-/// What has come on the control stream.
+/// State of the control stream.
 #[derive(Debug, Default)]
 struct ControlSeen {
     settled: bool,
@@ -107,23 +108,23 @@ pub(super) struct QuicStreams {
     code: Vec<u8>,
     begun: bool,
     requests: BTreeMap<u64, OpenRequest>,
-    /// Requests that are over: whatever still comes of them is ignored.
+    /// Completed requests: further data of them is ignored.
     done: BTreeSet<u64>,
-    /// Requests that a client gave up and that were never forgotten.
+    /// Requests canceled by a client that still count.
     lost: usize,
     one_way: BTreeMap<u64, OneWay>,
     control: ControlSeen,
     table: DynamicTable,
     own_table: OwnTable,
-    /// The stream of acknowledgements, and that of instructions for our own table, once they are open; streams are
-    /// opened in their order.
+    /// The decoder stream, and the encoder stream of our own table, once open; streams are opened
+    /// in order.
     decoder_stream: Option<u64>,
     encoder_stream: Option<u64>,
     next_stream: u64,
     out: Vec<u8>,
     over: bool,
     pub(super) dead: bool,
-    /// Workers that were taken for ever since this was asked last.
+    /// Workers blocked forever since the previous call.
     pub(super) hung: u32,
 }
 
@@ -166,7 +167,7 @@ impl QuicStreams {
         self.defects.contains(&defect)
     }
 
-    /// Pieces have come, or parts of them.
+    /// Handles received pieces, or parts of them.
     pub(super) fn receive(&mut self, bytes: &[u8]) -> Vec<Act> {
         if !std::mem::replace(&mut self.begun, true) {
             streams::put_data(&mut self.out, CONTROL_STREAM, &CONTROL_BEGINS, false);
@@ -238,12 +239,12 @@ impl QuicStreams {
                 self.over = whole;
                 Ok(())
             }
-            // of the driver's own, or where there is no connection
+            // pieces of the driver itself, or without a connection
             _ => Ok(()),
         }
     }
 
-    /// RESET_STREAM and STOP_SENDING.
+    /// Handles RESET_STREAM and STOP_SENDING.
     fn given_up(&mut self, head: Head) -> Checked {
         let critical =
             |one: &OneWay| one.purpose.is_some_and(|known| known != OneWayPurpose::Unknown);
@@ -327,13 +328,13 @@ impl QuicStreams {
         let named =
             |(name, value): &Field| (name == b":authority" || name == b"host") && !value.is_empty();
         let asked = asked(&fields).filter(|_| fields.iter().any(named));
-        // there is no tunnel, whose request would have no :path (RFC 9114 section 4.4)
+        // no tunnels: their requests have no :path (RFC 9114 section 4.4)
         let asked = asked.filter(|asked| asked.method != b"CONNECT");
         open.asked = Some(asked.ok_or(QuicBreach::Stream(MESSAGE_ERROR))?);
         Ok(())
     }
 
-    /// Answers a request that is whole.
+    /// Responds to a complete request.
     fn serve(&mut self, id: u64, open: &OpenRequest) -> Checked {
         if !open.frames.is_between() {
             return Err(QuicBreach::Connection(FRAME_ERROR));
@@ -391,7 +392,7 @@ impl QuicStreams {
         Ok(())
     }
 
-    /// Instructions for the table (RFC 9204 section 4.3).
+    /// Handles instructions for the table (RFC 9204 section 4.3).
     fn encoder(&mut self, bytes: &mut Vec<u8>) -> Checked {
         match self.table.instruct(&std::mem::take(bytes)) {
             Ok(0) => Ok(()),
@@ -404,7 +405,7 @@ impl QuicStreams {
         }
     }
 
-    /// Instructions for our own table.
+    /// Sends instructions for our own table.
     fn instruct(&mut self, said: &[u8]) {
         if !said.is_empty() {
             let stream = self.encoder_stream.unwrap_or(self.next_stream);
@@ -426,7 +427,7 @@ impl QuicStreams {
         streams::put_data(&mut self.out, stream, &said, false);
     }
 
-    /// What a stream of this type is for; those that there is one of may not come again.
+    /// Returns the purpose of a stream of this type; unique ones may not be repeated.
     fn purpose(&self, kind: u64) -> Result<OneWayPurpose, QuicBreach> {
         let purpose = match kind {
             0 => OneWayPurpose::Control,
@@ -486,13 +487,13 @@ fn rule(kept: bool, code: u64) -> Checked {
     if kept { Ok(()) } else { Err(QuicBreach::Connection(code)) }
 }
 
-/// The one number that a frame carries.
+/// Returns the only number in a frame.
 fn only(payload: &[u8]) -> Result<u64, QuicBreach> {
     let whole = varint::get(payload).filter(|(_, length)| *length == payload.len());
     whole.map(|(number, _)| number).ok_or(QuicBreach::Connection(FRAME_ERROR))
 }
 
-/// What they permit a table of ours: bytes, and streams that may wait.
+/// Returns the limits for our table: bytes, and blocked streams.
 fn settings(payload: &[u8]) -> Result<(u64, u64), QuicBreach> {
     let (mut rest, mut seen) = (payload, BTreeMap::new());
     while !rest.is_empty() {
@@ -515,7 +516,7 @@ fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A literal with a literal name (section 4.5.6).
+/// Appends a literal with a literal name (section 4.5.6).
 fn put_field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     hpack::integer(0b0010_0000, 3, name.len() as u64, out);
     out.extend_from_slice(name);

@@ -1,10 +1,10 @@
-//! The range in virtual time: its deadlines, its slots, its end.
+//! The firing range in virtual time: timeouts, slots, crashes.
 
 use super::*;
 
 const SECOND: Nanos = Nanos::SECOND;
 
-/// The range, and what it did: seconds since the start, whose connection, what.
+/// The firing range, and its actions: seconds since the start, connection, action.
 struct Yard {
     range: FaultyServer,
     seen: Vec<(f64, u64, String)>,
@@ -28,7 +28,7 @@ impl Yard {
         self.until(Nanos::ZERO);
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     fn until(&mut self, span: Nanos) {
         let end = self.now + span;
         while self.range.due() <= end {
@@ -47,7 +47,7 @@ impl Yard {
         self.now = end;
     }
 
-    /// What a connection got, with the seconds at which its last came.
+    /// Returns what a connection received, with the time of the last of it in seconds.
     fn got(&self, id: u64) -> (f64, String) {
         let own: Vec<_> = self.seen.iter().filter(|(_, whose, _)| *whose == id).collect();
         let texts: Vec<&str> = own.iter().map(|(_, _, text)| text.as_str()).collect();
@@ -59,7 +59,7 @@ const GET: &str = "GET /page HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST_HEAD: &str = "POST /post HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n";
 const NEVER: (f64, &str) = (-1.0, "");
 
-/// `begin`, then `drip` each 5 s; what came within 200 s.
+/// Sends `begin`, then `drip` every 5 s; returns what was received within 200 s.
 fn held(defects: &[Defect], begin: &str, drip: &str) -> (f64, String) {
     let mut yard = Yard::new(defects);
     yard.connect(1);
@@ -241,7 +241,11 @@ fn limits_are_kept_and_lifted() {
     let long = BODY_MAX + 1;
     let declared = post(&format!("Content-Length: {long}"), "");
     assert!(response(&[], &declared).contains("413"));
-    assert_eq!(response(&[Defect::ReadsTooLongBodies], &declared), "", "it waits for the body");
+    assert_eq!(
+        response(&[Defect::ReadsTooLongBodies], &declared),
+        "",
+        "the server waits for the body"
+    );
     let sent = declared.clone() + &"x".repeat(long as usize);
     assert!(response(&[Defect::ReadsTooLongBodies], &sent).contains("413"));
     assert_eq!(response(&[Defect::BodyOfAnyLength], &sent), "HTTP/1.1 200 OK, Close");

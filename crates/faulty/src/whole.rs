@@ -1,4 +1,4 @@
-//! The range as a whole: its connections, its slots, its time for work, its end and its restart.
+//! The firing range as a whole: its connections, slots, work, crashes and restarts.
 
 use super::connection::Connection;
 use super::mix::Mix;
@@ -10,43 +10,42 @@ use sample::{Death, Ending, ServerState};
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
-/// How long a supervisor needs to start a server that crashed again.
+/// Time until a supervisor restarts a crashed server.
 pub const RESTART: Nanos = Nanos::from_millis(500);
-/// How long nobody listens while a server is restarted that first ends what it has begun.
+/// Time without a listener during a restart that completes open requests first.
 pub const RENEWAL: Nanos = Nanos::from_millis(500);
-/// Connections that a server that dies of many has when the next one comes.
+/// Number of connections above which a server with that defect crashes.
 pub const MANY: usize = 50;
-/// How long a server that recovers slowly answers nothing once its slots were all taken.
+/// Time without responses after all slots were occupied, with slow recovery.
 pub const RECOVERY: Nanos = Nanos::from_secs(10);
-/// Connections that wait to be accepted where the queue is short, one of which is accepted in this
-/// time.
+/// Length of a short accept queue, and the time to accept one connection.
 pub const BACKLOG: usize = 5;
 pub const ACCEPT_EVERY: Nanos = Nanos::from_millis(10);
-/// A first connection attempt that is lost is repeated after this (RFC 6298 section 2).
+/// Retransmission timeout of a lost connection attempt (RFC 6298 section 2).
 pub const RETRANSMIT: Nanos = Nanos::from_secs(1);
-/// How long a server waits for a client that takes nothing, and does nothing else.
+/// Time that a server blocks for a client that does not read.
 const STANDSTILL: Nanos = Nanos::from_secs(10);
-/// How long a response takes that a half-closed client is not to get.
+/// Time of a response that a half-closed client must not get.
 const RESPONSE_TIME: Nanos = Nanos::from_millis(50);
-/// Bytes that a connection without a slot may send before the rest is dropped.
+/// Maximum bytes received on a connection without a slot; the rest is dropped.
 const WAITING_MAX: usize = 1 << 20;
-/// Bytes kept for each request, and in all, of a server that forgets to free them.
+/// Memory leaked per request, and in total.
 const LEAK: usize = 64 << 10;
 const LEAK_MAX: usize = 256 << 20;
-/// Such pieces that a body keeps.
+/// Number of such pieces leaked per body.
 const BODY_LEAK: usize = 8;
-/// Descriptors that are left open at most, of a server that forgets to close them.
+/// Maximum number of leaked descriptors.
 const LEFT_OPEN_MAX: u64 = 10_000;
-/// Of resets, one in so many takes a slot where only some do.
+/// One in this many resets leaks a slot, with that defect.
 const SOME: u64 = 4;
 
-/// What becomes of a connection attempt.
+/// Result of a connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     Accept,
-    /// The queue is full: the client's kernel tries again after this, and is heard.
+    /// The queue is full: the client's kernel retries after this time and succeeds.
     Later(Nanos),
-    /// Nobody listens.
+    /// The connection is refused.
     Refuse,
 }
 
@@ -54,28 +53,28 @@ pub enum Entry {
 #[derive(Debug)]
 pub struct FaultyServer {
     defects: Defects,
-    /// Its connections are those of QUIC.
+    /// Its connections use QUIC.
     over_quic: bool,
     pool: Pool,
-    /// Where requests are work.
+    /// If requests are work.
     worker: Option<Worker>,
     seats: BTreeMap<u64, Seat>,
-    /// Who waits for a slot, longest first.
+    /// Connections waiting for a slot, the oldest first.
     queue: VecDeque<u64>,
-    /// What is to be done, by instant, in order.
+    /// Pending actions, by instant, in order.
     acts: BTreeMap<(Nanos, u64), (u64, Act)>,
     numbered: u64,
-    /// Its one thread is at work until then.
+    /// Its single thread is busy until then.
     busy_until: Nanos,
-    /// The next connection is accepted then, where that takes time.
+    /// The next connection is accepted then, if that takes time.
     accept_free: Nanos,
-    /// Gone until then.
+    /// Down until then.
     dead_until: Nanos,
-    /// Something was taken from it.
+    /// A resource was withdrawn.
     starved: bool,
     nuls: u32,
     marked: bool,
-    /// Memory that is never freed.
+    /// Leaked memory.
     leaked: Vec<Vec<u8>>,
     resets: u64,
     mix: Mix,
@@ -88,13 +87,13 @@ struct Seat {
     /// Has a slot; waits for one.
     holds: bool,
     queued: bool,
-    /// Nothing that it says is read before.
+    /// Data is not read before this instant.
     from: Nanos,
-    /// Came without being read yet.
+    /// Received but not read.
     waiting: Vec<u8>,
-    /// The client's end came meanwhile.
+    /// The client half-closed meanwhile.
     half_closed: bool,
-    /// The server has ended it, or will once it has answered.
+    /// The server has closed it, or will after its response.
     closed: bool,
     parting: bool,
 }
@@ -123,13 +122,14 @@ impl FaultyServer {
         }
     }
 
-    /// One that speaks HTTP/3: what its connections receive and send is pieces of streams, as
-    /// [`conduit::streams`] has them.
+    /// Returns an HTTP/3 server: its connections receive and send pieces of streams, see
+    /// [`conduit::streams`].
     pub fn over_quic(defects: &Defects) -> FaultyServer {
         FaultyServer { over_quic: true, ..FaultyServer::new(defects) }
     }
 
-    /// A connection is there; `id` is the caller's own, free again once it is [`gone`](Self::gone).
+    /// Adds a connection; `id` is chosen by the caller, and free again once it is
+    /// [`gone`](Self::gone).
     pub fn connect(&mut self, at: Nanos, id: u64) -> Entry {
         if at < self.dead_until {
             return Entry::Refuse;
@@ -183,7 +183,7 @@ impl FaultyServer {
         self.serve(at, id);
     }
 
-    /// The client has ended its side.
+    /// Handles a half-close by the client.
     pub fn half_closed(&mut self, at: Nanos, id: u64) {
         if self.has(Defect::DropsHalfClosed) {
             self.acts.retain(|_, (whose, act)| *whose != id || !matches!(act, Act::Send(_)));
@@ -193,7 +193,7 @@ impl FaultyServer {
         self.serve(at, id);
     }
 
-    /// So many bytes that were to be sent wait for the client to read them.
+    /// Records how many bytes wait for the client to read them.
     pub fn unsent(&mut self, at: Nanos, id: u64, bytes: u64) {
         let Some(seat) = self.seats.get_mut(&id) else { return };
         if bytes > 0 && self.defects.contains(&Defect::StandsStillUnread) {
@@ -209,7 +209,7 @@ impl FaultyServer {
         }
     }
 
-    /// The connection is no more; `reset`: the client broke it.
+    /// Removes the connection; `reset`: the client broke it.
     pub fn gone(&mut self, at: Nanos, id: u64, reset: bool) {
         let unheard = self.seats.get(&id).is_some_and(|seat| seat.connection.served() == 0);
         self.resets += u64::from(reset);
@@ -237,7 +237,7 @@ impl FaultyServer {
         self.acts.retain(|_, (whose, _)| *whose != id);
     }
 
-    /// It is restarted: what was begun is ended first, unless a switch has it otherwise.
+    /// Restarts: open requests are completed first, unless a switch prevents it.
     pub fn restart(&mut self, at: Nanos) {
         if self.has(Defect::LosesInFlight) {
             return self.die(at);
@@ -256,19 +256,19 @@ impl FaultyServer {
         }
     }
 
-    /// Something that it needs is taken from it, or given back.
+    /// Withdraws a resource that it needs, or restores it.
     pub fn starve(&mut self, starved: bool) {
         self.starved = starved || self.starved && self.has(Defect::StaysStarved);
     }
 
-    /// When there is something to do; `NEVER` when nothing is to come of its own accord.
+    /// Returns when there is something to do; `NEVER` if nothing is pending.
     pub fn due(&self) -> Nanos {
         let act = self.acts.keys().next().map_or(Nanos::NEVER, |(at, _)| *at);
         let act = self.worker.as_ref().map_or(act, |worker| act.min(worker.due()));
         self.seats.values().map(Seat::due).fold(act, Nanos::min)
     }
 
-    /// Everything that is to be done until now, in order.
+    /// Takes all actions due until now, in order.
     pub fn acts(&mut self, at: Nanos) -> Vec<(u64, Act)> {
         let due: Vec<u64> =
             self.seats.iter().filter(|(_, seat)| seat.due() <= at).map(|(id, _)| *id).collect();
@@ -287,34 +287,33 @@ impl FaultyServer {
         std::mem::replace(&mut self.acts, rest).into_values().collect()
     }
 
-    /// How many connections a host's kernel is to queue, and how often one is to be accepted, where
-    /// that is short.
+    /// Returns the length of the accept queue and the accept interval, if limited.
     pub fn backlog(&self) -> Option<(usize, Nanos)> {
         self.has(Defect::ShortBacklog).then_some((BACKLOG, ACCEPT_EVERY))
     }
 
-    /// Nobody listens until then.
+    /// Returns until when connections are refused.
     pub fn dead_until(&self) -> Nanos {
         self.dead_until
     }
 
-    /// Its process is to end by SIGABRT.
+    /// Returns whether its process must end with SIGABRT.
     pub fn is_aborted(&self) -> bool {
         self.itself.aborted
     }
 
-    /// Descriptors that it has left open so far.
+    /// Returns the number of leaked descriptors.
     pub fn left_open(&self) -> u64 {
         self.itself.left_open
     }
 
-    /// What its machine would show of it.
+    /// Returns what its machine would show.
     pub fn state(&self, at: Nanos) -> ServerState {
         let kept = (self.leaked.len() * LEAK) as u64;
         self.itself.state(at, self.seats.len() as u64, kept)
     }
 
-    /// Processes of it that ended since this was asked last.
+    /// Takes its processes that exited since the previous call.
     pub fn take_deaths(&mut self) -> Vec<Death> {
         self.itself.take_deaths()
     }
@@ -323,7 +322,7 @@ impl FaultyServer {
         self.defects.contains(&defect)
     }
 
-    /// Finds a slot, or a place in the queue; whether it has one.
+    /// Assigns a slot or a place in the queue; returns whether it has a slot.
     fn seat(&mut self, at: Nanos, id: u64) -> bool {
         let Some(seat) = self.seats.get_mut(&id) else { return false };
         if seat.holds {
@@ -340,7 +339,7 @@ impl FaultyServer {
         holds
     }
 
-    /// Reads what waits.
+    /// Reads pending data.
     fn serve(&mut self, at: Nanos, id: u64) {
         if !self.seats.get(&id).is_some_and(|seat| seat.from <= at && !seat.closed) {
             return;
@@ -390,7 +389,7 @@ impl FaultyServer {
         }
     }
 
-    /// What was asked for is done: at once, when the one thread comes to it, or by the worker.
+    /// Performs requested actions: at once, when the single thread is free, or by the worker.
     fn work(&mut self, at: Nanos, id: u64, mut acts: Vec<Act>, cost: Nanos, served: bool) {
         let has = |defect| self.defects.contains(&defect);
         let Some(worker) = self.worker.as_mut().filter(|_| served) else {
@@ -441,7 +440,7 @@ impl FaultyServer {
         self.acts.insert((when, self.numbered), (id, act));
     }
 
-    /// The server has ended this connection, or it is gone.
+    /// Handles the close of a connection by the server, or its loss.
     fn close(&mut self, at: Nanos, id: u64) {
         if let Some(seat) = self.seats.get_mut(&id) {
             seat.closed = true;
@@ -451,7 +450,7 @@ impl FaultyServer {
         }
     }
 
-    /// Gives a slot to who waits for one.
+    /// Passes a slot to the next waiting connection.
     fn free(&mut self, at: Nanos, id: u64) {
         let Some(seat) = self.seats.get_mut(&id) else { return };
         if !std::mem::take(&mut seat.holds) {
@@ -503,7 +502,7 @@ impl FaultyServer {
 
 impl Seat {
     fn due(&self) -> Nanos {
-        // whoever waits for a slot has not been looked at: no clock runs
+        // connections waiting for a slot are not read: no timeout runs
         if self.queued || self.closed && !self.connection.has_unsent() {
             return Nanos::NEVER;
         }

@@ -1,36 +1,36 @@
-//! One worker that needs a time for each request: what limits how many a second are served.
+//! A single worker that needs time for each request, which limits the rate.
 
 use super::{Act, Defect, Defects};
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// Requests a second that a server with a limited rate serves.
+/// Requests per second of a server with a limited rate.
 pub const CAPACITY: u64 = 100;
-/// What a page that costs much takes of the time of one that does not.
+/// Work of an expensive page relative to a cheap one.
 pub const COSTLY_FACTOR: u64 = 10;
-/// So many requests wait where a server has had enough: it dies, or stands still for so long.
+/// Number of waiting requests at which a server crashes, or stalls for this time.
 pub const ENOUGH: usize = 30;
 pub const HANGOVER: Nanos = Nanos::from_secs(18);
-/// Requests that wait where a server sheds; one beyond them is answered 503.
+/// Number of waiting requests above which a server responds 503.
 pub const SHED_BEYOND: usize = 10;
-/// Each so many requests that wait cost one that collapses as much again as the work itself.
+/// With the defect that collapses, this many waiting requests double the work of each.
 const CROWD: u64 = 32;
-/// So many requests make the work of one that drifts as much longer again.
+/// With the defect that drifts, this many requests double the work of each.
 const WEAR: u64 = 1_000;
 
-/// The work of one request.
+/// Returns the work of one request.
 pub(super) fn service() -> Nanos {
     Nanos(Nanos::SECOND.0 / CAPACITY)
 }
 
-/// The requests that wait, and the one that is worked on.
+/// The waiting requests, and the current one.
 #[derive(Debug)]
 pub(super) struct Worker {
     defects: Defects,
-    /// What costs little, and what costs much, which waits for that.
+    /// Cheap requests, and expensive ones, which wait for them.
     queues: [VecDeque<QueuedRequest>; 2],
     current: Option<(Nanos, QueuedRequest)>,
-    /// It stands still until then; it has done so, and its queue was not empty since.
+    /// It stalls until then; it has stalled, and its queue was not empty since.
     still_until: Nanos,
     stood_still: bool,
     /// Requests so far.
@@ -44,13 +44,13 @@ struct QueuedRequest {
     cost: Nanos,
 }
 
-/// What becomes of a request that comes.
+/// Result of an incoming request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Waits,
-    /// 503 is to be answered at once.
+    /// 503 is sent at once.
     Shed,
-    /// It was the one too many: the server dies.
+    /// One too many: the server crashes.
     Dies,
 }
 
@@ -66,7 +66,7 @@ impl Worker {
         }
     }
 
-    /// A request that needs this work; `acts` follow when it is done.
+    /// Adds a request with this work; `acts` follow when it is done.
     pub(super) fn take(&mut self, at: Nanos, id: u64, acts: &mut Vec<Act>, cost: Nanos) -> Fate {
         let waiting = self.waiting();
         if waiting >= SHED_BEYOND && self.has(Defect::ShedsLoad) {
@@ -89,12 +89,12 @@ impl Worker {
         Fate::Waits
     }
 
-    /// When it has done something.
+    /// Returns when the current request is done.
     pub(super) fn due(&self) -> Nanos {
         self.current.as_ref().map_or(Nanos::NEVER, |(until, _)| *until)
     }
 
-    /// What is done by now, in order.
+    /// Takes what is done by now, in order.
     pub(super) fn done(&mut self, at: Nanos) -> Vec<(u64, Vec<Act>)> {
         let mut all = Vec::new();
         while let Some((until, job)) = self.current.take_if(|(until, _)| *until <= at) {
@@ -104,7 +104,7 @@ impl Worker {
         all
     }
 
-    /// Nobody waits for these any more.
+    /// Removes the requests of a closed connection.
     pub(super) fn forget(&mut self, id: u64) {
         self.queues.iter_mut().for_each(|queue| queue.retain(|job| job.id != id));
         if let Some((_, job)) = &mut self.current
@@ -114,7 +114,7 @@ impl Worker {
         }
     }
 
-    /// It works on a request of this connection, or will.
+    /// Returns whether it has requests of this connection.
     pub(super) fn owes(&self, id: u64) -> bool {
         let current = self.current.iter().map(|(_, job)| job);
         current.chain(self.queues.iter().flatten()).any(|job| job.id == id)
@@ -152,7 +152,7 @@ mod tests {
         Worker::new(&Defects::from([defect]))
     }
 
-    /// Requests that come at once: how many are done within a second.
+    /// Returns how many of simultaneous requests are done within a second.
     fn done_of(worker: &mut Worker, count: u64) -> usize {
         for id in 0..count {
             worker.take(Nanos::ZERO, id, &mut vec![Act::Close], service());

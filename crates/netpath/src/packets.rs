@@ -84,7 +84,7 @@ impl PacketDevice {
     /// prefix `of`, its first address and its bits, or of a block that is set aside for tests.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the way out; a prefix that is in use, or
+    /// What this machine or this user cannot do, each with the fix; a prefix that is in use, or
     /// too small.
     pub fn open(
         count: u32,
@@ -114,7 +114,7 @@ impl PacketDevice {
     /// it leaves room for as many others as can be.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the way out.
+    /// What this machine or this user cannot do, each with the fix.
     pub fn single(kind: PacketKind, addresses: u32) -> Result<PacketDevice, PathTrouble> {
         let make = |block: NetBlock| {
             let all = Addresses::of_block(block);

@@ -304,7 +304,7 @@ impl NetPath {
     /// Sets both ends up and starts to forward.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the way out.
+    /// What this machine or this user cannot do, each with the fix.
     pub fn open(ask: &PathAsk) -> Result<NetPath, PathTrouble> {
         let clients = ask.clients.clamp(1, CLIENTS_MAX);
         let (block, (far, far_end)) = far_end(ask.far, clients)?;

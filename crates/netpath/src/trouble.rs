@@ -1,4 +1,4 @@
-//! Why a path cannot be had here, and the way out: one sentence each.
+//! Why a path cannot be had here, and the fix: one sentence each.
 
 use std::fmt;
 use std::io;
@@ -35,43 +35,42 @@ impl fmt::Display for PathTrouble {
         match self {
             PathTrouble::Device(error) => write!(
                 f,
-                "/dev/net/tun cannot be used ({error}){}; way out: run this as root, or make the \
-                 device usable (`modprobe tun`, `chmod 0666 /dev/net/tun`), in a container with \
-                 --device /dev/net/tun --cap-add NET_ADMIN",
+                "cannot use /dev/net/tun ({error}){}; fix: run as root, or make the device \
+                usable (`modprobe tun`, `chmod 0666 /dev/net/tun`), in a container with --device \
+                /dev/net/tun --cap-add NET_ADMIN",
                 mode()
             ),
             PathTrouble::Namespace(error) => write!(
                 f,
-                "no network namespace can be made here ({error}); way out: run this as root, or \
-                 allow user namespaces (sysctl user.max_user_namespaces, user.max_net_namespaces, \
-                 kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), \
-                 in a container with --cap-add NET_ADMIN --cap-add SYS_ADMIN"
+                "cannot create a network namespace ({error}); fix: run as root, or allow user \
+                namespaces (sysctl user.max_user_namespaces, user.max_net_namespaces, \
+                kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), \
+                in a container with --cap-add NET_ADMIN --cap-add SYS_ADMIN"
             ),
             PathTrouble::Host(error) => write!(
                 f,
-                "a path to a server of this host needs a network device on it, which only root may \
-                 make ({error}); way out: run this as root, or let `loadstone netpath --server \
-                 'COMMAND' -- PROGRAM` start the server at the far end of the path, which needs no \
-                 root"
+                "a path to a server on this host needs a network device, which only root can \
+                create ({error}); fix: run as root, or use `loadstone netpath --server 'COMMAND' \
+                -- PROGRAM` to start the server at the far end of the path, which needs no root"
             ),
             PathTrouble::Addresses => f.write_str(
-                "all addresses of 198.18.0.0/15, where paths live (RFC 2544), are routed elsewhere \
-                 on this host; way out: end other paths, or take a route off (`ip route`)",
+                "all addresses of 198.18.0.0/15, which paths use (RFC 2544), are routed \
+                elsewhere on this host; fix: stop other paths, or delete a route (`ip route`)",
             ),
             PathTrouble::Taken { prefix, by } => write!(
                 f,
-                "{prefix} is in use on this host: {by}; way out: choose a prefix that `ip route` does \
-                 not show and no address of `ip address` is in"
+                "{prefix} is in use on this host: {by}; fix: choose a prefix that neither `ip \
+                route` nor `ip address` shows"
             ),
             PathTrouble::FewAddresses { addresses, parts } => write!(
                 f,
-                "{addresses} addresses are too few for {parts} threads, each of which has a part of at \
-                 least 4; way out: a prefix with fewer bits, or fewer --threads"
+                "{addresses} addresses are too few for {parts} threads, which need at least 4 \
+                each; fix: use a shorter prefix, or fewer --threads"
             ),
             PathTrouble::TooManyClients { clients, workers, room } => write!(
                 f,
-                "{clients} clients have no room in {workers} parts of {room} addresses, one part for \
-                 each thread; way out: fewer --threads, or fewer clients"
+                "{clients} clients do not fit into {workers} parts of {room} addresses, one part \
+                per thread; fix: use fewer --threads, or fewer clients"
             ),
             PathTrouble::Other(what, error) => write!(f, "{what}: {error}"),
         }

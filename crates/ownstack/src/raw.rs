@@ -29,7 +29,7 @@ impl RawLink {
     /// Makes the device, in the network of the calling thread.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, with the way out.
+    /// What this machine or this user cannot do, with the fix.
     pub fn open() -> Result<RawLink, PathTrouble> {
         let device = PacketDevice::single(PacketKind::Real, ADDRESSES)?;
         let turn = (monotonic().0 / 1_000) as u32;

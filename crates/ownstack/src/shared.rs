@@ -166,7 +166,7 @@ impl OwnNetwork {
     /// Makes the devices, or takes the packets of one, in the network of the calling thread.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the way out.
+    /// What this machine or this user cannot do, each with the fix.
     pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
         OwnNetwork::on(&Ground::open(&ask)?, ask)
     }
@@ -399,7 +399,7 @@ impl Ground {
     /// the calling thread.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the way out.
+    /// What this machine or this user cannot do, each with the fix.
     pub fn open(ask: &NetworkAsk) -> Result<Arc<Ground>, NetworkTrouble> {
         let (devices, handover) = match &ask.xdp {
             Some(xdp) => {

@@ -1,6 +1,6 @@
-//! The record of a torture: one line a group, then the findings with the bytes to send again, then
-//! numbers, limits and habits; as text, as a page, as Markdown, as JSON (`loadstone.torture/1`) and as
-//! JUnit's XML.
+//! The report of a torture run: one line per group, then the findings with the bytes to send again,
+//! then numbers, limits and habits; as text, as a page, as Markdown, as JSON
+//! (`loadstone.torture/1`) and as JUnit XML.
 
 mod again;
 mod beside;
@@ -44,30 +44,30 @@ use record::torture::{CaseRecord, TortureRecord};
 use torture::judge::{Severity, TestOutcome};
 use units::show;
 
-/// Characters of a line of Markdown that came from elsewhere.
+/// Maximum length of foreign text in a Markdown line.
 const LINE_MAX: usize = 400;
 
-/// The record as JSON, indented, with a line feed at its end.
+/// Returns the record as indented JSON, with a final line feed.
 pub fn json(torture: &TortureRecord) -> String {
     record::document::printed(torture)
 }
 
-/// The record as text, with a line feed at its end.
+/// Returns the record as text, with a final line feed.
 pub fn text(record: &TortureRecord, style: Style) -> String {
     page::text::text(&document(record, style.form()), style)
 }
 
-/// The page.
+/// Returns the page.
 pub fn html(record: &TortureRecord) -> String {
     page::html::page(&document(record, Forms::PAGE))
 }
 
-/// The record for a pull request: one sentence, what counts against the server, the limits.
+/// Returns the record for a pull request: one sentence, the findings, the limits.
 pub fn markdown(record: &TortureRecord) -> String {
     page::markdown::markdown(&document(record, Forms::MARKDOWN))
 }
 
-/// What `read` has of it, and of the other forms what costs little.
+/// Returns the parts for `read`, and cheap parts of the other forms.
 fn document(record: &TortureRecord, read: Forms) -> Document {
     let target = printable(&record.target, 200);
     let mut told = Document::new(match record.findings {
@@ -97,7 +97,7 @@ fn document(record: &TortureRecord, read: Forms) -> Document {
     told
 }
 
-/// What was tested, and what came of it in a sentence.
+/// Adds what was tested, and the result in a sentence.
 fn head(told: &mut Document, record: &TortureRecord) {
     let (class, summary) = (record.class.id(), words::summary(record));
     let named = format!("Torture of {} ({class})", words::safe(&record.target));
@@ -126,26 +126,25 @@ fn head(told: &mut Document, record: &TortureRecord) {
     told.add(Forms::MARKDOWN, [Block::List(list)]);
 }
 
-/// What kept cases from being carried out; a sentence each.
+/// Returns what kept cases from running, one sentence each.
 fn remarks(record: &TortureRecord) -> impl Iterator<Item = String> {
     let early = record.ended_early.as_ref().map(|why| format!("It ended early: {why}."));
-    let no_post = |seen: &String| format!("The page named by --post took no body: {seen}.");
+    let no_post =
+        |seen: &String| format!("The page named by --post did not accept a body: {seen}.");
     let all = early.into_iter().chain(record.post_trouble.as_ref().map(no_post));
     all.map(|said| words::safe(&said))
 }
 
-/// In a word, with each finding named.
+/// Returns the verdict, with each finding named.
 fn verdict(record: &TortureRecord) -> Block {
     let found = record.counted_findings();
     let (mood, word, meaning) = match (found.len(), record.is_cut(), !record.is_tested()) {
         (0, _, true) => {
-            (Mood::Doubtful, "NOTHING TESTED".to_owned(), "Nothing is known of this server.")
+            (Mood::Doubtful, "NOTHING TESTED".to_owned(), "Nothing is known about this server.")
         }
-        (0, true, _) => {
-            (Mood::Doubtful, "CUT SHORT".to_owned(), "What was tested gave no finding.")
-        }
+        (0, true, _) => (Mood::Doubtful, "CUT SHORT".to_owned(), "The tested cases found nothing."),
         (0, false, _) => {
-            (Mood::Good, "NO FINDING".to_owned(), "The server passed what was tested.")
+            (Mood::Good, "NO FINDING".to_owned(), "The server passed all tested cases.")
         }
         (1, ..) => (Mood::Bad, "1 FINDING".to_owned(), "The worst first:"),
         (n, ..) => (Mood::Bad, format!("{n} FINDINGS"), "The worst first:"),
@@ -155,12 +154,12 @@ fn verdict(record: &TortureRecord) -> Block {
     Block::Notice(Notice { mood, word, meaning, items, ..Notice::default() })
 }
 
-/// The way to a finding or to advice.
+/// Returns the link to a finding or an advisory.
 fn link(case: &CaseRecord) -> Inline {
     Inline::Link(case.id.clone(), case.id.clone())
 }
 
-/// A case behind its id, with what it came to and how much that matters.
+/// Returns a case after its id, with its outcome and severity.
 fn named(id: Inline, case: &CaseRecord) -> Words {
     let mut words = Words(vec![id]).plain(" ").with(badge(case.outcome));
     if let Some(severity) = case.severity {
@@ -174,7 +173,7 @@ fn named(id: Inline, case: &CaseRecord) -> Words {
     words.plain(format!(" {}", case.title))
 }
 
-/// An outcome in the colour of how bad it is; its word says the same.
+/// Returns an outcome in the color of its severity; its word has the same meaning.
 fn badge(outcome: TestOutcome) -> Inline {
     let mood = match outcome {
         bad if bad.is_finding() => Mood::Bad,
@@ -185,7 +184,7 @@ fn badge(outcome: TestOutcome) -> Inline {
     Inline::Badge(mood, outcome.id().to_owned())
 }
 
-/// One line a group, the worst first.
+/// Adds one line per group, the worst first.
 fn groups(told: &mut Document, record: &TortureRecord) {
     let rows: Vec<Vec<TableCell>> = words::groups(record)
         .iter()
@@ -209,7 +208,7 @@ fn groups(told: &mut Document, record: &TortureRecord) {
     told.add(Forms::TEXT | Forms::PAGE, [Block::Table(table)]);
 }
 
-/// Ways to the parts that are there; a page with many findings is long.
+/// Adds links to the existing sections, because a page with many findings is long.
 fn places(told: &mut Document, record: &TortureRecord) {
     let parts = [
         ("findings", "Findings", record.cases.iter().any(CaseRecord::is_notable)),
@@ -223,7 +222,7 @@ fn places(told: &mut Document, record: &TortureRecord) {
     told.add(Forms::PAGE, [Block::Places(there.map(|(id, name, _)| (id, name)).collect())]);
 }
 
-/// Until when and why each finding is waived; text has those that need attention.
+/// Adds expiry and reason of each waived finding; text has those that need attention.
 fn waivers(told: &mut Document, record: &TortureRecord) {
     let said = |what: String, word: Option<&str>| -> Words {
         let word = word.map_or(String::new(), |word| format!(" ({word})"));
@@ -242,7 +241,7 @@ fn waivers(told: &mut Document, record: &TortureRecord) {
     }
 }
 
-/// torture.pl's whole report: what random data got, by status.
+/// Adds torture.pl's whole report: responses to random data, by status.
 fn tallies(told: &mut Document, record: &TortureRecord) {
     let row = |case: &CaseRecord| {
         let each = |(what, count): (&String, &u64)| {
@@ -270,7 +269,7 @@ fn habits(told: &mut Document, record: &TortureRecord) {
     }
 }
 
-/// What was skipped or inconclusive, and why; cases of one reason together.
+/// Adds what was skipped or inconclusive, and why; cases with the same reason together.
 fn untested(told: &mut Document, record: &TortureRecord) {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for case in &record.cases {

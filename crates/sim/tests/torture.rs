@@ -233,13 +233,13 @@ fn whose_bound_a_long_line_meets_is_told() {
     let notes = |defects: &[Defect]| -> Vec<String> {
         let result = against(defects, &cases);
         let measures = result.cases[0].measures.iter();
-        let own = measures.filter(|one| one.what.starts_with("bound a "));
+        let own = measures.filter(|one| one.what.starts_with("limit on a "));
         own.map(|one| format!("{}: {}", one.what, one.note.split(':').next().unwrap_or_default()))
             .collect()
     };
-    let field = "bound a field line meets: its own";
-    let method = "bound a method meets: that of the request line";
-    assert_eq!(notes(&[]), ["bound a request line meets: its own", field, method]);
+    let field = "limit on a field line: its own limit";
+    let method = "limit on a method: the limit on the request line";
+    assert_eq!(notes(&[]), ["limit on a request line: its own limit", field, method]);
     // without a bound nothing is met
     assert_eq!(notes(&[Defect::LineOfAnyLength]), [field]);
 }

@@ -392,7 +392,7 @@ fn a_proof_that_is_taken_away_stops_the_run_within_a_minute() {
     let mut field = Field::governed(world, governor(Class::Public)).watched(outside);
     let result = run(&mut field, &["F-01", "F-02", "F-05"]);
     let why = field.stopped().unwrap();
-    assert!(matches!(&why, Stop::Permission(why) if why.contains("the permission is gone")));
+    assert!(matches!(&why, Stop::Permission(why) if why.contains("the permission was withdrawn")));
     assert_eq!(result.ended_early.as_deref(), Some(why.why()));
     assert!(result.took > gone_at, "{:?}", result.took);
     assert!(result.took <= gone_at + Nanos::from_secs(61), "{:?}", result.took);
@@ -435,7 +435,7 @@ fn a_server_that_asks_us_to_stop_is_left_alone_within_a_second() {
 #[test]
 fn a_lost_public_server_is_left_alone_within_three_seconds() {
     let (why, after) = stopped_after(Class::Public, None);
-    assert!(matches!(&why, Stop::Bound(why) if why.contains("no probe was answered")), "{why:?}");
+    assert!(matches!(&why, Stop::Bound(why) if why.contains("no probe got a response")), "{why:?}");
     // 5 s for the case under way, 5 s for the plain request after it, which is the first that is lost
     assert!(after <= Nanos::from_secs(5 + 5 + 3), "{after:?}");
 }
@@ -447,7 +447,7 @@ fn the_servers_log_is_told_what_the_odd_traffic_is() {
     let result = run(&mut field, &["F-01", "S-01"]);
     // at three a second a thousand executions take longer than a case may
     let note = &result.cases[0].notes[0];
-    assert_eq!(note, "cut off by the bound on the time of a case, 1 m 15 s");
+    assert_eq!(note, "stopped by the time limit of a case, 1 m 15 s");
     let text = &books.borrow().text;
     let agents: Vec<&str> = text.lines().filter(|line| line.contains("(run 7) (")).collect();
     assert!(agents[0].ends_with("(before F-01)"), "{agents:?}");
@@ -463,6 +463,6 @@ fn a_run_ends_at_its_bound() {
     let mut field = Field::governed(world, Governor::new(bounds, vec![address()], true));
     let cases: Vec<String> = (1..10).map(|number| format!("F-0{number}")).collect();
     let result = run(&mut field, &cases.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(result.ended_early.unwrap().contains("time of a run, 40.0 s, was reached"));
+    assert!(result.ended_early.unwrap().contains("time limit of a run, 40.0 s, was reached"));
     assert!(books.borrow().bytes.last().unwrap().0 <= Nanos::from_secs(41));
 }

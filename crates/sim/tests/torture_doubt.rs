@@ -44,7 +44,7 @@ fn a_slow_server_that_keeps_its_connection_has_no_limit() {
     let case = case_of("L-14", field(ClosureServer { admit: Admission::Accept, react }));
     let [measure] = &case.measures[..] else { panic!("{:?}", case.measures) };
     let ends = (measure.low, measure.high, measure.note.as_str());
-    assert_eq!(ends, (Some(731.0), None, "no end within 60 s"));
+    assert_eq!(ends, (Some(731.0), None, "not closed within 60 s"));
 }
 
 /// Answers 500 to a request without Host, and is away for the next two seconds.
@@ -70,7 +70,7 @@ impl Server for GoesAway {
 fn who_is_gone_after_a_failure_has_failed() {
     let case = case_of("S-01", field(GoesAway { back: Nanos::ZERO }));
     let told: Vec<String> = case.exchanges.iter().map(shown).collect();
-    let failed = "the server answered 500: its own fault by its own word";
+    let failed = "the server responded 500, which reports its own failure";
     assert_eq!(told, [format!("missing: fail, 3 of 3; {failed}")]);
 }
 
@@ -89,7 +89,7 @@ fn what_is_not_answered_again_is_not_taken_for_right() {
     };
     let case = case_of("L-02", field(ClosureServer { admit: Admission::Accept, react }));
     assert_eq!(case.outcome, TestOutcome::Fail, "{:?}", case.notes);
-    let why = "of 4,096 bytes: the server answered 500: its own fault by its own word";
+    let why = "of 4,096 bytes: the server responded 500, which reports its own failure";
     assert!(case.notes.iter().any(|note| note.ends_with(why)), "{:?}", case.notes);
 }
 
@@ -147,6 +147,6 @@ fn what_was_tried_only_once_does_not_come_and_go() {
         let case = case_of("F-01", field(server).watched(Box::new(stop)));
         let hung: Vec<String> = case.exchanges.iter().map(shown).collect();
         let [one] = &hung[..] else { panic!("{hung:#?}") };
-        assert!(one.contains(": fail, 1 of 1; everything was sent"), "{left}: {one}");
+        assert!(one.contains(": fail, 1 of 1; the request was sent completely"), "{left}: {one}");
     }
 }

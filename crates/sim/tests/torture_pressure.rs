@@ -346,8 +346,8 @@ fn the_accept_queue_of_a_server_that_is_busy_is_counted() {
 #[test]
 fn a_burst_is_as_large_as_the_bounds_let_be_open() {
     for (connections_max, opens_max, standing, note) in [
-        (256, 200, 248, "; 180 a second, as the bounds have it"),
-        (1_000, 1_000, 512, "all found a place at once"),
+        (256, 200, 248, "; 180 per second, because of our limits"),
+        (1_000, 1_000, 512, "all were accepted at once"),
     ] {
         let requests_max = Some(connections_max * 2);
         let usual = Class::Local.usual();
@@ -372,11 +372,11 @@ fn what_must_not_be_repeated_is_not() {
         let server = Prefork { closes: true, ..Prefork::of(1) };
         let result = governed(server, &["W-10"], governor);
         let case = &result.cases[0];
-        let health = case.health.expect("it pressed");
+        let health = case.health.expect("the case applied load");
         assert_eq!((case.outcome, health.rounds), (TestOutcome::Denied, rounds), "{}", shown(case));
-        let spared = case.notes.iter().any(|note| note.contains("to spare the server (--confirm)"));
+        let spared = case.notes.iter().any(|note| note.contains("to spare the server (--confirm "));
         assert_eq!(spared, !repeats, "{}", shown(case));
-        assert_eq!(health.control_denied.is_some(), repeats, "the control arm is pressure too");
+        assert_eq!(health.control_denied.is_some(), repeats, "the control run is load too");
     }
 }
 
@@ -430,14 +430,14 @@ impl<S: Server> Server for Unreached<S> {
 #[test]
 fn a_round_of_which_nothing_can_be_said_confirms_nothing() {
     for (from, rounds, control, note) in [
-        (30, 1, None, "a second round said nothing"),
-        (64, 2, None, "with 3 well-behaved connections nothing could be said"),
-        (1_000, 2, Some(true), "with 3 well-behaved connections it is the same"),
+        (30, 1, None, "a second round was inconclusive"),
+        (64, 2, None, "the control run with 3 well-behaved connections was inconclusive"),
+        (1_000, 2, Some(true), "3 well-behaved connections have the same effect"),
     ] {
         let server = Unreached { server: Prefork::of(4), from: Nanos::from_secs(from) };
         let result = pressed(server, &["W-10"], 256);
         let case = &result.cases[0];
-        let health = case.health.expect("it pressed");
+        let health = case.health.expect("the case applied load");
         let seen = (health.followed, health.rounds, health.control_denied);
         assert_eq!(seen, (rounds, rounds, control), "{}", shown(case));
         assert!(case.notes.iter().any(|said| said.contains(note)), "{}", shown(case));
@@ -448,8 +448,8 @@ fn a_round_of_which_nothing_can_be_said_confirms_nothing() {
 #[test]
 fn a_control_of_which_nothing_is_known_blames_nobody() {
     for (until, outcome, note) in [
-        (17, TestOutcome::Inconclusive, "sent the same at once nothing could be said"),
-        (1_000, TestOutcome::Advisory, "a deadline is too strict for a slow line"),
+        (17, TestOutcome::Inconclusive, "as many fast clients was inconclusive"),
+        (1_000, TestOutcome::Advisory, "a timeout is too strict for slow links"),
     ] {
         let strict = Prefork { deadline: Some(Nanos::from_secs(2)), ..Prefork::of(400) };
         let governor = Governor::new(Class::Local.usual(), Vec::new(), false);
@@ -459,7 +459,7 @@ fn a_control_of_which_nothing_is_known_blames_nobody() {
         let result = of_field(field.watched(Box::new(interrupted)), &["W-15"]);
         let case = &result.cases[0];
         assert_eq!(case.outcome, outcome, "{}", shown(case));
-        let other = case.notes.iter().find(|said| said.contains("it is not their slow line"));
+        let other = case.notes.iter().find(|said| said.contains("slowness is not the cause"));
         assert_eq!(other, None, "{}", shown(case));
         assert!(case.notes.iter().any(|said| said.contains(note)), "{}", shown(case));
     }
@@ -495,10 +495,10 @@ fn a_round_that_was_cut_short_is_not_judged() {
 
 fn cut_short(case: &CaseResult, after: u64) {
     assert_eq!(case.outcome, TestOutcome::Inconclusive, "{after}: {}", shown(case));
-    let judged = |note: &&String| note.contains("were not as before");
+    let judged = |note: &&String| note.contains("did not recover");
     assert_eq!(case.notes.iter().find(judged), None, "{after}: {}", shown(case));
     assert!(case.measures.iter().all(|one| one.high.is_none()), "{after}: {}", shown(case));
-    let endless = case.measures.iter().find(|one| one.note.starts_with("no end within"));
+    let endless = case.measures.iter().find(|one| one.note.starts_with("no limit found"));
     assert_eq!(endless, None, "{after}: {}", shown(case));
     // what is not known is not said
     let said = case.health.filter(|health| health.cut_short == health.recovery.is_some());

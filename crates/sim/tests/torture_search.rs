@@ -138,7 +138,7 @@ fn mixed_responses_are_critical_and_found_again() {
     assert!(kept.len() > 1);
     for one in &kept {
         let judgement = &one.transcript.judgement;
-        assert!(judgement.why.contains("and the response is that of "), "{}", judgement.why);
+        assert!(judgement.why.contains("but the response is that of "), "{}", judgement.why);
     }
     let verdicts = |defects: &[Defect]| -> Vec<(ReplayVerdict, u32)> {
         let result = replayed(&kept[..1], defective(defects));
@@ -200,7 +200,7 @@ fn several_that_crash_a_server_together_are_named_together() {
     let notes = &result.cases[0].notes;
     let [died, note] = &notes[..] else { panic!("{notes:?}") };
     assert!(died.contains("ended: signal 11"), "{died}");
-    assert!(note.contains("in this order, and after no fewer of them: F-09 number"), "{note}");
+    assert!(note.contains("in this order, and not after fewer of them: F-09 number"), "{note}");
 }
 
 /// Failures of a server, as they are after they were written and read.

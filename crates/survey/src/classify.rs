@@ -1,19 +1,19 @@
-//! From what was seen of a server to the software that it is.
+//! Identifies the software of a server from the evidence.
 
 use crate::table::Fingerprint;
 
-/// How sure it is which software answered.
+/// How certain the software is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// Neither its words nor its behaviour are known here.
+    /// Neither its claim nor its behavior is known.
     Unknown,
-    /// Its words alone: its behaviour was not seen, or is that of nothing in the table.
+    /// Claim only: its behavior was not observed, or matches nothing in the table.
     Claimed,
-    /// Its behaviour alone: it says nothing of itself, or nothing that is known here.
+    /// Behavior only: it makes no claim, or an unknown one.
     Behaved,
-    /// It says one thing and behaves like another: a name that was changed, or a proxy in front.
+    /// Its claim contradicts its behavior: a changed name, or a proxy in front.
     Disputed,
-    /// Words and behaviour agree.
+    /// Claim and behavior agree.
     Agreed,
 }
 
@@ -26,7 +26,7 @@ impl Confidence {
         Confidence::Unknown,
     ];
 
-    /// Stable name for reports and JSON.
+    /// Returns the stable name for reports and JSON.
     pub fn id(self) -> &'static str {
         match self {
             Confidence::Unknown => "unknown",
@@ -38,32 +38,32 @@ impl Confidence {
     }
 }
 
-/// What was seen: the signature of the reply to each question, by the question's name.
+/// The signature of the reply to each question, by the question's name.
 pub type Evidence = [(String, String)];
 
-/// What a server was found to be.
+/// The identified software.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Software {
-    /// What is counted: `nginx 1.22.1`, `nginx`, or `unknown`.
+    /// The counted name: `nginx 1.22.1`, `nginx`, or `unknown`.
     pub name: String,
     pub confidence: Confidence,
-    /// What it says of itself, as it came; empty: nothing.
+    /// Its own claim, unchanged; empty: none.
     pub claim: String,
-    /// What it behaves like, and the share of the fingerprint's weight that was met, 0..=1.
+    /// The software it behaves like, and the matched share of the fingerprint's weight, 0..=1.
     pub behaves: Option<(&'static str, f64)>,
 }
 
-/// What a fingerprint must be met by at least, as a share of the weight of what was asked.
+/// Minimum matched share of the weight of the asked questions.
 const MET_MIN: f64 = 0.8;
-/// And how far the second best has to stay behind.
+/// Minimum lead over the second best.
 const LEAD_MIN: f64 = 0.1;
-/// Of a fingerprint's weight, what must have been asked: one plain request tells nothing apart.
+/// Minimum asked share of a fingerprint's weight: one plain request distinguishes nothing.
 const ASKED_MIN: f64 = 0.5;
 
-/// What is not known, as it is counted.
+/// The counted name of unknown software.
 const UNKNOWN: &str = "unknown";
 
-/// Judges by the words of a server (`claim`) and by its behaviour.
+/// Judges by the claim of a server and by its behavior.
 pub fn classify(table: &'static [Fingerprint], claim: &str, evidence: &Evidence) -> Software {
     let claimed = table.iter().find_map(|one| Some((one, one.version(claim)?)));
     let behaves = behaviour(table, evidence);
@@ -72,20 +72,20 @@ pub fn classify(table: &'static [Fingerprint], claim: &str, evidence: &Evidence)
             (versioned(one.software, version), Confidence::Agreed)
         }
         (Some((one, _)), Some((other, _))) => {
-            (format!("{other}, says {}", one.software), Confidence::Disputed)
+            (format!("{other}, reports {}", one.software), Confidence::Disputed)
         }
         (Some((one, version)), None) => (versioned(one.software, version), Confidence::Claimed),
         (None, Some((other, _))) if claim.is_empty() => (other.to_owned(), Confidence::Behaved),
-        // a library says nothing of itself: the name is that of the program that is made with it
+        // a library makes no claim: the name is that of the program built with it
         (None, Some((other, _))) if is_library(table, other) => {
             (format!("{} on {other}", first_word(claim)), Confidence::Behaved)
         }
-        // its own name is not in the table: it may be a child of what it behaves like
+        // its own name is not in the table: it may be derived from what it behaves like
         (None, Some((other, _))) => {
-            (format!("{other}, says {}", first_word(claim)), Confidence::Disputed)
+            (format!("{other}, reports {}", first_word(claim)), Confidence::Disputed)
         }
         (None, None) if claim.is_empty() => (UNKNOWN.to_owned(), Confidence::Unknown),
-        (None, None) => (format!("{UNKNOWN}, says {}", first_word(claim)), Confidence::Unknown),
+        (None, None) => (format!("{UNKNOWN}, reports {}", first_word(claim)), Confidence::Unknown),
     };
     Software { name, confidence, claim: claim.to_owned(), behaves }
 }
@@ -94,18 +94,18 @@ fn is_library(table: &[Fingerprint], software: &str) -> bool {
     table.iter().any(|one| one.software == software && one.claims.is_empty())
 }
 
-/// The one fingerprint that is met, and how well.
+/// Returns the single matching fingerprint and its share.
 fn behaviour(table: &'static [Fingerprint], evidence: &Evidence) -> Option<(&'static str, f64)> {
     let mut met: Vec<(&'static str, f64)> =
         table.iter().filter_map(|one| Some((one.software, share(one, evidence)?))).collect();
     met.sort_by(|one, other| other.1.total_cmp(&one.1));
     let first = *met.first()?;
-    // a software may have more than one fingerprint
+    // software may have more than one fingerprint
     let second = met.iter().find(|one| one.0 != first.0).map_or(0.0, |one| one.1);
     (first.1 >= MET_MIN && first.1 - second >= LEAD_MIN).then_some(first)
 }
 
-/// The share of the weight that was met of what was asked; `None`: too little was asked.
+/// Returns the matched share of the weight of the asked questions; `None`: too little was asked.
 fn share(one: &Fingerprint, evidence: &Evidence) -> Option<f64> {
     let (mut all, mut asked, mut met) = (0, 0, 0);
     for wanted in one.traits {
@@ -126,7 +126,7 @@ fn versioned(software: &str, version: &str) -> String {
     }
 }
 
-/// The name in front of a version, bounded.
+/// Returns the name before a version, with limited length.
 fn first_word(claim: &str) -> String {
     const WORD_MAX: usize = 40;
     let word = claim.split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default();
@@ -164,23 +164,23 @@ mod tests {
         let beta = [("a", "x"), ("b", "no"), ("c", "z")];
         assert_eq!(told("alpha/1.2 (Debian)", &alpha), "alpha 1.2 (agreed)");
         assert_eq!(told("Beta Server 4.7", &beta), "beta 4.7 (agreed)");
-        assert_eq!(told("alpha", &beta), "beta, says alpha (disputed)");
-        assert_eq!(told("gamma/3", &beta), "beta, says gamma (disputed)");
+        assert_eq!(told("alpha", &beta), "beta, reports alpha (disputed)");
+        assert_eq!(told("gamma/3", &beta), "beta, reports gamma (disputed)");
         assert_eq!(told("", &alpha), "alpha (behaved)");
     }
 
     #[test]
     fn what_is_not_known_stays_unknown() {
         let neither = [("a", "x"), ("b", "?"), ("c", "z")];
-        // three fifths of both is no match
+        // three fifths of both is not a match
         assert_eq!(told("", &neither), "unknown (unknown)");
-        assert_eq!(told("gamma/3", &neither), "unknown, says gamma (unknown)");
+        assert_eq!(told("gamma/3", &neither), "unknown, reports gamma (unknown)");
         assert_eq!(told("alpha/2", &neither), "alpha 2 (claimed)");
-        // one plain request tells nothing apart
+        // one plain request distinguishes nothing
         assert_eq!(told("", &[("c", "z")]), "unknown (unknown)");
         assert_eq!(told("alpha/2", &[("c", "z")]), "alpha 2 (claimed)");
         assert_eq!(told("", &[]), "unknown (unknown)");
-        // an alphabet soup is no alpha
-        assert_eq!(told("alphabet/2", &[]), "unknown, says alphabet (unknown)");
+        // a longer word is not a match
+        assert_eq!(told("alphabet/2", &[]), "unknown, reports alphabet (unknown)");
     }
 }

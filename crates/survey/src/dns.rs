@@ -1,6 +1,6 @@
-//! Name servers: what they are asked, what is kept of a reply, and the fingerprints of those that were
-//! asked on loopback, as Debian 12 has them. Nothing is asked that a server would have to ask others
-//! for (no question desires recursion), and nothing that changes anything.
+//! Name servers: the questions, the kept part of a reply, and fingerprints measured on loopback
+//! with Debian 12 packages. No question makes a server query others (recursion is not desired) or
+//! changes anything.
 
 use crate::table::{Fingerprint, Trait};
 
@@ -13,14 +13,14 @@ const IN: u16 = 1;
 const CHAOS: u16 = 3;
 const HESIOD: u16 = 4;
 const ANY_CLASS: u16 = 255;
-/// The server-status opcode, which nobody defined (RFC 1035 section 4.1.1).
+/// The server-status opcode, which is undefined (RFC 1035 section 4.1.1).
 const STATUS: u16 = 2;
 /// A name that no server has (RFC 6761 section 6.4).
 const NOWHERE: &str = "loadstone.invalid";
-/// EDNS (RFC 6891): the type of its record, and the size of a UDP payload that is announced.
+/// EDNS (RFC 6891): its record type, and the announced UDP payload size.
 const OPT: u16 = 41;
 const PAYLOAD: u16 = 1_232;
-/// Of what a server says of itself, in bytes.
+/// Maximum size of a server's claim in bytes.
 const CLAIM_MAX: usize = 100;
 
 /// One question: its name, and its message without an id.
@@ -29,7 +29,7 @@ pub struct Query {
     pub name: &'static str,
     opcode: u16,
     asked: &'static [(&'static str, u16, u16)],
-    /// The version of EDNS that is spoken.
+    /// The EDNS version.
     edns: Option<u8>,
 }
 
@@ -37,11 +37,11 @@ const fn query(name: &'static str) -> Query {
     Query { name, opcode: 0, asked: &[], edns: None }
 }
 
-/// What a name server says of itself.
+/// The question for a name server's claim.
 pub const VERSION: &str = "version.bind";
 
-/// The questions, in their order. `version.bind` and `id.server` are conventions (RFC 4892); the rest
-/// are harmless oddities.
+/// The questions, in order. `version.bind` and `id.server` are conventions (RFC 4892); the rest are
+/// harmless oddities.
 pub const QUERIES: [Query; 11] = [
     Query { asked: &[("version.bind", TXT, CHAOS)], ..query(VERSION) },
     Query { asked: &[("id.server", TXT, CHAOS)], ..query("id.server") },
@@ -56,13 +56,13 @@ pub const QUERIES: [Query; 11] = [
     Query { asked: &[(NOWHERE, A, IN)], edns: Some(1), ..query("EDNS version 1") },
 ];
 
-/// The one question that a server of others is asked.
+/// Returns the only question for third-party servers.
 pub fn plain() -> &'static Query {
     &QUERIES[0]
 }
 
 impl Query {
-    /// The message, with this id.
+    /// Returns the message with this id.
     pub fn message(&self, id: u16) -> Vec<u8> {
         let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
         let mut out = Vec::with_capacity(64);
@@ -90,13 +90,13 @@ impl Query {
     }
 }
 
-/// Whether this is a reply to a question with this id.
+/// Returns whether this is a reply to a question with this id.
 pub fn is_reply(message: &[u8], id: u16) -> bool {
     message.len() >= HEADER && message.starts_with(&id.to_be_bytes()) && message[2] & 0x80 != 0
 }
 
-/// What tells a reply from that of another server: flags, code, and how many records of each kind
-/// came. `None`: nothing came.
+/// Returns the distinguishing part of a reply: flags, code, and the number of records of each kind.
+/// `None`: no reply.
 pub fn signature(reply: Option<&[u8]>) -> String {
     let Some(head) = reply.and_then(|reply| reply.get(..HEADER)) else {
         return "silent".to_owned();
@@ -108,12 +108,12 @@ pub fn signature(reply: Option<&[u8]>) -> String {
     let flags: String =
         FLAGS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect();
     let some = |count: u16| if count == 0 { "0" } else { "n" };
-    // how many authors there are changes with versions
+    // the number of authors changes between versions
     let (asked, answers, rest) = (word(4), some(word(6)), some(word(8)));
     format!("{flags}rcode {} {asked}/{answers}/{rest}", bits & 15)
 }
 
-/// The text of the first TXT record of a reply, cut where it is too long; empty: none.
+/// Returns the text of the first TXT record of a reply, truncated if too long; empty: none.
 pub fn text(reply: &[u8]) -> String {
     first_text(reply).unwrap_or_default()
 }
@@ -141,7 +141,8 @@ fn first_text(reply: &[u8]) -> Option<String> {
     Some(shown.chars().filter(|c| !c.is_control()).collect())
 }
 
-/// The place behind a name: labels to an empty one, or to a pointer (RFC 1035 section 4.1.4).
+/// Returns the position after a name: labels up to an empty one, or to a pointer (RFC 1035 section
+/// 4.1.4).
 fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *message.get(at)? {
@@ -152,7 +153,7 @@ fn behind_name(message: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// What a server says of itself in its reply to `version.bind`. BIND gives a bare version.
+/// Returns the claim in a reply to `version.bind`. BIND returns a bare version.
 pub fn claim(reply: Option<&[u8]>) -> String {
     let said = reply.map(text).unwrap_or_default();
     match said.starts_with("9.") {
@@ -161,9 +162,9 @@ pub fn claim(reply: Option<&[u8]>) -> String {
     }
 }
 
-/// What was seen of BIND 9.18, Unbound 1.17, NSD 4.6, Knot DNS 3.2, the authoritative server of
-/// PowerDNS 4.7 and dnsmasq 2.90, each asked on loopback in November 2026. What a server says of
-/// itself can be switched off, and weighs little.
+/// Observations of BIND 9.18, Unbound 1.17, NSD 4.6, Knot DNS 3.2, the authoritative server of
+/// PowerDNS 4.7 and dnsmasq 2.90, each queried on loopback in November 2026. A server's claim can
+/// be disabled and has little weight.
 pub static TABLE: [Fingerprint; 6] = [
     Fingerprint {
         software: "BIND",
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
     use crate::classify;
 
-    /// What Unbound 1.17.1 sent to the question with id 1.
+    /// Reply of Unbound 1.17.1 to the question with id 1.
     const UNBOUND: &[u8] =
         b"\x00\x01\x80\x80\x00\x01\x00\x01\x00\x00\x00\x00\x07version\x04bind\x00\
         \x00\x10\x00\x03\xc0\x0c\x00\x10\x00\x03\x00\x00\x00\x00\x00\x0f\x0eunbound 1.17.1";
@@ -286,7 +287,7 @@ mod tests {
         assert_eq!(signature(Some(UNBOUND)), "ra rcode 0 1/n/0");
         assert_eq!(signature(None), "silent");
         assert_eq!(claim(Some(UNBOUND)), "unbound 1.17.1");
-        // cut anywhere, it is still no trouble
+        // truncated anywhere, it causes no failure
         for end in 0..UNBOUND.len() {
             let cut = text(&UNBOUND[..end]);
             assert_eq!(cut, "", "{end}");

@@ -1,5 +1,5 @@
-//! Web servers: what they are asked, what is kept of a reply, and the fingerprints of those that were
-//! asked on loopback, as Debian 12 has them.
+//! Web servers: the questions, the kept part of a reply, and fingerprints measured on loopback with
+//! Debian 12 packages.
 
 use crate::table::{Fingerprint, Trait};
 use dialogue::replies::Response;
@@ -9,33 +9,33 @@ use torture::oddities::ODDITIES;
 /// The name of the plain request among the questions.
 pub const PLAIN: &str = "a plain GET";
 
-/// Bytes of a body that are kept.
+/// Maximum number of body bytes kept.
 const BODY_MAX: usize = 24;
-/// Of what a server says of itself, in characters.
+/// Maximum length of a server's claim in characters.
 const CLAIM_MAX: usize = 100;
 
-/// Names of the questions, in the order in which they are asked: a plain GET, then the harmless
-/// oddities that a torture's habits are made of.
+/// Returns the names of the questions in order: a plain GET, then the harmless oddities of a
+/// torture run.
 pub fn questions() -> impl Iterator<Item = &'static str> {
     [PLAIN].into_iter().chain(ODDITIES.iter().map(|(name, _, _)| *name))
 }
 
-/// What the `Server` field says, cut where it is too long; empty: nothing.
+/// Returns the `Server` field, truncated if too long; empty: none.
 pub fn claim(talk: &Talk) -> String {
     let first = talk.replies.responses.first();
     let said = first.and_then(|response| response.field("server").next()).unwrap_or_default();
     said.chars().filter(|c| !c.is_control()).take(CLAIM_MAX).collect()
 }
 
-/// The version of HTTP that a reply names, `1.0` or `1.1`.
+/// Returns the HTTP version of a reply, `1.0` or `1.1`.
 pub fn version(talk: &Talk) -> Option<&'static str> {
     let first = talk.replies.responses.first()?;
     Some(if first.minor_version == 0 { "1.0" } else { "1.1" })
 }
 
-/// What tells the reply to a question from that of another server. Of replies whose content is the
-/// site's: the order and the spelling of the fields that every server writes itself. Of replies
-/// that the server makes alone: all of it, and how the body begins.
+/// Returns the distinguishing part of a reply. For site content: order and spelling of the fields
+/// that every server writes itself. For replies that the server generates: all of it, and the start
+/// of the body.
 pub fn signature(question: &str, talk: &Talk) -> String {
     let Some(response) = talk.replies.responses.first() else {
         return match (&talk.replies.junk, talk.end) {
@@ -48,7 +48,7 @@ pub fn signature(question: &str, talk: &Talk) -> String {
     let ends = if talk.end == TalkEnd::Closed { "closes" } else { "stays" };
     match question {
         PLAIN => own_fields(response),
-        "a page that is not there" => format!("{} {}", response.status, own_fields(response)),
+        "a missing page" => format!("{} {}", response.status, own_fields(response)),
         "a line of junk" => {
             let body = body_start(talk, response);
             format!(
@@ -69,7 +69,7 @@ pub fn signature(question: &str, talk: &Talk) -> String {
     }
 }
 
-/// Fields that servers write whatever the page is.
+/// Fields that servers write for any page.
 const OWN: [&str; 4] = ["date", "server", "content-length", "content-type"];
 
 fn own_fields(response: &Response) -> String {
@@ -83,7 +83,7 @@ fn names(response: &Response) -> String {
     field_names(response).join(",")
 }
 
-/// In their order, spelt as they came; bounded by the reader.
+/// In order, spelled as received; limited by the parser.
 fn field_names(response: &Response) -> Vec<String> {
     let lines = response.head.split(|byte| *byte == b'\n').skip(1);
     let name = |line: &[u8]| {
@@ -93,7 +93,7 @@ fn field_names(response: &Response) -> Vec<String> {
     lines.filter_map(name).collect()
 }
 
-/// How the body begins, as far as it came.
+/// Returns the received start of the body.
 fn body_start(talk: &Talk, response: &Response) -> String {
     let body = talk.raw.get(response.head.len()..).unwrap_or_default();
     let start = &body[..body.len().min(BODY_MAX)];
@@ -104,22 +104,22 @@ fn body_start(talk: &Talk, response: &Response) -> String {
     shown.into_iter().collect::<String>().trim_end().to_owned()
 }
 
-/// Bytes came behind the head of a response that has no body.
+/// Returns whether bytes followed the head of a response that has no body.
 fn has_body(talk: &Talk, response: &Response) -> bool {
     talk.raw.len() > response.head.len()
 }
 
-const METHOD: &str = "a method that nobody knows";
-const FUTURE: &str = "a version of the future";
+const METHOD: &str = "an unknown method";
+const FUTURE: &str = "a future version";
 const JUNK: &str = "a line of junk";
-const FIELD: &str = "a field that is none";
-const ABSENT: &str = "a page that is not there";
+const FIELD: &str = "an invalid field";
+const ABSENT: &str = "a missing page";
 const HEAD: &str = "HEAD";
 
-/// What was seen of nginx 1.22, Apache 2.4, lighttpd 1.4, Caddy 2.6, HAProxy 2.6, Varnish 7.1, Squid
+/// Observations of nginx 1.22, Apache 2.4, lighttpd 1.4, Caddy 2.6, HAProxy 2.6, Varnish 7.1, Squid
 /// 5.7, Node 20, Python 3.11, WEBrick 1.8, PHP 8.2, BusyBox 1.35 and this program's own site, each
-/// asked on loopback in November 2026. What a line of junk is answered weighs most: no page and no
-/// origin server has a part in it.
+/// queried on loopback in November 2026. The reply to a line of junk has the most weight: neither
+/// pages nor origin servers affect it.
 pub static TABLE: [Fingerprint; 13] = [
     Fingerprint {
         software: "nginx",
@@ -296,7 +296,7 @@ mod tests {
     use super::*;
     use crate::classify;
 
-    /// What nginx 1.22.1 said, question by question.
+    /// Replies of nginx 1.22.1, question by question.
     const NGINX: [(&str, &str); 7] = [
         (PLAIN, "Server,Date,Content-Type,Content-Length"),
         (ABSENT, "404 Server,Date,Content-Type,Content-Length"),
@@ -342,7 +342,7 @@ mod tests {
         let found = classify(&TABLE, "nginx/1.22.1", &behind);
         assert_eq!(
             (found.name.as_str(), found.confidence.id()),
-            ("HAProxy, says nginx", "disputed")
+            ("HAProxy, reports nginx", "disputed")
         );
         let found = classify(&TABLE, "nginx/1.22.1", &evidence(&NGINX));
         assert_eq!((found.name.as_str(), found.confidence.id()), ("nginx 1.22.1", "agreed"));

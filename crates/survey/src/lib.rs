@@ -1,6 +1,6 @@
-//! Which software answers, by what it says of itself and by how it behaves: the questions, the
-//! fingerprints, what follows from both, and how often each software was met. Web servers and name
-//! servers. Layer 2: asks nobody itself; who can, plays the [`Tour`].
+//! Identifies server software by its claim and by its behavior: the questions, the fingerprints,
+//! the conclusion, and the count of each software. For web servers and name servers. Layer 2: sends
+//! nothing itself; the caller plays the [`Tour`].
 #![forbid(unsafe_code)]
 
 mod classify;

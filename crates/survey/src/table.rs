@@ -1,14 +1,14 @@
-//! Fingerprints: how a software names itself, and how it replies to the questions.
+//! Fingerprints: how software names itself, and how it replies to the questions.
 
 /// The reply of one software to one question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trait {
     /// The question's name.
     pub question: &'static str,
-    /// How much it counts among the traits of its fingerprint: what depends on pages and settings
-    /// weighs least.
+    /// Its weight among the traits of its fingerprint: replies that depend on pages and settings
+    /// have the least.
     pub weight: u32,
-    /// The signature of the reply; a `*` at its end stands for any rest.
+    /// The signature of the reply; a trailing `*` matches any rest.
     pub signature: &'static str,
 }
 
@@ -25,23 +25,23 @@ impl Trait {
     }
 }
 
-/// What tells a software from others.
+/// What distinguishes a software from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     pub software: &'static str,
-    /// How its own words begin, the version left out; capitals and small letters are the same. Empty: a
-    /// library, which leaves that to the program.
+    /// Prefixes of its claim without the version, case-insensitive. Empty: a library, which leaves
+    /// the claim to the program.
     pub claims: &'static [&'static str],
     pub traits: &'static [Trait],
 }
 
 impl Fingerprint {
-    /// The version that these words name, where they are this software's; empty: they name none.
+    /// Returns the version in a claim of this software; empty if there is none.
     pub fn version<'a>(&self, claim: &'a str) -> Option<&'a str> {
-        // the longest name wins: what stands behind a shorter one is the rest of the name
+        // the longest name wins: the text after a shorter one is the rest of the name
         let fits = self.claims.iter().filter_map(|known| {
             let (name, rest) = claim.split_at_checked(known.len())?;
-            // the name ends here, and does not only begin like this one
+            // the name must end here, not only start like this one
             let open = known.ends_with(|c: char| !c.is_ascii_alphanumeric());
             let ends = open || rest.is_empty() || rest.starts_with(['/', ' ', '-', '(']);
             (ends && name.eq_ignore_ascii_case(known)).then_some(rest)
@@ -50,7 +50,7 @@ impl Fingerprint {
     }
 }
 
-/// `1.22.1` of `/1.22.1 (Debian)`.
+/// Returns `1.22.1` from `/1.22.1 (Debian)`.
 fn first_version(rest: &str) -> &str {
     let Some(rest) = rest.strip_prefix(['/', ' ', '-']).or(Some(rest)) else { return "" };
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());

@@ -1,14 +1,14 @@
-//! How often each software was met, as `sort | uniq -c` counts it.
+//! Counts each software, like `sort | uniq -c`.
 
 use crate::{Confidence, Software};
 use std::collections::BTreeMap;
 
-/// A software and how many servers are of it.
+/// A software and its number of servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoftwareCount {
     pub name: String,
     pub count: u64,
-    /// The least sure of them.
+    /// The least certain of them.
     pub least: Confidence,
 }
 

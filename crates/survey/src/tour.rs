@@ -1,5 +1,4 @@
-//! The visits: one server after the other, so many at a time, and of each server one connection at a
-//! time.
+//! The visits: several servers at a time, each with one connection at a time.
 
 use crate::http::{PLAIN, questions};
 use conduit::{OpenOptions, Peer};
@@ -9,43 +8,43 @@ use dialogue::text::Values;
 use torture::oddities::ODDITIES;
 use units::Nanos;
 
-/// Time for a question.
+/// Time limit of a question.
 const DEADLINE: Nanos = Nanos::from_secs(5);
-/// How long a connection is watched after its response, to see whether the server closes it.
+/// Time that a connection is watched after its response, to see whether the server closes it.
 const LINGER: Nanos = Nanos::from_secs(1);
-/// How long the end of an idle or unfinished connection is waited for.
+/// Maximum wait for the close of an idle or unfinished connection.
 const HORIZON: Nanos = Nanos::from_secs(75);
 
 /// What a server is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// One plain request: what a server of others gets.
+    /// One plain request, for third-party servers.
     Plain,
-    /// The harmless oddities too.
+    /// Also the harmless oddities.
     Oddities,
-    /// And how long it bears a connection that is idle, or on which half a head was sent.
+    /// Also how long it keeps an idle connection, and one with half a head.
     Deadlines,
 }
 
-/// Where to go.
+/// A server to visit.
 #[derive(Clone, Debug)]
 pub struct TourStop {
     pub peer: Peer,
     /// Name for SNI; `None` without TLS.
     pub tls_name: Option<String>,
-    /// Path, host, and field lines of ours in every request.
+    /// Path, host, and our field lines in every request.
     pub values: Values,
     pub depth: Depth,
 }
 
-/// What a server said.
+/// The replies of a server.
 #[derive(Clone, Debug, Default)]
 pub struct TourResult {
-    /// In the order of the questions, by their names; the first alone where nobody was there.
+    /// In the order of the questions, by their names; only the first if the server was unreachable.
     pub talks: Vec<(&'static str, Talk)>,
 }
 
-/// An idle connection, and one on which half a head was sent.
+/// An idle connection, and one with half a head.
 pub const IDLE: &str = "an idle connection";
 pub const HALF: &str = "half a head";
 
@@ -54,33 +53,33 @@ impl TourResult {
         self.talks.iter().find(|(name, _)| *name == question).map(|(_, talk)| talk)
     }
 
-    /// How long the server bore a state before it ended it; `None`: longer than was waited, or not
-    /// asked.
+    /// Returns how long the server kept a state before closing it; `None`: longer than we waited,
+    /// or not asked.
     pub fn deadline(&self, question: &str) -> Option<Nanos> {
         let talk = self.talk(question)?;
         matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)).then_some(talk.over)
     }
 }
 
-/// Visits every stop, in order.
+/// Visits all servers in order.
 #[derive(Debug)]
 pub struct Tour {
     stops: Vec<TourStop>,
     visits: Vec<TourResult>,
     at_once: usize,
     next: usize,
-    /// Place on the stage, row of the stop, and the question.
+    /// Position on the stage, row of the server, and the question.
     under_way: Vec<(usize, usize, &'static str)>,
 }
 
 impl Tour {
-    /// `at_once`: servers that are visited at a time, at least 1.
+    /// `at_once`: number of servers visited at a time, at least 1.
     pub fn new(stops: Vec<TourStop>, at_once: usize) -> Tour {
         let visits = stops.iter().map(|_| TourResult::default()).collect();
         Tour { stops, visits, at_once: at_once.max(1), next: 0, under_way: Vec::new() }
     }
 
-    /// What each stop said; of those that were not reached before the end, nothing.
+    /// Returns the replies of each server; empty for those not reached before the end.
     pub fn into_visits(self) -> Vec<TourResult> {
         self.visits
     }
@@ -97,13 +96,13 @@ impl Tour {
         self.under_way.push((place, stop, question));
     }
 
-    /// A talk that is over, and the question that comes after it.
+    /// Handles a completed conversation; returns the next question.
     fn take(&mut self, place: usize, talk: Talk) -> Option<(usize, &'static str)> {
         let at = self.under_way.iter().position(|(known, _, _)| *known == place)?;
         let (_, stop, question) = self.under_way.swap_remove(at);
         let gone = matches!(talk.end, TalkEnd::Unconnected(_));
         self.visits[stop].talks.push((question, talk));
-        // who was not there is not asked again
+        // an unreachable server is not asked again
         if gone { None } else { Some((stop, after(question, self.stops[stop].depth)?)) }
     }
 }
@@ -148,7 +147,7 @@ fn script(stop: &TourStop, question: &str, now: Nanos) -> TalkScript {
         (HALF, None) => ("GET", r"GET {path} HTTP/1.1\r\nHost: {host}\r\n"),
         (_, None) => ("GET", plain),
     };
-    // the texts are ours, and a test makes each of them
+    // the texts are ours, and a test expands each of them
     let bytes = text::bytes(written, &stop.values).unwrap_or_default();
     let waits = matches!(question, IDLE | HALF);
     TalkScript {

@@ -1,21 +1,21 @@
-//! What a load felt that went on beside the cases: calls by the case in which they fell due, held
-//! against the time before the first case.
+//! Effect of the cases on a background load: calls are assigned to the case in which they were due,
+//! and compared with the time before the first case.
 
 use crate::judge::PressureOutcome;
 use crate::result::CaseResult;
 use units::{Nanos, show};
 
-/// A call of the load. Instants are of the clock of the machine that tests.
+/// A call of the background load. Instants are of the clock of the testing machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadCall {
     pub due: Nanos,
-    /// From the instant it was due until its outcome was known.
+    /// From the due instant until the outcome was known.
     pub response: Nanos,
-    /// Not answered, not answered in time, or not as the plan expects.
+    /// Failed, timed out, or did not match the plan's expectations.
     pub lost: bool,
 }
 
-/// When a case was under way, its gate included.
+/// Duration of a case, including its gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseSpan {
     pub case: String,
@@ -23,51 +23,52 @@ pub struct CaseSpan {
     pub until: Nanos,
 }
 
-/// Calls that fell due in a span of time.
+/// Statistics of the calls that were due in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     pub due: u64,
     pub lost: u64,
-    /// Response times of those that were answered; zero where none was.
+    /// Response times of successful calls; zero if there were none.
     pub p50: Nanos,
     pub p99: Nanos,
     pub max: Nanos,
 }
 
-/// What the load observed of one case.
+/// Effect of one case on the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseFelt {
     pub case: String,
     pub during: Interval,
-    /// From the case's end to the beginning of the first second that was as before; `None`: none was.
+    /// From the end of the case to the start of the first normal second, or `None` if there was
+    /// none.
     pub recovery: Option<Nanos>,
 }
 
-/// What the load observed of all of them.
+/// Effect of all cases on the load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Felt {
-    /// Before anything else was sent.
+    /// Before the first case.
     pub base: Interval,
-    /// In the order in which they ran.
+    /// In the order of execution.
     pub cases: Vec<CaseFelt>,
-    /// Calls that were counted by the load's own measurement and not here: there were too many.
+    /// Calls counted by the load's own measurement but not here, because there were too many.
     pub left_out: u64,
 }
 
-/// A case is a finding when more than this share of the calls was lost that fell due in it ...
+/// A case is a finding if more than this share of its calls is lost ...
 pub const LOST_MAX: f64 = 0.05;
-/// ... and at least so many: fewer are anybody's hiccup.
+/// ... and at least this many; fewer may be noise.
 pub const LOST_FEW: u64 = 3;
-/// More than this share lost: denied, not degraded.
+/// Above this share lost, service is denied, not degraded.
 pub const DENIED: f64 = 0.5;
-/// As before: no more than this share lost beyond that of the base ...
+/// Normal means at most this share lost beyond the baseline ...
 pub const AS_BEFORE: f64 = 0.005;
-/// ... and no slower than so many times the base's 99th percentile, or this much more.
+/// ... and a 99th percentile of at most this factor times the baseline, or this much above it.
 pub const P99_FACTOR: u64 = 3;
 pub const P99_MORE: Nanos = Nanos::from_millis(20);
 
 impl Interval {
-    /// Of calls in any order.
+    /// Computes the statistics of calls in any order.
     pub fn of<'a>(calls: impl Iterator<Item = &'a LoadCall>) -> Interval {
         let mut found = Interval::default();
         let mut times = Vec::new();
@@ -89,12 +90,12 @@ impl Interval {
         self.due - self.lost
     }
 
-    /// Share of the calls that was lost, 0 to 1; 0 where none fell due.
+    /// Returns the share of lost calls, 0 to 1, or 0 if none were due.
     pub fn lost_share(&self) -> f64 {
         if self.due == 0 { 0.0 } else { self.lost as f64 / self.due as f64 }
     }
 
-    /// Neither more lost nor slower than `base`, by the constants of this module.
+    /// Returns whether loss and speed match `base` within the constants of this module.
     pub fn is_as(&self, base: &Interval) -> bool {
         let slow = (base.p99 * P99_FACTOR).max(base.p99 + P99_MORE);
         self.lost_share() <= base.lost_share() + AS_BEFORE && self.p99 <= slow
@@ -112,7 +113,7 @@ pub fn quantile(sorted: &[Nanos], share: f64) -> Nanos {
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
-/// What the calls say of each case. `base`: the span in which nothing else was sent.
+/// Assigns the calls to the cases. `base` is the interval in which nothing else was sent.
 pub fn felt(mut calls: Vec<LoadCall>, spans: &[CaseSpan], base: (Nanos, Nanos)) -> Felt {
     calls.sort_by_key(|call| call.due);
     let base = Interval::between(&calls, base.0, base.1);
@@ -124,7 +125,7 @@ pub fn felt(mut calls: Vec<LoadCall>, spans: &[CaseSpan], base: (Nanos, Nanos)) 
     Felt { base, cases: spans.iter().map(one).collect(), left_out: 0 }
 }
 
-/// How long after `end` the first second began that was as before, whatever else ran meanwhile.
+/// Returns the time from `end` to the first normal second, whatever else ran meanwhile.
 fn recovery(sorted: &[LoadCall], base: &Interval, end: Nanos) -> Option<Nanos> {
     let last = sorted.last()?.due;
     let mut from = end;
@@ -139,17 +140,17 @@ fn recovery(sorted: &[LoadCall], base: &Interval, end: Nanos) -> Option<Nanos> {
 }
 
 impl Felt {
-    /// Whether the load observed this case at all.
+    /// Returns whether the case had an effect on the load.
     pub fn is_felt(&self, case: &CaseFelt) -> bool {
         case.during.due > 0 && !case.during.is_as(&self.base)
     }
 
-    /// Cases in which the load lost more than [`LOST_MAX`] become findings, with a sentence why.
+    /// Marks cases with more than [`LOST_MAX`] lost calls as findings and adds a reason.
     pub fn judge(&self, cases: &mut [CaseResult]) {
         let before = self.base.lost_share();
         for felt in &self.cases {
             let (during, share) = (&felt.during, felt.during.lost_share());
-            // a server that could not bear the load alone was not worn down by a case
+            // if the load alone is too much for the server, the case is not the cause
             if share - before <= LOST_MAX || during.lost < LOST_FEW {
                 continue;
             }
@@ -159,7 +160,7 @@ impl Felt {
             let word = if denied { PressureOutcome::Denied } else { PressureOutcome::Degraded };
             case.outcome = case.outcome.max(word.into());
             case.notes.push(format!(
-                "the background load lost {} of {} calls ({}), against {} before",
+                "the background load lost {} of {} calls ({}), compared with {} before",
                 show::count(during.lost),
                 show::count(during.due),
                 show::share(share),
@@ -179,7 +180,7 @@ mod tests {
         Nanos::from_millis(count)
     }
 
-    /// A call each 10 ms for ten seconds; lost from 4 s to 6 s, slow until 7.5 s.
+    /// One call every 10 ms for ten seconds: lost from 4 s to 6 s, slow until 7.5 s.
     fn calls() -> Vec<LoadCall> {
         let one = |n: u64| {
             let lost = (400..600).contains(&n);
@@ -203,7 +204,7 @@ mod tests {
         let [quiet, bad, late] = &felt.cases[..] else { panic!("{felt:?}") };
         assert_eq!((quiet.during.due, quiet.during.lost, quiet.recovery), (100, 0, Some(ms(0))));
         assert_eq!((bad.during.due, bad.during.answered()), (50, 0));
-        // windows from 4.5 s on: the one from 7.5 s is the first as before
+        // of the windows from 4.5 s on, the one at 7.5 s is the first normal one
         assert_eq!(bad.recovery, Some(ms(3_000)));
         assert_eq!(late.recovery, Some(ms(0)));
         assert_eq!(
@@ -241,7 +242,7 @@ mod tests {
         assert_eq!(cases[0].notes.len(), 1);
         felt(vec![lost("S-01", 100, 6)], Interval::default()).judge(&mut cases);
         assert_eq!(cases[1].outcome, TestOutcome::Degraded);
-        // the load alone was too much already
+        // the load alone was already too much
         let mut again = [case("S-01")];
         let worn = Interval { due: 100, lost: 40, ..Interval::default() };
         felt(vec![lost("S-01", 100, 44)], worn).judge(&mut again);

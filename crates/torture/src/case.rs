@@ -1,4 +1,4 @@
-//! Cases as data: what is sent, what may come back, and which text says so.
+//! Cases as data: what is sent, which outcomes conform, and the specification.
 
 mod family;
 mod read;
@@ -26,52 +26,53 @@ use units::Nanos;
 pub struct Case {
     /// `S-07`: group and number.
     pub id: String,
-    /// Raised when what is sent or accepted changes; results of different versions are not compared.
+    /// Incremented when sent bytes or accepted outcomes change; results of different versions are
+    /// not compared.
     pub version: u32,
     pub title: String,
     pub level: RequirementLevel,
-    /// What follows where the rule is broken, beyond the exchange itself.
+    /// Consequence of a violation beyond the exchange itself.
     pub risk: Option<Risk>,
-    /// The text that it rests on: `RFC 9112 section 5.1`.
+    /// The specification: `RFC 9112 section 5.1`.
     pub reference: String,
-    /// Why a server should care.
+    /// What can go wrong.
     pub why: String,
-    /// What servers are known to do.
+    /// Known behavior of servers.
     pub servers: String,
-    /// The server on which it was found, and the day; empty where nobody had to find it.
+    /// The server and the date on which it was found; empty for constructed cases.
     pub found: String,
     pub needs: Vec<Need>,
-    /// Who answers for what is tested.
+    /// The component that is tested.
     pub answers: Answers,
-    /// It presses: it is done only when asked for.
+    /// A stress case, which runs only on request.
     pub press: bool,
-    /// Conversations, each judged; empty where the case is random data or code.
+    /// Conversations, each judged; empty for random data and code.
     pub exchanges: Vec<Exchange>,
     pub fuzz: Option<Fuzz>,
     pub family: Option<Family>,
-    /// The text of its file.
+    /// The text of the case file.
     pub text: Arc<str>,
 }
 
-/// The group of cases that speak HTTP/2; all others speak HTTP/1.1.
+/// The group of HTTP/2 cases; all others use HTTP/1.1.
 pub const HTTP2: char = 'H';
-/// Those that speak HTTP/3.
+/// The group of HTTP/3 cases.
 pub const HTTP3: char = 'Q';
 
-/// The group of cases that are held segment by segment, past all sockets.
+/// The group of cases that send raw TCP segments without sockets.
 pub const PACKETS: char = 'P';
 
-/// The group of what was found on real servers, and that of cases which users bring.
+/// The group of regressions found on real servers, and the group of the user's cases.
 pub const FOUND: char = 'K';
 pub const OWN: char = 'X';
 
-/// Whose doing it is what a case sees.
+/// The component responsible for the result of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answers {
     /// The server's program.
     #[default]
     Server,
-    /// The TCP below it.
+    /// The TCP stack below it.
     Kernel,
 }
 
@@ -85,7 +86,7 @@ impl Answers {
         }
     }
 
-    /// Whose doing it is, as a noun.
+    /// Returns the component as a noun phrase.
     pub fn text(self) -> &'static str {
         match self {
             Answers::Server => "the server's program",
@@ -100,17 +101,17 @@ pub struct Fuzz {
     pub place: FuzzPlace,
     /// Executions.
     pub count: u64,
-    /// Random bytes of one execution: fewer than this.
+    /// Exclusive upper bound of random bytes per execution.
     pub length: u64,
 }
 
 impl Case {
-    /// The letter before the number.
+    /// Returns the letter before the number.
     pub fn group(&self) -> char {
         self.id.chars().next().unwrap_or('?')
     }
 
-    /// The version of HTTP that it speaks, as options name it.
+    /// Returns the HTTP version of the case, as options name it.
     pub fn version_spoken(&self) -> &'static str {
         match self.group() {
             HTTP2 => "2",
@@ -120,16 +121,16 @@ impl Case {
     }
 }
 
-/// How binding the text is.
+/// Requirement level of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequirementLevel {
-    /// What is in neither list of an exchange is a failure.
+    /// An outcome in neither list of an exchange is a failure.
     Must,
-    /// It is an advisory.
+    /// A deviation is an advisory.
     Should,
-    /// It is an advisory too: the text permits several things.
+    /// A deviation is an advisory: the specification allows several behaviors.
     May,
-    /// No text; an opinion on robustness, with its reason.
+    /// No specification: an opinion on robustness, with its reason.
     Opinion,
 }
 
@@ -144,37 +145,37 @@ impl RequirementLevel {
     }
 }
 
-/// What must be there for a case to say something; without it the case is skipped.
+/// A precondition of a case; without it the case is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// A page that takes bodies, named by the user.
+    /// A page that accepts bodies, named by the user.
     Post,
-    /// That page does not answer before the body has come: what it was sent matters to it.
+    /// That page reads the body before it responds.
     Reading,
     /// A list of pages, named by the user.
     Pages,
-    /// The probed page answers to ranges with 206.
+    /// The probed page supports ranges with 206.
     Ranges,
     /// The probed page has a validator: ETag or Last-Modified.
     Validators,
-    /// It has an ETag; it has a Last-Modified.
+    /// The probed page has an ETag; it has a Last-Modified.
     Etag,
     Modified,
-    /// The server is spoken to over TLS.
+    /// The URL uses TLS.
     Tls,
-    /// A page that costs the server much, named by the user.
+    /// An expensive page, named by the user.
     Expensive,
-    /// A command that starts the server anew.
+    /// A command that restarts the server.
     Restart,
-    /// Commands that take something from the server and give it back.
+    /// Commands that withdraw and restore a resource.
     Starve,
-    /// A span for it, which may be long.
+    /// A duration for the soak, which may be long.
     Soak,
-    /// A network device, for segments of our own making.
+    /// A network device for raw TCP segments.
     Device,
-    /// The server permits a dynamic table of QPACK.
+    /// The server allows a dynamic QPACK table.
     Table,
-    /// It gives tickets that permit early data (0-RTT); it reads what is said early.
+    /// The server issues tickets that allow early data (0-RTT); it accepts early data.
     EarlyTicket,
     EarlyData,
 }
@@ -220,82 +221,81 @@ impl Need {
         }
     }
 
-    /// The reason for which a case is skipped.
+    /// Returns the reason for skipping a case.
     pub fn missing(self) -> &'static str {
         match self {
-            Need::Post => "no page that takes bodies is named (--post PATH)",
-            Need::Reading => "answered early: the page for bodies does not wait for them",
+            Need::Post => "no page that accepts request bodies is given (--post PATH)",
+            Need::Reading => "the --post page responds before it has read the body",
             Need::Pages => "no list of pages is given (--pages FILE)",
-            Need::Ranges => "the probed page does not answer to ranges",
+            Need::Ranges => "the probed page does not support ranges",
             Need::Validators => "the probed page has neither ETag nor Last-Modified",
             Need::Etag => "the probed page has no ETag",
             Need::Modified => "the probed page has no Last-Modified",
-            Need::Tls => "the server is not spoken to over TLS (https://…)",
-            Need::Expensive => "no page that costs the server much is named (--expensive PATH)",
-            Need::Restart => "no command to restart the server was given (--restart-command CMD)",
-            Need::Soak => "no span is given for it (--soak SPAN)",
-            Need::Table => {
-                "the server permits no dynamic table (SETTINGS_QPACK_MAX_TABLE_CAPACITY)"
-            }
-            Need::EarlyTicket => "the server gives no ticket that permits early data (0-RTT)",
-            Need::EarlyData => "the server reads no early data (0-RTT)",
-            Need::Device => "no network device for segments of our own is there",
+            Need::Tls => "the URL does not use TLS (https://…)",
+            Need::Expensive => "no expensive page is given (--expensive PATH)",
+            Need::Restart => "no restart command is given (--restart-command CMD)",
+            Need::Soak => "no duration is given (--soak SPAN)",
+            Need::Table => "the server allows no dynamic table (SETTINGS_QPACK_MAX_TABLE_CAPACITY)",
+            Need::EarlyTicket => "the server issues no ticket that allows early data (0-RTT)",
+            Need::EarlyData => "the server does not accept early data (0-RTT)",
+            Need::Device => "no network device is available to send TCP segments",
             Need::Starve => {
-                "no commands that starve the server and relieve it are given (--starve-command CMD, --relieve-command CMD)"
+                "no commands that withdraw and restore a resource are given (--starve-command \
+                CMD, --relieve-command CMD)"
             }
         }
     }
 }
 
-/// One conversation of a case, on a connection of its own.
+/// One conversation of a case, on its own connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Tells it from the others of its case.
+    /// Unique within the case.
     pub name: String,
     pub steps: Vec<ScriptStep>,
-    /// The methods that the server is taken to answer to, in order; the last stands for all further.
+    /// The request methods, in order; the last one applies to all further requests.
     pub methods: Vec<String>,
-    /// Time for everything.
+    /// Time limit of the whole conversation.
     pub deadline: Nanos,
-    /// What is as it should be; what the text permits as well; what is worth a word.
+    /// Conforming outcomes; also allowed outcomes; outcomes that yield an advisory.
     pub accept: Vec<Class>,
     pub also: Vec<Class>,
     pub advise: Vec<Class>,
-    /// Where none of these holds: that nothing was learned.
+    /// If none of these matches, the result is inconclusive.
     pub unlearned: Vec<Class>,
-    /// Afterwards, a valid request on the same connection, if that is still open, gets one right
-    /// response.
+    /// Afterwards, a valid request on the same connection must get one correct response if the
+    /// connection is still open.
     pub in_step: bool,
-    /// Of a case of HTTP/2: preface and SETTINGS go first, and those of the server are acknowledged.
+    /// For HTTP/2: sends preface and SETTINGS first and acknowledges those of the server.
     pub opening: bool,
 }
 
 impl Exchange {
-    /// It is held segment by segment.
+    /// Returns whether the exchange sends raw TCP segments.
     pub fn is_raw(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, ScriptStep::Packet(_)))
     }
 }
 
-/// One step of a conversation. Bytes are still [text](dialogue::text): the run gives the values.
+/// One step of a conversation. Bytes are still [text](dialogue::text) with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptStep {
     /// One write.
     Send(String),
     Pause(Nanos),
-    /// Nothing further is sent until this has come.
+    /// Waits for this before sending more.
     Await(Awaited),
-    /// One byte of urgent data, which most servers never see.
+    /// One byte of urgent data, which most servers never read.
     Urgent,
-    /// FIN from us; what comes back is still read.
+    /// Sends FIN; responses are still read.
     HalfClose,
-    /// RST from us.
+    /// Sends RST.
     Reset,
-    /// FIN from us, and nothing is read any more.
+    /// Sends FIN and stops reading.
     Close,
-    /// What comes is left in the kernel; taken up again.
+    /// Leaves received data in the kernel; resumes reading.
     StopReading,
     Read,
-    /// Of a conversation that is held segment by segment.
+    /// A step of a conversation of raw TCP segments.
     Packet(PacketStep),
 }

@@ -1,15 +1,15 @@
-//! The catalogue: every case file of `cases/`, compiled in. One file per case, its name the case's
-//! id, so that a case is found, read and disputed without reading code. What was found on real servers
-//! lies in `cases/regressions/` and says where and when.
+//! The catalogue: all case files of `cases/`, compiled in. There is one file per case, named after
+//! its id, so that a case can be found, read and disputed without reading code. Regressions found
+//! on real servers are in `cases/regressions/` and name the server and the date.
 
 use crate::case::{Case, read_case};
 
 include!(concat!(env!("OUT_DIR"), "/cases.rs"));
 
-/// Every case, in the order of groups and numbers.
+/// Returns all cases in the order of groups and numbers.
 ///
 /// # Errors
-/// A case file with an error, which the tests exclude: file and line.
+/// An invalid case file, which the tests rule out: file and line.
 pub fn cases() -> Result<Vec<Case>, String> {
     CASES.iter().map(|(name, text)| read_case(name, text)).collect()
 }
@@ -31,7 +31,7 @@ mod tests {
             assert_eq!(format!("{folder}{}.toml", case.id), *name);
             let day = case.found.rsplit(' ').next().unwrap_or_default();
             assert_eq!(found, day.len() == 10 && day.starts_with("20"), "{}: its day", case.id);
-            assert!(ids.insert(&case.id), "{} is there twice", case.id);
+            assert!(ids.insert(&case.id), "{} appears twice", case.id);
             for part in [&case.title, &case.reference, &case.why] {
                 assert!(!part.trim().is_empty(), "{}: an empty field", case.id);
             }
@@ -39,7 +39,7 @@ mod tests {
         assert!(cases.len() > 40, "{} cases", cases.len());
     }
 
-    /// What it accepts asks for a response, and it accepts nothing that the end of the frames alone can show.
+    /// Returns whether an exchange accepts only outcomes that need a response.
     fn asks_for_a_response(exchange: &Exchange) -> bool {
         let classes: Vec<String> =
             exchange.accept.iter().chain(&exchange.also).map(ToString::to_string).collect();
@@ -51,8 +51,8 @@ mod tests {
             && !classes.iter().any(|class| class == "stands")
     }
 
-    /// Of frames, the request that follows, or the PING before it, tells nothing of whether the response to
-    /// the case's own has come: a page may take its time.
+    /// Over frames, neither the follow-up request nor the PING before it shows whether the response
+    /// to the case has arrived: a page may be slow.
     #[test]
     fn who_judges_a_response_over_frames_waits_for_it() {
         let waits =

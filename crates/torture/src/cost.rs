@@ -1,11 +1,11 @@
-//! Cost of denial: how many new connections a second keep every slot of a server busy, computed of
-//! what was measured with one connection per state. Nothing has to be broken to learn it.
+//! Cost of denial: the number of new connections per second that keep every slot of a server busy,
+//! computed from measurements with one connection per state, without doing any harm.
 
-/// What the measure of a server's slots is called.
+/// Name of the measure of a server's slots.
 pub const SLOTS: &str = "slots";
 
-/// New connections per second that keep `slots` connections busy where each lasts `deadline_s`
-/// seconds: the quotient. `None` for a deadline that is none.
+/// Returns the number of new connections per second that keep `slots` connections busy if each
+/// lasts `deadline_s` seconds. `None` for an invalid deadline.
 pub fn connections_per_second(slots: f64, deadline_s: f64) -> Option<f64> {
     let rate = slots / deadline_s;
     (deadline_s > 0.0 && rate.is_finite()).then_some(rate)

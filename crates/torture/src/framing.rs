@@ -1,61 +1,61 @@
-//! What a request says of itself by the letter (RFC 9112 sections 5 to 7): where its message ends, and
-//! every rule of framing that it breaks. Where a rule is broken, two readers may find different ends.
+//! Strict parser of request framing (RFC 9112 sections 5 to 7): where a message ends, and every
+//! framing rule that it violates. After a violation, two parsers may find different ends.
 
 use dialogue::replies::HEAD_MAX;
 
 /// Hexadecimal digits of a chunk size that fit into 64 bits.
 const SIZE_DIGITS_MAX: usize = 16;
 
-/// A rule of framing that a request breaks.
+/// A framing rule that a request violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FramingFault {
-    /// A line that does not end in CR LF, or has a CR within.
+    /// A line that does not end in CR LF, or contains CR.
     LineEnd,
     StartLine,
-    /// A line that is no field, or a value with control characters.
+    /// A line that is not a field, or a value with control characters.
     Field,
-    /// A field that goes on on the next line.
+    /// A field that continues on the next line.
     Fold,
-    /// A Content-Length that is no number, or is there more than once.
+    /// A Content-Length that is not a number, or appears more than once.
     Length,
-    /// Content-Length and Transfer-Encoding.
+    /// Both Content-Length and Transfer-Encoding.
     BothLengths,
-    /// A coding other than chunked alone.
+    /// A coding other than a single chunked.
     Coding,
     /// Transfer-Encoding in HTTP/1.0.
     OldCoding,
     ChunkSize,
     ChunkExtension,
-    /// Something other than CR LF behind a chunk.
+    /// Something other than CR LF after a chunk.
     ChunkEnd,
-    /// A trailer line that is no field, or one that frames or routes the message.
+    /// A trailer line that is not a field, or that frames or routes the message.
     Trailer,
 }
 
 impl FramingFault {
-    /// With its article.
+    /// Returns the fault with its article.
     pub fn text(self) -> &'static str {
         match self {
             FramingFault::LineEnd => "a line without CR LF",
-            FramingFault::StartLine => "an odd request line",
+            FramingFault::StartLine => "an invalid request line",
             FramingFault::Field => "a line that is not a field",
             FramingFault::Fold => "a folded field",
-            FramingFault::Length => "an odd Content-Length",
-            FramingFault::BothLengths => "both lengths",
-            FramingFault::Coding => "an odd Transfer-Encoding",
+            FramingFault::Length => "an invalid Content-Length",
+            FramingFault::BothLengths => "both Content-Length and Transfer-Encoding",
+            FramingFault::Coding => "an invalid Transfer-Encoding",
             FramingFault::OldCoding => "Transfer-Encoding in HTTP/1.0",
-            FramingFault::ChunkSize => "an odd chunk size",
-            FramingFault::ChunkExtension => "an odd chunk extension",
-            FramingFault::ChunkEnd => "a chunk without CR LF behind it",
-            FramingFault::Trailer => "an odd trailer",
+            FramingFault::ChunkSize => "an invalid chunk size",
+            FramingFault::ChunkExtension => "an invalid chunk extension",
+            FramingFault::ChunkEnd => "a chunk not followed by CR LF",
+            FramingFault::Trailer => "an invalid trailer",
         }
     }
 }
 
-/// How a request says where its content ends.
+/// How a request delimits its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContentFraming {
-    /// It has none.
+    /// No content.
     #[default]
     None,
     Length(u64),
@@ -75,37 +75,38 @@ impl ContentFraming {
 /// Where a message ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageEnd {
-    /// Behind so many bytes.
+    /// After this many bytes.
     At(usize),
-    /// Not yet: more has to come.
+    /// Not yet: more data must arrive.
     #[default]
     Later,
-    /// That depends on who reads it.
+    /// Depends on the parser.
     Nowhere,
 }
 
-/// A request, read.
+/// A parsed request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FramingReading {
     pub method: String,
-    /// The minor version; `None` where the version is none of HTTP/1.
+    /// The minor version, or `None` if the version is not HTTP/1.
     pub minor: Option<u8>,
-    /// Host fields.
+    /// Number of Host fields.
     pub hosts: usize,
     pub framing: ContentFraming,
-    /// Each once, in order.
+    /// Each fault once, in order.
     pub faults: Vec<FramingFault>,
     pub end: MessageEnd,
-    /// Bytes of the head with the empty line behind it; 0 while it is not whole.
+    /// Bytes of the head with its empty line, or 0 while it is incomplete.
     pub head: usize,
-    /// Bytes of content, framing left out, as far as it came.
+    /// Received content bytes without framing.
     pub content: Vec<u8>,
     pub extensions: usize,
     pub trailers: usize,
 }
 
 impl FramingReading {
-    /// One whole request of `length` bytes, nothing behind it, and nobody can read it in another way.
+    /// Returns whether this is one complete, unambiguous request of `length` bytes with nothing
+    /// after it.
     pub fn is_exact(&self, length: usize) -> bool {
         self.faults.is_empty()
             && self.end == MessageEnd::At(length)
@@ -120,11 +121,11 @@ impl FramingReading {
     }
 }
 
-/// Reads the request that these bytes begin with.
+/// Parses the request at the start of these bytes.
 pub fn read(bytes: &[u8]) -> FramingReading {
     let mut reading = FramingReading::default();
     let mut lines = Lines { all: bytes, at: 0 };
-    // empty lines before a request are passed over (RFC 9112 section 2.2)
+    // empty lines before a request are ignored (RFC 9112 section 2.2)
     while bytes[lines.at..].starts_with(b"\r\n") {
         lines.at += 2;
     }
@@ -148,14 +149,14 @@ pub fn read(bytes: &[u8]) -> FramingReading {
     reading
 }
 
-/// Lines of what was sent, with or without the CR that should be there.
+/// Iterates over sent lines, with or without the required CR.
 struct Lines<'b> {
     all: &'b [u8],
     at: usize,
 }
 
 impl<'b> Lines<'b> {
-    /// The next line without its end; `None` where its end has not come.
+    /// Returns the next line without its end, or `None` if its end has not arrived.
     fn next(&mut self, reading: &mut FramingReading) -> Option<&'b [u8]> {
         let rest = &self.all[self.at..];
         let end = rest.iter().position(|byte| *byte == b'\n')?;
@@ -226,7 +227,7 @@ fn head_field<'b>(
             "host" => reading.hosts += 1,
             "content-length" => lengths.push(value),
             "transfer-encoding" => codings.push(value),
-            // spelled otherwise, it frames nothing here, and a message for others
+            // this spelling frames nothing here, but does for other parsers
             "content_length" | "transfer_encoding" => reading.breaks(FramingFault::Field),
             _ => {}
         },
@@ -312,7 +313,7 @@ fn chunks(lines: &mut Lines<'_>, reading: &mut FramingReading) -> MessageEnd {
     }
 }
 
-/// The size of a chunk; `None` where readers may disagree about it.
+/// Parses a chunk size, or returns `None` if parsers may disagree about it.
 fn chunk_line(line: &[u8], reading: &mut FramingReading) -> Option<u64> {
     let end = line.iter().position(|byte| *byte == b';').unwrap_or(line.len());
     let (digits, extension) = line.split_at(end);
@@ -332,7 +333,8 @@ fn chunk_line(line: &[u8], reading: &mut FramingReading) -> Option<u64> {
     size
 }
 
-/// `*( ";" token [ "=" ( token / quoted-string ) ] )`; blanks in it are bad (RFC 9112 section 7.1.1).
+/// Matches `*( ";" token [ "=" ( token / quoted-string ) ] )`; whitespace is invalid (RFC 9112
+/// section 7.1.1).
 fn is_extension(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(after) = rest.strip_prefix(b";") {
@@ -352,7 +354,7 @@ fn is_extension(text: &[u8]) -> bool {
     rest.is_empty()
 }
 
-/// Bytes of the token or of the quoted string that this begins with; 0 for neither.
+/// Returns the length of the leading token or quoted string, or 0 if there is neither.
 fn value_length(text: &[u8]) -> usize {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         return text.iter().take_while(|byte| is_token(&[**byte])).count();

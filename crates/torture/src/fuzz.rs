@@ -1,5 +1,5 @@
-//! Random data, as torture.pl sent it and as today's servers deserve it. Each execution is a function
-//! of seed, case and index: number 42 can be made without 0 to 41, and again a year later.
+//! Random data as sent by torture.pl, extended for modern servers. Each execution is a function of
+//! seed, case and index, so number 42 can be generated without 0 to 41 and reproduced later.
 
 mod make;
 pub mod mutate;
@@ -16,30 +16,31 @@ use units::{Purpose, Seed, Stream};
 /// Version of the cases F-01 to F-04.
 const CLASSIC_VERSION: u32 = 1;
 
-/// One execution: what is sent, and what the server is taken to answer to.
+/// One execution: the bytes to send and the expected methods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shot {
     pub moves: Vec<Move>,
     pub methods: Vec<String>,
-    /// Every request in it is valid: each must be answered, in order.
+    /// Every request in it is valid: each must get a response, in order.
     pub valid: bool,
-    /// A valid request of ours may come behind it on the same connection: both sides agree where it ends.
+    /// A valid follow-up request may be sent on the same connection: both sides agree where this
+    /// one ends.
     pub follows: bool,
 }
 
-/// Where random data goes.
+/// Place of the random data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FuzzPlace {
     Query,
     Path,
     Body,
-    /// Query, path or body, not escaped.
+    /// Query, path or body, without escaping.
     Raw,
-    /// The query, of lengths around powers of two.
+    /// The query, with lengths around powers of two.
     Edges,
     Fields,
     StartLine,
-    /// Valid requests, changed here and there.
+    /// Valid requests with mutations.
     Mutate,
     Encodings,
     /// Valid and random requests on one connection.
@@ -60,21 +61,21 @@ impl FuzzPlace {
         ("sequence", FuzzPlace::Sequence),
     ];
 
-    /// The place of this name.
+    /// Returns the place with this name.
     pub fn named(name: &str) -> Option<FuzzPlace> {
         FuzzPlace::ALL.iter().find(|(known, _)| *known == name).map(|(_, place)| *place)
     }
 }
 
-/// The stream of one execution of one case.
+/// Returns the random stream of one execution of one case.
 fn stream(seed: u64, id: &str, version: u32, index: u64) -> Stream {
-    // FNV-1a: short, and the same everywhere
+    // FNV-1a: short and platform-independent
     let fold = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let name = id.bytes().chain(version.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, fold);
     Seed(seed ^ name).stream(Purpose::Torture, index)
 }
 
-/// Execution `index` of a case.
+/// Returns execution `index` of a case.
 pub fn shot(
     seed: u64,
     id: &str,
@@ -88,20 +89,20 @@ pub fn shot(
     make::shot(fuzz, index, &mut random, values, fields)
 }
 
-/// The random data of execution `index` of F-01 (query), F-02 (path), F-03 (body) or F-04 (not
-/// escaped): fewer than `below` bytes.
+/// Returns the random data of execution `index` of F-01 (query), F-02 (path), F-03 (body) or F-04
+/// (without escaping): fewer than `below` bytes.
 pub fn classic_data(seed: u64, id: &str, index: u64, below: u64) -> Vec<u8> {
     classic(&mut stream(seed, id, CLASSIC_VERSION, index), below)
 }
 
-/// Bytes as torture.pl draws them: fewer than `below`, each from 0 to 254 (`rand` in Perl never gives
-/// its argument).
+/// Generates bytes like torture.pl: fewer than `below`, each from 0 to 254 (`rand` in Perl never
+/// returns its argument).
 pub fn classic(random: &mut Stream, below: u64) -> Vec<u8> {
     let length = random.below(below.max(1));
     (0..length).map(|_| random.below(255) as u8).collect()
 }
 
-/// Everything that a URL does not hold as it is becomes `%XX`; torture.pl's set.
+/// Percent-encodes the same set of bytes as torture.pl.
 pub fn escaped(data: &[u8]) -> String {
     let mut out = String::with_capacity(data.len() * 3);
     for byte in data {
@@ -114,7 +115,7 @@ pub fn escaped(data: &[u8]) -> String {
     out
 }
 
-/// The class of what came back, for the tally: a status, or how it ended without one.
+/// Returns the class of the outcome for the tally: a status, or how it ended without one.
 pub fn tallied(shot: &Shot, talk: &Talk) -> String {
     match (talk.replies.responses.first(), talk.end) {
         (Some(response), _) => response.status.to_string(),
@@ -130,10 +131,10 @@ pub fn tallied(shot: &Shot, talk: &Talk) -> String {
     }
 }
 
-/// Judges an execution: any well-formed response will do but the server's own faults.
+/// Judges an execution: any well-formed response is fine except server errors.
 pub fn judge(shot: &Shot, talk: &Talk, plain: &Plain) -> Judgement {
     let (outcome, why) = found(shot, talk, plain);
-    let expected = "a response that is not the server's own fault, or an end".to_owned();
+    let expected = "a response other than a server error, or a closed connection".to_owned();
     let kind = (outcome == ConversationOutcome::Fail).then(|| judge::FailureKind::of(talk, plain));
     Judgement { outcome: outcome.into(), seen: judge::seen(talk), expected, why, kind }
 }
@@ -149,11 +150,12 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, Strin
         return (ConversationOutcome::Inconclusive, judge::BOUNDED.to_owned());
     }
     if judge::is_hang(talk) {
-        let why = "everything was sent, nothing came back, and the connection stays open";
+        let why = "the request was sent completely, there was no response, and the connection \
+            stays open";
         return (ConversationOutcome::Fail, why.to_owned());
     }
     if talk.replies.responses.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
-        return (ConversationOutcome::Fail, "what came back is not HTTP".to_owned());
+        return (ConversationOutcome::Fail, "the response is not HTTP".to_owned());
     }
     if let Some(why) = judge::out_of_step(talk, plain)
         && !(is_ambiguous(shot) && refused_behind(talk, plain))
@@ -161,26 +163,25 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, Strin
         return (ConversationOutcome::Fail, why);
     }
     if shot.valid && !answered(shot, &talk.replies.responses, plain) {
-        return (ConversationOutcome::Fail, "valid requests were not answered in order".to_owned());
+        return (
+            ConversationOutcome::Fail,
+            "valid requests did not get their responses in order".to_owned(),
+        );
     }
     if talk.replies.responses.first().is_some_and(|answer| answer.status == 503) {
-        return (
-            ConversationOutcome::Advisory,
-            "the server says that it has too much to do".to_owned(),
-        );
+        return (ConversationOutcome::Advisory, "the server reports overload".to_owned());
     }
     (ConversationOutcome::Pass, String::new())
 }
 
-/// Two readers may find different ends of what was sent, or something is left behind its end, be it an
-/// empty line.
+/// Returns whether parsers may find different ends, or bytes follow the end, even an empty line.
 fn is_ambiguous(shot: &Shot) -> bool {
     let sent = crate::record::sent(&shot.moves);
     !framing::read(&sent).is_exact(sent.len())
 }
 
-/// What followed was refused, and the connection ended: who finds something before a request that he
-/// cannot read is free to, and nobody gets the response of another.
+/// Returns whether the follow-up request was refused and the connection closed: a server may do so
+/// after unparsable input, and no client gets a wrong response.
 fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
     let (_, behind) = talk.own_and_behind();
     let Some((last, before)) = behind.split_last() else { return false };
@@ -194,7 +195,8 @@ fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
         && before.iter().all(|response| refusal(response) || plain.is(response))
 }
 
-/// The first line has no version: a page without a head answers it (RFC 1945 section 6).
+/// Returns whether the first line has no version: the response is a page without a head (RFC 1945
+/// section 6).
 fn is_http_09(shot: &Shot) -> bool {
     let Some(Move::Send(bytes)) = shot.moves.first() else { return false };
     let line = bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
@@ -203,7 +205,8 @@ fn is_http_09(shot: &Shot) -> bool {
         .is_some_and(|word| !word.get(..5).is_some_and(|five| five.eq_ignore_ascii_case(b"HTTP/")))
 }
 
-/// The valid requests of a sequence are answered right until the connection ends.
+/// Returns whether the valid requests of a sequence get correct responses until the connection
+/// closes.
 fn answered(shot: &Shot, responses: &[Response], plain: &Plain) -> bool {
     let pairs = shot.methods.iter().zip(responses);
     pairs.into_iter().all(|(method, response)| match method.as_str() {

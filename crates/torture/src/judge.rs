@@ -1,5 +1,5 @@
-//! What was seen, held against what may be seen. Pure: a conversation that was kept can be judged
-//! again by newer rules.
+//! Judges what was seen against the expected outcomes. Pure functions: a recorded conversation can
+//! be judged again by newer rules.
 
 mod again;
 mod class;
@@ -23,37 +23,37 @@ use dialogue::replies::Response;
 use dialogue::talk::{Talk, TalkEnd, What};
 use units::show;
 
-/// What the probed page answers to a plain GET.
+/// The usual response of the probed page to a plain GET.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plain {
     pub status: u16,
     pub body_len: u64,
-    /// Digest of the body; `None` where two plain calls had different bodies.
+    /// Digest of the body, or `None` if two plain calls had different bodies.
     pub digest: Option<[u8; 32]>,
 }
 
 impl Plain {
-    /// Whether this is what a plain GET gets.
+    /// Returns whether this is the usual response to a plain GET.
     pub fn is(&self, answer: &Response) -> bool {
         let same_body = self.digest.is_none_or(|digest| digest == answer.digest);
         answer.complete && answer.status == self.status && same_body
     }
 }
 
-/// What came back where nothing did.
+/// Description of an empty response.
 pub const NOTHING: &str = "closed without a byte";
 
-/// A judgement with its reasons.
+/// A judgment with its reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     pub outcome: TestOutcome,
-    /// What came back, in a few words.
+    /// Short description of the response.
     pub seen: String,
-    /// What is as it should be.
+    /// The conforming outcomes.
     pub expected: String,
-    /// Why the outcome is no pass.
+    /// Why the outcome is not a pass.
     pub why: String,
-    /// In which way it failed, of a conversation that did.
+    /// How a failed conversation failed.
     pub kind: Option<FailureKind>,
 }
 
@@ -103,12 +103,13 @@ fn outcome(
     } else if let Some(lacking) = rightly_silent(talk) {
         (
             ConversationOutcome::Alternative,
-            format!("it still waits for {}, as it may", lacking.text()),
+            format!("it still waits for {}, which is allowed", lacking.text()),
         )
     } else if is_hang(talk) {
         (
             ConversationOutcome::Fail,
-            "everything was sent, nothing came back, and the connection stays open".into(),
+            "the request was sent completely, there was no response, and the connection stays open"
+                .into(),
         )
     } else if level == RequirementLevel::Must {
         (ConversationOutcome::Fail, "the standard requires a different response".to_owned())
@@ -121,23 +122,23 @@ fn outcome(
     }
 }
 
-/// Why nothing was learned where the governor ended it.
-pub const BOUNDED: &str = "a bound on what may be sent, or for how long, ended it";
+/// Reason of an inconclusive result after the governor stopped it.
+pub const BOUNDED: &str = "stopped by a limit on what may be sent, or for how long";
 
-/// Why nothing was learned where the case says by what that shows.
+/// Reason of an inconclusive result if the evidence that the case compares did not arrive.
 pub const UNCOMPARED: &str =
-    "nothing was compared: what this is judged by did not come while we listened";
+    "nothing was compared: the packets needed for it did not arrive in time";
 
-/// 5xx that no request may cause: all but 501, 503 and 505.
+/// Returns the reason for a 5xx that no request may cause: all but 501, 503 and 505.
 pub fn broken_server(talk: &Talk) -> Option<String> {
     let broken = |answer: &&Response| {
         (500..600).contains(&answer.status) && !matches!(answer.status, 501 | 503 | 505)
     };
     let answer = talk.replies.responses.iter().find(broken)?;
-    Some(format!("the server answered {}: its own fault by its own word", answer.status))
+    Some(format!("the server responded {}, which reports its own failure", answer.status))
 }
 
-/// The valid request that followed did not get its one right response.
+/// Returns why the valid follow-up request did not get its one correct response.
 pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     talk.before_follow_up?;
     if let Some(frames) = &talk.replies.frames {
@@ -146,25 +147,26 @@ pub fn out_of_step(talk: &Talk, plain: &Plain) -> Option<String> {
     let (_, after) = talk.own_and_behind();
     match after {
         [one] if plain.is(one) && talk.replies.junk.is_none() => None,
-        // closing instead of answering is safe
+        // closing instead of responding is safe
         [] if matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) => None,
         [] => Some("a valid request on the same connection got no response".to_owned()),
         [one] => Some(format!(
-            "a valid request on the same connection got {} with {} in place of {} with {}",
+            "a valid request on the same connection got {} with {} instead of {} with {}",
             one.status,
             show::bytes(one.body_len),
             plain.status,
             show::bytes(plain.body_len)
         )),
         more => Some(format!(
-            "a valid request on the same connection got {} responses: they are out of step",
+            "a valid request on the same connection got {} responses: requests and responses are \
+            out of step",
             more.len()
         )),
     }
 }
 
-/// The same over HTTP/2, where the request has a stream of its own; who ends the connection, or refuses
-/// the stream, gives no wrong response.
+/// Does the same over HTTP/2, where the follow-up has its own stream; closing the connection or
+/// refusing the stream is not a wrong response.
 fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<String> {
     let answer = talk.replies.responses.iter().find(|answer| answer.stream == FOLLOW_UP);
     let over = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
@@ -172,7 +174,7 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
     match answer {
         Some(answer) if plain.is(answer) => None,
         Some(answer) if answer.complete => Some(format!(
-            "a valid request on another stream got {} with {} in place of {} with {}",
+            "a valid request on another stream got {} with {} instead of {} with {}",
             answer.status,
             show::bytes(answer.body_len),
             plain.status,
@@ -182,11 +184,11 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
         _ if frames.is_reset(FOLLOW_UP) => {
             Some("a valid request on another stream was reset".into())
         }
-        _ => Some("a valid request on another stream got no whole response".to_owned()),
+        _ => Some("a valid request on another stream got no complete response".to_owned()),
     }
 }
 
-/// Frames that say an error, and the responses of streams, in a few words.
+/// Describes error frames and the responses of streams.
 fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
     let mut said: Vec<String> = Vec::new();
     for frame in frames.frames.iter().filter(|frame| is_told(frame)) {
@@ -207,7 +209,8 @@ fn is_told(frame: &FrameSeen) -> bool {
     datagram || telling || matches!(frame.kind, RST_STREAM | GOAWAY)
 }
 
-/// What came back begins as HTTP/2 does: with a SETTINGS frame of the connection (RFC 9113 section 3.4).
+/// Returns whether the response starts like HTTP/2: with a SETTINGS frame of the connection (RFC
+/// 9113 section 3.4).
 pub fn speaks_http2(talk: &Talk) -> bool {
     let Some((_, bytes)) = &talk.replies.junk else { return false };
     let [0, high, low, SETTINGS, 0, 0, 0, 0, 0, ..] = **bytes else { return false };
@@ -215,30 +218,31 @@ pub fn speaks_http2(talk: &Talk) -> bool {
 }
 
 const SETTINGS: u8 = 4;
-/// Bytes of one setting.
+/// Size of one setting in bytes.
 const SETTING: u16 = 6;
 
-/// The end of a connection of QUIC comes with a word of the peer's.
+/// Returns whether the peer closed the QUIC connection with CONNECTION_CLOSE.
 fn said_goodbye(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| frames.is_http3() && frames.goodbye())
 }
 
-/// A bound of ours came first, which says nothing of the server.
+/// Returns whether one of our limits was reached first, which says nothing about the server.
 pub(crate) fn is_bounded(talk: &Talk) -> bool {
     let frames = talk.replies.frames.as_ref();
     talk.end == TalkEnd::Bounded
         || frames.is_some_and(|frames| packets::held_too_much(&frames.frames))
 }
 
-/// The end of a connection of QUIC is ours: the server sent more than we take, or broke the rules.
+/// Returns whether we closed the QUIC connection: the server exceeded our limits or violated the
+/// protocol.
 pub fn is_ended_by_us(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| packets::ended_by_us(&frames.frames))
 }
 
-/// Responses that are shown; of more, how many they are.
+/// Maximum number of responses shown; the rest are counted.
 const SHOWN_MAX: usize = 8;
 
-/// The first of these words, and how many more there are.
+/// Returns the first of these words and the number of the others.
 fn first_of(words: impl ExactSizeIterator<Item = String>) -> String {
     let left = words.len().saturating_sub(SHOWN_MAX);
     let more = if left > 0 { format!(" and {left} more") } else { String::new() };
@@ -246,7 +250,7 @@ fn first_of(words: impl ExactSizeIterator<Item = String>) -> String {
     format!("{}{more}", first.join(" "))
 }
 
-/// What came back, in a few words: `400, then closed`.
+/// Short description of the response: `400, then closed`.
 pub fn seen(talk: &Talk) -> String {
     let mut parts = Vec::new();
     if !talk.replies.interim.is_empty() {
@@ -267,7 +271,7 @@ pub fn seen(talk: &Talk) -> String {
     if speaks_http2(talk) {
         parts.push("HTTP/2".to_owned());
     } else if let Some((why, _)) = &talk.replies.junk {
-        parts.push(format!("bytes that are no response ({why})"));
+        parts.push(format!("bytes that are not a response ({why})"));
     }
     for event in &talk.events {
         if let What::Saw(kind) = event.what {
@@ -283,9 +287,9 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",
         TalkEnd::Open => "the connection stays open",
-        TalkEnd::Silent if parts.is_empty() => "nothing, and the connection stays open",
-        TalkEnd::Silent => "no more, and the connection stays open",
-        TalkEnd::Bounded => "ended by a bound of ours",
+        TalkEnd::Silent if parts.is_empty() => "no response, the connection stays open",
+        TalkEnd::Silent => "nothing more, the connection stays open",
+        TalkEnd::Bounded => "stopped by one of our limits",
         TalkEnd::Ours => "ended by us",
     };
     parts.push(end.to_owned());

@@ -1,7 +1,7 @@
-//! Torture: what makes a web server crash, hang, leak or lock out well-behaved clients, proved with
-//! bytes that anyone can send again. The catalogue of cases, the judgement of what came back, the
-//! results and transcripts, and who may be tested on whose permission. Layer 2: data and pure
-//! functions; `dialogue` has the conversations, `campaign` carries the cases out.
+//! Torture: finds out what makes a web server crash, hang, leak or lock out well-behaved clients,
+//! with reproducible bytes as proof. Contains the case catalogue, the judgment of responses,
+//! results and transcripts, and the rules of permission. Layer 2: data and pure functions;
+//! `dialogue` has the conversations, and `campaign` runs the cases.
 #![forbid(unsafe_code)]
 
 pub mod beside;

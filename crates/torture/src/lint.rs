@@ -1,21 +1,21 @@
-//! What is wrong with a response whatever it answers to: RFC 9110 and RFC 9112 bind the sender of
-//! every message. Nothing is sent for it; every response of a run is looked at.
+//! Checks of every response, whatever the request was: RFC 9110 and RFC 9112 bind the sender of
+//! each message. No additional requests are sent.
 
 use crate::case::RequirementLevel;
 use dialogue::replies::Response;
 use httpdate::HttpDate;
 
-/// A rule that a response breaks.
+/// A rule that a response violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LintRule {
     pub level: RequirementLevel,
-    /// What is wrong.
+    /// The violation.
     pub text: &'static str,
-    /// The text that says so.
+    /// The specification.
     pub reference: &'static str,
 }
 
-/// Fields of which a message has one at most, as their values are no lists (RFC 9110 section 5.3).
+/// Fields that may appear only once because their values are not lists (RFC 9110 section 5.3).
 const SINGLE: [&str; 9] = [
     "age",
     "content-length",
@@ -31,7 +31,7 @@ const SINGLE: [&str; 9] = [
 /// Fields whose value is a date (RFC 9110 section 5.6.7).
 const DATES: [&str; 2] = ["date", "last-modified"];
 
-/// The rules that a response breaks. `http_10`: the request was of HTTP/1.0.
+/// Returns the violated rules. `http_10`: the request was HTTP/1.0.
 pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     let mut found = Vec::new();
     let mut say =
@@ -65,7 +65,7 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     say(
         twice,
         RequirementLevel::Must,
-        "a field that is not a list is there twice",
+        "a field that is not a list appears twice",
         "RFC 9110 section 5.3",
     );
     framing(response, http_10, &mut say);
@@ -95,7 +95,7 @@ pub fn lint(response: &Response, http_10: bool) -> Vec<LintRule> {
     found
 }
 
-/// What the fields say of the message's end.
+/// Checks the fields that frame the message.
 fn framing(
     response: &Response,
     http_10: bool,
@@ -103,7 +103,7 @@ fn framing(
 ) {
     let (coded, sized) =
         (response.has_field("transfer-encoding"), response.has_field("content-length"));
-    let text = "Content-Length and Transfer-Encoding are both there";
+    let text = "Content-Length and Transfer-Encoding are both present";
     say(coded && sized, RequirementLevel::Must, text, "RFC 9112 section 6.2");
     let number = |value: &str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let bad = response.field("content-length").any(|value| !number(value));
@@ -128,14 +128,14 @@ fn dates(
     say(
         dated && !response.has_field("date"),
         RequirementLevel::Must,
-        "there is no Date",
+        "Date is missing",
         "RFC 9110 section 6.6.1",
     );
     let wrong = DATES.iter().any(|name| response.field(name).any(|value| !is_date(value)));
     say(
         wrong,
         RequirementLevel::Must,
-        "a date is not in the form that is demanded",
+        "a date is not in the required format",
         "RFC 9110 section 5.6.7",
     );
     let instant =
@@ -151,7 +151,7 @@ fn is_part(response: &Response) -> bool {
     response.has_field("content-range") || response.field("content-type").any(kind)
 }
 
-/// The lines with their ends; the empty line that closes a head is one of them.
+/// Splits a head into lines with their ends, including the final empty line.
 fn lines(head: &[u8]) -> Vec<&[u8]> {
     head.split_inclusive(|byte| *byte == b'\n').collect()
 }
@@ -161,7 +161,7 @@ fn content(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// `HTTP/1.1 200 OK`; the reason may be empty, its space may not be missing.
+/// Matches `HTTP/1.1 200 OK`; the reason may be empty, but its space is required.
 fn is_status_line(line: &[u8]) -> bool {
     let version = line.len() > 12
         && line.starts_with(b"HTTP/")
@@ -175,19 +175,20 @@ fn is_status_line(line: &[u8]) -> bool {
         && !line[13..].iter().any(|byte| is_control(*byte))
 }
 
-/// Begins with a token and a colon at once (RFC 9110 section 5.6.2).
+/// Returns whether the line starts with a token directly followed by a colon (RFC 9110 section
+/// 5.6.2).
 fn is_named(line: &[u8]) -> bool {
     let token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let name = line.iter().take_while(|byte| token(byte)).count();
     name > 0 && line.get(name) == Some(&b':')
 }
 
-/// Everything below the blank but the tab, and DEL.
+/// Returns whether the byte is a control character other than tab, including DEL.
 fn is_control(byte: u8) -> bool {
     byte < b' ' && byte != b'\t' || byte == 0x7f
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`: the one form that may be sent.
+/// Returns whether this is `Sun, 06 Nov 1994 08:49:37 GMT`, the only format to send.
 fn is_date(value: &str) -> bool {
     value.parse::<HttpDate>().is_ok_and(|date| date.to_string() == value)
 }
@@ -240,18 +241,18 @@ mod tests {
             (date("X : a\r\n"), "a field line has no valid name"),
             (date("no colon\r\n"), "a field line has no valid name"),
             (date("X: a\x01\r\n"), "a field has a control character"),
-            (date(&coded.repeat(2)), "a field that is not a list is there twice"),
+            (date(&coded.repeat(2)), "a field that is not a list appears twice"),
             (
                 date(&format!("{chunked}{coded}")),
-                "Content-Length and Transfer-Encoding are both there",
+                "Content-Length and Transfer-Encoding are both present",
             ),
             (date("Content-Length: +1\r\n"), "Content-Length is not a number"),
             (code(204).replace("Date", "Content-Length: 0\r\nDate"), "204 has a Content-Length"),
             (code(204).replace("Date", &format!("{chunked}Date")), "204 has a Transfer-Encoding"),
-            ("HTTP/1.1 404 X\r\n\r\n".to_owned(), "there is no Date"),
+            ("HTTP/1.1 404 X\r\n\r\n".to_owned(), "Date is missing"),
             (
                 date("Last-Modified: Sunday, 06-Nov-94 08:49:37 GMT\r\n"),
-                "a date is not in the form that is demanded",
+                "a date is not in the required format",
             ),
             (
                 date("Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT\r\n"),

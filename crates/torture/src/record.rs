@@ -1,5 +1,5 @@
-//! Transcripts: a conversation with everything that a judgement rests on, as text that people read
-//! and that this program reads again. docs/guide/torture-results.md describes the lines.
+//! Transcripts: a conversation with everything that its judgment needs, as text for people and for
+//! this program. docs/guide/torture-results.md describes the lines.
 
 mod read;
 #[cfg(test)]
@@ -21,35 +21,35 @@ use units::{Nanos, hex};
 
 /// The first line of a transcript.
 pub const FIRST_LINE: &str = "loadstone.wire/1";
-/// Bytes of a transcript that are read.
+/// Maximum size of a transcript in bytes.
 pub const TRANSCRIPT_MAX: usize = 64 << 20;
 
-/// One conversation, kept.
+/// One recorded conversation.
 #[derive(Clone, Debug)]
 pub struct Transcript {
-    /// Version of the program that had it.
+    /// Version of the recording program.
     pub loadstone: String,
-    /// The URL that was tested, as typed.
+    /// The tested URL, as typed.
     pub target: String,
     pub case: String,
     pub version: u32,
-    /// Which exchange, or which random data.
+    /// The exchange, or the random data.
     pub name: String,
     pub attempt: u32,
-    /// When it began, in nanoseconds since 1970-01-01 UTC.
+    /// Start time in nanoseconds since 1970-01-01 UTC.
     pub began_unix_ns: u64,
-    /// What a plain GET of the probed page was answered then.
+    /// The usual response of the probed page to a plain GET at that time.
     pub plain: Plain,
     pub script: TalkScript,
     pub talk: Talk,
     pub judgement: Judgement,
 }
 
-/// One conversation of a case, with everything that a judgement rests on.
+/// One conversation of a case, with everything that its judgment needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Execution<'a> {
     pub case: &'a Case,
-    /// Which exchange, or which random data.
+    /// The exchange, or the random data.
     pub name: &'a str,
     /// From 1.
     pub attempt: u32,
@@ -58,12 +58,12 @@ pub struct Execution<'a> {
     pub judgement: &'a Judgement,
 }
 
-/// What all conversations of a run share.
+/// Data shared by all conversations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
     pub loadstone: String,
     pub target: String,
-    /// The instant zero of the run's clock, in nanoseconds since 1970-01-01 UTC.
+    /// Zero of the run's clock in nanoseconds since 1970-01-01 UTC.
     pub zero_unix_ns: u64,
     pub plain: Plain,
 }
@@ -85,18 +85,18 @@ impl Transcript {
         }
     }
 
-    /// Where it went; `None` for a Unix socket.
+    /// Returns the server's address, or `None` for a Unix socket.
     pub fn server(&self) -> Option<std::net::SocketAddr> {
         self.script.peer.address()
     }
 
-    /// The bytes of the script, pauses left out.
+    /// Returns the bytes of the script without pauses.
     pub fn bytes(&self) -> Vec<u8> {
         sent(&self.script.steps)
     }
 }
 
-/// All bytes that these steps send.
+/// Returns all bytes that these steps send.
 pub fn sent(steps: &[Move]) -> Vec<u8> {
     let each = steps.iter().filter_map(|step| match step {
         Move::Send(bytes) => Some(bytes.as_slice()),
@@ -105,7 +105,7 @@ pub fn sent(steps: &[Move]) -> Vec<u8> {
     each.collect::<Vec<&[u8]>>().concat()
 }
 
-/// The pauses between those bytes; before the first and behind the last there is none worth keeping.
+/// Returns the pauses between those bytes; leading and trailing pauses are omitted.
 pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
     let (mut after, mut waiting, mut found) = (0, Nanos::ZERO, Vec::new());
     for step in steps {
@@ -123,7 +123,7 @@ pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
     found
 }
 
-/// The transcript as text; [`read`] gives it back.
+/// Returns the transcript as text; [`read`] parses it.
 pub fn write(kept: &Transcript) -> String {
     let mut out = Lines::default();
     out.text.push_str(FIRST_LINE);
@@ -145,7 +145,7 @@ struct Lines {
 
 impl Lines {
     fn put(&mut self, name: &str, value: impl Display) {
-        writeln!(self.text, "{name} {value}").expect("a String takes all text");
+        writeln!(self.text, "{name} {value}").expect("writing to a String cannot fail");
     }
 }
 
@@ -162,7 +162,7 @@ fn origin(out: &mut Lines, kept: &Transcript) {
 
 fn script(out: &mut Lines, script: &TalkScript) {
     match &script.peer {
-        // conversations are held over streams of bytes
+        // conversations use byte streams
         Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => {
             out.put("peer", address);
         }
@@ -212,7 +212,8 @@ fn script(out: &mut Lines, script: &TalkScript) {
     }
 }
 
-/// What happened, with its instants; what was received stands where it came, unless TLS was between.
+/// Writes the events with their instants; received bytes appear where they arrived, unless TLS was
+/// used.
 fn events(out: &mut Lines, kept: &Transcript) {
     let talk = &kept.talk;
     let mut rest = talk.raw.as_slice();
@@ -256,7 +257,7 @@ fn events(out: &mut Lines, kept: &Transcript) {
     out.put("all-sent", if talk.all_sent { "yes" } else { "no" });
 }
 
-/// What was made of the bytes that came.
+/// Writes how the received bytes were parsed.
 fn replies(out: &mut Lines, talk: &Talk) {
     if let Some(count) = talk.before_follow_up {
         out.put("before-follow-up", count);
@@ -294,7 +295,7 @@ fn judgement(out: &mut Lines, judgement: &Judgement) {
     out.put("why", written(judgement.why.as_bytes()));
 }
 
-/// SHA-256 of bytes, as hexadecimal digits.
+/// Returns the SHA-256 of bytes in hexadecimal digits.
 pub fn digest(bytes: &[u8]) -> String {
     use sha2::Digest;
     hex(sha2::Sha256::digest(bytes))

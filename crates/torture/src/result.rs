@@ -1,5 +1,5 @@
-//! What came of it all: of the run, of each case, of each exchange; the numbers that were measured
-//! and the probes of the server's health.
+//! Results of the run, of each case and of each exchange; measured numbers and probes of the
+//! server's health.
 
 use crate::case::Case;
 use crate::judge::FailureKind;
@@ -12,24 +12,23 @@ use sample::{Death, ServerState};
 use std::collections::BTreeMap;
 use units::{Nanos, show};
 
-/// What came of one exchange.
+/// Result of one exchange.
 #[derive(Clone, Debug)]
 pub struct ExchangeResult {
     pub name: String,
     pub judgement: Judgement,
-    /// Tries, and how many of them failed.
+    /// Attempts, and how many of them failed.
     pub tries: u32,
     pub failed: u32,
-    /// The bytes that were sent, pauses left out, and the beginning of what came back, of the try
-    /// that is judged.
+    /// The sent bytes without pauses, and the start of the response, of the judged attempt.
     pub sent: Vec<u8>,
     pub received: Vec<u8>,
     pub took: Nanos,
-    /// Between which of those bytes we paused, and how long.
+    /// Pauses between those bytes, with their durations.
     pub pauses: Vec<SentPause>,
 }
 
-/// A pause between bytes that were sent.
+/// A pause between sent bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SentPause {
     /// Bytes sent before it.
@@ -37,40 +36,40 @@ pub struct SentPause {
     pub span: Nanos,
 }
 
-/// What came of a case: as bad as its worst exchange.
+/// Result of a case: as bad as its worst exchange.
 #[derive(Clone, Debug)]
 pub struct CaseResult {
     pub case: Case,
     pub outcome: TestOutcome,
     /// Why it was skipped.
     pub skipped: Option<String>,
-    /// Of random data only what did not pass, the first of it.
+    /// For random data, only the first failures.
     pub exchanges: Vec<ExchangeResult>,
-    /// Executions of random data by what came back.
+    /// Executions of random data by outcome.
     pub tally: BTreeMap<String, u64>,
-    /// Set when plain requests were not answered as before at once: the time until they were;
-    /// `None` inside when they never were.
+    /// Set if plain requests did not get their usual response at once: the time until they did, or
+    /// `None` inside if they never did.
     pub recovery: Option<Option<Nanos>>,
-    /// Numbers that this case found.
+    /// Numbers measured by this case.
     pub measures: Vec<Measure>,
-    /// What well-behaved clients observed while the case pressed.
+    /// Effect of the load on well-behaved clients.
     pub health: Option<Health>,
-    /// Reasons of the outcome where no exchange has them; a sentence each.
+    /// Reasons for the outcome that no exchange has; one sentence each.
     pub notes: Vec<String>,
-    /// From its beginning to the end of its gate.
+    /// From its start to the end of its gate.
     pub took: Nanos,
-    /// What went out for it, its gate not counted.
+    /// Sent by the case, not counting its gate.
     pub spent: Spent,
-    /// What was seen of the server's processes; `None` where they are not seen.
+    /// State of the server's processes, or `None` if they are not visible.
     pub server: Option<Meanwhile>,
 }
 
-/// Digits of a digest that name a bucket.
+/// Number of digest digits that name a bucket.
 const BUCKET_DIGITS: usize = 12;
-/// Stands where a secret was.
+/// Replacement for a secret.
 const MASK: &[u8] = b"***";
 
-/// The bytes with [`MASK`] in the place of each secret.
+/// Replaces each secret in the bytes with [`MASK`].
 fn masked(bytes: &[u8], secrets: &[String]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -90,7 +89,7 @@ fn masked(bytes: &[u8], secrets: &[String]) -> Vec<u8> {
 }
 
 impl CaseResult {
-    /// Takes the secrets out of what was sent and of what came back; none of them is empty.
+    /// Removes the secrets from what was sent and received; no secret is empty.
     pub fn mask(&mut self, secrets: &[String]) {
         if secrets.is_empty() {
             return;
@@ -101,7 +100,7 @@ impl CaseResult {
         }
     }
 
-    /// Nothing has come of it yet.
+    /// Returns an empty result.
     pub fn of(case: &Case) -> CaseResult {
         CaseResult {
             case: case.clone(),
@@ -120,47 +119,47 @@ impl CaseResult {
     }
 }
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Bytes,
     Fields,
-    /// Seconds after which a server ends a state: a deadline.
+    /// Seconds after which a server closes a state: a timeout.
     Seconds,
-    /// Seconds that something took.
+    /// Seconds of duration.
     Spent,
     Connections,
     Requests,
-    /// Connections, requests or handshakes per second: the name says which.
+    /// Connections, requests or handshakes per second, according to the name.
     PerSecond,
-    /// A quotient or a share: no unit.
+    /// A ratio or a share, without unit.
     Ratio,
-    /// Things that the name says.
+    /// A count of what the name says.
     Count,
 }
 
-/// A number that was measured: a limit, a deadline, slots, a cost. It lies between `low` and `high`.
+/// A measured number: a limit, a timeout, slots, a cost. It lies between `low` and `high`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
     /// What was measured, in the words of the page of limits: `request target`, `half a head`.
     pub what: String,
-    /// The largest value that was still taken; the least that the number can be.
+    /// The largest accepted value; the minimum of the number.
     pub low: Option<f64>,
-    /// The smallest value that was refused; the most that the number can be. `None`: nothing ended
-    /// it within the bound, which is `low`.
+    /// The smallest refused value; the maximum of the number. `None`: no limit was found up to our
+    /// bound, which is `low`.
     pub high: Option<f64>,
     pub unit: Unit,
-    /// What happens there, and how: `414`, `absolute, without a byte`, `none within 180 s`.
+    /// The behavior at the limit: `414`, `absolute, without a byte`, `none within 180 s`.
     pub note: String,
 }
 
 impl Measure {
-    /// A number without a bracket.
+    /// Returns a number without a bracket.
     pub fn exact(what: impl Into<String>, value: f64, unit: Unit, note: String) -> Measure {
         Measure { what: what.into(), low: Some(value), high: Some(value), unit, note }
     }
 
-    /// The time until all was as before; `None`: it was not, for as long as was watched.
+    /// Returns the recovery time, or `None` if the server did not recover while watched.
     pub fn recovery(what: &str, time: Option<Nanos>, watched: Nanos, note: String) -> Measure {
         Measure {
             what: what.to_owned(),
@@ -172,54 +171,54 @@ impl Measure {
     }
 }
 
-/// What well-behaved clients observed while a case pressed. Shares are of time, 0 to 1, and sum to 1.
+/// Effect of a stress case on well-behaved clients. Shares are of time, 0 to 1, and sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
-    /// Answered as before; answered 503 or 429; not answered, or wrongly.
+    /// Usual response; 503 or 429; no response or a wrong one.
     pub correct: f64,
     pub shed: f64,
     pub lost: f64,
-    /// Probes that this rests on.
+    /// Number of probes.
     pub probes: u64,
-    /// The 99th percentile of the probes' response times while pressed.
+    /// The 99th percentile of response times under load.
     pub p99: Nanos,
-    /// From the release to the first of the probes that were as before again; `None`: never, or nobody knows.
+    /// From the end of the load to the first normal probe; `None`: never, or not known.
     pub recovery: Option<Nanos>,
-    /// The run, or the time of the case, ended before it was known how long the recovery takes.
+    /// The run, or the time of the case, ended before the recovery time was known.
     pub cut_short: bool,
-    /// Connections that were meant to press, and the most that stood at once.
+    /// Connections of the load, and the maximum open at once.
     pub wanted: u64,
     pub armed: u64,
-    /// How often the effect followed the pressure, and of how many times it was tried.
+    /// Rounds in which the effect followed the load, and all rounds.
     pub followed: u32,
     pub rounds: u32,
-    /// The same number of well-behaved connections denied service too; `None` where it was not tried.
+    /// The same number of well-behaved connections denied service too; `None` if not tested.
     pub control_denied: Option<bool>,
 }
 
-/// What probes met before anything pressed.
+/// Results of probes before any load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Baseline {
     pub probes: u64,
     pub failed: u64,
-    /// Much slower than their median: see [`NOISE_FACTOR`].
+    /// Much slower than the median: see [`NOISE_FACTOR`].
     pub slow: u64,
     pub p50: Nanos,
     pub p99: Nanos,
 }
 
-/// A quiet server whose 99th percentile is more than so many times its median is noisy ...
+/// An idle server is noisy if its 99th percentile is more than this factor times the median ...
 pub const NOISE_FACTOR: u64 = 10;
-/// ... if it is beyond this: below, the machine's own jitter is of that size ...
+/// ... if it is above this: below, the machine's own jitter is of that size ...
 pub const NOISE_FLOOR: Nanos = Nanos::from_millis(20);
-/// ... and if it is not the work of fewer probes than these: that is anybody's hiccup.
+/// ... and if it comes from at least this many probes: fewer may be noise.
 pub const NOISE_FEW: u64 = 3;
 
 impl Baseline {
-    /// Why nothing can be held against it.
+    /// Returns why nothing can be compared with it.
     pub fn trouble(&self) -> Option<String> {
         if self.probes == 0 {
-            return Some("no probe was answered before the first case".to_owned());
+            return Some("no probe got a response before the first case".to_owned());
         }
         if self.failed > 0 {
             return Some(format!(
@@ -230,7 +229,8 @@ impl Baseline {
         let noisy = self.slow >= NOISE_FEW && self.slow * 100 > self.probes;
         noisy.then(|| {
             format!(
-                "before the first case {} of {} probes took more than {NOISE_FACTOR} times their median, {}",
+                "before the first case {} of {} probes took more than {NOISE_FACTOR} times the \
+                median, {}",
                 self.slow,
                 self.probes,
                 show::duration(self.p50)
@@ -239,16 +239,16 @@ impl Baseline {
     }
 }
 
-/// How a probe comes to the server.
+/// Connection of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeKind {
-    /// On a connection of its own.
+    /// On its own connection.
     New,
-    /// On one connection that is kept.
+    /// On one kept connection.
     Keep,
 }
 
-/// What a probe met.
+/// Result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     Correct,
@@ -264,23 +264,24 @@ pub struct Probe {
     /// When it was due, and how much later it was sent.
     pub due: Nanos,
     pub late: Nanos,
-    /// From when it was due: until the connection stood (`None` where it stood already), until the
-    /// response began, until it ended.
+    /// From the due instant until the connection was established (`None` if it already was), until
+    /// the response began, until it ended.
     pub connected: Option<Nanos>,
     pub first_byte: Option<Nanos>,
     pub over: Nanos,
     pub seen: Seen,
-    /// In words: `200`, `no response in 2 s`.
+    /// Description: `200`, `no response in 2 s`.
     pub said: String,
-    /// It could not be sent for want of descriptors or ports of ours: it tells nothing of the server.
+    /// It could not be sent because this machine ran out of descriptors or ports: it says nothing
+    /// about the server.
     pub ours: bool,
-    /// Nobody listened.
+    /// The connection was refused.
     pub refused: bool,
-    /// The case that was under way, by its id; empty before the first.
+    /// Id of the running case; empty before the first.
     pub case: String,
 }
 
-/// An exchange that failed, kept to be replayed.
+/// A failed exchange, kept for replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub case: String,
@@ -289,45 +290,45 @@ pub struct Kept {
     pub folder: String,
 }
 
-/// What the run as a whole came to.
+/// Result of the whole run.
 #[derive(Clone, Debug, Default)]
 pub struct RunResult {
     pub plain: Plain,
     pub habits: Habits,
     pub baseline: Option<Baseline>,
-    /// What the page that is named for bodies did with a plain POST, where it took none.
+    /// Response of the page for bodies to a plain POST, if it did not accept one.
     pub post_trouble: Option<String>,
     pub cases: Vec<CaseResult>,
-    /// Connections that the server serves at once, as the user named them.
+    /// Number of connections that the server serves at once, as given by the user.
     pub slots_named: Option<u64>,
     pub probes: Vec<Probe>,
-    /// What was seen of the server's processes; `None` where they are not seen.
+    /// State of the server's processes, or `None` if they are not visible.
     pub server: Option<ServerSeen>,
-    /// The shortest that fails, of random data that failed: the first of each kind in each case.
+    /// The shortest failing input of random data: the first of each kind in each case.
     pub shrunk: Vec<Shrunk>,
-    /// Failures of which a folder was kept.
+    /// Failures whose evidence was kept in a folder.
     pub kept: Vec<Kept>,
     /// Why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
     pub interrupted: bool,
-    /// What stopped it, where it was not the user.
+    /// What stopped it, unless the user did.
     pub stopped: Option<Stop>,
     pub took: Nanos,
 }
 
 impl RunResult {
-    /// What an exchange shrank to.
+    /// Returns the shrunk form of an exchange.
     pub fn shrunk_of(&self, case: &str, name: &str) -> Option<&Shrunk> {
         self.shrunk.iter().find(|shrunk| shrunk.case == case && shrunk.name == name)
     }
 
-    /// The folder of an exchange that was kept.
+    /// Returns the folder of a kept exchange.
     pub fn kept_folder(&self, case: &str, name: &str) -> Option<&str> {
         let found = self.kept.iter().find(|kept| kept.case == case && kept.name == name);
         found.map(|kept| kept.folder.as_str())
     }
 
-    /// It ended by this.
+    /// Records the reason for the end.
     pub fn end(&mut self, stop: Option<Stop>) {
         match stop {
             Some(Stop::Interrupted) => self.interrupted = true,
@@ -340,32 +341,32 @@ impl RunResult {
     }
 }
 
-/// What the server did with each of the oddities.
+/// Responses of the server to the oddities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Habits {
     pub seen: Vec<(String, String)>,
 }
 
-/// A look at the server.
+/// A sample of the server's state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerRow {
-    /// From the start of the run.
+    /// Since the start of the run.
     pub at: Nanos,
     /// The case that had just ended; empty before the first.
     pub case: String,
     pub state: ServerState,
 }
 
-/// What was seen of the server in the whole run.
+/// State of the server over the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerSeen {
-    /// In the order of their instants: before the first case, and after each.
+    /// In order: before the first case, and after each.
     pub rows: Vec<ServerRow>,
-    /// Who ended before the first case.
+    /// Processes that exited before the first case.
     pub deaths: Vec<Death>,
 }
 
-/// What was seen of the server in the course of a case.
+/// State of the server during a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Meanwhile {
     pub before: ServerState,
@@ -373,19 +374,19 @@ pub struct Meanwhile {
     pub deaths: Vec<Death>,
 }
 
-/// The shortest conversation that fails in the way of another.
+/// The shortest conversation that fails in the same way.
 #[derive(Clone, Debug)]
 pub struct Shrunk {
     pub case: String,
     pub name: String,
     pub kind: FailureKind,
-    /// Bytes of the conversation that failed first.
+    /// Size in bytes of the original failing conversation.
     pub from: usize,
     pub script: TalkScript,
     pub boundaries: Vec<Boundary>,
-    /// Conversations that the search took.
+    /// Number of conversations that the search needed.
     pub executions: u64,
-    /// The search came to its end, not its budget.
+    /// The search completed within its budget.
     pub finished: bool,
 }
 
@@ -394,39 +395,40 @@ impl Shrunk {
         sent(&self.script.steps)
     }
 
-    /// Failures of one kind that shrink to the same have one cause, as far as can be seen.
+    /// Returns the bucket: failures of one kind that shrink to the same input probably have one
+    /// cause.
     pub fn bucket(&self) -> String {
-        // results of earlier versions keep theirs, so that this step keeps the name that it had in them
+        // earlier results use this name, so the step keeps it
         let steps = format!("{:?}", self.script.steps).replace("Await(Response)", "Await(Answer)");
         let whole = digest(format!("{} {steps}", self.kind).as_bytes());
         whole[..BUCKET_DIGITS].to_owned()
     }
 }
 
-/// A length at which the outcome turns.
+/// A length at which the outcome changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
-    /// What has the length: `the target's words`, `a line`, `the body`.
+    /// The item with that length: `the target's words`, `a line`, `the body`.
     pub what: String,
-    /// Bytes: the longest that passes, and the shortest that fails.
+    /// In bytes: the longest that passes, and the shortest that fails.
     pub passes: usize,
     pub fails: usize,
 }
 
-/// What became of a failure.
+/// Result of replaying a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayVerdict {
-    /// It failed in no try.
+    /// It failed in no attempt.
     Fixed,
-    /// In every one.
+    /// In every attempt.
     Failing,
     Flaky,
-    /// No try said anything.
+    /// No attempt was conclusive.
     Unlearned,
 }
 
 impl ReplayVerdict {
-    /// Its stable name.
+    /// Returns its stable name.
     pub fn id(self) -> &'static str {
         match self {
             ReplayVerdict::Fixed => "fixed",
@@ -446,17 +448,17 @@ impl ReplayVerdict {
     }
 }
 
-/// A failure that was sent again.
+/// A replayed failure.
 #[derive(Clone, Debug)]
 pub struct Replayed {
     pub verdict: ReplayVerdict,
     pub tries: u32,
     pub failed: u32,
-    /// Of the worst try.
+    /// Of the worst attempt.
     pub judgement: Judgement,
 }
 
-/// What a replay came to: a row for each failure that was reached, in their order.
+/// Result of a replay: a row for each failure that was reached, in order.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayResult {
     pub rows: Vec<Replayed>,
@@ -466,18 +468,18 @@ pub struct ReplayResult {
 }
 
 impl CaseResult {
-    /// What was shown: the outcome is as bad as this or worse.
+    /// Raises the outcome to at least this.
     pub fn show(&mut self, shown: impl Into<TestOutcome>) {
         self.outcome = self.outcome.max(shown.into());
     }
 
-    /// A reason of the outcome, which is as bad as this or worse.
+    /// Adds a reason and raises the outcome to at least this.
     pub fn note(&mut self, shown: impl Into<TestOutcome>, why: String) {
         self.show(shown);
         self.notes.push(why);
     }
 
-    /// It was not carried out, and why; whatever was shown before is forgotten.
+    /// Marks the case as skipped with a reason; earlier outcomes are discarded.
     pub fn skip(&mut self, why: impl Into<String>) {
         self.outcome = TestOutcome::Skipped;
         self.skipped = Some(why.into());

@@ -1,4 +1,4 @@
-//! Who may be tortured, how much, on whose permission, and what is written down of it.
+//! Rules of permission: which targets may be tested, with which limits, and what is logged.
 
 mod address;
 pub mod bounds;

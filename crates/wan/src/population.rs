@@ -41,7 +41,7 @@ impl Population {
     /// path in brackets, with a name where it is to have one: `home=[rtt=80ms, loss=1%]:40%`.
     ///
     /// # Errors
-    /// Names the part that is not understood, and the way out.
+    /// Names the part that is not understood, and the fix.
     pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<Population, SpecFault> {
         let wrong = |why: String| SpecFault(format!("{} is not a population: {why}", quoted(text)));
         let mut parts: Vec<PopulationPart> = Vec::new();

@@ -168,7 +168,7 @@ impl PathSpec {
     /// Reads the text of a path. `traces` gives the text of a trace file by its name.
     ///
     /// # Errors
-    /// Names the item that is not understood or cannot be, and the way out.
+    /// Names the item that is not understood or cannot be, and the fix.
     pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<PathSpec, SpecFault> {
         let mut draft = Draft::default();
         draft

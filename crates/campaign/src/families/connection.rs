@@ -1,4 +1,4 @@
-//! How a connection is used: a request in pieces, in single bytes, from a port that is used again.
+//! Use of connections: a request in pieces, byte by byte, or from a reused port.
 
 use crate::tries::accuse;
 use crate::{PLAIN_DEADLINE, Runner, TRIES, habits};
@@ -11,17 +11,17 @@ use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Failures of which everything is kept.
+/// Maximum number of failures recorded completely.
 const KEPT_MAX: usize = 5;
-/// Bytes of a field that only fills up.
+/// Size of a filler field in bytes.
 const FIELD: usize = 500;
-/// Time may grow so many times faster than the bytes do; what is over sooner is nobody's worry.
+/// Maximum growth of time relative to bytes; shorter times are ignored.
 const GROWTH_MAX: f64 = 2.0;
 const LONG_MIN: Nanos = Nanos::from_millis(50);
-/// Seconds: a quotient by less says nothing.
+/// In seconds: quotients by smaller numbers are meaningless.
 const NOTHING: f64 = 1e-6;
 
-/// A valid request cut in two at every place: the parser's state outlives a read.
+/// Splits a valid request at every position: the parser's state must survive a read.
 pub(super) fn splits(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -50,8 +50,8 @@ pub(super) fn splits(
     }
 }
 
-/// Requests in single bytes, as fast as they go, short ones and long ones: the cost of a byte does
-/// not grow with their number.
+/// Sends short and long requests byte by byte at full speed: the cost of a byte must not grow with
+/// their number.
 pub(super) fn single_bytes(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -66,7 +66,7 @@ pub(super) fn single_bytes(
             if runner.is_stopped() || result.exchanges.len() >= KEPT_MAX {
                 return;
             }
-            // the control: what the same bytes take in one piece
+            // the control: time of the same bytes in one write
             let control = runner.bare(vec![Move::Send(request.clone())], PLAIN_DEADLINE * 4);
             whole.push(runner.hold(control).over);
             let moves = request.iter().map(|byte| Move::Send(vec![*byte])).collect();
@@ -94,14 +94,15 @@ pub(super) fn single_bytes(
         });
     }
     let longer = requests[1].len() as f64 / requests[0].len() as f64;
-    // what their length alone costs is no matter of pieces
+    // the cost of the length alone is not the cost of splitting
     let more = |at: usize| (medians[at] - whole[at]).as_secs_f64();
-    // a busy machine makes the control the slower one now and then: less than its noise is no time
+    // on a busy machine the control is sometimes slower: differences below its noise do not count
     let (short, long) = (more(0).max(noise), more(1));
     if long > short * longer * GROWTH_MAX && long > LONG_MIN.as_secs_f64() {
         let why = format!(
-            "{longer:.1} times the bytes took {:.1} times as long in single bytes as in one piece \
-             ({} more, {} more for the short one): the work of a read grows with what was read before",
+            "{longer:.1} times the bytes took {:.1} times as long sent byte by byte as in one \
+            write ({} more, {} more for the short request): the work per read grows with the \
+            bytes already read",
             long / short.max(NOTHING),
             show::duration(Nanos::from_secs_f64(long)),
             show::duration(Nanos::from_secs_f64(short))
@@ -110,7 +111,7 @@ pub(super) fn single_bytes(
     }
 }
 
-/// A plain request, filled up to about a length with fields of 500 bytes at most.
+/// Returns a plain request of about this length, padded with fields of at most 500 bytes.
 fn padded(runner: &Runner<'_>, length: usize) -> Vec<u8> {
     let bare = habits::plain_request(runner.target, "").len();
     let mut fields = String::new();
@@ -120,7 +121,7 @@ fn padded(runner: &Runner<'_>, length: usize) -> Vec<u8> {
     habits::plain_request(runner.target, &fields)
 }
 
-/// Connections one after the other from one port, which the server may still remember.
+/// Opens successive connections from one port, which the server may still remember.
 pub(super) fn same_port(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -128,7 +129,7 @@ pub(super) fn same_port(
     result: &mut CaseResult,
 ) {
     let request = habits::plain_request(runner.target, "Connection: close\r\n");
-    // a port of our own choice, out of the range from which the kernel takes its own
+    // a port outside the kernel's ephemeral range
     let port = 20_000 + (runner.settings.seed % 10_000) as u16;
     let (mut made, mut refused) = (0_u64, None);
     if let Some(dropped) = drops_half_closed(runner, &request, with) {
@@ -139,7 +140,7 @@ pub(super) fn same_port(
         if runner.is_stopped() {
             return;
         }
-        // both sides end the connection at about the same time
+        // both sides close at about the same time
         let moves = vec![Move::Send(request.clone()), Move::HalfClose];
         let mut script = runner.bare(moves, PLAIN_DEADLINE);
         script.options.port = Some(port);
@@ -149,14 +150,14 @@ pub(super) fn same_port(
             break;
         }
         made += 1;
-        plainly(runner, case, "one more from the same port", &script, talk, result);
+        plainly(runner, case, "another connection from the same port", &script, talk, result);
     }
     let note = match refused {
         Some(why) => format!("then no connection: {why}"),
-        None => "every one that was tried".to_owned(),
+        None => "all attempts succeeded".to_owned(),
     };
     result.measures.push(Measure {
-        what: "connections from one port, one after the other".to_owned(),
+        what: "successive connections from one port".to_owned(),
         low: Some(made as f64),
         high: None,
         unit: Unit::Connections,
@@ -164,8 +165,8 @@ pub(super) fn same_port(
     });
 }
 
-/// The control, on ports of their own: a server that drops requests whose client ends its side at once
-/// says nothing of ports.
+/// Runs the control with different ports: a server that drops half-closed requests says nothing
+/// about ports.
 fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], with: &SamePort) -> Option<String> {
     let count = with.connections;
     let mut dropped = 0;
@@ -181,14 +182,14 @@ fn drops_half_closed(runner: &mut Runner<'_>, request: &[u8], with: &SamePort) -
     }
     (dropped > 0).then(|| {
         format!(
-            "{dropped} of {count} clients that ended their side right behind the request got no \
-             response, each from a port of its own: this server takes that for a client that has left \
-             (RFC 9112 section 9.6), and its ports cannot be judged"
+            "{dropped} of {count} clients that half-closed right after the request got no \
+            response, each from a different port: this server treats a half-close as a \
+            disconnect (RFC 9112 section 9.6), so port reuse cannot be judged"
         )
     })
 }
 
-/// Nothing but plain responses may come; what fails is tried again.
+/// Accepts plain responses only; failures are retried.
 pub(super) fn plainly(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -242,13 +243,13 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
         && responses.iter().all(|response| runner.profile.plain().is(response));
     let outcome = match talk.end {
         _ if right => ConversationOutcome::Pass,
-        // what we ended ourselves says nothing of the server
+        // our own close says nothing about the server
         TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => {
             ConversationOutcome::Inconclusive
         }
         _ => ConversationOutcome::Fail,
     };
-    let why = if right { "" } else { "a valid request did not get the plain response" };
+    let why = if right { "" } else { "a valid request did not get the usual response" };
     Judgement {
         outcome: outcome.into(),
         seen: judge::seen(talk),
@@ -258,7 +259,7 @@ fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {
     }
 }
 
-/// How far the longest of these is from the shortest, in seconds.
+/// Returns the difference between the longest and the shortest, in seconds.
 fn spread(times: &[Nanos]) -> f64 {
     let (least, most) = (times.iter().min(), times.iter().max());
     least.zip(most).map_or(0.0, |(least, most)| (*most - *least).as_secs_f64())

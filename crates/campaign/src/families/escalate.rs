@@ -1,5 +1,5 @@
-//! torture.pl's own way: random data grows and the gaps shrink until well-behaved clients are lost, or a
-//! bound is reached. What was reached is the result.
+//! The method of torture.pl: random data grows and gaps shrink until well-behaved clients fail or a
+//! limit is reached. The level reached is the result.
 
 use crate::probes::ProbeListener;
 use crate::trail::Suspect;
@@ -15,14 +15,14 @@ use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Probe, Seen, Unit};
 use units::{Nanos, show};
 
-/// Faults of the server of which everything is kept.
+/// Maximum number of server errors recorded completely.
 const KEPT_MAX: usize = 5;
-/// What a conversation is called that was ended without a response.
+/// Name of a conversation cut off without a response.
 const CUT: &str = "random data";
-/// A gap is no shorter than this.
+/// Minimum gap.
 const GAP_MIN: Nanos = Nanos::from_micros(100);
 
-/// Each level doubles the length and halves the gap of the one before.
+/// Each level doubles the length and halves the gap of the previous one.
 pub(super) fn run(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -45,7 +45,7 @@ pub(super) fn run(
         cut = cut_short(runner);
         match probes.iter().find(|probe| probe.seen == Seen::Lost && !probe.ours) {
             Some(probe) => lost = Some((level, probe.said.clone())),
-            // not all of it was sent
+            // it was not sent completely
             None if cut.is_some() => {}
             None => reached = Some(level),
         }
@@ -53,8 +53,8 @@ pub(super) fn run(
     let end = match (&lost, cut) {
         (Some((level, said)), _) => format!("at {} a probe was lost: {said}", level.name()),
         (None, Some(cut)) => cut.to_owned(),
-        _ if result.outcome == TestOutcome::Fail => "then a response was a fault".to_owned(),
-        _ => "the last level; every probe was answered".to_owned(),
+        _ if result.outcome == TestOutcome::Fail => "then a response was a server error".to_owned(),
+        _ => "the last level; every probe got a response".to_owned(),
     };
     match (&lost, cut) {
         (Some(_), _) => result.note(PressureOutcome::Degraded, end.clone()),
@@ -65,8 +65,14 @@ pub(super) fn run(
         return;
     }
     for (what, unit, value) in [
-        ("random data borne", Unit::Bytes, (|level| level.length as f64) as fn(&RainLevel) -> f64),
-        ("requests with it", Unit::PerSecond, |level| level.sent as f64 / level.took.as_secs_f64()),
+        (
+            "random data survived",
+            Unit::Bytes,
+            (|level| level.length as f64) as fn(&RainLevel) -> f64,
+        ),
+        ("requests at that level", Unit::PerSecond, |level| {
+            level.sent as f64 / level.took.as_secs_f64()
+        }),
     ] {
         result.measures.push(Measure {
             what: what.to_owned(),
@@ -78,15 +84,15 @@ pub(super) fn run(
     }
 }
 
-/// What ended the levels before the last.
+/// Returns what ended the levels early.
 fn cut_short(runner: &mut Runner<'_>) -> Option<&'static str> {
     if runner.is_stopped() {
         return Some("then the run ended");
     }
-    runner.case_is_over().then_some("then the time of the case was up")
+    runner.case_is_over().then_some("then the time limit of the case was reached")
 }
 
-/// How long and how often, and what came of it.
+/// Length and rate of a level, and its result.
 #[derive(Clone, Debug, Default)]
 struct RainLevel {
     length: u64,
@@ -102,7 +108,7 @@ impl RainLevel {
     }
 }
 
-/// One level, with probes beside it.
+/// Runs one level, with probes alongside.
 fn hold(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -164,7 +170,7 @@ struct Fault {
 }
 
 fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseResult) {
-    let name = "while it escalated";
+    let name = "during the escalation";
     let (script, talk, judgement) = (&fault.script, &fault.talk, &fault.judgement);
     let execution = Execution { case, name, attempt: 1, script, talk, judgement };
     runner.told(&execution);
@@ -183,8 +189,8 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
     }
 }
 
-/// Random requests at a fixed gap, each on a connection of its own. They are made when they are due:
-/// a whole level of them would not fit into memory.
+/// Sends random requests at a fixed gap, each on its own connection. They are generated when due,
+/// because a whole level would not fit into memory.
 struct Rain<'a> {
     make: &'a dyn Fn(u64) -> Shot,
     plain: &'a Plain,
@@ -197,9 +203,9 @@ struct Rain<'a> {
     waiting_max: usize,
     sent: u64,
     tally: BTreeMap<String, u64>,
-    /// The first of them.
+    /// The first server errors.
     faults: Vec<Fault>,
-    /// The last that were ended without a response: whatever ends a server is among them.
+    /// The last ones cut off without a response: any that crashes a server is among them.
     cut: VecDeque<(TalkScript, Talk)>,
 }
 
@@ -222,7 +228,7 @@ impl Director for Rain<'_> {
         while self.next < self.count && self.due() <= now {
             let (turn, due) = (self.next, self.due());
             self.next += 1;
-            // what would wait behind too many others is left out, not saved up
+            // requests beyond the limit are skipped, not queued
             if self.waiting.len() >= self.waiting_max {
                 continue;
             }
@@ -246,7 +252,7 @@ impl Director for Rain<'_> {
             let Some((shot, script)) = self.waiting.remove(&place) else { continue };
             *self.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;
             let judgement = fuzz::judge(&shot, &talk, self.plain);
-            // a server that is too slow is what is looked for; a fault of its own is a finding
+            // slowness is what the case looks for; a server error is a finding
             let fault =
                 judgement.outcome == TestOutcome::Fail && !talk.replies.responses.is_empty();
             let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));

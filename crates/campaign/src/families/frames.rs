@@ -1,5 +1,6 @@
-//! Frames of HTTP/2 and HTTP/3 that cost the server more than the client: so many of a kind, on a few
-//! connections, at a pace, with well-behaved clients beside them. Every bound stands in the file of the case.
+//! HTTP/2 and HTTP/3 frames that cost the server more than the client: a number of frames of one
+//! kind, on a few connections, at a pace, with well-behaved clients alongside. All limits are in
+//! the case file.
 
 mod streams;
 
@@ -20,30 +21,30 @@ use torture::record;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Frames of one connection at most, whatever a file says.
+/// Maximum number of frames per connection, whatever a file requests.
 const FRAMES_MAX: u64 = 10_000;
-/// Between the beginnings of two connections.
+/// Interval between the starts of two connections.
 const APART: Nanos = Nanos::from_millis(20);
-/// How long a connection would stay if nobody ended it.
+/// Maximum lifetime of a connection that the server does not close.
 const LIFE: Nanos = Nanos::from_secs(120);
 const CANCEL: [u8; 4] = [0, 0, 0, 8];
 const HEADER_TABLE_SIZE: u16 = 1;
 const INITIAL_WINDOW_SIZE: u16 = 4;
-/// Bytes of the field that a block of the bomb names again and again; it fits the usual table.
+/// Size of the field that the bomb references repeatedly; it fits the default table.
 const BOMB_FIELD: usize = 3_900;
-/// How often one block names it: a thousand bytes become some four million.
+/// References per block: a thousand bytes expand to some four million.
 const BOMB_TIMES: usize = 1_000;
 /// The first entry of the dynamic table, as an indexed field (RFC 7541 sections 2.3.3 and 6.1).
 const NEWEST: u8 = 0x80 | 62;
-/// A field that is in nobody's static table.
+/// Size of a field that is not in the static table.
 const FILLER: usize = 64;
 
-/// What one frame, or a pair of frames, of the flood is.
+/// Builds one frame, or a pair of frames, of the flood.
 type Make = fn(&Flood<'_>, u32) -> Vec<u8>;
 
-/// What the frames are made of.
+/// Inputs for the frames.
 struct Flood<'a> {
-    /// The block of a plain request; over HTTP/3 the frame that carries it.
+    /// The header block of a plain request; over HTTP/3 the frame that carries it.
     block: &'a [u8],
 }
 
@@ -52,13 +53,13 @@ impl Flood<'_> {
         write::request(2 * number + 1, self.block)
     }
 
-    /// A request whose content does not come.
+    /// Returns a request whose content never arrives.
     fn begun(&self, number: u32) -> Vec<u8> {
         write::frame(HEADERS, END_HEADERS, 2 * number + 1, self.block)
     }
 }
 
-/// A kind of flood: what comes once before it, and what comes again and again.
+/// A kind of flood: the initial frames, and the repeated ones.
 struct FloodFrames {
     kind: FloodKind,
     before: Make,
@@ -78,7 +79,7 @@ const KINDS: [FloodFrames; 17] = [
     kind(FloodKind::Reset, nothing, |flood, number| {
         [flood.request(number), write::frame(RST_STREAM, 0, 2 * number + 1, &CANCEL)].concat()
     }),
-    // CVE-2025-8671: the server is made to reset
+    // CVE-2025-8671: the client makes the server reset
     kind(FloodKind::MadeReset, nothing, |flood, number| {
         [flood.request(number), write::frame(WINDOW_UPDATE, 0, 2 * number + 1, &[0; 4])].concat()
     }),
@@ -140,7 +141,7 @@ const KINDS: [FloodFrames; 17] = [
         block.extend(filler_kept(number));
         write::request(2 * number + 1, &block)
     }),
-    // a table of priorities that grows with streams that never begin
+    // a priority table that grows with streams that never open
     kind(FloodKind::IdlePriorities, nothing, |_, number| {
         write::frame(PRIORITY, 0, 2 * number + 1, &[0, 0, 0, 0, 15])
     }),
@@ -149,7 +150,7 @@ const KINDS: [FloodFrames; 17] = [
     }),
 ];
 
-/// A literal that no table keeps, different each time.
+/// Returns a literal without indexing, different each time.
 fn filler(number: u32) -> Vec<u8> {
     let mut out = Vec::new();
     let name = format!("x-{number}");
@@ -157,7 +158,7 @@ fn filler(number: u32) -> Vec<u8> {
     out
 }
 
-/// A literal that the dynamic table keeps, different each time.
+/// Returns a literal with indexing, different each time.
 fn filler_kept(number: u32) -> Vec<u8> {
     let mut out = Vec::new();
     let name = format!("x-{number}");
@@ -165,7 +166,7 @@ fn filler_kept(number: u32) -> Vec<u8> {
     out
 }
 
-/// The same in a section of HTTP/3.
+/// Does the same in an HTTP/3 section.
 fn filler_line(number: u32, section: &mut Vec<u8>) {
     let name = format!("x-{number}");
     http3::write::field(name.as_bytes(), &[b'a'; FILLER], section);
@@ -196,13 +197,13 @@ pub(super) fn run(
     tell(with, &round, (connections, bytes, over_quic), result);
 }
 
-/// The frames of a kind.
+/// Returns the frames of a kind.
 fn frames_of(kind: FloodKind) -> &'static FloodFrames {
     let mut kinds = KINDS.iter().chain(&streams::KINDS);
-    kinds.find(|one| one.kind == kind).expect("every kind has its frames")
+    kinds.find(|one| one.kind == kind).expect("every kind defines its frames")
 }
 
-/// One connection that floods.
+/// Returns the script of one flooding connection.
 fn script(runner: &mut Runner<'_>, with: &FrameFlood) -> TalkScript {
     let kind = frames_of(with.kind);
     let request = habits::plain_frame(runner.target, "");
@@ -231,7 +232,7 @@ fn script(runner: &mut Runner<'_>, with: &FrameFlood) -> TalkScript {
     TalkScript { hold: true, spoken, ..runner.bare(steps, LIFE) }
 }
 
-/// What well-behaved clients observed, and what the server did with those who pressed.
+/// Records the effect on well-behaved clients, and the server's reaction to the flood.
 fn tell(
     with: &FrameFlood,
     round: &Round,
@@ -253,8 +254,8 @@ fn tell(
                 format!("CONNECTION_CLOSE {}", http3::code_name(code))
             }
             (Some(code), _) => format!("GOAWAY {}", http2_code_name(code)),
-            (None, true) => "an end without a word".to_owned(),
-            (None, false) if one.by_us => "an end of ours".to_owned(),
+            (None, true) => "closed without a message".to_owned(),
+            (None, false) if one.by_us => "closed by us".to_owned(),
             (None, false) => "nothing".to_owned(),
         };
         *words.entry(word).or_default() += 1;

@@ -1,5 +1,5 @@
-//! Whether the server gets over requests that hung in this run: their clients have left. It comes behind
-//! everything else, as a server that does not get over them is lost with it.
+//! Tests whether the server recovers from hung requests of this run after their clients have
+//! disconnected. It runs last, because a server that does not recover is lost.
 
 use crate::hangs::HungRequest;
 use crate::{GATE, Runner, culprit, gate};
@@ -10,9 +10,9 @@ use torture::judge::{ConversationOutcome, FailureKind, Judgement, PressureOutcom
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// How often, and how long each, a request that hung is sent to see whether the server gets over it.
+/// Number and duration of repetitions of a hung request.
 pub(crate) fn repeats() -> Option<HangRepeats> {
-    // the catalogue is read by its tests
+    // the tests parse the catalogue
     let all = torture::catalogue::cases().unwrap_or_default();
     all.into_iter().find_map(|case| match case.family {
         Some(Family::HangGone(with)) => Some(with),
@@ -29,14 +29,15 @@ pub(super) fn run(
     let most = usize::try_from(with.most).unwrap_or(usize::MAX);
     let hangs: Vec<HungRequest> = runner.hangs.first(most);
     if !hangs.is_empty() && !runner.world.governor().may_repeat() {
-        return result.skip("pressure is not repeated here");
+        return result.skip("stress is not repeated here");
     }
     for hung in hangs {
         let times = with.times;
         match hang_on(runner, &hung.script, times, with.patience) {
             Some((sent, came_back)) => tell(runner, case, &hung, (sent, came_back), result),
             None => result.notes.push(format!(
-                "{} {}: up to {} more such requests, each given up, kept nobody out",
+                "{} {}: up to {} more such requests, each abandoned by its client, blocked no \
+                other client",
                 hung.case,
                 hung.name,
                 show::count(times)
@@ -48,7 +49,7 @@ pub(super) fn run(
     }
 }
 
-/// What is said of a server that did not get over so many of them.
+/// Describes a server that did not recover from this many of them.
 pub(crate) fn gone_for_good(sent: u64) -> String {
     let such = if sent == 1 {
         "one such request, whose client has"
@@ -57,7 +58,8 @@ pub(crate) fn gone_for_good(sent: u64) -> String {
     };
     let many = if sent == 1 { String::new() } else { format!("{} ", show::count(sent)) };
     format!(
-        "gone for good: behind {many}{such} left, no plain request was answered for {}",
+        "workers lost for good: after {many}{such} disconnected, no plain request got a response \
+        for {}",
         show::duration(GATE)
     )
 }
@@ -73,7 +75,7 @@ fn tell(
     let said = format!("{} {}, {many}", hung.case, hung.name);
     if let Some(back) = back {
         let back = show::duration(back);
-        let why = format!("{said}: plain requests were answered again after {back}");
+        let why = format!("{said}: plain requests got responses again after {back}");
         return result.note(ConversationOutcome::Advisory, why);
     }
     let why = gone_for_good(sent);
@@ -82,7 +84,7 @@ fn tell(
     let judgement = Judgement {
         outcome: PressureOutcome::Leak.into(),
         seen: judge::seen(&talk),
-        expected: "plain requests answered as before, once the client has left".to_owned(),
+        expected: "plain requests get their usual response after the client disconnects".to_owned(),
         why: why.clone(),
         kind: Some(FailureKind::Lost),
     };
@@ -90,8 +92,9 @@ fn tell(
     culprit::keep(runner, case, &said, 1, (&script, talk), judgement, result);
 }
 
-/// Sends it again and again, and gives each up. After how many plain requests failed, and how long
-/// they did, `None` for as long as was waited; nothing where they never failed, or it hangs no more.
+/// Repeats and abandons a request. Returns the number after which plain requests failed, and how
+/// long they did (`None` inside: as long as we waited); `None` if they never failed, or it no
+/// longer hangs.
 pub(crate) fn hang_on(
     runner: &mut Runner<'_>,
     script: &TalkScript,

@@ -1,5 +1,5 @@
-//! Whose response is it? Requests whose responses are known beforehand, on several connections at once:
-//! one that belongs to another request is the gravest thing that a server can do.
+//! Response mix-ups: requests with known responses, on several connections at once. A response that
+//! belongs to another request is the most serious failure of a server.
 
 use crate::{PLAIN_DEADLINE, Runner, habits};
 use dialogue::replies::Response;
@@ -12,30 +12,30 @@ use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::show;
 
-/// Different responses that are told apart at most.
+/// Maximum number of different known responses.
 const KNOWN_MAX: usize = 12;
-/// A response is known that came so often, of so many times that its request was asked by itself: a
-/// server that mixes them up does so now and then here too.
+/// A response is known if it was the same this many times when requested alone; a server that mixes
+/// up responses sometimes does so here too.
 const SAME: usize = 3;
 const ASKED: usize = 5;
-/// Prefixes of the page, of so many bytes, where it is given in ranges.
+/// Prefix lengths of the page, if it supports ranges.
 const PREFIXES: [u64; 5] = [1, 2, 7, 40, 150];
-/// Paths of nothing that are asked for: many servers repeat the path.
+/// Number of missing paths requested: many servers repeat the path.
 const NOWHERE: u64 = 2;
-/// How a token begins: nothing else on a page does.
+/// Prefix of a token, unique on a page.
 const TOKEN: &str = "lstk";
-/// Characters of a token.
+/// Length of a token.
 const TOKEN_LEN: usize = 12;
-/// Failures of which everything is kept.
+/// Maximum number of failures recorded completely.
 const KEPT_MAX: usize = 3;
-/// Requests that no server serves, and that many answer in a way of their own.
+/// Invalid requests that many servers answer with distinct errors.
 const ERRORS: [&str; 3] = [
     "loadstone\r\n\r\n",
     "GET / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n",
     "GET / HTTP/1.1\r\nHost : h\r\nContent-Length: x\r\n\r\n",
 ];
 
-/// A request, and what it gets when it is asked by itself.
+/// A request, and its response when sent alone.
 #[derive(Clone, Debug)]
 struct KnownResponse {
     name: String,
@@ -51,7 +51,7 @@ impl KnownResponse {
     }
 }
 
-/// Requests of one connection: which of the known ones, with what token each.
+/// Requests of one connection: indices of known ones, with the token of each.
 #[derive(Clone, Debug)]
 struct OwnRequests {
     known: Vec<usize>,
@@ -65,13 +65,13 @@ pub(super) fn run(
     with: &MixedRequests,
     result: &mut CaseResult,
 ) {
-    // one request a connection does without a connection that stays
+    // one request per connection does not need a persistent connection
     let keeps = with.depth > 1;
     let known = learn(runner, keeps);
     if known.len() < 2 {
         return result.skip(
-            "the server keeps no connection open, or all its responses look alike: name pages of \
-             different content with --pages",
+            "the server keeps no connection open, or all its responses are alike: name pages \
+            with different content with --pages",
         );
     }
     let (mut responses, mut unknown) = (0, 0);
@@ -82,7 +82,7 @@ pub(super) fn run(
         let asked = plan(runner, with, &known, round);
         let mut scripts: Vec<TalkScript> = asked.iter().map(|one| one.script.clone()).collect();
         let neighbours = neighbours(runner, with, &scripts);
-        // between ours, not behind them
+        // between ours, not after them
         for (at, neighbour) in neighbours.into_iter().enumerate() {
             scripts.insert((at * 2).min(scripts.len()), neighbour);
         }
@@ -99,22 +99,19 @@ pub(super) fn run(
         }
     }
     result.notes.push(format!(
-        "{} responses were looked at, of {} different ones that were known beforehand",
+        "{} responses were checked, with {} different ones known beforehand",
         show::count(responses),
         known.len()
     ));
     if unknown > 0 {
         let said = format!(
-            "{} got a response that their requests did not get by themselves, and no other known \
-             request did",
+            "{} got a response that matches neither their own request nor any other known one",
             connections(unknown)
         );
         result.notes.push(said);
     }
     if !result.exchanges.is_empty() && !still(runner, &known, keeps) {
-        result
-            .notes
-            .push("the pages changed meanwhile: this says nothing of the server".to_owned());
+        result.notes.push("the pages changed meanwhile, so nothing can be concluded".to_owned());
         result.outcome = ConversationOutcome::Inconclusive.into();
         result.exchanges.iter_mut().for_each(|one| {
             one.judgement.outcome = ConversationOutcome::Inconclusive.into();
@@ -127,7 +124,7 @@ fn connections(count: u64) -> String {
     format!("{} {noun}", show::count(count))
 }
 
-/// Requests that always get the same, each another response.
+/// Learns requests that always get the same response, each a different one.
 fn learn(runner: &mut Runner<'_>, keeps: bool) -> Vec<KnownResponse> {
     let path = runner.target.values.path.clone();
     let mut wanted = vec![("the page".to_owned(), path.clone(), String::new())];
@@ -154,7 +151,8 @@ fn learn(runner: &mut Runner<'_>, keeps: bool) -> Vec<KnownResponse> {
     known
 }
 
-/// What the request gets, if it mostly gets the same and the connection stays where it is to.
+/// Returns the response to a request if it is mostly the same and the connection stays open as
+/// required.
 fn steady(runner: &mut Runner<'_>, target: &str, fields: &str, keeps: bool) -> Option<Response> {
     let mut seen: Vec<(usize, Response)> = Vec::new();
     for _ in 0..ASKED {
@@ -175,7 +173,7 @@ fn steady(runner: &mut Runner<'_>, target: &str, fields: &str, keeps: bool) -> O
     None
 }
 
-/// Whether every request still gets by itself what it got at first.
+/// Returns whether every request alone still gets its original response.
 fn still(runner: &mut Runner<'_>, known: &[KnownResponse], keeps: bool) -> bool {
     known.iter().all(|one| {
         steady(runner, &one.target, &one.fields, keeps).is_some_and(|response| one.is(&response))
@@ -187,14 +185,15 @@ fn token(runner: &mut Runner<'_>) -> String {
     format!("{TOKEN}{:0digits$}", runner.next_serial() % 10_u64.pow(digits as u32))
 }
 
-/// The token is in a field that many servers repeat.
+/// Puts the token into a field that many servers repeat.
 fn request(runner: &Runner<'_>, target: &str, fields: &str, token: &str) -> Vec<u8> {
     let (host, ours) = (&runner.target.values.host, &runner.target.fields);
     format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n{ours}X-Request-ID: {token}\r\n{fields}\r\n")
         .into_bytes()
 }
 
-/// What each connection asks in this round: neighbours never ask the same at the same place.
+/// Plans the requests of each connection in this round: neighbors never send the same one at the
+/// same position.
 fn plan(
     runner: &mut Runner<'_>,
     with: &MixedRequests,
@@ -225,7 +224,7 @@ fn plan(
         .collect()
 }
 
-/// Who is there beside: clients that leave in the middle, or whose requests are refused.
+/// Returns the odd clients alongside: some disconnect in the middle, others are refused.
 fn neighbours(
     runner: &mut Runner<'_>,
     with: &MixedRequests,
@@ -247,27 +246,27 @@ fn neighbours(
         .collect()
 }
 
-/// What came on a connection.
+/// What arrived on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Whose {
     Own,
-    /// Not what was expected, nor what belongs to another: a server that has too much to do, say.
+    /// Neither the expected response nor another's, for instance from an overloaded server.
     Unknown,
-    /// The response to another request, and how that is known.
+    /// The response to another request, and how it was recognized.
     Foreign(String),
 }
 
 fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> Whose {
     if let Some(token) = foreign_token(&talk.raw, &asked.tokens) {
         return Whose::Foreign(format!(
-            "the token {token} came, which was sent on another connection"
+            "the response contained the token {token}, which was sent on another connection"
         ));
     }
     let mut seen = Whose::Own;
     for (place, response) in talk.replies.responses.iter().enumerate() {
         let Some(own) = asked.known.get(place).map(|which| &known[*which]) else {
             return Whose::Foreign(format!(
-                "{} responses came to {} requests",
+                "{} responses arrived for {} requests",
                 talk.replies.responses.len(),
                 asked.known.len()
             ));
@@ -278,7 +277,7 @@ fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> Whose {
         match known.iter().find(|other| other.is(response)) {
             Some(other) => {
                 return Whose::Foreign(format!(
-                    "request {} of {} was for {}, and the response is that of {}: {} with {}",
+                    "request {} of {} was for {}, but the response is that of {}: {} with {}",
                     place + 1,
                     asked.known.len(),
                     own.name,
@@ -293,7 +292,7 @@ fn look(known: &[KnownResponse], asked: &OwnRequests, talk: &Talk) -> Whose {
     seen
 }
 
-/// A token of ours that was not sent on this connection.
+/// Finds one of our tokens that was not sent on this connection.
 fn foreign_token(raw: &[u8], own: &[String]) -> Option<String> {
     let places = raw.windows(TOKEN_LEN).filter(|here| here.starts_with(TOKEN.as_bytes()));
     let tokens = places.filter(|here| here[TOKEN.len()..].iter().all(u8::is_ascii_digit));
@@ -317,7 +316,7 @@ fn found(
     let judgement = Judgement {
         outcome: ConversationOutcome::Fail.into(),
         seen: judge::seen(talk),
-        expected: "to each request its own response".to_owned(),
+        expected: "its own response for each request".to_owned(),
         why,
         kind: Some(FailureKind::Foreign),
     };

@@ -1,4 +1,4 @@
-//! Requests with bodies that are changed again and again, by what earlier ones brought to light.
+//! Mutates requests with bodies, guided by the behavior that earlier ones showed.
 
 use crate::families::random::{self, FAILURES_MAX, HANGS_MAX};
 use crate::trail::Suspect;
@@ -13,12 +13,12 @@ use torture::record::sent;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// Requests under way at once. What is kept is looked at between two such rounds, so that the bytes are
-/// the same however soon the responses come.
+/// Concurrent requests. Kept ones are evaluated between rounds, so that the bytes do not depend on
+/// response times.
 const ROUND: u64 = 16;
-/// How long the server may take at first; what then looks like a failure is given its full time.
+/// Initial response time limit; what then looks like a failure gets the full time.
 const FIRST_TIME: Nanos = Nanos::from_secs(1);
-/// The same for half a message, for which it may wait as long as it likes.
+/// The same for half a message, for which the server may wait indefinitely.
 const WAITING_TIME: Nanos = Nanos::from_millis(150);
 
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result: &mut CaseResult) {
@@ -27,7 +27,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
     let asked = runner.settings.mutants_max.unwrap_or(with.number);
     let span = runner.settings.mutation.unwrap_or(with.span);
     if runner.settings.mutation.is_some() && !bounds::is_spared(runner.world.governor()) {
-        // on servers of others the bound of a case stands
+        // on third-party servers the limit of a case applies
         runner.world.governor().lengthen_case(span + PLAIN_DEADLINE);
     }
     let start = runner.now();
@@ -35,7 +35,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
     let is_enough = |failures, hangs| failures >= FAILURES_MAX || hangs >= HANGS_MAX;
     while sent < asked && !is_enough(failures, hangs) && runner.now() - start < span {
         let over = runner.has_to_end() || runner.life.is_gone();
-        // a server that is lost is looked after before anything else is sent
+        // check a lost server before anything else is sent
         if over || runner.trail.lost_touch() {
             break;
         }
@@ -53,7 +53,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
             })
             .collect();
         let talks = runner.together(scripts.clone());
-        // whoever ended the server: all of them spoke before anybody looked
+        // any of them may have crashed the server: all were sent before the check
         for ((number, _), (script, talk)) in round.iter().zip(scripts.iter().zip(&talks)) {
             let name = mutant(*number, runner.settings.seed);
             runner.trail.add(Suspect::of(case, &name, script.clone(), talk.clone()));
@@ -74,22 +74,22 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
                 random::book(runner, case, name, shot, "", fired, result) == TestOutcome::Fail;
             failures += u64::from(failed);
             hangs += u64::from(failed && silent);
-            // the others of this round that are silent would each cost a whole deadline too
+            // every other silent request of this round would cost a full time limit too
             if is_enough(failures, hangs) {
                 break;
             }
         }
     }
     result.notes.push(format!(
-        "{} requests showed {} different behaviours; {} that were new were kept and changed further, up \
-         to {oldest} times",
+        "{} requests showed {} different behaviors; {} new ones were kept and mutated further, \
+        up to {oldest} times",
         show::count(sent),
         show::count(corpus.behaviours() as u64),
         show::count(corpus.learned() as u64)
     ));
 }
 
-/// Names a request that was changed.
+/// Returns the name of a mutated request.
 fn mutant(number: u64, seed: u64) -> String {
     format!("mutant {number}, seed {seed}")
 }
@@ -101,7 +101,7 @@ fn first_time(shot: &Shot) -> Nanos {
     }
 }
 
-/// It failed by silence, in less time than a failure takes.
+/// Returns whether it failed by silence, before the full time limit.
 fn is_early((talk, judgement): &(Talk, Judgement)) -> bool {
     !judgement.outcome.is_well() && talk.end == TalkEnd::Silent
 }

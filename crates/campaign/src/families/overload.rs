@@ -1,5 +1,5 @@
-//! More than a server can serve: where it no longer follows, what it does beyond, and how it comes
-//! back. The load is open: requests fall due whether those before were answered or not.
+//! Overload: where the server no longer keeps up, how it behaves beyond, and how it recovers. The
+//! load is open: requests are due regardless of earlier responses.
 
 mod climb;
 mod course;
@@ -23,12 +23,13 @@ use torture::judge::{LoadOutcome, PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Health, Measure, Probe, ProbeKind};
 use units::Nanos;
 
-/// What well-behaved clients observed of a load, and the word for it; instants count from the load's beginning.
+/// Returns the effect of a load on well-behaved clients and its verdict; instants count from the
+/// start of the load.
 fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureVerdict) {
     let (load, origin) = (&played.load, runner.prober.origin());
     let own = |at: Nanos| at - origin;
-    // the kept probe asks once it has been answered: where every response is late it would wait for
-    // itself, and tell of nobody else
+    // the kept probe sends after its response: if every response is late, it waits for itself and
+    // says nothing about others
     let new: Vec<Probe> =
         played.probes.iter().filter(|probe| probe.kind == ProbeKind::New).cloned().collect();
     let pressed = Pressed {
@@ -47,19 +48,19 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureV
     let felt = health(&pressed);
     let verdict = outcome(&pressed, &felt);
     let felt = if played.cut_short { pressure::cut_short(felt) } else { felt };
-    // there is one round, and nothing that it could follow
+    // there is one round, and no effect to confirm
     (Health { rounds: 0, ..felt }, verdict)
 }
 
-/// How long the recovery took, where the watch for it was not cut short.
+/// Records the recovery time, unless the watch was cut short.
 fn measure_recovery(result: &mut CaseResult, what: &str, health: &Health, note: String) {
     if !health.cut_short {
         result.measures.push(Measure::recovery(what, health.recovery, GATE, note));
     }
 }
 
-/// Where the server no longer follows, with its measures in the result the first time. `None`: the
-/// result says why nothing can be said.
+/// Finds the knee and records its measures the first time. `None`: the result says why it is
+/// unknown.
 fn found(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -84,7 +85,8 @@ fn found(
     Some(knee)
 }
 
-/// The server was not overloaded: the result says so, and what would change that.
+/// Records that the server was not overloaded and what would change that; returns whether that was
+/// so.
 fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
     let Some(why) = knee.unreached() else { return false };
     let ours = matches!(knee.limit, Some(Limit::Ourselves(_) | Limit::Time));
@@ -94,9 +96,9 @@ fn unreached(knee: &Knee, result: &mut CaseResult) -> bool {
     true
 }
 
-const CUT_SHORT: &str = "the time was up before its end";
+const CUT_SHORT: &str = "the time limit was reached before its end";
 
-/// Why a load that came out badly says nothing of the server.
+/// Returns why a bad load result says nothing about the server.
 fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
     match played.cut_short {
         true => Some(CUT_SHORT.to_owned()),
@@ -104,12 +106,12 @@ fn is_ours(played: &Played, step: &LoadStep) -> Option<String> {
     }
 }
 
-/// What well-behaved clients observed that is worse than any word for goodput or recovery.
+/// Effects on well-behaved clients that outrank any verdict on goodput or recovery.
 const GRAVE: [PressureOutcome; 3] =
     [PressureOutcome::Denied, PressureOutcome::Leak, PressureOutcome::Crashed];
 
-/// The outcome of a load: of what well-behaved clients observed and of what was served the worse, as far as it
-/// is not our fault. In an overload late responses are no fault of the server's either.
+/// Combines the effect on well-behaved clients with the verdict on the load, unless we are at
+/// fault. Under overload, late responses are not a fault of the server.
 fn settle(
     played: &Played,
     step: &LoadStep,

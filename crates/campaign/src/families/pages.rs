@@ -1,4 +1,5 @@
-//! Random data for every page of a list: pages behind one front are often made by several programs.
+//! Random data for every page of a list: pages behind one front end are often served by several
+//! applications.
 
 use crate::Runner;
 use crate::families::random;
@@ -9,10 +10,10 @@ use torture::fuzz::FuzzPlace;
 use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 
-/// Failures after which a page is sent no more: the point is made.
+/// Number of failures after which a page is no longer tested.
 const FAILURES_MAX: u64 = 3;
 
-/// Random data in query, path, body and not escaped, in turn.
+/// Sends random data in query, path, body and without escaping, in turn.
 pub(super) fn run(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -22,7 +23,7 @@ pub(super) fn run(
     let all = &runner.settings.pages;
     let most = with.pages as usize;
     if all.len() > most {
-        result.notes.push(format!("of {} pages the first {most} were tried", all.len()));
+        result.notes.push(format!("of {} pages the first {most} were tested", all.len()));
     }
     let each = with.each.min(runner.settings.executions_max);
     for (number, page) in all.iter().take(most).enumerate() {

@@ -1,4 +1,5 @@
-//! Many connections at once: how many of a state a server bears before well-behaved clients observe it.
+//! Many connections at once: the number of connections in a state at which well-behaved clients are
+//! affected.
 
 pub(super) mod burst;
 pub(super) mod churn;
@@ -10,10 +11,10 @@ mod siege;
 
 use units::Nanos;
 
-/// New connections a second where nothing else is said.
+/// Default number of new connections per second.
 const OPENS: u64 = 150;
 
-/// Between two of so many a second.
+/// Returns the interval for this many per second.
 fn pace(per_second: u64) -> Nanos {
     Nanos(Nanos::SECOND.0 / per_second.max(1))
 }

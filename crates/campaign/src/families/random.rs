@@ -1,4 +1,4 @@
-//! Random data: many executions, of which those that fail are tried again.
+//! Random data: many executions, with retries of failed ones.
 
 use crate::findings::Finding;
 use crate::trail::Suspect;
@@ -13,22 +13,22 @@ use torture::record::{Execution, pauses, sent};
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
 
-/// Executions that did not pass of which everything is kept.
+/// Maximum number of failed executions recorded completely.
 pub(crate) const KEPT_MAX: usize = 20;
-/// Failures after which no more is sent: the point is made.
+/// Number of failures after which no more are sent.
 pub(crate) const FAILURES_MAX: u64 = 50;
 
-/// Hangs after which a case of random data sends no more: each costs its whole deadline, and most of
-/// them say what the one before said.
+/// Number of hangs after which a case of random data stops: each costs its full time limit, and
+/// most have the same cause.
 pub(crate) const HANGS_MAX: u64 = 1;
 
-/// Time for half a message: a server that refuses it does so at once.
+/// Time limit for half a message: a server that refuses it does so at once.
 const WAITING: Nanos = Nanos::SECOND;
 
 pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
     let (mut failures, mut hangs, mut sent) = (0, 0, 0);
     let count = fuzz.count.min(runner.settings.executions_max);
-    // a sample is spread over the whole
+    // a sample is spread over the whole range
     let mut indices = (0..count).map(|turn| turn * fuzz.count / count);
     while failures < FAILURES_MAX
         && !runner.is_stopped()
@@ -43,13 +43,13 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
         let scripts: Vec<TalkScript> = shots.iter().map(|shot| script(runner, shot)).collect();
         let talks = runner.together(scripts.clone());
         if talks.len() > 1 {
-            // whoever ended the server: all of them spoke before anybody looked
+            // any of them may have crashed the server: all were sent before the check
             for (at, talk) in talks.iter().enumerate() {
                 let name = numbered(runner, batch[at]);
                 runner.trail.add(Suspect::of(case, &name, scripts[at].clone(), talk.clone()));
             }
         }
-        // judged in the order of their numbers, however many were under way at once
+        // judged in the order of their numbers, however many were concurrent
         for (at, talk) in talks.into_iter().enumerate().take(shots.len()) {
             if failures == FAILURES_MAX || runner.is_stopped() {
                 break;
@@ -75,8 +75,8 @@ fn numbered(runner: &Runner<'_>, index: u64) -> String {
     format!("number {index}, seed {}", runner.settings.seed)
 }
 
-/// Sends random data, again when it did not pass, and keeps what came of it. `page` is what the
-/// tally's row begins with.
+/// Sends random data, with retries unless it passes, and records the result. `page` is the prefix
+/// of the tally's row.
 pub(crate) fn execution(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -89,7 +89,7 @@ pub(crate) fn execution(
     book(runner, case, name, shot, page, fired, result)
 }
 
-/// Keeps what did not pass, once it was tried again.
+/// Records a failure after its retries.
 pub(crate) fn book(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -101,7 +101,7 @@ pub(crate) fn book(
 ) -> TestOutcome {
     let row = format!("{page}{}", fuzz::tallied(shot, &talk));
     *result.tally.entry(row).or_default() += 1;
-    // what we ended ourselves, for a bound of ours, says nothing of the server
+    // what we stopped because of our own limits says nothing about the server
     if judgement.outcome.is_well() || talk.end == TalkEnd::Bounded {
         return TestOutcome::Pass;
     }
@@ -140,7 +140,7 @@ fn shot(runner: &Runner<'_>, case: &Case, fuzz: &Fuzz, index: u64) -> Shot {
 }
 
 pub(crate) fn script(runner: &mut Runner<'_>, shot: &Shot) -> TalkScript {
-    // what may be waited for is met with silence, rightly, however long
+    // legitimate waiting is silent, however long
     let rightly = judge::lacking(&sent(&shot.moves)).map_or(Nanos::NEVER, |_| WAITING);
     let silence = runner
         .profile
@@ -149,7 +149,7 @@ pub(crate) fn script(runner: &mut Runner<'_>, shot: &Shot) -> TalkScript {
         .min(rightly);
     let mut script = runner.bare(shot.moves.clone(), PLAIN_DEADLINE.min(silence));
     script.methods.clone_from(&shot.methods);
-    // the response that follows shows whether the two sides still agree where messages end
+    // the follow-up response shows whether both sides agree on message boundaries
     script.follow_up = shot.follows.then(|| habits::plain_request(runner.target, ""));
     script
 }
@@ -176,8 +176,7 @@ pub(crate) fn assess(
     mut talk: Talk,
 ) -> (Talk, Judgement) {
     if judge::out_of_step(&talk, runner.profile.plain()).is_some() {
-        // a response to something surplus may have crossed the request that followed: this time
-        // it is waited for
+        // a response to surplus bytes may have crossed the follow-up: wait for it this time
         script.grace = GRACE;
         talk = runner.hold(script.clone());
     }
@@ -188,7 +187,7 @@ pub(crate) fn assess(
     (talk, judgement)
 }
 
-/// What does not come back is no finding.
+/// Retries a failure, which is a finding only if it is reproducible.
 fn again(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -197,7 +196,7 @@ fn again(
     kept: &mut ExchangeResult,
 ) {
     if silent && !runner.is_stopped() {
-        // a machine that has become slow since is given more time; one that hangs is not
+        // give a machine that became slower more time, but not one that hangs
         let asked = runner.ask(&habits::plain_request(runner.target, ""));
         if asked
             .replies
@@ -207,7 +206,7 @@ fn again(
         {
             runner.profile.plain_took(asked.over);
         }
-        // silence is waited for side by side
+        // wait for silence concurrently
         let scripts: Vec<TalkScript> = (1..TRIES).map(|_| script(runner, shot)).collect();
         for (script, talk) in scripts.clone().into_iter().zip(runner.together(scripts)) {
             if is_cut(runner, &talk) {
@@ -227,7 +226,7 @@ fn again(
         kept.failed += u32::from(!judgement.outcome.is_well());
     }
     if silent && kept.tries > 1 && kept.failed == 1 && runner.settings.silence_max.is_some() {
-        // it was given little time, and answers with more
+        // it had little time, and responds with more
         kept.judgement.outcome = TestOutcome::Pass;
     }
     if kept.failed < kept.tries && kept.judgement.outcome == TestOutcome::Fail {
@@ -235,7 +234,7 @@ fn again(
     }
 }
 
-/// A bound of ours, or the end of the run, ended it: it is no try.
+/// Returns whether one of our limits, or the end of the run, stopped it: it is not an attempt.
 fn is_cut(runner: &Runner<'_>, talk: &Talk) -> bool {
     talk.end == TalkEnd::Bounded || talk.end == TalkEnd::Ours && runner.is_stopped()
 }

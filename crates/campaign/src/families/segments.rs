@@ -1,5 +1,5 @@
-//! What only segments of our own making can do: requests cut anywhere and in the wrong order, segments
-//! that contradict each other, and connections that are held past all sockets.
+//! Cases that need raw TCP segments: requests split anywhere and reordered, contradictory segments,
+//! and connections held without sockets.
 
 use super::connection::plainly;
 use crate::pressure::Plan;
@@ -17,26 +17,26 @@ use torture::record::{self, Execution};
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::Nanos;
 
-/// Failures of which everything is kept.
+/// Maximum number of failures recorded completely.
 const KEPT_MAX: usize = 5;
-/// Between the beginnings of two connections that are held.
+/// Interval between the starts of two held connections.
 const APART: Nanos = Nanos::from_millis(20);
-/// How long a held connection would stay if nobody ended it.
+/// Maximum lifetime of a held connection that the server does not close.
 const LIFE: Nanos = Nanos::from_secs(120);
-/// Bytes of responses that are more than a kernel takes off a program for one connection, and requests
-/// for them on one connection at most.
+/// Bytes of responses that exceed the kernel's send buffer, and maximum number of requests for them
+/// per connection.
 const MORE: u64 = 512 << 10;
 const REQUESTS_MAX: u64 = 1_000;
-/// Bytes of them that any server's window takes, and the time that it has to read them.
+/// Bytes of them that fit any server's window, and its time to read them.
 const AT_ONCE: usize = 16 << 10;
 const TO_READ: Nanos = Nanos::from_millis(50);
-/// The window of such a connection until it is closed.
+/// Window of such a connection until it is closed.
 const WINDOW: u16 = 1_024;
-/// What a response is taken to have beside its content.
+/// Assumed size of a response in addition to its content.
 const HEAD: u64 = 100;
-/// SYN alone, of the flags of a segment (RFC 9293 section 3.1).
+/// The SYN flag alone (RFC 9293 section 3.1).
 const SYN: u8 = 0x02;
-/// Bytes of half a request.
+/// Size of half a request.
 const HALF: i32 = 12;
 
 fn part(from: i32, to: Option<i32>) -> SegmentStep {
@@ -51,7 +51,7 @@ fn open(window: u16) -> Move {
     Move::Packet(PacketStep::Open(Opening { window, ..Opening::default() }))
 }
 
-/// A valid request in two segments that end at every place, in order and the other way round.
+/// Sends a valid request in two segments split at every position, in order and reversed.
 pub(super) fn cuts(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -87,23 +87,23 @@ pub(super) fn cuts(
     }
 }
 
-/// A way in which two segments overlap before anything is delivered: what the first covers, and the
-/// second, of the bytes behind the first one, which comes last.
+/// An overlap of two segments before delivery: the bytes that the first and the second cover, after
+/// the first byte, which is sent last.
 struct Geometry {
     name: &'static str,
     first: (i32, Option<i32>),
     second: (i32, Option<i32>),
 }
 
-/// The third byte tells the two apart.
+/// The third byte distinguishes the two.
 const GEOMETRIES: [Geometry; 4] = [
     Geometry { name: "same place", first: (1, Some(12)), second: (1, Some(12)) },
-    Geometry { name: "second within first", first: (1, Some(12)), second: (2, Some(4)) },
+    Geometry { name: "second inside first", first: (1, Some(12)), second: (2, Some(4)) },
     Geometry { name: "second around first", first: (2, Some(4)), second: (1, Some(12)) },
     Geometry { name: "second begins first", first: (2, Some(12)), second: (1, Some(4)) },
 ];
 
-/// Whose bytes the server took.
+/// The segment whose bytes the server used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OverlapWinner {
     First,
@@ -121,7 +121,7 @@ impl OverlapWinner {
     }
 }
 
-/// Segments that overlap with different bytes: `GET`, and `GEX`, which nobody serves.
+/// Sends overlapping segments with different bytes: `GET`, and the invalid `GEX`.
 pub(super) fn overlap(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -134,7 +134,7 @@ pub(super) fn overlap(
         *third = b'X';
     }
     if serves_both(runner, &other) {
-        let why = "not told: it serves GEX as it serves GET";
+        let why = "not tested: the server responds to GEX as to GET";
         return runner.profile.tell_trait("overlap".to_owned(), why);
     }
     for geometry in &GEOMETRIES {
@@ -176,7 +176,7 @@ pub(super) fn overlap(
     }
 }
 
-/// Whether the two requests cannot be told apart.
+/// Returns whether the two requests cannot be distinguished.
 fn serves_both(runner: &mut Runner<'_>, other: &[u8]) -> bool {
     let talk = runner.ask(other);
     talk.replies.responses.first().is_some_and(|response| runner.profile.plain().is(response))
@@ -194,7 +194,7 @@ fn overlapping(geometry: &Geometry, other: &[u8]) -> Vec<Move> {
         packet(part(12, None)),
         packet(part(geometry.first.0, geometry.first.1)),
         second(geometry.second),
-        // whatever hole is left, as the first has it
+        // the remaining gap, with the bytes of the first
         packet(part(0, Some(1))),
         Move::Pause(Nanos::from_millis(50)),
         packet(part(0, Some(12))),
@@ -216,12 +216,11 @@ fn overlap_judgement(talk: &Talk, taken: OverlapWinner, agrees: bool) -> Judgeme
         _ if unconnected => (ConversationOutcome::Inconclusive, "no connection"),
         OverlapWinner::Neither => (
             ConversationOutcome::Fail,
-            "every byte came, in one form or another, and nothing came back",
+            "every byte was delivered in one version or another, but there was no response",
         ),
-        _ if !agrees => (
-            ConversationOutcome::Fail,
-            "the same segments gave the program other bytes than before",
-        ),
+        _ if !agrees => {
+            (ConversationOutcome::Fail, "the same segments delivered different bytes than before")
+        }
         _ => (ConversationOutcome::Pass, ""),
     };
     Judgement {
@@ -252,7 +251,7 @@ fn exchange(
     }
 }
 
-/// Connections that are held in a state which no socket keeps, with well-behaved clients beside them.
+/// Holds connections in a state that needs raw segments, with well-behaved clients alongside.
 pub(super) fn held(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -288,11 +287,11 @@ pub(super) fn held(
         format!("connections held: {kind}"),
         stood as f64,
         Unit::Connections,
-        format!("for {hold} and the time of their beginnings; the server ended {ended} of them"),
+        format!("for {hold} plus the time to open them; the server closed {ended} of them"),
     ));
 }
 
-/// What the state is called, and what leads to it.
+/// Returns the name of the state, and the steps that lead to it.
 fn held_steps(runner: &Runner<'_>, state: SegmentState) -> (&'static str, Vec<Move>) {
     match state {
         SegmentState::HalfOpen => {
@@ -322,7 +321,7 @@ fn held_steps(runner: &Runner<'_>, state: SegmentState) -> (&'static str, Vec<Mo
     }
 }
 
-/// Requests whose responses no kernel takes off a program whole.
+/// Returns requests whose responses exceed the kernel's send buffer.
 fn unread_requests(runner: &Runner<'_>) -> Vec<u8> {
     if let Some(big) = &runner.settings.big {
         let (host, ours) = (&runner.target.values.host, &runner.target.fields);

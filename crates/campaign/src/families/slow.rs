@@ -1,6 +1,6 @@
-//! The deadline meter: how long the server bears a connection that is unfinished, one connection for
-//! each state. All states are held together where the server has room for them, and one after the
-//! other where it has not.
+//! The timeout meter: how long the server keeps an unfinished connection, one connection for each
+//! state. All states are held together if the server has room for them, and otherwise one after the
+//! other.
 
 mod meter;
 mod states;
@@ -16,7 +16,7 @@ use torture::judge::ConversationOutcome;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure};
 
-/// Of a case that holds a slow state.
+/// Runs a case that holds a slow state.
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     let hold = SlowHold::of(case).expect("every slow family holds a state");
     let state = hold.state;
@@ -26,13 +26,15 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
     let others = state.without_drops().map_or(Vec::new(), |other| runner.states.of(other));
     let held = runner.states.of(state);
     if held.is_empty() {
-        result
-            .note(ConversationOutcome::Inconclusive, "the run ended before it was seen".to_owned());
+        result.note(
+            ConversationOutcome::Inconclusive,
+            "the run ended before the result was known".to_owned(),
+        );
         return;
     }
     if held.iter().all(HeldState::was_answered_early) {
         let said = held.first().map(HeldState::seen).unwrap_or_default();
-        return result.skip(format!("answered early, before the body was there: {said}"));
+        return result.skip(format!("responded before the body arrived: {said}"));
     }
     for held in held.iter().filter(|held| !held.was_answered_early()) {
         let steady = others.iter().find(|one| one.is_as(held));
@@ -48,8 +50,8 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
         result.show(judgement.outcome);
         result.measures.extend(measure);
         if runner.states.is_serial() {
-            let note =
-                "the server has too few slots for all states at once: one was held at a time";
+            let note = "the server has too few slots for all states at once: they were tested one at a \
+                time";
             result.notes = vec![note.to_owned()];
         }
         result.exchanges.push(ExchangeResult {
@@ -57,7 +59,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
             judgement,
             tries: 1,
             failed: 0,
-            // the first of it: drops without their pauses are another request
+            // the start of it: drips without their pauses are a different request
             sent: held.first_said(),
             received: held.talk.raw.clone(),
             took: held.talk.over,
@@ -66,15 +68,15 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
     }
 }
 
-/// The deadlines that an operator sets, each with the states that it has to end.
+/// Configurable timeouts, with the states that each must end.
 const DEADLINES: [(&str, &[SlowState]); 3] = [
     ("keep-alive", &[SlowState::Idle]),
     ("head", &[SlowState::Head, SlowState::HeadDripped]),
     ("body", &[SlowState::Body, SlowState::BodyDripped]),
 ];
 
-/// For each deadline the longest that a connection really lasted: what the group of slow clients
-/// measures, on the page of limits.
+/// Records for each timeout the longest connection measured in the group of slow clients, for the
+/// page of limits.
 pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
     for (what, states) in DEADLINES {
         let mut longest: Option<Measure> = None;
@@ -91,16 +93,16 @@ pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
         }
         let Some(measure) = longest else { continue };
         if measure.high.is_none() {
-            result.note(ConversationOutcome::Advisory, format!("nothing ends it: {what}"));
+            result.note(ConversationOutcome::Advisory, format!("no timeout: {what}"));
         }
         result.measures.push(measure);
     }
     if result.measures.is_empty() {
-        result.note(ConversationOutcome::Inconclusive, "no deadline could be measured".to_owned());
+        result.note(ConversationOutcome::Inconclusive, "no timeout could be measured".to_owned());
     }
 }
 
-/// The numbers of a state, which is held now where it has not been.
+/// Returns the numbers of a state, which is held now if it was not before.
 fn measured(runner: &mut Runner<'_>, state: SlowState) -> Vec<Measure> {
     let Some(case) = meter::case_of(runner, state) else { return Vec::new() };
     let Some(hold) = SlowHold::of(&case) else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! What happens before HTTP: records and handshakes that no TLS library sends, and the cost of those
-//! that all send.
+//! Tests before HTTP: records and handshakes that no TLS library sends, and the cost of regular
+//! ones.
 
 pub(super) mod again;
 
@@ -13,21 +13,21 @@ use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Seen, Unit};
 use units::{Nanos, show};
 
-/// What a server says to bytes that begin a handshake.
+/// Reply of a server to the start of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HandshakeReply {
-    /// It goes on with the handshake.
+    /// It continues the handshake.
     Hello,
-    /// It says what is wrong: the alert's description (RFC 8446 section 6).
+    /// It reports an error: the alert's description (RFC 8446 section 6).
     Alert(u8),
-    /// It speaks HTTP, not TLS.
+    /// It responds in HTTP without TLS.
     Plain,
     Ended,
-    /// Bytes that are none of these.
+    /// Other bytes.
     Other,
     Nothing,
     Unconnected,
-    /// We ended it before it said anything: a bound of ours, or the user's wish.
+    /// We closed it before a reply: because of a limit, or on request.
     Cut,
 }
 
@@ -47,19 +47,19 @@ impl HandshakeReply {
 
     fn said(self) -> String {
         match self {
-            HandshakeReply::Hello => "the handshake goes on".to_owned(),
+            HandshakeReply::Hello => "the handshake continues".to_owned(),
             HandshakeReply::Alert(description) => format!("alert {description}"),
             HandshakeReply::Plain => "a response in plain HTTP".to_owned(),
             HandshakeReply::Ended => "closed without a byte".to_owned(),
-            HandshakeReply::Other => "bytes that are no TLS".to_owned(),
-            HandshakeReply::Nothing => "nothing, and the connection stays open".to_owned(),
+            HandshakeReply::Other => "bytes that are not TLS".to_owned(),
+            HandshakeReply::Nothing => "no response, the connection stays open".to_owned(),
             HandshakeReply::Unconnected => "no connection".to_owned(),
             HandshakeReply::Cut => "ended by us".to_owned(),
         }
     }
 }
 
-/// What is sent, and which replies to it are as they should be.
+/// What is sent, and which replies conform.
 struct Trial {
     name: &'static str,
     moves: Vec<Move>,
@@ -67,7 +67,7 @@ struct Trial {
     judge: fn(HandshakeReply) -> ConversationOutcome,
 }
 
-/// Refusing is right, and nothing else is.
+/// Accepts only a refusal.
 fn refused(reply: HandshakeReply) -> ConversationOutcome {
     match reply {
         HandshakeReply::Alert(_) | HandshakeReply::Ended | HandshakeReply::Plain => {
@@ -80,17 +80,17 @@ fn refused(reply: HandshakeReply) -> ConversationOutcome {
     }
 }
 
-/// Refusing and going on are both right; saying nothing is not.
+/// Accepts a refusal or a continued handshake, but not silence.
 fn answered(reply: HandshakeReply) -> ConversationOutcome {
     if reply == HandshakeReply::Hello { ConversationOutcome::Pass } else { refused(reply) }
 }
 
-/// RFC 7301 section 3.2: who supports the extension refuses; who does not goes on.
+/// RFC 7301 section 3.2: a server that supports the extension refuses; another one continues.
 fn no_protocol(reply: HandshakeReply) -> ConversationOutcome {
     if reply == HandshakeReply::Hello { ConversationOutcome::Alternative } else { refused(reply) }
 }
 
-/// RFC 8446 section 5.1 permits it, so that it must be understood; refusing harms few.
+/// RFC 8446 section 5.1 allows it, so a server must accept it; refusing harms few clients.
 fn understood(reply: HandshakeReply) -> ConversationOutcome {
     match reply {
         HandshakeReply::Hello => ConversationOutcome::Pass,
@@ -99,7 +99,7 @@ fn understood(reply: HandshakeReply) -> ConversationOutcome {
     }
 }
 
-/// A connection to the TLS port on which nothing is ever said.
+/// Opens a connection to the TLS port and sends nothing.
 pub(super) fn silent(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -125,9 +125,9 @@ pub(super) fn silent(
         _ => ConversationOutcome::Pass,
     };
     let seen = format!("{note} after {}", show::duration(talk.over));
-    let expected = format!("an end within {}", show::duration(with.soon));
+    let expected = format!("a close within {}", show::duration(with.soon));
     let judgement = Judgement { outcome: outcome.into(), seen, expected, ..Judgement::default() };
-    keep(runner, case, "silent from the beginning", &script, &talk, judgement, result);
+    keep(runner, case, "silent from the start", &script, &talk, judgement, result);
     result.measures.push(Measure {
         what: "silent before TLS".to_owned(),
         low: Some(over),
@@ -137,7 +137,7 @@ pub(super) fn silent(
     });
 }
 
-/// A valid ClientHello, a byte a record.
+/// Sends a valid ClientHello in one-byte records.
 pub(super) fn pieces(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -151,20 +151,20 @@ pub(super) fn pieces(
         Trial {
             name: "whole",
             moves: vec![Move::Send(hello.record())],
-            expected: "the handshake goes on",
+            expected: "the handshake continues",
             judge: understood,
         },
         Trial {
             name: "in records of one byte",
             moves: vec![Move::Send(records)],
-            expected: "the handshake goes on",
+            expected: "the handshake continues",
             judge: understood,
         },
     ];
     tried(runner, case, with, trials, result);
 }
 
-/// Records that are none, and hellos that few send.
+/// Sends invalid records and unusual ClientHellos.
 pub(super) fn records(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -182,25 +182,30 @@ pub(super) fn records(
     let empty_first = [record(HANDSHAKE, &[]), usual.record()].concat();
     let long = [vec![b'a'; 63], vec![b'.'], vec![b'b'; 63], vec![b'.'], vec![b'c'; 63]].concat();
     let long = [long, b".".to_vec(), vec![b'd'; 63]].concat();
-    let refusal = "an alert, or an end";
-    let either = "the handshake goes on, an alert, or an end";
+    let refusal = "an alert, or a closed connection";
+    let either = "a continued handshake, an alert, or a closed connection";
     let row = |name, moves, expected, judge| Trial { name, moves, expected, judge };
     let trials = vec![
-        row("a record longer than any", send(record(HANDSHAKE, &[1; 65_535])), refusal, refused),
-        row("an empty record, then a hello", send(empty_first), either, answered),
+        row(
+            "a record longer than allowed",
+            send(record(HANDSHAKE, &[1; 65_535])),
+            refusal,
+            refused,
+        ),
+        row("an empty record, then a ClientHello", send(empty_first), either, answered),
         row("a record of unknown type", send(record(99, &[0; 32])), refusal, refused),
-        row("bytes that are no record", send(vec![0xff; 512]), refusal, refused),
+        row("bytes that are not a record", send(vec![0xff; 512]), refusal, refused),
         row("plain HTTP", send(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec()), refusal, refused),
-        row("an unknown protocol by ALPN", send(foreign.record()), refusal, no_protocol),
-        row("no name", named(None), either, answered),
-        row("an unknown name", named(Some(b"loadstone.invalid")), either, answered),
-        row("an empty name", named(Some(b"")), either, answered),
-        row("a name of 255 bytes", named(Some(&long)), either, answered),
+        row("an unknown ALPN protocol", send(foreign.record()), refusal, no_protocol),
+        row("no server name", named(None), either, answered),
+        row("an unknown server name", named(Some(b"loadstone.invalid")), either, answered),
+        row("an empty server name", named(Some(b"")), either, answered),
+        row("a server name of 255 bytes", named(Some(&long)), either, answered),
     ];
     tried(runner, case, with, trials, result);
 }
 
-/// Full handshakes, a connection each, at half the rate and at the rate.
+/// Performs full handshakes, one per connection, at half the rate and at the full rate.
 pub(super) fn handshakes(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -230,8 +235,8 @@ pub(super) fn handshakes(
             felt = if lost > 0 { PressureOutcome::Denied } else { PressureOutcome::Degraded };
             result.outcome = felt.into();
             result.notes.push(format!(
-                "at {rate:.0} handshakes a second {failed} of {count} failed, and {lost} of {} \
-                 probes were lost",
+                "at {rate:.0} handshakes per second {failed} of {count} failed, and {lost} of {} \
+                probes were lost",
                 probes.len()
             ));
         }
@@ -248,13 +253,13 @@ pub(super) fn handshakes(
     }
 }
 
-/// From the connection to the end of the handshake.
+/// Returns the time from the connection to the end of the handshake.
 fn handshake(talk: &Talk) -> Option<Nanos> {
     let secure = talk.events.iter().find(|event| event.what == What::Secure)?;
     Some(secure.at - talk.connected?)
 }
 
-/// Has all trials at once and judges them.
+/// Runs all trials at once and judges them.
 fn tried(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -271,9 +276,12 @@ fn tried(
         let outcome = (trial.judge)(reply);
         let why = match (outcome, reply) {
             (ConversationOutcome::Fail, HandshakeReply::Nothing) => {
-                "it waits for what will never come"
+                "it waits for data that will never arrive"
             }
-            (ConversationOutcome::Fail, _) => "it goes on with what it cannot have understood",
+            (ConversationOutcome::Fail, _) => {
+                "it continues after input that it cannot have \
+                understood"
+            }
             _ => "",
         };
         let judgement = Judgement {
@@ -311,7 +319,7 @@ fn keep(
     });
 }
 
-/// A conversation below TLS.
+/// Returns a conversation below TLS.
 fn plain(runner: &mut Runner<'_>, moves: Vec<Move>, deadline: Nanos) -> TalkScript {
     TalkScript { tls_name: None, ..runner.bare(moves, deadline) }
 }
@@ -350,7 +358,7 @@ mod tests {
             (
                 &[22, 3, 3, 0, 4, 2],
                 TalkEnd::Silent,
-                "the handshake goes on",
+                "the handshake continues",
                 [Fail, Pass, Alternative, Pass],
             ),
             (&[21, 3, 3, 0, 2, 2, 120], TalkEnd::Closed, "alert 120", [Pass, Pass, Pass, Advisory]),
@@ -361,8 +369,8 @@ mod tests {
                 "a response in plain HTTP",
                 [Pass, Pass, Pass, Advisory],
             ),
-            (&[], TalkEnd::Silent, "nothing, and the connection stays open", [Fail; 4]),
-            (&[21, 3], TalkEnd::Closed, "bytes that are no TLS", [Fail; 4]),
+            (&[], TalkEnd::Silent, "no response, the connection stays open", [Fail; 4]),
+            (&[21, 3], TalkEnd::Closed, "bytes that are not TLS", [Fail; 4]),
             (
                 &[],
                 TalkEnd::Unconnected(FailureClass::Refused),

@@ -1,4 +1,4 @@
-//! A process of the server ended while many connections pressed: does one of them do that by itself?
+//! A process of the server exited under many connections: tests whether a single one causes it.
 
 use super::Plan;
 use crate::trail::Suspect;
@@ -10,18 +10,18 @@ use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::result::CaseResult;
 use units::show;
 
-/// Different conversations of one round that are tried by themselves.
+/// Maximum number of different conversations of a round tested alone.
 pub(crate) const KINDS_MAX: usize = 4;
 
-/// Tries each of the conversations that pressed by itself, and keeps the bytes of the one that did
-/// it; where none did, those of the most frequent one, and that it takes many.
+/// Tests each conversation of the load alone, and records the bytes of the culprit; otherwise those
+/// of the most frequent one, with a note that many are needed.
 pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     if !runner.budget.is_wanted() {
         return;
     }
     let mut kinds = kinds(runner.pressed.plans());
     if kinds.is_empty() {
-        // overload is made of plain requests
+        // overload consists of plain requests
         let plain = habits::plain_request(runner.target, "");
         kinds.push((0, runner.bare(vec![Move::Send(plain)], PLAIN_DEADLINE)));
     }
@@ -32,7 +32,7 @@ pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResul
         if !tried {
             break;
         }
-        let name = "a connection that pressed".to_owned();
+        let name = "a connection of the load".to_owned();
         let suspect = Suspect { case: case.id.clone(), name, script, talk: None };
         match search::mostly(runner, |runner| {
             search::lost_after(runner, std::slice::from_ref(&suspect))
@@ -47,13 +47,13 @@ pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResul
         count => format!("{} connections at once", show::count(count)),
     };
     let why = match tried {
-        true => "a process of the server ended under them together: one by itself does not end it",
-        false => "a process of the server ended under them together: none was tried by itself",
+        true => "a process of the server exited under all of them; a single one does not cause it",
+        false => "a process of the server exited under all of them; single ones were not tested",
     };
     keep(runner, case, &name, first, why, result);
 }
 
-/// Keeps the bytes of a conversation that pressed.
+/// Records the bytes of a conversation of the load.
 pub(crate) fn keep(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -68,14 +68,14 @@ pub(crate) fn keep(
     let judgement = Judgement {
         outcome: result.outcome.max(TestOutcome::Fail),
         seen: judge::seen(&talk),
-        expected: "plain requests answered as before".to_owned(),
+        expected: "plain requests get their usual response".to_owned(),
         why: why.to_owned(),
         kind: Some(FailureKind::Lost),
     };
     culprit::keep(runner, case, name, 1, (&script, talk), judgement, result);
 }
 
-/// What was said, each once, with how many said it; the most frequent first.
+/// Returns the distinct conversations with their counts, the most frequent first.
 pub(crate) fn kinds(plans: &[Plan]) -> Vec<(u64, TalkScript)> {
     let mut kinds: Vec<(u64, TalkScript)> = Vec::new();
     for (_, script) in plans.iter().flat_map(|plan| &plan.scripts) {

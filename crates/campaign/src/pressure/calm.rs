@@ -1,4 +1,4 @@
-//! When probes are as before again, once what pressed is let go.
+//! Detects when probes are normal again after the end of the load.
 
 use torture::result::{Probe, ProbeKind, Seen};
 use units::Nanos;
@@ -6,19 +6,19 @@ use units::Nanos;
 /// Watches probes of both kinds. Instants count from the start of the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Calm {
-    /// A probe from this on is not as before.
+    /// Response time from which a probe is not normal.
     slow_from: Nanos,
-    /// Between two probes of a kind.
+    /// Interval between two probes of a kind.
     every: Nanos,
-    /// As before for so long.
+    /// Required time of normal probes.
     span: Nanos,
     released_at: Nanos,
-    /// Of new connections and the kept one.
+    /// For new connections and the kept one.
     tracks: [Track; 2],
 }
 
-/// Probes of a kind after the release: when the last fell due that was not as before, and when those
-/// since then fell due and were answered.
+/// Probes of a kind after the release: the due instant of the last abnormal one, and the due and
+/// response instants of those since.
 #[derive(Clone, Debug, Default)]
 struct Track {
     /// Such probes are sent at all.
@@ -28,7 +28,7 @@ struct Track {
 }
 
 impl Track {
-    /// All was as before for so long, and no probe of that time is still under way.
+    /// Returns whether probes were normal for the required time, with none of them outstanding.
     fn is_calm(&self, calm: Nanos, every: Nanos) -> bool {
         let dues = || self.good.iter().map(|(due, _)| *due);
         let (Some(first), Some(last)) = (dues().min(), dues().max()) else { return !self.used };
@@ -55,7 +55,7 @@ impl Calm {
         Calm { slow_from, every, span, released_at: Nanos::NEVER, tracks: Default::default() }
     }
 
-    /// What pressed is let go: probes that fall due from now on count.
+    /// Marks the end of the load: probes due from now on count.
     pub(crate) fn release(&mut self, at: Nanos) {
         self.released_at = at;
     }
@@ -72,7 +72,7 @@ impl Calm {
         self.tracks.iter().all(|track| track.is_calm(self.span, self.every))
     }
 
-    /// From when on all probes were as before; `None`: they are not.
+    /// Returns the instant since which all probes were normal; `None` if they are not.
     pub(crate) fn back_at(&self) -> Option<Nanos> {
         let back = || self.tracks.iter().filter_map(Track::back_at).max();
         if self.is_calm() { back() } else { None }

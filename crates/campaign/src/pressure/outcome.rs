@@ -1,83 +1,83 @@
-//! What pressure did to well-behaved clients, in one word and its figures: a pure function over the probes
-//! of a round. Every threshold is a constant here, and the report prints them.
+//! Effect of a load on well-behaved clients: a verdict and its figures, as a pure function of the
+//! probes of a round. Every threshold is a constant here, and the report prints them.
 
 use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{Baseline, Health, Probe, ProbeKind, Seen};
 use units::{Nanos, show};
 
-/// Held: at least this share of the time was answered correctly ...
+/// Held: at least this share of the time had correct responses ...
 pub const CORRECT_HELD: f64 = 0.995;
-/// ... no slower than so many times the quiet server's 99th percentile, or this much more ...
+/// ... at most this multiple of the idle server's 99th percentile, or this much more ...
 pub const P99_FACTOR: u64 = 3;
 pub const P99_MORE: Nanos = Nanos::from_millis(20);
-/// ... where up to so many slow probes, less than these, are anybody's hiccup ...
+/// ... where fewer slow probes than this may be noise ...
 pub const SLOW_FEW: usize = 3;
-/// ... and all was as before so soon after the release.
+/// ... and normal within this time after the release.
 pub const BACK_WITHIN: Nanos = Nanos::SECOND;
-/// Shed: less than this share was lost, and more than this was answered 503 or 429.
+/// Shed: less than this share was lost, and more than the second got 503 or 429.
 pub const LOST_SHED: f64 = 0.005;
 pub const SHED_SHARE: f64 = 0.01;
-/// Degraded, not denied: at least this share was answered correctly, or 503 or 429.
+/// Degraded, not denied: at least this share got a correct response, 503 or 429.
 pub const SERVED_DEGRADED: f64 = 0.95;
-/// Denied: more than this share of any such span was lost.
+/// Denied: more than this share of any such window was lost.
 pub const DENIED_SHARE: f64 = 0.05;
 pub const DENIED_WINDOW: Nanos = Nanos::from_secs(10);
 /// Crashed: probes were refused for longer than this after the release.
 pub const REFUSED_MAX: Nanos = Nanos::from_secs(3);
-/// Resets that come within this of a refusal belong to it: the process died.
+/// Resets within this time of a refusal belong to it: the process crashed.
 const TOGETHER: Nanos = Nanos::SECOND;
-/// Connections that are meant to press have to stand, this share of them.
+/// Minimum share of the load's connections that must be open.
 pub const ARMED: f64 = 0.95;
-/// A probe that we sent later than this tells of us: what is slow then is not judged ...
+/// A probe sent later than this points to us: slowness is then not judged ...
 pub const LATE_MAX: Nanos = Nanos::from_millis(5);
-/// ... and nor is what is lost where some were sent as late as this. Whoever is served well by a
-/// machine that is too busy is served well.
+/// ... and neither is loss if some were sent as late as this. Good results on a busy machine still
+/// count.
 pub const LATE_GRAVE: Nanos = Nanos::from_millis(500);
-/// Probes that are not answered as before so shortly before the watch ends: the server never came
-/// back. Otherwise it is slow.
+/// Abnormal probes this shortly before the end of the watch mean that the server never recovered.
+/// Otherwise it is slow.
 const AT_THE_END: Nanos = Nanos::from_secs(5);
-/// What one probe in so many may do without being anything but chance: the 99th percentile.
+/// Share of probes that may be outliers by chance: the 99th percentile.
 const RARE: f64 = 0.01;
 
-/// A round of pressure as the outcome sees it. Instants count from the start of the run.
+/// A round of load as the verdict sees it. Instants count from the start of the run.
 #[derive(Clone, Debug)]
 pub struct Pressed<'a> {
     pub base: Baseline,
-    /// Between two probes of a kind.
+    /// Interval between two probes of a kind.
     pub every: Nanos,
-    /// Of the round, in any order.
+    /// Probes of the round, in any order.
     pub probes: &'a [Probe],
-    /// When the last of the connections had been begun; when all were let go; when the watch ended.
+    /// When the last connection was started; when all were released; when the watch ended.
     pub armed_at: Nanos,
     pub released_at: Nanos,
     pub over_at: Nanos,
-    /// From when on all probes were as before; `None`: they never were.
+    /// The instant since which all probes were normal; `None`: never.
     pub back_at: Option<Nanos>,
     pub wanted: u64,
-    /// The most that stood at once.
+    /// Maximum number of open connections.
     pub armed: u64,
-    /// Some could not be opened for want of descriptors or ports of ours.
+    /// Some could not be opened because this machine ran out of descriptors or ports.
     pub short: bool,
-    /// When pressing connections were broken by the server.
+    /// Instants at which the server broke connections of the load.
     pub broken_at: Vec<Nanos>,
 }
 
-/// One word and its reasons.
+/// A verdict and its reasons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PressureVerdict {
     pub outcome: PressureOutcome,
     pub notes: Vec<String>,
 }
 
-/// From which response time on a probe is slow.
+/// Returns the response time from which a probe is slow.
 pub fn slow_from(base: &Baseline) -> Nanos {
     (base.p99 * P99_FACTOR).max(base.p99 + P99_MORE)
 }
 
 impl Pressed<'_> {
-    /// Probes of a kind that fell due while all pressed, in the order of their instants. Left out are
-    /// those that could not be sent for our own fault, and those that were answered only after the
-    /// release: who knows what else they would have met.
+    /// Returns probes of a kind that were due under full load, in order. Probes that we could not
+    /// send, and those with a response only after the release, are omitted: their result without
+    /// the release is unknown.
     pub fn armed_probes(&self, kind: ProbeKind) -> impl Iterator<Item = &Probe> {
         let mut own: Vec<&Probe> = self
             .probes
@@ -90,20 +90,20 @@ impl Pressed<'_> {
         own.into_iter()
     }
 
-    /// The kind that was served worse.
+    /// Returns the kind that was served worse.
     pub fn worst_kind(&self) -> ProbeKind {
         let good = |kind: ProbeKind| self.shares(kind).map_or(1.0, |shares| shares[0]);
         if good(ProbeKind::Keep) < good(ProbeKind::New) { ProbeKind::Keep } else { ProbeKind::New }
     }
 
-    /// The kept probe's own connection was there and answered while all pressed.
+    /// Returns whether the kept probe's connection existed and was served under full load.
     pub fn kept_served(&self) -> bool {
         let kept = |probe: &Probe| probe.seen == Seen::Correct && probe.connected.is_none();
         self.armed_probes(ProbeKind::Keep).any(kept)
     }
 
-    /// Shares of time of one kind that were correct, shed and lost: a probe stands for the time until
-    /// the next falls due.
+    /// Returns correct, shed and lost shares of time of one kind: a probe represents the time until
+    /// the next one is due.
     fn shares(&self, kind: ProbeKind) -> Option<[f64; 3]> {
         let own: Vec<&Probe> = self.armed_probes(kind).collect();
         let ends = own.iter().skip(1).map(|probe| probe.due);
@@ -116,7 +116,7 @@ impl Pressed<'_> {
         Some(sums.map(|sum| sum / all))
     }
 
-    /// The largest share of a window of [`DENIED_WINDOW`] that was lost.
+    /// Returns the largest lost share of a window of [`DENIED_WINDOW`].
     fn lost_in_window(&self, kind: ProbeKind) -> f64 {
         let own: Vec<&Probe> = self.armed_probes(kind).collect();
         let lost = |from: Nanos| {
@@ -129,13 +129,14 @@ impl Pressed<'_> {
         (self.every * most).0 as f64 / DENIED_WINDOW.0 as f64
     }
 
-    /// Refused probes, by when they fell due.
+    /// Returns refused probes by their due instants.
     fn refused(&self) -> impl Iterator<Item = Nanos> {
         let refused = |probe: &&Probe| probe.kind == ProbeKind::New && probe.refused;
         self.probes.iter().filter(refused).map(|probe| probe.due)
     }
 
-    /// Refused for a moment, and the connections that pressed were broken at the same time.
+    /// Returns the instant at which connections were refused for a moment and those of the load
+    /// broken.
     fn restarted(&self) -> Option<Nanos> {
         let near = |at: Nanos| {
             let close = |broken: &&Nanos| at.0.abs_diff(broken.0) <= TOGETHER.0;
@@ -152,12 +153,12 @@ impl Pressed<'_> {
         }
     }
 
-    /// Nothing could be sent, and that was our fault.
+    /// Returns whether nothing could be sent because of us.
     fn is_short(&self) -> bool {
         self.short || self.probes.iter().any(|probe| probe.ours)
     }
 
-    /// Probes were sent late: by how much at most, and in words.
+    /// Returns the maximum delay of late probes, with a description.
     fn lateness(&self) -> Option<(Nanos, String)> {
         let late: Vec<Nanos> =
             self.probes.iter().map(|probe| probe.late).filter(|late| *late > LATE_MAX).collect();
@@ -173,7 +174,7 @@ impl Pressed<'_> {
         Some((worst, words))
     }
 
-    /// To the end of the watch probes were not answered as before.
+    /// Returns whether probes were abnormal until the end of the watch.
     fn is_lost_for_good(&self) -> bool {
         let from = self.over_at - AT_THE_END;
         let bad = |probe: &&Probe| probe.due >= from && probe.seen != Seen::Correct;
@@ -189,7 +190,7 @@ fn place(seen: Seen) -> usize {
     }
 }
 
-/// The figures: of the kind of probe that was served worse.
+/// Returns the figures of the kind of probe that was served worse.
 pub fn health(pressed: &Pressed<'_>) -> Health {
     let kind = pressed.worst_kind();
     let [correct, shed, lost] = pressed.shares(kind).unwrap_or([1.0, 0.0, 0.0]);
@@ -211,15 +212,15 @@ pub fn health(pressed: &Pressed<'_>) -> Health {
     }
 }
 
-/// The word, and why.
+/// Returns the verdict with its reasons.
 pub fn outcome(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     let nothing =
         |why: String| PressureVerdict { outcome: PressureOutcome::Inconclusive, notes: vec![why] };
     if pressed.is_short() {
-        return nothing("descriptors or ports of ours ran out".to_owned());
+        return nothing("this machine ran out of descriptors or ports".to_owned());
     }
     if health.probes == 0 {
-        return nothing("no probe fell due while it pressed".to_owned());
+        return nothing("no probe was due during the load".to_owned());
     }
     let found = found(pressed, health);
     match (pressed.lateness(), found.outcome) {
@@ -239,14 +240,15 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     if let Some(at) = pressed.restarted() {
         let span = show::duration(at - pressed.armed_at.min(at));
         notes.push(format!(
-            "the server was gone {span} after all connections of the pressure were open: connections were reset and new ones refused at the same time"
+            "the server was down {span} after all connections of the load were open: connections \
+            were reset and new ones refused at the same time"
         ));
         return verdict(PressureOutcome::Crashed, notes);
     }
     let refused = pressed.refused_after();
     if refused > REFUSED_MAX {
         notes.push(format!(
-            "new connections were refused until {} after the release",
+            "new connections were refused until {} after the load ended",
             show::duration(refused)
         ));
         return verdict(PressureOutcome::Crashed, notes);
@@ -254,7 +256,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     notes.extend(signature(pressed));
     if health.recovery.is_none() {
         notes.push(format!(
-            "probes were not as before within {} of the release",
+            "probes did not recover within {} of the end of the load",
             show::duration(pressed.over_at - pressed.released_at)
         ));
     }
@@ -268,7 +270,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     verdict(word, notes)
 }
 
-/// What of it was worse than before, a sentence each.
+/// Describes what was worse than before, one sentence each.
 fn degradation(pressed: &Pressed<'_>, health: &Health) -> Vec<String> {
     let mut said = Vec::new();
     if health.correct < CORRECT_HELD {
@@ -278,10 +280,13 @@ fn degradation(pressed: &Pressed<'_>, health: &Health) -> Vec<String> {
     if is_slow(pressed) {
         let bound = show::duration(slow_from(&pressed.base));
         let p99 = show::duration(health.p99);
-        said.push(format!("their 99th percentile was {p99}, and up to {bound} is as before"));
+        said.push(format!("their 99th percentile was {p99}; up to {bound} is normal"));
     }
     if let Some(span) = health.recovery.filter(|span| *span > BACK_WITHIN) {
-        said.push(format!("all was as before only {} after the release", show::duration(span)));
+        said.push(format!(
+            "the server recovered only {} after the load ended",
+            show::duration(span)
+        ));
     }
     said
 }
@@ -306,7 +311,7 @@ fn word(pressed: &Pressed<'_>, health: &Health) -> PressureOutcome {
     }
 }
 
-/// The 99th percentile is beyond what is held, by more than a hiccup.
+/// Returns whether the 99th percentile exceeds the limit by more than noise.
 fn is_slow(pressed: &Pressed<'_>) -> bool {
     let bound = slow_from(&pressed.base);
     let own: Vec<&Probe> = pressed.armed_probes(ProbeKind::New).collect();
@@ -314,24 +319,24 @@ fn is_slow(pressed: &Pressed<'_>) -> bool {
     slow >= SLOW_FEW && slow as f64 > RARE * own.len() as f64
 }
 
-/// What it means that one kind of probe, or both, got lost.
+/// Interprets the loss of one or both kinds of probe.
 fn signature(pressed: &Pressed<'_>) -> Option<String> {
     let lost = |kind| pressed.lost_in_window(kind) > DENIED_SHARE;
     let has = |kind| pressed.armed_probes(kind).next().is_some();
     match (lost(ProbeKind::New), lost(ProbeKind::Keep)) {
         (false, false) => None,
         (true, false) if has(ProbeKind::Keep) => Some(
-            "new connections were not served while a kept one was: accept queue or pool of workers exhausted"
+            "new connections were not served but a kept one was: accept queue or worker pool \
+            exhausted"
                 .to_owned(),
         ),
         (true, false) => Some("new connections were not served".to_owned()),
         (true, true) => Some(
-            "neither new connections nor a kept one were served: everything stands still, or every worker is taken"
+            "neither new connections nor a kept one were served: the server hangs, or every \
+            worker is busy"
                 .to_owned(),
         ),
-        (false, true) => {
-            Some("a kept connection was not served while new ones were".to_owned())
-        }
+        (false, true) => Some("a kept connection was not served but new ones were".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The director of one round: lead, arm, press, release, watch.
+//! The director of one round: lead, arm, hold, release, watch.
 
 use super::{Calm, PRESS_MIN, Plan, Pressed};
 use crate::GATE;
@@ -12,24 +12,24 @@ use torture::judge::Plain;
 use torture::result::{Baseline, Probe, Seen};
 use units::Nanos;
 
-/// What became of one of the conversations that pressed.
+/// Result of one conversation of the load.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
-    /// Which of them, by its place in the plan.
+    /// Its index in the plan.
     pub(crate) index: usize,
     pub(crate) end: TalkEnd,
-    /// It was we who ended it, for what the server sent.
+    /// We closed it because of what the server sent.
     pub(crate) by_us: bool,
-    /// From when it was to begin.
+    /// Time from scheduled start to established.
     pub(crate) connected: Option<Nanos>,
     pub(crate) over: Nanos,
-    /// Responses came, all of them whole and as a plain GET gets them.
+    /// All responses were complete and usual ones.
     pub(crate) right: bool,
-    /// The status of the first, where there is one.
+    /// The status of the first response, if any.
     pub(crate) status: Option<u16>,
-    /// The code of GOAWAY, of HTTP/2.
+    /// The GOAWAY code of HTTP/2.
     pub(crate) farewell: Option<u32>,
-    /// Bytes of ours that the kernel took.
+    /// Bytes that the kernel accepted from us.
     pub(crate) sent: u64,
 }
 
@@ -50,13 +50,13 @@ pub(crate) struct Volley {
     origin: Nanos,
     phase: Phase,
     lead: Nanos,
-    /// When the first begins; which are to be begun still.
+    /// When the first one starts; those still to start.
     first_at: Option<Nanos>,
     to_come: VecDeque<usize>,
     places: BTreeMap<usize, usize>,
     ended: Vec<Ended>,
     broken_at: Vec<Nanos>,
-    /// What is wrong with the responses that came.
+    /// Rule violations in the responses.
     lints: Lints,
     short: bool,
     armed: u64,
@@ -65,8 +65,7 @@ pub(crate) struct Volley {
     released_at: Nanos,
     over_at: Nanos,
     back_at: Option<Nanos>,
-    /// Due instants: of the last probe that was lost while it pressed, of the first of those that
-    /// were right since.
+    /// Due instants: of the last probe lost under load, and of the first correct one since.
     lost_at: Option<Nanos>,
     served_from: Option<Nanos>,
     served_to: Nanos,
@@ -111,7 +110,7 @@ impl Volley {
         }
     }
 
-    /// The round as the outcome sees it.
+    /// Returns the round as the verdict sees it.
     pub(crate) fn pressed<'a>(
         &self,
         base: Baseline,
@@ -134,13 +133,14 @@ impl Volley {
         }
     }
 
-    /// The most that stood at once; where none is to stay, those that stood at all.
+    /// Returns the maximum number of open connections; if none is meant to stay, those opened at
+    /// all.
     fn stood(&self) -> u64 {
         let stood = self.ended.iter().filter(|one| one.connected.is_some()).count() as u64;
         if self.plan.armed_early { stood } else { self.armed }
     }
 
-    /// It came to no end, or what pressed was ended by the end of the case.
+    /// Returns whether it did not complete, or the end of the case stopped the load.
     pub(crate) fn is_cut_short(&self, case_ends: Option<Nanos>) -> bool {
         self.over_at == Nanos::NEVER || case_ends.is_some_and(|at| at <= self.released_at)
     }
@@ -174,7 +174,7 @@ impl Volley {
         }
     }
 
-    /// Begins what is due; the instant of the next.
+    /// Starts what is due; returns the instant of the next.
     fn arm(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Option<Nanos> {
         let first = *self.first_at.get_or_insert(now);
         while let Some(index) = self.to_come.front().copied() {
@@ -213,14 +213,14 @@ impl Volley {
         Wake::At(now + GATE)
     }
 
-    /// The server ended some of what pressed, as far as that can be seen: if not, a slot that came
-    /// free was the kept probe's.
+    /// Returns whether the server closed some of the load, as far as visible: otherwise a freed
+    /// slot was the kept probe's.
     pub(crate) fn gave_way(&self) -> bool {
         let by_server = |one: &Ended| matches!(one.end, TalkEnd::Closed | TalkEnd::Broken(_));
         !self.plan.sees_ends() || self.ended.iter().any(by_server)
     }
 
-    /// Denied, and then served again long enough.
+    /// Returns whether service was denied, and then available again long enough.
     fn is_served_again(&self) -> bool {
         if !self.gave_way() {
             return false;
@@ -264,7 +264,7 @@ impl Director for Volley {
         if self.first_at.is_none() && self.phase == Phase::Lead {
             self.first_at = Some(now + self.lead);
         }
-        // counted before those that ended at this instant are taken out
+        // counted before those that ended at this instant are removed
         if self.phase == Phase::Press || self.phase == Phase::Arm {
             self.count(stage);
         }
@@ -306,5 +306,5 @@ impl ProbeListener for Volley {
     }
 }
 
-/// By then connections that can be opened are.
+/// By then all possible connections are open.
 const COUNT_AFTER: Nanos = Nanos::from_millis(100);

@@ -1,4 +1,4 @@
-//! Any director, with probes beside it.
+//! Plays any director with probes alongside.
 
 use super::Probes;
 use crate::{CampaignEvent, Watcher};
@@ -6,21 +6,21 @@ use dialogue::talk::{All, Conversations, Director, Talk, Wake};
 use torture::result::Probe;
 use units::Nanos;
 
-/// A director beside which probes run: it is heard next after each of them.
+/// A director with probes alongside: it is called after each of them.
 pub trait ProbeListener: Director {
-    /// A probe of the server's health is over.
+    /// A probe of the server's health has completed.
     fn probed(&mut self, _probe: &Probe) {}
 }
 
 impl ProbeListener for All {}
 
-/// Plays what another directs, and the probes beside it. Probes go on until the other is done, and
-/// those that were begun by then are waited for. The other hears of each probe that is over.
+/// Plays another director with probes alongside. Probes continue until the director is done, and
+/// outstanding ones are awaited. The director is notified of each completed probe.
 pub struct Probed<'a> {
     director: &'a mut dyn ProbeListener,
     probes: Probes,
     watcher: &'a mut dyn Watcher,
-    /// When the other wants to be heard; `None` before it was.
+    /// When the director wants to be called; `None` before the first call.
     wake: Option<Wake>,
     felt: Vec<Probe>,
 }
@@ -40,12 +40,12 @@ impl<'a> Probed<'a> {
         Probed { director, probes, watcher, wake: None, felt: Vec::new() }
     }
 
-    /// Every probe that is over, in the order of their ends.
+    /// Returns all completed probes in order of completion.
     pub fn into_felt(self) -> Vec<Probe> {
         self.felt
     }
 
-    /// Tells of the probes that are over; false when there are none.
+    /// Notifies the director of completed probes; returns false if there are none.
     fn tell(&mut self) -> bool {
         let new = self.probes.take();
         for probe in &new {
@@ -57,7 +57,7 @@ impl<'a> Probed<'a> {
         any
     }
 
-    /// Whether the other has nothing more to do.
+    /// Returns whether the director is done.
     fn is_done(&self, stage: &Conversations<'_>) -> bool {
         match self.wake {
             Some(Wake::Done) => true,
@@ -76,7 +76,8 @@ impl Director for Probed<'_> {
     ) -> Wake {
         let rest = self.probes.absorb(now, over);
         let mut told = self.tell();
-        // its responses are read before the other decides, and what fell due is sent before it works
+        // its responses are read before the director decides, and due probes are sent before it
+        // works
         let mut next = self.probes.begin(now, stage);
         told |= self.tell();
         if self.wake == Some(Wake::Done) {

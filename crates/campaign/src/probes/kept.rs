@@ -1,4 +1,4 @@
-//! Probes on one connection that is kept: one call at a time, each counted from when it was due.
+//! Probes on one kept connection: one call at a time, each timed from its due instant.
 
 use super::{Pattern, ProbeCall};
 use crate::habits;
@@ -10,17 +10,17 @@ use dialogue::talk::{Conversations, Move, Talk, TalkEnd, TalkScript};
 use std::collections::{BTreeSet, VecDeque};
 use units::Nanos;
 
-/// Calls of one connection; then a new one is opened, so that what is kept of it stays small.
+/// Calls per connection before a new one is opened, so that little is stored per connection.
 const CALLS_MAX: usize = 500;
 /// No server keeps a connection that long.
 const LIFE: Nanos = Nanos::from_secs(86_400);
 
-/// What a call met.
+/// Result of a call.
 #[derive(Debug)]
 pub(super) struct KeptReading {
     pub(super) call: ProbeCall,
     pub(super) met: Met,
-    /// Counted from when it was due; the connection only where it was opened for this call.
+    /// Timed from the due instant; the connection only if it was opened for this call.
     pub(super) connected: Option<Nanos>,
     pub(super) first_byte: Option<Nanos>,
     pub(super) over: Nanos,
@@ -29,23 +29,23 @@ pub(super) struct KeptReading {
 #[derive(Debug)]
 pub(super) enum Met {
     Response(Box<Response>),
-    /// The beginning of a response.
+    /// The start of a response.
     Half,
     /// The deadline.
     Nothing,
-    /// The connection ended, or never was.
+    /// The connection ended, or was never established.
     End(TalkEnd),
 }
 
-/// The call that is under way.
+/// The outstanding call.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     call: ProbeCall,
-    /// When its connection was begun, where it was for this call.
+    /// When its connection was started, if it was for this call.
     opened_at: Option<Nanos>,
     connected: Option<Nanos>,
     first_byte: Option<Nanos>,
-    /// It was sent a second time, because the server had closed the idle connection meanwhile.
+    /// It was resent, because the server had closed the idle connection.
     again: bool,
 }
 
@@ -54,7 +54,7 @@ impl Current {
         Current { call, opened_at: None, connected: None, first_byte: None, again }
     }
 
-    /// `span`: from the beginning of its connection until that stood.
+    /// `span`: from the start of its connection until it was established.
     fn connect(&mut self, span: Option<Nanos>) {
         if let (Some(at), Some(span)) = (self.opened_at, span) {
             self.connected = Some(at + span - self.call.due);
@@ -65,25 +65,25 @@ impl Current {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     due: Nanos,
-    /// For the response to the call before, which is the server's slowness and not ours.
+    /// Waits for the previous response, which is the server's slowness and not ours.
     behind: bool,
     again: bool,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Keeper {
-    /// The connection, and the calls that were answered on it.
+    /// The connection, and the number of responses on it.
     place: Option<usize>,
     answered: usize,
     current: Option<Current>,
     /// Due and not yet sent.
     waiting: VecDeque<Waiting>,
-    /// Connections that we gave up and that are not over yet.
+    /// Connections that we abandoned and that are not over yet.
     dropped: BTreeSet<usize>,
 }
 
 impl Keeper {
-    /// A call has fallen due; false when there is no room for it.
+    /// Adds a due call; returns false if there is no room for it.
     pub(super) fn queue(&mut self, due: Nanos, room: usize) -> bool {
         let free = self.waiting.len() < room;
         if free {
@@ -105,7 +105,7 @@ impl Keeper {
         usize::from(self.place.is_some()) + self.dropped.len()
     }
 
-    /// When the first of the calls that wait has waited long enough.
+    /// Returns when the first waiting call times out.
     pub(super) fn expiry(&self, deadline: Nanos) -> Nanos {
         let current = self.current.map(|current| current.call.due);
         let first = self.waiting.front().map(|waiting| waiting.due);
@@ -115,7 +115,7 @@ impl Keeper {
         }
     }
 
-    /// Its connection is over: what the call that was under way met.
+    /// Handles the end of its connection; returns the result of the outstanding call.
     pub(super) fn ended(&mut self, now: Nanos, place: usize, talk: &Talk) -> Option<KeptReading> {
         if self.dropped.remove(&place) {
             return None;
@@ -127,7 +127,7 @@ impl Keeper {
         current.first_byte = current.first_byte.or(response.map(|_| now - current.call.due));
         let met = match response {
             Some(response) if response.complete => Met::Response(Box::new(response.clone())),
-            // closed between two calls: any client asks again on a new connection
+            // closed between two calls: any client retries on a new connection
             None if self.answered > 0 && !current.again && talk.end != TalkEnd::Ours => {
                 let due = current.call.due;
                 self.waiting.push_front(Waiting { due, behind: true, again: true });
@@ -140,7 +140,7 @@ impl Keeper {
         Some(found(current, met, now))
     }
 
-    /// Hears what has come, gives up what came too late, and sends what waits.
+    /// Reads what has arrived, abandons late calls, and sends waiting ones.
     pub(super) fn turn(
         &mut self,
         now: Nanos,
@@ -224,7 +224,8 @@ impl Keeper {
         self.current = Some(current);
     }
 
-    /// The next call; over HTTP/2 it has a stream of its own, and the first has the opening before it.
+    /// Returns the next call; over HTTP/2 it has its own stream, and the first is preceded by the
+    /// opening.
     fn step(&self, pattern: &Pattern) -> Move {
         let spoken = pattern.new.spoken;
         if !spoken.has_frames() {

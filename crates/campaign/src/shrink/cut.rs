@@ -1,23 +1,23 @@
-//! Steps cut into pieces that can be left out, and put together again.
+//! Cuts steps into removable pieces, and joins them again.
 
 use dialogue::http3;
 use dialogue::talk::Move;
 use std::ops::Range;
 
-/// Equal bytes in a row that are one piece: their number was found before.
+/// Equal consecutive bytes that form one piece: their number was found before.
 const RUN_MIN: usize = 16;
-/// Bytes without a break whose number is looked for.
+/// Minimum length of uninterrupted bytes whose number is searched for.
 const STRETCH_MIN: usize = 32;
 
 /// A piece: bytes of one write, or another step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
-    /// The step that it is of.
+    /// Index of its step.
     step: usize,
     what: Move,
 }
 
-/// The steps that are made of these pieces: bytes of one write stay one write.
+/// Returns the steps of these pieces: bytes of one write stay one write.
 pub(super) fn built(units: &[Unit]) -> Vec<Move> {
     let mut moves: Vec<(usize, Move)> = Vec::new();
     for unit in units {
@@ -36,7 +36,8 @@ pub(super) fn moves(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| ranges(std::iter::empty(), bytes.len()))
 }
 
-/// What is said is pieces of streams of QUIC: half of one would be read with what follows it.
+/// Returns whether the steps are pieces of QUIC streams: half of one would be parsed with what
+/// follows.
 pub(super) fn are_pieces(moves: &[Move]) -> bool {
     let mut said = moves.iter().filter_map(|step| match step {
         Move::Send(bytes) => Some(bytes),
@@ -45,12 +46,12 @@ pub(super) fn are_pieces(moves: &[Move]) -> bool {
     said.all(|bytes| http3::pieces(bytes).is_some())
 }
 
-/// Each of them.
+/// Returns each of them.
 pub(super) fn pieces(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| http3::pieces(bytes).unwrap_or_default())
 }
 
-/// Up to the end of each empty line, after the one before.
+/// Up to the end of each empty line, after the previous one.
 pub(super) fn requests(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| {
         let ends = (1..=bytes.len()).filter(|end| {
@@ -61,12 +62,12 @@ pub(super) fn requests(moves: &[Move]) -> Vec<Unit> {
     })
 }
 
-/// Lines, each with its end.
+/// Returns lines, each with its end.
 pub(super) fn lines(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| ranges((1..=bytes.len()).filter(|end| bytes[end - 1] == b'\n'), bytes.len()))
 }
 
-/// `%XX`, long runs of one byte, and other bytes by themselves.
+/// Returns `%XX`, long runs of one byte, and other bytes individually.
 pub(super) fn tokens(moves: &[Move]) -> Vec<Unit> {
     cut(moves, |bytes| {
         let mut found = Vec::new();
@@ -116,7 +117,7 @@ fn ranges(ends: impl Iterator<Item = usize>, length: usize) -> Vec<Range<usize>>
     found
 }
 
-/// Bytes of one write that may be replaced by others.
+/// Bytes of one write that may be replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     step: usize,
@@ -130,13 +131,13 @@ impl Stretch {
     }
 }
 
-/// Whether so many bytes are a stretch.
+/// Returns whether this many bytes are a stretch.
 pub(super) fn is_long(count: usize) -> bool {
     count >= STRETCH_MIN
 }
 
-/// Long stretches whose length may be what matters: of a target behind its `?`, of other words of
-/// the head, of bodies.
+/// Returns long stretches whose length may matter: of a query, of other words of the head, of
+/// bodies.
 pub(super) fn stretches(moves: &[Move]) -> Vec<Stretch> {
     let mut found = Vec::new();
     for (step, what) in moves.iter().enumerate() {
@@ -147,7 +148,7 @@ pub(super) fn stretches(moves: &[Move]) -> Vec<Stretch> {
         while from < head {
             let length = bytes[from..head].iter().take_while(|byte| !blank(byte)).count();
             let word = &bytes[from..from + length];
-            // what stands before the query, or the slash before a path, is no part of the length
+            // the part before the query, or the slash before a path, does not count
             let skipped = word.iter().position(|byte| *byte == b'?').map(|at| at + 1);
             let skipped = skipped.unwrap_or(usize::from(word.first() == Some(&b'/')));
             let in_first = !bytes[..from].contains(&b'\n');
@@ -164,7 +165,7 @@ pub(super) fn stretches(moves: &[Move]) -> Vec<Stretch> {
     found
 }
 
-/// Words of letters and digits.
+/// Returns words of letters and digits.
 pub(super) fn words(moves: &[Move]) -> Vec<Stretch> {
     let mut found = Vec::new();
     for (step, what) in moves.iter().enumerate() {
@@ -172,7 +173,7 @@ pub(super) fn words(moves: &[Move]) -> Vec<Stretch> {
         let mut at = 0;
         while at < bytes.len() {
             let length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-            // the digits of an escape are no word
+            // the digits of an escape are not a word
             let escape = at > 0 && bytes[at - 1] == b'%';
             if length > 0 && !escape {
                 found.push(Stretch { step, range: at..at + length, what: "a word" });
@@ -183,7 +184,7 @@ pub(super) fn words(moves: &[Move]) -> Vec<Stretch> {
     found
 }
 
-/// The steps with this stretch made of so many `a`.
+/// Returns the steps with this stretch replaced by `count` letters `a`.
 pub(super) fn filled(moves: &[Move], stretch: &Stretch, count: usize) -> Vec<Move> {
     let mut moves = moves.to_vec();
     if let Some(Move::Send(bytes)) = moves.get_mut(stretch.step) {
@@ -192,12 +193,12 @@ pub(super) fn filled(moves: &[Move], stretch: &Stretch, count: usize) -> Vec<Mov
     moves
 }
 
-/// Where the head of the first request ends.
+/// Returns the end of the head of the first request.
 fn head_end(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// Place of the digits of Content-Length in the head, and the end of the head.
+/// Returns the position of the Content-Length digits in the head, and the end of the head.
 fn stated_length(bytes: &[u8]) -> Option<(Range<usize>, usize)> {
     const NAME: &[u8] = b"\r\ncontent-length:";
     let end = head_end(bytes)?;
@@ -208,7 +209,7 @@ fn stated_length(bytes: &[u8]) -> Option<(Range<usize>, usize)> {
     (digits > 0).then_some((at + blanks..at + blanks + digits, end))
 }
 
-/// One write with one request whose Content-Length is that of its body.
+/// Returns whether this is one write of one request with a correct Content-Length.
 pub(super) fn length_is_right(moves: &[Move]) -> bool {
     let [Move::Send(bytes)] = moves else { return false };
     let Some((digits, end)) = stated_length(bytes) else { return false };
@@ -216,7 +217,7 @@ pub(super) fn length_is_right(moves: &[Move]) -> bool {
     stated == Some(bytes.len() - end)
 }
 
-/// The same with its Content-Length made right, where it has one.
+/// Returns the same with its Content-Length corrected, if present.
 pub(super) fn with_right_length(mut moves: Vec<Move>) -> Vec<Move> {
     if let [Move::Send(bytes)] = &mut moves[..]
         && let Some((digits, end)) = stated_length(bytes)

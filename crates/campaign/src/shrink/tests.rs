@@ -1,7 +1,7 @@
 use super::*;
 use torture::record::sent;
 
-/// Shrinks one write; what is left, and how many candidates that took.
+/// Shrinks one write; returns the rest and the number of candidates.
 fn shrunk(bytes: &[u8], fails: impl Fn(&[u8]) -> bool) -> (String, Shortest) {
     let moves = vec![Move::Send(bytes.to_vec())];
     let found = shrink(&moves, &mut |moves| Some(fails(&sent(moves))));
@@ -12,7 +12,7 @@ fn has(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|here| here == part)
 }
 
-/// A request with random data of 4 KiB in its query, a NUL somewhere in it.
+/// Returns a request with 4 KiB of random data in its query, including a NUL.
 fn random_request() -> Vec<u8> {
     let mut random = units::Seed(7).stream(units::Purpose::Torture, 1);
     let mut data = Vec::new();
@@ -36,7 +36,7 @@ fn random_data_shrinks_to_what_matters() {
     assert!(found.finished && found.candidates < 250, "{} candidates", found.candidates);
 }
 
-/// Pieces of streams are left out whole: half of one would be read with what follows it.
+/// Pieces of streams are removed completely: half of one would be parsed with what follows.
 #[test]
 fn pieces_of_streams_are_left_out_whole() {
     use dialogue::http3::write;
@@ -134,7 +134,7 @@ proptest::proptest! {
     ) {
         let wanted = bytes[part % bytes.len()];
         let (_, found) = shrunk(&bytes, |some| some.contains(&wanted));
-        // an escape goes or stays as a whole
+        // an escape stays or goes as a whole
         let left = sent(&found.moves);
         let escape = left.len() == 3 && left[0] == b'%' && left[1..].iter().all(u8::is_ascii_hexdigit);
         assert!(left == [wanted] || escape && left.contains(&wanted), "{left:?} for {wanted}");

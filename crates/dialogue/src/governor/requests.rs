@@ -1,28 +1,28 @@
-//! Requests among the bytes of a connection, as far as that can be told of bytes that need not be
-//! HTTP: one begins with the first byte, and a further one ends with each empty line after the
-//! first. So a GET, a POST and half a head count one each; so many pipelined GETs as there are.
+//! Counts requests in the bytes of a connection, which need not be HTTP: one begins with the first
+//! byte, and another one ends with each empty line after the first. So a GET, a POST and half a
+//! head count as one each, and pipelined GETs count individually.
 
 use crate::http2::{FRAME_HEAD, HEADERS, PREFACE, Spoken};
 use conduit::streams::{self, AGAIN, Head, PieceKind};
 
-/// Methods that change what a server keeps.
+/// Methods that change data on a server.
 const WRITING: [&[u8]; 3] = [b"PUT", b"DELETE", b"PATCH"];
-/// A method longer than all of them is none of them.
+/// Longer methods are none of them.
 const WORD_MAX: usize = 8;
 
 /// Counts the requests of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
-    /// Requests that were begun with leave, and of these, those that the bytes so far have used.
+    /// Granted requests, and those of them used by the bytes so far.
     granted: u64,
     used: u64,
     /// Empty lines so far.
     heads: u64,
-    /// Something other than line ends was said.
+    /// Something other than line terminators was sent.
     text: bool,
-    /// Where in `LF [CR] LF` the bytes stand.
+    /// Position within `LF [CR] LF`.
     line: LineKind,
-    /// The first word of what may be a request.
+    /// The first word of a possible request.
     word: Vec<u8>,
     word_over: bool,
     /// Of HTTP/2.
@@ -31,25 +31,25 @@ pub struct Requests {
     pieces: Option<PiecesSaid>,
 }
 
-/// Where the bytes stand among pieces of streams that are said.
+/// Position within the sent pieces of streams.
 #[derive(Clone, Debug, Default)]
 struct PiecesSaid {
-    /// Bytes of the piece under way that are still to come.
+    /// Remaining bytes of the current piece.
     left: usize,
-    /// What has come of the next piece's head.
+    /// Received part of the next piece's header.
     head: Vec<u8>,
-    /// The highest stream of a request so far.
+    /// The highest request stream so far.
     highest: Option<u64>,
     /// Requests so far.
     requests: u64,
 }
 
-/// Where the bytes stand among frames that are said.
+/// Position within the sent frames.
 #[derive(Clone, Debug)]
 struct FramesSaid {
-    /// Bytes of the preface, or of the frame under way, that are still to come.
+    /// Remaining bytes of the preface or of the current frame.
     left: usize,
-    /// What has come of the next frame's head.
+    /// Received part of the next frame's header.
     head: Vec<u8>,
     /// HEADERS frames so far.
     requests: u64,
@@ -57,39 +57,39 @@ struct FramesSaid {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum LineKind {
-    /// At the beginning of a line.
+    /// At the start of a line.
     #[default]
     Start,
-    /// After a CR at the beginning of a line.
+    /// After a CR at the start of a line.
     StartCr,
     Within,
 }
 
-/// How far bytes may go.
+/// How many bytes may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// So many bytes; at least one.
+    /// This many bytes; at least one.
     Bytes(usize),
-    /// None before another request is [granted](Requests::grant).
+    /// None until another request is [granted](Requests::grant).
     Ask,
-    /// None: they ask for PUT, DELETE or PATCH.
+    /// None: they contain PUT, DELETE or PATCH.
     Writes,
 }
 
 impl Requests {
-    /// Of a connection on which this is spoken.
+    /// Returns a counter for a connection of this protocol.
     pub fn of(spoken: Spoken) -> Requests {
         let frames = spoken.is_http2().then(FramesSaid::default);
         let pieces = spoken.is_http3().then(PiecesSaid::default);
         Requests { frames, pieces, ..Requests::default() }
     }
 
-    /// One more request may go out.
+    /// Allows one more request.
     pub fn grant(&mut self) {
         self.granted += 1;
     }
 
-    /// How many of these bytes may be said; those are taken as said.
+    /// Returns how many of these bytes may be sent, and counts them as sent.
     pub fn leave(&mut self, bytes: &[u8], writes: bool) -> Leave {
         if self.frames.is_some() || self.pieces.is_some() {
             return self.leave_frames(bytes);
@@ -129,7 +129,7 @@ impl Requests {
         if count == 0 { Leave::Ask } else { Leave::Bytes(count) }
     }
 
-    /// This byte would end a word that is a writing method.
+    /// Returns whether this byte would complete a method that changes data.
     fn writes(&self, byte: u8) -> bool {
         let ends = byte == b' ' || byte == b'\t';
         ends && !self.word_over && WRITING.iter().any(|word| self.word.eq_ignore_ascii_case(word))
@@ -143,7 +143,7 @@ impl Requests {
             _ => LineKind::Within,
         };
         if empty {
-            // empty lines before a request are no heads, but what follows may be a request too
+            // empty lines before a request are not heads, but a request may follow
             self.heads += u64::from(self.text);
         }
         self.text |= !matches!(byte, b'\r' | b'\n');
@@ -167,7 +167,8 @@ impl Default for FramesSaid {
     }
 }
 
-/// Takes one request more off those that are free; false: none is. The first one is the connection's own.
+/// Takes one request from the free ones; returns false if there are none. The first one is the
+/// connection's own.
 fn charge(first: bool, free: &mut u64) -> bool {
     if first {
         return true;
@@ -178,8 +179,8 @@ fn charge(first: bool, free: &mut u64) -> bool {
 }
 
 impl FramesSaid {
-    /// How many of these bytes may be said with so many further requests; those are taken as said, and
-    /// what they use of `free` is taken off it. The first request is the connection's own.
+    /// Returns how many of these bytes may be sent with `free` further requests; they count as
+    /// sent, and `free` is reduced. The first request is the connection's own.
     fn pass(&mut self, bytes: &[u8], free: &mut u64) -> usize {
         let mut at = 0;
         while at < bytes.len() {
@@ -190,7 +191,7 @@ impl FramesSaid {
                 continue;
             }
             let rest = &bytes[at..];
-            // the head may come in pieces: what is behind its length tells the type
+            // the header may arrive in pieces: the type follows the length
             let kind = 3_usize.checked_sub(self.head.len()).and_then(|at| rest.get(at));
             if kind == Some(&HEADERS) {
                 if !charge(self.requests == 0, free) {
@@ -211,9 +212,9 @@ impl FramesSaid {
     }
 }
 
-/// Bytes of a packet's piece by which it is seen what its first frame is: head, options, type.
+/// Bytes of a packet piece needed to identify its first frame: header, options, type.
 const OPENED: usize = streams::HEAD + 3;
-/// Bytes of a piece with a code.
+/// Size of a piece with a code.
 const CODED: usize = streams::HEAD + 8;
 
 fn is_packet(piece: Head) -> bool {
@@ -225,7 +226,7 @@ fn is_deed(piece: Head) -> bool {
 }
 
 impl PiecesSaid {
-    /// Bytes of the piece's beginning that have to be there.
+    /// Returns how many bytes of the piece's start are needed.
     fn wanted(&self) -> usize {
         let head = self.head.first_chunk::<{ streams::HEAD }>().and_then(Head::from_bytes);
         match head {
@@ -235,8 +236,8 @@ impl PiecesSaid {
         }
     }
 
-    /// What these bytes begin, a whole head and what else is [wanted](Self::wanted), is charged for; false: it may not go
-    /// out yet.
+    /// Charges for what these bytes start: a complete header and what else is
+    /// [wanted](Self::wanted); returns false if it may not be sent yet.
     fn charge(&mut self, piece: Head, begun: &[u8], free: &mut u64) -> bool {
         let is_request = piece.kind == PieceKind::Data && piece.stream.is_multiple_of(4);
         if is_request && self.highest.is_none_or(|highest| piece.stream > highest) {
@@ -246,14 +247,14 @@ impl PiecesSaid {
             self.highest = Some(piece.stream);
             self.requests += 1;
         }
-        // a packet that begins with STREAM may hold a request
+        // a packet that begins with STREAM may contain a request
         if is_packet(piece) && matches!(begun[OPENED - 1], 0x08..=0x0f) {
             if !charge(false, free) {
                 return false;
             }
             self.requests += 1;
         }
-        // everything is said once more
+        // everything is sent once more
         if is_deed(piece) && streams::code(&begun[streams::HEAD..]) == Some(AGAIN) {
             let Some(left) = free.checked_sub(self.requests) else { return false };
             *free = left;
@@ -261,7 +262,7 @@ impl PiecesSaid {
         true
     }
 
-    /// As [`FramesSaid::pass`]: each stream in both directions is a request.
+    /// Does the same as [`FramesSaid::pass`]: each bidirectional stream is a request.
     fn pass(&mut self, bytes: &[u8], free: &mut u64) -> usize {
         let mut at = 0;
         while at < bytes.len() {
@@ -316,7 +317,7 @@ mod tests {
         asked
     }
 
-    /// Where leave was asked for, of what was said in pieces of `size` bytes.
+    /// Returns where permission was requested, for bytes in pieces of `size`.
     fn asked(spoken: Spoken, said: &[u8], size: usize) -> Vec<usize> {
         let mut requests = Requests::of(spoken);
         let (mut at, mut asked) = (0, Vec::new());

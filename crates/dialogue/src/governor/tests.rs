@@ -3,7 +3,7 @@ use crate::replies::Replies;
 
 const MIB: u64 = 1 << 20;
 
-/// Bounds of the size that public, private and local targets have.
+/// Limits of about the size for public, private and local targets.
 fn narrow() -> Bounds {
     Bounds {
         connections_max: 32,
@@ -137,7 +137,7 @@ fn only_the_pinned_addresses_are_reached() {
     assert_eq!(one.admit(ms(0), &other, false), Admission::Never);
     let why = one.stopped().unwrap();
     assert_eq!(why.id(), "permission");
-    assert!(why.why().contains("203.0.113.2:80, which nobody permitted"), "{why:?}");
+    assert!(why.why().contains("203.0.113.2:80 was requested without permission"), "{why:?}");
     assert_eq!(one.admit(ms(0), &peer(), true), Admission::Never, "nothing goes out after a stop");
 }
 
@@ -171,7 +171,7 @@ fn lost_probes_stop_a_public_run_within_three_seconds() {
     one.look(ms(14_499));
     assert_eq!(one.stopped(), None);
     one.look(ms(14_500));
-    assert_eq!(one.stopped(), Some(&Stop::Bound("no probe was answered for 2.50 s".into())));
+    assert_eq!(one.stopped(), Some(&Stop::Bound("no probe got a response for 2.50 s".into())));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_run_has_an_end() {
     one.look(ms(14_999));
     assert_eq!((one.stopped(), one.due()), (None, Some(ms(15_000))));
     one.look(ms(15_000));
-    assert!(one.stopped().unwrap().why().contains("time of a run, 5.00 s, was reached"));
+    assert!(one.stopped().unwrap().why().contains("time limit of a run, 5.00 s, was reached"));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn machines_of_others_in_front_bar_what_presses() {
     assert_eq!(one.barred("W-01"), None);
     let fronted = "HTTP/1.1 200 OK\r\nCF-Ray: 8\r\nContent-Length: 0\r\n\r\n";
     one.heard(&talk(fronted, TalkEnd::Open, ms(3)));
-    assert!(one.barred("W-01").unwrap().starts_with("Cloudflare answers in front"));
+    assert!(one.barred("W-01").unwrap().starts_with("Cloudflare responds in front"));
     assert_eq!(one.barred("F-01"), None);
 }
 
@@ -205,7 +205,7 @@ fn a_run_whose_way_to_the_server_is_lost_stops() {
     let refused = talk("", TalkEnd::Unconnected(FailureClass::Refused), ms(1));
     for end in [TalkEnd::Unconnected, TalkEnd::Broken].map(|end| end(FailureClass::Unreachable)) {
         let mut one = governor(medium());
-        // nobody was ever reached: that is said in another place
+        // the server was never reached: reported elsewhere
         one.heard(&talk("", end, ms(1)));
         assert_eq!(one.stopped(), None);
         one.heard(&talk(right, TalkEnd::Open, ms(2)));
@@ -213,7 +213,9 @@ fn a_run_whose_way_to_the_server_is_lost_stops() {
         assert_eq!(one.stopped(), None, "it is there, and refuses");
         one.heard(&talk("", end, ms(3)));
         assert_eq!(one.stopped().map(Stop::id), Some("bound"));
-        assert!(one.stopped().unwrap().why().contains("our own way to the server is lost"));
+        assert!(
+            one.stopped().unwrap().why().contains("this machine can no longer reach the server")
+        );
         assert_eq!(one.admit(ms(4), &peer(), true), Admission::Never);
     }
 }
@@ -229,7 +231,7 @@ fn a_request_sent_a_moment_after_its_grant_counts_once() {
     // too late to be the same: it counts again
     assert_eq!(one.renew(us(50), us(1_010), 1, false), Ok(()));
     assert_eq!(one.request(us(1_020), false), Err(us(1_000_050)));
-    // what was moved is forgotten from its new instant on
+    // a moved entry expires relative to its new instant
     assert_eq!(one.request(us(1_000_049), false), Err(us(1_000_050)));
     assert_eq!(one.request(us(1_000_050), false), Ok(()));
 }

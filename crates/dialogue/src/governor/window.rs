@@ -1,19 +1,19 @@
-//! What happened within the last second.
+//! Counts events within the last second.
 
 use std::collections::VecDeque;
 use units::Nanos;
 
 const SPAN: Nanos = Nanos::from_secs(1);
-/// What happens closer together is one entry, at the later instant: so the list stays short, and
-/// what is forgotten is forgotten too late rather than too early.
+/// Events closer together share an entry with the later instant, which keeps the list short and
+/// lets entries expire late rather than early.
 const GRAIN: Nanos = Nanos::from_millis(1);
 
-/// At most so many within any second.
+/// At most this many within any second.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     max: Option<u64>,
     sum: u64,
-    /// When the entry began, when it was last added to, and its count.
+    /// Start of the entry, last addition, and count.
     entries: VecDeque<(Nanos, Nanos, u64)>,
 }
 
@@ -22,7 +22,7 @@ impl Window {
         Window { max, sum: 0, entries: VecDeque::new() }
     }
 
-    /// How many more there may be now.
+    /// Returns how many more events are allowed now.
     pub(super) fn room(&mut self, now: Nanos) -> u64 {
         let Some(max) = self.max else { return u64::MAX };
         while let Some((_, last, count)) = self.entries.front().copied()
@@ -48,7 +48,7 @@ impl Window {
         }
     }
 
-    /// What was taken at an instant happens only now; false where that is too long ago to be moved.
+    /// Moves an event from an earlier instant to now; returns false if it is too old to be moved.
     pub(super) fn put_off(&mut self, taken: Nanos, now: Nanos) -> bool {
         let entry = self.entries.back_mut();
         let Some((_, last, _)) =
@@ -60,8 +60,8 @@ impl Window {
         true
     }
 
-    /// When there will be room for `wanted`, if nothing is added. More than the bound never fits:
-    /// then it is when everything is forgotten.
+    /// Returns when there will be room for `wanted`, if nothing is added. More than the limit never
+    /// fits: then it is when all entries have expired.
     pub(super) fn free_at(&self, wanted: u64) -> Nanos {
         let mut room = self.max.unwrap_or(u64::MAX).saturating_sub(self.sum);
         let mut at = Nanos::ZERO;

@@ -1,10 +1,10 @@
-//! The fields of a response over HTTP/2, as a [`Response`].
+//! Converts the fields of an HTTP/2 response to a [`Response`].
 
 use crate::replies::Response;
 use hpack::Field;
 
-/// What the fields say, as a response whose head is text: `HTTP/2 200`, with this version, then a line each. `None`: they
-/// have no status.
+/// Returns the fields as a response with a text head: `HTTP/2 200`, with this version, then a line
+/// each. `None`: there is no status.
 pub(super) fn response(stream: u32, version: &str, fields: &[Field]) -> Option<Response> {
     let status = fields.iter().find(|(name, _)| name == b":status")?;
     let status: u16 = std::str::from_utf8(&status.1).ok()?.parse().ok()?;

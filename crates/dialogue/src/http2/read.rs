@@ -1,4 +1,4 @@
-//! Frames, read as they come: what a well-behaved client would refuse is read too, as far as it can be.
+//! Parses frames as they arrive: invalid ones too, as far as possible.
 
 mod streams;
 mod table;
@@ -15,32 +15,33 @@ use sample::http2_code_name;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
-/// Frames of one connection that are kept, the first `DATA_KEPT` of DATA among them.
+/// Maximum number of frames kept per connection, including the first `DATA_KEPT` of DATA.
 pub const FRAMES_MAX: usize = 4_096;
-/// Frames of DATA that are kept, without their content.
+/// Maximum number of DATA frames kept, without their content.
 const DATA_KEPT: usize = 8;
-/// Bytes of a frame's payload that are kept.
+/// Maximum number of payload bytes kept per frame.
 const PAYLOAD_KEPT: usize = 64;
-/// Bytes of acknowledgements that are kept for a peer that does not read them; it goes without further ones.
+/// Maximum size of acknowledgments kept for a peer that does not read them; further ones are
+/// omitted.
 pub(crate) const OWED_MAX: usize = 1 << 20;
-/// No frame to us is longer: we permit the least that may be (RFC 9113 section 4.2).
+/// Maximum frame size that we allow: the minimum (RFC 9113 section 4.2).
 const FRAME_MAX: u32 = 16_384;
-/// What our SETTINGS permit, since they do not speak of it (RFC 9113 section 6.5.2).
+/// The table size that our SETTINGS allow by default (RFC 9113 section 6.5.2).
 const TABLE: usize = 4_096;
 
-/// A frame that came.
+/// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameSeen {
     pub kind: u8,
     pub flags: u8,
     pub stream: u32,
-    /// Bytes of the payload, and the first of them.
+    /// Size of the payload, and its first bytes.
     pub length: u32,
     pub payload: Vec<u8>,
 }
 
 impl FrameSeen {
-    /// The error code of RST_STREAM and of GOAWAY.
+    /// Returns the error code of RST_STREAM and of GOAWAY.
     pub fn code(&self) -> Option<u32> {
         let at = match self.kind {
             RST_STREAM => 0,
@@ -51,12 +52,12 @@ impl FrameSeen {
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
     }
 
-    /// It answers the PING that a conversation ends with.
+    /// Returns whether it acknowledges the final PING of a conversation.
     pub fn is_pong(&self) -> bool {
         self.kind == PING && self.flags & ACK != 0 && self.payload == OCTETS
     }
 
-    /// It is something of HTTP/3 or of QUIC, in the form of a frame of HTTP/2.
+    /// Returns whether it represents an HTTP/3 or QUIC event in the form of an HTTP/2 frame.
     pub fn is_over_quic(&self) -> bool {
         self.stream & OVER_QUIC != 0
     }
@@ -69,7 +70,7 @@ impl FrameSeen {
         }
     }
 
-    /// SETTINGS of the server's own.
+    /// Returns whether it is the server's own SETTINGS.
     pub fn is_settings(&self) -> bool {
         self.kind == SETTINGS && self.flags & ACK == 0
     }
@@ -94,7 +95,7 @@ impl std::fmt::Display for FrameSeen {
     }
 }
 
-/// A header block under way: its stream, whether the stream ends with it, its bytes so far.
+/// An incomplete header block: its stream, whether the stream ends with it, its bytes so far.
 #[derive(Clone, Debug)]
 struct HeaderBlock {
     stream: u32,
@@ -102,30 +103,30 @@ struct HeaderBlock {
     bytes: Vec<u8>,
 }
 
-/// Where what was read goes.
+/// Destination of parsed data.
 pub(crate) struct Got<'r> {
     pub(crate) interim: &'r mut Vec<u16>,
     pub(crate) answers: &'r mut Vec<Response>,
 }
 
-/// The reader of one connection.
+/// The parser of one connection.
 #[derive(Clone, Debug)]
 pub struct FrameReader {
-    /// In the order in which they came, [`FRAMES_MAX`] at most.
+    /// In the order of arrival, at most [`FRAMES_MAX`].
     pub frames: Vec<FrameSeen>,
     decoder: Decoder,
     block: Option<HeaderBlock>,
-    /// Of streams whose response is under way.
+    /// Of streams with an incomplete response.
     digests: BTreeMap<u32, Sha256>,
-    /// Acknowledgements that a well-behaved client owes.
+    /// Acknowledgments that a well-behaved client must send.
     owed: Vec<u8>,
     settings_seen: bool,
-    /// The server takes no further streams.
+    /// The server accepts no further streams.
     goodbye: bool,
     resets: usize,
     pongs: usize,
     data_kept: usize,
-    /// Where what comes is pieces of streams.
+    /// For pieces of streams.
     streams: Option<Box<streams::StreamsRead>>,
 }
 
@@ -148,66 +149,65 @@ impl Default for FrameReader {
 }
 
 impl FrameReader {
-    /// A reader of HTTP/3; the response on the stream of the request that follows is kept as that of
-    /// [`FOLLOW_UP`](super::FOLLOW_UP).
-    /// `permit`: what the server's table of QPACK may be.
+    /// Returns a parser of HTTP/3; the response on the follow-up stream is kept as that of
+    /// [`FOLLOW_UP`](super::FOLLOW_UP). `permit`: limits of the server's QPACK table.
     pub fn http3(follow_up: Option<u64>, permit: TablePermit) -> FrameReader {
         let read = streams::StreamsRead::new(follow_up, permit);
         FrameReader { streams: Some(Box::new(read)), ..FrameReader::default() }
     }
 
-    /// It reads pieces of streams.
+    /// Returns whether it parses pieces of streams.
     pub fn is_http3(&self) -> bool {
         self.streams.is_some() || self.frames.iter().any(FrameSeen::is_over_quic)
     }
 
-    /// What was read before, as it was kept.
+    /// Returns earlier results, as recorded.
     pub fn kept(frames: Vec<FrameSeen>) -> FrameReader {
         let mut reader = FrameReader::default();
         frames.into_iter().for_each(|frame| reader.note(frame));
         reader
     }
 
-    /// The server's SETTINGS have come.
+    /// Returns whether the server's SETTINGS were received.
     pub fn has_settings(&self) -> bool {
         self.settings_seen
     }
 
-    /// GOAWAY has come.
+    /// Returns whether GOAWAY was received.
     pub fn goodbye(&self) -> bool {
         self.goodbye
     }
 
-    /// The code of the last GOAWAY, where one has come.
+    /// Returns the code of the last GOAWAY, if any.
     pub fn farewell(&self) -> Option<u32> {
         self.frames.iter().rev().find(|frame| frame.kind == GOAWAY)?.code()
     }
 
-    /// The PING that a conversation ends with is answered.
+    /// Returns whether the final PING of a conversation was acknowledged.
     pub fn pong(&self) -> bool {
         self.pongs > 0
     }
 
-    /// Streams that were reset.
+    /// Returns the number of reset streams.
     pub fn resets(&self) -> usize {
         self.resets
     }
 
-    /// This stream was reset.
+    /// Returns whether this stream was reset.
     pub fn is_reset(&self, stream: u32) -> bool {
         let of = |frame: &FrameSeen| frame.stream & !OVER_QUIC == stream;
         self.frames.iter().any(|frame| frame.kind == RST_STREAM && of(frame))
     }
 
-    /// What a well-behaved client has to say to what has come.
+    /// Takes the replies that a well-behaved client must send.
     pub fn owed(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.owed)
     }
 
-    /// Takes whole frames off the front of the buffer.
+    /// Takes complete frames from the front of the buffer.
     ///
     /// # Errors
-    /// Why nothing that follows can be read.
+    /// Why nothing that follows can be parsed.
     pub(crate) fn take(&mut self, buffer: &mut Vec<u8>, got: &mut Got<'_>) -> Result<(), String> {
         if let Some(mut read) = self.streams.take() {
             let result = self.take_pieces(&mut read, buffer, got);
@@ -226,7 +226,7 @@ impl FrameReader {
         result
     }
 
-    /// Reads one frame; 0 where it is not whole yet.
+    /// Parses one frame; returns 0 if it is incomplete.
     fn next(&mut self, bytes: &[u8], got: &mut Got<'_>) -> Result<usize, String> {
         let Some(head) = bytes.get(..FRAME_HEAD) else { return Ok(0) };
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
@@ -240,7 +240,7 @@ impl FrameReader {
             return Err("it does not begin with SETTINGS".to_owned());
         }
         if length > FRAME_MAX {
-            return Err(format!("a frame of {length} bytes, which we do not permit"));
+            return Err(format!("a frame of {length} bytes, more than we allow"));
         }
         let whole = FRAME_HEAD + length as usize;
         let Some(payload) = bytes.get(FRAME_HEAD..whole) else { return Ok(0) };
@@ -271,9 +271,9 @@ impl FrameReader {
             }
             CONTINUATION => {
                 let open = self.block.as_mut().filter(|block| block.stream == stream);
-                let block = open.ok_or("a CONTINUATION of no header block")?;
+                let block = open.ok_or("a CONTINUATION without a header block")?;
                 if block.bytes.len() + payload.len() > HEAD_MAX {
-                    return Err("a header block that does not end".to_owned());
+                    return Err("an unterminated header block".to_owned());
                 }
                 block.bytes.extend_from_slice(payload);
                 self.end_block(flags, got)?;
@@ -307,7 +307,7 @@ impl FrameReader {
         }
         let Some(HeaderBlock { stream, ends, bytes }) = self.block.take() else { return Ok(()) };
         let fields = self.decoder.decode(&bytes);
-        let fields = fields.map_err(|why| format!("a header block that cannot be read: {why}"))?;
+        let fields = fields.map_err(|why| format!("an undecodable header block: {why}"))?;
         let begun = got.answers.iter().any(|answer| answer.stream == stream);
         if !begun {
             let answer = response(stream, "2", &fields).ok_or("a response without a status")?;
@@ -347,12 +347,12 @@ impl FrameReader {
     }
 }
 
-/// A payload without its padding, and without so many bytes before what it carries.
+/// Returns a payload without its padding, and without the given number of leading bytes.
 fn unpadded(flags: u8, payload: &[u8], skipped: usize) -> Result<&[u8], String> {
     let (padding, rest) = match (flags & PADDED, payload.split_first()) {
         (0, _) => (0, payload),
         (_, Some((length, rest))) => (usize::from(*length), rest),
-        (_, None) => return Err("a padded frame without its padding's length".to_owned()),
+        (_, None) => return Err("a padded frame without its padding length".to_owned()),
     };
     let end = rest.len().checked_sub(padding).ok_or("a frame with more padding than payload")?;
     rest.get(skipped.min(end)..end).ok_or_else(|| "a frame that is too short".to_owned())

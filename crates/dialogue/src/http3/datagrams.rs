@@ -1,32 +1,33 @@
-//! Datagrams of QUIC that no connection carries (RFC 9000 section 17): what is said, as the driver takes it,
-//! and what came back, told apart by what every version of QUIC keeps (RFC 8999).
+//! QUIC datagrams without a connection (RFC 9000 section 17): what is sent, in the driver's form,
+//! and what was received, classified by the invariants of all QUIC versions (RFC 8999).
 
 use crate::http2::FrameSeen;
 use crate::talk::Move;
 use conduit::streams::{self, INITIAL_OPTIONS, PieceKind};
 
-/// A kept datagram that came, whose flags say what it was; and that so many bytes were sent.
+/// A kept datagram, whose flags name its kind; and the number of bytes sent.
 pub const CAME: u8 = 0x71;
 pub const SENT: u8 = 0x72;
 
-/// What a datagram begins with, in the order of the flags of a kept one.
+/// Kinds of datagrams, in the order of the flags of a kept one.
 const NAMES: [&str; 6] =
     ["Initial", "0-RTT", "Handshake", "Retry", "Version Negotiation", "a short header"];
 const NEGOTIATION: u8 = 4;
 const SHORT: u8 = 5;
 
-/// A datagram as it is.
+/// Returns a datagram, unchanged.
 pub fn datagram(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     streams::put(&mut out, PieceKind::Datagram, 0, bytes);
     out
 }
 
-/// A datagram of `size` bytes with an Initial packet (section 17.2.2), which the driver protects: `frames`, and
-/// what the options say. `options`: names of [`INITIAL_OPTIONS`], joined by `+`, or `none`.
+/// Returns a datagram of `size` bytes with an Initial packet (section 17.2.2), which the driver
+/// protects: `frames`, and the options. `options`: names of [`INITIAL_OPTIONS`], joined by `+`, or
+/// `none`.
 ///
 /// # Errors
-/// An option that is none.
+/// An invalid option.
 pub fn initial(size: u16, options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &INITIAL_OPTIONS, "an Initial")?;
     let mut out = Vec::new();
@@ -35,13 +36,13 @@ pub fn initial(size: u16, options: &str, frames: &[u8]) -> Result<Vec<u8>, Strin
     Ok(out)
 }
 
-/// The step says datagrams, and nothing that a connection carries.
+/// Returns whether the step sends only datagrams without a connection.
 pub fn is_said(step: &Move) -> bool {
     let kinds = [PieceKind::Datagram as u8, PieceKind::Initial as u8];
     matches!(step, Move::Send(bytes) if bytes.first().is_some_and(|kind| kinds.contains(kind)))
 }
 
-/// What a datagram is by its first bytes.
+/// Returns the kind of a datagram by its first bytes.
 pub(crate) fn kind_of(datagram: &[u8]) -> u8 {
     match datagram {
         [first, 0, 0, 0, 0, ..] if first & 0x80 != 0 => NEGOTIATION,
@@ -50,13 +51,13 @@ pub(crate) fn kind_of(datagram: &[u8]) -> u8 {
     }
 }
 
-/// As it is told: `Version Negotiation of 39 bytes`.
+/// Formats `Version Negotiation of 39 bytes`.
 pub(crate) fn told(frame: &FrameSeen) -> String {
     let name = NAMES.get(usize::from(frame.flags)).copied().unwrap_or("a datagram");
     format!("{name} of {} bytes", frame.length)
 }
 
-/// Bytes that were sent, and that came.
+/// Returns the sums of sent and received bytes.
 pub fn sums(frames: &[FrameSeen]) -> (u64, u64) {
     let sum = |kind: u8| {
         let of = frames.iter().filter(|frame| frame.kind == kind);
@@ -65,8 +66,8 @@ pub fn sums(frames: &[FrameSeen]) -> (u64, u64) {
     (sum(SENT), sum(CAME))
 }
 
-/// A Version Negotiation packet came (section 17.2.1), with the connection identifiers of what was sent the other
-/// way round, and a version that is another than the one that was sent.
+/// Returns whether a Version Negotiation packet was received (section 17.2.1), with the connection
+/// IDs swapped, and a version other than the one sent.
 pub fn negotiated(frames: &[FrameSeen]) -> bool {
     let Some(sent) = frames.iter().find(|frame| frame.kind == SENT) else { return false };
     let Some((version, to, from)) = invariant(&sent.payload) else { return false };
@@ -78,7 +79,7 @@ pub fn negotiated(frames: &[FrameSeen]) -> bool {
     })
 }
 
-/// Version and both connection identifiers of a long header (RFC 8999 section 5.1).
+/// Returns version and both connection IDs of a long header (RFC 8999 section 5.1).
 fn invariant(datagram: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     let version = datagram.get(1..5)?;
     let to_end = 6 + usize::from(*datagram.get(5)?);
@@ -131,6 +132,6 @@ mod tests {
         let made = initial(1_200, "hello+broken", b"\x01").unwrap();
         assert_eq!(made[streams::HEAD..], [0x04, 0xb0, 0b101, 1]);
         assert_eq!(initial(9, "none", b"").unwrap()[streams::HEAD..], [0, 9, 0]);
-        assert_eq!(initial(9, "big", b"").unwrap_err(), "\"big\" is no option of an Initial");
+        assert_eq!(initial(9, "big", b"").unwrap_err(), "\"big\" is not an option of an Initial");
     }
 }

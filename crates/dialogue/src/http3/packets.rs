@@ -1,5 +1,5 @@
-//! Packets of QUIC among those of a connection (RFC 9000 sections 17 and 19), which no library would send: what is
-//! said, as the driver takes it, and which frames came.
+//! QUIC packets within a connection (RFC 9000 sections 17 and 19) that no library would send: what
+//! is sent, in the driver's form, and which frames were received.
 
 use crate::http2::FrameSeen;
 use crate::talk::Move;
@@ -8,13 +8,14 @@ use conduit::streams::{
 };
 use units::quoted;
 
-/// A kept frame of QUIC, whose flags are its row among [`FRAMES`].
+/// A kept QUIC frame, whose flags are its row in [`FRAMES`].
 pub const FRAME: u8 = 0x73;
 
-/// A packet with these frames. `options`: names of [`PACKET_OPTIONS`], joined by `+`, or `none`.
+/// Returns a packet with these frames. `options`: names of [`PACKET_OPTIONS`], joined by `+`, or
+/// `none`.
 ///
 /// # Errors
-/// An option that is none.
+/// An invalid option.
 pub fn packet(options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &PACKET_OPTIONS, "a packet")?;
     let mut out = Vec::new();
@@ -23,11 +24,11 @@ pub fn packet(options: &str, frames: &[u8]) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// How hands are shaken. `options`: names of [`SHAKE_OPTIONS`], joined by `+`, or `none`; `parameters`: transport
-/// parameters behind the usual ones.
+/// Returns the options of the handshake. `options`: names of [`SHAKE_OPTIONS`], joined by `+`, or
+/// `none`; `parameters`: transport parameters after the usual ones.
 ///
 /// # Errors
-/// An option that is none.
+/// An invalid option.
 pub fn shake(options: &str, parameters: &[u8]) -> Result<Vec<u8>, String> {
     let bits = super::option_bits(options, &SHAKE_OPTIONS, "a handshake")?;
     let mut out = Vec::new();
@@ -36,14 +37,14 @@ pub fn shake(options: &str, parameters: &[u8]) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// Bytes of our ClientHello, from one place to before another.
+/// Returns a range of bytes of our ClientHello.
 pub fn hello(from: u64, to: u64) -> Vec<u8> {
     let mut out = Vec::new();
     streams::put_code(&mut out, PieceKind::Hello, from, Some(to));
     out
 }
 
-/// Something that the connection does, by its name among [`DEEDS`]; `None`: it is none of them.
+/// Returns an action of the connection by its name in [`DEEDS`]; `None` if there is none.
 pub fn deed(name: &str) -> Option<Vec<u8>> {
     let row = DEEDS.iter().position(|known| *known == name)?;
     let mut out = Vec::new();
@@ -51,7 +52,8 @@ pub fn deed(name: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// How hands are shaken on the connection of these steps, as the driver has it; `None`: it need not be made by hand.
+/// Returns the handshake options of these steps in the driver's form; `None`: the connection need
+/// not be hand-made.
 pub fn handshake(steps: &[Move]) -> Option<Vec<u8>> {
     let mut by_hand = None;
     for step in steps {
@@ -71,12 +73,12 @@ pub fn handshake(steps: &[Move]) -> Option<Vec<u8>> {
     by_hand
 }
 
-/// Something is said in early data on such a connection, for which a ticket is needed.
+/// Returns whether such a connection sends early data, which needs a ticket.
 pub(crate) fn is_early(handshake: &[u8]) -> bool {
     handshake.first_chunk::<2>().is_some_and(|bits| u16::from_be_bytes(*bits) & EARLY != 0)
 }
 
-/// How often everything is said again on the connection of these steps, as another one.
+/// Returns how often these steps replay everything on another connection.
 pub(crate) fn times_again(steps: &[Move]) -> u64 {
     let said = steps.iter().filter_map(|step| match step {
         Move::Send(bytes) => Some(bytes),
@@ -95,7 +97,7 @@ pub(crate) fn times_again(steps: &[Move]) -> u64 {
     times
 }
 
-/// What only a connection made by hand carries.
+/// Pieces that only a hand-made connection carries.
 const KINDS: [PieceKind; 6] = [
     PieceKind::Packet,
     PieceKind::Limit,
@@ -105,132 +107,135 @@ const KINDS: [PieceKind; 6] = [
     PieceKind::Deed,
 ];
 
-/// What touches one of the server's [`LIMITS`].
+/// Returns frames that touch one of the server's [`LIMITS`].
 ///
 /// # Errors
-/// A limit that is none.
+/// An unknown limit.
 pub fn limit(name: &str, stream: u64) -> Result<Vec<u8>, String> {
     let row = LIMITS.iter().position(|known| *known == name);
-    let row = row.ok_or_else(|| format!("{} is no limit of QUIC", quoted(name)))?;
+    let row = row.ok_or_else(|| format!("{} is not a QUIC limit", quoted(name)))?;
     let mut out = Vec::new();
     streams::put_code(&mut out, PieceKind::Limit, stream, Some(row as u64));
     Ok(out)
 }
 
-/// What follows goes out from another local port.
+/// Sends what follows from another local port.
 pub fn port() -> Vec<u8> {
     let mut out = Vec::new();
     streams::put_code(&mut out, PieceKind::Port, 0, None);
     out
 }
 
-/// The step says something that only a connection made by hand carries.
+/// Returns whether the step sends something that only a hand-made connection carries.
 pub fn is_said(step: &Move) -> bool {
     matches!(step, Move::Send(bytes) if super::heads(bytes).any(|head| KINDS.contains(&head.kind)))
 }
 
-/// The row of a frame among [`FRAMES`]; `None`: nobody asks for it.
+/// Returns the row of a frame in [`FRAMES`]; `None` if it is not recorded.
 pub(crate) fn row(kind: u64) -> Option<u8> {
     let row = FRAMES.iter().position(|(_, known)| *known == kind)?;
     u8::try_from(row).ok()
 }
 
-/// The row of a frame with this name.
+/// Returns the row of a frame with this name.
 pub fn named(name: &str) -> Option<u8> {
     FRAMES.iter().position(|(known, _)| *known == name).and_then(|row| u8::try_from(row).ok())
 }
 
-/// The name of a frame by its row.
+/// Returns the name of a frame by its row.
 pub(crate) fn name(row: u8) -> &'static str {
     FRAMES.get(usize::from(row)).map_or("a frame", |(name, _)| name)
 }
 
-/// What is wrong with the server's table of QPACK, by its name among [`FRAMES`]: a sentence, and the text that says so.
+/// Faults of the server's QPACK table, by their names in [`FRAMES`]: a sentence with the reference.
 const TABLE_FAULTS: [(&str, &str); 6] = [
-    ("table-capacity", "its table has a capacity that we do not permit (RFC 9204 section 4.3.1)"),
-    (
-        "table-instruction",
-        "an instruction that its table cannot take (RFC 9204 sections 3.2.2 and 4.3)",
-    ),
+    ("table-capacity", "it set a table capacity beyond our limit (RFC 9204 section 4.3.1)"),
+    ("table-instruction", "an invalid instruction for its table (RFC 9204 sections 3.2.2 and 4.3)"),
     (
         "table-reference",
-        "a section refers to what is not in the table (RFC 9204 sections 2.2.1 and 4.5.1)",
+        "a field section refers to a missing table entry (RFC 9204 sections 2.2.1 and 4.5.1)",
     ),
     (
         "table-blocked",
-        "more streams could wait for its table than we permit (RFC 9204 section 2.1.2)",
+        "more streams are blocked on its table than we allow (RFC 9204 section 2.1.2)",
     ),
     (
         "table-evicted",
-        "an entry left its table that could still be needed (RFC 9204 section 2.1.1)",
+        "it evicted a table entry that could still be referenced (RFC 9204 section 2.1.1)",
     ),
-    ("section-coding", "a section that cannot be decoded (RFC 9204 sections 2.2 and 4.5)"),
+    ("section-coding", "an undecodable field section (RFC 9204 sections 2.2 and 4.5)"),
 ];
 
-/// What else is told in a sentence.
+/// Other recorded facts with a sentence.
 const TOLD: [(&str, &str); 5] = [
-    ("section-large", "a section of more than 256 KiB of fields, which is not read"),
+    ("section-large", "a field section of more than 256 KiB, more than we read"),
     (
         "settings-reduced",
-        "its SETTINGS permit less than those that early data was sent by (RFC 9114 section 7.2.4.2)",
+        "its SETTINGS allow less than those remembered for early data (RFC 9114 section 7.2.4.2)",
     ),
-    ("beyond-limits", "it sent more than was permitted (RFC 9000 sections 4.1 and 4.6)"),
-    ("held-large", "more than 64 MiB came behind bytes that did not, which is not kept"),
-    ("broken-rules", "what it sent breaks the rules of QUIC or of TLS"),
+    (
+        "beyond-limits",
+        "it exceeded our flow-control or stream limits (RFC 9000 sections 4.1 and \
+        4.6)",
+    ),
+    ("held-large", "more than 64 MiB arrived after a gap, more than we buffer"),
+    ("broken-rules", "it violated QUIC or TLS"),
 ];
 
-/// A frame by its row, as it is told.
+/// Describes a frame by its row.
 pub(crate) fn told(row: u8) -> &'static str {
     let name = name(row);
     let fault = TABLE_FAULTS.iter().chain(&TOLD).find(|(fault, _)| *fault == name);
     fault.map_or(name, |(_, told)| told)
 }
 
-/// Nothing is wrong with the server's table of QPACK.
+/// Returns whether the server's QPACK table has no faults.
 pub fn is_table_sound(frames: &[FrameSeen]) -> bool {
     let mut rows = TABLE_FAULTS.iter().filter_map(|(name, _)| named(name));
     !rows.any(|row| is_heard(frames, row))
 }
 
-/// This frame came.
+/// Returns whether this frame was received.
 pub fn is_heard(frames: &[FrameSeen], row: u8) -> bool {
     frames.iter().any(|frame| frame.is_over_quic() && (frame.kind, frame.flags) == (FRAME, row))
 }
 
-/// We ended the connection, for what the server sent: its end is no word of the server's.
+/// Returns whether we closed the connection because of what the server sent: this close is not the
+/// server's.
 pub fn ended_by_us(frames: &[FrameSeen]) -> bool {
     let ends = ["beyond-limits", "held-large", "broken-rules"];
     let mut rows = ends.into_iter().filter_map(named);
     rows.any(|row| is_heard(frames, row))
 }
 
-/// We ended it because we keep no more of what came behind a gap: the server broke no rule.
+/// Returns whether we closed it because our buffer after a gap was full: the server violated no
+/// rule.
 pub fn held_too_much(frames: &[FrameSeen]) -> bool {
     named("held-large").is_some_and(|row| is_heard(frames, row))
 }
 
-/// It does not come of itself on every connection.
+/// Returns whether it is notable, that is, not part of every connection.
 pub fn is_told(frame: &FrameSeen) -> bool {
     let usual =
         ["NEW_TOKEN", "NEW_CONNECTION_ID", "RETIRE_CONNECTION_ID", "HANDSHAKE_DONE", "remembered"];
     !usual.contains(&name(frame.flags))
 }
 
-/// PATH_RESPONSE came, with these eight bytes (section 8.2.2).
+/// Returns whether PATH_RESPONSE with these eight bytes was received (section 8.2.2).
 pub fn is_echoed(frames: &[FrameSeen], bytes: &[u8]) -> bool {
     let of = frames.iter().filter(|frame| frame.is_over_quic() && frame.kind == FRAME);
     of.filter(|frame| Some(frame.flags) == named("PATH_RESPONSE"))
         .any(|frame| frame.payload == bytes)
 }
 
-/// The options of a packet or of a handshake, as a case has them.
+/// Formats the options of a packet or a handshake, as in a case.
 pub(super) fn options(bits: u16, known: &[(&str, u16)]) -> String {
     let set = known.iter().filter(|(_, bit)| bits & bit != 0);
     let names: Vec<&str> = set.map(|(name, _)| *name).collect();
     if names.is_empty() { String::new() } else { format!(", {}", names.join(", ")) }
 }
 
-/// The name of a limit by its row.
+/// Returns the name of a limit by its row.
 pub(super) fn limit_name(row: u64) -> &'static str {
     usize::try_from(row).ok().and_then(|row| LIMITS.get(row).copied()).unwrap_or("a limit")
 }
@@ -251,9 +256,9 @@ mod tests {
         assert_eq!(times_again(&[Move::Send(twice.concat()), Move::Close]), 2);
         assert_eq!(handshake(&[Move::Send(made.clone())]), Some(Vec::new()));
         assert_eq!(handshake(&[Move::Send(write::opening())]), None);
-        assert_eq!(packet("big", b"").unwrap_err(), "\"big\" is no option of a packet");
+        assert_eq!(packet("big", b"").unwrap_err(), "\"big\" is not an option of a packet");
         assert_eq!(limit("stream-beyond", 4).unwrap()[HEAD..], 1_u64.to_be_bytes());
-        assert_eq!(limit("sky", 4).unwrap_err(), "\"sky\" is no limit of QUIC");
+        assert_eq!(limit("sky", 4).unwrap_err(), "\"sky\" is not a QUIC limit");
     }
 
     #[test]

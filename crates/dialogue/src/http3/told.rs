@@ -1,11 +1,11 @@
-//! Pieces of streams as people can read them.
+//! Readable form of pieces of streams.
 
 use super::packets;
 use conduit::streams::{self, DEEDS, HEAD, Head, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS};
 use sample::http3_code_name;
 
-/// What the pieces say, one after the other, each with as many bytes of its payload as `shown` gives back; `None`:
-/// these are no pieces, or not whole ones.
+/// Describes the pieces one after the other, each with its payload as formatted by `shown`; `None`:
+/// these are not pieces, or incomplete ones.
 pub fn told(mut bytes: &[u8], shown: impl Fn(&[u8]) -> String) -> Option<String> {
     let mut said = Vec::new();
     while !bytes.is_empty() {
@@ -26,7 +26,7 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
         let code = streams::code(payload).unwrap_or(0) & !streams::TRANSPORT;
         format!("{what} {}", http3_code_name(code))
     };
-    let end = if head.last { ", its end" } else { "" };
+    let end = if head.last { ", end of stream" } else { "" };
     Some(match head.kind {
         PieceKind::Data => format!("stream {stream}{end}: {}", shown(payload)),
         PieceKind::Reset => coded(&format!("stream {stream}: RESET_STREAM")),
@@ -34,7 +34,7 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
         PieceKind::Close => coded("CONNECTION_CLOSE"),
         PieceKind::Datagram => format!("datagram: {}", shown(payload)),
         PieceKind::Initial => format!("Initial of {} bytes", size(payload)),
-        // what our own side of QUIC says is nobody's words
+        // messages of our own QUIC driver are not shown
         PieceKind::Opened
         | PieceKind::Allowed
         | PieceKind::Sent
@@ -67,7 +67,7 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
     })
 }
 
-/// Two bytes of options, and what follows them.
+/// Splits off two bytes of options.
 fn described(payload: &[u8]) -> (u16, &[u8]) {
     let options = payload.first_chunk::<2>().map_or(0, |bits| u16::from_be_bytes(*bits));
     (options, payload.get(2..).unwrap_or_default())
@@ -90,7 +90,8 @@ mod tests {
         let said = said.concat();
         assert_eq!(
             told(&said, plain).unwrap(),
-            "stream 2: \\x00\\x04\\x00 | stream 0: RESET_STREAM H3_REQUEST_CANCELLED | stream 4, its end: a"
+            "stream 2: \\x00\\x04\\x00 | stream 0: RESET_STREAM H3_REQUEST_CANCELLED | stream 4, \
+            end of stream: a"
         );
         assert_eq!(told(&said[..said.len() - 1], plain), None, "cut");
         assert_eq!(told(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", plain), None);

@@ -1,4 +1,4 @@
-//! Frames, fields and pieces of streams, written.
+//! Encoding of frames, fields and pieces of streams.
 
 use super::{
     CONTROL, CONTROL_STREAM, DECODER, DECODER_STREAM, ENCODER, ENCODER_STREAM, HEADERS, SETTINGS,
@@ -7,12 +7,13 @@ use crate::http2::write::{PseudoFields, each_field};
 use ::http3::varint;
 use conduit::streams::{self, PieceKind};
 
-/// A whole number as QUIC writes it (RFC 9000 section 16); of one above 2^62 - 1 the upper bits are lost.
+/// Appends an integer in QUIC encoding (RFC 9000 section 16); above 2^62 - 1 the upper bits are
+/// lost.
 pub fn varint(number: u64, out: &mut Vec<u8>) {
     varint::put(out, number & varint::MAX);
 }
 
-/// A frame (RFC 9114 section 7.1) whose head says `length` bytes, whether they follow or not.
+/// Returns a frame (RFC 9114 section 7.1) with a declared length, true or not.
 pub fn framed(length: u64, kind: u64, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     varint(kind, &mut out);
@@ -25,7 +26,7 @@ pub fn frame(kind: u64, payload: &[u8]) -> Vec<u8> {
     framed(payload.len() as u64, kind, payload)
 }
 
-/// Bytes of a stream; the first of them open it, `last` ends it.
+/// Returns bytes of a stream; the first of them open it, `last` ends it.
 pub fn on(stream: u64, bytes: &[u8], last: bool) -> Vec<u8> {
     let mut out = Vec::new();
     streams::put_data(&mut out, stream, bytes, last);
@@ -48,8 +49,8 @@ fn said(kind: PieceKind, stream: u64, code: u64) -> Vec<u8> {
     out
 }
 
-/// What a well-behaved client begins with: a control stream with SETTINGS, which permit no dynamic table, and the two
-/// streams of QPACK.
+/// Returns the start of a well-behaved client: a control stream with SETTINGS without a dynamic
+/// table, and the two QPACK streams.
 pub fn opening() -> Vec<u8> {
     let control = [vec![CONTROL as u8], frame(SETTINGS, &[])].concat();
     [
@@ -60,10 +61,10 @@ pub fn opening() -> Vec<u8> {
     .concat()
 }
 
-/// What a field section begins with where nothing refers to a dynamic table (RFC 9204 section 4.5.1).
+/// Prefix of a field section without references to a dynamic table (RFC 9204 section 4.5.1).
 pub const PREFIX: [u8; 2] = [0, 0];
 
-/// A field as a literal with a literal name, uncoded (section 4.5.6).
+/// Appends a field as a literal with a literal name, without Huffman (section 4.5.6).
 pub fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     hpack::integer(0b0010_0000, 3, name.len() as u64, out);
     out.extend_from_slice(name);
@@ -71,19 +72,19 @@ pub fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// The section of a request with the same fields as HTTP/2's block.
+/// Returns the field section of a request with the same fields as the HTTP/2 block.
 pub fn section(asked: PseudoFields<'_>, fields: &str) -> Vec<u8> {
     let mut section = PREFIX.to_vec();
     each_field(asked, fields, |name, value| field(name, value, &mut section));
     section
 }
 
-/// A request without content, whole on its stream.
+/// Returns a request without content, complete on its stream.
 pub fn request(stream: u64, section: &[u8]) -> Vec<u8> {
     on(stream, &frame(HEADERS, section), true)
 }
 
-/// A request of [`request`], for another stream.
+/// Returns a request of [`request`] for another stream.
 pub fn on_stream(request: &[u8], stream: u64) -> Vec<u8> {
     let mut out = request.to_vec();
     if let Some(place) = out.get_mut(8..streams::HEAD) {

@@ -1,5 +1,5 @@
-//! The TCP behind a script: numbers, acknowledgements, order. No clock, no device: packets and instants
-//! come in, packets go out.
+//! The TCP of a script: sequence numbers, acknowledgments, order. No clock, no device: packets and
+//! instants come in, packets go out.
 
 use super::wire::{RawSegment, arrived_line, is_kind, mss, stamps};
 use super::{
@@ -10,41 +10,41 @@ use std::collections::VecDeque;
 use tcp::{End, Flow, Head, flag};
 use units::Nanos;
 
-/// A SYN that meets silence is sent again after this, so often.
+/// Interval and number of SYN retransmissions.
 const SYN_AGAIN: Nanos = Nanos::SECOND;
 const SYN_TRIES: u32 = 3;
-/// Content that is not acknowledged is sent again after this, so often: a server whose queue is full drops
-/// it.
+/// Interval and number of retransmissions of unacknowledged content: a server with a full queue
+/// drops it.
 const RESEND: Nanos = Nanos::SECOND;
 const RESENDS: u32 = 3;
-/// Pieces by which one segment is acknowledged, and bytes that are acknowledged before they came, in
-/// all at most.
+/// Number of acknowledgments per segment when splitting, and maximum total of bytes acknowledged
+/// before their arrival.
 const SPLIT: u32 = 8;
 const AHEAD: u32 = 1_460;
 const AHEAD_MAX: u32 = 256 << 10;
-/// Content of one segment.
+/// Maximum content of one segment.
 const SEGMENT_MAX: usize = 1_400;
-/// Ticks of our time stamps begin so high that they can be turned back.
+/// Start of our timestamps, high enough to be turned back.
 const STAMPS_FROM: u32 = 1 << 30;
 
-/// What a packet that came brought.
+/// Result of a received packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeardSegment {
-    /// Content that is in order now.
+    /// Content that is now in order.
     pub bytes: Vec<u8>,
     pub fin: bool,
     /// The peer broke the connection.
     pub broken: bool,
-    /// The handshake stands since this packet.
+    /// This packet completed the handshake.
     pub stands: bool,
-    /// What a step waited for has come.
+    /// The event that a step waited for.
     pub saw: Option<PacketKind>,
 }
 
 /// What the machine waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum StepWait {
-    /// The answer to the SYN of a handshake, which is sent again at the instant.
+    /// The reply to the SYN of a handshake, which is retransmitted at this instant.
     Open {
         with: Opening,
         tries: u32,
@@ -54,7 +54,7 @@ enum StepWait {
         kinds: Vec<PacketKind>,
         until: Nanos,
     },
-    /// Segments that go out by and by.
+    /// Segments that are sent over time.
     Pieces,
 }
 
@@ -63,16 +63,16 @@ enum StepWait {
 pub struct PacketTalk {
     flow: Flow,
     iss: u32,
-    /// The next number of ours; what the peer has acknowledged.
+    /// Our next sequence number; the peer's acknowledgment.
     next: u32,
     acked: u32,
     irs: u32,
-    /// The next number of the peer's, once it has said one.
+    /// The peer's next sequence number, once known.
     due: u32,
     answered: bool,
     peer_window: u32,
     window: u16,
-    /// Time stamps are in use; the peer's last.
+    /// Timestamps are in use; the peer's last one.
     stamped: bool,
     echo: u32,
     acks: Acks,
@@ -80,14 +80,14 @@ pub struct PacketTalk {
     stream: Vec<u8>,
     waiting: Option<StepWait>,
     pieces: VecDeque<(Nanos, RawSegment)>,
-    /// What is not acknowledged, when it is sent again, and how often it was.
+    /// Unacknowledged segments, the instant of the next retransmission, and their count.
     kept: Vec<RawSegment>,
     resend_at: Nanos,
     resends: u32,
     out: Vec<Vec<u8>>,
     lines: Vec<String>,
     packets: u64,
-    /// Content that has gone out, in bytes.
+    /// Sent content in bytes.
     sent: u64,
     peer_fin: bool,
     broken: bool,
@@ -98,7 +98,7 @@ pub struct PacketTalk {
 }
 
 impl PacketTalk {
-    /// A conversation from one end to another; `iss` is the number of its first SYN.
+    /// Returns a conversation between two ends; `iss` is the initial sequence number.
     pub fn new(from: End, to: End, iss: u32) -> PacketTalk {
         PacketTalk {
             flow: Flow { from, to },
@@ -132,42 +132,42 @@ impl PacketTalk {
         }
     }
 
-    /// What our side is called.
+    /// Returns our address and port.
     pub fn from(&self) -> End {
         self.flow.from
     }
 
-    /// Packets that are to go out, in order.
+    /// Takes the packets to send, in order.
     pub fn take_out(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.out)
     }
 
-    /// What went out and came since this was asked last, a line for each segment: `> S 0:0(0) win 1`.
+    /// Takes the lines for segments sent and received since the previous call: `> S 0:0(0) win 1`.
     pub fn take_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
 
-    /// More packets than a conversation may send.
+    /// Returns whether the maximum number of packets was reached.
     pub fn is_bounded(&self) -> bool {
         self.packets >= PACKETS_MAX
     }
 
-    /// Bytes of content that went out.
+    /// Returns the sent content in bytes.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// A step of it is under way.
+    /// Returns whether a step is in progress.
     pub fn is_waiting(&self) -> bool {
         self.waiting.is_some()
     }
 
-    /// The answer to the SYN of a handshake has not come.
+    /// Returns whether the reply to the SYN of a handshake is pending.
     pub fn is_opening(&self) -> bool {
         matches!(self.waiting, Some(StepWait::Open { .. }))
     }
 
-    /// When there is something to do though nothing comes.
+    /// Returns the next instant with something to do without a packet.
     pub fn due(&self) -> Nanos {
         let step = match &self.waiting {
             None => Nanos::NEVER,
@@ -179,7 +179,7 @@ impl PacketTalk {
         step.min(again)
     }
 
-    /// The bytes that parts are cut from.
+    /// Sets the bytes that parts are cut from.
     pub fn set_stream(&mut self, content: &PacketContent) {
         self.stream = content.bytes(&crate::text::Values::default());
     }
@@ -188,7 +188,7 @@ impl PacketTalk {
         self.acks = acks;
     }
 
-    /// Offers this window from now on.
+    /// Advertises this window from now on.
     pub fn set_window(&mut self, window: u16) {
         self.window = window;
         if self.answered {
@@ -196,7 +196,7 @@ impl PacketTalk {
         }
     }
 
-    /// Begins a handshake.
+    /// Starts a handshake.
     pub fn open(&mut self, now: Nanos, with: Opening) {
         self.now = now;
         self.window = with.window;
@@ -210,7 +210,7 @@ impl PacketTalk {
         self.waiting = Some(StepWait::Expect { kinds: kinds.to_vec(), until: now + within });
     }
 
-    /// Sends what the step says, at once or by and by.
+    /// Sends the segments of the step, at once or over time.
     pub fn say(&mut self, now: Nanos, step: &SegmentStep) {
         self.now = now;
         let content = match (&step.part, &step.data) {
@@ -227,7 +227,7 @@ impl PacketTalk {
             }
             (None, _) => self.next,
         };
-        // only what goes where it belongs moves our own number
+        // only segments at the regular position advance our sequence number
         let counts = step.seq.is_none();
         self.our_fin |= counts && flags & flag::FIN != 0;
         let mut at = now;
@@ -248,26 +248,26 @@ impl PacketTalk {
         self.pieces_out(now);
     }
 
-    /// Bytes behind everything that was said.
+    /// Sends bytes after everything sent before.
     pub fn say_bytes(&mut self, now: Nanos, bytes: &[u8]) {
         let data = Some(PacketContent::Bytes(bytes.to_vec()));
         self.say(now, &SegmentStep { data, times: 1, ..SegmentStep::default() });
     }
 
-    /// The whole stream behind everything that was said, in order.
+    /// Sends the whole stream after everything sent before, in order.
     pub fn say_stream(&mut self, now: Nanos) {
         let part = Some(StreamPart::ALL);
         self.say(now, &SegmentStep { part, times: 1, ..SegmentStep::default() });
     }
 
-    /// FIN from us.
+    /// Sends FIN.
     pub fn half_close(&mut self, now: Nanos) {
         let flags = Some(flag::FIN | flag::ACK);
         self.say(now, &SegmentStep { flags, times: 1, ..SegmentStep::default() });
     }
 
-    /// Leaves nothing behind: FIN where the peer has ended in order and we have not, otherwise RST with
-    /// the number that the peer waits for.
+    /// Leaves no state at the peer: FIN if the peer has closed and we have not, otherwise RST with
+    /// the sequence number that the peer expects.
     pub fn leave(&mut self, now: Nanos) {
         self.now = now;
         self.pieces.clear();
@@ -286,7 +286,7 @@ impl PacketTalk {
             options: self.usual_options(0),
             ..RawSegment::default()
         };
-        // what the peer has and has not acknowledged yet may be there, or have a hole
+        // what the peer has not acknowledged may have arrived, or may have a gap
         let (all, acked) = (parting(self.next), parting(self.acked));
         let holes = self.answered && self.acked != self.next;
         self.our_fin |= fin;
@@ -296,7 +296,7 @@ impl PacketTalk {
         }
     }
 
-    /// Time has come; gives what a step saw that waited long enough.
+    /// Handles timeouts; returns the event of a step that waited long enough.
     pub fn tick(&mut self, now: Nanos) -> Option<PacketKind> {
         self.now = now;
         if self.may_resend() && self.resend_at <= now {
@@ -322,7 +322,7 @@ impl PacketTalk {
         None
     }
 
-    /// Takes a segment that came for us.
+    /// Handles a received segment for us.
     pub fn take(&mut self, now: Nanos, head: &Head, payload: &[u8]) -> HeardSegment {
         self.now = now;
         let mut heard = HeardSegment::default();
@@ -342,7 +342,7 @@ impl PacketTalk {
             self.kept.retain(|one| is_after(one.seq.wrapping_add(one.span()), head.ack));
             (self.resends, self.resend_at) = (0, now + RESEND);
             if is_after(self.acked, self.next) {
-                // what filled a hole brought what lay behind it
+                // data that filled a gap released what was after it
                 self.next = self.acked;
             }
         }
@@ -357,7 +357,7 @@ impl PacketTalk {
             return heard;
         }
         if head.has(flag::SYN) {
-            // of a handshake of ours the third segment, again where the answer comes again
+            // the third segment of our handshake, repeated if the reply is repeated
             let ours = matches!(self.waiting, Some(StepWait::Open { .. }));
             if ours {
                 self.waiting = None;
@@ -371,14 +371,14 @@ impl PacketTalk {
         heard
     }
 
-    /// Content and FIN, in order or not.
+    /// Handles content and FIN, in order or not.
     fn content(&mut self, head: &Head, payload: &[u8], heard: &mut HeardSegment) {
         let span = payload.len() as u32 + u32::from(head.has(flag::FIN));
         if !self.answered {
             return;
         }
         if span == 0 {
-            // a probe of a window that we closed has an old number, and wants an answer
+            // a probe of a window that we closed has an old sequence number, and needs a reply
             if head.seq == self.due.wrapping_sub(1) && self.acks != Acks::None {
                 self.acknowledge(self.due);
             }
@@ -398,7 +398,7 @@ impl PacketTalk {
         }
     }
 
-    /// As the policy has it.
+    /// Acknowledges according to the policy.
     fn acknowledge_new(&mut self, before: u32) {
         match self.acks {
             Acks::None => {}
@@ -500,7 +500,7 @@ impl PacketTalk {
         }
     }
 
-    /// Milliseconds, from a high number on.
+    /// Returns milliseconds, starting at a high number.
     fn clock(&self) -> u32 {
         STAMPS_FROM.wrapping_add((self.now.0 / 1_000_000) as u32)
     }
@@ -518,7 +518,7 @@ impl PacketTalk {
         !self.kept.is_empty() && self.resends < RESENDS && !self.broken
     }
 
-    /// Everything that is not acknowledged, once more.
+    /// Retransmits everything unacknowledged.
     fn resend(&mut self) {
         self.resends += 1;
         self.resend_at = self.now + RESEND;
@@ -532,7 +532,7 @@ impl PacketTalk {
         if self.is_bounded() {
             return;
         }
-        // what is too long for a packet is what no script can have said: its pieces are short
+        // no script can produce a segment too long for a packet: its pieces are short
         let Some(packet) = segment.packet(&self.flow) else { return };
         self.packets += 1;
         self.stood |= self.answered && segment.flags & (flag::ACK | flag::RST) == flag::ACK;
@@ -548,14 +548,14 @@ impl PacketTalk {
     }
 }
 
-/// A well-behaved client could have sent it, and has to see it acknowledged.
+/// Returns whether a well-behaved client could have sent it, and must see it acknowledged.
 fn is_polite(segment: &RawSegment) -> bool {
     let odd = flag::SYN | flag::RST | flag::URG;
     let flags = segment.flags & flag::ACK != 0 && segment.flags & odd == 0;
     flags && segment.span() > 0 && !segment.wrong_sum && segment.offset.is_none()
 }
 
-/// Pieces of content; one empty piece where there is none.
+/// Splits content into pieces; returns one empty piece if there is none.
 fn cut(content: &[u8], size: usize) -> Vec<&[u8]> {
     match content.is_empty() {
         true => vec![content],

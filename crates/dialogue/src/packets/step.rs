@@ -1,17 +1,17 @@
-//! The language of steps: read from names with values, written as one line.
+//! The language of steps: parsed from names with values, written as one line.
 
 use crate::text::{self, Values, written};
 use std::fmt;
 use units::{Nanos, parse_duration, quoted};
 
-/// How long a step waits for a segment that is expected, unless it says.
+/// Default time that a step waits for an expected segment.
 const WITHIN: Nanos = Nanos::SECOND;
 const WITHIN_MAX: Nanos = Nanos::from_secs(60);
-/// Copies of a segment at most, and bytes of options.
+/// Maximum number of copies of a segment, and of bytes of options.
 const TIMES_MAX: u16 = 1_000;
 const OPTIONS_MAX: usize = 40;
 
-/// One step of a conversation that is held segment by segment.
+/// One step of a conversation of raw TCP segments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketStep {
     /// The bytes that parts are cut from.
@@ -26,7 +26,7 @@ pub enum PacketStep {
     Window(u16),
 }
 
-/// Bytes, or the text that they are made of once the values of a run are known.
+/// Bytes, or their text until the values of a run are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PacketContent {
     Text(String),
@@ -34,7 +34,7 @@ pub enum PacketContent {
 }
 
 impl PacketContent {
-    /// The bytes; a text that is none, which the reader of cases excludes, is empty.
+    /// Returns the bytes; invalid text, which the parser of cases rules out, is empty.
     pub fn bytes(&self, values: &Values) -> Vec<u8> {
         match self {
             PacketContent::Text(text) => text::bytes(text, values).unwrap_or_default(),
@@ -46,11 +46,11 @@ impl PacketContent {
 /// A handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The MSS that is asked for; `None`: the option is left out.
+    /// The MSS option; `None`: omitted.
     pub mss: Option<u16>,
-    /// The window that is offered, here and later.
+    /// The advertised window, now and later.
     pub window: u16,
-    /// Time stamps are offered (RFC 7323).
+    /// Offers timestamps (RFC 7323).
     pub stamps: bool,
 }
 
@@ -60,16 +60,16 @@ impl Default for Opening {
     }
 }
 
-/// What a segment is, to who waits for one.
+/// Kind of a segment that a step can wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
     SynAck,
-    /// An acknowledgement and nothing else.
+    /// A pure acknowledgment.
     Ack,
     Data,
     Fin,
     Rst,
-    /// None came.
+    /// No segment arrived.
     Nothing,
 }
 
@@ -98,7 +98,7 @@ impl PacketKind {
         PacketKind::ALL.into_iter().find(|kind| kind.id() == id)
     }
 
-    /// As it stands in a sentence.
+    /// Returns the name used in a sentence.
     pub fn text(self) -> &'static str {
         match self {
             PacketKind::SynAck => "a SYN-ACK",
@@ -111,16 +111,17 @@ impl PacketKind {
     }
 }
 
-/// How what comes is acknowledged.
+/// How received data is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Acks {
-    /// Every segment with content by itself.
+    /// Every segment with content individually.
     #[default]
     Each,
     None,
-    /// Every segment by several, each for some of its bytes (ACK division: Savage et al., 1999).
+    /// Every segment by several acknowledgments for parts of its bytes (ACK division: Savage et
+    /// al., 1999).
     Split,
-    /// Bytes that have not come yet are acknowledged too (optimistic ACKs: CVE-2005-0675).
+    /// Bytes that have not arrived are acknowledged too (optimistic ACKs: CVE-2005-0675).
     Ahead,
 }
 
@@ -137,7 +138,7 @@ impl Acks {
     }
 }
 
-/// What a number of a segment counts from.
+/// Reference point of a segment's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlaceBase {
     Next,
@@ -162,7 +163,7 @@ pub struct StreamPart {
 impl StreamPart {
     pub const ALL: StreamPart = StreamPart { from: 0, to: None };
 
-    /// The range in a stream of this length.
+    /// Returns the range in a stream of this length.
     pub fn range(self, length: usize) -> std::ops::Range<usize> {
         let place = |at: i32| match usize::try_from(at) {
             Ok(at) => at.min(length),
@@ -176,7 +177,7 @@ impl StreamPart {
 /// One segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SegmentStep {
-    /// Bits of [`tcp::flag`]; `None`: as is usual.
+    /// Bits of [`tcp::flag`]; `None`: the usual ones.
     pub flags: Option<u8>,
     pub seq: Option<SeqPlace>,
     pub ack: Option<SeqPlace>,
@@ -184,7 +185,7 @@ pub struct SegmentStep {
     pub urgent: u16,
     /// Three bits (RFC 9293 section 3.1).
     pub reserved: u8,
-    /// Words of the head that it claims.
+    /// Declared size of the header in words.
     pub offset: Option<u8>,
     pub options: Vec<u8>,
     pub stamp: i32,
@@ -207,14 +208,14 @@ const FLAGS: [(char, u8); 8] = [
     ('C', tcp::flag::CWR),
 ];
 
-/// Names with their values, as a file has them.
+/// Names with their values, as in a file.
 pub(super) type StepFields = [(String, String)];
 
 impl PacketStep {
-    /// Reads a step: its name, the value that stands behind the name, and its fields.
+    /// Parses a step: its name, its value, and its fields.
     ///
     /// # Errors
-    /// The name or the value that is none.
+    /// The invalid name or value.
     pub fn read(
         name: &str,
         value: &str,
@@ -232,22 +233,25 @@ impl PacketStep {
             "acks" => {
                 let found = Acks::ALL.iter().find(|(known, _)| *known == value);
                 let why = || {
-                    format!("{} acknowledges nothing: each, none, split, ahead are", quoted(value))
+                    format!(
+                        "{} is not a mode of acknowledgment; write each, none, split or ahead",
+                        quoted(value)
+                    )
                 };
                 none(PacketStep::Acks(found.ok_or_else(why)?.1))
             }
             "window" => none(PacketStep::Window(number("window", value)?)),
             _ => Err(format!(
-                "{} is not a step: stream, open, segment, expect, acks, window are",
+                "{} is not a step; write stream, open, segment, expect, acks or window",
                 quoted(name)
             )),
         }
     }
 
-    /// Reads the line that `Display` writes.
+    /// Parses the line written by `Display`.
     ///
     /// # Errors
-    /// What is no such line.
+    /// An invalid line.
     pub fn parse(line: &str) -> Result<PacketStep, String> {
         let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
         if name == "stream" {
@@ -272,7 +276,7 @@ impl PacketStep {
         Ok(step)
     }
 
-    /// With the bytes in place of texts.
+    /// Replaces texts with their bytes.
     #[must_use]
     pub fn compiled(&self, values: &Values) -> PacketStep {
         let made = |content: &PacketContent| PacketContent::Bytes(content.bytes(values));
@@ -286,7 +290,7 @@ impl PacketStep {
         }
     }
 
-    /// What it waits at most.
+    /// Returns the maximum waiting time.
     pub fn waits(&self) -> Nanos {
         match self {
             PacketStep::Expect { within, .. } => *within,
@@ -304,10 +308,10 @@ fn unknown(step: &str, field: &str) -> String {
 }
 
 fn number<N: std::str::FromStr>(what: &str, text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("{} is no {what}", quoted(text)))
+    text.parse().map_err(|_| format!("{} is not a valid {what}", quoted(text)))
 }
 
-/// A text, tried with any values.
+/// Parses a text, checked with any values.
 fn content(text: &str) -> Result<PacketContent, String> {
     text::bytes(text, &Values::default())?;
     Ok(PacketContent::Text(text.to_owned()))
@@ -331,7 +335,7 @@ fn expected(value: &str, fields: &StepFields) -> Result<PacketStep, String> {
     let kind = |word: &str| {
         let found = PacketKind::named(word).filter(|kind| *kind != PacketKind::Nothing);
         found.ok_or_else(|| {
-            format!("{} is not expected: syn-ack, ack, data, fin, rst are", quoted(word))
+            format!("{} cannot be expected; write syn-ack, ack, data, fin or rst", quoted(word))
         })
     };
     let words = value.split([',', ' ']).filter(|word| !word.is_empty());
@@ -368,19 +372,20 @@ fn segment(fields: &StepFields) -> Result<SegmentStep, String> {
             "urgent" => step.urgent = number("urgent pointer", value)?,
             "reserved" => {
                 step.reserved =
-                    number("number of 0 to 7", value).and_then(|bits: u8| match bits {
+                    number("number from 0 to 7", value).and_then(|bits: u8| match bits {
                         0..=7 => Ok(bits),
                         _ => Err(format!("{bits} has more than three bits")),
                     })?;
             }
             "offset" => {
-                step.offset = Some(number("number of 0 to 15", value).and_then(|words: u8| {
-                    if words > 15 {
-                        Err(format!("{words} has more than four bits"))
-                    } else {
-                        Ok(words)
-                    }
-                })?);
+                step.offset =
+                    Some(number("number from 0 to 15", value).and_then(|words: u8| {
+                        if words > 15 {
+                            Err(format!("{words} has more than four bits"))
+                        } else {
+                            Ok(words)
+                        }
+                    })?);
             }
             "options" => step.options = options(value)?,
             "stamp" => step.stamp = number("number of ticks", value)?,
@@ -394,7 +399,7 @@ fn segment(fields: &StepFields) -> Result<SegmentStep, String> {
         }
     }
     if step.part.is_some() && step.data.is_some() {
-        return Err("a segment has a part or data, not both".to_owned());
+        return Err("a segment has either a part or data, not both".to_owned());
     }
     if step.size == Some(0) || step.times == 0 || step.times > TIMES_MAX {
         return Err(format!("size is at least 1, and times is 1 to {TIMES_MAX}"));
@@ -406,7 +411,7 @@ fn flags(text: &str) -> Result<u8, String> {
     let bit = |letter: char| {
         let found = FLAGS.iter().find(|(known, _)| *known == letter);
         found.map(|(_, bit)| *bit).ok_or_else(|| {
-            format!("{} in {} is no flag: letters of FSRPAUEC are, or -", letter, quoted(text))
+            format!("{} in {} is not a flag; write letters of FSRPAUEC, or -", letter, quoted(text))
         })
     };
     let letters = text.chars().filter(|letter| *letter != '-');
@@ -414,7 +419,8 @@ fn flags(text: &str) -> Result<u8, String> {
 }
 
 fn place(text: &str) -> Result<SeqPlace, String> {
-    let wrong = || format!("{} is no place: next, start, edge are, with +N or -N", quoted(text));
+    let wrong =
+        || format!("{} is not a position; write next, start or edge, with +N or -N", quoted(text));
     let at = text.find(['+', '-']).unwrap_or(text.len());
     let (base, more) = text.split_at(at);
     let base = match base {
@@ -428,7 +434,7 @@ fn place(text: &str) -> Result<SeqPlace, String> {
 }
 
 fn part(text: &str) -> Result<StreamPart, String> {
-    let wrong = || format!("{} is no part: write FROM..TO", quoted(text));
+    let wrong = || format!("{} is not a part; write FROM..TO", quoted(text));
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let end = |text: &str| text.parse::<i32>().map_err(|_| wrong());
     Ok(StreamPart {
@@ -440,7 +446,8 @@ fn part(text: &str) -> Result<StreamPart, String> {
 fn options(text: &str) -> Result<Vec<u8>, String> {
     let wrong = || {
         format!(
-            "{} is no list of options: hexadecimal digits, whole words of four bytes, 40 bytes at most",
+            "{} is not a list of TCP options; write hexadecimal digits, whole words of four \
+            bytes, 40 bytes at most",
             quoted(text)
         )
     };
@@ -507,7 +514,7 @@ impl fmt::Display for SegmentStep {
         put("gap", (self.gap != Nanos::ZERO).then(|| format!("{}ns", self.gap.0)))?;
         put("times", some(self.times).filter(|_| self.times > 1))?;
         put("sum", self.wrong_sum.then(|| "wrong".to_owned()))?;
-        // the last one: its text may hold blanks
+        // last, because its text may contain spaces
         put("data", self.data.as_ref().map(PacketContent::to_string))
     }
 }
@@ -561,18 +568,18 @@ mod tests {
         let field = |name: &str, value: &str| [(name.to_owned(), value.to_owned())];
         for (name, value, fields, why) in [
             ("knock", "", field("a", "b"), "\"knock\" is not a step"),
-            ("open", "", field("mss", "x"), "\"x\" is no mss"),
+            ("open", "", field("mss", "x"), "\"x\" is not a valid mss"),
             ("open", "", field("size", "1"), "open has no field \"size\""),
-            ("window", "70000", field("a", "b"), "\"70000\" is no window"),
-            ("acks", "late", field("a", "b"), "\"late\" acknowledges nothing"),
-            ("expect", "rain", field("within", "1s"), "\"rain\" is not expected"),
+            ("window", "70000", field("a", "b"), "\"70000\" is not a valid window"),
+            ("acks", "late", field("a", "b"), "\"late\" is not a mode of acknowledgment"),
+            ("expect", "rain", field("within", "1s"), "\"rain\" cannot be expected"),
             ("expect", "", field("within", "1s"), "`expect` names no kind"),
             ("expect", "ack", field("within", "1h"), "\"1h\" is more than"),
-            ("segment", "", field("flags", "X"), "X in \"X\" is no flag"),
-            ("segment", "", field("seq", "here"), "\"here\" is no place"),
-            ("segment", "", field("seq", "next+x"), "\"next+x\" is no place"),
-            ("segment", "", field("part", "1-2"), "\"1-2\" is no part"),
-            ("segment", "", field("options", "020"), "\"020\" is no list of options"),
+            ("segment", "", field("flags", "X"), "X in \"X\" is not a flag"),
+            ("segment", "", field("seq", "here"), "\"here\" is not a position"),
+            ("segment", "", field("seq", "next+x"), "\"next+x\" is not a position"),
+            ("segment", "", field("part", "1-2"), "\"1-2\" is not a part"),
+            ("segment", "", field("options", "020"), "\"020\" is not a list of TCP options"),
             ("segment", "", field("reserved", "8"), "8 has more than three bits"),
             ("segment", "", field("offset", "16"), "16 has more than four bits"),
             ("segment", "", field("times", "0"), "times is 1 to"),

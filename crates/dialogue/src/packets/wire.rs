@@ -1,10 +1,10 @@
-//! Segments as bytes, with whatever a script wants in them, and as a line that people read.
+//! Encoding of segments with arbitrary fields, and their readable form.
 
 use super::PacketKind;
 use std::fmt::Write;
 use tcp::{Flow, Head, flag};
 
-/// The head and the content of a segment that is to go out; nothing of it need make sense.
+/// Header and content of an outgoing segment, which may be invalid.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RawSegment {
     pub seq: u32,
@@ -13,27 +13,27 @@ pub(super) struct RawSegment {
     pub window: u16,
     pub urgent: u16,
     pub reserved: u8,
-    /// Words that the head claims, where that is not its length.
+    /// Declared header size in words, if different from the real one.
     pub offset: Option<u8>,
     /// A multiple of four bytes.
     pub options: Vec<u8>,
     pub payload: Vec<u8>,
     pub wrong_sum: bool,
-    /// It is sent again where it is not acknowledged, as a well-behaved client does.
+    /// Retransmitted if unacknowledged, as a well-behaved client does.
     pub keep: bool,
 }
 
-/// What a wrong checksum is turned by.
+/// Value that corrupts a checksum.
 const TURN: u16 = 0x5555;
 
 impl RawSegment {
-    /// Room in the sequence space: content, SYN and FIN.
+    /// Returns its size in sequence space: content, SYN and FIN.
     pub(super) fn span(&self) -> u32 {
         let ends = u32::from(self.flags & flag::SYN != 0) + u32::from(self.flags & flag::FIN != 0);
         self.payload.len() as u32 + ends
     }
 
-    /// As an IP packet.
+    /// Returns the IP packet.
     pub(super) fn packet(&self, flow: &Flow) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(20 + self.options.len() + self.payload.len());
         out.extend_from_slice(&flow.from.port.to_be_bytes());
@@ -51,7 +51,7 @@ impl RawSegment {
         tcp::raw_packet(flow.from.address, flow.to.address, out, turn)
     }
 
-    /// `PA 1:17(16) ack 1 win 100`: numbers count from the beginnings of the two sides.
+    /// Formats `PA 1:17(16) ack 1 win 100`: numbers are relative to the initial ones.
     pub(super) fn line(&self, iss: u32, irs: u32) -> String {
         let base = if self.flags & flag::SYN != 0 { self.seq } else { iss };
         let shown = SegmentLine {
@@ -103,16 +103,19 @@ impl SegmentLine {
             line.push('-');
         }
         let end = self.seq.wrapping_add(self.length as u32);
-        write!(line, " {}:{end}({})", self.seq, self.length).expect("a String takes all text");
+        write!(line, " {}:{end}({})", self.seq, self.length).expect(
+            "writing to a String cannot \
+            fail",
+        );
         if self.flags & flag::ACK != 0 {
-            write!(line, " ack {}", self.ack).expect("a String takes all text");
+            write!(line, " ack {}", self.ack).expect("writing to a String cannot fail");
         }
-        write!(line, " win {}", self.window).expect("a String takes all text");
+        write!(line, " win {}", self.window).expect("writing to a String cannot fail");
         line
     }
 }
 
-/// The same of a segment that came.
+/// Does the same for a received segment.
 pub(super) fn arrived_line(head: &Head, length: usize, iss: u32, irs: u32) -> String {
     let base = if head.has(flag::SYN) { head.seq } else { irs };
     let shown = SegmentLine {
@@ -125,7 +128,7 @@ pub(super) fn arrived_line(head: &Head, length: usize, iss: u32, irs: u32) -> St
     shown.line()
 }
 
-/// What a segment that came is; one with content and FIN is both.
+/// Returns whether a received segment is of this kind; one with content and FIN is both.
 pub(super) fn is_kind(kind: PacketKind, head: &Head, length: usize) -> bool {
     let (syn, fin, rst) = (head.has(flag::SYN), head.has(flag::FIN), head.has(flag::RST));
     match kind {
@@ -138,12 +141,12 @@ pub(super) fn is_kind(kind: PacketKind, head: &Head, length: usize) -> bool {
     }
 }
 
-/// NOP, NOP and time stamps (RFC 7323 section 3.2).
+/// Returns the timestamp option with two NOPs (RFC 7323 section 3.2).
 pub(super) fn stamps(value: u32, echo: u32) -> Vec<u8> {
     [&[1, 1, 8, 10][..], &value.to_be_bytes(), &echo.to_be_bytes()].concat()
 }
 
-/// The MSS (RFC 9293 section 3.7.1).
+/// Returns the MSS option (RFC 9293 section 3.7.1).
 pub(super) fn mss(bytes: u16) -> Vec<u8> {
     [&[2, 4][..], &bytes.to_be_bytes()].concat()
 }

@@ -1,12 +1,12 @@
-//! Conversations that go on from one play to the next, beside whatever else is played: what takes
-//! minutes by itself does not keep everything else waiting.
+//! Conversations carried from one play to the next, alongside everything else, so that long waits
+//! do not block other work.
 
 use super::line::Conversation;
 use super::{Talk, TalkScript};
 use units::Nanos;
 
-/// Conversations beside all plays. They are of no concern to a director: it neither hears of them nor
-/// finds them among those that it counts, and the time of a case does not end them.
+/// Conversations alongside all plays. A director neither sees nor counts them, and the time limit
+/// of a case does not end them.
 #[derive(Debug, Default)]
 pub struct Carried {
     fresh: Vec<TalkScript>,
@@ -16,30 +16,31 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Takes conversations on, in place of those that were: the next play begins them. Their places in
-    /// this list tell them apart.
+    /// Replaces the conversations: the next play starts them. Their positions in this list identify
+    /// them.
     pub fn begin(&mut self, scripts: Vec<TalkScript>) {
-        debug_assert!(self.is_empty(), "the former ones are over");
+        debug_assert!(self.is_empty(), "the previous conversations have ended");
         *self = Carried { fresh: scripts, ..Carried::default() };
     }
 
-    /// Nothing is under way.
+    /// Returns whether none is active.
     pub fn is_empty(&self) -> bool {
         self.fresh.is_empty() && self.lines.iter().all(Option::is_none)
     }
 
-    /// Those that are over since this was asked last, each with its place.
+    /// Takes those completed since the previous call, each with its position.
     pub fn take_over(&mut self) -> Vec<(usize, Talk)> {
         std::mem::take(&mut self.over)
     }
 
-    /// The next play ends them all.
+    /// Makes the next play end them all.
     pub fn let_go(&mut self) {
         self.fresh.clear();
         self.ends = true;
     }
 
-    /// What a play takes over, and whether it is to end it. `patience` as in [`super::Conversations::patient`].
+    /// Passes them to a play, with whether it must end them. `patience` as in
+    /// [`super::Conversations::patient`].
     pub(super) fn pick_up(&mut self, patience: Nanos) -> (Vec<Option<Conversation>>, bool) {
         let fresh = std::mem::take(&mut self.fresh).into_iter().map(|mut script| {
             script.deadline += Nanos(patience.0 / 4);
@@ -50,7 +51,7 @@ impl Carried {
         (lines, std::mem::take(&mut self.ends))
     }
 
-    /// What a play leaves behind.
+    /// Takes them back from a play.
     pub(super) fn put_down(
         &mut self,
         lines: impl Iterator<Item = Option<Conversation>>,

@@ -1,28 +1,28 @@
-//! Who decides, while conversations are under way, what begins and what ends: probes on their
-//! schedule, connections that press until they are let go.
+//! Directors decide during a play what starts and what ends: probes on their schedule, connections
+//! of a load until their release.
 
 use super::{Conversations, Pause, Talk};
 use crate::governor::Governor;
 use conduit::{Io, Ready};
 use units::Nanos;
 
-/// How long packets may lie where they came while conversations are held segment by segment.
+/// Maximum time that received packets wait while raw TCP segments are used.
 const PACKETS_LOOK: Nanos = Nanos::from_millis(1);
 
-/// When a director wants to be heard next. It is heard in any case when a conversation is over, and
+/// When a director wants to be called next. It is always called when a conversation is over, and
 /// when a response of a watched one begins or ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     At(Nanos),
-    /// When a conversation is over, and not before.
+    /// Only when a conversation is over.
     WhenOver,
-    /// It is all over: what still stands is ended.
+    /// Done: open connections are ended.
     Done,
 }
 
-/// Decides what begins and what ends.
+/// Decides what starts and what ends.
 pub trait Director {
-    /// Heard at the beginning, whenever conversations are over, and when it asked to be. It begins
+    /// Called at the start, whenever conversations are over, and when requested. It starts
     /// conversations with [`Conversations::add`] and ends them with [`Conversations::end`].
     fn direct(
         &mut self,
@@ -31,17 +31,18 @@ pub trait Director {
         over: Vec<(usize, Talk)>,
     ) -> Wake;
 
-    /// It watches conversations of its own: where probes run beside it, it is heard of news too.
+    /// Returns whether it watches its own conversations: with probes alongside, it is then called
+    /// for news too.
     fn watches(&self) -> bool {
         false
     }
 
-    /// What was ended because it is all over, or because the run is to end.
+    /// Receives conversations ended because the play is done or the run must end.
     fn curtain(&mut self, _over: Vec<(usize, Talk)>) {}
 }
 
-/// Plays to the end, or until the governor stops the run. `wait` waits for sockets until an instant
-/// at most, and gives what became ready; it may stop the run.
+/// Plays to the end, or until the governor stops the run. `wait` waits for sockets until an
+/// instant, and returns what became ready; it may stop the run.
 pub fn play<I: Io>(
     io: &mut I,
     stage: &mut Conversations<'_>,
@@ -76,7 +77,7 @@ pub fn play<I: Io>(
     director.curtain(stage.finished());
 }
 
-/// Lets an instant come, for what goes on beside everything.
+/// Waits for an instant, while carried conversations continue.
 #[derive(Clone, Copy, Debug)]
 pub struct Lull {
     pub until: Nanos,
@@ -88,7 +89,7 @@ impl Director for Lull {
     }
 }
 
-/// Has every conversation of a list, all at once.
+/// Plays all conversations of a list at once.
 #[derive(Debug)]
 pub struct All {
     scripts: Vec<super::TalkScript>,
@@ -101,7 +102,7 @@ impl All {
         All { places: Vec::new(), talks: scripts.iter().map(|_| None).collect(), scripts }
     }
 
-    /// The conversations that were had, in the order of the scripts.
+    /// Returns the conversations in the order of the scripts.
     pub fn into_talks(self) -> Vec<Talk> {
         self.talks.into_iter().flatten().collect()
     }
@@ -114,7 +115,7 @@ impl Director for All {
         stage: &mut Conversations<'_>,
         over: Vec<(usize, Talk)>,
     ) -> Wake {
-        // all are taken on before one can be over: no place is used twice
+        // all are added before one can be over: no position is reused
         let scripts = std::mem::take(&mut self.scripts);
         self.places.extend(scripts.into_iter().map(|script| stage.add(script)));
         self.curtain(over);

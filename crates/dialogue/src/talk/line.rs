@@ -15,14 +15,14 @@ use conduit::{Close, Io, IoError, OpenOptions, Slot, TlsFactory, TlsSession};
 use sample::FailureClass;
 use units::Nanos;
 
-/// Bytes taken off a socket at a time, and how often that is done in one turn.
+/// Bytes read from a socket at a time, and reads per turn.
 const READ_SIZE: usize = 64 << 10;
 const READS_MAX: usize = 16;
-/// HTTP/3: after so long without a word what was said is taken as read.
+/// HTTP/3: after this silence, sent data is considered read.
 const QUIET: Nanos = Nanos::from_millis(200);
-/// Bytes that wait to go out: a step's, and what is owed behind them.
+/// Maximum number of bytes waiting to be sent: a step's, and the queued replies.
 const SAID_MAX: usize = TEXT_MAX + OWED_MAX;
-/// Bytes that are made ready to go out at a time.
+/// Maximum number of bytes prepared at a time.
 const PIECE_SIZE: usize = 256 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +31,13 @@ enum LinePhase {
     Connecting,
     Handshake,
     Talking,
-    /// Everything is said.
+    /// Everything is sent.
     Listening,
     Over,
 }
 
-/// What came, by kind, of which steps that wait take one each: a step finds what came before it began, and two
-/// steps in a row need two responses.
+/// Received events by kind, each of which satisfies one waiting step: a step accepts what arrived
+/// before it began, and two consecutive steps need two responses.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReplyCounts {
     interim: usize,
@@ -51,55 +51,55 @@ pub(super) struct Conversation {
     stage: LinePhase,
     /// It counts among the governor's open connections.
     admitted: bool,
-    /// The next step; what of its bytes is not encrypted yet, from `plain_at` on.
+    /// The next step; its bytes not encrypted yet, from `plain_at` on.
     step: usize,
     plain: Vec<u8>,
     plain_at: usize,
-    /// Requests among the bytes, and bytes since the last response: both are bounded.
+    /// Requests among the bytes, and bytes since the last response: both are limited.
     requests: Requests,
-    /// Requests that were granted and of which no byte has gone, and when they were.
+    /// Granted requests of which no byte was sent, and when they were granted.
     fresh: u64,
     fresh_at: Nanos,
     unanswered: u64,
-    /// The governor lets nothing out before.
+    /// The governor allows nothing before.
     held_until: Option<Nanos>,
-    /// Bytes, encrypted where need be, of which `out_at` are gone.
+    /// Bytes, encrypted if needed, of which `out_at` are sent.
     out: Vec<u8>,
     out_at: usize,
-    /// The pause of the current step ends.
+    /// End of the pause of the current step.
     paused_until: Option<Nanos>,
     taken: ReplyCounts,
     reading: bool,
-    /// There may be more to read, of which no event will tell.
+    /// There may be more to read without an event.
     more: bool,
     session: Option<Box<dyn TlsSession>>,
     replies: Replies,
     before_follow_up: Option<usize>,
-    /// When the last byte came.
+    /// When the last byte was received.
     heard_at: Nanos,
-    /// Nothing more can be written; what the server said before may still be there.
+    /// Nothing more can be written, but earlier data of the server may still be available.
     deaf: Option<FailureClass>,
     connected: Option<Nanos>,
     patience: Nanos,
     over: Nanos,
     end: Option<TalkEnd>,
     sent: u64,
-    /// When the last write began: on a busy machine it may end when the response is there already.
+    /// When the last write began: on a busy machine it may end after the response arrived.
     sent_at: Nanos,
     received: u64,
     raw: Vec<u8>,
     events: Vec<TalkEvent>,
     /// Steps were added: there is something to do now.
     prompted: bool,
-    /// Whoever directs is to hear of responses that begin or end; one did.
+    /// The director wants to know about responses that begin or end; one did.
     watched: bool,
     news: bool,
-    /// It is held segment by segment, by this machine.
+    /// The machine of raw TCP segments.
     raw_talk: Option<Box<PacketTalk>>,
 }
 
 impl Conversation {
-    /// `patience`: what the connection may take of no time of the script's.
+    /// `patience`: time that the connection may take without using the script's time.
     pub(super) fn new(script: TalkScript, patience: Nanos) -> Conversation {
         Conversation {
             patience,
@@ -147,7 +147,7 @@ impl Conversation {
         }
     }
 
-    /// When there is something to do without an event.
+    /// Returns the next instant with something to do without an event.
     pub(super) fn due(&self) -> Nanos {
         let end = self.time_ends();
         let end = self.held_until.map_or(end, |until| until.min(end));
@@ -169,7 +169,7 @@ impl Conversation {
         self.script.start + self.script.deadline + patience
     }
 
-    /// More to say; nothing where it is over.
+    /// Adds steps; ignored if it is over.
     pub(super) fn say_more(&mut self, steps: Vec<Move>) {
         self.script.steps.extend(steps);
         if self.stage == LinePhase::Listening {
@@ -182,7 +182,8 @@ impl Conversation {
         self.watched = true;
     }
 
-    /// A response began or ended since this was asked last. What a probe was told is told on.
+    /// Returns whether a response began or ended since the previous call. Responses of probes are
+    /// passed to the governor.
     pub(super) fn take_news(&mut self, governor: &mut Governor) -> bool {
         let news = std::mem::take(&mut self.news);
         if let Some(response) = self.replies.responses.last().filter(|_| news && self.script.probe)
@@ -196,7 +197,8 @@ impl Conversation {
         &self.replies
     }
 
-    /// How it ends says whether the server still answers: it is a probe on its own connection.
+    /// Returns whether its end shows that the server still responds: it is a probe on its own
+    /// connection.
     pub(super) fn is_sign(&self) -> bool {
         self.script.probe && !self.watched
     }
@@ -205,7 +207,7 @@ impl Conversation {
         self.admitted
     }
 
-    /// The time of its case is up.
+    /// Ends it because the time of its case is up.
     pub(super) fn cut_off(&mut self, now: Nanos) {
         if !self.script.probe {
             self.finish(TalkEnd::Bounded, now);
@@ -264,8 +266,8 @@ impl Conversation {
             return;
         }
         if self.stage == LinePhase::Connecting {
-            // QUIC shakes hands in datagrams that are read before the connection is established; where early data
-            // can be said it is said before
+            // the QUIC handshake uses datagrams that are read before the connection is established;
+            // early data, if possible, is sent before
             let waits = matches!(io.write(slot, &[]), Err(IoError::WouldBlock));
             if self.script.spoken.is_http3() && waits {
                 self.listen(io, slot, governor);
@@ -276,8 +278,8 @@ impl Conversation {
             match io.write(slot, &[]) {
                 Ok(_) => {
                     self.stands(io.now());
-                    // early data is said before the server's flight is read, which ends the time for it: on a busy
-                    // machine that flight may be there already
+                    // early data is sent before the server's flight is read, which ends the time
+                    // for it: on a busy machine that flight may have arrived already
                     self.go_on(io, slot, governor);
                 }
                 Err(IoError::WouldBlock) => return,
@@ -326,7 +328,7 @@ impl Conversation {
         governor: &mut Governor,
     ) {
         let now = io.now();
-        // one request each: what makes more of them needs sockets
+        // one request each: more of them need sockets
         if self.script.is_raw()
             && let Err(at) = governor.request(now, self.script.probe)
         {
@@ -334,7 +336,7 @@ impl Conversation {
             return;
         }
         let by_hand = self.script.by_hand();
-        // it may have a ticket fetched before, and be said again as others
+        // it may fetch a ticket first, and be replayed on other connections
         let others = by_hand.as_deref().map_or(0, |handshake| {
             let fetched = u64::from(http3::packets::is_early(handshake));
             fetched + http3::packets::times_again(&self.script.steps)
@@ -376,7 +378,7 @@ impl Conversation {
             };
             return self.finish(TalkEnd::Unconnected(class), io.now());
         }
-        // a writable event follows where the connect is pending
+        // a writable event follows if the connect is pending
         match io.write(slot, &[]) {
             Ok(_) => {
                 self.stands(io.now());
@@ -390,7 +392,7 @@ impl Conversation {
     fn stands(&mut self, now: Nanos) {
         let took = now - self.script.start;
         self.connected = Some(took);
-        // the time of the conversation begins with the connection
+        // the time of the conversation starts with the connection
         self.script.deadline += took.min(self.patience);
         self.note(now, What::Connected);
         self.stage = match &mut self.session {
@@ -402,7 +404,7 @@ impl Conversation {
         };
     }
 
-    /// Says what can be said, and sees whether everything is over.
+    /// Sends what can be sent, and checks whether everything is over.
     fn go_on(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         loop {
             self.flush(io, slot, governor);
@@ -421,7 +423,7 @@ impl Conversation {
         }
     }
 
-    /// Does the next step; false when it has to wait.
+    /// Performs the next step; returns false if it must wait.
     fn take_step(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) -> bool {
         if !matches!(self.script.steps.get(self.step), Some(Move::Await(_))) {
             self.forget_in_frames();
@@ -483,7 +485,7 @@ impl Conversation {
         true
     }
 
-    /// Asks for a new handshake within the session; false where there is none that can be asked.
+    /// Requests a renegotiation within the session; returns false if that is impossible.
     fn ask_again(&mut self) -> bool {
         let Some(session) = &mut self.session else { return false };
         let Some(finished) = session.finished() else { return false };
@@ -503,15 +505,15 @@ impl Conversation {
         }
     }
 
-    /// In frames answers have no order, and one stream may end twice, by its response and by a reset: what came before
-    /// the last step that does something else than wait is nothing that a step waits for.
+    /// In frames replies have no order, and one stream may end twice, by its response and by a
+    /// reset: data received before the last non-waiting step does not satisfy a waiting step.
     fn forget_in_frames(&mut self) {
         if self.replies.frames.is_some() {
             self.taken = self.replied();
         }
     }
 
-    /// What a step waits for is there: it takes that. False where it has to come still.
+    /// Consumes the event that a step waits for. Returns false if it has not arrived.
     fn take_awaited(&mut self, what: Awaited) -> bool {
         let goodbye = self.replies.frames.as_ref().is_some_and(|frames| frames.goodbye());
         let now = self.replied();
@@ -529,7 +531,7 @@ impl Conversation {
             Awaited::Response if now.whole > taken.whole => {
                 taken.whole += 1;
                 taken.begun = taken.begun.max(taken.whole);
-                // with a response its interim ones are over
+                // a response includes its interim ones
                 taken.interim = taken.interim.max(self.replies.interim_before(taken.whole - 1));
                 true
             }
@@ -537,21 +539,21 @@ impl Conversation {
             Awaited::Settings => {
                 self.replies.frames.as_ref().is_none_or(|frames| frames.has_settings())
             }
-            // the end is seen where bytes are read
+            // the end is detected when reading
             Awaited::End => false,
         }
     }
 
-    /// Bytes that were to be said already are still here.
+    /// Returns whether bytes of earlier steps are still unsent.
     fn has_unsaid(&self) -> bool {
         self.out_at < self.out.len() || self.plain_at < self.plain.len()
     }
 
-    /// Hands over what may go out.
+    /// Sends what may be sent.
     fn flush(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let before = self.sent;
         while self.deaf.is_none() && self.stage != LinePhase::Over {
-            // one write wherever one will do: servers are to meet the pieces that a case says
+            // use a single write if possible: servers must see exactly the pieces of the case
             while self.out.len() - self.out_at < PIECE_SIZE && self.make_ready(io.now(), governor) {
             }
             self.hand_over(io, slot, governor);
@@ -569,7 +571,7 @@ impl Conversation {
     fn hand_over(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         while self.deaf.is_none() && self.out_at < self.out.len() && self.held_until.is_none() {
             let now = io.now();
-            // what was granted at another instant is to go out at this one
+            // what was granted at another instant must be sent now
             if self.fresh > 0 && self.fresh_at != now {
                 match governor.renew(self.fresh_at, now, self.fresh, self.script.probe) {
                     Ok(()) => self.fresh_at = now,
@@ -601,7 +603,7 @@ impl Conversation {
         }
     }
 
-    /// Encrypts the next piece of what is to be said; false when there is none, or it may not yet.
+    /// Encrypts the next piece; returns false if there is none, or it may not be sent yet.
     fn make_ready(&mut self, now: Nanos, governor: &mut Governor) -> bool {
         if self.plain_at == self.plain.len() {
             self.plain.clear();
@@ -653,15 +655,16 @@ impl Conversation {
         }
     }
 
-    /// What a bound takes of the time is given back.
+    /// Extends the deadline by the time that a limit costs.
     fn wait_for_leave(&mut self, now: Nanos, at: Nanos) {
         let at = at.max(now + Nanos(1));
         self.script.deadline += at - now;
         self.held_until = Some(at);
     }
 
-    /// Reads until there is nothing more, or [`READS_MAX`] times: a server may send without end, and deadlines,
-    /// orders to stop and other conversations are looked at before the next turn reads on.
+    /// Reads until there is nothing more, or [`READS_MAX`] times: a server may send without end,
+    /// and deadlines, stop requests and other conversations are handled before the next turn
+    /// continues.
     fn listen(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         self.more = false;
         let mut buffer = vec![0; READ_SIZE];
@@ -681,7 +684,7 @@ impl Conversation {
         self.more = true;
     }
 
-    /// Reads once, `most` bytes at most.
+    /// Reads once, at most `most` bytes.
     fn sip(&mut self, most: usize, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let mut buffer = vec![0; most.clamp(1, READ_SIZE)];
         match io.read(slot, &mut buffer) {
@@ -735,22 +738,22 @@ impl Conversation {
         self.owe();
     }
 
-    /// What a well-behaved client has to say to frames that came goes behind what it says already.
+    /// Appends the replies of a well-behaved client to received frames after its pending data.
     fn owe(&mut self) {
-        // the server may speak first, and nothing goes before the preface
+        // the server may send first, and nothing precedes the preface
         if self.step == 0 {
             return;
         }
         let Some(frames) = &mut self.replies.frames else { return };
         let owed = frames.owed();
-        // over HTTP/3 the steps say whether anything is owed; who asks without reading goes without
+        // over HTTP/3 the steps determine the replies; a client that does not read gets none
         let fits = self.plain.len() + owed.len() <= SAID_MAX;
         if fits && matches!(self.script.spoken, Spoken::Http2 | Spoken::Http3) {
             self.plain.extend(owed);
         }
     }
 
-    /// The server's side is over.
+    /// Handles the end of the server's side.
     fn ended(&mut self, now: Nanos, broken: Option<FailureClass>) {
         self.replies.end();
         let (what, end) = match broken {
@@ -765,7 +768,7 @@ impl Conversation {
         self.finish(end, now);
     }
 
-    /// When nothing more is expected of a connection on which everything is said.
+    /// Returns when nothing more is expected on a connection after everything was sent.
     fn settled_at(&self) -> Option<Nanos> {
         if self.script.hold || !self.reading {
             return None;
@@ -787,8 +790,8 @@ impl Conversation {
         }
     }
 
-    /// The same of HTTP/2: the follow-up came to its end, or the PING before it is answered, or where
-    /// there is neither, so many streams ended as requests were made.
+    /// Does the same for HTTP/2: the follow-up has ended, or the PING before it was acknowledged,
+    /// or otherwise as many streams have ended as requests were sent.
     fn frames_settled_at(&self, frames: &FrameReader) -> Option<Nanos> {
         if frames.goodbye() || self.replies.junk.is_some() {
             return Some(self.heard_at + self.script.linger);
@@ -796,7 +799,7 @@ impl Conversation {
         let ends = || self.replies.whole() + frames.resets();
         let settled = match (self.before_follow_up, &self.script.follow_up) {
             (Some(_), _) => self.follow_up_ended(frames),
-            // there is no PING above QUIC: who is quiet for a while has read what there was
+            // there is no PING in HTTP/3: after some silence the server has read everything
             (None, Some(_)) if frames.is_http3() => return Some(self.heard_at + QUIET),
             (None, Some(_)) => frames.pong(),
             (None, None) => ends() >= self.script.methods.len().max(1),

@@ -1,22 +1,22 @@
-//! Packets between conversations that are held segment by segment and the device.
+//! Packets between conversations of raw TCP segments and the device.
 
 use super::Conversations;
 use conduit::Io;
 use tcp::ArrivedPacket;
 
-/// Turns of the exchange at one instant: what answers at once is answered at once, though not for ever.
+/// Maximum number of exchange rounds at one instant: instant replies get instant reactions, but not
+/// forever.
 const ROUNDS_MAX: usize = 64;
-/// Packets that are taken in within one of them: who sends faster than we read is not to keep all others waiting.
+/// Maximum number of received packets per round: a fast sender must not block all others.
 const PACKETS_MAX: usize = 256;
 
 impl Conversations<'_> {
-    /// Conversations of that kind are under way.
+    /// Returns whether such conversations are active.
     pub(super) fn has_raw(&self) -> bool {
         self.link.is_some() && self.lines.iter().flatten().any(|line| line.is_raw())
     }
 
-    /// Hands out what is to go out, and takes in what came, until neither brings anything more; whether
-    /// anything came.
+    /// Sends and receives packets until neither yields more; returns whether any arrived.
     pub(super) fn exchange_packets(&mut self, io: &mut impl Io) -> bool {
         if !self.has_raw() {
             return false;
@@ -45,7 +45,7 @@ impl Conversations<'_> {
         any
     }
 
-    /// Hands a packet to the conversation that it is for.
+    /// Delivers a packet to its conversation.
     fn deliver(&mut self, io: &mut impl Io, packet: &[u8]) {
         let Some(ArrivedPacket::Segment { flow, head, payload }) = tcp::read(packet, false) else {
             return;

@@ -1,11 +1,11 @@
-//! Macros that stand for frames of HTTP/2.
+//! Macros for HTTP/2 frames.
 
 use super::{Values, expanded};
 use crate::http2::write::{self, PseudoFields};
 use crate::http2::{END_HEADERS, FLAGS, HEADERS, KINDS, PREFACE, RST_STREAM};
 use units::quoted;
 
-/// Puts what the macro stands for behind `out`; false where it is none of these.
+/// Appends the expansion of the macro to `out`; returns false if it is none of these.
 pub(super) fn expand(
     name: &str,
     argument: &str,
@@ -35,8 +35,8 @@ pub(super) fn expand(
     Ok(true)
 }
 
-/// The header block of a request to the probed page; a POST goes to the page that takes bodies, where
-/// one is named.
+/// Returns the header block of a request to the probed page; a POST uses the page that accepts
+/// bodies, if given.
 pub(super) fn request(method: &str, values: &Values) -> Vec<u8> {
     let post = method == "POST" && !values.post.is_empty();
     let scheme = if values.scheme.is_empty() { "http" } else { &values.scheme };
@@ -45,13 +45,13 @@ pub(super) fn request(method: &str, values: &Values) -> Vec<u8> {
     write::request_block(asked, &values.fields)
 }
 
-/// So many requests whose content does not come, each on a stream of its own.
+/// Maximum number of requests whose content never arrives, each on its own stream.
 const STREAMS_MAX: u32 = 10_000;
 
-/// CANCEL, the code of who changes his mind (RFC 9113 section 7).
+/// CANCEL, the code for canceled requests (RFC 9113 section 7).
 const CANCEL: u8 = 8;
 
-/// `reset`: each is reset with this code, where there is one.
+/// `reset`: the code that resets each of them, if any.
 fn streams(count: u32, values: &Values, reset: &[u8]) -> Vec<u8> {
     let block = request("POST", values);
     let one = |number| {
@@ -64,7 +64,7 @@ fn streams(count: u32, values: &Values, reset: &[u8]) -> Vec<u8> {
     (0..count.min(STREAMS_MAX)).flat_map(one).collect()
 }
 
-/// `KIND FLAGS STREAM TEXT`, with a length that need not be true.
+/// `KIND FLAGS STREAM TEXT`, with a declared length that may be false.
 fn frame(argument: &str, length: Option<u32>, values: &Values) -> Result<Vec<u8>, String> {
     let mut parts = argument.splitn(4, ' ');
     let mut next = || parts.next().unwrap_or_default();
@@ -88,7 +88,7 @@ fn named(text: &str, names: &[(&str, u8)]) -> Result<u8, String> {
 }
 
 fn number(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("{} is not a number of a frame", quoted(text)))
+    text.parse().map_err(|_| format!("{} is not a valid number in a frame", quoted(text)))
 }
 
 fn field(
@@ -133,8 +133,8 @@ mod tests {
     fn what_is_no_frame_is_said() {
         for (text, said) in [
             ("{frame NEWS 0 0}", "\"NEWS\" is not part of a frame"),
-            ("{frame DATA 0 x}", "\"x\" is not a number of a frame"),
-            ("{framed}", "\"\" is not a number of a frame"),
+            ("{frame DATA 0 x}", "\"x\" is not a valid number in a frame"),
+            ("{framed}", "\"\" is not a valid number in a frame"),
             ("{field a}", "\"a\" is not NAME=VALUE"),
             ("{frame DATA 0 1 {nothing}}", "\"nothing\" is not a macro"),
             ("{frame DATA 0 1 {ping}", "\"{frame DATA 0 1 {ping}\" has no }"),

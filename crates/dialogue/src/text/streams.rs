@@ -1,4 +1,4 @@
-//! Macros that stand for streams of HTTP/3 and what is on them.
+//! Macros for HTTP/3 streams and their content.
 
 use super::{Values, expanded};
 use crate::http2::write::PseudoFields;
@@ -6,10 +6,10 @@ use crate::http3::{CANCELLED, HEADERS, KINDS};
 use crate::http3::{datagrams, packets, write};
 use units::quoted;
 
-/// Requests of one macro at most.
+/// Maximum number of requests of one macro.
 const STREAMS_MAX: u64 = 10_000;
 
-/// Puts what the macro stands for behind `out`; false where it is none of these.
+/// Appends the expansion of the macro to `out`; returns false if it is none of these.
 pub(super) fn expand(
     name: &str,
     argument: &str,
@@ -60,14 +60,14 @@ pub(super) fn expand(
     Ok(true)
 }
 
-/// The same of what is below streams, and of QPACK's instructions.
+/// Does the same for packets, and for QPACK instructions.
 fn expand_packets(name: &str, argument: &str, values: &Values) -> Result<Option<Vec<u8>>, String> {
     Ok(Some(match name {
         "datagram" => datagrams::datagram(&expanded(argument, values)?),
         "initial" => {
             let (size, rest) = two(argument);
             let (options, frames) = two(rest);
-            let wrong = || format!("{} is no size of a datagram", quoted(size));
+            let wrong = || format!("{} is not a datagram size", quoted(size));
             let size = size.parse().map_err(|_| wrong())?;
             datagrams::initial(size, options, &expanded(frames, values)?)?
         }
@@ -104,18 +104,18 @@ fn expand_packets(name: &str, argument: &str, values: &Values) -> Result<Option<
     }))
 }
 
-/// `COUNT`, or `FIRST COUNT`: the same for so many requests, of which the first there is has number 0.
+/// `COUNT`, or `FIRST COUNT`: repeats for this many requests, numbered from 0.
 fn each(argument: &str, make: impl Fn(u64) -> Vec<u8>) -> Result<Vec<u8>, String> {
     let (first, count) = argument.split_once(' ').unwrap_or(("0", argument));
     let (first, count) = (number(first)?, number(count)?);
     if first > STREAMS_MAX || count > STREAMS_MAX {
-        return Err(format!("{} are more streams than {STREAMS_MAX}", quoted(argument)));
+        return Err(format!("{} exceeds the limit of {STREAMS_MAX} streams", quoted(argument)));
     }
     Ok((first..first + count).flat_map(|index| make(4 * index)).collect())
 }
 
-/// The field section of a request to the probed page; a POST goes to the page that takes bodies, where one is
-/// named.
+/// Returns the field section of a request to the probed page; a POST uses the page that accepts
+/// bodies, if given.
 pub(super) fn section(method: &str, values: &Values) -> Vec<u8> {
     let post = method == "POST" && !values.post.is_empty();
     let path = if post { &values.post } else { &values.path };
@@ -151,7 +151,7 @@ fn line(argument: &str, values: &Values) -> Result<Vec<u8>, String> {
 fn kind_of(text: &str) -> Result<u64, String> {
     match KINDS.iter().find(|(name, _)| *name == text) {
         Some((_, value)) => Ok(*value),
-        None => number(text).map_err(|_| format!("{} is no type of a frame", quoted(text))),
+        None => number(text).map_err(|_| format!("{} is not a frame type", quoted(text))),
     }
 }
 
@@ -160,7 +160,7 @@ fn number(text: &str) -> Result<u64, String> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    read.map_err(|_| format!("{} is no number of a stream or a frame", quoted(text)))
+    read.map_err(|_| format!("{} is not a stream or frame number", quoted(text)))
 }
 
 #[cfg(test)]
@@ -195,17 +195,17 @@ mod tests {
     #[test]
     fn what_is_no_stream_is_said() {
         for (text, said) in [
-            ("{h3 NEWS }", "\"NEWS\" is no type of a frame"),
-            ("{on x abc}", "\"x\" is no number of a stream or a frame"),
-            ("{abort 0 CANCEL}", "\"CANCEL\" is no number of a stream or a frame"),
-            ("{asks 1 20000}", "\"1 20000\" are more streams than 10000"),
-            ("{initial 1200 large }", "\"large\" is no option of an Initial"),
-            ("{initial x none }", "\"x\" is no size of a datagram"),
+            ("{h3 NEWS }", "\"NEWS\" is not a frame type"),
+            ("{on x abc}", "\"x\" is not a stream or frame number"),
+            ("{abort 0 CANCEL}", "\"CANCEL\" is not a stream or frame number"),
+            ("{asks 1 20000}", "\"1 20000\" exceeds the limit of 10000 streams"),
+            ("{initial 1200 large }", "\"large\" is not an option of an Initial"),
+            ("{initial x none }", "\"x\" is not a datagram size"),
             ("{line a}", "\"a\" is not NAME=VALUE"),
-            ("{packet odd }", "\"odd\" is no option of a packet"),
-            ("{limit sky 4}", "\"sky\" is no limit of QUIC"),
-            ("{shake late }", "\"late\" is no option of a handshake"),
-            ("{hello 0 x}", "\"x\" is no number of a stream or a frame"),
+            ("{packet odd }", "\"odd\" is not an option of a packet"),
+            ("{limit sky 4}", "\"sky\" is not a QUIC limit"),
+            ("{shake late }", "\"late\" is not an option of a handshake"),
+            ("{hello 0 x}", "\"x\" is not a stream or frame number"),
         ] {
             assert_eq!(made(text), Err(said.to_owned()), "{text}");
         }

@@ -1,18 +1,18 @@
-//! The fields of a request, held against RFC 9113 sections 8.2 and 8.3; those of HTTP/3 have the same rules
+//! Checks the fields of a request against RFC 9113 sections 8.2 and 8.3; HTTP/3 has the same rules
 //! (RFC 9114 sections 4.2 and 4.3).
 
 use hpack::Field;
 
-/// What is asked for.
+/// A parsed request.
 #[derive(Debug)]
 pub(crate) struct Http2Request {
     pub(crate) method: Vec<u8>,
     pub(crate) path: Vec<u8>,
-    /// What Content-Length says.
+    /// The Content-Length.
     pub(crate) length: Option<u64>,
 }
 
-/// Fields of HTTP/1.1 connections (RFC 9113 section 8.2.2).
+/// Connection-specific fields of HTTP/1.1 (RFC 9113 section 8.2.2).
 const OF_CONNECTIONS: [&[u8]; 5] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
@@ -53,7 +53,7 @@ pub(crate) fn asked(fields: &[Field]) -> Option<Http2Request> {
     Some(Http2Request { method: method.to_vec(), path: path.to_vec(), length })
 }
 
-/// The one value of this name.
+/// Returns the only value of this name.
 fn only<'f>(fields: &'f [Field], name: &[u8]) -> Option<&'f [u8]> {
     let mut all = values(fields, name);
     all.next().filter(|_| all.next().is_none())

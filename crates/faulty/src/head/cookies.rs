@@ -1,12 +1,12 @@
-//! Cookies, which this server has no use for: what it does about odd ones, with a defect.
+//! Cookies, which this server does not use: its reaction to odd ones, with a defect.
 
 use super::{Defect, Defects, RequestHead};
 use std::collections::BTreeSet;
 
-/// Bytes of all cookies that a server takes that fails on long ones.
+/// Maximum total size of cookies, with the defect that fails on long ones.
 const LONG: usize = 2 << 10;
 
-/// The status by which a request is refused for its cookies.
+/// Returns the status that refuses a request because of its cookies.
 pub(super) fn refusal(head: &RequestHead, defects: &Defects) -> Option<u16> {
     let has = |defect| defects.contains(&defect);
     let own = head.fields.iter().filter(|(name, _)| name == "cookie");

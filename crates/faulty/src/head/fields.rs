@@ -1,4 +1,4 @@
-//! Field lines, and what they say of the message.
+//! Field lines, and the framing that they declare.
 
 use super::super::BODY_MAX;
 use super::line::{RequestLine, is_token};
@@ -55,7 +55,7 @@ fn field(line: &[u8], defects: &Defects) -> Result<Option<(String, Vec<u8>)>, He
     Ok(Some((name, value.trim_ascii().to_vec())))
 }
 
-/// The head that line and fields make together.
+/// Returns the head formed by the request line and the fields.
 pub(super) fn understand(
     line: RequestLine,
     fields: Fields,
@@ -87,7 +87,7 @@ pub(super) fn understand(
     Ok(head)
 }
 
-/// Whether a list names an option.
+/// Returns whether a list contains an option.
 fn names(list: &[u8], option: &[u8]) -> bool {
     list.split(|byte| *byte == b',').any(|one| one.trim_ascii() == option)
 }
@@ -119,7 +119,7 @@ fn host(line: &RequestLine, fields: &Fields, defects: &Defects) -> Result<(), He
     }
 }
 
-/// `host [":" port]`, no user, no path (RFC 9110 section 7.2).
+/// Matches `host [":" port]`, without user or path (RFC 9110 section 7.2).
 fn is_host(value: &[u8]) -> bool {
     let text = String::from_utf8_lossy(value);
     let (name, port) = match text.rsplit_once(':') {
@@ -171,7 +171,7 @@ fn lengths(head: &mut RequestHead, defects: &Defects) -> Result<(), HeadRefusal>
     Ok(())
 }
 
-/// Content-Length: digits, and where it is there more than once the same each time.
+/// Parses Content-Length: digits, and the same value if repeated.
 fn length(values: &[Vec<u8>], defects: &Defects) -> Result<Option<u64>, HeadRefusal> {
     let has = |defect| defects.contains(&defect);
     let mut found = Vec::new();

@@ -12,20 +12,20 @@ pub(crate) enum TargetForm {
     Asterisk,
 }
 
-/// A request line that can be served.
+/// A valid request line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestLine {
     pub(super) method: String,
     pub(super) target: Vec<u8>,
     pub(super) form: TargetForm,
-    /// Of the absolute form.
+    /// From the absolute form.
     pub(super) authority: Option<Vec<u8>>,
     pub(super) minor: u8,
 }
 
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "CONNECT"];
 
-/// The line without its end, which must be CRLF.
+/// Returns the line without its end, which must be CRLF.
 pub(super) fn ended_well<'l>(line: &'l [u8], defects: &Defects) -> Result<&'l [u8], HeadRefusal> {
     match line.strip_suffix(b"\r\n") {
         Some(text) => Ok(text),
@@ -99,7 +99,7 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<SplitTa
         if !has(Defect::TakesAnyTarget) {
             return Err(refused);
         }
-        // silent repair: what follows the first odd byte is cut
+        // silent repair: the target is truncated at the first odd byte
         kept.truncate(target.iter().position(odd).unwrap_or(0));
     }
     let own = |form| Ok((form, None, kept.clone()));
@@ -122,14 +122,15 @@ fn read_target(method: &str, target: &[u8], defects: &Defects) -> Result<SplitTa
     }
 }
 
-/// What follows `http://`, which is the same in capitals (RFC 9110 section 4.2.3).
+/// Returns what follows `http://`, which is case-insensitive (RFC 9110 section 4.2.3).
 fn after_scheme(target: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = target.split_at_checked(b"http://".len())?;
     scheme.eq_ignore_ascii_case(b"http://").then_some(rest)
 }
 
-/// The authority, and path with query, of what follows `http://`. An empty path is `/`, or the server as a
-/// whole for OPTIONS (RFC 9112 sections 3.2.1 and 3.2.4). `None`: no host (RFC 9110 section 4.2.1).
+/// Splits what follows `http://` into the authority, and path with query. An empty path is `/`, or
+/// the server as a whole for OPTIONS (RFC 9112 sections 3.2.1 and 3.2.4). `None`: no host (RFC 9110
+/// section 4.2.1).
 fn split_absolute(method: &str, rest: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let end = rest.iter().position(|byte| b"/?".contains(byte)).unwrap_or(rest.len());
     let (authority, target) = rest.split_at(end);
@@ -141,7 +142,7 @@ fn split_absolute(method: &str, rest: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     (!authority.is_empty()).then(|| (authority.to_vec(), target))
 }
 
-/// No proxy: CONNECT goes nowhere.
+/// Not a proxy: CONNECT fails.
 fn connect(authority: &[u8], defects: &Defects) -> Result<SplitTarget, HeadRefusal> {
     match defects.contains(&Defect::ConnectsAnywhere) {
         true => Ok((TargetForm::Authority, Some(authority.to_vec()), Vec::new())),

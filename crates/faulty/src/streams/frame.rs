@@ -1,30 +1,31 @@
-//! Frames of one stream, as they come.
+//! Parses the frames of one stream as they arrive.
 
 use super::{DATA, HEADERS};
 use http3::varint;
 
-/// Types that are known, beside DATA, and those of HTTP/2, which are reserved (RFC 9114 sections 7.2 and
-/// 7.2.8): HEADERS and all up to CONTINUATION, and MAX_PUSH_ID. All others are passed over.
+/// Returns whether the type is known: DATA aside, these are HEADERS and all up to CONTINUATION,
+/// including those of HTTP/2, which are reserved (RFC 9114 sections 7.2 and 7.2.8), and
+/// MAX_PUSH_ID. All others are ignored.
 fn is_known(kind: u64) -> bool {
     matches!(kind, HEADERS..=9 | 0xd)
 }
 
-/// What has come of the frames.
+/// A parsed event.
 #[derive(Debug)]
 pub(super) enum Met {
     /// DATA or an unknown frame begins.
     Begins(u64),
-    /// So many bytes of such a frame; of DATA they are content, and none otherwise.
+    /// This many bytes of such a frame; those of DATA are content.
     Content(u64),
     Whole(u64, Vec<u8>),
-    /// A frame is longer than what is taken.
+    /// A frame exceeds the maximum size.
     TooLong,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct FrameBuffer {
     bytes: Vec<u8>,
-    /// Bytes of a frame that is not kept that are still to come.
+    /// Remaining bytes of a frame that is not kept.
     left: u64,
     /// That frame is DATA.
     content: bool,
@@ -35,12 +36,12 @@ impl FrameBuffer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// No frame is under way.
+    /// Returns whether no frame is incomplete.
     pub(super) fn is_between(&self) -> bool {
         self.bytes.is_empty() && self.left == 0
     }
 
-    /// `None`: more is needed.
+    /// `None`: more data is needed.
     pub(super) fn next(&mut self, max: usize) -> Option<Met> {
         if self.left > 0 {
             let count = (self.bytes.len() as u64).min(self.left);

@@ -1,5 +1,5 @@
-//! The table of QPACK that the range keeps where its client permits one (RFC 9204 section 2.1): one entry, to which its
-//! responses refer. Switches make it break the rules.
+//! The QPACK table of the firing range, if its client allows one (RFC 9204 section 2.1): one entry,
+//! to which its responses refer. Switches make it violate the rules.
 
 use super::{Checked, DECODER_STREAM_ERROR, Defect, Defects, rule};
 use std::collections::BTreeMap;
@@ -8,25 +8,26 @@ use std::collections::BTreeMap;
 const NAME: &[u8] = b"x-range";
 const VALUE: &[u8] = b"firing-range";
 const SIZE: u64 = (NAME.len() + VALUE.len()) as u64 + 32;
-/// So much the table holds: one entry and not two.
+/// Capacity of the table: one entry, but not two.
 const CAPACITY: u64 = SIZE + 8;
-/// The type of the stream of instructions.
+/// The type of the encoder stream.
 const ENCODER: u8 = 2;
 
 #[derive(Debug, Default)]
 pub(super) struct OwnTable {
-    /// What the client's SETTINGS permit: bytes, and streams that may wait.
+    /// Limits in the client's SETTINGS: bytes, and blocked streams.
     pub(super) capacity: u64,
     pub(super) blocked: u64,
     inserted: u64,
-    /// Entries that the client has said it has.
+    /// Number of entries that the client has acknowledged.
     known: u64,
-    /// By streams: sections that refer to an entry and are not acknowledged; how many entries each needs.
+    /// By stream: unacknowledged sections with references, and the number of entries that each
+    /// needs.
     open: BTreeMap<u64, Vec<u64>>,
 }
 
 impl OwnTable {
-    /// Instructions with which the table begins, once the client has permitted one; nothing where it has not.
+    /// Returns the initial instructions if the client allows a table; otherwise nothing.
     pub(super) fn begin(&mut self, defects: &Defects) -> Vec<u8> {
         let overfills = defects.contains(&Defect::OverfillsTables);
         if self.inserted > 0 || self.capacity < SIZE && !overfills {
@@ -41,7 +42,7 @@ impl OwnTable {
         said
     }
 
-    /// An entry, which takes the place of the one before it.
+    /// Inserts an entry, which evicts the previous one.
     fn insert(&mut self) -> Vec<u8> {
         let mut said = Vec::new();
         hpack::integer(0b0100_0000, 5, NAME.len() as u64, &mut said);
@@ -52,7 +53,8 @@ impl OwnTable {
         said
     }
 
-    /// What a response's section on this stream begins with, and the line that refers to the entry.
+    /// Returns the prefix of a response's section on this stream, and the line that refers to the
+    /// entry.
     pub(super) fn refer(&mut self, stream: u64, defects: &Defects) -> (Vec<u8>, Vec<u8>) {
         let at_risk = self.open.values().filter(|needs| needs.iter().any(|one| *one > self.known));
         let may_wait = (at_risk.count() as u64) < self.blocked;
@@ -62,7 +64,7 @@ impl OwnTable {
             return (vec![0, 0], Vec::new());
         }
         self.open.entry(stream).or_default().push(self.inserted);
-        // the count modulo twice the entries that fit (section 4.5.1.1)
+        // the count modulo twice the number of entries that fit (section 4.5.1.1)
         let full = 2 * (self.capacity / 32);
         let required = self.inserted % full.max(1) + 1;
         let beyond = u8::from(defects.contains(&Defect::RefersBeyondTables));
@@ -72,7 +74,7 @@ impl OwnTable {
         (begin, vec![0b1000_0000 | beyond])
     }
 
-    /// Instructions behind a response: another entry, where nobody needs the one before it.
+    /// Returns instructions after a response: another entry, if the previous one is not needed.
     pub(super) fn renew(&mut self, defects: &Defects) -> Vec<u8> {
         let needed = self.known < self.inserted || !self.open.is_empty();
         match self.inserted > 0 && (!needed || defects.contains(&Defect::EvictsReferenced)) {
@@ -81,7 +83,7 @@ impl OwnTable {
         }
     }
 
-    /// The client's instructions (section 4.4), as far as they are whole.
+    /// Handles complete instructions of the client (section 4.4).
     pub(super) fn hear(&mut self, bytes: &mut Vec<u8>) -> Checked {
         while let Some(first) = bytes.first().copied() {
             let bits = match first {
@@ -117,7 +119,7 @@ impl OwnTable {
     }
 }
 
-/// A number in the last bits of a byte and those that follow it; `None`: it is not whole.
+/// Parses a number in the last bits of a byte and the following bytes; `None`: it is incomplete.
 fn number(bytes: &[u8], bits: u32) -> Option<(u64, usize)> {
     let max = (1_u64 << bits) - 1;
     let mut number = u64::from(*bytes.first()?) & max;

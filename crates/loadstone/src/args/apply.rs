@@ -415,7 +415,7 @@ impl GivenOptions {
         let version = plan.request.version;
         if version == HttpVersion::Http3 && !cfg!(feature = "h3") {
             return Err(UsageError::new(
-                "this program was built without HTTP/3 (the feature h3); use --http 2, or build it with",
+                "this program was built without HTTP/3; use --http 2, or build with the feature h3",
             ));
         }
         let speaks = version.has_streams();

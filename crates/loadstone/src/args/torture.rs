@@ -20,8 +20,8 @@ use url::Url;
 ///
 /// Each case cites its source, states which responses conform, and shows the bytes, so that anyone
 /// can send them again. Only test servers that you own or may test: loopback is always allowed, a
-/// private address needs --own for cases that apply pressure, and a public server must publish a
-/// proof of permission.
+/// private address needs --own for stress cases, and a public server must publish a proof of
+/// permission.
 #[derive(Args, Clone, Debug)]
 #[command(
     override_usage = "loadstone torture [OPTIONS] URL\n       loadstone torture list|explain ID|diff A B\n       loadstone torture prove URL|audit verify|audit show\n       loadstone torture replay|judge|shrink|emit DIR\n       loadstone torture chain URL --origin ADDR:PORT|--back URL",
@@ -57,7 +57,7 @@ pub(crate) struct TortureArgs {
     pub(crate) outputs: TortureOutputs,
 }
 
-/// What is tested, and how.
+/// Options that select cases and how they run.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What is tested")]
 pub(crate) struct TortureWhat {
@@ -85,7 +85,7 @@ pub(crate) struct TortureWhat {
     /// Run a sample of the random data and syntax cases, within 20 seconds
     #[arg(long, conflicts_with = "press")]
     pub(crate) quick: bool,
-    /// Also run the cases that apply pressure: many slow connections, overload
+    /// Also run the stress cases: many slow connections, overload
     #[arg(long)]
     pub(crate) press: bool,
     /// Do not shrink failing random data, and do not search for what made the server fail
@@ -125,9 +125,9 @@ impl SharedRows for TortureVersion {
     const ROWS: &'static [SharedRow] = &[SharedRow {
         name: "http",
         help: Some(
-            "HTTP version: 1.1, 2 (ALPN over TLS, prior knowledge over cleartext) or 3 (QUIC) [default: 2 if \
-             --only names only cases of group H, which are those of HTTP/2, 3 with those of group Q; 1.1 \
-             otherwise]",
+            "HTTP version: 1.1, 2 (ALPN over TLS, prior knowledge over cleartext) or 3 (QUIC) \
+            [default: 2 if --only names only HTTP/2 cases (group H), 3 if only HTTP/3 cases \
+            (group Q), 1.1 otherwise]",
         ),
         narrower: Some(spoken),
         ..SHARED
@@ -148,14 +148,14 @@ impl SharedRows for TorturePath {
     const ROWS: &'static [SharedRow] = &[SharedRow {
         name: "path",
         help: Some(
-            "Send the cases, and the load of --beside, through emulated paths to a server of this host: 3g, \
-             'rtt=200ms, loss=2%' (needs root)",
+            "Send the cases and the background load through an emulated network path to a server \
+            on this host: 3g, 'rtt=200ms, loss=2%' (needs root)",
         ),
         ..SHARED
     }];
 }
 
-/// What a version that was given stands for here; `None`: none was.
+/// The given HTTP version, or `None` if none was given.
 pub(super) fn version_of<R: SharedRows>(given: &SharedOptions<R>) -> Option<Spoken> {
     given.has("http").then(|| match given.of(|plan| plan.request.version) {
         HttpVersion::Http2 => Spoken::Http2,
@@ -165,7 +165,7 @@ pub(super) fn version_of<R: SharedRows>(given: &SharedOptions<R>) -> Option<Spok
 }
 
 impl TortureWhat {
-    /// Speaks this, whatever was asked for.
+    /// Sets the version, overriding the given one.
     pub(crate) fn speak(&mut self, spoken: Spoken) {
         self.version.put("http", spoken.version());
     }
@@ -178,12 +178,12 @@ impl TortureWhat {
         self.insecure.is_insecure()
     }
 
-    /// The path through which everything goes.
+    /// The emulated network path for all traffic.
     pub(crate) fn path(&self) -> Option<wan::PathSpec> {
         self.path.of(|plan| plan.connection.path)
     }
 
-    /// What the cases, the probes and the plain requests speak.
+    /// The HTTP version of cases, probes and plain requests.
     pub(crate) fn spoken(&self) -> Spoken {
         let speak = |letter: &str| {
             let of =
@@ -198,17 +198,17 @@ impl TortureWhat {
     }
 }
 
-/// Versions that there are cases for.
+/// Checks that there are cases for a version.
 pub(super) fn spoken(text: &str) -> Result<(), ParseError> {
     match text {
         "1.1" | "2" | "3" => Ok(()),
-        _ => Err(ParseError("1.1, 2 and 3 are spoken".to_owned())),
+        _ => Err(ParseError("the supported versions are 1.1, 2 and 3".to_owned())),
     }
 }
 
-/// The load that good users make meanwhile.
+/// Options of the background load.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Good users beside it")]
+#[command(next_help_heading = "Background load")]
 pub(crate) struct TortureBeside {
     /// Background load on the same URL while the cases run, such as 100/s, to measure the impact of
     /// each case on it
@@ -219,15 +219,15 @@ pub(crate) struct TortureBeside {
     beside: Option<String>,
 }
 
-/// Connections that good users hold at most; calls beyond them wait.
+/// Maximum number of connections of the background load; further calls wait.
 const BESIDE_CONNECTIONS: u32 = 1_000;
-/// What good users wait for a response.
+/// Response timeout of the background load.
 const BESIDE_PATIENCE: Nanos = Nanos::from_secs(2);
 
-/// The load that is to go on beside the cases, and what it is called.
+/// Returns the background load and its name.
 ///
 /// # Errors
-/// A plan that cannot be read, or a rate that cannot be.
+/// An invalid plan or rate.
 pub(crate) fn beside_plan(
     args: &TortureArgs,
     url: &Url,
@@ -259,7 +259,7 @@ pub(crate) fn beside_plan(
     }
 }
 
-/// Where the results go.
+/// Options of the outputs.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct TortureOutputs {
@@ -296,10 +296,10 @@ pub(crate) struct TortureOutputs {
 }
 
 impl TortureOutputs {
-    /// That no two results go to one file.
+    /// Checks that no two results go to one file.
     ///
     /// # Errors
-    /// Which options do not fit together.
+    /// The conflicting options.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         each_its_own(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
@@ -331,7 +331,7 @@ pub(crate) enum TortureAsk {
         #[command(subcommand)]
         ask: AuditAsk,
     },
-    /// Send recorded failures again and tell which are fixed
+    /// Send recorded failures again and report which are fixed
     Replay(ReplayArgs),
     /// Judge recorded conversations by the current rules, without sending anything
     Judge(JudgeArgs),
@@ -344,7 +344,7 @@ pub(crate) enum TortureAsk {
     Chain(Box<ChainArgs>),
 }
 
-/// Two results, and where their difference goes.
+/// Two results and the outputs of their comparison.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TortureDiff {
     /// The result before: an id, a tag, last~1, or a file that --json wrote
@@ -367,10 +367,10 @@ pub(crate) struct TortureDiff {
 }
 
 impl TortureDiff {
-    /// That no two results go to one file.
+    /// Checks that no two results go to one file.
     ///
     /// # Errors
-    /// Which options do not fit together.
+    /// The conflicting options.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         each_its_own(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),
@@ -393,12 +393,12 @@ pub(super) fn target(text: &str) -> Result<Url, String> {
         return Err("write it as http://host[:port]/path or https://…".to_owned());
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("leave the login out: no case sends one".to_owned());
+        return Err("omit the login: cases do not send it".to_owned());
     }
     Ok(url)
 }
 
 pub(super) fn path(text: &str) -> Result<String, String> {
     let plain = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
-    if plain { Ok(text.to_owned()) } else { Err("write it as /path, without blanks".to_owned()) }
+    if plain { Ok(text.to_owned()) } else { Err("write it as /path, without spaces".to_owned()) }
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use units::Nanos;
 use url::Url;
 
-/// Kept failures, and the server that they are sent to.
+/// Recorded failures and the server that they are sent to.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AgainArgs {
     /// The directory of a run, its failures, or one of them
@@ -30,7 +30,7 @@ pub(crate) struct AgainArgs {
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) again: AgainArgs,
-    /// Keep the pauses between writes, or leave them out
+    /// Keep the pauses between writes, or send without pauses
     #[arg(long, value_name = "kept|asap", value_parser = ["kept", "asap"], default_value = "kept")]
     pub(crate) timing: String,
     /// Number of times each failure is sent
@@ -46,10 +46,10 @@ pub(crate) struct JudgeArgs {
     /// The directory of a run, or the folder of a failure
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// Cases of your own, as they are now: a file, or the .toml files of a folder
+    /// Your own cases, in their current version: a file, or the .toml files of a folder
     #[arg(long, value_name = "FILE|DIR")]
     pub(crate) cases: Vec<PathBuf>,
-    /// Write every judgement as JSON; with -, to standard output and nothing else
+    /// Write every judgment as JSON; with -, to standard output and nothing else
     #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
     pub(crate) json: Option<Sink>,
 }
@@ -82,7 +82,7 @@ pub(crate) struct EmitArgs {
     pub(crate) id: String,
 }
 
-/// A proxy, and what stands behind it.
+/// A proxy and the server behind it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
@@ -101,8 +101,8 @@ pub(crate) struct ChainArgs {
     /// changed it
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) origin: Option<SocketAddr>,
-    /// A server that stands behind the proxy, or could: with --origin it gets what arrived there, without
-    /// it the same requests as the proxy. Its page is the one that all requests ask for
+    /// The server behind the proxy: with --origin it receives what arrived there, without it the
+    /// same requests as the proxy. All requests ask for the page of this URL
     #[arg(long, value_name = "URL", value_parser = target)]
     pub(crate) back: Option<Url>,
     /// A path that accepts request bodies; without it, the page of the URL
@@ -129,8 +129,9 @@ impl SharedRows for ChainVersion {
     const ROWS: &'static [SharedRow] = &[SharedRow {
         name: "http",
         help: Some(
-            "What is spoken to the proxy: 1.1, or 2 or 3 for requests with frames of which it has to make \
-             one of HTTP/1.1 (2 over TLS by ALPN, without by prior knowledge; 3 over QUIC) [default: 1.1]",
+            "HTTP version used with the proxy: 1.1, or 2 or 3 for requests that the proxy must \
+            convert to HTTP/1.1 (2 over TLS by ALPN, over cleartext by prior knowledge; 3 over \
+            QUIC) [default: 1.1]",
         ),
         narrower: Some(super::torture::spoken),
         ..SHARED
@@ -138,15 +139,15 @@ impl SharedRows for ChainVersion {
 }
 
 impl ChainArgs {
-    /// What is spoken to the proxy, where it was said.
+    /// The given HTTP version for the proxy.
     pub(crate) fn spoken(&self) -> Option<Spoken> {
         super::torture::version_of(&self.version)
     }
 
-    /// The options of a run against one of the two that is told nothing else.
+    /// Returns the default options of a run against the proxy or the server.
     ///
     /// # Errors
-    /// The URL is none that a run takes.
+    /// A URL that a run does not accept.
     pub(crate) fn run(&self, url: &Url) -> Result<TortureArgs, clap::Error> {
         let mut args = bare_run(url)?;
         args.what.insecure = self.insecure.clone();
@@ -156,7 +157,7 @@ impl ChainArgs {
     }
 }
 
-/// A run against this server with no option.
+/// A run against this server without options.
 fn bare_run(url: &Url) -> Result<TortureArgs, clap::Error> {
     let command = TortureArgs::augment_args(clap::Command::new("torture")).no_binary_name(true);
     let words = [url.to_string()];
@@ -164,10 +165,10 @@ fn bare_run(url: &Url) -> Result<TortureArgs, clap::Error> {
 }
 
 impl AgainArgs {
-    /// The options of a run against this server that is told nothing else.
+    /// Returns the default options of a run against this server.
     ///
     /// # Errors
-    /// The URL is none that a run takes.
+    /// A URL that a run does not accept.
     pub(crate) fn run(&self, url: &Url) -> Result<TortureArgs, clap::Error> {
         let mut args = bare_run(url)?;
         args.what.insecure = self.insecure.clone();

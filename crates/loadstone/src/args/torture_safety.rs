@@ -10,12 +10,11 @@ use torture::safety::proof::CaseGroup;
 use units::{Nanos, ParseError};
 use url::Url;
 
-/// Who permits it, and how much of it.
+/// Options of permission and limits.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Permission and bounds")]
 pub(crate) struct TortureSafety {
-    /// Private addresses that are yours and may be put under pressure: slow clients, connections,
-    /// overload
+    /// Private addresses that you own and may stress: slow clients, connections, overload
     #[arg(long, value_name = "ADDR,…", value_delimiter = ',')]
     pub(crate) own: Vec<IpAddr>,
     /// Address ranges of third parties in front of servers (CDNs): one line each, range and
@@ -51,7 +50,7 @@ pub(crate) struct TortureSafety {
     /// Maximum duration of the whole run
     #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
     pub(crate) duration: Option<Nanos>,
-    /// On a public server, repeat pressure that had an effect, to confirm it
+    /// On a public server, repeat stress that had an effect, to confirm it
     #[arg(long)]
     pub(crate) confirm: bool,
     /// Do not write the audit log; only for targets on this machine
@@ -59,7 +58,7 @@ pub(crate) struct TortureSafety {
     pub(crate) no_audit: bool,
 }
 
-/// Fields of the user's own.
+/// Fields given by the user.
 #[derive(Debug)]
 pub(crate) enum TortureFields {}
 
@@ -67,8 +66,9 @@ impl SharedRows for TortureFields {
     const ROWS: &'static [SharedRow] = &[SharedRow {
         name: "header",
         help: Some(
-            "A field 'Name: value' of every request that has a Host, such as a login; may be given several \
-             times. Values of logins are *** in results, and as they are in the folder of --out",
+            "A field 'Name: value' for every request that has a Host, such as a login; may be \
+            given several times. Credentials are shown as *** in results, but unchanged in the \
+            folder of --out",
         ),
         narrower: Some(own_field),
         heading: Some("What is tested"),
@@ -76,17 +76,17 @@ impl SharedRows for TortureFields {
     }];
 }
 
-/// Fields that cases write themselves, or that say who we are.
+/// Fields set by the cases, or that identify us.
 const FIELDS_OF_OURS: [&str; 7] =
     ["host", "connection", "user-agent", "from", "expect", "range", "upgrade"];
-/// The user's fields come to so many bytes at most: the limits that are searched for lie above.
+/// Maximum size of the user's fields in bytes, below the limits that the cases search for.
 const FIELD_MAX: usize = 1_024;
 
 fn own_field(text: &str) -> Result<(), ParseError> {
     let (name, value) = plan::rules::parse_header(text)?;
     if FIELDS_OF_OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
-        let way = "--contact and --agent-suffix add to what is said of us";
-        return Err(ParseError(format!("{name} is written by the cases: leave it out; {way}")));
+        let way = "use --contact and --agent-suffix to identify yourself";
+        return Err(ParseError(format!("{name} is set by the cases: omit it; {way}")));
     }
     match name.len() + value.len() {
         length if length > FIELD_MAX => {
@@ -97,7 +97,7 @@ fn own_field(text: &str) -> Result<(), ParseError> {
 }
 
 impl TortureSafety {
-    /// The user's fields of every request.
+    /// Returns the user's fields for every request.
     pub(crate) fn headers(&self) -> Vec<(String, String)> {
         self.fields.of(|plan| plan.request.headers)
     }
@@ -115,13 +115,13 @@ impl TortureSafety {
     }
 }
 
-/// What `torture prove` is to permit.
+/// Options of `torture prove`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProveArgs {
-    /// The server that is to be tested
+    /// The server to test
     #[arg(value_name = "URL", value_parser = super::torture::target)]
     pub(crate) url: Url,
-    /// What is permitted: fuzz syntax limits slow connections tls http2 http3 overload write
+    /// Permitted groups: fuzz syntax limits slow connections tls http2 http3 overload write
     #[arg(
         long,
         value_name = "NAME,…",
@@ -133,8 +133,8 @@ pub(crate) struct ProveArgs {
     /// Number of days it is valid for, from today
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(0..=31))]
     pub(crate) days: u8,
-    /// Contact of whoever is responsible for the server
-    #[arg(long, value_name = "TEXT", default_value = "nobody named", value_parser = words)]
+    /// Contact of the person responsible for the server
+    #[arg(long, value_name = "TEXT", default_value = "no contact given", value_parser = words)]
     pub(crate) contact: String,
     /// Third party in front of the server: "none", a provider, or "provider, permission reference"
     #[arg(long, value_name = "TEXT", default_value = "none", value_parser = words)]
@@ -165,11 +165,11 @@ fn group(text: &str) -> Result<CaseGroup, String> {
     let found = CaseGroup::ALL.into_iter().find(|group| group.id() == text);
     found.ok_or_else(|| {
         let all: Vec<&str> = CaseGroup::ALL.iter().map(|group| group.id()).collect();
-        format!("it is not a group; write some of {}", all.join(", "))
+        format!("it is not a group; write one or more of {}", all.join(", "))
     })
 }
 
-/// Words that may stand in a field's value and in a proof.
+/// Parses text that is valid in a field value and in a proof.
 pub(super) fn words(text: &str) -> Result<String, String> {
     let good = !text.trim().is_empty()
         && text.trim() == text
@@ -185,7 +185,7 @@ pub(super) fn words(text: &str) -> Result<String, String> {
 
 fn per_second(text: &str) -> Result<u64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text);
-    number.parse().map_err(|_| "write a whole number a second, such as 20/s".to_owned())
+    number.parse().map_err(|_| "write a whole number per second, such as 20/s".to_owned())
 }
 
 fn bytes_per_second(text: &str) -> Result<u64, String> {

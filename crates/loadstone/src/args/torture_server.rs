@@ -3,7 +3,7 @@
 use crate::sut::{self, Who};
 use clap::Args;
 
-/// Which process of this machine is the server.
+/// Options that identify the server process.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "The server itself")]
 pub(crate) struct TortureServer {
@@ -14,7 +14,7 @@ pub(crate) struct TortureServer {
     pub(crate) sut: Option<Sut>,
 }
 
-/// Who is watched.
+/// The watched process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sut {
     Named(Who),

@@ -274,7 +274,7 @@ fn stand(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetwo
 /// The devices of another target have the prefix, and this one's network cannot go over them.
 fn unlike(ground: &Ground, asked: &NetworkAsk) -> anyhow::Error {
     let (threads, parts) = (asked.workers, ground.threads());
-    let (why, way_out) = if threads > parts {
+    let (why, fix) = if threads > parts {
         let parts = match parts {
             1 => "in 1 part, for one thread".to_owned(),
             parts => format!("in {parts} parts, one for each thread"),
@@ -288,17 +288,17 @@ fn unlike(ground: &Ground, asked: &NetworkAsk) -> anyhow::Error {
         )
     };
     anyhow::anyhow!(
-        "--stack own: another target has the addresses of --sources already, {why}; way out: {way_out} for all \
-         targets, or other --sources for one of them"
+        "--stack own: another target already uses the addresses of --sources, {why}; fix: use \
+        {fix} for all targets, or other --sources for one of them"
     )
 }
 
 fn explained(trouble: NetworkTrouble) -> anyhow::Error {
-    let way_out = match trouble {
+    let text = match trouble {
         NetworkTrouble::Path(PathTrouble::Host(error)) => format!(
-            "a network device on this host is needed, which only root may make ({error}); way out: run \
-             this as root, or server and load together in a network of their own (`unshare -Urn`), or drop \
-             --stack"
+            "a network device on this host is needed, which only root can create ({error}); fix: \
+            run as root, or run server and load together in their own network namespace \
+            (`unshare -Urn`), or omit --stack"
         ),
         NetworkTrouble::Xdp(XdpTrouble::Prefix(trouble)) => {
             return anyhow::anyhow!("--sources: {trouble}");
@@ -306,7 +306,7 @@ fn explained(trouble: NetworkTrouble) -> anyhow::Error {
         NetworkTrouble::Xdp(trouble) => return anyhow::anyhow!("--stack own:xdp: {trouble}"),
         NetworkTrouble::Path(other) => other.to_string(),
     };
-    anyhow::anyhow!("--stack own: {way_out}")
+    anyhow::anyhow!("--stack own: {text}")
 }
 
 /// Who the users are, where the plan has kinds of clients.

@@ -188,7 +188,7 @@ pub(crate) fn check_limits(mut plan: Plan, prepared: &mut Prepared) -> Result<Pl
     for shortage in host::forecast(&demand, supply).shortages {
         let impossible = !demand.connections.le(&shortage.budget.available)
             || shortage.resource == host::forecast::Resource::Descriptors;
-        let sentence = format!("{}. Way out: {}.", shortage.text, shortage.advice);
+        let sentence = format!("{}. Fix: {}.", shortage.text, shortage.advice);
         if impossible {
             let descriptors = shortage.resource == host::forecast::Resource::Descriptors;
             let other = if descriptors { other } else { 0 };

@@ -1,6 +1,5 @@
-//! The audit log: what was tortured, when, on whose permission, and what came of it. Lines that vouch
-//! for each other (`torture::safety::chain`), appended to one file per user, whoever runs at the same
-//! time.
+//! The audit log: what was tested, when, with whose permission, and the result. Hash-chained lines
+//! (`torture::safety::chain`), appended to one file per user, also by concurrent runs.
 
 use campaign::{CampaignEvent, Watcher};
 use rustix::fs::{FlockOperation, flock};
@@ -18,14 +17,14 @@ use torture::safety::permit::Ledger;
 use torture::safety::proof::FoundProof;
 
 pub(super) const FILE: &str = "torture-audit.jsonl";
-/// Beside the log: the link of its last line.
+/// Next to the log: the link of its last line.
 const HEAD: &str = "torture-audit.head";
-/// The longest line, in bytes; what a user typed is cut to fit.
+/// Maximum length of a line in bytes; longer user input is truncated.
 const LINE_MAX: usize = 32 << 10;
-/// Of a word or a reason that is kept.
+/// Maximum length of a recorded word or reason.
 const WORDS_MAX: usize = 2_000;
 
-/// The file beside a log that holds the link of its last line.
+/// Returns the file next to a log that holds the link of its last line.
 pub(super) fn head_of(log: &Path) -> PathBuf {
     match log.file_name() {
         Some(name) if name == FILE => log.with_file_name(HEAD),
@@ -33,14 +32,14 @@ pub(super) fn head_of(log: &Path) -> PathBuf {
     }
 }
 
-/// One run's hand on the log.
+/// One run's access to the log.
 #[derive(Debug)]
 pub(crate) struct Audit {
     log: PathBuf,
     run: String,
-    /// What the first line says of the run.
+    /// Description of the run in its first line.
     beginning: Map<String, Value>,
-    /// The first thing that could not be written; the run stops over it.
+    /// The first write failure, which stops the run.
     trouble: Option<String>,
 }
 
@@ -49,7 +48,7 @@ impl Audit {
         Audit { log: folder.join(FILE), run: run.to_owned(), beginning, trouble: None }
     }
 
-    /// What could not be written.
+    /// Returns the write failure, if any.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
@@ -63,7 +62,7 @@ impl Audit {
         all.extend(fields);
         let text = Value::Object(all).to_string();
         if text.len() > LINE_MAX {
-            return Err(format!("a line of the log would be longer than {LINE_MAX} bytes"));
+            return Err(format!("a log line would be longer than {LINE_MAX} bytes"));
         }
         let inner = &text[1..text.len() - 1];
         self.write(inner).map_err(|why| format!("{}: {why}", self.log.display()))
@@ -81,14 +80,14 @@ impl Audit {
         let (line, link) = chain::seal(&last, torn.as_deref(), fields);
         let between = if torn.is_some() { "\n" } else { "" };
         log.write_all(format!("{between}{line}\n").as_bytes()).map_err(said)?;
-        // in this order and each time: after a power failure the head is at most one line behind
+        // in this order, each time: after a power failure the head is at most one line behind
         log.sync_data().map_err(said)?;
-        // written over in place: it never becomes shorter
+        // overwritten in place: it never becomes shorter
         head.write_all_at(link.to_text().as_bytes(), 0).map_err(said)?;
         head.sync_data().map_err(said)
     }
 
-    /// Appends in the course of a run, whose end is at hand when that fails.
+    /// Appends during a run, which is about to end if that fails.
     pub(crate) fn note(&mut self, kind: &str, fields: Value) {
         let Value::Object(fields) = fields else { return };
         if self.trouble.is_none() {
@@ -96,7 +95,7 @@ impl Audit {
         }
     }
 
-    /// The run is over.
+    /// Logs the end of the run.
     pub(super) fn end(&mut self, result: &RunResult, code: u8) {
         if let Some(stop) = &result.stopped {
             self.note("stop", json!({ "why": stop.id(), "reason": cut(stop.why()) }));
@@ -114,12 +113,13 @@ impl Audit {
     }
 }
 
-/// For reading and appending, and of no concern to others.
+/// Opens a file for reading and appending, private to the user.
 fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// The last line's link and what a crash left behind it; the file stands at its end afterwards.
+/// Returns the last line's link and the remains of a crash after it; the file is positioned at its
+/// end.
 fn last_of(log: &mut File) -> Result<(ChainLink, Option<Vec<u8>>), String> {
     let said = |error: std::io::Error| error.to_string();
     let length = log.seek(SeekFrom::End(0)).map_err(said)?;
@@ -131,25 +131,25 @@ fn last_of(log: &mut File) -> Result<(ChainLink, Option<Vec<u8>>), String> {
         return Ok((ChainLink::start(), None));
     }
     chain::last(&tail, from == 0).ok_or_else(|| {
-        "its end is not a line of an audit log; loadstone torture audit verify says more, and when it \
-         is moved away a new one is begun"
+        "its last line is not a line of an audit log; run loadstone torture audit verify for \
+        details, and move the file away to start a new log"
             .to_owned()
     })
 }
 
-/// The end of the log is the one that was written last.
+/// Checks that the end of the log is the last line written.
 fn check_end(last: &ChainLink, head: Option<&ChainLink>) -> Result<(), String> {
     let fits = match head {
         Some(head) if head.line == last.line => head.hash == last.hash,
-        // a crash came between the line and the head
+        // a crash happened between the line and the head
         Some(head) => head.line + 1 == last.line,
         None => last.line <= 1,
     };
     if fits {
         return Ok(());
     }
-    Err("its last lines are not the ones that were written; loadstone torture audit verify says \
-         more, and when both files are moved away a new log is begun"
+    Err("its last lines were changed; run loadstone torture audit verify for details, and move \
+        both files away to start a new log"
         .to_owned())
 }
 
@@ -157,7 +157,7 @@ fn cut(text: &str) -> String {
     text.chars().take(WORDS_MAX).collect()
 }
 
-/// The words of the command line, cut where they are too long to keep.
+/// Returns the command line, truncated if too long.
 pub(crate) fn words() -> Vec<String> {
     const ALL_MAX: usize = 12_000;
     let mut left = ALL_MAX;
@@ -188,7 +188,7 @@ impl Ledger for Audit {
     }
 }
 
-/// Writes into a log that others look at, too.
+/// Writes into a shared log.
 #[derive(Debug)]
 pub(super) struct Writer(pub(super) Rc<RefCell<Audit>>);
 
@@ -214,7 +214,7 @@ impl Watcher for Writer {
     }
 }
 
-/// Where nothing is written down: targets on this machine, on the user's word.
+/// Logs nothing: for targets on this machine, on request.
 pub(super) struct Unwritten;
 
 impl Ledger for Unwritten {
@@ -286,11 +286,11 @@ mod tests {
         let log = folder.path().join(FILE);
         let whole = fs::read_to_string(&log).unwrap();
         fs::write(&log, whole.lines().next().unwrap().to_owned() + "\n").unwrap();
-        assert!(one.begun().unwrap_err().contains("its last lines are not the ones"));
+        assert!(one.begun().unwrap_err().contains("its last lines were changed"));
         fs::write(&log, "something else\n").unwrap();
-        assert!(one.begun().unwrap_err().contains("its end is not a line of an audit log"));
+        assert!(one.begun().unwrap_err().contains("its last line is not a line of an audit log"));
         fs::remove_file(&log).unwrap();
-        assert!(one.begun().unwrap_err().contains("its last lines are not the ones"));
+        assert!(one.begun().unwrap_err().contains("its last lines were changed"));
         fs::remove_file(head_of(&log)).unwrap();
         one.begun().unwrap();
     }

@@ -1,4 +1,4 @@
-//! `loadstone torture audit`: whether the log is as it was written, and what it says.
+//! `loadstone torture audit`: verifies and prints the log.
 
 use super::audit::{FILE, head_of};
 use crate::args::AuditAsk;
@@ -13,7 +13,7 @@ use torture::safety::chain;
 use torture::safety::chain::ChainLink;
 use units::show;
 
-/// The largest log that is read, in bytes.
+/// Maximum size of a log in bytes.
 const LOG_MAX: u64 = 1 << 30;
 
 pub(super) fn audit(ask: &AuditAsk) -> Result<Code, Failure> {
@@ -49,7 +49,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn verify(path: &Path) -> Result<Code, Failure> {
     let head = fs::read_to_string(head_of(path)).ok();
-    // a log that was removed while its head stands is a breach, and not a log that never was
+    // a log that was removed while its head exists is a breach, not a missing log
     let text = match (path.exists(), &head) {
         (false, Some(_)) => Vec::new(),
         _ => read(path)?,
@@ -84,7 +84,7 @@ fn show_log(path: &Path, json: bool) -> Result<Code, Failure> {
         match serde_json::from_str::<Value>(line) {
             Ok(value) if json => out.push_str(&format!("{value}\n")),
             Ok(value) => out.push_str(&format!("{}\n", in_words(&value))),
-            // what a crash left
+            // remains of a crash
             Err(_) if json => {}
             Err(_) => out.push_str("  an incomplete line\n"),
         }
@@ -93,7 +93,7 @@ fn show_log(path: &Path, json: bool) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// One line of the log for people.
+/// Formats one line of the log for people.
 fn in_words(value: &Value) -> String {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let number = |key: &str| value[key].as_u64().unwrap_or_default();
@@ -107,7 +107,7 @@ fn in_words(value: &Value) -> String {
                 .filter_map(Value::as_str)
                 .collect();
             format!(
-                "began: {} ({}, {}), seed {}, uid {}",
+                "started: {} ({}, {}), seed {}, uid {}",
                 text("target"),
                 text("class"),
                 addresses.join(" "),
@@ -117,7 +117,7 @@ fn in_words(value: &Value) -> String {
         }
         "proof" => format!("permitted by a proof ({}), {}", text("place"), text("digest")),
         "refused" => format!("refused: {}", text("reason")),
-        "case-begin" => format!("{} began", text("case")),
+        "case-begin" => format!("{} started", text("case")),
         "case-end" => {
             let (connections, requests) = (number("connections"), number("requests"));
             let spent = Spent { connections, requests, bytes: number("bytes") };
@@ -126,14 +126,14 @@ fn in_words(value: &Value) -> String {
         "visit" => {
             let asked = record::words::counted(number("asked"), "question");
             let software = text("software");
-            let found = if software.is_empty() { "nothing answered" } else { &software };
-            format!("asked {asked} of {}: {found}", text("server"))
+            let found = if software.is_empty() { "nothing responded" } else { &software };
+            format!("queried {asked} of {}: {found}", text("server"))
         }
         "stop" => format!("stopped ({}): {}", text("why"), text("reason")),
         "end" => format!("ended with {}, cases tested: {}", number("exit"), number("cases")),
         other => units::quoted(other),
     };
-    // what a log says may come from elsewhere: it is not to play with the terminal
+    // log content may be foreign: keep control characters from the terminal
     let plain: String = said.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     format!("{at}  {}  {plain}", text("run"))
 }

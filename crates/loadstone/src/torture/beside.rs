@@ -1,4 +1,4 @@
-//! `--beside`: an ordinary load that goes on while the cases press, and what it felt of each.
+//! `--beside`: a background load during the cases, and the effect of each case on it.
 
 use super::permit::classify;
 use crate::args::{Disk, TortureArgs, beside_plan};
@@ -25,28 +25,28 @@ use torture::safety::{Asked, Class};
 use units::{Nanos, show};
 use url::Url;
 
-/// How long the load goes on alone before the first case: what all cases are held against.
+/// Time that the load runs alone before the first case, as the reference for all cases.
 const BASE: Nanos = Nanos::from_secs(2);
-/// How long it goes on after the last, so that its seconds are whole.
+/// Time that it continues after the last case, so that its seconds are complete.
 const REST: Nanos = Nanos::from_millis(1_500);
-/// Calls of which the instants are kept: 96 MB of them.
+/// Maximum number of calls with recorded instants: 96 MB of them.
 const CALLS_MAX: usize = 4_000_000;
-/// How long a signal may go unnoticed.
+/// Maximum delay until a signal is noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Longer than any run of torture; the end of the cases ends the load.
+/// Longer than any torture run; the end of the cases ends the load.
 const FOR_EVER: Nanos = Nanos::from_secs(7 * 24 * 3_600);
 
-/// A load that goes on.
+/// A running load.
 pub(super) struct Running {
-    /// What it follows.
+    /// Its plan.
     pub(super) plan: Plan,
     thread: JoinHandle<Result<RunReport, Failure>>,
     shared: Arc<LoadSignals>,
-    /// Says nothing, and is closed when the thread ends.
+    /// Never receives a message; closed when the thread ends.
     alive: Receiver<Infallible>,
 }
 
-/// What the load's thread and ours both know.
+/// State shared by the load's thread and ours.
 #[derive(Default)]
 struct LoadSignals {
     stop: AtomicBool,
@@ -55,7 +55,7 @@ struct LoadSignals {
 
 #[derive(Default)]
 struct Heard {
-    /// When the measured phase began, or will.
+    /// Start of the measured phase, past or future.
     from: Option<Nanos>,
     calls: Vec<LoadCall>,
     left_out: u64,
@@ -67,23 +67,23 @@ impl LoadSignals {
     }
 }
 
-/// A load that is to go on, and what it is called.
+/// A planned load, and its name.
 pub(super) struct Planned {
     plan: Plan,
     name: String,
 }
 
 impl Planned {
-    /// What would go on beside the cases, in a line.
+    /// Describes the load in one line.
     pub(super) fn in_words(&self) -> String {
         format!("\nBackground load: {} on {}\n", report::load_in_words(&self.plan), self.name)
     }
 }
 
-/// The load that was asked for, as long as the cases may last.
+/// Returns the requested load, without an end.
 ///
 /// # Errors
-/// A plan that cannot be read or is not permitted.
+/// A plan that is invalid or not permitted.
 pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, Failure> {
     let asked = beside_plan(args, url, &Disk).map_err(|error| Failure::usage(error.to_string()))?;
     let Some((plan, name)) = asked else { return Ok(None) };
@@ -92,11 +92,12 @@ pub(super) fn planned(args: &TortureArgs, url: &Url) -> Result<Option<Planned>, 
     Ok(Some(Planned { plan, name }))
 }
 
-/// The plan as it goes on beside the cases: without an end, and to the servers that were permitted.
+/// Returns the plan as it runs alongside the cases: without an end, and limited to the permitted
+/// servers.
 fn along(plan: &Plan, resolve: Vec<ResolveRule>, path: Option<wan::PathSpec>) -> Plan {
     let mut plan = plan.clone();
     plan.connection.resolve = resolve;
-    // good users are as far away as bad ones, each kind on a line of its own
+    // well-behaved users are as far away as hostile ones, each kind on its own link
     if plan.connection.path.is_none() && plan.connection.clients.is_none() {
         plan.connection.path = path;
     }
@@ -106,28 +107,28 @@ fn along(plan: &Plan, resolve: Vec<ResolveRule>, path: Option<wan::PathSpec>) ->
     plan
 }
 
-/// The bounds that are left to the cases: the load and they together send no more requests a second
-/// than one of them might alone.
+/// Returns the limits left for the cases: together with the load they send at most as many requests
+/// per second as cases alone might.
 ///
 /// # Errors
-/// The load leaves nothing, or nobody knows how much it sends.
+/// The load leaves nothing, or has an unknown rate.
 pub(super) fn left(asked: Asked, class: Class, load: Option<&Planned>) -> Result<Asked, Failure> {
     let Some(Planned { plan, name }) = load else { return Ok(asked) };
     left_beside(asked, class, rate(plan))
         .map_err(|why| Failure::usage(format!("the background load, {name}: {why}")))
 }
 
-/// `rate`: of the load; `None` where it has none.
+/// `rate`: of the load; `None` if it has none.
 fn left_beside(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, String> {
     let (usual, top) = (class.usual().requests_max, class.ceiling().requests_max);
     let too_high = asked.requests_max.zip(top).is_some_and(|(asked, top)| asked > top);
     let Some(bound) = asked.requests_max.or(top).filter(|_| !too_high) else { return Ok(asked) };
     let named = match asked.requests_max {
         Some(_) => format!("--requests-max {bound}/s"),
-        None => format!("the bound of {bound} requests a second for {} servers", class.id()),
+        None => format!("the limit of {bound} requests per second for {} servers", class.id()),
     };
     let Some(rate) = rate else {
-        return Err(format!("it has no rate and could exceed {named}: give it one with --rate"));
+        return Err(format!("it has no rate and could exceed {named}: set one with --rate"));
     };
     match bound.checked_sub(rate.ceil() as u64) {
         None | Some(0) => {
@@ -140,12 +141,13 @@ fn left_beside(asked: Asked, class: Class, rate: Option<f64>) -> Result<Asked, S
     }
 }
 
-/// Calls a second at most, as a mean where arrivals are random; `None` where the plan does not say.
+/// Returns the maximum rate in calls per second, as a mean for random arrivals; `None` if the plan
+/// has none.
 fn rate(plan: &Plan) -> Option<f64> {
     match &plan.load {
         _ if !plan.scenarios.is_empty() => None,
         Load::Open { arrivals, session: None, .. } if arrivals.at.is_none() => {
-            // the rate counts arrivals, and so many whole bursts can begin within one second
+            // the rate counts arrivals, and several whole bursts can begin within one second
             let (rate, burst) = (arrivals.from.0.max(arrivals.to.0), f64::from(arrivals.burst));
             Some(if burst > 1.0 { (rate / burst).ceil() * burst } else { rate })
         }
@@ -153,10 +155,10 @@ fn rate(plan: &Plan) -> Option<f64> {
     }
 }
 
-/// Starts the load that was asked for, and returns when it has gone on alone for a while.
+/// Starts the requested load, and returns after it has run alone for a while.
 ///
 /// # Errors
-/// Nobody there.
+/// No server responds.
 pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure> {
     let Some(Planned { mut plan, name }) = planned else { return Ok(None) };
     plan.stop.duration = Some(FOR_EVER);
@@ -174,13 +176,13 @@ pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure
     let running = Running { plan, thread, shared, alive };
     let goes_on = running.wait_for(|heard, now| heard.from.is_some_and(|from| now >= from + BASE));
     if !goes_on {
-        // it failed, or a signal came
+        // it failed, or a signal arrived
         return running.join().map(|_| None);
     }
     Ok(Some(running))
 }
 
-/// The load, from its first call to its report.
+/// Runs the load from its first call to its report.
 fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, Failure> {
     let mut session = TrialSession::of([plan]);
     session.logging.calls = true;
@@ -201,8 +203,8 @@ fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, 
     })
 }
 
-/// That every target may be tested, and the rate is no more than torture itself may send; gives back rules by
-/// which the names of the targets lead where they lead now.
+/// Checks that every target may be tested, and that the rate is at most that of torture itself;
+/// returns rules that pin the current addresses of the targets.
 fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
     let refused = |why: &str| Err(Failure::usage(format!("the background load, {name}: {why}")));
     let around = &plan.connection;
@@ -214,7 +216,8 @@ fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
     if let Some(step) = journeys.and_then(|it| it.step_to_anywhere()) {
         let step = units::quoted(&step.name);
         return refused(&format!(
-            "the step {step} goes where its values say, which can be another server: write its host into the plan"
+            "the host of step {step} comes from a variable and can be another server: write the \
+            host into the plan"
         ));
     }
     if around.proxy.is_some() || around.unix.is_some() || !around.resolve.is_empty() {
@@ -241,23 +244,24 @@ fn permit(plan: &Plan, name: &str) -> Result<Vec<ResolveRule>, Failure> {
     Ok(rules)
 }
 
-/// Why this load is more than servers of that class get.
+/// Returns why this load exceeds the limits for servers of that class.
 fn too_much(plan: &Plan, class: Class) -> Option<String> {
     if class == Class::Public {
         return Some(
-            "public servers permit no background load: no proof of permission covers it".into(),
+            "background load is not allowed on public servers: no proof of permission covers it"
+                .into(),
         );
     }
     let most = class.ceiling().requests_max?;
     let Some(rate) = rate(plan) else {
-        return Some(format!("it has no rate: give one of at most {most}/s"));
+        return Some(format!("it has no rate: set one of at most {most}/s"));
     };
     let above = rate > most as f64;
     let said = show::rate(rate);
-    above.then(|| format!("{said} exceeds {most}/s, the bound for {} servers", class.id()))
+    above.then(|| format!("{said} exceeds {most}/s, the limit for {} servers", class.id()))
 }
 
-/// Hears of the load's calls, and tells it when to end.
+/// Receives the load's calls, and signals its end.
 struct Ears {
     shared: Arc<LoadSignals>,
 }
@@ -268,7 +272,7 @@ impl threads::Watcher for Ears {
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {
         let mut heard = self.shared.heard();
         for CallRecord { sample, outcome, .. } in calls {
-            // given up when the load was told to end: nothing is known of it
+            // abandoned when the load was ended: nothing is known about it
             if *outcome == Outcome::Abandoned {
                 continue;
             }
@@ -291,7 +295,7 @@ impl threads::Watcher for Ears {
 }
 
 impl Running {
-    /// Until `done`, a signal, or the end of the load; whether it goes on.
+    /// Waits for `done`, a signal, or the end of the load; returns whether it continues.
     fn wait_for(&self, mut done: impl FnMut(&Heard, Nanos) -> bool) -> bool {
         while crate::signals::caught() == 0 && !done(&self.shared.heard(), reactor::monotonic()) {
             if self.alive.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
@@ -306,10 +310,10 @@ impl Running {
         self.thread.join().map_err(|_| gone())?
     }
 
-    /// Ends the load; its losses are findings of the cases they fell in.
+    /// Ends the load; its losses become findings of the cases in which they occurred.
     ///
     /// # Errors
-    /// The load went wrong on its way.
+    /// The load failed.
     pub(super) fn end(self, spans: &Spans, cases: &mut [CaseResult]) -> Result<Beside, Failure> {
         let over = reactor::monotonic() + REST;
         self.wait_for(|_, now| now >= over);
@@ -328,7 +332,7 @@ impl Running {
     }
 }
 
-/// When each case was under way.
+/// Intervals of the cases.
 #[derive(Default)]
 pub(super) struct Spans {
     begun: Nanos,
@@ -369,7 +373,7 @@ mod tests {
     #[test]
     fn the_load_and_the_cases_together_keep_the_bound() {
         let table = [
-            // asked for, class, rate of the load, left to the cases
+            // requested, class, rate of the load, left for the cases
             (None, Class::Local, Some(500.0), Ok(None)),
             (None, Class::Local, None, Ok(None)),
             (Some(100), Class::Local, Some(20.5), Ok(Some(79))),
@@ -379,8 +383,8 @@ mod tests {
             (Some(100), Class::Local, None, Err("it has no rate and could exceed")),
             (None, Class::Private, Some(50.0), Ok(Some(100))),
             (None, Class::Private, Some(1_950.0), Ok(Some(50))),
-            (None, Class::Private, Some(2_000.0), Err("the bound of 2000 requests a second")),
-            // too high in itself: the bounds say so
+            (None, Class::Private, Some(2_000.0), Err("the bound of 2000 requests per second")),
+            // too high in itself: the limits report that
             (Some(3_000), Class::Private, Some(50.0), Ok(Some(3_000))),
         ];
         for (requests_max, class, rate, expected) in table {

@@ -1,4 +1,4 @@
-//! `loadstone torture chain`: a proxy, and the server behind it, with the same requests.
+//! `loadstone torture chain`: sends the same requests to a proxy and to the server behind it.
 
 use super::permit::{self, Permit};
 use super::target::{self, Reached};
@@ -28,14 +28,14 @@ impl RecordingOrigin for Origin {
 }
 
 /// # Errors
-/// Addresses that are not one's own, one that cannot be listened at, a result that cannot be written.
+/// Third-party addresses, an address that cannot be bound, a result that cannot be written.
 pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     files::check_results(args.json.as_ref(), [])?;
     check_frames(args)?;
     if args.origin.is_none() && args.back.is_none() {
         return Err(Failure::usage(
-            "name what stands behind the proxy: --origin ADDR:PORT to listen there and show what \
-             arrives, --back URL for a server, or both",
+            "name the server behind the proxy: --origin ADDR:PORT to listen there and show what \
+            arrives, --back URL for an existing server, or both",
         ));
     }
     let run = |url: &Url| args.run(url).map_err(|error| Failure::usage(error.to_string()));
@@ -49,7 +49,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     };
     check_own(args, &front, back.as_ref())?;
     shape(args, &mut front.target, back.as_ref());
-    // both are permitted, and nobody else
+    // only these two are permitted
     if let Some(back) = &back {
         front.hosts.extend(&back.hosts);
         front.addresses.extend(&back.addresses);
@@ -91,32 +91,33 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
     Ok(code)
 }
 
-/// TLS is there where one of the two is spoken to over it.
+/// Returns TLS settings if either of the two uses it.
 fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<tls::Factory>, Failure> {
     let mut urls = std::iter::once(&args.proxy).chain(&args.back);
     let Some(url) = urls.find(|url| url.scheme() == "https") else { return Ok(None) };
     target::tls_for(front, url)
 }
 
-/// Requests of HTTP/2 and HTTP/3 are for the proxy; a server behind it hears HTTP/1.1, and only what arrived.
+/// Checks that HTTP/2 and HTTP/3 requests go to the proxy; the server behind it gets HTTP/1.1, and
+/// only what arrived.
 fn check_frames(args: &ChainArgs) -> Result<(), Failure> {
     let Some(spoken) = args.spoken().filter(|spoken| spoken.has_frames()) else { return Ok(()) };
     let version = spoken.version();
     match &args.back {
         Some(back) if args.origin.is_none() => Err(Failure::usage(format!(
-            "--http {version} sends frames, which {back} would not be sent in their place: name --origin \
-             ADDR:PORT as well, and what arrives there goes to --back"
+            "--http {version} sends frames, which cannot be sent to {back} directly: also give \
+            --origin ADDR:PORT, whose received requests are sent to --back"
         ))),
         Some(back) if back.scheme() == "https" => Err(Failure::usage(format!(
-            "--back {back}: with --http {version} the server behind is asked over HTTP/1.1 without TLS; \
-             give its http:// URL"
+            "--back {back}: with --http {version} the server behind the proxy is queried over \
+            HTTP/1.1 without TLS; give its http:// URL"
         ))),
         _ => Ok(()),
     }
 }
 
-/// All of them are on this machine, or named as one's own: a request that is read as two may meet another
-/// client of theirs.
+/// Checks that all addresses are on this machine or named with --own: a request that is read as two
+/// may affect another client.
 fn check_own(args: &ChainArgs, front: &Reached, back: Option<&Reached>) -> Result<(), Failure> {
     let hosts = front.hosts.iter().chain(back.into_iter().flat_map(|back| &back.hosts));
     for host in hosts {
@@ -130,17 +131,17 @@ fn own(args: &ChainArgs, host: IpAddr) -> Result<(), Failure> {
         Class::Local => Ok(()),
         Class::Private if args.safety.own.contains(&host) => Ok(()),
         Class::Private => Err(Failure::usage(format!(
-            "a private address is not always one's own: say so with --own {host}"
+            "a private address may belong to somebody else; confirm with --own {host}"
         ))),
         class => Err(Failure::usage(format!(
-            "{host} is {}: a chain is tested where every address is your own, on this machine or a \
-             private one named with --own",
+            "{host} is {}: chain needs addresses of your own: on this machine, or private ones \
+            named with --own",
             class.id()
         ))),
     }
 }
 
-/// Requests ask for the page of the server behind, where it is known: the proxy has to know it too.
+/// Makes requests ask for the page of the server behind, if known: the proxy must know it too.
 fn shape(args: &ChainArgs, front: &mut TestTarget, back: Option<&Reached>) {
     if let Some(back) = back {
         front.values.path.clone_from(&back.target.values.path);

@@ -1,4 +1,4 @@
-//! Which cases are carried out, and how.
+//! Selects the cases, and how they run.
 
 use crate::args::{Disk, TortureArgs, TortureWhat};
 use crate::exit::Failure;
@@ -18,14 +18,14 @@ pub(super) fn unknown(id: &str) -> Failure {
     ))
 }
 
-/// What `--escalate` is.
+/// The case of `--escalate`.
 const ESCALATION: &str = "F-14";
 
-/// The groups that `--quick` is made of; who brings cases wants them.
+/// The groups of `--quick`; the user's own cases are always included.
 const QUICK_GROUPS: [char; 9] = ['B', 'F', HTTP2, 'J', 'M', HTTP3, 'S', 'V', OWN];
 
-/// The cases that are asked for: those that `--only` names, or all that do not press, and with
-/// `--press` those too; what lasts for hours only with its span.
+/// Returns the selected cases: those of `--only`, or all without stress; with `--press` stress
+/// cases too; the soak only with its duration.
 pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Failure> {
     let (what, soaks) = (&args.what, args.overload.soak.is_some());
     let named = |case: &Case, name: &str| {
@@ -42,15 +42,15 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     {
         let other = all.iter().find(|case| named(case, name)).map_or("1.1", Case::version_spoken);
         return Err(Failure::usage(match other {
-            "1.1" => format!("{name} speaks HTTP/1.1: leave out --http {version}"),
+            "1.1" => format!("{name} needs HTTP/1.1: omit --http {version}"),
             other => format!(
-                "{name} speaks HTTP/{other}: give --http {other}, and no case of another group"
+                "{name} needs HTTP/{other}: use --http {other}, and no case of another group"
             ),
         }));
     }
     if frames && (what.escalate || !what.cases.is_empty()) {
         let which = if what.escalate { "--escalate" } else { "--cases" };
-        return Err(Failure::usage(format!("{which} speaks HTTP/1.1: leave out --http {version}")));
+        return Err(Failure::usage(format!("{which} needs HTTP/1.1: omit --http {version}")));
     }
     let wanted = |case: &Case| {
         if !spoken(case) {
@@ -62,7 +62,7 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
         let soak = case.needs.contains(&Need::Soak);
         let pressing = if soak { soaks } else { what.press || !case.press };
         let usual = pressing && (!what.quick || QUICK_GROUPS.contains(&case.group()));
-        // a case that is named by its whole id is asked for, whether it presses or not
+        // a case selected by its full id is selected even if it is a stress case
         let asked =
             |name: &String| case.id.eq_ignore_ascii_case(name) || usual && named(case, name);
         if what.only.is_empty() { usual } else { what.only.iter().any(asked) }
@@ -70,18 +70,19 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
     let chosen: Vec<Case> = all.into_iter().filter(wanted).collect();
     if let Some(name) = what.only.iter().find(|name| !chosen.iter().any(|case| named(case, name))) {
         return Err(Failure::usage(format!(
-            "{} selects no case: cases that apply pressure need --press, and --quick runs B, F, H, J, M, Q, S and V only",
+            "{} selects no case: stress cases need --press, and --quick runs B, F, H, J, M, Q, S \
+            and V only",
             units::quoted(name)
         )));
     }
     Ok(chosen)
 }
 
-/// Executions of random data of one case with `--quick`.
+/// Executions of random data per case with `--quick`.
 const QUICK: u64 = 50;
 
-/// How long the quiet server is probed: with `--quick`, otherwise, and with `--press`, where what
-/// well-behaved clients observe is held against it.
+/// Time that the idle server is probed: with `--quick`, by default, and with `--press`, as the
+/// baseline for well-behaved clients.
 const BASELINE_QUICK: Nanos = Nanos::from_millis(500);
 const BASELINE: Nanos = Nanos::from_secs(2);
 const BASELINE_PRESS: Nanos = Nanos::from_secs(10);
@@ -89,25 +90,24 @@ const BASELINE_PRESS: Nanos = Nanos::from_secs(10);
 /// Time for shrinking with `--quick`.
 const SEARCH_QUICK: Nanos = Nanos::from_millis(1_500);
 
-/// How long silence lasts until it is a failure, with `--quick`.
+/// Silence that counts as a failure, with `--quick`.
 const SILENCE_QUICK: Nanos = Nanos::from_millis(300);
 
-/// What may be spent on searches: they send what failed again and again, which is not for servers
-/// of others.
+/// Returns the budget of searches, which repeat failing input: none for third-party servers.
 fn search(what: &TortureWhat, class: Class) -> Option<Budget> {
     let wanted = !what.no_shrink && matches!(class, Class::Local | Class::Private);
     let span = if what.quick { SEARCH_QUICK } else { Budget::USUAL.span };
     wanted.then_some(Budget { span, ..Budget::USUAL })
 }
 
-/// Between two probes of a kind: on this machine, and elsewhere.
+/// Interval between two probes of a kind: on this machine, and elsewhere.
 const PROBE_EVERY: Nanos = Nanos::from_millis(200);
 const PROBE_EVERY_FAR: Nanos = Nanos::SECOND;
 
-/// How they are carried out.
+/// Returns how the cases run.
 ///
 /// # Errors
-/// A list of pages that cannot be read, or leads elsewhere.
+/// A list of pages that cannot be read, or names another server.
 pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Settings, Failure> {
     let what = &args.what;
     let every = if class == Class::Local { PROBE_EVERY } else { PROBE_EVERY_FAR };
@@ -137,13 +137,13 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
     })
 }
 
-/// How many requests F-15 makes; who names a time alone wants as many as it takes.
+/// Returns how many requests F-15 makes; with only a time given, as many as fit into it.
 fn mutants_max(what: &TortureWhat) -> Option<u64> {
     let named = what.fuzz_number.or(what.fuzz_time.map(|_| u64::MAX));
     named.or(what.quick.then_some(QUICK))
 }
 
-/// The pages that `--pages` names, as paths of the server that is tested.
+/// Returns the pages of `--pages` as paths of the tested server.
 fn pages(what: &TortureWhat, url: &Url) -> Result<Vec<String>, Failure> {
     let Some(name) = &what.pages else { return Ok(Vec::new()) };
     let wrong = |why: &dyn std::fmt::Display| Failure::usage(format!("--pages {name}: {why}"));
@@ -153,7 +153,7 @@ fn pages(what: &TortureWhat, url: &Url) -> Result<Vec<String>, Failure> {
     let path = |page: &Url| page[Position::BeforePath..Position::AfterQuery].to_owned();
     if let Some(other) = list.iter().find(|target| target.url.origin() != url.origin()) {
         return Err(wrong(&format!(
-            "{} is on another server: test that one in a run of its own",
+            "{} is on another server: test that one in a separate run",
             other.url
         )));
     }

@@ -32,7 +32,8 @@ fn result(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
     record::torture::read(&text).map_err(|why| Failure::usage(format!("{name} {why}")))
 }
 
-/// Ids have neither a slash nor a dot; a tag that a file is called by is the file.
+/// Returns whether the name is a file: ids have neither a slash nor a dot; a file whose name is
+/// also a tag is the file.
 fn is_file(name: &str) -> bool {
     name == "-" || name.contains(['/', '.']) || Path::new(name).is_file()
 }

@@ -1,6 +1,5 @@
-//! The run directory: everything that a finding rests on, written as it happens. It looks on while
-//! the run is under way; when the disk is full the run goes on without it, and that is said at the
-//! end.
+//! The run directory: the evidence of every finding, written as it occurs. It observes the run; if
+//! the disk is full the run continues without it, and reports that at the end.
 
 mod failure;
 
@@ -22,18 +21,18 @@ use torture::record::{Run, Transcript};
 use torture::result::{CaseResult, Kept, Probe, Shrunk};
 use units::Nanos;
 
-/// Executions before a failure whose transcripts are kept with it.
+/// Number of executions before a failure whose transcripts are kept with it.
 const TAIL_MAX: usize = 32;
-/// Bytes that the transcripts of these may have together.
+/// Maximum total size of these transcripts.
 const TAIL_BYTES_MAX: usize = 8 << 20;
-/// Transcripts of one run that are kept; after that the failures alone are.
+/// Maximum number of transcripts kept per run; beyond it only failures are kept.
 const WIRE_MAX: u64 = 10_000;
-/// Failures of one case that are remembered until the case is over.
+/// Maximum number of failures of a case remembered until it is over.
 const FAILING_MAX: usize = 64;
-/// Runs that begin within one second and one folder.
+/// Maximum number of runs started within one second in one folder.
 const NAMES_MAX: u32 = 1_000;
 
-/// What the run is, for `run.json`.
+/// Description of the run for `run.json`.
 #[derive(Debug)]
 struct RunDescription {
     arguments: Vec<String>,
@@ -49,28 +48,28 @@ pub(super) struct Recorder {
     id: String,
     facts: RunDescription,
     run: Run,
-    /// The instant of the run's clock at which it began.
+    /// Start of the run by its clock.
     zero: Nanos,
     cases: File,
     probes: File,
     executions: u64,
     wires: u64,
-    /// The last executions that passed, with their numbers.
+    /// The last passed executions, with their numbers.
     tail: VecDeque<(u64, String)>,
-    /// The first failing try of each exchange of the case that is under way.
+    /// The first failing attempt of each exchange of the current case.
     failing: Vec<Transcript>,
-    /// What some of them fail behind.
+    /// The conversations before some of them.
     behind: Vec<(String, Vec<TalkScript>)>,
     kept: Vec<Kept>,
-    /// The first thing that could not be written; nothing is written after it.
+    /// The first write failure; nothing is written after it.
     trouble: Option<anyhow::Error>,
 }
 
 impl Recorder {
-    /// Makes a directory of its own below `parent`. `now` is the instant of the run's clock.
+    /// Creates a new directory below `parent`. `now` is the instant of the run's clock.
     ///
     /// # Errors
-    /// It cannot be made or written to.
+    /// It cannot be created or written.
     pub(super) fn new(
         parent: &Path,
         target: &TestTarget,
@@ -90,12 +89,12 @@ impl Recorder {
         now: Nanos,
     ) -> Result<Recorder> {
         fs::create_dir_all(parent)
-            .with_context(|| format!("cannot make the folder {}", parent.display()))?;
+            .with_context(|| format!("cannot create the folder {}", parent.display()))?;
         let (root, id) = own_folder(parent, report.started_unix_s)?;
         for folder in ["wire", "failures"] {
             let folder = root.join(folder);
             fs::create_dir(&folder)
-                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+                .with_context(|| format!("cannot create the folder {}", folder.display()))?;
         }
         let mut probes = open(&root.join("probes.csv"))?;
         probes
@@ -133,15 +132,15 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Failures that have a folder.
+    /// Returns the failures with a folder.
     pub(super) fn kept(&self) -> Vec<Kept> {
         self.kept.clone()
     }
 
-    /// Says in `run.json` that the run is over.
+    /// Marks the run as finished in `run.json`.
     ///
     /// # Errors
-    /// What could not be written, now or before.
+    /// A write failure, now or earlier.
     pub(super) fn finish(mut self, torture: &TortureRecord) -> Result<(), Failure> {
         let failures = self.kept.iter().map(|kept| kept.folder.clone()).collect();
         let end = RunEnd::of(torture, self.executions, failures);
@@ -162,7 +161,7 @@ impl Recorder {
         crate::files::write_whole(&self.root.join("run.json"), &text)
     }
 
-    /// Does it unless something went wrong before.
+    /// Performs a write unless an earlier one failed.
     fn attempt(&mut self, what: impl FnOnce(&mut Recorder) -> Result<()>) {
         if self.trouble.is_none() {
             self.trouble = what(self).err();
@@ -177,7 +176,7 @@ impl Recorder {
         write_whole(&self.root.join("wire").join(format!("{number:06}.lsw")), text.as_bytes())
     }
 
-    /// Writes down what came before a failure.
+    /// Writes the executions before a failure.
     fn keep_tail(&mut self) -> Result<()> {
         for (number, text) in std::mem::take(&mut self.tail) {
             self.wire(number, &text)?;
@@ -285,7 +284,7 @@ impl Watcher for Recorder {
     }
 }
 
-/// A folder that was not there: `run-20261122T054501Z`, and with a number where that is taken.
+/// Creates a new folder: `run-20261122T054501Z`, with a number if that exists.
 fn own_folder(parent: &Path, started_unix_s: f64) -> Result<(PathBuf, String)> {
     let digits = |c: &char| c.is_ascii_digit() || *c == ' ';
     let date: String = report::timestamp(started_unix_s).chars().filter(digits).collect();
@@ -298,7 +297,7 @@ fn own_folder(parent: &Path, started_unix_s: f64) -> Result<(PathBuf, String)> {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => {
                 return Err(error)
-                    .with_context(|| format!("cannot make the folder {}", path.display()));
+                    .with_context(|| format!("cannot create the folder {}", path.display()));
             }
         }
     }
@@ -307,10 +306,10 @@ fn own_folder(parent: &Path, started_unix_s: f64) -> Result<(PathBuf, String)> {
 
 fn open(path: &Path) -> Result<File> {
     let opened = OpenOptions::new().append(true).create_new(true).open(path);
-    opened.with_context(|| format!("cannot make {}", path.display()))
+    opened.with_context(|| format!("cannot create {}", path.display()))
 }
 
-/// A file that is there whole or not at all.
+/// Writes a file completely or not at all.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = crate::files::beside(path);
     let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));

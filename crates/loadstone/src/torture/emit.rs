@@ -1,4 +1,4 @@
-//! `loadstone torture emit`: failures in a form that needs no Loadstone.
+//! `loadstone torture emit`: prints failures in a form that does not need Loadstone.
 
 use super::evidence;
 use super::print;
@@ -11,7 +11,7 @@ use torture::case::Case;
 use torture::record::Transcript;
 
 /// # Errors
-/// What cannot be read, and the first failure that the form cannot say.
+/// What cannot be read, and the first failure that the form cannot express.
 pub(super) fn emit(args: &EmitArgs, cases: &[Case]) -> Result<Code, Failure> {
     let folders = evidence::folders(&args.folder)?;
     let kept = folders
@@ -36,7 +36,7 @@ pub(super) fn emit(args: &EmitArgs, cases: &[Case]) -> Result<Code, Failure> {
     print(&texts.join("\n"))
 }
 
-/// One failure as a case file, judged by the rule with which it was kept.
+/// Returns one failure as a case file, judged by the recorded rule.
 fn as_case(
     args: &EmitArgs,
     folders: &[PathBuf],
@@ -45,7 +45,7 @@ fn as_case(
 ) -> Result<Code, Failure> {
     let ([folder], [transcript]) = (folders, kept) else {
         return Err(Failure::usage(format!(
-            "{} contains {} failures, and a case file holds one: name the folder of one failure",
+            "{} contains {} failures, but a case file holds one: name the folder of one failure",
             args.folder.display(),
             kept.len()
         )));
@@ -54,7 +54,7 @@ fn as_case(
     print(&case_file(transcript, &rule, &args.id).map_err(Failure::usage)?)
 }
 
-/// The transcript of the failure, or of what it was shrunk to.
+/// Returns the transcript of the failure, or of its shrunk form.
 fn file(folder: &Path, shrunk: bool) -> Result<PathBuf, Failure> {
     let path = folder.join(if shrunk { "shrunk.lsw" } else { "wire.lsw" });
     if shrunk && !path.is_file() {

@@ -1,5 +1,5 @@
-//! Commands of the user that do something to the server: run by a shell in a process group of their
-//! own, while the load goes on.
+//! User commands that act on the server: run by a shell in their own process group, during the
+//! load.
 
 use crate::shell::shell;
 use campaign::{Done, ServerCommand};
@@ -7,9 +7,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use std::process::{Child, ExitStatus, Stdio};
 use units::{Nanos, show};
 
-/// A command that has not ended by then is ended.
+/// A command still running after this time is killed.
 pub(super) const ERRAND_MAX: Nanos = Nanos::from_secs(60);
-/// The commands, those that are due, and those that go on.
+/// The commands: pending and running ones.
 #[derive(Debug)]
 pub(super) struct Errands {
     commands: Vec<(ServerCommand, String)>,
@@ -35,7 +35,7 @@ impl Errands {
         self.due.push((at, errand));
     }
 
-    /// Begins what is due, and takes note of what has ended.
+    /// Starts due commands, and records completed ones.
     pub(super) fn look(&mut self, now: Nanos) {
         let due: Vec<ServerCommand> = self.take_due(|at, _| at <= now);
         due.into_iter().for_each(|errand| self.begin(errand, now));
@@ -53,7 +53,8 @@ impl Errands {
         }
     }
 
-    /// Nothing more is played: the relief is begun if it was not, and what starves has to end.
+    /// Finishes after the last play: the restoring command is started if needed, and the starving
+    /// one must end.
     pub(super) fn conclude(&mut self, now: Nanos) {
         let begun = self.running.iter().map(|one| one.errand);
         let starves = begun
@@ -66,7 +67,7 @@ impl Errands {
         }
     }
 
-    /// Whether a look can change anything.
+    /// Returns whether a call of `look` can change anything.
     pub(super) fn is_awaited(&self) -> bool {
         !self.due.is_empty() || !self.running.is_empty()
     }
@@ -75,7 +76,7 @@ impl Errands {
         self.running.is_empty()
     }
 
-    /// What has ended, in the order of the beginnings.
+    /// Takes the completed commands in the order of their start.
     pub(super) fn take(&mut self) -> Vec<Done> {
         let mut done = std::mem::take(&mut self.done);
         done.sort_by_key(|one| one.began);
@@ -94,7 +95,7 @@ impl Errands {
             let running = std::mem::take(&mut self.running);
             for one in running {
                 match one.errand {
-                    // to hold something may be the way to starve a server of it
+                    // holding a resource may be the way to starve a server of it
                     ServerCommand::Starve => self.put_to_an_end(one, now, None),
                     _ => self.running.push(one),
                 }
@@ -102,7 +103,7 @@ impl Errands {
         }
         let known = self.commands.iter().find(|(known, _)| *known == errand);
         let Some((_, command)) = known else { return };
-        // what it writes as an error goes where our messages go
+        // its standard error goes where our messages go
         match shell(command).stdout(Stdio::null()).spawn() {
             Ok(child) => self.running.push(Running { errand, began: now, child }),
             Err(error) => {
@@ -111,7 +112,7 @@ impl Errands {
         }
     }
 
-    /// Its group: the shell and what stays with it.
+    /// Kills its group: the shell and its children.
     fn put_to_an_end(&mut self, mut one: Running, now: Nanos, trouble: Option<String>) {
         kill_process_group(Pid::from_child(&one.child), Signal::KILL).ok();
         one.child.wait().ok();
@@ -140,7 +141,7 @@ fn trouble(status: ExitStatus) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Runs to the end, whatever the clock says.
+    /// Runs to the end, regardless of the clock.
     fn run(commands: &[(ServerCommand, &str)]) -> Vec<Done> {
         let commands =
             commands.iter().map(|(errand, text)| (*errand, (*text).to_owned())).collect();
@@ -163,7 +164,7 @@ mod tests {
     fn what_was_sent_for_is_run_and_relief_comes_in_any_case() {
         let mut done = run(&[
             (ServerCommand::Restart, "exit 3"),
-            // what holds something is ended by the relief
+            // the restoring command ends what holds a resource
             (ServerCommand::Starve, "exec sleep 1000"),
             (ServerCommand::Relieve, "true"),
         ]);

@@ -1,4 +1,4 @@
-//! Kept failures, found and read; and the server that they are sent to again.
+//! Finds and reads recorded failures; and the server that they are replayed to.
 
 use super::audit::{Audit, Writer};
 use super::permit::{self, Permit};
@@ -22,19 +22,19 @@ use torture::result::RunResult;
 use units::quoted;
 use url::Url;
 
-/// Transcripts of one folder that are read.
+/// Maximum number of transcripts read per folder.
 const TRANSCRIPTS_MAX: usize = 20_000;
-/// Characters of a version that are shown.
+/// Maximum number of characters of a version shown.
 const VERSION_MAX: usize = 40;
-/// How the names of conversations begin that come before a failure.
+/// Prefix of the names of conversations that precede a failure.
 pub(super) const BEFORE: &str = "before-";
-/// Bytes of a case's file.
+/// Maximum size of a case file.
 const CASE_MAX: u64 = 1 << 20;
 
-/// Folders of failures: of a run, of its `failures`, or the one that is named.
+/// Returns the folders of failures: of a run, of its `failures`, or the named one.
 ///
 /// # Errors
-/// There is none.
+/// There are none.
 pub(super) fn folders(named: &Path) -> Result<Vec<PathBuf>, Failure> {
     if named.join("wire.lsw").is_file() {
         return Ok(vec![named.to_owned()]);
@@ -50,7 +50,7 @@ pub(super) fn folders(named: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// What is in a folder, in the order of names.
+/// Returns the entries of a folder, sorted by name.
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let read = fs::read_dir(folder)
         .with_context(|| format!("cannot read the folder {}", folder.display()))?;
@@ -63,7 +63,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// # Errors
-/// The file, its line, and what is wrong with it.
+/// The file, its line, and what is wrong.
 pub(super) fn transcript(path: &Path) -> Result<Transcript, Failure> {
     let text = text(path, TRANSCRIPT_MAX as u64)?;
     record::read(&text).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
@@ -78,16 +78,16 @@ pub(super) fn text(path: &Path, most: u64) -> Result<String, Failure> {
     Ok(fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?)
 }
 
-/// A failure that is to be sent again.
+/// A failure to replay.
 pub(super) struct Kept {
     pub(super) folder: PathBuf,
     pub(super) failure: campaign::Failure,
-    /// What is worth a word: of other versions.
+    /// Remarks about other versions.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads failures, each with the case that it was judged by: results of different versions of a case
-/// are never compared.
+/// Reads failures, each with the case that judged it: results of different versions of a case are
+/// never compared.
 ///
 /// # Errors
 /// What cannot be read.
@@ -95,10 +95,10 @@ pub(super) fn read(folders: &[PathBuf], cases: &[Case]) -> Result<Vec<Kept>, Fai
     folders.iter().map(|folder| read_one(folder, cases)).collect()
 }
 
-/// The case by which a failure is judged: the one that lies beside it, or else the program's own.
+/// Returns the case that judges a failure: the one next to it, or the program's own.
 ///
 /// # Errors
-/// It cannot be read, or there is none.
+/// It cannot be read, or does not exist.
 pub(super) fn rule(
     folder: &Path,
     transcript: &Transcript,
@@ -114,7 +114,7 @@ pub(super) fn rule(
     known.ok_or_else(|| Failure::usage(format!("{} is not a case of this version", quoted(id))))
 }
 
-/// What is to be said first, in the order of its files.
+/// Returns the conversations to play first, in the order of the files.
 fn before(folder: &Path) -> Result<Vec<TalkScript>, Failure> {
     let named = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -132,20 +132,23 @@ fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
     let case = rule(folder, &transcript, cases)?;
     match present {
         Some(now) if now.version != case.version => notes.push(format!(
-            "{id} was version {} and is {} in this program: judged by version {}, with which it was \
-             kept",
+            "{id} was version {} and is version {} in this program: judged by version {}, the \
+            recorded one",
             case.version, now.version, case.version
         )),
         Some(_) => {}
-        // what a user brought lies beside its failure
+        // a user's own case is next to its failure
         None if case.group() == OWN => {}
-        None => notes.push(format!("{id} is not a case of this version: judged as it was kept")),
+        None => notes.push(format!(
+            "{id} is not a case of this version: judged by the recorded \
+            case"
+        )),
     }
     let ours = env!("CARGO_PKG_VERSION");
     if transcript.loadstone != ours {
         notes.push(format!(
-            "kept by loadstone {}, this is {ours}: the bytes are unchanged, the judgement is that of this \
-             version",
+            "recorded by loadstone {}, this is {ours}: the bytes are unchanged, the judgment is \
+            that of this version",
             report::printable(&transcript.loadstone, VERSION_MAX)
         ));
     }
@@ -154,23 +157,23 @@ fn read_one(folder: &Path, cases: &[Case]) -> Result<Kept, Failure> {
     Ok(Kept { folder: folder.to_owned(), failure, notes })
 }
 
-/// The server, permitted, and the way there.
+/// The permitted server, and the connection settings.
 pub(super) struct Scene {
     pub(super) url: Url,
     pub(super) reached: Reached,
     pub(super) sockets: Sockets,
     audit: Option<Rc<RefCell<Audit>>>,
-    /// One run at a time presses on what is not this machine.
+    /// Only one run at a time stresses another machine.
     _alone: Option<File>,
 }
 
 impl Scene {
-    /// Hears of everything for the audit log, where there is one.
+    /// Returns an observer for the audit log, if any.
     pub(super) fn writer(&self) -> Option<Writer> {
         self.audit.clone().map(Writer)
     }
 
-    /// The last line of the audit log.
+    /// Writes the last line of the audit log.
     pub(super) fn end(&self, ended_early: Option<String>, code: Code) {
         if let Some(audit) = &self.audit {
             let interrupted = code == Code::Interrupted;
@@ -180,17 +183,17 @@ impl Scene {
     }
 }
 
-/// The server that is named, or that of the failures; the rules are those of a run.
+/// Returns the named server, or that of the failures; the rules are those of a run.
 ///
 /// # Errors
-/// Failures of several servers; a server that may not be tortured.
+/// Failures of several servers; a server that may not be tested.
 pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     let url = match &args.to {
         Some(url) => url.clone(),
         None => of_run(kept)?,
     };
     let run = args.run(&url);
-    let mut run = run.map_err(|error| Failure::usage(format!("the kept target: {error}")))?;
+    let mut run = run.map_err(|error| Failure::usage(format!("the recorded target: {error}")))?;
     run.what.speak(spoken(kept)?);
     let mut cases: Vec<Case> = Vec::new();
     for one in kept {
@@ -211,7 +214,7 @@ pub(super) fn scene(args: &AgainArgs, kept: &[Kept]) -> Result<Scene, Failure> {
     Ok(Scene { url, reached, sockets, audit, _alone: alone })
 }
 
-/// What all of them speak.
+/// Returns the common protocol.
 fn spoken(kept: &[Kept]) -> Result<Spoken, Failure> {
     let polite = |one: &Kept| match one.failure.transcript.script.spoken {
         Spoken::Http2Raw => Spoken::Http2,
@@ -221,7 +224,7 @@ fn spoken(kept: &[Kept]) -> Result<Spoken, Failure> {
     let first = kept.first().map(polite).unwrap_or_default();
     if kept.iter().any(|one| polite(one) != first) {
         return Err(Failure::usage(
-            "these failures speak several versions of HTTP: replay them one by one",
+            "these failures use several versions of HTTP: replay them one by one",
         ));
     }
     Ok(first)
@@ -234,10 +237,11 @@ fn of_run(kept: &[Kept]) -> Result<Url, Failure> {
     targets.dedup();
     let [target] = targets[..] else {
         return Err(Failure::usage(
-            "these failures are of several servers: name a server with --to, or replay them one by one",
+            "these failures are from several servers: name a server with --to, or replay them \
+            one by one",
         ));
     };
     Url::parse(target).map_err(|error| {
-        Failure::usage(format!("the kept target {} is not a URL: {error}", quoted(target)))
+        Failure::usage(format!("the recorded target {} is not a URL: {error}", quoted(target)))
     })
 }

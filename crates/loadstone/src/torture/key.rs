@@ -1,5 +1,5 @@
-//! The key of this installation: a secret that proofs of permission name by its fingerprint, so that
-//! a proof invites the one who made it and no stranger.
+//! The key of this installation: a secret named by its fingerprint in proofs of permission, so that
+//! a proof permits only its intended tester.
 
 use crate::exit::Failure;
 use std::fs::{self, OpenOptions};
@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 use torture::safety::proof;
 
 const FILE: &str = "torture.key";
-/// Bytes of a secret, and of the file that holds it in hexadecimal digits.
+/// Size of a secret, and of the file with its hexadecimal digits.
 const SECRET_LEN: usize = 32;
 const TEXT_LEN: usize = 2 * SECRET_LEN + 1;
 
-/// Where this user's state is kept, made when it is missing.
+/// Returns the folder of this user's state, created if missing.
 pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let folder = host::state_dir()
         .ok_or_else(|| Failure::usage("the audit log has no folder: set XDG_STATE_HOME or HOME"))?;
     fs::create_dir_all(&folder).map_err(|error| {
         Failure::usage(format!(
-            "cannot make {} for the audit log: {error}; name another folder by XDG_STATE_HOME (targets \
-             on this machine can be tested with --no-audit)",
+            "cannot create {} for the audit log: {error}; set XDG_STATE_HOME to another folder \
+            (targets on this machine can be tested with --no-audit)",
             folder.display()
         ))
     })?;
     Ok(folder)
 }
 
-/// The fingerprint of the key, which is made when it is asked for first.
+/// Returns the fingerprint of the key, which is created on first use.
 pub(super) fn fingerprint(folder: &Path) -> Result<String, Failure> {
     let path = folder.join(FILE);
     let failed = |why: String| Failure::usage(format!("the key {}: {why}", path.display()));
@@ -37,7 +37,7 @@ pub(super) fn fingerprint(folder: &Path) -> Result<String, Failure> {
     let mode = fs::metadata(&path).map_err(|error| failed(error.to_string()))?.permissions().mode();
     if mode & 0o077 != 0 {
         return Err(failed(
-            "other users may read it: set chmod 600, or delete it to have a new one made".into(),
+            "other users can read it: run chmod 600 on it, or delete it to create a new one".into(),
         ));
     }
     let mut text = String::new();
@@ -46,12 +46,12 @@ pub(super) fn fingerprint(folder: &Path) -> Result<String, Failure> {
         .map_err(|error| failed(error.to_string()))?;
     let digits = text.trim_end();
     if digits.len() != 2 * SECRET_LEN || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(failed("it contains no key: delete it to have a new one made".to_owned()));
+        return Err(failed("it contains no key: delete it to create a new one".to_owned()));
     }
     Ok(proof::fingerprint(digits.as_bytes()))
 }
 
-/// Whole or not at all, and never over another.
+/// Writes it completely or not at all, and never over an existing one.
 fn make(folder: &Path, path: &Path) -> std::io::Result<()> {
     let mut secret = [0; SECRET_LEN];
     fs::File::open("/dev/urandom")?.read_exact(&mut secret)?;

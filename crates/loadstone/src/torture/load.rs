@@ -1,4 +1,4 @@
-//! What the owner of a public server permits a fleet: by the same proof as torture.
+//! Permission of the owner of a public server for a fleet: the same proof as for torture.
 
 use super::sources::Internet;
 use super::{key, permit};
@@ -8,16 +8,16 @@ use torture::safety::proof::{self, CaseGroup, Claim, FILE_PATH};
 use torture::safety::{Class, strictest};
 use url::Url;
 
-/// Whether one of these addresses is of the public Internet.
+/// Returns whether one of these addresses is on the public Internet.
 pub(crate) fn is_public(addresses: &[SocketAddr]) -> bool {
     let hosts: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
     !hosts.is_empty() && strictest(&hosts) == Class::Public
 }
 
-/// Looks for a proof that names this installation and the group `overload`.
+/// Finds a proof that names this installation and the group `overload`.
 ///
 /// # Errors
-/// There is none: why, and the way out.
+/// There is none: why, and the fix.
 pub(crate) fn permit_load(url: &Url, addresses: &[SocketAddr]) -> Result<(), Failure> {
     let host = url[url::Position::BeforeHost..url::Position::AfterPort].to_owned();
     let mut sources = Internet::new(url, &host, "").map_err(Failure::usage)?;
@@ -32,7 +32,7 @@ pub(crate) fn permit_load(url: &Url, addresses: &[SocketAddr]) -> Result<(), Fai
         Err(why) => format!("no proof of permission was found: {why}"),
     };
     Err(Failure::usage(format!(
-        "{why}\nits owner must publish what \"loadstone torture prove --groups overload {url}\" prints, \
-         at {FILE_PATH} on every address"
+        "{why}\nits owner must publish the output of \"loadstone torture prove --groups overload \
+        {url}\" at {FILE_PATH} on every address"
     )))
 }

@@ -1,4 +1,4 @@
-//! `loadstone torture`: hostile and broken input, and what the server makes of it.
+//! `loadstone torture`: tests a server with hostile and broken input.
 
 pub(crate) mod audit;
 mod audit_command;
@@ -90,7 +90,7 @@ fn explain(cases: &[Case], id: &str) -> Result<Code, Failure> {
     print(&report::torture::explain(case))
 }
 
-/// Before the first case.
+/// Prepares everything before the first case.
 fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
     Report {
         target: url.to_string(),
@@ -152,7 +152,7 @@ fn run(
     drop(watchers);
     progress.finish();
     report.path = sockets.path_facts()?;
-    // a load that went wrong is told when the rest is written
+    // a failed load is reported after the rest is written
     let felt = load.map(|load| load.end(&spans, &mut report.result.cases)).transpose();
     let felt = felt.map(|beside| report.beside = beside);
     let today = Day::of_unix(report.started_unix_s);
@@ -164,7 +164,7 @@ fn run(
     if let Some(audit) = audit {
         audit.borrow_mut().end(&report.result, code as u8);
     }
-    // the store comes first: what it has is whole, whatever becomes of the files
+    // the store comes first: its result is complete, whatever happens to the files
     let kept = keep(keeping, &torture, args.outputs.quiet);
     outputs::write(&args.outputs, &torture).and(recorded).and(felt).and(kept)?;
     if let Some(facts) = report.path.as_ref().filter(|_| !args.outputs.quiet) {
@@ -173,7 +173,7 @@ fn run(
     Ok(code)
 }
 
-/// Finishes the result in the store; one in which no case was carried out leaves nothing there.
+/// Completes the result in the store; one without tested cases is removed.
 fn keep(keeping: Keeping, torture: &TortureRecord, quiet: bool) -> Result<(), Failure> {
     if torture.is_tested() {
         return keeping.finish_torture(torture, quiet);
@@ -182,19 +182,19 @@ fn keep(keeping: Keeping, torture: &TortureRecord, quiet: bool) -> Result<(), Fa
     Ok(())
 }
 
-/// How long each case usually takes.
+/// Returns the usual duration of each case.
 fn spans(cases: &[Case], settings: &Settings, bounds: Option<&Bounds>) -> Vec<(String, Nanos)> {
     let Some(bounds) = bounds else { return Vec::new() };
     let spans = campaign::usual_spans(cases, settings, bounds);
     cases.iter().map(|case| case.id.clone()).zip(spans).collect()
 }
 
-/// The emulated path that was asked for.
+/// Returns the requested emulated path.
 fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<EmulatedPath>, Failure> {
     let Some(spec) = args.what.path() else { return Ok(None) };
     if !reached.addresses.first().is_some_and(SocketAddr::is_ipv4) {
         return Err(Failure::usage(
-            "--path carries IPv4 alone, and the URL leads to another address; write 127.0.0.1",
+            "--path supports IPv4 only, and the URL resolves to another address; write 127.0.0.1",
         ));
     }
     let route = EmulatedPath::stand(WantedPath::single(&spec), args.what.seed())?;
@@ -204,7 +204,7 @@ fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Emulate
     Ok(Some(route))
 }
 
-/// Hands each case to the store as it ends.
+/// Passes each case to the store when it ends.
 struct Storing<'k> {
     keeping: &'k Keeping,
     over: usize,
@@ -219,7 +219,7 @@ impl Watcher for Storing<'_> {
     }
 }
 
-/// `stopped`: something else than the user ended it.
+/// `stopped`: something other than the user ended it.
 fn exit_code(args: &TortureArgs, stopped: bool, torture: &TortureRecord) -> Code {
     match torture {
         TortureRecord { interrupted: true, .. } => Code::Interrupted,

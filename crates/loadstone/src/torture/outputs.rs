@@ -1,4 +1,4 @@
-//! Where the results go.
+//! Outputs of the results.
 
 use super::directory::Recorder;
 use crate::args::TortureOutputs;
@@ -10,17 +10,17 @@ use report::torture::Report;
 use torture::case::Case;
 use units::Nanos;
 
-/// Before anything is sent: that every result can be written.
+/// Checks before anything is sent that every result can be written.
 pub(super) fn check(outputs: &TortureOutputs) -> Result<(), Failure> {
     outputs.check().map_err(|error| Failure::usage(error.to_string()))?;
     let others = [&outputs.html, &outputs.junit, &outputs.probes];
     files::check_results(outputs.json.as_ref(), others.into_iter().flatten())
 }
 
-/// Begins to keep the evidence, where that is asked for. `now` is the instant of the run's clock.
+/// Starts to record the evidence, if requested. `now` is the instant of the run's clock.
 ///
 /// # Errors
-/// Its folder cannot be made.
+/// Its folder cannot be created.
 pub(super) fn recorder(
     outputs: &TortureOutputs,
     target: &TestTarget,
@@ -32,7 +32,7 @@ pub(super) fn recorder(
     parent.map(|parent| Recorder::new(parent, target, cases, report, now)).transpose()
 }
 
-/// Writes every result, also after one could not be written; the first error is reported.
+/// Writes every result, even after a failure; the first error is reported.
 pub(super) fn write(outputs: &TortureOutputs, torture: &TortureRecord) -> Result<(), Failure> {
     let json = outputs.json.as_ref().map(|sink| (sink, report::torture::json(torture)));
     let html = outputs.html.as_ref().map(|path| (path, report::torture::html(torture)));

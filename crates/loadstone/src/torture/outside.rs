@@ -1,5 +1,5 @@
-//! What may stop a run from outside: a signal, the end of the process that started it, an audit log
-//! that cannot be written, a proof that is gone. Asked often, so that it is cheap.
+//! External reasons to stop a run: a signal, the exit of the parent process, an unwritable audit
+//! log, a withdrawn proof. Queried often, and therefore cheap.
 
 use super::audit::Audit;
 use super::sources::Internet;
@@ -12,21 +12,21 @@ use std::time::Duration;
 use torture::safety::permit::Vigil;
 use torture::safety::proof::{Claim, FoundProof};
 
-/// How often the vigil looks at the clock; at the proof it looks every minute.
+/// Interval of checking the clock; the proof is checked every minute.
 const VIGIL_EVERY: Duration = Duration::from_millis(500);
 
-/// Looks at the proof on a thread of its own, because that may take seconds.
+/// Checks the proof on its own thread, because that may take seconds.
 pub(super) struct Watch {
     found: Arc<Mutex<Option<Stop>>>,
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     _over: Sender<()>,
 }
 
 impl Watch {
-    /// `sources` are made on the thread that asks them.
+    /// `sources` are created on the thread that uses them.
     ///
     /// # Errors
-    /// No thread is left.
+    /// No thread is available.
     pub(super) fn start(
         sources: impl FnOnce() -> Result<Internet, String> + Send + 'static,
         claim: Claim,
@@ -48,7 +48,7 @@ impl Watch {
     }
 }
 
-/// Looks until it finds a reason to stop, or nobody wants to know any more.
+/// Checks until there is a reason to stop, or the receiver is gone.
 fn watch(
     sources: impl FnOnce() -> Result<Internet, String>,
     claim: Claim,
@@ -57,7 +57,7 @@ fn watch(
 ) -> Option<Stop> {
     let mut sources = match sources() {
         Ok(sources) => sources,
-        Err(why) => return Some(Stop::Permission(format!("the proof cannot be read: {why}"))),
+        Err(why) => return Some(Stop::Permission(format!("the proof is invalid: {why}"))),
     };
     let mut vigil = Vigil::new(sources.now(), claim, proof);
     while is_over.recv_timeout(VIGIL_EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -70,7 +70,7 @@ fn watch(
     None
 }
 
-/// Everything from outside, asked in this order.
+/// Queries all external reasons in this order.
 pub(super) fn signs(
     audit: Option<Rc<RefCell<Audit>>>,
     watch: Option<Watch>,
@@ -81,11 +81,11 @@ pub(super) fn signs(
             return Some(Stop::Interrupted);
         }
         if rustix::process::getppid() != parent {
-            let why = "the process that started this one is gone".to_owned();
+            let why = "the parent process has exited".to_owned();
             return Some(Stop::Permission(why));
         }
         let trouble = audit.as_ref().and_then(|audit| {
-            // while a line is being written nobody asks
+            // not queried while a line is being written
             audit.try_borrow().ok()?.trouble().map(str::to_owned)
         });
         if let Some(why) = trouble {

@@ -1,4 +1,4 @@
-//! Cases that users bring: files in the form of those of the program.
+//! The user's own cases: files in the form of the catalogue.
 
 use super::evidence;
 use crate::exit::Failure;
@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use torture::case::{Case, read_own};
 use units::show;
 
-/// Files of one folder, and bytes of one file.
+/// Maximum number of files in one folder, and size of one file.
 const FILES_MAX: usize = 1_000;
 const FILE_MAX: u64 = 1 << 20;
 
-/// The catalogue with the cases of these files and folders behind it.
+/// Returns the catalogue followed by the cases of these files and folders.
 ///
 /// # Errors
-/// A file that cannot be read, or what is wrong in it: its name and the line; an id that is there
-/// twice.
+/// A file that cannot be read or is invalid: its name and the line; a duplicate id.
 pub(super) fn with_own(mut cases: Vec<Case>, places: &[PathBuf]) -> Result<Vec<Case>, Failure> {
     let mut known: Vec<(String, PathBuf)> = Vec::new();
     for file in files(places)? {

@@ -1,5 +1,5 @@
-//! Who may be tested: the class of the target, the audit log, the proof, the bounds; in this order,
-//! and before anything is sent.
+//! Permission: the class of the target, the audit log, the proof, the limits; in this order, and
+//! before anything is sent.
 
 use super::audit::{Audit, Unwritten, words};
 use super::key;
@@ -28,7 +28,7 @@ use torture::safety::proof::{Claim, FILE_PATH, FoundProof, Sources, txt_name};
 use torture::safety::{Asked, Class, Ranges};
 use url::Url;
 
-/// The class of a target that is not refused at once.
+/// Returns the class of a target that is not refused at once.
 ///
 /// # Errors
 /// A port of another protocol, or a reserved address.
@@ -51,19 +51,20 @@ pub(super) fn classify(url: &Url, addresses: &[IpAddr]) -> Result<Class, Failure
     }
 }
 
-/// What a run needs beside its target: the governor, what may stop it, and its audit log.
+/// What a run needs in addition to its target: the governor, the reasons to stop, and its audit
+/// log.
 pub(super) struct Permit {
     pub(super) governor: Governor,
     pub(super) outside: Box<dyn FnMut() -> Option<Stop>>,
     pub(super) audit: Option<Rc<RefCell<Audit>>>,
-    /// One run at a time presses on what is not this machine.
+    /// Only one run at a time stresses another machine.
     pub(super) alone: Option<File>,
 }
 
-/// Everything that comes before the first packet, and the proof, whose fetch is the first.
+/// Performs everything before the first packet, and fetches the proof, which is the first.
 ///
 /// # Errors
-/// What is not permitted, and the way out.
+/// What is not permitted, and the fix.
 pub(super) fn permit(
     args: &TortureArgs,
     url: &Url,
@@ -72,7 +73,7 @@ pub(super) fn permit(
     asked: &Asked,
 ) -> Result<Permit, Failure> {
     let class = reached.class;
-    // what is wrong with the options is said before anything is written
+    // errors in the options are reported before anything is written
     let ranges = ranges(&args.safety)?;
     let bounds = asked.bounds(class, None).map_err(Failure::usage)?;
     if class != Class::Public {
@@ -130,10 +131,10 @@ pub(super) fn permit(
     Ok(Permit { governor, outside, audit, alone })
 }
 
-/// What a run would do, found out without a packet.
+/// Determines what a run would do, without sending a packet.
 ///
 /// # Errors
-/// Options that no run would take.
+/// Options that a run would refuse.
 pub(super) fn dry_run(
     args: &TortureArgs,
     report: &Report,
@@ -147,13 +148,13 @@ pub(super) fn dry_run(
     let ranges = ranges(&args.safety)?;
     let grounds = grounds(reached, &args.safety, None, &ranges);
     let skipped = |case: &Case| match class {
-        // what the proof will say is not known yet
+        // the content of the proof is not known yet
         Class::Public => None,
         _ => grounds.permits(case).err(),
     };
     let cases: Vec<_> = cases.iter().map(|case| (case.clone(), skipped(case))).collect();
     let wanting = (class == Class::Public).then_some(
-        "a proof of permission (loadstone torture prove URL), whose groups and bounds are ceilings",
+        "a proof of permission (loadstone torture prove URL), whose groups and limits are maximums",
     );
     let (target, bounds, cases) = (&reached.target, &bounds, cases.as_slice());
     let plan = DryRun { report, target, settings, bounds, cases, wanting };
@@ -178,7 +179,7 @@ fn grounds<'a>(
     Grounds { class, addresses, own, proof, ranges }
 }
 
-/// Machines of others, as `--front` names them.
+/// Returns the third-party machines listed with `--front`.
 fn ranges(safety: &TortureSafety) -> Result<Ranges, Failure> {
     let Some(path) = &safety.front else { return Ok(Ranges::default()) };
     let bytes = Disk.read(&path.to_string_lossy()).map_err(Failure::usage)?;
@@ -187,8 +188,8 @@ fn ranges(safety: &TortureSafety) -> Result<Ranges, Failure> {
         .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
 }
 
-/// What is asked for by name must be permitted; of everything else, what is not permitted is skipped,
-/// but something has to be left.
+/// Checks that explicitly selected cases are permitted; others are skipped if not permitted, but at
+/// least one must remain.
 fn check_asked_for(
     args: &TortureArgs,
     cases: &[Case],
@@ -222,7 +223,7 @@ fn claim(url: &Url, reached: &Reached, folder: Option<&PathBuf>) -> Result<Claim
     Ok(Claim { tester, host: host_of(url), addresses: reached.addresses.clone() })
 }
 
-/// `host:port` as it stands in a proof.
+/// Returns `host:port` as in a proof.
 pub(super) fn host_of(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
     format!("{host}:{}", url.port_or_known_default().unwrap_or(80))
@@ -235,15 +236,15 @@ fn refused(refusal: PermitRefusal, class: Class, url: &Url, claim: &Claim) -> Fa
             "the audit log cannot be written: {why} (targets on this machine can be tested with --no-audit)"
         )),
         PermitRefusal::Unwritten(why) => Failure::usage(format!(
-            "the audit log cannot be written: {why}; name another folder by XDG_STATE_HOME"
+            "the audit log cannot be written: {why}; set XDG_STATE_HOME to another folder"
         )),
         PermitRefusal::NotPermitted(why) => {
             let list: Vec<String> =
                 claim.addresses.iter().map(|address| address.ip().to_string()).collect();
             Failure::usage(format!(
-                "{} is public, and no proof of permission was found: {why}\nits owner must publish \
-                 what \"loadstone torture prove {url}\" prints, at {FILE_PATH} on every address, \
-                 or as TXT at {}",
+                "{} is public, and no proof of permission was found: {why}\nits owner must \
+                publish the output of \"loadstone torture prove {url}\" at {FILE_PATH} on every \
+                address, or as TXT at {}",
                 list.join(", "),
                 txt_name(host)
             ))
@@ -262,8 +263,8 @@ fn alone(folder: &Path) -> Result<File, Failure> {
         .map_err(|error| failed(error.to_string()))?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
         failed(
-            "another torture of a remote server is running, and two would exceed the bounds of \
-             one: wait until it ends"
+            "another torture of a remote server is running, and two would exceed the limits of \
+            one: wait until it ends"
                 .to_owned(),
         )
     })?;
@@ -303,10 +304,10 @@ fn beginning(
     }
 }
 
-/// The target without what is a secret in it, and not too long.
+/// Returns the target without secrets, with limited length.
 fn shown(url: &Url) -> String {
     let mut url = url.clone();
-    // a URL with a host takes both
+    // a URL with a host accepts both
     url.set_password(None).ok();
     url.set_username("").ok();
     url.as_str().chars().take(2_000).collect()

@@ -1,5 +1,5 @@
-//! Which case is under way: on a terminal all the time, elsewhere with a line a minute, so that a
-//! log of CI tells a long test from a hung one.
+//! Progress: continuously on a terminal, elsewhere one line per minute, so that a CI log
+//! distinguishes a long test from a hung one.
 
 use campaign::{CampaignEvent, Watcher};
 use indicatif::ProgressBar;
@@ -8,16 +8,16 @@ use torture::case::Case;
 use torture::result::CaseResult;
 use units::Nanos;
 
-/// A case may take minutes: the time goes on meanwhile.
+/// A case may take minutes: the elapsed time is updated meanwhile.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Between two lines where there is no terminal.
+/// Interval of lines without a terminal.
 const LINES: Nanos = Nanos::from_secs(60);
 
-/// `17 of 59  12s  1 finding  S-07 blank between field name and colon`.
+/// `17 of 59  12s  1 finding  S-07 whitespace between field name and colon`.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
-    /// What is told where there is no terminal; `None`: nothing.
+    /// The output without a terminal; `None`: nothing.
     lines: Option<Lines>,
     found: u64,
     spans: Vec<(String, Nanos)>,
@@ -31,9 +31,9 @@ struct Lines {
     told: Nanos,
     cases: usize,
     done: usize,
-    /// The case that is under way.
+    /// The current case.
     now: String,
-    /// How long those usually take that are still to come.
+    /// Usual total duration of the remaining cases.
     left: Nanos,
 }
 
@@ -42,7 +42,7 @@ impl Lines {
         Lines { start, told: start, cases, done: 0, now: String::new(), left: Nanos::ZERO }
     }
 
-    /// A line, where one is due.
+    /// Returns a line if one is due.
     fn line(&mut self, at: Nanos, found: u64) -> Option<String> {
         if at - self.told < LINES {
             return None;
@@ -61,7 +61,7 @@ impl Lines {
     }
 }
 
-/// What is still to come, to the next ten seconds; nothing where that is next to nothing.
+/// Returns the remaining time, rounded to ten seconds; empty if it is short.
 fn still(left: Nanos) -> String {
     const STEP: u64 = 10;
     let seconds = (left.0 / 1_000_000_000).div_ceil(STEP) * STEP;
@@ -78,7 +78,7 @@ fn findings(count: u64) -> String {
 }
 
 impl Progress {
-    /// `spans`: each case by its id, and how long it usually takes.
+    /// `spans`: each case by its id, with its usual duration.
     pub(super) fn new(quiet: bool, spans: Vec<(String, Nanos)>) -> Progress {
         let cases = spans.len();
         let all = spans.iter().fold(Nanos::ZERO, |sum, (_, span)| sum + *span);
@@ -103,7 +103,7 @@ impl Progress {
         }
     }
 
-    /// A case is over, however long it took.
+    /// Marks a case as over, however long it took.
     fn pass(&mut self, id: &str) {
         if let Some(at) = self.spans.iter().position(|(known, _)| known == id) {
             self.left = self.left - self.spans.swap_remove(at).1;
@@ -119,7 +119,7 @@ impl Progress {
         }
     }
 
-    /// Leaves nothing behind on the terminal.
+    /// Clears the terminal line.
     pub(super) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! `loadstone torture prove`: the text by which the owner of a public server permits this
+//! `loadstone torture prove`: prints the text with which the owner of a public server permits this
 //! installation to test it.
 
 use super::{key, permit};
@@ -9,7 +9,7 @@ use std::io::Write;
 use torture::safety::Class;
 use torture::safety::proof::{Day, FILE_PATH, Proof, txt_name};
 
-/// The longest string of a TXT record (RFC 1035 section 3.3).
+/// Maximum length of a string in a TXT record (RFC 1035 section 3.3).
 const STRING_MAX: usize = 255;
 
 pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
@@ -31,15 +31,15 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
             Failure::usage(format!("--behind {}: {why}", units::quoted(&args.behind)))
         })?,
     };
-    // what cannot be read again is no proof
+    // a proof must be parsable
     let text = proof.to_file();
     Proof::parse(text.as_bytes())
-        .map_err(|error| Failure::usage(format!("no proof can be made: {error}")))?;
+        .map_err(|error| Failure::usage(format!("cannot create a proof: {error}")))?;
     let host = args.url.host_str().unwrap_or_default();
     let text = if args.txt { zone_line(host, &proof.to_txt()) } else { text };
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     let place = match args.txt {
-        true => "Publish this line in the zone of the name.".to_owned(),
+        true => "Publish this line in the DNS zone of the name.".to_owned(),
         false => {
             let origin = args.url.origin().ascii_serialization();
             format!(
@@ -50,12 +50,12 @@ pub(super) fn prove(args: &ProveArgs) -> Result<Code, Failure> {
             )
         }
     };
-    // advice for people; when nobody is there to read it, nothing is lost
+    // a hint for people; failing to print it does no harm
     writeln!(std::io::stderr().lock(), "loadstone: {place}").ok();
     Ok(Code::Done)
 }
 
-/// A record in the form of zone files (RFC 1035 section 5.1), in strings that are short enough.
+/// Returns a record in zone file format (RFC 1035 section 5.1), in strings that are short enough.
 fn zone_line(host: &str, text: &str) -> String {
     let escaped = |piece: &[u8]| {
         let text = String::from_utf8_lossy(piece).replace('\\', "\\\\").replace('"', "\\\"");

@@ -1,4 +1,4 @@
-//! The network device of cases that are held segment by segment.
+//! The network device of cases that send raw TCP segments.
 
 use crate::args::TortureArgs;
 use crate::exit::Failure;
@@ -8,11 +8,11 @@ use torture::case::{Case, Need, PACKETS};
 use torture::safety::Class;
 use url::Url;
 
-/// The device, where a case wants one, or why it has none. In a run of many groups the cases are then
-/// skipped with that reason.
+/// Returns the device if a case needs one, or why there is none; in a run of many groups those
+/// cases are then skipped with that reason.
 ///
 /// # Errors
-/// Such cases are asked for by name, and there can be no device.
+/// Such cases are selected explicitly, and there is no device.
 pub(super) fn link(
     args: &TortureArgs,
     url: &Url,
@@ -27,18 +27,18 @@ pub(super) fn link(
     let named = |name: &String| name.starts_with([PACKETS, PACKETS.to_ascii_lowercase()]);
     match &made {
         Err(why) if cases.iter().all(wants) || args.what.only.iter().any(named) => {
-            Err(Failure::usage(format!("segments of our own cannot be sent: {why}")))
+            Err(Failure::usage(format!("TCP segments cannot be sent: {why}")))
         }
         Err(why) if !args.outputs.quiet => {
-            crate::say(&format!("group {PACKETS} (segments of TCP) is left out: {why}"));
+            crate::say(&format!("group {PACKETS} (TCP segments) is skipped: {why}"));
             Ok(made)
         }
         Ok(raw) if !args.outputs.quiet => {
             let (first, last) = raw.sources();
             let name = raw.name();
             crate::say(&format!(
-                "segments of our own come from {first} to {last}, over the network device {name}, which \
-                 stands while this lasts"
+                "TCP segments are sent from {first} to {last} over the network device {name}, \
+                which exists during this run"
             ));
             Ok(made)
         }
@@ -53,20 +53,21 @@ fn make(
     addresses: &[SocketAddr],
 ) -> Result<RawLink, String> {
     if class != Class::Local {
-        return Err("its network device reaches servers on this machine alone".to_owned());
+        return Err("its network device reaches servers on this machine only".to_owned());
     }
     if url.scheme() != "http" {
         return Err(
-            "its segments carry HTTP in clear text, and the URL is https; name an http port".into(),
+            "its segments carry cleartext HTTP, but the URL is https; name an http port".into()
         );
     }
     if !addresses.first().is_some_and(SocketAddr::is_ipv4) {
         return Err(
-            "it speaks IPv4 alone, and the URL leads to another address; write 127.0.0.1".into()
+            "it supports IPv4 only, and the URL resolves to another address; write 127.0.0.1"
+                .into(),
         );
     }
     if args.what.path().is_some() {
-        return Err("it goes past emulated paths: leave out --path".to_owned());
+        return Err("it bypasses emulated paths: omit --path".to_owned());
     }
     RawLink::open().map_err(|trouble| trouble.to_string())
 }

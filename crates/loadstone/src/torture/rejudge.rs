@@ -1,4 +1,5 @@
-//! `loadstone torture judge`: what was kept, judged by the rules of this program; nothing is sent.
+//! `loadstone torture judge`: judges recorded conversations by the rules of this program; nothing
+//! is sent.
 
 use super::evidence;
 use crate::args::JudgeArgs;
@@ -43,7 +44,7 @@ pub(super) fn rejudge(args: &JudgeArgs, cases: &[Case]) -> Result<Code, Failure>
     })
 }
 
-/// Of a run, or of one failure.
+/// Returns the transcripts of a run, or of one failure.
 fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let one = folder.join("wire.lsw");
     if one.is_file() {

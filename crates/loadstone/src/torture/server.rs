@@ -1,5 +1,5 @@
-//! The server's own side: its processes, where it runs on this machine, those that are named or those
-//! that listen at the target; or the figures of its machine, which a node exporter there tells.
+//! The server's own side: its processes on this machine, either the named ones or those that listen
+//! on the target; or the figures of its machine from a node exporter.
 
 use super::target::Reached;
 use crate::args::{Sut, TortureServer};
@@ -11,7 +11,7 @@ use sample::{Death, ServerState};
 use torture::safety::Class;
 use units::Nanos;
 
-/// Whom to look at.
+/// What is watched.
 pub(super) enum Seen {
     Processes(Lives),
     /// A machine, by the URL of its exporter.
@@ -23,7 +23,7 @@ impl Seen {
         match self {
             Seen::Processes(lives) => Some(lives.state()),
             Seen::Machine(source, name) => {
-                // an exporter that does not answer now may do so after the next case
+                // an exporter that does not respond now may do so after the next case
                 let reading = source.read().ok()?;
                 Some(ServerState {
                     machine: name.clone(),
@@ -46,11 +46,11 @@ impl Seen {
     }
 }
 
-/// The processes to look at, found without a packet. Unasked, those of a target on this machine, as far
-/// as that is permitted.
+/// Returns the processes to watch, found without sending a packet. By default those of a target on
+/// this machine, as far as permitted.
 ///
 /// # Errors
-/// Usage: the process that was named does not listen at the target.
+/// Usage: the named process does not listen on the target.
 pub(super) fn processes(asked: &TortureServer, reached: &Reached) -> Result<Option<Seen>, Failure> {
     let Peer::Tcp(address) = &reached.target.peer else { return Ok(None) };
     let found = match &asked.sut {
@@ -64,10 +64,10 @@ pub(super) fn processes(asked: &TortureServer, reached: &Reached) -> Result<Opti
     Ok(found.map(Seen::Processes))
 }
 
-/// The machine that was named by its exporter, which is asked once.
+/// Returns the machine named by its exporter, which is queried once.
 ///
 /// # Errors
-/// Usage: no node exporter answers there.
+/// Usage: no node exporter responds there.
 pub(super) fn machine(asked: &TortureServer) -> Result<Option<Seen>, Failure> {
     let Some(Sut::Named(who @ Who::Exporter(url))) = &asked.sut else { return Ok(None) };
     let opened = SutSource::open(who, &[]);

@@ -1,4 +1,5 @@
-//! `loadstone torture shrink`: the fewest bytes of a kept failure that fail in the same way.
+//! `loadstone torture shrink`: finds the fewest bytes of a recorded failure that fail in the same
+//! way.
 
 use super::evidence::{self, Kept};
 use super::print;
@@ -18,7 +19,7 @@ use torture::result::Shrunk;
 use torture::safety::Class;
 
 /// # Errors
-/// What cannot be read or written; a server that may not be tortured; one of somebody else.
+/// What cannot be read or written; a server that may not be tested; a third-party server.
 pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure> {
     let folders = evidence::folders(&args.again.folder)?;
     let mut kept = evidence::read(&folders, cases)?;
@@ -26,16 +27,17 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
     if kept.is_empty() {
         return Err(Failure {
             code: Code::NoConnection,
-            text:
-                "nothing to shrink: only random data is shrunk; the other cases are as short as they can be"
-                    .to_owned(),
+            text: "nothing to shrink: only random data is shrunk; the other cases are already \
+                minimal"
+                .to_owned(),
         });
     }
     let mut scene = evidence::scene(&args.again, &kept)?;
     let url = &scene.url;
     if !matches!(scene.reached.class, Class::Local | Class::Private) {
         return Err(Failure::usage(format!(
-            "{url} is not local: shrinking sends failing data many times, which public servers do not permit"
+            "{url} is not local: shrinking sends failing data many times, which is not allowed \
+            on public servers"
         )));
     }
     let search = Some(Budget { executions: args.executions, span: args.time });
@@ -75,12 +77,12 @@ pub(super) fn shrink(args: &ShrinkArgs, cases: &[Case]) -> Result<Code, Failure>
     Ok(code)
 }
 
-/// Random data, or what was accused of making the server fail.
+/// Returns whether it is random data, or was blamed for a server failure.
 fn is_random(kept: &Kept) -> bool {
     kept.failure.case.fuzz.is_some() || kept.failure.transcript.name.starts_with(campaign::CULPRIT)
 }
 
-/// Writes what is left into the folder of the failure.
+/// Writes the shrunk form into the folder of the failure.
 struct Writer<'k> {
     run: Run,
     kept: &'k [Kept],

@@ -1,5 +1,5 @@
-//! Where proofs are looked for in the real world: files over HTTP at addresses that are pinned, and
-//! TXT records. No redirect is followed, no proxy is used, and the certificate is always checked.
+//! Sources of proofs in the real world: files over HTTP at pinned addresses, and TXT records.
+//! Redirects are not followed, proxies are not used, and the certificate is always checked.
 
 use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{Exchange, Heard, Message, Request};
@@ -10,7 +10,7 @@ use units::Nanos;
 use url::Url;
 use wire::response::Asked;
 
-/// For a connection, and for the response on it.
+/// Time limit of a connection, and of its response.
 const WAIT: Nanos = Nanos::from_secs(5);
 
 pub(super) struct Internet {
@@ -18,9 +18,9 @@ pub(super) struct Internet {
     tls: Option<tls::Factory>,
     /// Name for SNI and the certificate; `None` without TLS.
     tls_name: Option<String>,
-    /// As it stands in a Host field.
+    /// The value of the Host field.
     host: String,
-    /// Field lines of ours.
+    /// Our field lines.
     fields: String,
 }
 
@@ -28,7 +28,7 @@ impl Internet {
     /// `host` and `fields` as in the requests of the run.
     ///
     /// # Errors
-    /// No descriptor is left, or the system's certificates cannot be read.
+    /// No descriptor is available, or the system's certificates cannot be read.
     pub(super) fn new(url: &Url, host: &str, fields: &str) -> Result<Internet, String> {
         let secure = url.scheme() == "https";
         let tls = match secure {
@@ -79,7 +79,7 @@ impl Sources for Internet {
     }
 
     fn file(&mut self, address: SocketAddr) -> Result<Vec<u8>, String> {
-        let heard = self.fetch(address).ok_or("it was not asked for")?;
+        let heard = self.fetch(address).ok_or("it was not queried")?;
         let reply = heard.result.map_err(|trouble| trouble.text)?;
         match reply.facts.status {
             200 => {
@@ -107,10 +107,10 @@ impl Sources for Nowhere {
     }
 
     fn file(&mut self, _: SocketAddr) -> Result<Vec<u8>, String> {
-        Err("no proof is searched for".to_owned())
+        Err("proofs are not searched for".to_owned())
     }
 
     fn txt(&mut self, _: &str) -> Result<Vec<Vec<u8>>, String> {
-        Err("no proof is searched for".to_owned())
+        Err("proofs are not searched for".to_owned())
     }
 }

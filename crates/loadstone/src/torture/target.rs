@@ -1,5 +1,5 @@
-//! Who is tested: the URL as addresses, with everything that a request needs. The name is resolved
-//! once: what it leads to then is what is tested.
+//! The target: the addresses of the URL, with everything that a request needs. The name is resolved
+//! once, and those addresses are tested.
 
 use super::permit;
 use crate::args::TortureArgs;
@@ -31,21 +31,21 @@ pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Facto
     Ok(Some(client.map_err(|error| Failure::usage(error.to_string()))?.factory()))
 }
 
-/// A target with where its name leads to.
+/// A target with the addresses of its name.
 #[derive(Debug)]
 pub(super) struct Reached {
     pub(super) target: TestTarget,
-    /// The first is the one that is tested.
+    /// The first one is tested.
     pub(super) hosts: Vec<IpAddr>,
     pub(super) addresses: Vec<SocketAddr>,
-    /// The strictest of all of them.
+    /// The strictest class of all of them.
     pub(super) class: Class,
-    /// Names the run in the server's log.
+    /// Identifies the run in the server's log.
     pub(super) run: String,
 }
 
 /// # Errors
-/// A name that leads nowhere, or to where nobody may torture.
+/// A name without an address, or with one that may not be tested.
 pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
     if args.what.spoken().is_http3() {
         check_quic(url)?;
@@ -89,25 +89,25 @@ pub(super) fn reach(args: &TortureArgs, url: &Url) -> Result<Reached, Failure> {
 fn check_quic(url: &Url) -> Result<(), Failure> {
     if !cfg!(feature = "h3") {
         return Err(Failure::usage(
-            "this program was built without HTTP/3 (the feature h3); use --http 2, or build it with",
+            "this program was built without HTTP/3; use --http 2, or build with the feature h3",
         ));
     }
     if url.scheme() != "https" {
         return Err(Failure::usage(format!(
-            "--http 3 cannot go to {url}: HTTP/3 is never without TLS; write https://"
+            "--http 3 cannot be used with {url}: HTTP/3 requires TLS; write https://"
         )));
     }
     Ok(())
 }
 
 fn nowhere(error: &host::ResolveError) -> String {
-    format!("{}; check its spelling, or name an address in the URL", error.why())
+    format!("{}; check the spelling, or use an address in the URL", error.why())
 }
 
-/// Where a server's log may look up what this is.
+/// Page that explains these requests to readers of a server's log.
 const PAGE: &str = "loadstone/docs/guide/torture-safety.md";
 
-/// Who we are: never another, whatever is asked for.
+/// Returns our identification, which options cannot replace.
 fn fields(args: &TortureArgs, run: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let suffix = args.safety.agent_suffix.as_ref().map_or(String::new(), |text| format!(" {text}"));
@@ -119,19 +119,19 @@ fn fields(args: &TortureArgs, run: &str) -> String {
     fields + &own_fields(args)
 }
 
-/// What the user wants in every request.
+/// Returns the fields that the user adds to every request.
 fn own_fields(args: &TortureArgs) -> String {
     args.safety.headers().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
 }
 
-/// Values of the user's fields that are logins.
+/// Returns values of the user's fields that are credentials.
 fn secrets(args: &TortureArgs) -> Vec<String> {
     let fields = args.safety.headers().into_iter();
     let secret = fields.filter(|(name, value)| plan::is_secret_header(name) && !value.is_empty());
     secret.map(|(_, value)| value).collect()
 }
 
-/// Tells this run from others, in logs of both sides.
+/// Returns a unique id for logs of both sides.
 pub(crate) fn run_id() -> String {
     let told = format!("{} {}", crate::wall_clock::unix_seconds(), std::process::id());
     proof::digest(told.as_bytes()).chars().take(8).collect()

@@ -1,4 +1,4 @@
-//! The file of what is known and put up with.
+//! The file of accepted findings (waivers).
 
 use crate::args::{Disk, TortureOutputs};
 use crate::exit::Failure;
@@ -6,10 +6,10 @@ use plan::FileSource;
 use record::torture::waivers::{self, Waiver};
 use torture::case::Case;
 
-/// Before anything is sent: the waivers that `--expect` names. `catalogue` is every case there is.
+/// Reads the waivers of `--expect` before anything is sent. `catalogue` contains all cases.
 ///
 /// # Errors
-/// A file that cannot be read, or what is wrong in it: its name and the line.
+/// A file that cannot be read or is invalid: its name and the line.
 pub(super) fn read(outputs: &TortureOutputs, catalogue: &[Case]) -> Result<Vec<Waiver>, Failure> {
     let Some(path) = &outputs.expect else { return Ok(Vec::new()) };
     let name = path.display();

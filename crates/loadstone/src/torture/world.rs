@@ -1,4 +1,4 @@
-//! The real world of a torture: sockets.
+//! The real world of a torture run: sockets.
 
 use super::errands::Errands;
 use super::server::Seen;
@@ -18,35 +18,35 @@ use sample::{Death, PathFacts, ServerState};
 use torture::case::Need;
 use units::Nanos;
 
-/// How long a reason to stop may go unnoticed.
+/// Maximum delay until a reason to stop is noticed.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
 
-/// Whether something outside wants the run to stop, and why.
+/// Returns an external reason to stop the run, if any.
 pub(crate) type Outside = Box<dyn FnMut() -> Option<Stop>>;
 
 pub(crate) struct Sockets {
     reactor: Reactor,
-    /// The sockets of QUIC, where HTTP/3 is spoken.
+    /// The QUIC sockets for HTTP/3.
     quic: Option<Box<Quic>>,
     tls: Option<tls::Factory>,
     governor: Governor,
     outside: Outside,
-    /// When our own work was looked at last, and how much it had been.
+    /// When our own work was last measured, and its amount.
     work: (Nanos, Nanos),
-    /// The server's own side, where it is seen.
+    /// The server's own side, if visible.
     server: Option<Seen>,
     errands: Errands,
-    /// What goes on from one play to the next.
+    /// Conversations carried from one play to the next.
     carried: Carried,
-    /// The emulated path that the cases go through.
+    /// The emulated path of the cases.
     route: Option<EmulatedPath>,
-    /// Where segments of our own making go, or why they go nowhere.
+    /// Destination of raw TCP segments, or why there is none.
     raw: Result<RawLink, String>,
 }
 
 impl Sockets {
     /// # Errors
-    /// No descriptor is left.
+    /// No descriptor is available.
     pub(crate) fn new(
         tls: Option<tls::Factory>,
         governor: Governor,
@@ -69,10 +69,10 @@ impl Sockets {
         })
     }
 
-    /// Speaks over QUIC, with these handshakes.
+    /// Uses QUIC with these handshakes.
     ///
     /// # Errors
-    /// No descriptor is left.
+    /// No descriptor is available.
     pub(super) fn over_quic(mut self, spoken: Spoken) -> Result<Sockets, Failure> {
         let carrier = self.tls.as_ref().filter(|_| spoken.is_http3());
         if let Some(carrier) = carrier.and_then(Carrier::of_factory) {
@@ -83,28 +83,28 @@ impl Sockets {
         Ok(self)
     }
 
-    /// Sees the server's own side.
+    /// Watches the server's own side.
     pub(super) fn seeing(mut self, server: Option<Seen>) -> Sockets {
         self.server = server;
         self
     }
 
-    /// Goes through an emulated path.
+    /// Uses an emulated path.
     pub(super) fn through(mut self, route: Option<EmulatedPath>) -> Sockets {
         self.route = route;
         self
     }
 
-    /// Has conversations that are held segment by segment go out here.
+    /// Sets the destination of raw TCP segments.
     pub(super) fn raw(mut self, raw: Result<RawLink, String>) -> Sockets {
         self.raw = raw;
         self
     }
 
-    /// What went through the path.
+    /// Returns the traffic through the path.
     ///
     /// # Errors
-    /// It has broken down.
+    /// It failed.
     pub(super) fn path_facts(&self) -> Result<Option<PathFacts>, Failure> {
         self.route.as_ref().map(EmulatedPath::facts).transpose().map_err(Failure::from)
     }
@@ -124,21 +124,21 @@ impl Sockets {
     }
 }
 
-/// Waits for sockets, until then or until it is time to look around.
+/// Waits for sockets, until the instant or the next check.
 fn waited(io: &mut impl Io, until: Nanos) -> Vec<Ready> {
     let (mut ready, nap) = (Vec::new(), io.now() + LOOK_EVERY);
     io.wait(until.min(nap), &mut ready);
     ready
 }
 
-/// From now on this thread's sockets go through the path, where there is one.
+/// Makes this thread's sockets use the path, if there is one.
 fn enter(route: Option<&EmulatedPath>) {
     if let Some(route) = route {
-        route.enter().expect("a network namespace of our own, made by this process");
+        route.enter().expect("a network namespace created by this process");
     }
 }
 
-/// And no longer.
+/// Ends that.
 fn leave(route: Option<&EmulatedPath>) {
     if let Some(route) = route {
         route.leave().expect("the network namespace that this thread came from");
@@ -163,7 +163,7 @@ impl World for Sockets {
         enter(route);
         let mut look = |now: Nanos, governor: &mut Governor| {
             if errands.is_awaited() {
-                // the user's commands are carried out where the server is
+                // the user's commands run where the server is
                 leave(route);
                 errands.look(now);
                 enter(route);
@@ -210,7 +210,7 @@ impl World for Sockets {
     }
 
     fn own_work(&mut self) -> Option<f64> {
-        // of this thread: a load that goes on beside the cases has its own
+        // of this thread: a background load has its own
         let used = host::cpu::ThreadTime::now().cpu;
         let now = self.reactor.now();
         let (before, used_before) = std::mem::replace(&mut self.work, (now, used));

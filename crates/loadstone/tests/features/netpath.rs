@@ -162,7 +162,7 @@ fn a_server_starts_at_the_far_end_and_ends_with_the_program() {
 }
 
 #[test]
-fn what_is_no_path_ends_with_the_way_out() {
+fn an_invalid_path_is_refused_with_the_fix() {
     for (options, said) in [
         (&[][..], "no path is given; write --profile 3g (`loadstone netpath profiles` lists them)"),
         (&["--profile", "5gg"], "\"5gg\" is not a profile; near: 5g; "),
@@ -175,7 +175,7 @@ fn what_is_no_path_ends_with_the_way_out() {
     }
 }
 
-/// A file that is no trace, in every command that takes a path: the line and the way out.
+/// An invalid trace file is refused with its line by every command that accepts a path.
 #[test]
 fn what_is_no_trace_is_refused_with_its_line() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -250,9 +250,9 @@ fn many_paths_stand_beside_each_other() {
     assert_eq!(devices.len(), 8, "{devices:?}");
 }
 
-/// One sentence that names what is in the way, and the way out.
+/// One sentence names the problem and the fix.
 #[test]
-fn without_permission_the_way_out_is_told() {
+fn without_permission_the_error_names_the_fix() {
     if !to_be_had() {
         return;
     }
@@ -261,7 +261,7 @@ fn without_permission_the_way_out_is_told() {
     command.args(["netpath", "--rtt", "1ms", "--", "true"]);
     let ran = finish(command, b"");
     assert_eq!((ran.code, ran.stderr.lines().count()), (2, 1), "{ran:#?}");
-    assert!(ran.stderr.contains("; way out: run this as root, or "), "{ran:#?}");
+    assert!(ran.stderr.contains("; fix: run as root, or "), "{ran:#?}");
 }
 
 /// An ordinary user, where the device may be opened as on most distributions: both ends in

@@ -328,7 +328,7 @@ fn a_connection_has_the_traits_that_it_is_given() {
 }
 
 #[test]
-fn addresses_are_chosen_and_refused_with_the_way_out() {
+fn addresses_are_chosen_or_refused_with_the_fix() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;
@@ -370,17 +370,17 @@ fn bad_situations_are_told_and_leave_nothing_behind() {
         (
             "ip route add 10.77.0.0/24 dev lo",
             "--sources 10.77.0.0/16",
-            "10.77.0.0/16 is in use on this host: a route to 10.77.0.0/24 goes through lo; way out: ",
+            "10.77.0.0/16 is in use on this host: a route to 10.77.0.0/24 goes through lo; fix: ",
         ),
         (
             "ip addr add 10.78.3.4/32 dev lo",
             "--sources 10.78.0.0/16",
-            "10.78.0.0/16 is in use on this host: 10.78.3.4 is an address of this host; way out: ",
+            "10.78.0.0/16 is in use on this host: 10.78.3.4 is an address of this host; fix: ",
         ),
         (
             "ip route add 198.18.0.0/15 dev lo",
             "",
-            "all addresses of 198.18.0.0/15, where paths live (RFC 2544), are routed elsewhere",
+            "all addresses of 198.18.0.0/15, which paths use (RFC 2544), are routed elsewhere",
         ),
         (
             "true",

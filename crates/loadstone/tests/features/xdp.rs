@@ -354,9 +354,9 @@ fn ipv6_goes_the_same_way() {
     let known = wire.there("ip -6 neigh show dev ls1");
     assert_eq!(known.matches("fd00:99::").count(), 1, "{known}");
     for (sources, url, said) in [
-        (part, url("fd00:80::9", "/"), "fd00:80::9 does not answer ND on ls0; way out: "),
-        ("fd00:80::/112", far.clone(), "fd00:80::1 is an address of this host; way out: "),
-        (part, url("::1", "/"), "::1 is an address of this host, and what ls0 sends does not come"),
+        (part, url("fd00:80::9", "/"), "fd00:80::9 does not respond to ND on ls0; fix: "),
+        ("fd00:80::/112", far.clone(), "fd00:80::1 is an address of this host; fix: "),
+        (part, url("::1", "/"), "::1 is an address of this host, which packets sent by ls0 cannot"),
         (part, wire.url("/hw"), "has no IPv6 address, of which the addresses are that its"),
         ("10.80.0.128/26", far, "has no IPv4 address, of which the addresses are that its"),
     ] {
@@ -543,7 +543,7 @@ const BAD: &[[&str; 6]] = &[
         "t0",
         "10.80.0.128/26",
         "",
-        "t0 is no device of Ethernet; way out: ",
+        "t0 is not an Ethernet device; fix: ",
     ],
     [
         "ip link set ls0 mtu 500",
@@ -551,9 +551,9 @@ const BAD: &[[&str; 6]] = &[
         "ls0",
         "10.80.0.128/26",
         "",
-        "packets of ls0 have no more than 500 bytes, and our own TCP needs 576; way out: ",
+        "packets of ls0 have at most 500 bytes, but our own TCP needs 576; fix: ",
     ],
-    ["ip link set ls0 mtu 1500 down", "", "ls0", "10.80.0.128/26", "", "ls0 is down; way out: "],
+    ["ip link set ls0 mtu 1500 down", "", "ls0", "10.80.0.128/26", "", "ls0 is down; fix: "],
 ];
 
 /// One sentence each, exit code 2, and the device as before.
@@ -569,10 +569,7 @@ fn bad_situations_are_told() {
         let words = ["--stack", &stack, "--sources", sources, "-n", "1", url];
         let ran = finish(wire.command(&words), b"");
         assert_eq!(ran.code, 2, "{said}\n{ran:#?}");
-        assert!(
-            ran.stderr.contains(said) && ran.stderr.contains("; way out: "),
-            "{said}\n{ran:#?}"
-        );
+        assert!(ran.stderr.contains(said) && ran.stderr.contains("; fix: "), "{said}\n{ran:#?}");
         wire.await_program(false);
     }
 }

@@ -10,7 +10,7 @@ fn more_users_than_descriptors_are_refused_before_the_run() {
     command.args(["run", "-c", "100", "-d", "1s", &site.url("/hw")]);
     let ran = finish(command, b"").expect(&[2]);
     assert!(ran.stderr.contains("file descriptors") && ran.stderr.contains("80"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("ulimit") && ran.stderr.contains("Way out"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("ulimit") && ran.stderr.contains("Fix: "), "{}", ran.stderr);
     assert_eq!(site.served().requests, 0);
 }
 

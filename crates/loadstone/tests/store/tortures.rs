@@ -86,7 +86,7 @@ fn what_tested_nothing_or_is_not_to_be_kept_leaves_nothing() {
     torture(data.path(), &site, &["--dry-run"]).expect(&[0]);
     let login = site.url("/page").replace("://", "://fred:sekrit@");
     let ran = keeping(data.path(), &["torture", &login]).expect(&[2]);
-    assert!(ran.stderr.contains("leave the login out: no case sends one"), "{ran:#?}");
+    assert!(ran.stderr.contains("omit the login: cases do not send it"), "{ran:#?}");
     assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0, "no file was made");
     let nobody = format!("http://127.0.0.1:{}/", free_port());
     keeping(data.path(), &["torture", "--no-audit", &nobody]).expect(&[3]);

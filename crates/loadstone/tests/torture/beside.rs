@@ -77,7 +77,7 @@ fn the_load_and_the_cases_share_the_bound_on_requests() {
     let load = ["torture", "--dry-run", "--only", "S-01", "--beside-rate", "90/s"];
     let bound = |most| run(&[&load[..], &["--requests-max", most, &url]].concat());
     let said = bound("120").expect(&[0]).stdout;
-    let rest = said.lines().find(|line| line.contains("requests a second")).unwrap();
+    let rest = said.lines().find(|line| line.contains("requests per second")).unwrap();
     assert!(rest.ends_with(" 30"), "{said}");
     let refused = bound("90").expect(&[2]).stderr;
     assert!(refused.contains("90/s leaves nothing of --requests-max 90/s"), "{refused}");

@@ -18,12 +18,12 @@ fn what_arrives_behind_nginx_is_told_with_what_it_changed() {
     let ran = run(&["torture", "chain", &nginx.url(), "--origin", &address, "--json", "-"]);
     let document = ran.expect(&[0]).json();
     assert_eq!(text(&document, "/schema"), "loadstone.torture-chain/1");
-    let plain = row(&document, "a chunked one");
+    let plain = row(&document, "a chunked request");
     assert_eq!(plain["handling"], "made-clear", "{plain}");
     let changes = plain["changes"].as_array().unwrap();
-    let framed = "framed by Content-Length 5 in place of chunked";
+    let framed = "framed by Content-Length 5 instead of chunked";
     assert!(changes.iter().any(|change| change == framed), "{plain}");
-    let both = row(&document, "both lengths, the length is longer");
+    let both = row(&document, "both framings, the length too long");
     assert_eq!((&both["handling"], &both["back"]), (&"refused".into(), &Value::Null), "{both}");
 }
 
@@ -38,7 +38,7 @@ fn a_server_that_reads_a_body_as_a_request_is_found() {
     let found = row(&document, "a length with GET");
     assert_eq!((&found["pair"], &found["meeting"]), (&"0.CL".into(), &"finds-more".into()));
     assert_eq!((&found["disagrees"], &found["reused"]), (&true.into(), &true.into()), "{found}");
-    assert_eq!(row(&document, "a plain one")["meeting"], "agrees");
+    assert_eq!(row(&document, "a plain request")["meeting"], "agrees");
 }
 
 /// A proxy that writes what HTTP/2 says into HTTP/1.1 as it is: each way in which one request becomes more.
@@ -52,21 +52,21 @@ fn a_proxy_that_believes_http2_is_found() {
     let document = ran.expect(&[1]).json();
     assert_eq!(text(&document, "/http"), "2");
     for (name, handling, how) in [
-        ("a plain one", "made-clear", ""),
-        ("one with content and its length", "made-clear", ""),
-        ("a length that is longer", "passed-on", "says that more comes than there is"),
-        ("a length that is shorter", "passed-on", "goes on behind its end, by "),
-        ("a length of 0", "passed-on", "goes on behind its end, by "),
-        ("chunked alone", "passed-on", "goes on behind its end, by "),
-        ("chunked behind a line end", "passed-on", "goes on behind its end, by "),
-        ("a line end in a value", "passed-on", "has a field that was part of another one"),
-        ("a line end in a name", "passed-on", "has a field that was part of another one"),
-        ("a line end in the path", "passed-on", "has a field that was part of another one"),
-        ("a line end in the authority", "passed-on", "has a field that was part of another one"),
-        ("a request behind an empty line in a value", "passed-on", "goes on behind its end"),
-        ("a blank in the path", "passed-on", "begins with a request line of 5 words"),
-        ("a blank in the method", "passed-on", "begins with a request line of 4 words"),
-        ("a field that Connection names", "made-clear", ""),
+        ("a plain request", "made-clear", ""),
+        ("content and its length", "made-clear", ""),
+        ("a length that is too long", "passed-on", "declares more content than it has"),
+        ("a length that is too short", "passed-on", "continues after its end, with "),
+        ("a length of 0", "passed-on", "continues after its end, with "),
+        ("chunked alone", "passed-on", "continues after its end, with "),
+        ("chunked after CR LF in a value", "passed-on", "continues after its end, with "),
+        ("CR LF in a value", "passed-on", "has a field that was part of another field"),
+        ("CR LF in a name", "passed-on", "has a field that was part of another field"),
+        ("CR LF in the path", "passed-on", "has a field that was part of another field"),
+        ("CR LF in the authority", "passed-on", "has a field that was part of another field"),
+        ("a request after an empty line in a value", "passed-on", "continues after its end"),
+        ("a space in the path", "passed-on", "begins with a request line of 5 words"),
+        ("a space in the method", "passed-on", "begins with a request line of 4 words"),
+        ("a field named by Connection", "made-clear", ""),
     ] {
         let found = row(&document, name);
         assert_eq!(found["handling"], handling, "{found:#}");
@@ -76,7 +76,7 @@ fn a_proxy_that_believes_http2_is_found() {
         assert!(first.starts_with(how), "{how}: {found:#}");
         let why = found["why"].as_str().unwrap_or_default();
         assert_eq!(
-            why.contains("of one request of HTTP/2 the proxy made what"),
+            why.contains("the proxy turned one HTTP/2 request into output that"),
             disagrees,
             "{why}"
         );
@@ -87,7 +87,7 @@ fn a_proxy_that_believes_http2_is_found() {
     let ran = run(&[&arguments[..], &[&proxy.url("/page"), "--back", &back, "-q"]].concat());
     let said = ran.expect(&[1]).stdout;
     assert!(said.contains("over HTTP/2 (local)"), "{said}");
-    assert!(said.contains("DISAGREE H2.CL: a length that is shorter"), "{said}");
+    assert!(said.contains("DISAGREE H2.CL: a length that is too short"), "{said}");
     assert!(said.contains("finds more"), "{said}");
 }
 
@@ -98,7 +98,7 @@ fn an_honest_proxy_makes_one_message_of_one_request() {
     let address = format!("127.0.0.1:{origin}");
     let arguments = ["torture", "chain", "--http", "2", "--origin", &address, "--json", "-"];
     let document = run(&[&arguments[..], &[&nginx.url()]].concat()).expect(&[0]).json();
-    assert_eq!(row(&document, "a line end in a value")["handling"], "refused");
+    assert_eq!(row(&document, "CR LF in a value")["handling"], "refused");
     let chunked = row(&document, "chunked alone");
     assert_eq!(chunked["handling"], "made-clear", "{chunked:#}");
     assert_eq!(document["disagreements"], 0);
@@ -107,17 +107,20 @@ fn an_honest_proxy_makes_one_message_of_one_request() {
 #[test]
 fn a_chain_is_for_ones_own_addresses_and_says_what_is_missing() {
     for (arguments, why) in [
-        (&["http://127.0.0.1:8089/"][..], "name what stands behind the proxy"),
+        (&["http://127.0.0.1:8089/"][..], "name the server behind the proxy"),
         (&["http://127.0.0.1:8089/", "--back", "http://192.168.0.9/"], "--own 192.168.0.9"),
-        (&["http://203.0.113.9/", "--origin", "127.0.0.1:8090"], "where every address is your own"),
+        (
+            &["http://203.0.113.9/", "--origin", "127.0.0.1:8090"],
+            "chain needs addresses of your own",
+        ),
         (
             &["http://127.0.0.1:8089/", "--origin", "0.0.0.0:8090"],
-            "where every address is your own",
+            "chain needs addresses of your own",
         ),
         (&["http://127.0.0.1:8089/", "--origin", "127.0.0.1"], "invalid"),
         (
             &["http://127.0.0.1:8089/", "--http", "2", "--back", "http://127.0.0.1:8090/"],
-            "what arrives there goes to --back",
+            "whose received requests are sent to --back",
         ),
         (
             &[
@@ -133,7 +136,7 @@ fn a_chain_is_for_ones_own_addresses_and_says_what_is_missing() {
         ),
         (
             &["http://127.0.0.1:8089/", "--http", "3", "--origin", "127.0.0.1:8090"],
-            "HTTP/3 is never without TLS",
+            "HTTP/3 requires TLS",
         ),
     ] {
         let ran = run(&[&["torture", "chain"][..], arguments].concat()).expect(&[2]);

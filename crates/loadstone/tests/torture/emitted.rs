@@ -56,7 +56,7 @@ fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
 fn emitted(folder: &Path, form: &str) -> Option<String> {
     let ran = run(&["torture", "emit", "--as", form, folder.to_str().unwrap()]).expect(&[0, 2]);
     if ran.code == 2 {
-        assert!(ran.stderr.contains("take --as"), "{ran:?}");
+        assert!(ran.stderr.contains("use --as"), "{ran:?}");
     }
     (ran.code == 0).then_some(ran.stdout)
 }

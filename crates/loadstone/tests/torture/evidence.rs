@@ -86,7 +86,7 @@ fn a_run_never_writes_over_another() {
 fn where_evidence_cannot_be_kept_nothing_is_sent() {
     let site = Site::start(&[]);
     let ran = run(&["torture", "--out", "/dev/null/x", &site.url("/hw")]).expect(&[5]);
-    assert!(ran.stderr.contains("cannot make the folder /dev/null/x"), "{ran:?}");
+    assert!(ran.stderr.contains("cannot create the folder /dev/null/x"), "{ran:?}");
     assert_eq!(site.served().requests, 0);
 }
 
@@ -159,7 +159,7 @@ fn a_newer_rule_judges_anew_and_a_failure_keeps_its_own() {
     for part in [
         "S-02 equal pass → fail",
         "(version 7 → 1 of the case)",
-        "S-02 was version 7 and is 1 in this program: judged by version 1",
+        "S-02 was version 7 and is version 1 in this program: judged by version 1",
         "kept by loadstone 9",
     ] {
         assert!(said.contains(part), "{part}: {said}");
@@ -190,7 +190,7 @@ fn what_became_of_failures_is_json_too() {
 }
 
 #[test]
-fn a_transcript_of_another_format_is_refused_with_the_way_out() {
+fn a_transcript_of_another_format_is_refused_with_the_fix() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().to_str().unwrap();
     fs::write(folder.path().join("wire.lsw"), "loadstone.wire/2\nloadstone 9.0.0\n").unwrap();

@@ -127,13 +127,13 @@ fn what_http3_cannot_be_tried_on_is_said() {
     let nobody = format!("https://127.0.0.1:{}/", free_port());
     let nothing = run(&["torture", "--http", "3", "--only", "Q-01", "--insecure", &nobody]);
     assert_eq!(nothing.code, 3, "{nothing:?}");
-    assert!(nothing.stdout.contains("--http 2 tests it over TCP"), "{nothing:?}");
+    assert!(nothing.stdout.contains("--http 2 tests over TCP"), "{nothing:?}");
     for (arguments, why) in [
-        (&["--http", "3", cleartext.as_str()][..], "HTTP/3 is never without TLS; write https://"),
-        (&["--http", "3", "--only", "S-01", &nobody], "S-01 speaks HTTP/1.1: leave out --http 3"),
+        (&["--http", "3", cleartext.as_str()][..], "HTTP/3 requires TLS; write https://"),
+        (&["--http", "3", "--only", "S-01", &nobody], "S-01 needs HTTP/1.1: omit --http 3"),
         (&["--only", "Q-01,S-01", &nobody], "Q-01 speaks HTTP/3: give --http 3, and no case of"),
         (&["--http", "3", "--escalate", &nobody], "--escalate speaks HTTP/1.1"),
-        (&["--http", "4", &nobody], "1.1, 2 and 3 are spoken"),
+        (&["--http", "4", &nobody], "the supported versions are 1.1, 2 and 3"),
     ] {
         let ran = run(&[&["torture"], arguments].concat()).expect(&[2]);
         assert!(ran.stderr.contains(why), "{why}: {ran:?}");

@@ -77,7 +77,7 @@ fn fields_of_the_users_open_a_page_and_no_result_has_the_login() {
         assert!(!result.contains("ZnJlZDpmbGludHN0b25l"), "{result}");
     }
     for (field, why) in [
-        ("Host: a", "is written by the cases"),
+        ("Host: a", "is set by the cases"),
         ("Content-Length: 3", "follows from the body"),
         ("no colon", "it has no colon"),
     ] {
@@ -159,13 +159,13 @@ fn who_may_not_be_tortured_is_refused_and_nothing_is_sent() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_the_way_out() {
+fn errors_name_the_fix() {
     let nobody = format!("http://127.0.0.1:{}/", free_port());
     let ran = run(&["torture", &nobody]).expect(&[3]);
     assert!(ran.stdout.contains("It ended early: no connection"), "{ran:?}");
     let site = Site::start(&[]);
     let gone = run(&["torture", &site.url("/none")]).expect(&[3]);
-    assert!(gone.stdout.contains("a plain GET was answered 404: name a page that is there"));
+    assert!(gone.stdout.contains("a plain GET got 404: name an existing page"));
     for (arguments, part) in [
         (vec!["torture"], "torture needs a URL"),
         (vec!["torture", "ftp://h/"], "write it as http://host"),

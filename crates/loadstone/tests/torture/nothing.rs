@@ -33,17 +33,17 @@ fn nobody_there_the_wrong_scheme_and_pages_that_refuse() {
 
     let secure = TlsServer::start(&TlsOptions::default());
     let plain = secure.url("/").replacen("https://", "http://", 1);
-    learned_nothing(run(&["torture", "--quick", &plain]), "it speaks TLS, write https://");
+    learned_nothing(run(&["torture", "--quick", &plain]), "it uses TLS; write https://");
     let site = Site::start(&[]);
     let tls = site.url("/hw").replacen("http://", "https://", 1);
     learned_nothing(run(&["torture", "--quick", "--insecure", &tls]), "try http://");
 
     for (response, words) in [
-        ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "404: name a page that is there"),
+        ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "404: name an existing page"),
         ("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "403: name a page that anybody may read"),
-        ("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "try again when it is at rest"),
+        ("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "retry when it is idle"),
         ("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", "500: fix the page"),
-        ("SSH-2.0-none\r\n", "a plain GET was not answered"),
+        ("SSH-2.0-none\r\n", "a plain GET got no response"),
     ] {
         let server = constant(response);
         learned_nothing(run(&["torture", "--quick", &server.url("/")]), words);
@@ -65,7 +65,7 @@ fn a_front_that_begins_to_refuse_everything_ends_the_run() {
         }
     });
     let ran = run(&["torture", "--quick", "--only", "S-01,S-02,S-03,S-04", &server.url("/")]);
-    learned_nothing(ran, "no plain request was answered as before");
+    learned_nothing(ran, "no plain request got its usual response");
 }
 
 #[test]

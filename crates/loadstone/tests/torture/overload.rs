@@ -8,7 +8,7 @@ fn what_overload_needs_is_asked_for_and_commands_are_not_shown() {
     let url = site.url("/hw");
     let wrong = |args: &[&str]| run(&[&["torture"], args, &[&url]].concat()).expect(&[2]).stderr;
     assert!(wrong(&["--starve-command", "true"]).contains("--relieve-command"));
-    assert!(wrong(&["--restart-command", " "]).contains("write a command for sh"));
+    assert!(wrong(&["--restart-command", " "]).contains("write a shell command"));
     assert!(wrong(&["--expensive", "dear"]).contains("write it as /path"));
     assert!(wrong(&["--soak", "long"]).contains("--soak"));
     let plan = |args: &[&str]| {

@@ -117,7 +117,7 @@ fn a_failure_becomes_a_case_that_fails_only_where_it_was_found() {
     let cases = parent.path().join("cases");
     fs::create_dir(&cases).unwrap();
     let (one, two) = (emitted("F-09", "X-01", &["--shrunk"]), emitted("S-02", "X-02", &[]));
-    assert!(one.contains("found = \"a server that does not say its name, 20"), "{one}");
+    assert!(one.contains("found = \"a server of unknown name, 20"), "{one}");
     assert!(two.contains("Host: {host}") && !two.contains("127.0.0.1"), "{two}");
     assert!(!emitted("F-09", "X-03", &[]).contains("loadstone-torture"), "it names no run");
     written(&cases, "X-01.toml", &one);
@@ -147,5 +147,5 @@ fn what_is_judged_by_code_is_carried_out_anew_and_made_no_case() {
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("still failing C-10-"), "{said}");
     let case = run(&["torture", "emit", "--as", "case", &folder]).expect(&[2]);
-    assert!(case.stderr.contains("judged by code, which no case file can say"), "{case:?}");
+    assert!(case.stderr.contains("judged by code, which a case file cannot express"), "{case:?}");
 }

@@ -86,13 +86,13 @@ fn a_dry_run_opens_no_connection() {
     let state = tempfile::tempdir().unwrap();
     let ran = finish(torture(state.path(), &["--dry-run", "--press", &url]), b"").expect(&[0]);
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    for part in ["nothing is sent", "127.0.0.1 (local)", "connections open", "S-55", "F-01", "all "]
+    for part in ["nothing is sent", "127.0.0.1 (local)", "open connections", "S-55", "F-01", "all "]
     {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
     assert!(!log_of(state.path()).exists(), "what did not happen is not written down");
     let ran = finish(torture(state.path(), &["--dry-run", "http://8.8.8.8/"]), b"").expect(&[0]);
-    for part in ["8.8.8.8 (public)", "a proof of permission", "new connections a second   5"] {
+    for part in ["8.8.8.8 (public)", "a proof of permission", "new connections per second   5"] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
 }
@@ -104,25 +104,25 @@ fn bounds_have_ceilings() {
             "http://8.8.8.8/",
             "--connections-max",
             "2001",
-            "2,001: the ceiling on public targets is 2,000 (connections open)",
+            "2,001: the ceiling on public targets is 2,000 (open connections)",
         ),
-        ("http://8.8.8.8/", "--rate-max", "101/s", "targets is 100 (new connections a second)"),
-        ("http://8.8.8.8/", "--requests-max", "201", "targets is 200 (requests a second)"),
-        ("http://8.8.8.8/", "--bytes-max", "5M/s", "targets is 4.00 MiB (bytes a second)"),
-        ("http://8.8.8.8/", "--message-max", "2M", "targets is 1.00 MiB (bytes of a message)"),
+        ("http://8.8.8.8/", "--rate-max", "101/s", "targets is 100 (new connections per second)"),
+        ("http://8.8.8.8/", "--requests-max", "201", "targets is 200 (requests per second)"),
+        ("http://8.8.8.8/", "--bytes-max", "5M/s", "targets is 4.00 MiB (bytes per second)"),
+        ("http://8.8.8.8/", "--message-max", "2M", "targets is 1.00 MiB (bytes per message)"),
         ("http://8.8.8.8/", "--case-max", "76s", "(the time of a case)"),
         ("http://8.8.8.8/", "--duration", "31m", "(the time of a run)"),
         ("http://10.1.2.3/", "--connections-max", "4001", "on private targets"),
         ("http://127.0.0.1/", "--connections-max", "20001", "on local targets"),
         ("http://127.0.0.1/", "--rate-max", "0", "--rate-max 0"),
-        ("http://127.0.0.1/", "--rate-max", "x", "write a whole number a second"),
+        ("http://127.0.0.1/", "--rate-max", "x", "write a whole number per second"),
     ] {
         let ran = run(&["torture", "--dry-run", option, value, url]).expect(&[2]);
         assert!(ran.stderr.contains(part), "{option} {value}: {ran:?}");
     }
     let ran = run(&["torture", "--dry-run", "--press", "--only", "S-01,W-01", "http://10.1.2.3/"]);
     let said = ran.expect(&[0]).stdout;
-    assert!(said.contains("W-01   skipped: ") && said.contains("say so with --own"), "{said}");
+    assert!(said.contains("W-01   skipped: ") && said.contains("confirm with --own"), "{said}");
     let state = tempfile::tempdir().unwrap();
     let ran =
         finish(torture(state.path(), &["--only", "W-01", "http://10.1.2.3/"]), b"").expect(&[2]);
@@ -174,7 +174,7 @@ fn what_has_lost_who_started_it_stops() {
     drop(child.stdin.take());
     let ran = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(said.contains("the process that started this one is gone"), "{ran:?}");
+    assert!(said.contains("the parent process has exited"), "{ran:?}");
     let log = fs::read_to_string(log_of(state.path())).unwrap();
     assert!(log.contains("\"kind\":\"stop\"") && log.contains("\"why\":\"permission\""), "{log}");
 }
@@ -289,7 +289,7 @@ fn a_public_server_has_to_publish_a_proof() {
         "torture prove http://203.0.113.7:8080/page.html",
         "permitted 0",
         "group 2",
-        "W-01 is not permitted: the proof does not name the group slow",
+        "W-01 is not permitted: the proof does not name group slow",
         "stranger 2",
         "it names another tester",
         "audit 0",
@@ -326,7 +326,7 @@ fn a_fleet_asks_the_owner_of_a_public_server_too() {
         "203.0.113.7:8080 is public, and 2,000/s from 2 machines need its owner's word",
         "torture prove --groups overload http://203.0.113.7:8080/page.html",
         "group 2",
-        "the proof does not name the group overload",
+        "the proof does not name group overload",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Whether this user may make a network device here; says plainly what is missing where not.
 fn to_be_had(site: &Site) -> bool {
     let tried = run(&["torture", "--only", "P-16", "-q", &site.url("/")]);
-    if !tried.stderr.contains("segments of our own cannot be sent") {
+    if !tried.stderr.contains("TCP segments cannot be sent") {
         return true;
     }
     let plea = format!("segments are not tested: {}", tried.stderr.trim_end());
@@ -73,7 +73,7 @@ fn planted_bugs_are_found_by_segments_and_replayed() {
     assert!(judged.stdout.contains("1 unchanged"), "{}", judged.stdout);
     for form in ["sh", "nc", "pcap", "case"] {
         let ran = run(&["torture", "emit", "--as", form, kept]).expect(&[2]);
-        assert!(ran.stderr.contains("segment by segment"), "{form}: {}", ran.stderr);
+        assert!(ran.stderr.contains("TCP segments"), "{form}: {}", ran.stderr);
     }
 }
 
@@ -95,14 +95,14 @@ fn a_server_that_stands_still_before_a_closed_window_is_found() {
 }
 
 #[test]
-fn what_cannot_be_had_is_said_with_the_way_out() {
+fn a_missing_device_is_reported_with_the_fix() {
     let site = Site::start(&[]);
     let url = site.url("/");
     let (over_tls, ipv6) = (url.replace("http:", "https:"), url.replace("127.0.0.1", "[::1]"));
     for (words, why) in [
         (&["--only", "P", &over_tls][..], "name an http port"),
         (&["--only", "P-01", &ipv6], "write 127.0.0.1"),
-        (&["--only", "P", "--path", "3g", &url], "leave out --path"),
+        (&["--only", "P", "--path", "3g", &url], "omit --path"),
         (&["--only", "P", "--http", "2", &url], "leave out --http 2"),
         (&["--only", "P", "--quick", &url], "selects no case"),
         (&["--only", "P-99", &url], "is not a case"),

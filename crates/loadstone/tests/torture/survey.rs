@@ -302,9 +302,10 @@ fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
     assert!(said(PUBLIC, &["--yes-i-may"]).contains("--owner"));
     assert!(said("169.254.169.254\n", &[]).contains("is a reserved address"));
     assert!(said("127.0.0.1:25\n", &[]).contains("port 25 belongs to another protocol"));
-    assert!(
-        said("10.0.0.1\n", &["--no-audit"]).contains("--no-audit is for servers on this machine")
-    );
+    assert!(said("10.0.0.1\n", &["--no-audit"]).contains(
+        "--no-audit is for servers on this machine \
+            only"
+    ));
     assert!(!state.path().join("loadstone/torture-audit.jsonl").exists());
     if !namespaces_are_to_be_had("--net") {
         return;

@@ -108,7 +108,7 @@ impl Drop for OpenSsl {
 fn a_new_handshake_is_refused_or_granted_or_not_to_be_asked_for() {
     let table: [(&[&str], i32, &str, &str); 3] = [
         (&[], 0, "pass", "alert no_renegotiation"),
-        (&["-client_renegotiation"], 1, "fail", "a new handshake begins"),
+        (&["-client_renegotiation"], 1, "fail", "a new handshake starts"),
         (&["-client_renegotiation", "-tls1_3"], 3, "skipped", ""),
     ];
     // its page knows GET alone and leaves what else it is asked without a response: all at once

@@ -145,7 +145,7 @@ impl XdpDevice {
     /// threads, each of which has a part of the addresses.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the way out.
+    /// What this machine or this user cannot do, each with the fix.
     pub(crate) fn open(
         ask: &XdpAsk,
         threads: u32,
@@ -598,8 +598,8 @@ mod tests {
         assert_eq!(said(by("fe80::1"), "fd00::2"), "fe80::1");
         assert_eq!(
             said(by("fe80::1"), "10.9.7.2"),
-            "the next hop to 10.9.7.2 on eth0 is fe80::1, of IPv6, which is not asked for packets of IPv4 \
-             here; way out: gateway=ADDRESS with an address of IPv4 that it has"
+            "the next hop to 10.9.7.2 on eth0 is fe80::1, an IPv6 address, which is not \
+            supported for IPv4; fix: set gateway=ADDRESS to an IPv4 address of that router"
         );
     }
 
@@ -628,8 +628,9 @@ mod tests {
         assert_eq!(said("veth", Some(XdpHook::Generic), true), "generic");
         assert_eq!(
             said("veth", Some(XdpHook::Generic), false),
-            "in generic mode packets come to eth0 as its peer or its driver has put them together, with up to \
-             64 KiB, which this kernel does not hand over (Linux 6.6 does); way out: mode=native"
+            "in generic mode eth0 receives packets of up to 64 KiB, merged by its peer or \
+            driver, which this kernel does not pass to AF_XDP (Linux 6.6 does); fix: use \
+            mode=native"
         );
     }
 }

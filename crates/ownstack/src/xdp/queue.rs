@@ -368,7 +368,7 @@ pub(crate) enum QueueTrouble {
 }
 
 impl QueueTrouble {
-    /// In words, with the way out.
+    /// In words, with the fix.
     pub(crate) fn explain(self, device: &str, queue: u32) -> XdpTrouble {
         let device = device.to_owned();
         match self {
@@ -416,8 +416,8 @@ mod tests {
     fn a_limit_that_is_too_low_for_the_sockets_is_told() {
         assert_eq!(
             QueueTrouble::Socket(Errno::MFILE).explain("eth0", 7).to_string(),
-            "each thread has a socket of each queue of eth0, for which this process may not have descriptors \
-             enough; way out: fewer --threads, or a higher limit (`ulimit -n`)"
+            "each thread needs a socket per queue of eth0, more than the descriptor limit of \
+            this process allows; fix: use fewer --threads, or raise the limit (`ulimit -n`)"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Why a device cannot be used by AF_XDP here, and the way out: one sentence each.
+//! Why a device cannot be used by AF_XDP here, and the fix: one sentence each.
 
 use super::link::Mac;
 use netpath::PathTrouble;
@@ -99,45 +99,45 @@ impl fmt::Display for XdpTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             XdpTrouble::Forbidden => f.write_str(
-                "only root may use AF_XDP, with CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF outside of any \
-                 user namespace; way out: run this as root, in a container with --cap-add NET_ADMIN \
-                 --cap-add NET_RAW --cap-add BPF",
+                "AF_XDP requires root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF outside user \
+                namespaces; fix: run as root, in a container with --cap-add NET_ADMIN --cap-add \
+                NET_RAW --cap-add BPF",
             ),
             XdpTrouble::NoSockets => f.write_str(
-                "this kernel is without AF_XDP (CONFIG_XDP_SOCKETS); way out: a kernel with it, or \
-                 --stack own",
+                "this kernel does not support AF_XDP (CONFIG_XDP_SOCKETS); fix: use a kernel \
+                that does, or --stack own",
             ),
             XdpTrouble::Memory(error) => write!(
                 f,
-                "the memory of the packets cannot be locked ({error}); way out: `ulimit -l unlimited`, \
-                 or run this as root with CAP_IPC_LOCK"
+                "cannot lock the memory for packets ({error}); fix: `ulimit -l unlimited`, or \
+                run as root with CAP_IPC_LOCK"
             ),
             XdpTrouble::Prefix(trouble) => trouble.fmt(f),
             XdpTrouble::TakenOnLink { address, by, device } => write!(
                 f,
-                "{address} is in use on the link of {device}: {by} answers for it; way out: a prefix in \
-                 which nobody has an address"
+                "{address} is in use on the link of {device}: {by} responds for it; fix: use an \
+                unused prefix"
             ),
             XdpTrouble::Here { address, device } => write!(
                 f,
-                "{address} is an address of this host, and what {device} sends does not come back to it; way \
-                 out: --stack own"
+                "{address} is an address of this host, which packets sent by {device} cannot \
+                reach; fix: use --stack own"
             ),
             XdpTrouble::HopOfIpv6 { hop, server, device } => write!(
                 f,
-                "the next hop to {server} on {device} is {hop}, of IPv6, which is not asked for packets of IPv4 \
-                 here; way out: gateway=ADDRESS with an address of IPv4 that it has"
+                "the next hop to {server} on {device} is {hop}, an IPv6 address, which is not \
+                supported for IPv4; fix: set gateway=ADDRESS to an IPv4 address of that router"
             ),
             XdpTrouble::NoAnswer { hop, server, device, from } => {
                 let by = if hop.is_ipv4() { "ARP" } else { "ND" };
                 let who = match hop == server {
-                    true => format!("{server} does not answer {by}"),
-                    false => format!("{hop}, the next hop to {server}, does not answer {by}"),
+                    true => format!("{server} does not respond to {by}"),
+                    false => format!("{hop}, the next hop to {server}, does not respond to {by}"),
                 };
                 write!(
                     f,
-                    "{who} on {device}; way out: see that it is up and has a route back to {from} there (`ip \
-                     route add {from} dev ...`), or name the way with gateway=ADDRESS"
+                    "{who} on {device}; fix: check that it is up and has a route back to {from} \
+                    (`ip route add {from} dev ...`), or set gateway=ADDRESS"
                 )
             }
             XdpTrouble::Other(what, error) => write!(f, "{what}: {error}"),
@@ -150,63 +150,63 @@ impl XdpTrouble {
     /// What is wrong with the device itself.
     fn device(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            XdpTrouble::NoDevice { device } => write!(
-                f,
-                "there is no network device {device} here; way out: one that `ip link` lists"
-            ),
+            XdpTrouble::NoDevice { device } => {
+                write!(f, "no network device {device} exists; fix: use one that `ip link` lists")
+            }
             XdpTrouble::Loopback { device } => write!(
                 f,
-                "{device} is the loopback, whose packets never reach a wire; way out: --stack own, which \
-                 reaches the servers of this host"
+                "{device} is the loopback device, whose packets never leave the host; fix: use \
+                --stack own, which reaches servers on this host"
             ),
             XdpTrouble::NotEthernet { device } => write!(
                 f,
-                "{device} is no device of Ethernet; way out: the device that its packets leave by, or \
-                 --stack own"
+                "{device} is not an Ethernet device; fix: use the device that its packets leave \
+                through, or --stack own"
             ),
             XdpTrouble::Down { device } => {
-                write!(f, "{device} is down; way out: `ip link set {device} up`")
+                write!(f, "{device} is down; fix: `ip link set {device} up`")
             }
             XdpTrouble::QueueBusy { device, queue } => write!(
                 f,
-                "queue {queue} of {device} is in use by another socket of AF_XDP; way out: end the program \
-                 that has it, or take another device"
+                "queue {queue} of {device} is in use by another AF_XDP socket; fix: stop the \
+                program that owns it, or use another device"
             ),
             XdpTrouble::ManyQueues { device, most } => write!(
                 f,
-                "{device} has more than {most} queues, all of which one thread would have to look at; way \
-                 out: `ethtool -L {device} combined {most}`"
+                "{device} has more than {most} queues, too many for one thread to poll; fix: \
+                `ethtool -L {device} combined {most}`"
             ),
             XdpTrouble::ManySockets { device } => write!(
                 f,
-                "each thread has a socket of each queue of {device}, for which this process may not have \
-                 descriptors enough; way out: fewer --threads, or a higher limit (`ulimit -n`)"
+                "each thread needs a socket per queue of {device}, more than the descriptor \
+                limit of this process allows; fix: use fewer --threads, or raise the limit \
+                (`ulimit -n`)"
             ),
             XdpTrouble::Attached { device } => write!(
                 f,
-                "a program of XDP is attached to {device} already; way out: end who put it there (`ip link \
-                 show {device}` has its number), or `ip link set dev {device} xdp off`"
+                "an XDP program is already attached to {device}; fix: stop its owner (`ip link \
+                show {device}` shows its number), or `ip link set dev {device} xdp off`"
             ),
             XdpTrouble::Mode { device, mode, error } => write!(
                 f,
-                "{device} does not take programs of XDP in {mode} mode ({error}); way out: another \
-                 mode=, or Linux 5.9 or later"
+                "{device} does not accept XDP programs in {mode} mode ({error}); fix: use \
+                another mode=, or Linux 5.9 or later"
             ),
             XdpTrouble::GenericInParts { device } => write!(
                 f,
-                "in generic mode packets come to {device} as its peer or its driver has put them together, \
-                 with up to 64 KiB, which this kernel does not hand over (Linux 6.6 does); way out: \
-                 mode=native"
+                "in generic mode {device} receives packets of up to 64 KiB, merged by its peer \
+                or driver, which this kernel does not pass to AF_XDP (Linux 6.6 does); fix: use \
+                mode=native"
             ),
             XdpTrouble::Mtu { device, mtu, most } => write!(
                 f,
-                "packets of {device} have up to {mtu} bytes, and this kernel takes in no more than {most} \
-                 (Linux 6.6 takes any); way out: `ip link set {device} mtu {most}`"
+                "packets of {device} have up to {mtu} bytes, but this kernel accepts at most \
+                {most} (Linux 6.6 accepts any); fix: `ip link set {device} mtu {most}`"
             ),
             XdpTrouble::SmallMtu { device, mtu, least } => write!(
                 f,
-                "packets of {device} have no more than {mtu} bytes, and our own TCP needs {least}; way out: \
-                 `ip link set {device} mtu 1500`"
+                "packets of {device} have at most {mtu} bytes, but our own TCP needs {least}; \
+                fix: `ip link set {device} mtu 1500`"
             ),
             _ => Ok(()),
         }

@@ -141,7 +141,7 @@ fn why(row: &ChainRow) -> String {
     let meets = row.back.as_ref().is_some_and(|(_, meeting)| meeting.is_disagreement());
     if let Some(parted) = row.parted.as_ref().filter(|_| !meets) {
         let id = row.request.class.id();
-        return format!("{id}: of one request of HTTP/2 the proxy made what {parted}");
+        return format!("{id}: the proxy turned one HTTP/2 request into output that {parted}");
     }
     let said = row.back.as_ref().map_or("disagrees", |(_, meeting)| meeting.text());
     let pair = match row.request.class {
@@ -149,8 +149,11 @@ fn why(row: &ChainRow) -> String {
         class => format!("{}: ", class.id()),
     };
     let hit = match row.is_reused() {
-        true => "the proxy keeps the connection, so another client's request comes next on it",
-        false => "the proxy ends the connection behind it, so no other client's request is on it",
+        true => "the proxy keeps the connection, so the next request on it can be another client's",
+        false => {
+            "the proxy closes the connection after it, so no other client's request follows \
+            on it"
+        }
     };
     format!("{pair}the proxy sends one request, and the server {said}; {hit}")
 }

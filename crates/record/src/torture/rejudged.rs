@@ -121,13 +121,13 @@ fn notes(rows: &[ConversationRecord]) -> Vec<String> {
     for row in rows {
         if row.kept_by != ours {
             notes.insert(format!(
-                "kept by loadstone {}, this is {ours}: judged by the rules of this one",
+                "recorded by loadstone {}, this is {ours}: judged by the rules of this version",
                 printable(&row.kept_by, VERSION_MAX)
             ));
         }
         if let Some(now) = row.version_now.filter(|now| *now != row.version_then) {
             notes.insert(format!(
-                "{} was version {} and is {now} in this program: judged by version {now}",
+                "{} was version {} and is version {now} in this program: judged by version {now}",
                 row.case, row.version_then
             ));
         }

@@ -120,7 +120,7 @@ mod ending {
         let mut all =
             (0..=u8::MAX).map(Ending::Exit).chain(signals).chain(std::iter::once(Ending::Unseen));
         let found = all.find(|how| how.to_string() == text);
-        let wrong = || format!("{} is not the end of a process", units::quoted(&text));
+        let wrong = || format!("{} is not an exit status", units::quoted(&text));
         found.ok_or_else(|| D::Error::custom(wrong()))
     }
 

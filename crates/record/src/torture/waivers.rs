@@ -173,7 +173,7 @@ fn exchange(name: toml::Spanned<String>, case: &Case) -> Result<String, Wrong> {
     match names.contains(&name.as_str()) {
         true => Ok(name),
         false if names.is_empty() => {
-            Err((at, format!("{} has no named exchanges; leave the key exchange out", case.id)))
+            Err((at, format!("{} has no named exchanges; omit the key exchange", case.id)))
         }
         false => {
             let list = names.join(", ");
@@ -237,10 +237,8 @@ impl Applied {
         match self.state {
             WaiverState::Used => None,
             WaiverState::Expired => Some("it has expired: the finding counts again"),
-            WaiverState::Unneeded => Some("nothing it names failed: remove it"),
-            WaiverState::Exceeded => {
-                Some("the finding is worse than the waiver permits: it counts")
-            }
+            WaiverState::Unneeded => Some("nothing that it names failed: remove it"),
+            WaiverState::Exceeded => Some("the finding is worse than the waiver allows: it counts"),
             WaiverState::Untested => Some("the case was not tested"),
         }
     }

@@ -434,7 +434,7 @@ fn the_page_of_a_torture_says_what_was_found() {
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
     let sentence = "4 findings in 7 cases (2 critical, 1 medium, 1 low): 1 denied service";
     assert!(at("<strong>4 FINDINGS</strong>") < at(sentence));
-    assert!(at(">Findings and advice</h2>") < at(">Well-behaved clients under pressure</h2>"));
+    assert!(at(">Findings and advice</h2>") < at(">Well-behaved clients under load</h2>"));
     assert!(
         page.contains("<details id=\"W-10\" open>") && page.contains("GET /\\&#39;\\x00")
             || page.contains("GET /\\'\\x00"),

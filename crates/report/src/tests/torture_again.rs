@@ -59,7 +59,7 @@ fn kept(name: &str) -> Transcript {
 fn what_became_of_failures_is_told() {
     let transcripts = ["different", "by code", "never reached"].map(kept);
     let replayed = |verdict, failed, judgement| Replayed { verdict, tries: 3, failed, judgement };
-    let by_code = "C-04 judges by code, which judges only while it runs";
+    let by_code = "C-04 is judged by code while it runs and cannot be judged again";
     let result = ReplayResult {
         rows: vec![
             replayed(
@@ -69,7 +69,7 @@ fn what_became_of_failures_is_told() {
             ),
             replayed(ReplayVerdict::Unlearned, 0, judgement(TestOutcome::Inconclusive, by_code)),
         ],
-        ended_early: Some("no plain request was answered as before within 30 s".into()),
+        ended_early: Some("no plain request got its usual response within 30 s".into()),
         interrupted: false,
     };
     let rows: Vec<ReplayRow<'_>> = transcripts
@@ -145,7 +145,7 @@ fn a_failure_becomes_a_case_file() {
     insta::assert_snapshot!("torture_case_file", file);
     let again = read_own("X-12.toml", &file).unwrap();
     assert_eq!(again.exchanges[0].accept, case.exchanges[0].accept);
-    assert!(case_file(&kept, &case, "S-12").unwrap_err().contains("call yours X-01"));
+    assert!(case_file(&kept, &case, "S-12").unwrap_err().contains("name your case X-01"));
     assert!(case_file(&kept, &case, "X\"12").unwrap_err().contains("is not an id"));
     kept.script.steps.push(Move::Sip(1));
     assert!(case_file(&kept, &case, "X-12").unwrap_err().contains("in small pieces"));

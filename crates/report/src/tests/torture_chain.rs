@@ -41,7 +41,7 @@ fn record() -> ChainRecord {
     let rows = vec![
         row(0, &[clear], Some(("200, the connection stays open", Meeting::Agrees))),
         row(2, &[both], Some(("200 400, closed", Meeting::FindsMore))),
-        row(3, &[closes], Some(("nothing, and the connection stays open", Meeting::Waits))),
+        row(3, &[closes], Some(("no response, the connection stays open", Meeting::Waits))),
         row(4, &[], None),
         row(17, &[clear, clear], None),
     ];

@@ -108,7 +108,7 @@ fn another_exchange_that_fails_is_worse() {
         (found.kind, found.detail.clone())
     };
     assert_eq!(at(&compare(&one, &both)), (ChangeKind::Worse, "fails now: tab".into()));
-    assert_eq!(at(&compare(&both, &one)), (ChangeKind::Eased, "fails no more: tab".into()));
+    assert_eq!(at(&compare(&both, &one)), (ChangeKind::Eased, "no longer fails: tab".into()));
     assert_eq!(at(&compare(&one, &one)), (ChangeKind::Still, String::new()));
 }
 
@@ -178,7 +178,7 @@ fn what_is_waived_is_shown_and_does_not_count() {
         "1 of them waived",
         "waived    until 2099-01-01: the old",
         "W-10, until 2020-01-01: until the move (it has expired: the finding counts again)",
-        "S-01, until 2099-01-01: never seen (nothing it names failed: remove it)",
+        "S-01, until 2099-01-01: never seen (nothing that it names failed: remove it)",
     ] {
         let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
         let part = part.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -49,7 +49,7 @@ pub(super) fn mixed() -> Report {
     failed.exchanges.push(exchange("space", TestOutcome::Fail, request));
     failed.recovery = Some(Some(Nanos::from_millis(1_200)));
     let mut skipped = result("S-30", TestOutcome::Skipped);
-    skipped.skipped = Some("no page that takes bodies is named (--post PATH)".into());
+    skipped.skipped = Some("no page that accepts request bodies is given (--post PATH)".into());
     let mut random = result("F-01", TestOutcome::Flaky);
     random.tally = BTreeMap::from([("200".into(), 900), ("414".into(), 100)]);
     random.exchanges.push(exchange("number 42, seed 1", TestOutcome::Flaky, &[b'a'; 3_000]));
@@ -79,7 +79,7 @@ pub(super) fn mixed() -> Report {
 pub(super) fn lost() -> Report {
     let mut report = mixed();
     report.result.cases[1].recovery = Some(None);
-    report.result.ended_early = Some("no plain request was answered as before".into());
+    report.result.ended_early = Some("no plain request got its usual response".into());
     report.result.interrupted = true;
     report.result.post_trouble = Some("405, the connection stays open".into());
     report

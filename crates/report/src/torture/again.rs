@@ -1,4 +1,4 @@
-//! What became of kept failures: sent again, judged again, shrunk.
+//! Results of recorded failures: replayed, judged again, shrunk.
 
 use super::words;
 use crate::page;
@@ -9,7 +9,7 @@ use record::torture::rejudged::{ConversationRecord, RejudgedRecord};
 use record::torture::replay::{ReplayRecord, ReplayedRecord};
 use torture::result::{ReplayVerdict, Shrunk};
 
-/// A replay as text, with a line feed at its end.
+/// Returns a replay as text, with a final line feed.
 pub fn replay_text(replay: &ReplayRecord) -> String {
     let sent = |row| -> Option<(&ReplayedRecord, ReplayVerdict)> { Some((row, row.verdict?)) };
     let rows: Vec<(&ReplayedRecord, ReplayVerdict)> =
@@ -51,7 +51,7 @@ fn replayed((row, verdict): (&ReplayedRecord, ReplayVerdict)) -> Vec<String> {
     vec![verdict.text().to_owned(), words::safe(&row.folder), said]
 }
 
-/// Remarks on other versions, a sentence each.
+/// Adds remarks about other versions, one sentence each.
 fn notes(told: &mut Document, notes: &[String]) {
     if !notes.is_empty() {
         told.add(Forms::TEXT, [Block::Gap]);
@@ -60,7 +60,7 @@ fn notes(told: &mut Document, notes: &[String]) {
     told.add(Forms::TEXT, notes.iter().map(sentence));
 }
 
-/// The conversations of which the outcome is another one now, as text with a line feed at its end.
+/// Returns the conversations whose outcome has changed, as text with a final line feed.
 pub fn rejudged_text(record: &RejudgedRecord) -> String {
     let mut told = Document::default();
     let RejudgedRecord { judged, otherwise, conversations: rows, .. } = record;
@@ -69,7 +69,7 @@ pub fn rejudged_text(record: &RejudgedRecord) -> String {
     let mut left = String::new();
     if code > 0 {
         let many = counted(code, "conversation");
-        left += &format!("; not judged: {many} of cases that are judged by code while they send");
+        left += &format!("; not judged: {many} of cases that are judged by code while they run");
     }
     if gone > 0 {
         let many = counted(gone, "conversation");
@@ -90,7 +90,7 @@ pub fn rejudged_text(record: &RejudgedRecord) -> String {
     page::text::whole(&told)
 }
 
-/// A conversation of which the outcome is another one now.
+/// Formats a conversation whose outcome has changed.
 fn rejudged(row: &ConversationRecord) -> Option<Block> {
     let now = row.now?;
     let why = if row.why.is_empty() { &row.seen } else { &row.why };
@@ -103,13 +103,13 @@ fn rejudged(row: &ConversationRecord) -> Option<Block> {
     Some(led(&lead, Voice::Plain, format!("{outcomes}: {}{versions}", words::safe(why))))
 }
 
-/// What failures shrank to, as text with a line feed at its end; `folders` are their names.
+/// Returns the shrunk failures as text with a final line feed; `folders` are their names.
 pub fn shrunk_text(folders: &[String], found: &[Option<Shrunk>]) -> String {
     let mut told = Document::default();
     for (folder, shrunk) in folders.iter().zip(found) {
         let said = match shrunk {
             Some(shrunk) => words::shrunk(&ShrunkRecord::of(shrunk)),
-            None => "it does not fail any more, or the budget was too small".to_owned(),
+            None => "it no longer fails, or the budget was too small".to_owned(),
         };
         let lead = format!("{}  ", words::safe(folder));
         told.add(Forms::TEXT, [led(&lead, Voice::Plain, said)]);

@@ -1,4 +1,4 @@
-//! What the background load observed: a row for each case that it suffered from.
+//! Effect on the background load: a row for each case that affected it.
 
 use super::words;
 use crate::section::{Block, DataTable, Document, Forms, Voice, heading, led};
@@ -19,7 +19,7 @@ pub(super) fn load(told: &mut Document, record: &TortureRecord) {
     told.add(forms, without_impact(load).map(|said| led("  ", Voice::Note, said)));
 }
 
-/// What the load was, and what it observed before the first case.
+/// Describes the load, and its results before the first case.
 fn head(load: &LoadRecord) -> String {
     let (run, base) = (&load.run, &load.base);
     let mut said = format!(
@@ -37,12 +37,12 @@ fn head(load: &LoadRecord) -> String {
     );
     if load.left_out > 0 {
         let many = show::count(load.left_out);
-        said.push_str(&format!(" Too many calls: the last {many} are assigned to no case."));
+        said.push_str(&format!(" Too many calls: the last {many} are not assigned to a case."));
     }
     said
 }
 
-/// How many cases had no impact on it, in a sentence.
+/// Returns how many cases had no effect on it, in a sentence.
 fn without_impact(load: &LoadRecord) -> Option<String> {
     let met = |case: &&LoadedCase| case.during.due > 0 && !case.felt;
     let none = load.cases.iter().filter(met).count() as u64;
@@ -52,7 +52,7 @@ fn without_impact(load: &LoadRecord) -> Option<String> {
         parts.push(format!("no impact: {}", counted(none, "case")));
     }
     if empty > 0 {
-        parts.push(format!("too short for any call to fall due: {}", counted(empty, "case")));
+        parts.push(format!("too short for any call to be due: {}", counted(empty, "case")));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -1,4 +1,4 @@
-//! A failure as a case file: the form of the catalogue, to be run again, changed and given to others.
+//! A failure as a case file in the form of the catalogue, to be run again, changed and shared.
 
 use super::words::safe;
 use crate::words::timestamp;
@@ -11,26 +11,27 @@ use torture::record::Transcript;
 use units::Nanos;
 use url::{Position, Url};
 
-/// What any server may do with random data: answer as it likes, or end the connection.
+/// Allowed outcomes of random data: any response, or a close.
 const WHATEVER: [&str; 2] = ["answered", "reject"];
-/// Characters of the name that a server gives itself.
+/// Maximum length of the server's own name.
 const SERVER_MAX: usize = 80;
 
-/// The failure as a case of this id, judged by `rule`, the case that found it. Our own field lines,
-/// which name the run and its contact, are left out; Host and path become those of the run to come.
+/// Returns the failure as a case with this id, judged by `rule`, the case that found it. Our own
+/// field lines, which name the run and its contact, are omitted; Host and path become those of the
+/// future run.
 ///
 /// # Errors
-/// Why it cannot be said so.
+/// Why it cannot be expressed.
 pub fn case_file(kept: &Transcript, rule: &Case, id: &str) -> Result<String, String> {
     let own = rule.exchanges.iter().find(|exchange| exchange.name == kept.name);
     if own.is_none() && rule.fuzz.is_none() {
         return Err(format!(
-            "{} {}: it is judged by code, which no case file can say; take --as sh",
+            "{} {}: it is judged by code, which a case file cannot express; use --as sh",
             kept.case,
             safe(&kept.name)
         ));
     }
-    let title = if own.is_some() { &rule.title } else { "random data that did harm" };
+    let title = if own.is_some() { &rule.title } else { "random data that caused a failure" };
     let mut file = String::new();
     let mut put = |key: &str, value: String| file.push_str(&format!("{key} = {value}\n"));
     put("id", quoted(id));
@@ -58,7 +59,7 @@ pub fn case_file(kept: &Transcript, rule: &Case, id: &str) -> Result<String, Str
         }
     }
     put("in_step", kept.script.follow_up.is_some().to_string());
-    // what was written must be a case; an id that is none is told so
+    // the result must be a valid case; an invalid id is reported so
     read_own(&format!("--id {}", safe(id)), &file)?;
     Ok(file)
 }
@@ -81,7 +82,7 @@ fn lists(own: Option<&Exchange>) -> [(&'static str, Vec<String>); 4] {
     }
 }
 
-/// What the server calls itself in its responses.
+/// Returns the server's own name in its responses.
 fn server(kept: &Transcript) -> String {
     let heads = kept.talk.replies.responses.iter().map(|response| response.head.as_slice());
     let named = heads.into_iter().find_map(|head| {
@@ -92,7 +93,7 @@ fn server(kept: &Transcript) -> String {
         })
     });
     let named = named.filter(|name| !name.is_empty());
-    let named = named.unwrap_or_else(|| "a server that does not say its name".to_owned());
+    let named = named.unwrap_or_else(|| "a server of unknown name".to_owned());
     safe(&crate::words::printable(&named, SERVER_MAX))
 }
 
@@ -102,7 +103,7 @@ fn day(kept: &Transcript) -> String {
 
 fn steps(kept: &Transcript) -> Result<String, String> {
     if kept.script.spoken.has_frames() {
-        return Err("it speaks HTTP/2 or HTTP/3, and cases of your own speak HTTP/1.1".to_owned());
+        return Err("it uses HTTP/2 or HTTP/3, and your own cases use HTTP/1.1".to_owned());
     }
     let mut all = Vec::new();
     for step in &kept.script.steps {
@@ -123,12 +124,10 @@ fn steps(kept: &Transcript) -> Result<String, String> {
                 return Err("it renegotiates TLS, which a case file cannot express".to_owned());
             }
             Move::Packet(_) => {
-                return Err(
-                    "it is held segment by segment: take its case from the catalogue".into()
-                );
+                return Err("it sends TCP segments: copy its case from the catalogue".into());
             }
             Move::Sip(_) => {
-                return Err("it reads in small pieces, which no case file can say".to_owned());
+                return Err("it reads in small pieces, which a case file cannot express".to_owned());
             }
         });
     }
@@ -139,7 +138,7 @@ fn then(what: &str) -> String {
     format!("{{ then = {} }}", quoted(what))
 }
 
-/// Bytes in the language of the case files, with the values of a run to come.
+/// Returns bytes in the language of case files, with placeholders for a future run.
 fn said(kept: &Transcript, bytes: &[u8]) -> String {
     let bytes = without_ours(bytes);
     let Ok(url) = Url::parse(&kept.target) else { return written(&bytes) };
@@ -159,14 +158,14 @@ fn said(kept: &Transcript, bytes: &[u8]) -> String {
     text + &written(rest)
 }
 
-/// What stands before and behind the path of the run, where a request line asks for it.
+/// Splits a request line around the path of the run, if it requests that.
 fn target_of<'b>(bytes: &'b [u8], path: &[u8]) -> Option<(&'b [u8], &'b [u8])> {
     let at = bytes.iter().position(|byte| *byte == b' ')? + 1;
     let after = bytes[at..].strip_prefix(path)?;
     matches!(after.first(), Some(b' ' | b'?')).then_some((&bytes[..at], after))
 }
 
-/// Without the lines that say who we are and who is to be asked.
+/// Removes the lines that identify us and our contact.
 fn without_ours(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut after_name = false;
@@ -185,7 +184,7 @@ fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// As the case files have durations: whole milliseconds at least.
+/// Formats a duration for case files: at least whole milliseconds.
 fn span(length: Nanos) -> String {
     match length.0.div_ceil(1_000_000).max(1) {
         whole if whole.is_multiple_of(1_000) => format!("{}s", whole / 1_000),
@@ -198,7 +197,7 @@ fn list<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     format!("[{}]", all.join(", "))
 }
 
-/// A string of TOML: literal where that can be, so that `\r\n` stays what it is.
+/// Returns a TOML string: literal if possible, so that `\r\n` stays readable.
 fn quoted(text: &str) -> String {
     let literal = text.contains('\\') && !text.contains(['\'', '\n', '\r']);
     match literal {

@@ -1,4 +1,4 @@
-//! What a proxy makes of requests, as text.
+//! How a proxy changes requests, as text.
 
 use super::words;
 use crate::Style;
@@ -7,10 +7,10 @@ use crate::section::{Block, Document, Forms, Voice, aligned, led, say};
 use crate::words::counted;
 use record::torture::chain::{ChainRecord, ChainRequestRecord};
 
-/// Bytes of a message that a line shows.
+/// Maximum number of message bytes shown in a line.
 const SHOWN_MAX: usize = 300;
 
-/// A chain as text, with a line feed at its end; `quiet`: disagreements and the summary only.
+/// Returns a chain as text, with a final line feed; `quiet`: disagreements and the summary only.
 pub fn chain_text(record: &ChainRecord, quiet: bool) -> String {
     page::text::text(&document(record), Style { quiet, unicode: true, ..Style::default() })
 }
@@ -26,8 +26,8 @@ fn document(record: &ChainRecord) -> Document {
     }
     if let Some(back) = &record.back {
         let what = match record.origin {
-            Some(_) => "it got what arrived",
-            None => "it got the same requests",
+            Some(_) => "it received what arrived",
+            None => "it received the same requests",
         };
         add("  server  ", format!("{}: {what}", words::safe(back)));
     }
@@ -45,11 +45,11 @@ fn summary(record: &ChainRecord) -> String {
     let mut parts = Vec::new();
     for (id, text) in [
         ("refused", "refused by the proxy"),
-        ("waits", "that it waits behind"),
+        ("waits", "left waiting for more"),
         ("made-clear", "made clear"),
-        ("passed-on", "passed on as they came"),
-        ("cut-off", "begun and cut off"),
-        ("split", "taken for several"),
+        ("passed-on", "passed on unchanged"),
+        ("cut-off", "cut off"),
+        ("split", "split into several"),
     ] {
         let count = all.iter().filter(|row| row.handling.as_deref() == Some(id)).count();
         if count > 0 {
@@ -63,7 +63,7 @@ fn summary(record: &ChainRecord) -> String {
     if record.back.is_some() {
         let count = record.disagreements;
         let verb = if count == 1 { "is" } else { "are" };
-        text.push_str(&format!("; {count} {verb} read differently by proxy and server"));
+        text.push_str(&format!("; {count} {verb} interpreted differently by proxy and server"));
     } else if record.disagreements > 0 {
         text.push_str(&format!("; {} put the proxy out of step", record.disagreements));
     }

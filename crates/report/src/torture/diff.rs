@@ -1,4 +1,4 @@
-//! Two results of a torture held against each other, as text and Markdown.
+//! Comparison of two torture results, as text and Markdown.
 
 use crate::Style;
 use crate::page;
@@ -13,7 +13,7 @@ use record::torture::diff::{
 };
 use units::show;
 
-/// For people at a terminal.
+/// For a terminal.
 pub fn text(diff: &DiffRecord, style: Style) -> String {
     page::text::text(&document(diff), style)
 }
@@ -89,7 +89,7 @@ fn habits(told: &mut Document, diff: &DiffRecord) {
     }
 }
 
-/// A table with what A had and what B has at the end of each row: in text both in a sentence.
+/// Returns a table with the values of A and B at the end of each row; in text both form a sentence.
 fn sides(mut columns: Vec<Column>, rows: Vec<Vec<String>>) -> Block {
     columns.extend(["A", "B"].map(|side| Column::from(side).only(Forms::MARKDOWN)));
     columns.push(Column::text("").only(Forms::TEXT));
@@ -115,7 +115,7 @@ fn side(side: &DiffSideRecord) -> String {
     ))
 }
 
-/// One sentence on the whole.
+/// Returns one sentence about the whole.
 fn summary(diff: &DiffRecord) -> String {
     let verdict = match diff.worse {
         0 => "Nothing is worse in B".to_owned(),

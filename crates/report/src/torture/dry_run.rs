@@ -1,4 +1,4 @@
-//! What would be sent, where, how often and within which bounds.
+//! What would be sent, where, how often and within which limits.
 
 use super::Report;
 use crate::page;
@@ -10,7 +10,7 @@ use torture::case::Case;
 use torture::safety::class;
 use units::show;
 
-/// What a run would do.
+/// Plan of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct DryRun<'a> {
     pub report: &'a Report,
@@ -19,33 +19,33 @@ pub struct DryRun<'a> {
     pub bounds: &'a Bounds,
     /// The cases, and why one of them would be skipped.
     pub cases: &'a [(Case, Option<String>)],
-    /// What is still to be shown before anything is sent; nothing for most targets.
+    /// What is missing before anything can be sent; nothing for most targets.
     pub wanting: Option<&'a str>,
 }
 
-/// The plan of a run, as text.
+/// Returns the plan of a run as text.
 pub fn dry_run(plan: &DryRun<'_>) -> String {
     let mut told = Document::default();
     let what = format!("{} would be tested; nothing is sent.", plan.report.target);
     told.add(Forms::TEXT, [say(Voice::Plain, what), Block::Gap]);
     told.add(Forms::TEXT, target(plan));
-    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, "Bounds in force:")]);
+    told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, "Limits:")]);
     let bound = |(name, value): (&str, String)| led(&format!("  {name:<26} "), Voice::Plain, value);
     told.add(Forms::TEXT, torture::safety::bounds::rows(plan.bounds).into_iter().map(bound));
-    let most = "At most, if every try of everything fails:";
+    let most = "At most, if every attempt fails:";
     told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, most), Block::Gap]);
     told.add(Forms::TEXT, amounts(plan));
     told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, span(plan)), Block::Gap]);
     let (probes, gates) = (show::duration(plan.settings.baseline), plan.cases.len());
     let on_top = format!(
-        "Plain requests come on top: a few at the beginning, probes for {probes}, at least {gates} \
-         between the cases, and one a minute while a case goes on."
+        "In addition, plain requests are sent: a few at the start, probes for {probes}, at least \
+        {gates} between the cases, and one per minute during a case."
     );
     told.add(Forms::TEXT, [say(Voice::Plain, on_top)]);
     page::text::whole(&told)
 }
 
-/// Who would be asked for what.
+/// Describes the target and the requests.
 fn target(plan: &DryRun<'_>) -> Vec<Block> {
     let DryRun { report, target, wanting, .. } = *plan;
     let mut lines = Vec::new();
@@ -60,12 +60,12 @@ fn target(plan: &DryRun<'_>) -> Vec<Block> {
     wanting.into_iter().for_each(|wanting| add("wanting", wanting));
     add("plain page", &format!("GET {}", target.values.path));
     let bodies = if target.takes_bodies { target.values.post.as_str() } else { "none: skipped" };
-    add("bodies go to", bodies);
+    add("body page", bodies);
     target.fields.lines().for_each(|line| add("we are", line));
     lines
 }
 
-/// What each case can cost at most, and all of them together.
+/// Lists the maximum traffic of each case, and of all together.
 fn amounts(plan: &DryRun<'_>) -> Vec<Block> {
     let [connections, requests, bytes] = ["connections", "requests", "bytes"];
     let head = format!("  {:<6} {connections:>11} {requests:>11} {bytes:>12}", "case");
@@ -85,14 +85,14 @@ fn amounts(plan: &DryRun<'_>) -> Vec<Block> {
     lines
 }
 
-/// How long it would take.
+/// Describes the duration.
 fn span(plan: &DryRun<'_>) -> String {
     let chosen = plan.cases.iter().filter(|(_, skipped)| skipped.is_none());
     let chosen: Vec<Case> = chosen.map(|(case, _)| case.clone()).collect();
     let span = span_of_run(&chosen, plan.settings, plan.bounds);
     format!(
-        "Usually {} on a server that answers, and no more than {} where ten cases meet silence and \
-         nothing ends what is unfinished. The bounds end it after {}, should all of it meet silence.",
+        "Usually {} on a server that responds, and no more than {} if ten cases get no response \
+        and the server has no timeouts. The limits stop it after {} if no case gets a response.",
         show::duration(span.usual),
         show::duration(span.hung),
         show::duration(span.most)
@@ -108,7 +108,7 @@ fn sum(one: Spent, other: Spent) -> Spent {
 }
 
 fn row(name: &str, most: Spent) -> String {
-    let count = |n: u64| if n == u64::MAX { "no bound".to_owned() } else { show::count(n) };
+    let count = |n: u64| if n == u64::MAX { "no limit".to_owned() } else { show::count(n) };
     let bytes = if most.bytes == u64::MAX { count(most.bytes) } else { show::bytes(most.bytes) };
     let (connections, requests) = (count(most.connections), count(most.requests));
     format!("  {name:<6} {connections:>11} {requests:>11} {bytes:>12}  ")

@@ -1,5 +1,5 @@
-//! A failure in forms that need no Loadstone: a shell script, a curl line, a nc line, a Rust test, a
-//! capture. Each sends the very bytes, or says why it cannot.
+//! A failure in forms that do not need Loadstone: a shell script, a curl line, an nc line, a Rust
+//! test, a capture. Each sends exactly the same bytes, or reports why it cannot.
 
 mod capture;
 mod curl;
@@ -22,14 +22,15 @@ pub enum ProbeForm {
     RustTest,
 }
 
-/// The failure in this form, with a line feed at its end.
+/// Returns the failure in this form, with a final line feed.
 ///
 /// # Errors
-/// Why it cannot be said so, and what else to take.
+/// Why it cannot be expressed, and which form to use instead.
 pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
     if kept.script.spoken.is_http3() {
         return Err(format!(
-            "{} {}: it speaks HTTP/3 over QUIC, which no shell tool says: take loadstone torture replay",
+            "{} {}: it uses HTTP/3 over QUIC, which no shell tool can send; use loadstone \
+            torture replay",
             kept.case,
             safe(&kept.name)
         ));
@@ -46,22 +47,21 @@ pub fn emit(kept: &Transcript, form: ProbeForm) -> Result<String, String> {
     said.map_err(|why| format!("{} {}: {why}", kept.case, safe(&kept.name)))
 }
 
-/// Why a conversation that is held segment by segment has no such form.
+/// Returns why a conversation of raw TCP segments has no such form.
 fn no_socket(kept: &Transcript) -> String {
     format!(
-        "{} {}: it is held segment by segment, and no socket sends that; send it again with loadstone \
-         torture replay",
+        "{} {}: it sends TCP segments, which sockets cannot; use loadstone torture replay",
         kept.case,
         safe(&kept.name)
     )
 }
 
-/// Where it went: name or address, and port.
+/// Returns name or address, and port, of the server.
 fn place(kept: &Transcript) -> Result<(String, u16), String> {
     let wrong = || "its target is not a URL: the transcript was changed".to_owned();
     let url = Url::parse(&kept.target).map_err(|_| wrong())?;
     let host = url.host_str().ok_or_else(wrong)?.trim_matches(['[', ']']).to_owned();
-    // what stands in a script must be a plain word
+    // a word in a script must be plain
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:_%".contains(&byte);
     if !host.bytes().all(plain) {
         return Err(wrong());
@@ -69,12 +69,12 @@ fn place(kept: &Transcript) -> Result<(String, u16), String> {
     Ok((host, url.port_or_known_default().ok_or_else(wrong)?))
 }
 
-/// What it is and what came of it, a line each.
+/// Describes the failure and its result, one line each.
 fn account(kept: &Transcript) -> Vec<String> {
     let judgement = &kept.judgement;
     let mut lines = vec![
         format!("{} {}: {}", kept.case, safe(&kept.name), judgement.outcome.id()),
-        format!("came back: {}", safe(&judgement.seen)),
+        format!("received: {}", safe(&judgement.seen)),
         format!("expected: {}", safe(&judgement.expected)),
     ];
     lines.retain(|line| !line.ends_with(": "));
@@ -82,14 +82,14 @@ fn account(kept: &Transcript) -> Vec<String> {
     lines.iter().map(|line| line.replace(['\n', '\r'], " ")).collect()
 }
 
-/// All bytes, where nothing else is done than sending them.
+/// Returns all bytes, if the conversation only sends bytes.
 fn only_bytes(kept: &Transcript) -> Result<Vec<u8>, String> {
     let steps = &kept.script.steps;
     if steps.iter().any(|step| matches!(step, Move::Pause(_))) {
-        return Err("it has pauses: take --as sh".to_owned());
+        return Err("it has pauses; use --as sh".to_owned());
     }
     if steps.iter().any(|step| !matches!(step, Move::Send(_))) {
-        return Err("it does more than sending bytes: take --as sh or rust-test".to_owned());
+        return Err("it does more than send bytes; use --as sh or rust-test".to_owned());
     }
     Ok(kept.bytes())
 }

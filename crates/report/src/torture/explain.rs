@@ -9,7 +9,7 @@ use torture::case::{Answers, Case, Exchange, Family, Need, PACKETS, Parameter, S
 use torture::fuzz::FuzzPlace;
 use units::show;
 
-/// The list of cases, a line each.
+/// Returns the list of cases, one line each.
 pub fn list(cases: &[Case]) -> String {
     let line = |case: &Case| {
         let amount = match (&case.fuzz, &case.family) {
@@ -27,7 +27,7 @@ pub fn list(cases: &[Case]) -> String {
     page::text::whole(&told)
 }
 
-/// What a case sends and expects, and why.
+/// Returns what a case sends and expects, and why.
 pub fn explain(case: &Case) -> String {
     let mut told = Document::default();
     told.add(Forms::TEXT, [say(Voice::Plain, format!("{} · {}", case.id, case.title))]);
@@ -41,7 +41,7 @@ pub fn explain(case: &Case) -> String {
     page::text::whole(&told)
 }
 
-/// What it rests on, what it needs, and its parameters.
+/// Returns the specification, the needs, and the parameters of a case.
 fn about(case: &Case) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let mut add = |label: &str, said: String| rows.push((label.to_owned(), said));
@@ -66,7 +66,7 @@ fn about(case: &Case) -> Vec<(String, String)> {
         add("random", format!("{place}: {}", counted(fuzz.count, "execution")));
         if fuzz.length > 0 {
             let most = show::count(fuzz.length - 1);
-            add("length", format!("0 to {most} bytes, each length as likely"));
+            add("length", format!("0 to {most} bytes, uniformly distributed"));
         }
     }
     for (name, parameter) in case.family.iter().flat_map(Family::parameters) {
@@ -75,13 +75,13 @@ fn about(case: &Case) -> Vec<(String, String)> {
             Parameter::Span(span) => words::deadline(span.as_secs_f64()),
             Parameter::Text(text) => text,
         };
-        // a long name keeps a blank behind it
+        // a long name keeps a space after it
         add(&format!("{name} "), value);
     }
     rows
 }
 
-/// What may come back.
+/// Returns the possible outcomes.
 fn right(exchange: &Exchange) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let lists = [
@@ -93,7 +93,7 @@ fn right(exchange: &Exchange) -> Vec<(String, String)> {
     for (name, classes) in lists {
         if !classes.is_empty() {
             let classes: Vec<String> = classes.iter().map(ToString::to_string).collect();
-            // a long name keeps a blank behind it
+            // a long name keeps a space after it
             rows.push((format!("{name} "), classes.join(" or ")));
         }
     }
@@ -120,7 +120,7 @@ fn step_text(step: &ScriptStep) -> String {
         ScriptStep::Pause(span) => format!("pause  {}", show::duration(*span)),
         ScriptStep::Await(what) => format!("await  {what:?}").to_lowercase(),
         ScriptStep::Urgent => "one byte of urgent data".to_owned(),
-        ScriptStep::HalfClose => "end our side".to_owned(),
+        ScriptStep::HalfClose => "half-close".to_owned(),
         ScriptStep::Reset => "reset".to_owned(),
         ScriptStep::Close => "close".to_owned(),
         ScriptStep::StopReading => "stop reading".to_owned(),

@@ -1,4 +1,4 @@
-//! Findings and advice: what was sent, what came back, what was expected, how to send it again.
+//! Findings and advisories: what was sent, received and expected, and how to send it again.
 
 use super::{badge, named, send, words};
 use crate::section::{
@@ -9,19 +9,19 @@ use crate::words::{counted, printable, sentence};
 use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
 use torture::judge::TestOutcome;
 
-/// Bytes of what was sent, and of what came back, that text shows ...
+/// Maximum number of sent and received bytes shown in text ...
 const SENT_MAX: usize = 400;
 const RECEIVED_MAX: usize = 160;
-/// ... and that the page shows; all of them are in the JSON.
+/// ... and on the page; all of them are in the JSON.
 const SHOWN_MAX: usize = 4_000;
-/// Exchanges of one case that the page shows.
+/// Maximum number of exchanges of a case on the page.
 const EXCHANGES_MAX: usize = 24;
-/// Exchanges of a block, or of a line of advice, that are named.
+/// Maximum number of named exchanges of a block, or of an advisory.
 const NAMES_MAX: usize = 6;
 /// The group of random data.
 const RANDOM: char = 'F';
 
-/// Findings at length, and advice: in text in a line each.
+/// Adds findings in detail, and advisories: in text one line each.
 pub(super) fn findings(told: &mut Document, record: &TortureRecord, read: Forms) {
     counted_findings(told, record);
     let notable = record.notable();
@@ -45,7 +45,7 @@ pub(super) fn findings(told: &mut Document, record: &TortureRecord, read: Forms)
     }
 }
 
-/// What counts against the server, a row each.
+/// Adds the findings, one row each.
 fn counted_findings(told: &mut Document, record: &TortureRecord) {
     let rows: Vec<Vec<String>> = record.counted_findings().into_iter().map(counted_row).collect();
     if !rows.is_empty() {
@@ -70,7 +70,7 @@ fn advice(case: &CaseRecord) -> Block {
     head_line(case, "", &names)
 }
 
-/// What text has at the head of a case: id, outcome and severity before the title.
+/// Returns the head of a case in text: id, outcome and severity before the title.
 fn head_line(case: &CaseRecord, severity: &str, behind: &str) -> Block {
     let lead = Words::from(case.id.as_str()).plain(" ").with(badge(case.outcome));
     let rests_on = format!("({}, {})", case.level.id(), case.reference);
@@ -85,7 +85,7 @@ fn is_notable(exchange: &ExchangeRecord) -> bool {
     exchange.outcome >= TestOutcome::Advisory
 }
 
-/// Names of exchanges, those that many words would hide left out.
+/// Returns names of exchanges; beyond the maximum they are counted.
 fn names<'a>(exchanges: impl Iterator<Item = &'a ExchangeRecord>) -> String {
     let all: Vec<String> = exchanges.map(|one| words::safe(&one.name)).collect();
     let more = all.len().saturating_sub(NAMES_MAX);
@@ -93,7 +93,7 @@ fn names<'a>(exchanges: impl Iterator<Item = &'a ExchangeRecord>) -> String {
     if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
-/// `shown`: the blocks of the findings before, with the ids of their cases.
+/// `shown`: the blocks of earlier findings, with the ids of their cases.
 fn finding<'a>(
     record: &TortureRecord,
     case: &'a CaseRecord,
@@ -131,12 +131,12 @@ fn finding<'a>(
     }
 }
 
-/// Facts of a finding, behind labels in a column of their own.
+/// Formats facts of a finding after labels in their own column.
 fn labelled<L: Into<String>, W: Into<Words>>(rows: Vec<(L, W)>) -> Block {
     aligned(4, 10, rows)
 }
 
-/// What belongs to the case as a whole.
+/// Returns the facts of the case as a whole.
 fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(one) = record.waiver_of(&case.id) {
@@ -158,7 +158,7 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, Stri
     facts
 }
 
-/// Exchanges that failed in the same way; one of them stands for all.
+/// Exchanges that failed in the same way; one of them represents all.
 #[derive(Clone, Debug)]
 struct Alike<'a> {
     /// The one that sent least.
@@ -171,7 +171,7 @@ fn alike(a: &ExchangeRecord, b: &ExchangeRecord) -> bool {
     key(a) == key(b) && a.seen == b.seen && a.expected == b.expected && a.why == b.why
 }
 
-/// In the order of the first of each.
+/// In the order of their first occurrence.
 fn alike_exchanges(case: &CaseRecord) -> Vec<Alike<'_>> {
     let mut all: Vec<Alike<'_>> = Vec::new();
     for one in case.exchanges.iter().filter(|one| is_notable(one)) {
@@ -186,7 +186,7 @@ fn alike_exchanges(case: &CaseRecord) -> Vec<Alike<'_>> {
     all
 }
 
-/// What text has of exchanges that failed alike: the example, or where the same was shown before.
+/// Adds similar exchanges in text: the example, or a reference to an earlier one.
 fn repeated<'a>(
     body: &mut Document,
     record: &TortureRecord,
@@ -194,7 +194,7 @@ fn repeated<'a>(
     these: Alike<'a>,
     shown: &mut Vec<(&'a str, Alike<'a>)>,
 ) {
-    // elsewhere each case sends what no other does
+    // in other groups every case sends different bytes
     let random = case.group() == RANDOM;
     let before = shown.iter().find(|(_, one)| random && alike(one.example, these.example));
     if let Some((id, _)) = before {
@@ -209,7 +209,7 @@ fn repeated<'a>(
     }
 }
 
-/// What was sent and what came back, how often it failed, how to send it again.
+/// Returns what was sent and received, how often it failed, and how to send it again.
 fn exchange(
     record: &TortureRecord,
     case: &CaseRecord,
@@ -228,7 +228,7 @@ fn exchange(
         let line = send::shown(sent, SENT_MAX);
         add("sent", Words(vec![Inline::Bytes { line, lines: send::lines(sent, SHOWN_MAX) }]));
     }
-    add("came back", words::safe(&one.seen).into());
+    add("received", words::safe(&one.seen).into());
     responses(&one.received.0).into_iter().for_each(|(label, words)| add(&label, words));
     for (label, said) in [("expected", &one.expected), ("why", &one.why)] {
         if !said.is_empty() {
@@ -252,7 +252,7 @@ fn exchange(
     [led("  ", Voice::Head, name), labelled(facts)]
 }
 
-/// The first response, and of each that followed, in text, its first line.
+/// Returns the first response, and in text the first line of each further one.
 fn responses(received: &[u8]) -> Vec<(String, Words)> {
     let all = send::responses(received);
     let told = |(row, response): (usize, &&[u8])| {

@@ -1,12 +1,12 @@
-//! The torture as a suite of build servers: a case per case. A finding is a failure if it is grave enough to
-//! fail the run; another passes, with what was found beside it.
+//! The torture run as a JUnit suite: one test case per case. A finding is a failure if its severity
+//! fails the run; others pass, with the finding as output.
 
 use super::words;
 use crate::page;
 use crate::page::junit::{CaseEnding, TestCase, TestSuite};
 use record::torture::{BaselineRecord, CaseRecord, ExchangeRecord, TortureRecord};
 
-/// The record as XML, with a line feed at its end.
+/// Returns the record as XML, with a final line feed.
 pub fn junit(record: &TortureRecord) -> String {
     let case = |name: String, elapsed_s, ending| TestCase {
         name,
@@ -28,13 +28,13 @@ pub fn junit(record: &TortureRecord) -> String {
     })
 }
 
-/// Why no case was carried out, where none was: a build server must not show that in green.
+/// Returns why no case was run, if so: a build server must not show that in green.
 fn nothing_tested(record: &TortureRecord) -> Option<String> {
     if record.is_conclusive() {
         return None;
     }
     let why = record.ended_early.clone().or_else(|| words::untested(record.cases.first()?));
-    Some(why.unwrap_or_else(|| "no case was carried out".to_owned()))
+    Some(why.unwrap_or_else(|| "no case was run".to_owned()))
 }
 
 fn ending(record: &TortureRecord, case: &CaseRecord) -> CaseEnding {
@@ -46,7 +46,7 @@ fn ending(record: &TortureRecord, case: &CaseRecord) -> CaseEnding {
         };
     }
     if let Some(waived) = record.waiver_of(&case.id) {
-        // what is waived is listed and counts for nothing
+        // waived findings are listed but do not count
         let waiver = &waived.waiver;
         let why = format!("waived until {}: {}; {id}", waiver.until, waiver.reason);
         return CaseEnding::Skipped(why);
@@ -58,7 +58,7 @@ fn ending(record: &TortureRecord, case: &CaseRecord) -> CaseEnding {
     }
 }
 
-/// What came back where it should not have, and what well-behaved clients observed.
+/// Describes wrong responses, and the effect on well-behaved clients.
 fn account(case: &CaseRecord, base: Option<&BaselineRecord>) -> String {
     let bad = case.exchanges.iter().filter(|exchange| exchange.outcome == case.outcome);
     let one = |exchange: &ExchangeRecord| {

@@ -1,11 +1,11 @@
-//! Limits and deadlines, and what each deadline means for somebody who wants to keep the server busy.
+//! Limits and timeouts, and the cost of keeping the server busy.
 
 use super::words;
 use crate::section::{Block, Column, DataTable, Document, Forms, Voice, heading, placed, say};
 use record::torture::{CostRecord, TortureRecord};
 use units::show;
 
-/// Limits and deadlines, whether there is a finding or not: an operator needs them in any case.
+/// Adds limits and timeouts, with or without a finding: an operator needs them in any case.
 pub(super) fn limits(told: &mut Document, record: &TortureRecord) {
     if record.limits.is_empty() {
         return;
@@ -24,11 +24,11 @@ pub(super) fn limits(told: &mut Document, record: &TortureRecord) {
     let forms = Forms::LONG | Forms::PAGE;
     told.add(forms, [placed("limits", "Limits and deadlines")]);
     told.add(forms | Forms::MARKDOWN, [Block::Table(table)]);
-    let note = "Of two numbers the true one lies between them.";
+    let note = "The true value lies between the two numbers.";
     told.add(Forms::PAGE, [say(Voice::Note, note)]);
 }
 
-/// Cost of denial, a line for each deadline that was measured.
+/// Adds the cost of denial, one line per measured timeout.
 pub(super) fn costs(told: &mut Document, record: &TortureRecord) {
     if record.costs.is_empty() {
         return;
@@ -40,12 +40,14 @@ pub(super) fn costs(told: &mut Document, record: &TortureRecord) {
     told.add(Forms::LONG | Forms::PAGE, [heading(what), Block::Table(table)]);
 }
 
-/// In words: `7.5/s new connections keep 150 slots busy for 20 s each`.
+/// Formats `7.5/s new connections keep 150 slots busy for 20 s each`.
 fn price(cost: &CostRecord) -> String {
-    // a count of connections: below zero and beyond the range it saturates
+    // a connection count: saturates below zero and beyond the range
     let whole = |number: f64| show::count(number as u64);
     match (cost.slots, cost.deadline_s, cost.connections_per_s) {
-        (Some(slots), None, _) => format!("{} connections, once: nothing ended them", whole(slots)),
+        (Some(slots), None, _) => {
+            format!("{} connections, once: the server never closed them", whole(slots))
+        }
         (None, None, _) => "as many connections as there are slots, once".to_owned(),
         (Some(slots), Some(deadline), Some(rate)) => {
             let (rate, slots) = (show::rate(rate), whole(slots));
@@ -55,7 +57,7 @@ fn price(cost: &CostRecord) -> String {
             )
         }
         (_, Some(deadline), _) => {
-            format!("n slots are kept busy by n ÷ {deadline:.1} new connections a second")
+            format!("n slots are kept busy by n ÷ {deadline:.1} new connections per second")
         }
     }
 }
@@ -71,10 +73,10 @@ mod tests {
             price(&CostRecord { case, what, slots, deadline_s, connections_per_s })
         };
         let with = "7.50/s new connections keep 150 slots busy for 20 s each";
-        let without = "n slots are kept busy by n ÷ 60.0 new connections a second";
+        let without = "n slots are kept busy by n ÷ 60.0 new connections per second";
         let table = [
             (Some(150.0), Some(20.0), Some(7.5), with),
-            (Some(150.0), None, None, "150 connections, once: nothing ended them"),
+            (Some(150.0), None, None, "150 connections, once: the server never closed them"),
             (None, Some(60.0), None, without),
             (None, None, None, "as many connections as there are slots, once"),
         ];

@@ -1,5 +1,5 @@
-//! What well-behaved clients observed: response times of the probes over the run, those that were turned
-//! away or not answered, which case was under way; and a row for each case that applied pressure.
+//! Effect on well-behaved clients: response times of the probes over the run, those refused or
+//! lost, and the running case; and a row for each stress case.
 
 use super::{badge, words};
 use crate::section::chart::{
@@ -14,26 +14,27 @@ use torture::judge::TestOutcome;
 use torture::result::{ProbeKind, Seen};
 use units::show;
 
-/// Cases that are marked, the longest first.
+/// Maximum number of marked cases, the longest first.
 const BANDS_MAX: usize = 60;
 
 pub(super) fn pressure(told: &mut Document, record: &TortureRecord) {
     let rows: Vec<Vec<TableCell>> = record.cases.iter().filter_map(row).collect();
     let chart = timeline(record);
-    // probes alone are a picture and no table
+    // probes alone yield a chart but no table
     let forms = match (rows.is_empty(), chart.is_none()) {
         (true, true) => return,
         (true, false) => Forms::PAGE,
         (false, _) => Forms::LONG | Forms::PAGE,
     };
-    told.add(forms, [placed("felt", "Well-behaved clients under pressure")]);
+    told.add(forms, [placed("felt", "Well-behaved clients under load")]);
     let before = record.baseline.as_ref().map(|base| format!("Before: {}.", words::baseline(base)));
     told.add(forms, before.map(|said| led("  ", Voice::Plain, said)));
     if let Some(chart) = chart {
-        let note = "Of several probes at one place the slowest is drawn; a lost probe at its timeout. Bands \
-                    are the cases that were under way. Probes are sent before the first case and while a \
-                    case applies pressure. Groups F and S have none: a plain request after each of their \
-                    cases tests whether the server responds as before, and the case says where it did not.";
+        let note = "Where several probes share a position, the slowest is drawn; a lost probe is \
+            drawn at its timeout. Bands mark the running cases. Probes are sent before the first \
+            case and during stress cases. Groups F and S have none: a plain request after each \
+            of their cases tests whether the server still responds normally, and the case \
+            reports any failure.";
         told.add(Forms::PAGE, [chart.into(), say(Voice::Note, note), Block::HowToLook]);
     }
     if rows.is_empty() {
@@ -43,10 +44,10 @@ pub(super) fn pressure(told: &mut Document, record: &TortureRecord) {
     let mut columns = heads.map(Column::from).to_vec();
     columns.push(Column::word("control").only(Forms::PAGE));
     told.add(forms, [Block::Table(DataTable::new(columns).with(rows))]);
-    let note = "Correct, shed, lost: shares of the time in which the responses to probes were as before, \
-                well-formed refusals, or neither. Established: connections that applied pressure, of those \
-                wanted. Followed: rounds in which the effect came with the pressure. Control: the result of \
-                as many well-behaved connections.";
+    let note = "Correct, shed, lost: shares of the time in which probes got their usual \
+        response, a well-formed refusal, or neither. Established: connections of the load, of \
+        those wanted. Followed: rounds in which the load had an effect. Control: the result of \
+        as many well-behaved connections.";
     told.add(Forms::PAGE, [say(Voice::Note, note)]);
 }
 
@@ -67,7 +68,7 @@ fn row(case: &CaseRecord) -> Option<Vec<TableCell>> {
     ])
 }
 
-/// `None` where nobody probed.
+/// `None` without probes.
 fn timeline(record: &TortureRecord) -> Option<Chart> {
     let all = &record.probe_series;
     let mut probes: Vec<&ProbeRecord> = all.iter().filter(|probe| !probe.ours).collect();
@@ -77,7 +78,7 @@ fn timeline(record: &TortureRecord) -> Option<Chart> {
     let width = ((high - low) / places(&probes) as f64).max(1e-3);
     let count = ((high - low) / width).floor() as usize + 1;
     let place = |probe: &ProbeRecord| (((probe.due_s - low) / width) as usize).min(count - 1);
-    // of each place the slowest
+    // the slowest of each position
     let slowest = |wanted: &dyn Fn(&ProbeRecord) -> bool| -> Values {
         let mut values: Values = vec![None; count];
         for probe in probes.iter().filter(|probe| wanted(probe)) {
@@ -99,7 +100,7 @@ fn timeline(record: &TortureRecord) -> Option<Chart> {
     let at = (0..count).map(|n| low + (n as f64 + 0.5) * width).map(|at| at.min(high)).collect();
     let mut chart = Chart::new("probes", title, x, AxisUnit::Time).with_places(at);
     chart.log = true;
-    chart.words = format!("{title} over the time of the run, with the case that was under way");
+    chart.words = format!("{title} over the time of the run, with the running case");
     chart.lines = vec![
         Line::new("on new connections", Tone::Blue, of(ProbeKind::New)),
         Line::new("on a kept connection", Tone::Green, of(ProbeKind::Keep)).thin(),
@@ -116,7 +117,7 @@ fn timeline(record: &TortureRecord) -> Option<Chart> {
         let line = Line::new("p99 before", Tone::Soft, values);
         chart.lines.push(line.dashed(Dash::Short).thin());
     }
-    // what was lost is not drawn on the edge
+    // lost probes are not drawn on the edge
     chart.top = chart
         .lines
         .iter()
@@ -129,7 +130,8 @@ fn timeline(record: &TortureRecord) -> Option<Chart> {
     Some(chart)
 }
 
-/// Places of the chart: fewer than probes of one kind, so that each has one of both.
+/// Returns the number of chart positions: fewer than probes of one kind, so that each has one of
+/// both.
 fn places(probes: &[&ProbeRecord]) -> usize {
     let new = probes.iter().filter(|probe| probe.kind == ProbeKind::New).count();
     let keep = probes.len() - new;
@@ -137,7 +139,7 @@ fn places(probes: &[&ProbeRecord]) -> usize {
     (fewer / 2).clamp(1, POINTS_MAX - 1)
 }
 
-/// When each case was under way, as far as probes tell.
+/// Returns the interval of each case, as far as probes show.
 fn bands(result: &TortureRecord, probes: &[&ProbeRecord]) -> Vec<Range> {
     let mut bands: Vec<(&str, f64, f64)> = Vec::new();
     for probe in probes {

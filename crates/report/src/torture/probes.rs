@@ -1,4 +1,4 @@
-//! Probes of the server's health as CSV: a line per probe, in the order in which they ended.
+//! Health probes as CSV: one line per probe, in the order of their ends.
 
 use crate::csv::quoted;
 use record::torture::ProbeRecord;
@@ -7,9 +7,9 @@ use record::torture::ProbeRecord;
 pub const PROBES_HEAD: &str =
     "due_s,kind,late_s,connected_s,first_byte_s,over_s,seen,said,ours,case\n";
 
-/// One probe as a line. Times are in seconds: `due_s` from the start of the run, `late_s` how much
-/// later it was sent, the others from when it was due; empty where it did not come to that. `ours`: it
-/// could not be sent for want of descriptors or ports of ours.
+/// Formats one probe as a line. Times are in seconds: `due_s` from the start of the run, `late_s`
+/// the delay of sending, the others from the due instant; empty if not reached. `ours`: it could
+/// not be sent because this machine ran out of descriptors or ports.
 pub fn probe_line(probe: &ProbeRecord) -> String {
     let instant = |at: Option<f64>| at.map_or(String::new(), seconds);
     format!(
@@ -27,7 +27,7 @@ pub fn probe_line(probe: &ProbeRecord) -> String {
     )
 }
 
-/// Every probe, below the first line.
+/// Returns every probe, after the header line.
 pub fn probes_csv(probes: &[ProbeRecord]) -> String {
     let lines: String = probes.iter().map(probe_line).collect();
     format!("{PROBES_HEAD}{lines}")

@@ -1,4 +1,4 @@
-//! What a run directory says beside its transcripts: `run.json` and the lines of `cases.jsonl`.
+//! Files of a run directory other than transcripts: `run.json` and the lines of `cases.jsonl`.
 
 use super::{Report, send, words};
 use crate::page::text::layout::Page;
@@ -12,11 +12,11 @@ use torture::record::{Transcript, digest};
 use torture::result::ExchangeResult;
 use units::Nanos;
 
-/// The version of `run.json` that is written.
+/// The version of `run.json`.
 const SCHEMA: &str = "loadstone.torture-run/1";
 
-/// What a run was told to do, and what became of it: `run.json`, with a line feed at its end. It is
-/// written at the beginning and once more at the end: `end` is null until the run has come to it.
+/// Returns `run.json`, the options and the result of a run, with a final line feed. It is written
+/// at the start and again at the end: `end` is null until then.
 pub fn run_file(
     id: &str,
     arguments: &[String],
@@ -49,7 +49,7 @@ pub fn run_file(
         end,
     };
     let mut text =
-        serde_json::to_string_pretty(&file).expect("strings, numbers and lists always serialise");
+        serde_json::to_string_pretty(&file).expect("strings, numbers and lists always serialize");
     text.push('\n');
     text
 }
@@ -58,11 +58,11 @@ pub fn run_file(
 #[derive(Clone, Debug, Serialize)]
 pub struct RunEnd {
     pub elapsed_s: f64,
-    /// Conversations that cases had.
+    /// Number of conversations.
     pub executions: u64,
-    /// Cases that count against the server.
+    /// Number of findings.
     pub findings: u64,
-    /// The outcome of each case, with what the background load observed.
+    /// The outcome of each case, with the effect on the background load.
     pub outcomes: Vec<CaseOutcome>,
     /// Folders below `failures`.
     pub failures: Vec<String>,
@@ -70,7 +70,7 @@ pub struct RunEnd {
     pub ended_early: Option<String>,
 }
 
-/// What a case came to.
+/// Outcome of a case.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaseOutcome {
     pub case: String,
@@ -80,7 +80,7 @@ pub struct CaseOutcome {
 }
 
 impl RunEnd {
-    /// The end of this run: `executions` conversations, failures kept in these folders.
+    /// Returns the end of this run: `executions` conversations, failures in these folders.
     pub fn of(record: &TortureRecord, executions: u64, failures: Vec<String>) -> RunEnd {
         let outcome = |case: &CaseRecord| CaseOutcome {
             case: case.id.clone(),
@@ -150,8 +150,8 @@ struct ExecutionLine<'a> {
     received_bytes: u64,
 }
 
-/// A line of `cases.jsonl`: execution `number` of the run, which began at `zero` on the run's clock.
-/// Times are in seconds.
+/// Returns a line of `cases.jsonl`: execution `number` of the run, which began at `zero` on the
+/// run's clock. Times are in seconds.
 pub fn execution_line(number: u64, execution: &Execution<'_>, zero: Nanos) -> String {
     let (case, talk, judgement) = (execution.case, execution.talk, execution.judgement);
     let line = ExecutionLine {
@@ -169,15 +169,15 @@ pub fn execution_line(number: u64, execution: &Execution<'_>, zero: Nanos) -> St
         sent_sha256: digest(&torture::record::sent(&execution.script.steps)),
         received_bytes: talk.received,
     };
-    let mut text = serde_json::to_string(&line).expect("strings and numbers always serialise");
+    let mut text = serde_json::to_string(&line).expect("strings and numbers always serialize");
     text.push('\n');
     text
 }
 
-/// Bytes that the text of a failure shows.
+/// Maximum number of bytes shown in the text of a failure.
 const SHOWN_MAX: usize = 1_000;
 
-/// The text that lies in the folder of a failure, for people.
+/// Returns the text in the folder of a failure, for people.
 pub fn failure_text(kept: &Transcript, exchange: &ExchangeResult) -> String {
     let mut page = Page::default();
     let judgement = &exchange.judgement;
@@ -186,7 +186,7 @@ pub fn failure_text(kept: &Transcript, exchange: &ExchangeResult) -> String {
     page.blank();
     page.wrapped("target    ", &words::safe(&kept.target));
     page.wrapped("sent      ", &send::shown(&kept.bytes(), SHOWN_MAX));
-    page.wrapped("came back ", &words::safe(&kept.judgement.seen));
+    page.wrapped("received ", &words::safe(&kept.judgement.seen));
     page.wrapped("expected  ", &words::safe(&kept.judgement.expected));
     page.wrapped("why       ", &words::safe(&kept.judgement.why));
     page.wrapped("failed in ", &format!("{} of {} tries", exchange.failed, exchange.tries));
@@ -197,18 +197,18 @@ pub fn failure_text(kept: &Transcript, exchange: &ExchangeResult) -> String {
     page.blank();
     page.wrapped(
         "",
-        "Sent again, and judged: loadstone torture replay, and the path of this folder.",
+        "To send it again and judge it: loadstone torture replay and the path of this folder.",
     );
     page.finish()
 }
 
-/// What lies in the folder of a failure.
+/// Files in the folder of a failure.
 const FILES: [(&str, &str); 7] = [
-    ("bytes.bin", "the bytes that were sent, pauses left out"),
-    ("wire.lsw", "the conversation: what was sent and what came back, and when, as text"),
-    ("case.toml", "the case: what is right, and the text that says so"),
-    ("repro.sh", "a script that sends them with nc or openssl, where those can"),
-    ("repro.pcap", "what was said, in made-up packets, for Wireshark"),
-    ("shrunk.bin", "the fewest bytes that fail in the same way, where they were searched for"),
-    ("shrunk.lsw", "the conversation with those"),
+    ("bytes.bin", "the bytes that were sent, without pauses"),
+    ("wire.lsw", "the conversation as text: what was sent and received, and when"),
+    ("case.toml", "the case: the conforming outcomes and the specification"),
+    ("repro.sh", "a script that sends them with nc or openssl, if possible"),
+    ("repro.pcap", "the conversation in synthetic packets, for Wireshark"),
+    ("shrunk.bin", "the fewest bytes that fail in the same way, if searched for"),
+    ("shrunk.lsw", "the conversation with these bytes"),
 ];

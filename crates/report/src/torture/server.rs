@@ -1,5 +1,5 @@
-//! The server during the torture: what its own machine showed before the first case, after the cases
-//! in which that changed, and at the end.
+//! The server during the torture run: what its own machine showed before the first case, after
+//! cases with changes, and at the end.
 
 use super::words;
 use crate::section::chart::{
@@ -13,16 +13,16 @@ use record::torture::{
 };
 use units::{Nanos, show};
 
-/// Cases that have a row.
+/// Maximum number of cases with a row.
 const ROWS_MAX: usize = 30;
-/// A change is told of from this on: this share, and this much.
+/// A change is reported from this on: relative and absolute.
 const CHANGED: f64 = 0.2;
 const DESCRIPTORS_CHANGED: u64 = 8;
 const MEMORY_CHANGED: u64 = 4 << 20;
 const THREADS_CHANGED: u64 = 2;
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// Nothing where the server was not observed.
+/// Adds nothing if the server was not watched.
 pub(super) fn server(told: &mut Document, record: &TortureRecord) {
     let Some(server) = &record.server else { return };
     let forms = Forms::LONG | Forms::PAGE;
@@ -31,8 +31,8 @@ pub(super) fn server(told: &mut Document, record: &TortureRecord) {
     told.add(Forms::PAGE, charts(&server.series).into_iter().map(Block::from));
     let heads = ["", "memory", "descriptors", "threads", "connections", "CPU"];
     told.add(forms, [Block::Table(DataTable::new(heads).with(rows(record, server)))]);
-    let note = "Cases in which nothing changed have no row. CPU is the time spent in the case, in the last \
-                row the time spent in all cases together.";
+    let note = "Cases without changes have no row. CPU is the CPU time during the case; the last \
+        row is the total of all cases.";
     told.add(Forms::PAGE, [say(Voice::Note, note)]);
     let events = events(record);
     if !events.is_empty() {
@@ -69,7 +69,7 @@ fn is_worth_a_row(before: &StateRecord, seen: &ServerCaseRecord) -> bool {
         || changed(before.connections(), after.connections(), DESCRIPTORS_CHANGED)
 }
 
-/// Who it is: `nginx (pid 71)`.
+/// Returns its name: `nginx (pid 71)`.
 fn who(state: &StateRecord) -> String {
     if let Some(machine) = &state.machine {
         return format!("the machine of {}", words::safe(machine));
@@ -79,7 +79,7 @@ fn who(state: &StateRecord) -> String {
     if all.is_empty() { "no process listens".to_owned() } else { all.join(", ") }
 }
 
-/// Which server it was, in a sentence.
+/// Describes the server in a sentence.
 fn head(server: &ServerRecord) -> String {
     let workers = match server.after.workers {
         0 => String::new(),
@@ -87,12 +87,12 @@ fn head(server: &ServerRecord) -> String {
     };
     match (who(&server.before), who(&server.after)) {
         (before, after) if before == after => format!("{after}{workers}."),
-        (before, after) => format!("At first {before}; at the end {after}{workers}."),
+        (before, after) => format!("At the start {before}; at the end {after}{workers}."),
     }
 }
 
-/// Each case in which the server was observed, with the state before it; where an earlier version did not write
-/// that, with the state after the last case before it.
+/// Returns each case in which the server was watched, with the state before it; if an earlier
+/// version did not record that, with the state after the previous case.
 fn observed(record: &TortureRecord) -> Vec<(&CaseRecord, &StateRecord, &ServerCaseRecord)> {
     let mut last = record.server.as_ref().map(|server| &server.before);
     let mut all = Vec::new();
@@ -105,8 +105,7 @@ fn observed(record: &TortureRecord) -> Vec<(&CaseRecord, &StateRecord, &ServerCa
     all
 }
 
-/// A row for each moment at which something changed; CPU is the time that was spent in the case, or in
-/// all of them.
+/// Returns a row for each change; CPU is the time spent in the case, or in all of them.
 fn rows(record: &TortureRecord, server: &ServerRecord) -> Vec<Vec<String>> {
     let mut rows = vec![cells("before the cases".to_owned(), &server.before, None)];
     let changed = observed(record).into_iter().filter_map(|(case, before, seen)| {
@@ -120,7 +119,7 @@ fn rows(record: &TortureRecord, server: &ServerRecord) -> Vec<Vec<String>> {
     rows
 }
 
-/// Ends of processes, and connections that were left, a sentence each with the case it belongs to.
+/// Returns exits of processes, and connections left open, one sentence each with its case.
 fn events(record: &TortureRecord) -> Vec<(String, String)> {
     let early = record.server.iter().flat_map(|seen| grouped(&seen.deaths));
     let mut all: Vec<(String, String)> =
@@ -133,38 +132,38 @@ fn events(record: &TortureRecord) -> Vec<(String, String)> {
     all
 }
 
-/// Workers that left in order, over all cases.
+/// Describes normally exited workers over all cases.
 fn renewed(record: &TortureRecord) -> Option<String> {
     let seen = record.cases.iter().filter_map(|case| case.server.as_ref());
     let counts = seen.map(|seen| seen.deaths.iter().filter(|death| !death.is_loss()).count());
     let counts: Vec<u64> = counts.filter(|count| *count > 0).map(|count| count as u64).collect();
     let all: u64 = counts.iter().sum();
     let cases = counted(counts.len() as u64, "case");
-    (all > 0).then(|| format!("{} ended in order in the course of {cases}", show::count(all)))
+    (all > 0).then(|| format!("{} exited normally during {cases}", show::count(all)))
 }
 
-/// Ends of the same way together, those of workers in order left out.
+/// Groups exits of the same kind, without normal exits of workers.
 fn grouped(deaths: &[DeathRecord]) -> Vec<String> {
     let lost: Vec<sample::Death> =
         deaths.iter().filter(|death| death.is_loss()).map(DeathRecord::death).collect();
     let said = |(death, count): (&sample::Death, u64)| match count {
         1 => words::safe(&death.to_string()),
-        n => format!("{}; {n} times in all", words::safe(&death.to_string())),
+        n => format!("{}; {n} times in total", words::safe(&death.to_string())),
     };
     sample::together(&lost).into_iter().map(said).collect()
 }
 
-/// Connections that the clients have closed and the server has not.
+/// Returns the number of connections closed by the clients but not by the server.
 fn left(case: &CaseRecord, before: &StateRecord, after: &StateRecord) -> Option<String> {
     let count = |state: &StateRecord| state.sockets.get("close-wait").copied().unwrap_or(0);
     let more = count(after).saturating_sub(count(before));
     (more >= DESCRIPTORS_CHANGED && case.skipped.is_none()).then(|| {
         let more = show::count(more);
-        format!("{more} more connections that the clients have closed and the server has not (close-wait)")
+        format!("{more} more connections closed by the client but not by the server (close-wait)")
     })
 }
 
-/// Two charts along the run; nothing for fewer than two observations.
+/// Returns two charts over the run; none for fewer than two samples.
 fn charts(series: &[MomentRecord]) -> Vec<Chart> {
     let step = series.len().div_ceil(POINTS_MAX).max(1);
     let rows: Vec<&MomentRecord> = series.iter().step_by(step).collect();

@@ -1,4 +1,4 @@
-//! Words that the text and the page share.
+//! Wording shared by the text and the page.
 
 use crate::section::{Block, Voice, say};
 pub(crate) use crate::words::safe;
@@ -24,19 +24,19 @@ pub(crate) fn group_name(letter: char) -> &'static str {
         'C' => "connections",
         'J' => "cookies",
         'V' => "caching",
-        'M' => "whose response it is",
+        'M' => "response mix-ups",
         'T' => "TLS",
-        'H' => "frames of HTTP/2",
-        'Q' => "streams of HTTP/3",
-        PACKETS => "segments of TCP",
+        'H' => "HTTP/2 frames",
+        'Q' => "HTTP/3 streams",
+        PACKETS => "TCP segments",
         'R' => "overload and recovery",
         FOUND => "found on real servers",
-        OWN => "cases of your own",
+        OWN => "your own cases",
         _ => "other",
     }
 }
 
-/// What happened to so many cases: `3 failed`.
+/// Describes what happened to a number of cases: `3 failed`.
 fn happened(outcome: TestOutcome) -> &'static str {
     match outcome {
         TestOutcome::Pass => "passed",
@@ -68,7 +68,7 @@ impl CaseGroup<'_> {
         self.by_outcome.first().map(|(outcome, _)| *outcome).unwrap_or_default()
     }
 
-    /// `1 failed: S-07; 2 advisory; 30 passed`: findings are named.
+    /// Formats `1 failed: S-07; 2 advisory; 30 passed`: findings are named.
     pub(crate) fn line(&self) -> String {
         let part = |(outcome, cases): &(TestOutcome, Vec<&CaseRecord>)| {
             let count = format!("{} {}", show::count(cases.len() as u64), happened(*outcome));
@@ -83,7 +83,7 @@ impl CaseGroup<'_> {
     }
 }
 
-/// The groups that were run, the worst first.
+/// Returns the tested groups, the worst first.
 pub(crate) fn groups(result: &TortureRecord) -> Vec<CaseGroup<'_>> {
     let mut letters: Vec<char> = Vec::new();
     for case in &result.cases {
@@ -104,7 +104,7 @@ pub(crate) fn groups(result: &TortureRecord) -> Vec<CaseGroup<'_>> {
     groups
 }
 
-/// One sentence on the whole.
+/// Returns one sentence about the whole.
 pub(crate) fn summary(result: &TortureRecord) -> String {
     let verdict = match result.is_tested() {
         true => {
@@ -119,7 +119,7 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
         false => "Nothing was tested".to_owned(),
     };
     let mut parts = Vec::new();
-    // what was skipped is none of the cases that were counted just now
+    // skipped cases are not among those counted before
     for outcome in TestOutcome::ALL.into_iter().rev().filter(|one| *one != TestOutcome::Skipped) {
         let count = result.cases.iter().filter(|case| case.outcome == outcome).count() as u64;
         if count > 0 {
@@ -142,22 +142,24 @@ pub(crate) fn summary(result: &TortureRecord) -> String {
     format!("{verdict}{list}, in {}{skipped}{cut}.", seconds(result.elapsed_s))
 }
 
-/// What kept it from its end; a sentence each.
+/// Returns why it ended early, one sentence each.
 pub(super) fn cut_short(ended_early: Option<&str>, interrupted: bool) -> Vec<Block> {
     let early = ended_early.map(|why| format!("It ended early: {}.", safe(why)));
     let interrupted = interrupted.then(|| "Interrupted before the end.".to_owned());
     early.into_iter().chain(interrupted).map(|said| say(Voice::Plain, said)).collect()
 }
 
-/// The responses to plain requests after a case.
+/// Describes the responses to plain requests after a case.
 pub(crate) fn afterwards(recovery: Recovery) -> String {
     match recovery.duration() {
-        Some(time) => format!("plain requests were right again after {}", show::duration(time)),
-        None => "plain requests were not answered as before any more".to_owned(),
+        Some(time) => {
+            format!("plain requests got their usual response again after {}", show::duration(time))
+        }
+        None => "plain requests no longer get their usual response".to_owned(),
     }
 }
 
-/// A recovery as a cell of a table.
+/// Formats a recovery as a table cell.
 pub(crate) fn recovery(recovery: Recovery) -> String {
     match recovery.duration() {
         Some(Nanos::ZERO) => "at once".to_owned(),
@@ -166,13 +168,13 @@ pub(crate) fn recovery(recovery: Recovery) -> String {
     }
 }
 
-/// `8,190 B`, `60.0 s to 60.5 s`, `over 180 s`.
+/// Formats `8,190 B`, `60.0 s to 60.5 s`, `over 180 s`.
 pub(crate) fn measure(measure: &LimitRecord) -> String {
     let one = |value: f64| amount(value, measure.unit);
     let whole =
         !matches!(measure.unit, Unit::Seconds | Unit::Spent | Unit::PerSecond | Unit::Ratio);
     match (measure.low, measure.high) {
-        // the largest that was taken and the smallest that was not are neighbours
+        // the largest accepted and the smallest refused value are neighbors
         (Some(low), Some(high)) if whole && high - low <= 1.0 => one(low),
         (Some(low), Some(high)) if one(low) == one(high) => one(low),
         (Some(low), Some(high)) => format!("{} to {}", one(low), one(high)),
@@ -182,11 +184,11 @@ pub(crate) fn measure(measure: &LimitRecord) -> String {
     }
 }
 
-/// Sizes up to here are given to the byte.
+/// Sizes up to here are exact.
 const EXACT_BYTES_MAX: f64 = 10.0 * 1024.0 * 1024.0;
 
 fn amount(value: f64, unit: Unit) -> String {
-    // counts below zero and beyond the range saturate
+    // counts saturate below zero and beyond the range
     let whole = value.round() as u64;
     match unit {
         Unit::Bytes if value > EXACT_BYTES_MAX => show::bytes(whole),
@@ -202,7 +204,7 @@ fn amount(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A deadline as the configuration of a server has it, in seconds however long: `60 s`, `20.5 s`.
+/// Formats a timeout in seconds, like server configurations: `60 s`, `20.5 s`.
 pub(crate) fn deadline(value: f64) -> String {
     if !(1.0..1e15).contains(&value) {
         return seconds(value);
@@ -211,7 +213,7 @@ pub(crate) fn deadline(value: f64) -> String {
     format!("{} s", figure.strip_suffix(".0").unwrap_or(&figure))
 }
 
-/// What well-behaved clients observed, a line each: label and words.
+/// Returns the effect on well-behaved clients, one line each: label and text.
 pub(crate) fn impact(
     health: &HealthRecord,
     base: Option<&BaselineRecord>,
@@ -220,7 +222,7 @@ pub(crate) fn impact(
     let mut lines = vec![(
         "impact",
         format!(
-            "{} of the time correct, {} shed, {} lost, by {}",
+            "{} of the time correct, {} shed, {} lost, measured by {}",
             share(health.correct),
             share(health.shed),
             share(health.lost),
@@ -229,14 +231,14 @@ pub(crate) fn impact(
     )];
     let before = base.map(|base| format!(", {} before it", seconds(base.p99_s)));
     let before = before.unwrap_or_default();
-    lines.push(("response", format!("p99 {} under pressure{before}", seconds(health.p99_s))));
+    lines.push(("response", format!("p99 {} under load{before}", seconds(health.p99_s))));
     let connections = format!("{} of {} connections established", health.armed, health.wanted);
     lines.push(("pressure", connections));
     let recovered = match health.recovery_s.map(Recovery::duration) {
-        Some(Some(Nanos::ZERO)) => "at once after the release".to_owned(),
-        Some(Some(time)) => format!("{} after the release", show::duration(time)),
+        Some(Some(Nanos::ZERO)) => "at once after the load ended".to_owned(),
+        Some(Some(time)) => format!("{} after the load ended", show::duration(time)),
         Some(None) => "never".to_owned(),
-        None => "not known: the run, or the time of the case, ended before".to_owned(),
+        None => "not known: the run, or the time of the case, ended first".to_owned(),
     };
     lines.push(("recovery", recovered));
     if health.rounds > 0 {
@@ -244,7 +246,7 @@ pub(crate) fn impact(
     }
     if let Some(denied) = health.control_denied {
         let said = match denied {
-            true => "as many well-behaved connections denied service too: a limit on connections",
+            true => "as many well-behaved connections denied service too: a connection limit",
             false => "as many well-behaved connections did no harm: slowness is the cause",
         };
         lines.push(("control", said.to_owned()));
@@ -252,7 +254,7 @@ pub(crate) fn impact(
     lines
 }
 
-/// Rounds in which the effect came with the pressure; a dash where there was no effect to follow.
+/// Returns the rounds in which the load had an effect; a dash without an effect.
 pub(crate) fn followed(health: &HealthRecord) -> String {
     match health.followed {
         0 => "-".to_owned(),
@@ -260,17 +262,17 @@ pub(crate) fn followed(health: &HealthRecord) -> String {
     }
 }
 
-/// What probes observed before any pressure.
+/// Describes probes before any load.
 pub(crate) fn baseline(base: &BaselineRecord) -> String {
     let failed = match base.failed {
         0 => String::new(),
         n => format!(", {} of them failed", show::count(n)),
     };
     let (p50, p99) = (seconds(base.p50_s), seconds(base.p99_s));
-    format!("p50 {p50}, p99 {p99} by {}{failed}", counted(base.probes, "probe"))
+    format!("p50 {p50}, p99 {p99} of {}{failed}", counted(base.probes, "probe"))
 }
 
-/// Other explanations of the result: of the usual ones those that fit this run.
+/// Returns the usual other explanations that apply to this run.
 pub(crate) fn not_ruled_out(record: &TortureRecord) -> Vec<String> {
     let mut list: Vec<&str> = Vec::new();
     let is_time = |limit: &LimitRecord| matches!(limit.unit, Unit::Seconds | Unit::Spent);
@@ -292,19 +294,22 @@ pub(crate) fn not_ruled_out(record: &TortureRecord) -> Vec<String> {
         list.push("a proxy, firewall or CDN that responded in the server's place");
     }
     if record.class != Class::Local || record.cases.iter().any(turned_away) {
-        list.push("a limit on rate or connections that applied to us alone");
+        list.push("a rate or connection limit that applied only to us");
     }
     if record.plain.changes {
-        list.push("wrong bodies: the probed page changes from call to call, so only its status was compared");
+        list.push(
+            "wrong bodies: the probed page changes between requests, so only its status \
+            was compared",
+        );
     }
     if record.is_cut() {
-        list.push("whatever the cases that were left out would have shown");
+        list.push("failures that only the skipped cases would have shown");
     }
-    list.push("another result at another time: this was one run");
+    list.push("a different result at another time: this was one run");
     list.into_iter().map(str::to_owned).collect()
 }
 
-/// Why a case says nothing about the server.
+/// Returns why a case says nothing about the server.
 pub(crate) fn untested(case: &CaseRecord) -> Option<String> {
     if let Some(why) = &case.skipped {
         return Some(safe(why));
@@ -318,17 +323,17 @@ pub(crate) fn untested(case: &CaseRecord) -> Option<String> {
     Some(format!(
         "{}: {}",
         case.outcome.id(),
-        safe(&why.unwrap_or_else(|| "no reason was kept".into()))
+        safe(&why.unwrap_or_else(|| "no reason was recorded".into()))
     ))
 }
 
-/// Bytes of what is left after shrinking that are shown.
+/// Maximum number of bytes of the shrunk form shown.
 const SHRUNK_MAX: usize = 400;
 
-/// What random data shrank to.
+/// Describes the shrunk random data.
 pub(crate) fn shrunk(shrunk: &ShrunkRecord) -> String {
     let bytes = &shrunk.sent.0;
-    let cut = if shrunk.finished { "" } else { "; the search was cut short" };
+    let cut = if shrunk.finished { "" } else { "; the search was stopped early" };
     let sides: String = shrunk.boundaries.iter().map(boundary).collect();
     format!(
         "{} ({} of {} bytes, in {} conversations{cut}{sides}; bucket {})",

@@ -1,5 +1,5 @@
-//! The part of a case's file that names code and gives it its parameters: a type for each family, so that
-//! code has the parameters that it works with, and no others.
+//! The part of a case file that names code and its parameters. Each family has its own type, so
+//! that code sees exactly its parameters.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -8,17 +8,17 @@ use units::{Nanos, parse_duration, parse_size};
 /// A parameter as `explain` shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameter {
-    /// A plain number, of what the name says; a size is in bytes.
+    /// A plain number, whose unit is in the name; sizes are in bytes.
     Number(f64),
     Span(Nanos),
     Text(String),
 }
 
-/// How many bytes: in a file `"1MiB"`, or a number.
+/// A number of bytes: `"1MiB"` or a number in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteCount(pub u64);
 
-/// What a parameter can be: how its value in a file is read, and how it is shown.
+/// A parameter type: how its value is parsed and shown.
 trait ParameterValue: Sized {
     fn read(given: toml::Value) -> Result<Self, String>;
 
@@ -28,7 +28,7 @@ trait ParameterValue: Sized {
 impl ParameterValue for u64 {
     fn read(given: toml::Value) -> Result<u64, String> {
         let number = given.as_integer().and_then(|number| u64::try_from(number).ok());
-        number.ok_or_else(|| format!("{given} is not a whole number from 0"))
+        number.ok_or_else(|| format!("{given} is not a whole number of 0 or more"))
     }
 
     fn shown(&self) -> Parameter {
@@ -40,7 +40,7 @@ impl ParameterValue for f64 {
     fn read(given: toml::Value) -> Result<f64, String> {
         let number = given.as_float().or_else(|| given.as_integer().map(|number| number as f64));
         let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-        number.ok_or_else(|| format!("{given} is not a number from 0"))
+        number.ok_or_else(|| format!("{given} is not a number of 0 or more"))
     }
 
     fn shown(&self) -> Parameter {
@@ -73,12 +73,12 @@ impl ParameterValue for Nanos {
     }
 }
 
-/// The value of a parameter in a file, with the reason where it cannot be one.
+/// Parses the value of a parameter, or returns the reason why it is invalid.
 fn given<'de, T: ParameterValue, D: Deserializer<'de>>(file: D) -> Result<T, D::Error> {
     T::read(toml::Value::deserialize(file)?).map_err(D::Error::custom)
 }
 
-/// Words of which a parameter is one.
+/// Defines an enum of keywords.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $word:literal => $variant:ident,)* })*) => {$(
         $(#[$doc])*
@@ -88,7 +88,7 @@ macro_rules! words {
         }
 
         impl $name {
-            /// As a file has it.
+            /// Returns the keyword used in files.
             pub fn word(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)*
@@ -100,7 +100,7 @@ macro_rules! words {
             fn read(given: toml::Value) -> Result<$name, String> {
                 match given.as_str() {
                     $(Some($word) => Ok($name::$variant),)*
-                    _ => Err(format!("{given} is none of {}", [$($word),*].join(", "))),
+                    _ => Err(format!("{given} is not one of {}", [$($word),*].join(", "))),
                 }
             }
 
@@ -111,7 +111,7 @@ macro_rules! words {
     )*};
 }
 
-/// Words that are listed too.
+/// Defines an enum of keywords with a list of all.
 macro_rules! listed_words {
     ($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $word:literal => $variant:ident,)* }) => {
         words! {
@@ -120,23 +120,23 @@ macro_rules! listed_words {
         }
 
         impl $name {
-            /// Every one of them.
+            /// All variants.
             pub const ALL: &[$name] = &[$($name::$variant),*];
         }
     };
 }
 
 words! {
-    /// A state of which many connections are held.
+    /// State in which many connections are held.
     PressedState {
         "half-head" => HalfHead,
         "dripped-head" => DrippedHead,
         "dripped-body" => DrippedBody,
-        /// A response that is not read.
+        /// An unread response.
         "unread" => Unread,
         "idle" => Idle,
     }
-    /// A state that no socket keeps.
+    /// A state that needs raw TCP segments.
     SegmentState {
         "half-open" => HalfOpen,
         "half-closed" => HalfClosed,
@@ -145,21 +145,21 @@ words! {
     /// How the requests of a connection are sent.
     RequestOrder {
         "at once" => AtOnce,
-        /// Each when the response to the one before has come.
+        /// Each request after the previous response.
         "in turn" => InTurn,
     }
-    /// Who is there beside.
+    /// Odd clients alongside the tested ones.
     OddClients {
         "nobody" => Nobody,
-        /// They leave in the middle.
+        /// Clients that disconnect in the middle.
         "aborted" => Aborted,
-        /// What they ask is refused.
+        /// Clients whose requests are refused.
         "refused" => Refused,
     }
 }
 
 listed_words! {
-    /// What a flood is made of: frames of HTTP/2, then frames and pieces of streams of HTTP/3.
+    /// Content of a flood: HTTP/2 frames first, then HTTP/3 frames and streams.
     FloodKind {
         "reset" => Reset,
         "made-reset" => MadeReset,
@@ -196,7 +196,7 @@ listed_words! {
 }
 
 impl FloodKind {
-    /// It is of HTTP/3; the others are of HTTP/2.
+    /// Returns whether the flood is HTTP/3; the others are HTTP/2.
     pub fn is_over_quic(self) -> bool {
         match self {
             FloodKind::Reset
@@ -234,7 +234,7 @@ impl FloodKind {
     }
 }
 
-/// What the file of a case gives its code: every field, and nothing else.
+/// Defines the parameters that a case file passes to its code: every field, and nothing else.
 macro_rules! parameters {
     ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $field:ident: $kind:ty,)* })*) => {$(
         $(#[$doc])*
@@ -253,7 +253,7 @@ macro_rules! parameters {
 }
 
 parameters! {
-    /// Requests in single bytes, short ones and long ones.
+    /// Requests sent byte by byte, short ones and long ones.
     SingleBytes {
         short: ByteCount,
         long: ByteCount,
@@ -262,7 +262,7 @@ parameters! {
     SamePort {
         connections: u64,
     }
-    /// A request that is cut at so many places, so many of them at once.
+    /// A request that is split at `splits` places, `together` at a time.
     RequestSplits {
         splits: u64,
         together: u64,
@@ -274,21 +274,21 @@ parameters! {
         levels: u64,
         length: ByteCount,
         gap: Nanos,
-        /// How long each level lasts.
+        /// Duration of each level.
         hold: Nanos,
-        /// Requests under way at most.
+        /// Maximum number of outstanding requests.
         waiting: u64,
     }
     FrameFlood {
         kind: FloodKind,
         connections: u64,
-        /// On each connection; in one write; between two writes.
+        /// Per connection; per write; between writes.
         frames: u64,
         each: u64,
         pause: Nanos,
         hold: Nanos,
     }
-    /// Requests that hung, the first `most` of them, each sent up to so many times.
+    /// Requests that hung, the first `most` of them, each sent up to `times` times.
     HangRepeats {
         times: u64,
         most: u64,
@@ -300,7 +300,7 @@ parameters! {
     NumberLimit {
         most: u64,
     }
-    /// One of a size, and so many small ones.
+    /// Limits on one large item and on a number of small ones.
     SizeAndNumberLimit {
         most: ByteCount,
         number: u64,
@@ -314,7 +314,7 @@ parameters! {
         beside: OddClients,
     }
     Mutation {
-        /// Specimens beyond the seeds that are kept.
+        /// Maximum number of kept specimens beyond the seeds.
         corpus: u64,
         number: u64,
         span: Nanos,
@@ -346,7 +346,7 @@ parameters! {
         step: Nanos,
         waiting: u64,
         window: Nanos,
-        /// Odd requests a second.
+        /// Odd requests per second.
         odd: f64,
     }
     OverloadSpike {
@@ -388,17 +388,17 @@ parameters! {
         connections: u64,
         hold: Nanos,
     }
-    /// Clients that are slow and honest.
+    /// Clients that are slow but well-behaved.
     PressHonest {
         connections: u64,
-        /// A second, on each connection.
+        /// Per second, on each connection.
         rate: ByteCount,
         size: ByteCount,
     }
     PressKeepAlive {
         requests: u64,
     }
-    /// New connections a second.
+    /// New connections per second.
     PressRate {
         rate: u64,
         span: Nanos,
@@ -416,7 +416,7 @@ parameters! {
     SegmentOverlap {
         rounds: u64,
     }
-    /// How long a state is held at most, and how soon its end is as it should be.
+    /// Maximum time a state is held, and the time within which it should end.
     SlowHeld {
         horizon: Nanos,
         soon: Nanos,
@@ -424,16 +424,16 @@ parameters! {
     SlowDripped {
         horizon: Nanos,
         soon: Nanos,
-        /// Between two drops.
+        /// Between two bytes.
         every: Nanos,
     }
-    /// A response that is not read, or slowly.
+    /// A response that is unread or read slowly.
     SlowRead {
         horizon: Nanos,
         soon: Nanos,
-        /// What the page has at least.
+        /// Minimum size of the page.
         least: ByteCount,
-        /// What the kernel of the client takes.
+        /// Receive buffer of the client's kernel.
         buffer: ByteCount,
     }
     TlsAgain {
@@ -441,7 +441,7 @@ parameters! {
         wait: Nanos,
     }
     TlsHandshakes {
-        /// New ones a second.
+        /// New ones per second.
         rate: f64,
         hold: Nanos,
     }
@@ -450,8 +450,8 @@ parameters! {
     }
 }
 
-/// How the rate is sought that a server still follows: requests a second from where, to where, for how long
-/// each rate is offered, and requests under way at most.
+/// Parameters of the search for the knee: first and last rate in requests per second, duration of
+/// each rate, and maximum number of outstanding requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KneeSearch {
     pub from: f64,
@@ -485,7 +485,7 @@ macro_rules! families {
         bare { $($bare_name:literal => $bare:ident,)* }
         $($name:literal => $variant:ident($with:ident),)*
     ) => {
-        /// Code that carries a case out, and its parameters.
+        /// Code that runs a case, with its parameters.
         #[derive(Clone, Debug, PartialEq, Deserialize)]
         #[serde(tag = "run", content = "with", deny_unknown_fields)]
         pub enum Family {
@@ -494,7 +494,7 @@ macro_rules! families {
         }
 
         impl Family {
-            /// What the file gives, in the order of the names.
+            /// Returns the parameters of the file in the order of their names.
             pub fn parameters(&self) -> Vec<(&'static str, Parameter)> {
                 let mut shown = match self {
                     $(Family::$bare => Vec::new(),)*
@@ -613,9 +613,9 @@ hold = "3s"
         });
         assert_eq!(of_both.count(), FloodKind::ALL.len());
         let said = read("Q-91", "ping").unwrap_err();
-        assert!(said.contains("line 2: a flood of ping is of HTTP/2, and the group Q"), "{said}");
+        assert!(said.contains("line 2: a flood of ping needs HTTP/2, which group Q"), "{said}");
         let said = read("H-91", "pong").unwrap_err();
-        assert!(said.contains("line 14: \"pong\" is none of reset, made-reset"), "{said}");
+        assert!(said.contains("line 14: \"pong\" is not one of reset, made-reset"), "{said}");
     }
 
     const HELD: &str = r#"[family]
@@ -656,16 +656,20 @@ hold = "4s"
             ("hold = \"4s\"", "", "line 13: missing field `hold`"),
             ("\"4s\"", "4", "line 16: 4 is not a span, such as \"60s\""),
             ("\"4s\"", "\"4q\"", "line 16: \"4q\" is not a duration"),
-            ("256", "-1", "line 15: -1 is not a whole number from 0"),
-            ("256", "2.5", "line 15: 2.5 is not a whole number from 0"),
-            ("half-head", "half-hat", "line 14: \"half-hat\" is none of half-head, dripped-head"),
+            ("256", "-1", "line 15: -1 is not a whole number of 0 or more"),
+            ("256", "2.5", "line 15: 2.5 is not a whole number of 0 or more"),
+            (
+                "half-head",
+                "half-hat",
+                "line 14: \"half-hat\" is not one of half-head, dripped-head",
+            ),
             ("[family.with]", "[family.what]", "line 13: invalid value: string \"what\", expected"),
         ] {
             let said = read(&HELD.replace(old, new)).unwrap_err();
             assert!(said.contains(part), "{old} -> {new}: {said}");
         }
         let rate = "[family]\nrun = \"tls.handshakes\"\nwith = { rate = -1, hold = \"2s\" }\n";
-        assert!(read(rate).unwrap_err().contains("line 12: -1 is not a number from 0"));
+        assert!(read(rate).unwrap_err().contains("line 12: -1 is not a number of 0 or more"));
         let size = "[family]\nrun = \"limit.head\"\nwith = { most = \"1 mile\" }\n";
         assert!(read(size).unwrap_err().contains("line 12: \"1 mile\" is not a size"));
         assert!(read("[family]\nrun = \"limit.head\"\n").unwrap_err().contains("`with`"));

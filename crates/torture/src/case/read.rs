@@ -1,4 +1,4 @@
-//! TOML → case. Every message names the line.
+//! Parses cases from TOML. Every message names the line.
 
 use super::{
     Answers, Awaited, Case, Exchange, FOUND, Family, Fuzz, HTTP2, HTTP3, Need, OWN,
@@ -12,14 +12,14 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{Nanos, parse_duration, quoted};
 
-/// Bytes of a case's file at most.
+/// Maximum size of a case file in bytes.
 const CASE_BYTES_MAX: usize = 1 << 20;
 const EXCHANGES_MAX: usize = 200;
 const STEPS_MAX: usize = 2_000;
-/// Executions of random data, and bytes of one.
+/// Maximum number of executions of random data, and of bytes in one.
 const COUNT_MAX: u64 = 1_000_000;
 const LENGTH_MAX: u64 = 1 << 20;
-/// Time for an exchange that names none.
+/// Default time limit of an exchange.
 const DEADLINE: Nanos = Nanos::from_secs(10);
 const DEADLINE_MAX: Nanos = Nanos::from_secs(600);
 
@@ -94,47 +94,50 @@ enum StepText {
     Window { window: toml::Value },
 }
 
-/// The fields of a step that is a segment, or several.
+/// The fields of a step of raw TCP segments.
 type StepFields = BTreeMap<String, toml::Value>;
 
 fn yes() -> bool {
     true
 }
 
-/// Where in the file, and what is wrong there.
+/// Position in the file, and the error.
 pub(super) struct CaseFault {
     pub(super) at: usize,
     pub(super) why: String,
 }
 
-/// The case of a file's text. `name` is what the file is called in messages.
+/// Parses a case file. Messages call it `name`.
 ///
 /// # Errors
-/// What is no TOML, an unknown key, a value out of its grammar: one sentence with file and line.
+/// Invalid TOML, an unknown key or an invalid value: one sentence with file and line.
 pub fn read_case(name: &str, file: &str) -> Result<Case, String> {
     read_with(name, file, &|_| Ok(()))
 }
 
-/// The case of a user's file: what it sends stands in it, so it has exchanges, and its id is of a
-/// group that is the users' own.
+/// Parses a case file of the user, which has exchanges only and an id of the users' group.
 ///
 /// # Errors
-/// As [`read_case`], and what only the catalogue may have.
+/// As [`read_case`], and features reserved for the catalogue.
 pub fn read_own(name: &str, file: &str) -> Result<Case, String> {
     read_with(name, file, &|case| {
         if case.group() != OWN {
-            return Err(format!("{} is the program's: call yours {OWN}-01 to {OWN}-999", case.id));
+            return Err(format!(
+                "{} is reserved for built-in cases; name your case {OWN}-01 to \
+                {OWN}-999",
+                case.id
+            ));
         }
         if case.exchanges.is_empty() || case.press {
-            let why = "a case of your own has exchanges: random data, code and what presses are the \
-                       program's";
+            let why = "your own case can have exchanges only; random data, code and stress are \
+                reserved for built-in cases";
             return Err(why.to_owned());
         }
         Ok(())
     })
 }
 
-/// What else must hold of a case.
+/// An additional rule for a case.
 type CaseRule<'r> = &'r dyn Fn(&Case) -> Result<(), String>;
 
 fn read_with(name: &str, file: &str, rule: CaseRule<'_>) -> Result<Case, String> {
@@ -183,11 +186,11 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
     for exchange in read.exchange {
         let (at, name) = (exchange.name.span().start, exchange.name.get_ref().clone());
         if !names.insert(name.clone()) {
-            return Err(CaseFault { at, why: format!("{} is there twice", quoted(&name)) });
+            return Err(CaseFault { at, why: format!("{} appears twice", quoted(&name)) });
         }
         let made = self::exchange(exchange)?;
         if made.is_raw() && !needs.contains(&Need::Device) {
-            let why = "it is held segment by segment: write needs = [\"device\"]".to_owned();
+            let why = "it sends TCP segments; add needs = [\"device\"]".to_owned();
             return Err(CaseFault { at, why });
         }
         exchanges.push(made);
@@ -212,13 +215,16 @@ fn case(read: CaseText) -> Result<Case, CaseFault> {
     })
 }
 
-/// A flood of frames that its case does not speak: why that cannot be.
+/// Returns why a flood does not fit the protocol of its case.
 fn foreign_flood(id: &str, family: &Family) -> Option<String> {
     let Family::Frames(with) = family else { return None };
     let (version, group) = if with.kind.is_over_quic() { (3, HTTP3) } else { (2, HTTP2) };
     (!id.starts_with(group)).then(|| {
         let (kind, own) = (with.kind.word(), id.chars().next().unwrap_or('?'));
-        format!("a flood of {kind} is of HTTP/{version}, and the group {own} is not: write {group}")
+        format!(
+            "a flood of {kind} needs HTTP/{version}, which group {own} does not use; use \
+            group {group}"
+        )
     })
 }
 
@@ -226,7 +232,11 @@ fn risk(read: &toml::Spanned<String>) -> Result<Risk, CaseFault> {
     let name = read.get_ref();
     Risk::ALL.into_iter().find(|one| one.id() == name).ok_or_else(|| CaseFault {
         at: read.span().start,
-        why: format!("{} is no risk: {} are", quoted(name), Risk::ALL.map(Risk::id).join(", ")),
+        why: format!(
+            "{} is not a risk; write one of {}",
+            quoted(name),
+            Risk::ALL.map(Risk::id).join(", ")
+        ),
     })
 }
 
@@ -235,7 +245,11 @@ fn fuzz(read: &FuzzText) -> Result<Fuzz, CaseFault> {
     let names: Vec<&str> = FuzzPlace::ALL.iter().map(|(name, _)| *name).collect();
     let place = FuzzPlace::named(name).ok_or_else(|| CaseFault {
         at,
-        why: format!("{} is not a place for random data: {} are", quoted(name), names.join(", ")),
+        why: format!(
+            "{} is not a place for random data; write one of {}",
+            quoted(name),
+            names.join(", ")
+        ),
     })?;
     let count = *read.count.get_ref();
     if count == 0 || count > COUNT_MAX {
@@ -245,7 +259,7 @@ fn fuzz(read: &FuzzText) -> Result<Fuzz, CaseFault> {
     Ok(Fuzz { place, count, length: read.length.min(LENGTH_MAX) })
 }
 
-/// A capital letter, a hyphen, two or three digits.
+/// Returns whether this is a capital letter, a hyphen, and two or three digits.
 fn is_id(id: &str) -> bool {
     let Some((group, number)) = id.split_once('-') else { return false };
     group.len() == 1
@@ -264,7 +278,10 @@ fn level(text: &toml::Spanned<String>) -> Result<RequirementLevel, CaseFault> {
     let found = all.into_iter().find(|level| level.id() == text.get_ref());
     found.ok_or_else(|| CaseFault {
         at: text.span().start,
-        why: format!("{} is not a level: MUST, SHOULD, MAY, opinion are", quoted(text.get_ref())),
+        why: format!(
+            "{} is not a level; write MUST, SHOULD, MAY or opinion",
+            quoted(text.get_ref())
+        ),
     })
 }
 
@@ -272,7 +289,7 @@ fn need(text: &toml::Spanned<String>) -> Result<Need, CaseFault> {
     let found = Need::ALL.into_iter().find(|need| need.id() == text.get_ref());
     found.ok_or_else(|| {
         let all = Need::ALL.map(Need::id).join(", ");
-        let why = format!("{} is no need: {all} are", quoted(text.get_ref()));
+        let why = format!("{} is not a need; write one of {all}", quoted(text.get_ref()));
         CaseFault { at: text.span().start, why }
     })
 }
@@ -281,7 +298,7 @@ fn answers(text: &toml::Spanned<String>) -> Result<Answers, CaseFault> {
     let found = Answers::ALL.into_iter().find(|one| one.id() == text.get_ref());
     found.ok_or_else(|| CaseFault {
         at: text.span().start,
-        why: format!("{} does not answer for anything: server, kernel do", quoted(text.get_ref())),
+        why: format!("{} is not a component; write server or kernel", quoted(text.get_ref())),
     })
 }
 
@@ -291,7 +308,10 @@ fn exchange(read: ExchangeText) -> Result<Exchange, CaseFault> {
         return Err(CaseFault { at, why: format!("an exchange has 1 to {STEPS_MAX} steps") });
     }
     if read.accept.is_empty() {
-        return Err(CaseFault { at, why: "`accept` names nothing that is as it should be".into() });
+        return Err(CaseFault {
+            at,
+            why: "`accept` is empty; name at least one conforming outcome".into(),
+        });
     }
     let deadline = match &read.deadline {
         None => DEADLINE,
@@ -334,7 +354,7 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
     let at = read.span().start;
     Ok(match read.into_inner() {
         StepText::Send(text) => {
-            // with any values: only the values of the run are not known yet
+            // with any values: those of the run are not known yet
             let made = text::bytes(&text, &text::Values::default());
             made.map_err(|why| CaseFault { at, why })?;
             ScriptStep::Send(text)
@@ -346,8 +366,10 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
             "end" => Awaited::End,
             "settings" => Awaited::Settings,
             _ => {
-                let why =
-                    format!("{} is not awaited: interim, answer, end, settings are", quoted(&what));
+                let why = format!(
+                    "{} cannot be awaited; write interim, answer, end or settings",
+                    quoted(&what)
+                );
                 return Err(CaseFault { at, why });
             }
         }),
@@ -369,7 +391,8 @@ fn step(read: toml::Spanned<StepText>) -> Result<ScriptStep, CaseFault> {
             "read" => ScriptStep::Read,
             _ => {
                 let why = format!(
-                    "{} is not a step: urgent, half-close, reset, close, stop-reading, read are",
+                    "{} is not a step; write urgent, half-close, reset, close, stop-reading or \
+                    read",
                     quoted(&then)
                 );
                 return Err(CaseFault { at, why });
@@ -392,7 +415,7 @@ fn fields(at: usize, read: StepFields) -> Result<Vec<(String, String)>, CaseFaul
     read.into_iter().map(|(name, value)| Ok((name, plain(at, value)?))).collect()
 }
 
-/// A number or a text, as text.
+/// Converts a number or a text to text.
 fn plain(at: usize, value: toml::Value) -> Result<String, CaseFault> {
     match value {
         toml::Value::String(text) => Ok(text),
@@ -454,10 +477,10 @@ accept = ["saw:ack plain"]
             ]
         );
         for (old, new, part) in [
-            (r#"needs = ["device"]"#, "", "line 12: it is held segment by segment"),
-            ("\"kernel\"", "\"moon\"", "line 9: \"moon\" does not answer for anything"),
+            (r#"needs = ["device"]"#, "", "line 12: it sends TCP segments"),
+            ("\"kernel\"", "\"moon\"", "line 9: \"moon\" is not a component"),
             ("mss = 536", "mss = true", "line 15: true is neither a number nor a text"),
-            ("urgent = 3", "urgent = 70000", "line 16: \"70000\" is no urgent pointer"),
+            ("urgent = 3", "urgent = 70000", "line 16: \"70000\" is not a valid urgent pointer"),
             ("saw:ack", "saw:rain", "line 22: \"saw:rain\" is not a class"),
         ] {
             let said = read_case("X-09.toml", &RAW.replace(old, new)).unwrap_err();
@@ -494,9 +517,9 @@ accept = ["400"]
         let random = own.split("[[exchange]]").next().unwrap().to_owned();
         let random = random + "[fuzz]\nplace = \"query\"\ncount = 3";
         for (file, part) in [
-            (GOOD.to_owned(), "line 2: S-07 is the program's: call yours X-01"),
-            (random, "line 2: a case of your own has exchanges"),
-            (own.replace("version = 1", "version = 1\npress = true"), "line 2: a case of your own"),
+            (GOOD.to_owned(), "line 2: S-07 is reserved for built-in cases; name your case X-01"),
+            (random, "line 2: your own case can have exchanges only"),
+            (own.replace("version = 1", "version = 1\npress = true"), "line 2: your own case"),
             (GOOD.replace("S-07", "K-07"), "line 2: `found` is missing"),
             (own.replace("MUST", "OUGHT"), "line 5: \"OUGHT\" is not a level"),
         ] {
@@ -517,12 +540,12 @@ what = 1"#,
                 "line 11: unknown field",
             ),
             (r#"["400"]"#, r#"["4000"]"#, "line 12: "),
-            (r#"["400"]"#, "[]", "line 10: `accept` names nothing"),
+            (r#"["400"]"#, "[]", "line 10: `accept` is empty"),
             ("{path}", "{nothing}", "line 11: \"nothing\" is not a macro"),
             (r#""1s""#, r#""1q""#, "line 11: "),
             (r#""1s""#, r#""1h""#, "line 11: \"1h\" is more than 10m"),
             ("half-close", "close-half", "line 11: \"close-half\" is not a step"),
-            (r#"await = "interim""#, r#"await = "rain""#, "line 11: \"rain\" is not awaited"),
+            (r#"await = "interim""#, r#"await = "rain""#, "line 11: \"rain\" cannot be awaited"),
             ("version = 1", "version = 1 1", "line 3: "),
         ];
         for (old, new, part) in table {

@@ -1,19 +1,19 @@
-//! What arrives behind a proxy, held against what was sent to it.
+//! Compares what arrives behind a proxy with what was sent to it.
 
 use crate::framing::{self, FramingReading, MessageEnd};
 use std::collections::BTreeMap;
 
-/// What came on one connection behind the proxy: one message, as the proxy understands it, for the origin
-/// ends each connection with its response.
+/// Data received on one connection behind the proxy: one message from the proxy's point of view,
+/// because the origin closes each connection after its response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     pub bytes: Vec<u8>,
-    /// The proxy ended the connection before it was answered: nothing follows on it.
+    /// The proxy closed the connection before the response: no further message follows.
     pub cut_off: bool,
 }
 
 impl Arrival {
-    /// Another message may follow on the connection.
+    /// Returns whether another message may follow on the connection.
     pub fn may_go_on(&self) -> bool {
         if self.cut_off {
             return false;
@@ -30,18 +30,18 @@ impl Arrival {
     }
 }
 
-/// The proxy's part.
+/// How the proxy handled a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handling {
-    /// Nothing arrived: the proxy answered itself, or ended the connection.
+    /// Nothing arrived: the proxy responded itself, or closed the connection.
     Refused,
-    /// Nothing arrived, and nothing came back: the proxy waits for more.
+    /// Nothing arrived and the client got no response: the proxy waits for more.
     Waits,
-    /// It arrived in a form that nobody can misread.
+    /// It arrived in an unambiguous form.
     MadeClear,
-    /// It arrived with a rule of framing still broken, or not as a whole.
+    /// It arrived incomplete or with a framing violation.
     PassedOn,
-    /// The proxy began to send it on, and ended the connection before it was whole.
+    /// The proxy began to forward it and closed the connection before the end.
     CutOff,
     /// The proxy found more than one request in it.
     Split,
@@ -74,12 +74,12 @@ impl Handling {
             Handling::Waits => "waits for more",
             Handling::MadeClear => "made clear",
             Handling::PassedOn => "passed on",
-            Handling::CutOff => "begun and cut off",
-            Handling::Split => "taken for several requests",
+            Handling::CutOff => "cut off",
+            Handling::Split => "split into several requests",
         }
     }
 
-    /// `answered`: the client got a response, or the connection ended.
+    /// `answered`: the client got a response, or the connection was closed.
     pub fn of(arrived: &[Arrival], answered: bool) -> Handling {
         match arrived {
             [] if answered => Handling::Refused,
@@ -97,12 +97,12 @@ impl Handling {
     }
 }
 
-/// One whole message, whatever its version and Host say.
+/// Returns whether this is one complete message, whatever its version and Host.
 fn is_clear(reading: &FramingReading, length: usize) -> bool {
     reading.faults.is_empty() && reading.end == MessageEnd::At(length)
 }
 
-/// Values of fields by their names in lower case, of a head whose lines may end in LF alone.
+/// Returns field values by lowercase names from a head whose lines may end in a bare LF.
 fn fields(bytes: &[u8]) -> BTreeMap<String, Vec<String>> {
     let head = framing::read(bytes).head;
     let text = String::from_utf8_lossy(&bytes[..head.min(bytes.len())]).into_owned();
@@ -121,10 +121,10 @@ fn first_line(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
 
-/// Names that a list of changes has room for.
+/// Maximum number of names in a list of changes.
 const NAMES_MAX: usize = 8;
 
-/// How a message differs from what was sent: its first line, its fields, its framing, its content.
+/// Describes how a message differs from what was sent: first line, fields, framing, content.
 pub fn changes(sent: &[u8], arrived: &[u8]) -> Vec<String> {
     let mut found = Vec::new();
     let (before, after) = (framing::read(sent), framing::read(arrived));
@@ -134,21 +134,21 @@ pub fn changes(sent: &[u8], arrived: &[u8]) -> Vec<String> {
     }
     if before.framing != after.framing {
         let (was, is) = (before.framing.text(), after.framing.text());
-        found.push(format!("framed by {is} in place of {was}"));
+        found.push(format!("framed by {is} instead of {was}"));
     }
     fields_changed(sent, arrived, &mut found);
     let gone = before.faults.iter().filter(|fault| !after.faults.contains(fault));
-    found.extend(gone.map(|fault| format!("{} is gone", fault.text())));
+    found.extend(gone.map(|fault| format!("no longer has {}", fault.text())));
     if before.extensions > 0 && after.extensions == 0 {
-        found.push("extensions are gone".to_owned());
+        found.push("chunk extensions removed".to_owned());
     }
     if before.trailers > 0 && after.trailers == 0 {
-        found.push("trailers are gone".to_owned());
+        found.push("trailers removed".to_owned());
     }
     let whole = |reading: &FramingReading| matches!(reading.end, MessageEnd::At(_));
     if whole(&before) && whole(&after) && before.content != after.content {
         let (was, is) = (before.content.len(), after.content.len());
-        found.push(format!("{is} bytes of content in place of {was}"));
+        found.push(format!("{is} bytes of content instead of {was}"));
     }
     found
 }

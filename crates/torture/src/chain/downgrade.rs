@@ -1,6 +1,6 @@
-//! Requests of HTTP/2 and HTTP/3 to a proxy that speaks HTTP/1.1 behind it: `chain/downgrade.toml`, compiled in. HTTP/2
-//! says by frames where a request and each of its fields end, so that its bytes may hold what HTTP/1.1 takes
-//! for ends. Whoever writes the second must not believe the first (RFC 9113 sections 8.2.1 and 10.3).
+//! HTTP/2 and HTTP/3 requests to a proxy that uses HTTP/1.1 behind it: `chain/downgrade.toml`,
+//! compiled in. HTTP/2 delimits requests and fields by frames, so their bytes may contain HTTP/1.1
+//! delimiters. A proxy that writes HTTP/1.1 must validate them (RFC 9113 sections 8.2.1 and 10.3).
 
 use super::arrival::Arrival;
 use crate::framing::{self, MessageEnd};
@@ -12,9 +12,9 @@ use serde::Deserialize;
 
 const TEXT: &str = include_str!("../../chain/downgrade.toml");
 
-/// The field by which a line that was not to be one is known.
+/// The field that reveals a smuggled line.
 const SMUGGLED: &str = "x-smuggled";
-/// What a content with this length would be is not there.
+/// Number of missing content bytes.
 const MISSING: usize = 5;
 /// The stream of the request.
 const STREAM: u32 = 1;
@@ -25,7 +25,7 @@ struct DowngradesText {
     request: Vec<Downgrade>,
 }
 
-/// One request of HTTP/2. Text is in the language of cases.
+/// One HTTP/2 request. Text uses the language of case files.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Downgrade {
@@ -40,7 +40,7 @@ pub(super) struct Downgrade {
     path: Option<String>,
     #[serde(default)]
     fields: Vec<(String, String)>,
-    /// The fields come before ours, directly behind the pseudo-fields; the path comes behind all of them.
+    /// The fields precede ours, directly after the pseudo-header fields; the path comes last.
     #[serde(default)]
     early: bool,
     #[serde(default)]
@@ -57,11 +57,11 @@ pub(super) fn read() -> Result<Vec<Downgrade>, String> {
     Ok(read.request)
 }
 
-/// What the marks of a request stand for.
+/// Values of the placeholders of a request.
 struct DowngradeMarks<'a> {
     values: &'a Values,
     inner: String,
-    /// Bytes of the content, and those before the inner request.
+    /// Size of the content, and of the part before the inner request.
     whole: usize,
     before: usize,
 }
@@ -93,7 +93,7 @@ impl Downgrade {
         Ok(marks)
     }
 
-    /// The frames of its stream of HTTP/2. `ours`: field lines as HTTP/1.1 has them.
+    /// Returns the HTTP/2 frames of its stream. `ours`: field lines as in HTTP/1.1.
     pub(super) fn frames(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         let mut block = Vec::new();
         let content = self.said(values, ours, &mut |name, value| {
@@ -107,7 +107,7 @@ impl Downgrade {
         Ok(all)
     }
 
-    /// The same of HTTP/3, as pieces of its first stream.
+    /// Returns the same request for HTTP/3, as pieces of its first stream.
     pub(super) fn pieces(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         let mut section = http3::write::PREFIX.to_vec();
         let content = self.said(values, ours, &mut |name, value| {
@@ -118,14 +118,14 @@ impl Downgrade {
         Ok(http3::write::on(0, &[head, content.unwrap_or_default()].concat(), true))
     }
 
-    /// Hands each field to `put`, in their order; gives back the content, where there is any.
+    /// Passes each field to `put` in order, and returns the content, if any.
     fn said(
         &self,
         values: &Values,
         ours: &str,
         put: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<Option<Vec<u8>>, String> {
-        // the fields of the user are among ours already
+        // the user's fields are already among ours
         let values = &Values { fields: String::new(), ..values.clone() };
         let marks = self.marks(values)?;
         let scheme = if values.scheme.is_empty() { "http" } else { &values.scheme };
@@ -170,7 +170,7 @@ impl Downgrade {
         Ok(())
     }
 
-    /// A message of HTTP/1.1 with its content and nothing odd.
+    /// Returns the regular HTTP/1.1 message with its content.
     pub(super) fn plain(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         let values = &Values { fields: String::new(), ..values.clone() };
         let (host, content) = (&values.host, &self.content);
@@ -187,8 +187,8 @@ impl Downgrade {
     }
 }
 
-/// Why what arrived of one request of HTTP/2 is something else than one message with its fields, as a clause
-/// about what arrived; `None` where it is that, or nothing arrived.
+/// Describes how the arrival differs from one message with the fields of one HTTP/2 request; `None`
+/// if it does not, or nothing arrived.
 pub fn parted(arrived: &[Arrival]) -> Option<String> {
     let [one] = arrived else {
         return (!arrived.is_empty()).then(|| format!("is {} messages", arrived.len()));
@@ -207,14 +207,15 @@ pub fn parted(arrived: &[Arrival]) -> Option<String> {
         name.eq_ignore_ascii_case(SMUGGLED.as_bytes())
     };
     if lines.any(smuggled) {
-        return Some("has a field that was part of another one".to_owned());
+        return Some("has a field that was part of another field".to_owned());
     }
     match reading.end {
-        MessageEnd::At(end) if end < bytes.len() => {
-            Some(format!("goes on behind its end, by {} bytes of a request", bytes.len() - end))
-        }
-        // who ends the connection takes the message back
-        MessageEnd::Later if !one.cut_off => Some("says that more comes than there is".to_owned()),
+        MessageEnd::At(end) if end < bytes.len() => Some(format!(
+            "continues after its end, with {} bytes of another request",
+            bytes.len() - end
+        )),
+        // closing the connection cancels the message
+        MessageEnd::Later if !one.cut_off => Some("declares more content than it has".to_owned()),
         MessageEnd::At(_) | MessageEnd::Nowhere | MessageEnd::Later => None,
     }
 }

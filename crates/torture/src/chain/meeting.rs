@@ -1,21 +1,21 @@
-//! What a server makes of one message of the proxy.
+//! How a server interprets one message of the proxy.
 
 use crate::judge;
 use crate::judge::Plain;
 use dialogue::talk::{Talk, TalkEnd};
 
-/// How many requests the server finds.
+/// Number of requests that the server finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
-    /// One, as the proxy does.
+    /// One, like the proxy.
     Agrees,
-    /// It refuses it, and ends the connection.
+    /// The server refuses it and closes the connection.
     Refuses,
     /// Less than one: it waits for more, which would be the next client's request.
     Waits,
     /// More than one.
     FindsMore,
-    /// Nothing was learned.
+    /// Inconclusive.
     Unlearned,
 }
 
@@ -37,9 +37,9 @@ impl Meeting {
         match self {
             Meeting::Agrees => "finds the same request",
             Meeting::Refuses => "refuses it and ends the connection",
-            Meeting::Waits => "waits for more: the next client's request would be content to it",
-            Meeting::FindsMore => "finds another request in it, or behind it",
-            Meeting::Unlearned => "was not heard",
+            Meeting::Waits => "waits for more: the next client's request would become its content",
+            Meeting::FindsMore => "finds another request inside it, or after it",
+            Meeting::Unlearned => "was not received",
         }
     }
 
@@ -47,7 +47,8 @@ impl Meeting {
         matches!(self, Meeting::Waits | Meeting::FindsMore)
     }
 
-    /// Of a conversation in which the message went to the server alone, a valid request behind it.
+    /// Judges a conversation that sent the message directly to the server, with a valid request
+    /// after it.
     pub fn of(talk: &Talk, plain: &Plain) -> Meeting {
         let responses = talk.replies.responses.len();
         let own = talk.before_follow_up.unwrap_or(responses).min(responses);

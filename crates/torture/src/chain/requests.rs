@@ -1,4 +1,5 @@
-//! The requests: `chain/requests.toml`, compiled in; those of HTTP/2 are in [`super::downgrade`].
+//! The HTTP/1.1 requests: `chain/requests.toml`, compiled in. Those of HTTP/2 are in
+//! [`super::downgrade`].
 
 use super::downgrade::{self, Downgrade};
 use dialogue::http2::Spoken;
@@ -9,10 +10,10 @@ use units::quoted;
 
 const TEXT: &str = include_str!("../../chain/requests.toml");
 
-/// Where proxy and server may part, named as usual: who believes which length.
+/// Class of disagreement, with the usual name: which length each side uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DisagreementClass {
-    /// Nobody can disagree: it shows that the two speak with each other.
+    /// No disagreement is possible: shows that the two can communicate.
     Control,
     ClTe,
     TeCl,
@@ -23,15 +24,15 @@ pub enum DisagreementClass {
     ChunkExtension,
     BareLf,
     Trailers,
-    /// HTTP/2 has a length of its own; Content-Length says another.
+    /// HTTP/2 frames the content; Content-Length differs.
     H2Cl,
-    /// Transfer-Encoding, which HTTP/2 does not have.
+    /// Transfer-Encoding, which does not exist in HTTP/2.
     H2Te,
-    /// Line ends within what is one field, or one part of the request line, in HTTP/2.
+    /// CR LF inside an HTTP/2 field or pseudo-header field.
     H2LineEnd,
-    /// What would be two words of the request line, or another target.
+    /// Bytes that would form an extra word of the request line, or another target.
     H2RequestLine,
-    /// Fields that HTTP/2 does not have, or has once.
+    /// Fields that are invalid in HTTP/2, or repeated.
     H2Fields,
 }
 
@@ -75,21 +76,21 @@ impl DisagreementClass {
     }
 }
 
-/// A request that two may read differently.
+/// A request that proxy and server may interpret differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainRequest {
-    /// Tells it from the others.
+    /// Unique among the requests.
     pub name: String,
     pub class: DisagreementClass,
-    /// The text that says how it is to be read.
+    /// The specification that defines its meaning.
     pub reference: String,
     form: RequestForm,
 }
 
-/// How it is said.
+/// Form of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum RequestForm {
-    /// In the text of a message of HTTP/1.1.
+    /// The text of an HTTP/1.1 message.
     Http1 {
         line: String,
         fields: String,
@@ -123,10 +124,10 @@ fn post() -> String {
     "POST {post} HTTP/1.1".to_owned()
 }
 
-/// Every request of HTTP/1.1, those first that nobody can misread.
+/// Returns all HTTP/1.1 requests, the unambiguous ones first.
 ///
 /// # Errors
-/// What is wrong in their file, which the tests exclude.
+/// An error in their file, which the tests rule out.
 pub fn requests() -> Result<Vec<ChainRequest>, String> {
     let read: RequestsText = toml::from_str(TEXT).map_err(|error| error.to_string())?;
     read.request.into_iter().map(request).collect()
@@ -143,10 +144,10 @@ fn class_of(pair: &str) -> Result<DisagreementClass, String> {
     known.ok_or_else(|| format!("{} is not a pair", quoted(pair)))
 }
 
-/// Every request of HTTP/2 or HTTP/3, whose connection speaks that.
+/// Returns all requests for an HTTP/2 or HTTP/3 connection.
 ///
 /// # Errors
-/// What is wrong in their file, which the tests exclude.
+/// An error in their file, which the tests rule out.
 pub fn downgrades(spoken: Spoken) -> Result<Vec<ChainRequest>, String> {
     downgrade::read()?
         .into_iter()
@@ -163,10 +164,10 @@ pub fn downgrades(spoken: Spoken) -> Result<Vec<ChainRequest>, String> {
 }
 
 impl ChainRequest {
-    /// Its bytes, with these field lines of ours: a message of HTTP/1.1, or what goes on one stream.
+    /// Returns its bytes with our field lines: an HTTP/1.1 message, or the content of one stream.
     ///
     /// # Errors
-    /// What is wrong in its text, which the tests exclude.
+    /// An error in its text, which the tests rule out.
     pub fn bytes(&self, values: &Values, ours: &str) -> Result<Vec<u8>, String> {
         match &self.form {
             RequestForm::Http1 { line, fields, content } => {
@@ -177,7 +178,7 @@ impl ChainRequest {
         }
     }
 
-    /// What it is in HTTP/1.1, nothing odd in it: that with which an arrival is compared.
+    /// Returns its regular HTTP/1.1 form, with which an arrival is compared.
     ///
     /// # Errors
     /// As [`ChainRequest::bytes`].
@@ -190,7 +191,7 @@ impl ChainRequest {
         }
     }
 
-    /// It is said on a stream, of HTTP/2 or HTTP/3.
+    /// Returns whether it is sent on an HTTP/2 or HTTP/3 stream.
     pub fn has_frames(&self) -> bool {
         !matches!(self.form, RequestForm::Http1 { .. })
     }
@@ -203,7 +204,7 @@ fn message(
     values: &Values,
     ours: &str,
 ) -> Result<Vec<u8>, String> {
-    // the fields of the user are among ours already
+    // the user's fields are already among ours
     let values = &Values { fields: String::new(), ..values.clone() };
     let inner = format!("GET {} HTTP/1.1\r\nHost: {}\r\n{ours}\r\n", values.path, values.host);
     let size = format!("{:x}", inner.len());

@@ -34,11 +34,11 @@ fn lengths_cover_what_they_say() {
         request.bytes(&values(), "").unwrap().escape_ascii().to_string()
     };
     assert_eq!(
-        made("both lengths, the length is longer"),
+        made("both framings, the length too long"),
         r"POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 33\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /p HTTP/1.1\r\nHost: h\r\n\r\n"
     );
     assert_eq!(
-        made("both lengths, the chunks are longer"),
+        made("both framings, the chunks too long"),
         r"POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n1c\r\nGET /p HTTP/1.1\r\nHost: h\r\n\r\n\r\n0\r\n\r\n"
     );
 }
@@ -54,12 +54,12 @@ fn what_a_proxy_changed_is_told() {
         changes(sent, arrived),
         [
             "the first line is POST /q HTTP/1.0",
-            "framed by Content-Length 3 in place of chunked",
+            "framed by Content-Length 3 instead of chunked",
             "added: connection",
             "removed: transfer-encoding",
             "changed: content-length, host",
-            "both lengths is gone",
-            "extensions are gone",
+            "no longer has both Content-Length and Transfer-Encoding",
+            "chunk extensions removed",
         ]
     );
     assert!(changes(sent, sent).is_empty());
@@ -75,7 +75,8 @@ fn what_a_proxy_changed_is_told() {
     );
 }
 
-/// Every request of HTTP/2 has a name of its own and is made of frames of stream 1, the last of which ends it.
+/// Every HTTP/2 request has a unique name and consists of frames of stream 1, the last of which
+/// ends it.
 #[test]
 fn every_downgrade_is_one_request_of_its_name() {
     use dialogue::http2::{END_STREAM, FRAME_HEAD};
@@ -97,7 +98,7 @@ fn every_downgrade_is_one_request_of_its_name() {
     }
 }
 
-/// Over HTTP/3 the same requests, each whole on the first stream, with the same bytes within their fields.
+/// Over HTTP/3 the same requests are complete on the first stream and have the same field bytes.
 #[test]
 fn every_downgrade_is_one_stream_of_http3() {
     let (all, framed) = (downgrades(Spoken::Http3).unwrap(), downgrades(Spoken::Http2).unwrap());
@@ -106,19 +107,19 @@ fn every_downgrade_is_one_stream_of_http3() {
     for request in &all {
         let bytes = request.bytes(&values(), "A: b\r\n").unwrap();
         let told = dialogue::http3::told(&bytes, shown).unwrap();
-        assert!(told.starts_with("stream 0, its end: \\x01"), "{}: {told}", request.name);
+        assert!(told.starts_with("stream 0, end of stream: \\x01"), "{}: {told}", request.name);
         assert!(request.has_frames() && told.contains(":path"), "{}: {told}", request.name);
     }
     let made = |name: &str| {
         let request = all.iter().find(|request| request.name == name).unwrap();
         dialogue::http3::told(&request.bytes(&values(), "").unwrap(), shown).unwrap()
     };
-    let odd = made("a line end in a value");
+    let odd = made("CR LF in a value");
     assert!(odd.contains(r"#x-a\x10b\r\nx-smuggled: 1"), "{odd}");
-    assert!(made("a length that is shorter").contains("abcdeGET /p HTTP/1.1"));
+    assert!(made("a length that is too short").contains("abcdeGET /p HTTP/1.1"));
 }
 
-/// The field of a request as its bytes: names and values stand in them as they are.
+/// Returns the bytes of a field: names and values are unchanged.
 #[test]
 fn what_http1_takes_for_ends_is_within_a_field() {
     let all = downgrades(Spoken::Http2).unwrap();
@@ -126,17 +127,17 @@ fn what_http1_takes_for_ends_is_within_a_field() {
         let request = all.iter().find(|request| request.name == name).unwrap();
         request.bytes(&values(), "").unwrap().escape_ascii().to_string()
     };
-    assert!(made("a line end in a value").contains(r"\x03x-a\x10b\r\nx-smuggled: 1"));
-    assert!(made("a blank in the method").contains(r"\x07:method\nGET /admin"));
-    let shorter = made("a length that is shorter");
+    assert!(made("CR LF in a value").contains(r"\x03x-a\x10b\r\nx-smuggled: 1"));
+    assert!(made("a space in the method").contains(r"\x07:method\nGET /admin"));
+    let shorter = made("a length that is too short");
     assert!(shorter.contains(r"\x0econtent-length\x015"), "{shorter}");
     assert!(
         shorter.ends_with(r"abcdeGET /p HTTP/1.1\r\nHost: h\r\nx-smuggled: 1\r\n\r\n"),
         "{shorter}"
     );
-    assert!(made("a length that is longer").contains(r"\x0econtent-length\x0210"));
-    // pseudo-fields stand before all others but where that is the matter
-    assert!(made("a pseudo-field behind a regular one").ends_with(r"\x05:path\x02/p"));
+    assert!(made("a length that is too long").contains(r"\x0econtent-length\x0210"));
+    // pseudo-header fields precede all others, except where this is tested
+    assert!(made("a pseudo-header field after a regular field").ends_with(r"\x05:path\x02/p"));
 }
 
 #[test]
@@ -153,18 +154,18 @@ fn one_request_that_has_become_more_is_known() {
     assert_eq!(told(&[plain]), "");
     assert_eq!(told(&[plain, plain]), "is 2 messages");
     let smuggled = plain.replace("Host", "X-Smuggled: 1\r\nHost");
-    assert_eq!(told(&[&smuggled]), "has a field that was part of another one");
+    assert_eq!(told(&[&smuggled]), "has a field that was part of another field");
     let words = plain.replace("/q", "/q HTTP/1.1 x");
     assert_eq!(told(&[&words]), "begins with a request line of 5 words");
     assert_eq!(
         told(&[&format!("{plain}GET / HTTP/1.1\r\n\r\n")]),
-        "goes on behind its end, by 18 bytes of a request"
+        "continues after its end, with 18 bytes of another request"
     );
     let more = plain.replace('5', "6");
-    assert_eq!(told(&[&more]), "says that more comes than there is");
-    // whoever ends the connection has taken it back
+    assert_eq!(told(&[&more]), "declares more content than it has");
+    // closing the connection cancels the message
     let cut = [Arrival { bytes: more.into_bytes(), cut_off: true }];
     assert_eq!((parted(&cut), Handling::of(&cut, true)), (None, Handling::CutOff));
-    // the field may stand in what is content
+    // the field may occur in the content
     assert_eq!(told(&[&plain.replace("5\r\n\r\nabcde", "10\r\n\r\nx-smuggled")]), "");
 }

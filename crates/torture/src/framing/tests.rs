@@ -27,19 +27,19 @@ fn a_request_ends_where_its_letters_say() {
         (format!("{post}Content-Length: 2\r\n\r\na"), "Content-Length 2; more to come; "),
         (
             format!("{post}Content-Length: +2\r\n\r\nab"),
-            "no content; who knows; an odd Content-Length",
+            "no content; who knows; an invalid Content-Length",
         ),
         (
             format!("{post}Content-Length: 2\r\nContent-Length: 2\r\n\r\nab"),
-            "no content; who knows; an odd Content-Length",
+            "no content; who knows; an invalid Content-Length",
         ),
         (
             format!("{post}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-            "chunked; whole; both lengths",
+            "chunked; whole; both Content-Length and Transfer-Encoding",
         ),
         (
             format!("{post}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n"),
-            "chunked; whole; an odd Transfer-Encoding",
+            "chunked; whole; an invalid Transfer-Encoding",
         ),
         (
             format!("{post}Transfer_Encoding: chunked\r\n\r\n"),
@@ -57,18 +57,22 @@ fn a_request_ends_where_its_letters_say() {
         (format!("{chunked}2\r\nab\r\n0\r\n\r\n"), "chunked; whole, exact; "),
         (format!("{chunked}2;a=\"b;c\"\r\nab\r\n0;x\r\nT: 1\r\n\r\n"), "chunked; whole, exact; "),
         (format!("{chunked}2\r\nab"), "chunked; more to come; "),
-        (format!("{chunked}2\r\nabc\r\n"), "chunked; who knows; a chunk without CR LF behind it"),
-        (format!("{chunked}0x2\r\nab\r\n"), "chunked; who knows; an odd chunk size"),
-        (format!("{chunked}10000000000000000\r\nab\r\n"), "chunked; who knows; an odd chunk size"),
-        (format!("{chunked}2 ;a\r\nab\r\n0\r\n\r\n"), "chunked; who knows; an odd chunk size"),
-        (format!("{chunked}2;\r\nab\r\n0\r\n\r\n"), "chunked; whole; an odd chunk extension"),
+        (format!("{chunked}2\r\nabc\r\n"), "chunked; who knows; a chunk not followed by CR LF"),
+        (format!("{chunked}0x2\r\nab\r\n"), "chunked; who knows; an invalid chunk size"),
+        (
+            format!("{chunked}10000000000000000\r\nab\r\n"),
+            "chunked; who knows; an invalid chunk \
+            size",
+        ),
+        (format!("{chunked}2 ;a\r\nab\r\n0\r\n\r\n"), "chunked; who knows; an invalid chunk size"),
+        (format!("{chunked}2;\r\nab\r\n0\r\n\r\n"), "chunked; whole; an invalid chunk extension"),
         (format!("{chunked}2\nab\n0\n\n"), "chunked; whole; a line without CR LF"),
-        (format!("{chunked}0\r\nHost: i\r\n\r\n"), "chunked; whole; an odd trailer"),
+        (format!("{chunked}0\r\nHost: i\r\n\r\n"), "chunked; whole; an invalid trailer"),
         (
             "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
             "chunked; whole; Transfer-Encoding in HTTP/1.0",
         ),
-        ("junk\r\n\r\n".to_owned(), "no content; whole; an odd request line"),
+        ("junk\r\n\r\n".to_owned(), "no content; whole; an invalid request line"),
     ] {
         assert_eq!(told(&bytes), expected, "{}", bytes.escape_debug());
     }

@@ -1,4 +1,4 @@
-//! What is sent, by place.
+//! Generates the bytes by place.
 
 use super::{FuzzPlace, Shot, classic, escaped};
 use crate::case::Fuzz;
@@ -6,17 +6,17 @@ use dialogue::talk::Move;
 use dialogue::text::Values;
 use units::Stream;
 
-/// Lengths around which [`FuzzPlace::Edges`] looks: 2 to this power at most.
+/// Largest power of two used by [`FuzzPlace::Edges`].
 const EDGE_POWER_MAX: u64 = 15;
-/// Requests of a [`FuzzPlace::Sequence`].
+/// Maximum number of requests of a [`FuzzPlace::Sequence`].
 const SEQUENCE_MAX: u64 = 20;
-/// Changes of a [`FuzzPlace::Mutate`].
+/// Maximum number of mutations of a [`FuzzPlace::Mutate`].
 const CHANGES_MAX: u64 = 4;
 
-/// What every request of a shot shares.
+/// Data shared by all requests of a shot.
 struct Frame<'a> {
     values: &'a Values,
-    /// Field lines of ours.
+    /// Our field lines.
     fields: &'a str,
 }
 
@@ -28,7 +28,7 @@ impl Frame<'_> {
         out
     }
 
-    /// From the version to the end of the head.
+    /// Returns the rest of the head after the version.
     fn tail(&self, more: &str) -> String {
         format!(" HTTP/1.1\r\nHost: {}\r\n{}{more}\r\n", self.values.host, self.fields)
     }
@@ -87,7 +87,7 @@ pub(super) fn shot(
     }
 }
 
-/// torture.pl's `-r`: not escaped, in query, path or body.
+/// torture.pl's `-r`: without escaping, in query, path or body.
 fn raw(frame: &Frame<'_>, random: &mut Stream, length: u64) -> Shot {
     let data = classic(random, length);
     let posts = !frame.values.post.is_empty();
@@ -104,7 +104,7 @@ fn raw(frame: &Frame<'_>, random: &mut Stream, length: u64) -> Shot {
     }
 }
 
-/// 2^k − 2 … 2^k + 2, k from 2 up.
+/// Returns 2^k − 2 … 2^k + 2 for k from 2 up.
 fn edge(index: u64) -> u64 {
     let power = 2 + index / 5 % (EDGE_POWER_MAX - 1);
     (1 << power) + index % 5 - 2
@@ -119,7 +119,7 @@ fn letters(random: &mut Stream, most: u64) -> String {
     (0..length).map(|_| char::from(b'a' + random.below(26) as u8)).collect()
 }
 
-/// A request with a few fields, legal ones mostly.
+/// Returns a request with a few fields, most of them valid.
 fn with_fields(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
     const NAMES: &[&str] = &[
         "Accept",
@@ -180,7 +180,7 @@ fn with_fields(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
         out.push_str(&format!("{name}: {value}\r\n"));
     }
     let mut bytes = out.into_bytes();
-    // every fourth has a line that no field may be
+    // every fourth request has an invalid line
     if random.below(4) == 0 {
         let mut line = classic(random, 100);
         line.retain(|byte| !matches!(byte, b'\r' | b'\n'));
@@ -227,7 +227,7 @@ fn start_line(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
         .into_bytes()
 }
 
-/// A valid request with a few changes: repeat, drop, swap, flip, splice, grow a number.
+/// Returns a valid request with a few mutations: repeat, drop, swap, flip, splice, grow a number.
 fn mutated(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
     const SEEDS: &[&str] = &[
         "Accept: */*\r\nRange: bytes=0-9\r\n",
@@ -241,7 +241,7 @@ fn mutated(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
     for _ in 0..1 + random.below(CHANGES_MAX) {
         change(&mut bytes, random);
     }
-    // whatever the changes did, the head comes to an end
+    // whatever the mutations did, terminate the head
     bytes.extend_from_slice(b"\r\n\r\n");
     bytes
 }
@@ -271,7 +271,7 @@ fn change(bytes: &mut Vec<u8>, random: &mut Stream) {
     }
 }
 
-/// The next digit becomes a long number.
+/// Replaces the next digit with a long number.
 fn grow(bytes: &mut Vec<u8>, from: usize, random: &mut Stream) {
     const NUMBERS: &[&str] =
         &["-1", "2147483648", "4294967296", "18446744073709551616", "1e9", "00"];
@@ -281,7 +281,7 @@ fn grow(bytes: &mut Vec<u8>, from: usize, random: &mut Stream) {
     }
 }
 
-/// Percent signs that mean nothing, overlong and lone UTF-8, NUL.
+/// Returns invalid percent-encoding, overlong and lone UTF-8, and NUL.
 fn encoded(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
     const PIECES: &[&str] = &[
         "%",
@@ -300,7 +300,7 @@ fn encoded(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
         "%ff%fe",
         "%u0041",
         "%F4%90%80%80",
-        // a log or a page that takes the target for a format
+        // a log or a page may use the target as a format string
         "%n",
         "%s",
         "%x",
@@ -319,7 +319,7 @@ fn encoded(frame: &Frame<'_>, random: &mut Stream) -> Vec<u8> {
     }
 }
 
-/// Valid and random requests, in turn, on one connection.
+/// Returns valid and random requests, alternating, on one connection.
 fn sequence(frame: &Frame<'_>, random: &mut Stream, length: u64) -> Shot {
     let mut shot = Shot { moves: Vec::new(), methods: Vec::new(), valid: true, follows: false };
     for _ in 0..2 + random.below(SEQUENCE_MAX - 1) {

@@ -1,6 +1,6 @@
-//! Requests with bodies that are changed again and again: a grammar that knows fields, chunks and
-//! trailers, and changes that know nothing. What brings a new behaviour of the server to light is kept,
-//! and the next ones are made of it.
+//! Feedback-driven mutation of requests with bodies: a grammar that knows fields, chunks and
+//! trailers, and mutations of raw bytes. Mutants that show new behavior are kept and mutated
+//! further.
 
 mod behaviour;
 mod change;
@@ -14,23 +14,23 @@ use dialogue::text::Values;
 use std::collections::BTreeSet;
 use units::{Nanos, Purpose, Seed, Stream};
 
-/// Between two pieces of a request that is sent in pieces.
+/// Pause between the pieces of a request.
 const PIECE_PAUSE: Nanos = Nanos::from_millis(20);
-/// Changes of one descendant at most.
+/// Maximum number of mutations per descendant.
 const CHANGES_MAX: u64 = 4;
-/// Bytes of a request at most; what grows beyond is cut off.
+/// Maximum size of a request in bytes; longer ones are truncated.
 const REQUEST_MAX: usize = 16 << 10;
-/// Lists in a specimen grow no longer than this.
+/// Maximum length of lists in a specimen.
 const PARTS_MAX: usize = 40;
 
-/// What every request shares.
+/// Data shared by all requests.
 struct Frame<'a> {
     values: &'a Values,
-    /// Field lines of ours.
+    /// Our field lines.
     fields: &'a str,
 }
 
-/// A line of a head or of a trailer, with everything that can be wrong with it.
+/// A line of a head or a trailer, with everything that can be invalid in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct MutableLine {
     name: Vec<u8>,
@@ -85,40 +85,40 @@ impl MutableChunk {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum MutableContent {
     Sized(Vec<u8>),
-    /// The chunks, their trailers, and the line end behind all.
+    /// The chunks, their trailers, and the final line terminator.
     Chunked(Vec<MutableChunk>, Vec<MutableLine>, Vec<u8>),
 }
 
-/// A change of bytes, wherever they stand: positions are taken modulo the length.
+/// A mutation of raw bytes: positions are taken modulo the length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Havoc {
     Flip(u32, u8),
     Set(u32, u8),
     Drop(u32, u32),
     Repeat(u32, u32, u8),
-    /// A piece of the dictionary.
+    /// Inserts a piece of the dictionary.
     Insert(u32, u32),
     CutOff(u32),
 }
 
-/// A request that can be changed, and its history.
+/// A mutable request with its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Specimen {
     method: String,
     target: String,
     version: String,
     line_end: Vec<u8>,
-    /// Field lines of ours: who we are is not changed by the grammar.
+    /// Our field lines: the grammar does not change how we identify ourselves.
     ours: Vec<u8>,
     lines: Vec<MutableLine>,
     head_end: Vec<u8>,
     content: MutableContent,
     havoc: Vec<Havoc>,
-    /// Where it is cut in pieces, modulo the length.
+    /// Positions at which it is split, modulo the length.
     pieces: Vec<u32>,
-    /// The client ends its side behind it.
+    /// The client half-closes after it.
     half_closes: bool,
-    /// Changes since the seed that it comes from.
+    /// Mutations since its seed.
     generation: u32,
 }
 
@@ -150,7 +150,7 @@ impl Specimen {
         }
     }
 
-    /// How many descents lie between it and a seed.
+    /// Returns the number of generations since its seed.
     pub fn generation(&self) -> u32 {
         self.generation
     }
@@ -179,7 +179,7 @@ impl Specimen {
         out
     }
 
-    /// What is sent. A valid request follows where this one is whole and nobody can read it otherwise.
+    /// Returns the bytes to send. A valid request follows if this one is complete and unambiguous.
     pub fn shot(&self) -> Shot {
         let bytes = self.bytes();
         let reading = framing::read(&bytes);
@@ -187,7 +187,7 @@ impl Specimen {
         let follows = reading.is_exact(bytes.len())
             && FOLLOWED.contains(&reading.method.as_str())
             && !self.half_closes;
-        // the content of responses to GET is nobody's to foretell here
+        // the content of GET responses cannot be predicted here
         let head = reading.method.eq_ignore_ascii_case("HEAD");
         let methods = vec![if head { "HEAD" } else { "POST" }.to_owned()];
         Shot { moves: self.moves(&bytes), methods, valid: false, follows }
@@ -212,7 +212,7 @@ impl Specimen {
     }
 }
 
-/// Valid requests to begin with.
+/// Returns the valid requests to start with.
 fn seeds(frame: &Frame<'_>) -> Vec<Specimen> {
     let (post, path) = (frame.values.post.as_str(), frame.values.path.as_str());
     let chunked = |pieces: &[&[u8]]| {
@@ -236,33 +236,33 @@ fn seeds(frame: &Frame<'_>) -> Vec<Specimen> {
     ]
 }
 
-/// Specimens that each brought something to light, and the behaviours that are known.
+/// Specimens that showed new behavior, and the known behaviors.
 #[derive(Clone, Debug)]
 pub struct Corpus {
     kept: Vec<Specimen>,
-    /// Descendants of each so far.
+    /// Number of descendants of each so far.
     tries: Vec<u64>,
     known: BTreeSet<Behaviour>,
     seeds: usize,
-    /// Kept beyond the seeds at most; 0: nothing is learned from.
+    /// Maximum number of specimens kept beyond the seeds; 0 disables learning.
     most: usize,
 }
 
 impl Corpus {
-    /// `fields`: field lines of ours.
+    /// `fields`: our field lines.
     pub fn new(values: &Values, fields: &str, most: usize) -> Corpus {
         let kept = seeds(&Frame { values, fields });
         let (seeds, tries) = (kept.len(), vec![0; kept.len()]);
         Corpus { seeds, kept, tries, known: BTreeSet::new(), most }
     }
 
-    /// Specimen `index` of this seed: the seeds as they are, then descendants.
+    /// Returns specimen `index` of this seed: first the seeds, then descendants.
     pub fn specimen(&mut self, seed: u64, index: u64) -> Specimen {
         if let Some(first) = self.kept[..self.seeds].get(index as usize) {
             return first.clone();
         }
         let mut random = stream(seed, index);
-        // half of the descendants are of what has been tried least, the latest first
+        // half of the descendants come from the least used specimens, the newest first
         let kept = self.kept.len();
         let least = (0..kept).rev().min_by_key(|at| self.tries[*at]).unwrap_or(0);
         let any = random.below(kept as u64) as usize;
@@ -270,7 +270,7 @@ impl Corpus {
         self.tries[parent] += 1;
         let other = random.below(kept as u64) as usize;
         let mut child = self.kept[parent].clone();
-        // one change mostly: what is kept is to be built on, not torn down
+        // usually one mutation: build on what was kept
         let mut changes = 1;
         while changes < CHANGES_MAX && random.below(2) == 0 {
             changes += 1;
@@ -282,7 +282,7 @@ impl Corpus {
         child
     }
 
-    /// Keeps a specimen whose behaviour is new; whether it is.
+    /// Keeps a specimen with new behavior; returns whether it was new.
     pub fn learn(&mut self, specimen: &Specimen, behaviour: Behaviour) -> bool {
         let is_new = self.known.insert(behaviour);
         if is_new && self.kept.len() - self.seeds < self.most && specimen.generation > 0 {
@@ -292,12 +292,12 @@ impl Corpus {
         is_new
     }
 
-    /// Specimens beyond the seeds.
+    /// Returns the number of specimens beyond the seeds.
     pub fn learned(&self) -> usize {
         self.kept.len() - self.seeds
     }
 
-    /// Different behaviours so far.
+    /// Returns the number of different behaviors so far.
     pub fn behaviours(&self) -> usize {
         self.known.len()
     }

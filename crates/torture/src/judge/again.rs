@@ -1,4 +1,4 @@
-//! Judging a conversation by what its case says now, whoever had it and whenever.
+//! Judges a recorded conversation by the current version of its case.
 
 use super::{Judgement, Plain, judge, renegotiation};
 use crate::case::{Case, Family};
@@ -6,7 +6,8 @@ use crate::fuzz;
 use crate::fuzz::Shot;
 use dialogue::talk::{Talk, TalkScript};
 
-/// Judges the exchange of this name; `None` where the case judges by code, or has no such exchange.
+/// Judges the exchange with this name; `None` if the case is judged by code or has no such
+/// exchange.
 pub fn again(
     case: &Case,
     name: &str,
@@ -17,7 +18,7 @@ pub fn again(
     if let Some(exchange) = case.exchanges.iter().find(|exchange| exchange.name == name) {
         return Some(judge(exchange, case.level, talk, plain));
     }
-    // what came of a wish for a new handshake stands in the conversation alone
+    // the result of a renegotiation request is visible in the conversation only
     if matches!(case.family, Some(Family::TlsAgain(_))) {
         return Some(renegotiation::Wish::of(talk).judgement(true));
     }
@@ -25,12 +26,12 @@ pub fn again(
     (mutates || case.fuzz.is_some()).then(|| random(script, talk, plain))
 }
 
-/// Judges random data: nothing that a server may do is expected of it.
+/// Judges random data, which has no expected outcome.
 pub fn random(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
     let shot = Shot {
         moves: script.steps.clone(),
         methods: script.methods.clone(),
-        // data that is no valid request is followed by one that is
+        // invalid data is followed by a valid request
         valid: script.follow_up.is_none(),
         follows: script.follow_up.is_some(),
     };

@@ -1,4 +1,4 @@
-//! Classes of what may come back: the words of `accept`, `also`, `advise` and `unlearned`.
+//! Outcome classes: the words of `accept`, `also`, `advise` and `unlearned`.
 
 mod http2;
 
@@ -73,13 +73,13 @@ enum Word {
     Not(Mask),
     Has(String),
     Lacks(String),
-    /// GOAWAY, or RST_STREAM, with one of these codes; any where there are none.
+    /// GOAWAY or RST_STREAM with one of these codes, or with any if there are none.
     Goaway(Vec<u32>),
     Reset(Vec<u32>),
     Acknowledged(usize),
     FirstData(u32),
     Saw(Vec<PacketKind>),
-    /// A frame of QUIC by its row; the bytes of PATH_RESPONSE.
+    /// A QUIC frame by its row; the bytes of PATH_RESPONSE.
     Heard(u8),
     NotHeard(u8),
     Echoed(String),
@@ -148,11 +148,11 @@ const WORDS: [Plainly; 27] = [
 
 impl Class {
     /// # Errors
-    /// The word that is none.
+    /// The invalid word.
     pub fn parse(text: &str) -> Result<Class, String> {
         let words = text.split_whitespace().map(word).collect::<Result<Vec<Word>, String>>()?;
         if words.is_empty() {
-            return Err("an empty class holds always: write `anything`".to_owned());
+            return Err("an empty class matches everything; write `anything`".to_owned());
         }
         Ok(Class { words, text: text.to_owned() })
     }
@@ -232,19 +232,19 @@ impl Word {
     }
 }
 
-/// Responses to what the case itself sent.
+/// Returns the responses to what the case itself sent.
 fn own(talk: &Talk) -> &[Response] {
     talk.own_and_behind().0
 }
 
-/// Bytes that came, without the response to the request that followed.
+/// Returns the number of bytes received, without the response to the follow-up request.
 fn own_bytes(talk: &Talk) -> u64 {
     let (_, behind) = talk.own_and_behind();
     let bytes = |answer: &Response| answer.head.len() as u64 + answer.body_len;
     talk.received.saturating_sub(behind.iter().map(bytes).sum())
 }
 
-/// What steps saw that waited for a segment.
+/// Returns the segments seen by the steps that waited for one.
 fn saw(talk: &Talk) -> Vec<PacketKind> {
     let kind = |event: &TalkEvent| match event.what {
         What::Saw(kind) => Some(kind),
@@ -257,12 +257,12 @@ fn first(talk: &Talk) -> Option<&Response> {
     own(talk).first()
 }
 
-/// The connection is no more, whoever ended it.
+/// Returns whether the connection is closed, by either side.
 fn is_over(talk: &Talk) -> bool {
     matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_))
 }
 
-/// The server ended the connection: an end of ours is none of the server's.
+/// Returns whether the server closed the connection; our own close does not count.
 fn server_ended(talk: &Talk) -> bool {
     is_over(talk) && !super::is_ended_by_us(talk)
 }
@@ -278,8 +278,8 @@ fn all_plain(talk: &Talk, plain: &Plain) -> bool {
     !own(talk).is_empty() && own(talk).iter().all(|answer| plain.is(answer))
 }
 
-/// From the first bytes sent to the last that came before more was sent. Over TLS those of the handshake do not
-/// count; tickets may come before the first word of HTTP, and look the same.
+/// Returns whether the server's first reply after the first bytes sent is prompt. Over TLS the
+/// handshake does not count; tickets may precede the first HTTP bytes and look the same.
 fn prompt(talk: &Talk, _: &Plain) -> bool {
     let secure = talk.events.iter().position(|event| event.what == What::Secure);
     let is_sent = |event: &&TalkEvent| matches!(event.what, What::Sent(_));

@@ -1,35 +1,35 @@
-//! In which way a conversation failed: two failures of one kind may have one cause.
+//! How a conversation failed: two failures of one kind may have the same cause.
 
 use super::{Plain, broken_server, is_hang, out_of_step};
 use dialogue::http2::FOLLOW_UP;
 use dialogue::replies::Response;
 use dialogue::talk::Talk;
 
-/// A way to fail.
+/// A kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
-    /// Answered with a status that is the server's own fault.
+    /// A response with a status that reports a server error.
     Status(u16),
-    /// Everything was sent, nothing came back, and the connection stays open.
+    /// Everything was sent, there was no response, and the connection stays open.
     Hang,
-    /// What came back is no HTTP.
+    /// The response is not HTTP.
     NoHttp,
-    /// The responses no longer fit the requests.
+    /// Responses no longer match requests.
     OutOfStep,
-    /// Plain requests were not answered as before afterwards.
+    /// Afterwards plain requests did not get their usual response.
     Lost,
-    /// It fails behind what another client said before, and by itself does not.
+    /// It fails after a request of another client, but not alone.
     Inherited,
-    /// The response to another request came.
+    /// The response of another request was received.
     Foreign,
-    /// Answered, after more time than its size can explain.
+    /// The response took more time than its size can explain.
     Slow,
-    /// Answered, though not as the text demands.
+    /// The response violates the specification.
     Answer,
 }
 
 impl FailureKind {
-    /// All but the statuses.
+    /// All kinds except statuses.
     pub const NAMED: [FailureKind; 8] = [
         FailureKind::Hang,
         FailureKind::NoHttp,
@@ -41,13 +41,13 @@ impl FailureKind {
         FailureKind::Answer,
     ];
 
-    /// As it is shown: `hang`, `500`.
+    /// Parses the shown form: `hang`, `500`.
     pub fn named(text: &str) -> Option<FailureKind> {
         let named = FailureKind::NAMED.into_iter().find(|kind| kind.to_string() == text);
         named.or_else(|| text.parse().ok().map(FailureKind::Status))
     }
 
-    /// The way in which this conversation failed, which did.
+    /// Returns how this failed conversation failed.
     pub fn of(talk: &Talk, plain: &Plain) -> FailureKind {
         let fault =
             |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);
@@ -65,7 +65,7 @@ impl FailureKind {
     }
 }
 
-/// Over HTTP/2 the follow-up got no response: that it got none is not that it got another's.
+/// Returns whether the follow-up got no response over HTTP/2, which is different from a wrong one.
 fn followed_by_nothing(talk: &Talk) -> bool {
     let whole = |answer: &Response| answer.stream == FOLLOW_UP && answer.complete;
     talk.replies.frames.is_some() && !talk.replies.responses.iter().any(whole)

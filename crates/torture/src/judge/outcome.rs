@@ -1,110 +1,110 @@
-//! What came of a test, and the questions that its word answers: was it tested at all, what do
-//! conversations show of the server's conformance, and what do well-behaved clients feel while it is
-//! pressed. Who answers one of them has words for that one alone; the words are put on one ladder here.
+//! Outcomes of tests, and the questions they answer: whether something was tested, whether the
+//! server conforms, and how well-behaved clients are affected by load. Each question has its own
+//! enum; [`TestOutcome`] orders all of them.
 
-/// What one conversation shows, the later, the worse: whether the server does as it should.
+/// Outcome of one conversation, in increasing severity: whether the server conforms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConversationOutcome {
-    /// As it should be.
+    /// Conforms.
     #[default]
     Pass,
-    /// Permitted, though not the usual way.
+    /// Allowed, but not the usual behavior.
     Alternative,
-    /// Nothing was learned: no connection, or the instrument was at fault.
+    /// Inconclusive: no connection, or a problem of the client.
     Inconclusive,
-    /// Worth a word, no breach.
+    /// Merits an advisory, but is not a violation.
     Advisory,
-    /// Nothing ended a state that a server should end.
+    /// A state that the server should end has no timeout.
     Unbounded,
     Fail,
 }
 
-/// What well-behaved clients feel while a case presses, the later, the worse: whether the server holds.
+/// Effect of a stress case on well-behaved clients, in increasing severity: whether the server
+/// holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PressureOutcome {
-    /// Next to nothing.
+    /// Almost no effect.
     Held,
-    /// Nothing was learned: the instrument was at fault, or too little was seen.
+    /// Inconclusive: a problem of the client, or too few observations.
     Inconclusive,
-    /// The server refused politely what it could not serve.
+    /// The server properly refused what it could not serve.
     Shed,
-    /// They were served late, or some of them not.
+    /// Clients were served slowly, or some not at all.
     Degraded,
-    /// They were not served.
+    /// Clients were not served.
     Denied,
-    /// The pressure gone, the server did not get back what it had.
+    /// The server did not release its resources after the load.
     Leak,
-    /// The server died, or was restarted.
+    /// The server crashed or was restarted.
     Crashed,
 }
 
-/// What a search for a limit shows, which holds several conversations against each other, the later, the
-/// worse.
+/// Outcome of a search for a limit, which compares several conversations, in increasing severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LimitOutcome {
-    /// Every amount was taken, or refused, as it should be.
+    /// Every amount was accepted or refused properly.
     Pass,
-    /// Nothing was learned.
+    /// Inconclusive.
     Inconclusive,
-    /// Worth a word, no breach: how it is refused, or that there is no bound.
+    /// Merits an advisory, but is not a violation: how it is refused, or that there is no limit.
     Advisory,
-    /// An amount failed, and did not fail again.
+    /// An amount failed once, but not again.
     Flaky,
     /// It costs the server more than its size explains.
     Degraded,
     Fail,
 }
 
-/// What a case of load shows that judges by more than what well-behaved clients feel: by a count of its own, or
-/// by a second look.
+/// Outcome of a load case that judges more than the effect on clients: by its own count, or a
+/// second look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadOutcome {
     Felt(PressureOutcome),
-    /// The load, or what was done beside it, had no effect: nothing can be said of what it would have.
+    /// The load, or the action during it, had no effect, so nothing can be concluded.
     Unseen,
-    /// Worth a word, no breach.
+    /// Merits an advisory, but is not a violation.
     Advisory,
-    /// The effect came in one round, and not in another.
+    /// The effect was present in one round but not in another.
     Flaky,
-    /// Nothing ended what pressed.
+    /// The server never closed the connections of the load.
     Unbounded,
 }
 
-/// What came of an exchange, a case, a run, in the word that is published: the later, the worse. It is what
-/// a conversation, a search or pressure showed, or one of the three that neither a conversation nor pressure
-/// can say by itself: it was [skipped](TestOutcome::Skipped), it [cannot be seen](TestOutcome::Unseen), and it
-/// [came and went](TestOutcome::Flaky) in several tries.
+/// Published outcome of an exchange, a case or a run, in increasing severity. It comes from a
+/// conversation, a search or a load, or is one of the three that these cannot produce:
+/// [skipped](TestOutcome::Skipped), [unseen](TestOutcome::Unseen), or [flaky](TestOutcome::Flaky)
+/// over several attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TestOutcome {
-    /// As it should be.
+    /// Conforms.
     #[default]
     Pass,
-    /// Pressed, and well-behaved clients felt next to nothing.
+    /// Under load, with almost no effect on well-behaved clients.
     Held,
-    /// Permitted, though not the usual way.
+    /// Allowed, but not the usual behavior.
     Alternative,
-    /// Something that the case needs is not there.
+    /// A precondition of the case is missing.
     Skipped,
-    /// From outside it cannot be seen.
+    /// Not visible from outside.
     Unseen,
-    /// Nothing was learned: no connection, or the instrument was at fault.
+    /// Inconclusive: no connection, or a problem of the client.
     Inconclusive,
-    /// Worth a word, no breach.
+    /// Merits an advisory, but is not a violation.
     Advisory,
-    /// Pressed, the server refused politely what it could not serve.
+    /// Under load, the server properly refused what it could not serve.
     Shed,
-    /// It failed in some tries and not in others.
+    /// Failed in some attempts but not in others.
     Flaky,
-    /// Pressed, well-behaved clients were served late or some of them not.
+    /// Under load, well-behaved clients were served slowly, or some not at all.
     Degraded,
-    /// Nothing ended a state that a server should end.
+    /// A state that the server should end has no timeout.
     Unbounded,
     Fail,
-    /// Pressed, well-behaved clients were not served.
+    /// Under load, well-behaved clients were not served.
     Denied,
-    /// The pressure gone, the server did not get back what it had.
+    /// The server did not release its resources after the load.
     Leak,
-    /// The server died, or was restarted.
+    /// The server crashed or was restarted.
     Crashed,
 }
 
@@ -148,17 +148,17 @@ impl TestOutcome {
         }
     }
 
-    /// Something was tested, whatever came of it.
+    /// Returns whether something was tested, whatever the outcome.
     pub fn is_tested(self) -> bool {
         !matches!(self, TestOutcome::Skipped | TestOutcome::Unseen | TestOutcome::Inconclusive)
     }
 
-    /// Something was tested, and it is well.
+    /// Returns whether something was tested and the outcome is good.
     pub fn is_well(self) -> bool {
         self <= TestOutcome::Alternative
     }
 
-    /// Something was tested, and it is bad: the run ends with 1.
+    /// Returns whether something was tested and the outcome is bad: the run exits with code 1.
     pub fn is_finding(self) -> bool {
         self >= TestOutcome::Flaky
     }

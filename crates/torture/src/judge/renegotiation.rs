@@ -1,4 +1,4 @@
-//! Judges a wish for a new handshake within a session of TLS up to 1.2.
+//! Judges a renegotiation request within a session of TLS 1.2 or earlier.
 
 use super::{ConversationOutcome, Judgement};
 use dialogue::hello::{ALERT, HANDSHAKE};
@@ -12,21 +12,21 @@ const SERVER_HELLO: u8 = 2;
 const CLOSE_NOTIFY: u8 = 0;
 const NO_RENEGOTIATION: u8 = 100;
 
-/// What came of the wish.
+/// Result of the renegotiation request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// A ServerHello came: the new handshake has begun.
+    /// A ServerHello arrived: the new handshake started.
     Granted,
     /// An alert: its description.
     Refused(u8),
-    /// A plain request behind it was answered as if it had not been.
+    /// A plain request after it got its usual response.
     Ignored,
     Ended,
-    /// Nothing came, and the connection stays open.
+    /// No reply, and the connection stays open.
     Unanswered,
-    /// There was no session of TLS 1.2 to ask it in.
+    /// There was no TLS 1.2 session.
     NoSession,
-    /// No connection, or it was ended by us.
+    /// No connection, or we closed it.
     Unasked,
 }
 
@@ -49,14 +49,14 @@ impl Wish {
 
     pub fn said(self) -> String {
         match self {
-            Wish::Granted => "a new handshake begins".to_owned(),
+            Wish::Granted => "a new handshake starts".to_owned(),
             Wish::Refused(NO_RENEGOTIATION) => "alert no_renegotiation".to_owned(),
             Wish::Refused(description) => format!("alert {description}"),
-            Wish::Ignored => "ignored, and the next request is answered".to_owned(),
+            Wish::Ignored => "ignored, and the next request gets a response".to_owned(),
             Wish::Ended => "closed".to_owned(),
-            Wish::Unanswered => "nothing, and the connection stays open".to_owned(),
-            Wish::NoSession => "no session of TLS 1.2".to_owned(),
-            Wish::Unasked => "not asked".to_owned(),
+            Wish::Unanswered => "no response, the connection stays open".to_owned(),
+            Wish::NoSession => "no TLS 1.2 session".to_owned(),
+            Wish::Unasked => "not requested".to_owned(),
         }
     }
 
@@ -74,7 +74,7 @@ impl Wish {
         Judgement {
             outcome: self.judge(always).into(),
             seen: self.said(),
-            expected: "alert no_renegotiation, or an end".to_owned(),
+            expected: "alert no_renegotiation, or a closed connection".to_owned(),
             why: self.why(always).to_owned(),
             kind: None,
         }
@@ -82,15 +82,15 @@ impl Wish {
 
     pub fn why(self, always: bool) -> &'static str {
         match self {
-            Wish::Granted if always => "every connection may ask for handshakes without end",
-            Wish::Granted => "it is granted now and then",
-            Wish::Unanswered => "the wish is neither granted nor refused",
+            Wish::Granted if always => "every connection may request unlimited handshakes",
+            Wish::Granted => "it is sometimes accepted",
+            Wish::Unanswered => "the request is neither accepted nor refused",
             _ => "",
         }
     }
 }
 
-/// Whole records: their types, and what stands behind their headers.
+/// Splits a stream into complete records: type and content.
 fn records(mut stream: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let [kind, _, _, high, low, rest @ ..] = stream else { return None };
@@ -123,33 +123,33 @@ mod tests {
             (
                 &answer,
                 TalkEnd::Closed,
-                "ignored, and the next request is answered",
+                "ignored, and the next request gets a response",
                 [ConversationOutcome::Pass; 2],
             ),
             (&[], TalkEnd::Closed, "closed", [ConversationOutcome::Pass; 2]),
             (
                 &hello,
                 TalkEnd::Silent,
-                "a new handshake begins",
+                "a new handshake starts",
                 [ConversationOutcome::Advisory, ConversationOutcome::Fail],
             ),
-            // a record that has not come whole, nothing at all
+            // an incomplete record, or none
             (
                 &hello[..7],
                 TalkEnd::Silent,
-                "nothing, and the connection stays open",
+                "no response, the connection stays open",
                 [ConversationOutcome::Advisory; 2],
             ),
             (
                 &[],
                 TalkEnd::Unconnected(FailureClass::Tls),
-                "no session of TLS 1.2",
+                "no TLS 1.2 session",
                 [ConversationOutcome::Inconclusive; 2],
             ),
             (
                 &[],
                 TalkEnd::Unconnected(FailureClass::Refused),
-                "not asked",
+                "not requested",
                 [ConversationOutcome::Inconclusive; 2],
             ),
         ];

@@ -1,25 +1,26 @@
-//! How much a finding matters to whoever runs the server, which its outcome does not say: a process
-//! that dies of one request and a field that is missing are both failures.
+//! How much a finding matters to the server's operator, which the outcome does not tell: a process
+//! that crashes on one request and a missing field are both failures.
 
 use super::{FailureKind, TestOutcome};
 use crate::case::{Answers, Case, PACKETS};
 use crate::result::{CaseResult, ExchangeResult};
 
-/// How much a finding matters, the least first.
+/// How much a finding matters, in increasing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Nobody but the client that sent it is affected.
+    /// Only the client that sends it is affected.
     Low,
-    /// Something between client and server may be misled, or clients are served late.
+    /// An intermediary may be misled, or clients are served slowly.
     Medium,
-    /// Some clients go without a response, or a part of the server is lost.
+    /// Some clients get no response, or a part of the server is lost.
     High,
-    /// Everybody goes without, for long or at little cost, or gets what is another's.
+    /// All clients get no response, for a long time or at little cost, or clients get responses of
+    /// others.
     Critical,
 }
 
 impl Severity {
-    /// The gravest first.
+    /// All severities, the highest first.
     pub const ALL: [Severity; 4] =
         [Severity::Critical, Severity::High, Severity::Medium, Severity::Low];
 
@@ -32,27 +33,27 @@ impl Severity {
         }
     }
 
-    /// What fails a run, unless asked otherwise.
+    /// Default severity that fails a run.
     pub const FAILING: Severity = Severity::High;
 
-    /// By its id.
+    /// Returns the severity with this id.
     pub fn named(id: &str) -> Option<Severity> {
         Severity::ALL.into_iter().find(|one| one.id() == id)
     }
 }
 
-/// What follows where a server breaks the rule of a case; `risk` in the case's file.
+/// Consequence of a violation: `risk` in the case file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Risk {
     /// Server and intermediary may find different requests in the same bytes.
     Smuggling,
-    /// An intermediary may route, store or understand the message otherwise than the server.
+    /// An intermediary may route, cache or interpret the message differently from the server.
     Intermediaries,
-    /// A client makes the server work, or keep, much more than it does itself.
+    /// A client makes the server use far more CPU time or memory than it uses itself.
     Cost,
-    /// Requests that are valid, in whatever pieces they arrive, are not served.
+    /// Valid requests fail when they arrive in different segments.
     Service,
-    /// A request is carried out as often as somebody who has recorded it says it again.
+    /// An attacker who records a request can execute it again.
     Replay,
 }
 
@@ -70,7 +71,7 @@ impl Risk {
         }
     }
 
-    /// What follows, as a clause.
+    /// Returns the consequence as a clause.
     pub fn reason(self) -> &'static str {
         self.weight().reason
     }
@@ -86,7 +87,7 @@ impl Risk {
     }
 }
 
-/// A severity, and why it is no other: a clause without a full stop.
+/// A severity with its reason: a clause without a full stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weight {
     pub severity: Severity,
@@ -103,11 +104,11 @@ const MISLED: Weight = Weight {
 };
 const COSTLY: Weight = Weight {
     severity: Severity::Medium,
-    reason: "a client makes the server work or keep much more than it does itself",
+    reason: "a client makes the server use far more CPU time or memory than it uses itself",
 };
 const UNSERVED: Weight = Weight {
     severity: Severity::High,
-    reason: "valid requests are not served when they arrive in other pieces",
+    reason: "valid requests fail when they arrive in different segments",
 };
 const REPEATED: Weight = Weight {
     severity: Severity::High,
@@ -115,49 +116,48 @@ const REPEATED: Weight = Weight {
 };
 const DEAD: Weight = Weight {
     severity: Severity::Critical,
-    reason: "the server's process ends: every client of it is cut off",
+    reason: "the server's process exits: all its clients are disconnected",
 };
 const LEAKING: Weight = Weight {
     severity: Severity::Critical,
-    reason: "what is taken does not come back: often enough repeated, it stops the server",
+    reason: "resources are not released: enough repetitions stop the server",
 };
-const SHUT_OUT: Weight = Weight {
-    severity: Severity::Critical,
-    reason: "the few connections that press keep everybody else out",
-};
-const CROWDED: Weight = Weight {
-    severity: Severity::High,
-    reason: "well-behaved clients are not served while it lasts",
-};
+const SHUT_OUT: Weight =
+    Weight { severity: Severity::Critical, reason: "a few connections keep all other clients out" };
+const CROWDED: Weight =
+    Weight { severity: Severity::High, reason: "well-behaved clients are not served meanwhile" };
 const WORKER_LOST: Weight = Weight {
     severity: Severity::High,
-    reason: "a worker of the server dies: the clients that it served are cut off",
+    reason: "a worker of the server crashes: its clients are disconnected",
 };
 const OTHERS_LOST: Weight = Weight {
     severity: Severity::High,
-    reason: "plain requests of others are not answered as before after it",
+    reason: "afterwards, plain requests of other clients no longer get their usual response",
 };
 const LATE: Weight = Weight {
     severity: Severity::Medium,
-    reason: "well-behaved clients are served late, or some of them not",
+    reason: "well-behaved clients are served slowly, or some not at all",
 };
 const KEPT: Weight = Weight {
     severity: Severity::Medium,
-    reason: "each such connection holds its place for as long as its client likes",
+    reason: "each such connection occupies a slot as long as its client likes",
 };
 const HANGING: Weight = Weight {
     severity: Severity::High,
-    reason: "a whole request gets no response, and its connection is held",
+    reason: "a complete request gets no response, and its connection is kept open",
 };
-const STUCK: Weight =
-    Weight { severity: Severity::High, reason: "nothing comes back, and the connection is held" };
+const STUCK: Weight = Weight {
+    severity: Severity::High,
+    reason: "there is no response, and the connection is kept \
+        open",
+};
 const MIXED: Weight = Weight {
     severity: Severity::Critical,
-    reason: "responses no longer belong to their requests: a client may get what is another's",
+    reason: "responses no longer match their requests: a client may get the response of another",
 };
 const INHERITED: Weight = Weight {
     severity: Severity::Critical,
-    reason: "what one client sends changes what another gets",
+    reason: "a request of one client changes the response to another",
 };
 const FOREIGN: Weight = Weight {
     severity: Severity::Critical,
@@ -165,21 +165,19 @@ const FOREIGN: Weight = Weight {
 };
 const NO_HTTP: Weight = Weight {
     severity: Severity::Medium,
-    reason: "an intermediary cannot tell where what comes back ends",
+    reason: "an intermediary cannot find the end of the response",
 };
-const OWN_FAULT: Weight = Weight {
-    severity: Severity::Low,
-    reason: "the request is answered, by an error of the server's own",
-};
+const OWN_FAULT: Weight =
+    Weight { severity: Severity::Low, reason: "the request gets a response, but a server error" };
 const NOT_AS_DEMANDED: Weight =
     Weight { severity: Severity::Low, reason: "only the client that sends this is affected" };
 
 const BELOW: Weight = Weight {
     severity: Severity::Low,
-    reason: "the TCP of the server's kernel answers for it, not the server's program",
+    reason: "caused by the TCP of the server's kernel, not by the server's program",
 };
 
-/// The weight of an exchange that is a finding.
+/// Returns the weight of an exchange that is a finding.
 pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<Weight> {
     let judgement = &exchange.judgement;
     Some(match judgement.outcome {
@@ -191,7 +189,7 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<Weight> {
         TestOutcome::Degraded => LATE,
         TestOutcome::Unbounded => KEPT,
         _ if case.answers == Answers::Kernel => BELOW,
-        // what was sent need not be a whole request there
+        // such cases need not send a complete request
         _ if case.group() == PACKETS && judgement.kind == Some(FailureKind::Hang) => STUCK,
         _ => graver(of_kind(judgement.kind), case.risk.map(Risk::weight)),
     })
@@ -215,7 +213,8 @@ fn graver(one: Weight, other: Option<Weight>) -> Weight {
     other.filter(|other| other.severity > one.severity).unwrap_or(one)
 }
 
-/// The weight of a case that is a finding: that of its gravest exchange, or of what befell the server.
+/// Returns the weight of a case that is a finding: that of its most severe exchange, or of the
+/// effect on the server.
 pub fn of_case(row: &CaseResult) -> Option<Weight> {
     if !row.outcome.is_finding() {
         return None;
@@ -224,7 +223,7 @@ pub fn of_case(row: &CaseResult) -> Option<Weight> {
         TestOutcome::Crashed => Some(DEAD),
         TestOutcome::Leak => Some(LEAKING),
         TestOutcome::Denied => Some(denied(row)),
-        // one request that takes long is a matter of its own, and weighs as much
+        // a slow request is its own exchange, with the same weight
         TestOutcome::Degraded if row.exchanges.iter().any(is_slow) => None,
         TestOutcome::Degraded => Some(LATE),
         TestOutcome::Unbounded => Some(KEPT),
@@ -238,7 +237,7 @@ pub fn of_case(row: &CaseResult) -> Option<Weight> {
         .chain(worker.then_some(WORKER_LOST))
         .chain(row.recovery.map(|_| OTHERS_LOST))
         .chain(exchanges);
-    // the first of equals: what befell the server says more than an exchange
+    // the first of equals: the effect on the server says more than an exchange
     Some(all.reduce(|worst, one| graver(worst, Some(one))).unwrap_or(NOT_AS_DEMANDED))
 }
 

@@ -75,19 +75,22 @@ fn what_comes_back_is_judged_by_the_lists() {
         ),
         (
             talk(OK, TalkEnd::Open, None),
-            "advisory (200, the connection stays open): permitted by no text, harmful to nobody we know of",
+            "advisory (200, the connection stays open): not allowed by the specification, but \
+            not known to be harmful",
         ),
         (
             talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None),
-            "fail (302, the connection stays open): the text demands otherwise",
+            "fail (302, the connection stays open): the standard requires a different response",
         ),
         (
             talk("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None),
-            "fail (500, the connection stays open): the server answered 500: its own fault by its own word",
+            "fail (500, the connection stays open): the server responded 500, which reports its \
+            own failure",
         ),
         (
             talk("", TalkEnd::Silent, None),
-            "fail (nothing, and the connection stays open): everything was sent, nothing came back, and the connection stays open",
+            "fail (no response, the connection stays open): the request was sent completely, \
+            there was no response, and the connection stays open",
         ),
         (
             talk("", TalkEnd::Unconnected(FailureClass::Refused), None),
@@ -124,15 +127,18 @@ fn a_request_that_follows_must_be_in_step() {
         (talk(OK, TalkEnd::Closed, Some(1)), "pass"),
         (
             talk(OK, TalkEnd::Silent, Some(1)),
-            "fail (200, no more, and the connection stays open): a valid request on the same connection got no response",
+            "fail (200, nothing more, the connection stays open): a valid request on the same \
+            connection got no response",
         ),
         (
             talk(&three, TalkEnd::Open, Some(1)),
-            "fail (200, the connection stays open): a valid request on the same connection got 2 responses: they are out of step",
+            "fail (200, the connection stays open): a valid request on the same connection got 2 \
+            responses: requests and responses are out of step",
         ),
         (
             talk(&other, TalkEnd::Open, Some(1)),
-            "fail (200, the connection stays open): a valid request on the same connection got 404 with 0 B in place of 200 with 2 B",
+            "fail (200, the connection stays open): a valid request on the same connection got \
+            404 with 0 B instead of 200 with 2 B",
         ),
     ];
     for (talk, expected) in table {
@@ -187,7 +193,7 @@ fn every_word_can_hold_and_can_fail() {
     }
 }
 
-/// One connection's sends and receipts: `0 sent, 3 received`, in milliseconds.
+/// Parses sends and receipts of a connection: `0 sent, 3 received`, in milliseconds.
 fn prompt_at(events: &str) -> bool {
     let one = |text: &str| {
         let (at, what) = text.split_once(' ').unwrap();
@@ -216,7 +222,7 @@ fn a_handshake_and_tickets_are_no_prompt_word() {
             "0 sent, 1 received, 1 secure, 2 sent, 3 received, 4 received, 4 sent, 4000 received",
             true,
         ),
-        // a handshake that takes its time
+        // a slow handshake
         ("0 sent, 2000 received, 2000 secure, 2001 sent, 2005 received", true),
         ("0 sent, 1 received, 1 secure, 2 sent", false),
     ] {
@@ -259,7 +265,7 @@ fn what_follows_leftover_bytes_is_not_out_of_step() {
     let request = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
     for (sent, end, expected) in [
         (request.to_owned(), TalkEnd::Closed, TestOutcome::Fail),
-        // an empty line too many, and LF that some take for a line's end
+        // an extra empty line, and LF that some accept as a line terminator
         (format!("{request}\r\n"), TalkEnd::Closed, TestOutcome::Pass),
         (format!("{request}\r\n"), TalkEnd::Open, TestOutcome::Fail),
         (request.replace("h\r\n", "h\n"), TalkEnd::Closed, TestOutcome::Pass),
@@ -270,7 +276,7 @@ fn what_follows_leftover_bytes_is_not_out_of_step() {
         let found = fuzz::judge(&shot, &talk, &page);
         assert_eq!(found.outcome, expected, "{} {end:?}", sent.escape_debug());
     }
-    // somebody else's response is none of that
+    // the response of another request is not excused
     let other = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nher";
     let steps = vec![Move::Send(format!("{request}\r\n").into_bytes())];
     let talk =
@@ -283,7 +289,7 @@ fn both_raw(talk: &Talk) -> String {
     String::from_utf8_lossy(&talk.raw).into_owned()
 }
 
-/// A conversation over QUIC in which these were told, and that was broken off then.
+/// A conversation over QUIC in which these codes were recorded before we closed it.
 fn told_over_quic(told: &[u64], follow_up_after: Option<usize>) -> Talk {
     let mut bytes = Vec::new();
     told.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));
@@ -293,7 +299,8 @@ fn told_over_quic(told: &[u64], follow_up_after: Option<usize>) -> Talk {
     Talk { replies, ..talk("", end, follow_up_after) }
 }
 
-/// What the server sent ended it, by our word: that says nothing of how the server took the case.
+/// We close the connection if the server sends invalid data, which says nothing about how it
+/// handled the case.
 #[test]
 fn an_end_of_ours_is_no_error_of_the_servers() {
     let cases = crate::catalogue::cases().unwrap();
@@ -307,15 +314,15 @@ fn an_end_of_ours_is_no_error_of_the_servers() {
     assert!(ends.iter().all(|end| outcome(end, &[]) == TestOutcome::Pass));
     assert_eq!(out_of_step(&told_over_quic(&[], Some(0)), &talk_page()), None);
     for ours in [streams::BEYOND_LIMITS, streams::HELD_LARGE, streams::BROKEN_RULES] {
-        // what we keep no more of breaks no rule
+        // exceeding our buffers violates no rule
         let bounded = ours == streams::HELD_LARGE;
         let expected = if bounded { TestOutcome::Inconclusive } else { TestOutcome::Fail };
         for exchange in case.exchanges.iter().chain(&ends) {
             assert_eq!(outcome(exchange, &[ours]), expected, "{}", exchange.name);
         }
         let followed = out_of_step(&told_over_quic(&[ours], Some(0)), &talk_page());
-        assert_eq!(followed.unwrap(), "a valid request on another stream got no whole response");
+        assert_eq!(followed.unwrap(), "a valid request on another stream got no complete response");
     }
     let told = seen(&told_over_quic(&[streams::BEYOND_LIMITS], None));
-    assert!(told.starts_with("it sent more than") && told.ends_with("ended by us"), "{told}");
+    assert!(told.starts_with("it exceeded our") && told.ends_with("ended by us"), "{told}");
 }

@@ -1,20 +1,20 @@
-//! What a server may rightly still wait for: silence after half a message is no hang.
+//! What a server may rightly wait for: silence after half a message is not a hang.
 
 use dialogue::talk::{Move, Talk, TalkEnd, is_raw};
 
-/// What a message lacks, to somebody who reads it by the letter.
+/// The missing part of a message for a strict parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lacking {
-    /// CR LF CR LF: nobody need take LF for a line's end (RFC 9112 section 2.2).
+    /// CR LF CR LF: a server need not accept LF as a line terminator (RFC 9112 section 2.2).
     EndOfHead,
-    /// Content that Content-Length promises (RFC 9112 section 6.3).
+    /// Content announced by Content-Length (RFC 9112 section 6.3).
     Content,
     /// The rest of a chunk, of its line, or of the trailers (RFC 9112 section 7.1).
     Chunks,
 }
 
 impl Lacking {
-    /// As a noun with its article.
+    /// Returns the part as a noun phrase.
     pub fn text(self) -> &'static str {
         match self {
             Lacking::EndOfHead => "the CR LF CR LF that ends a head",
@@ -24,12 +24,13 @@ impl Lacking {
     }
 }
 
-/// Everything was sent, a whole message among it, nothing came back, and the connection stays open.
+/// Returns whether everything was sent, including a complete message, without a response, and the
+/// connection stays open.
 pub fn is_hang(talk: &Talk) -> bool {
     is_silent(talk) && waits(talk).is_none()
 }
 
-/// Everything was sent and nothing came back: what the server may still wait for.
+/// Returns what the server may still wait for after everything was sent without a response.
 pub fn rightly_silent(talk: &Talk) -> Option<Lacking> {
     waits(talk).filter(|_| is_silent(talk))
 }
@@ -40,29 +41,29 @@ fn is_silent(talk: &Talk) -> bool {
 
 fn waits(talk: &Talk) -> Option<Lacking> {
     if talk.replies.frames.is_some() {
-        // a PING behind everything is always answered
+        // a final PING always gets a reply
         return None;
     }
     if is_raw(&talk.steps) {
-        // a case of segments says by itself where silence is right
+        // a case of TCP segments states where silence is correct
         return None;
     }
-    // who has ended its side sends no more: nothing can be waited for
+    // after a half-close nothing more can arrive
     let over = talk.steps.is_empty() || talk.steps.contains(&Move::HalfClose);
     let sent = crate::record::sent(&talk.steps);
     lacks(&sent, !talk.replies.interim.is_empty()).filter(|_| !over)
 }
 
-/// What the first message of these bytes lacks, if it lacks anything. A message that breaks the rules
-/// lacks nothing: it is to be refused.
+/// Returns the missing part of the first message. An invalid message is complete: it must be
+/// refused.
 pub fn lacking(sent: &[u8]) -> Option<Lacking> {
     lacks(sent, false)
 }
 
-/// `encouraged`: the word that Expect waits for has come.
+/// `encouraged`: the interim response for Expect was received.
 fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
     let mut rest = sent;
-    // an empty line before a request is passed over (RFC 9112 section 2.2)
+    // an empty line before a request is ignored (RFC 9112 section 2.2)
     while let Some(after) = rest.strip_prefix(b"\r\n") {
         rest = after;
     }
@@ -70,23 +71,24 @@ fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
     let (head, content) = (&rest[..end], &rest[end + 4..]);
     let framing = ClaimedFraming::of(head);
     if framing.expects && content.is_empty() && !encouraged {
-        // a word is due before the content (RFC 9110 section 10.1.1)
+        // an interim response is due before the content (RFC 9110 section 10.1.1)
         return None;
     }
     if framing.length > content.len() as u128 {
         return Some(Lacking::Content);
     }
-    // some take LF alone for the end of a line: what they wait for counts too
+    // some servers accept a bare LF: what they wait for counts too
     framing.chunked.then(|| chunks(content).or_else(|| chunks_by_lf(content))).flatten()
 }
 
-/// What a head says of the content behind it, to a reader who is lenient with names and numbers.
+/// Framing declared by a head, for a lenient parser.
 #[derive(Default)]
 struct ClaimedFraming {
     length: u128,
     chunked: bool,
-    /// A word is due before the content: 100-continue and nothing else is asked for, and not by HTTP/1.0,
-    /// where it is ignored (RFC 9110 section 10.1.1). An expectation that is not known may be ignored too.
+    /// The client waits for 100 (Continue) before the content: only 100-continue is expected, and
+    /// not in HTTP/1.0, where it is ignored (RFC 9110 section 10.1.1). An unknown expectation may
+    /// be ignored too.
     expects: bool,
 }
 
@@ -113,7 +115,7 @@ impl ClaimedFraming {
     }
 }
 
-/// The digits that a value begins with, as a number of any size; 0 without one.
+/// Parses the leading digits of a value as a number of any size, or 0.
 fn number(value: &[u8]) -> u128 {
     let digits = value.strip_prefix(b"+").unwrap_or(value);
     let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
@@ -121,13 +123,13 @@ fn number(value: &[u8]) -> u128 {
         .fold(0, |sum: u128, digit| sum.saturating_mul(10).saturating_add(u128::from(digit - b'0')))
 }
 
-/// Whether chunked content has come to its end, or to something that no chunk is.
+/// Returns the missing part of chunked content, or `None` at its end or at an invalid chunk.
 fn chunks(content: &[u8]) -> Option<Lacking> {
     let mut rest = content;
     loop {
         let Some(end) = find(rest, b"\r\n") else { return Some(Lacking::Chunks) };
         if end == 0 {
-            // who passes over an empty line waits for the next chunk
+            // a parser that ignores an empty line waits for the next chunk
             rest = &rest[2..];
             continue;
         }
@@ -143,14 +145,14 @@ fn chunks(content: &[u8]) -> Option<Lacking> {
         };
         rest = &rest[size..];
         if rest.len() < 2 {
-            // two bytes are read before anybody looks whether they are CR LF
+            // two bytes are read before they are compared with CR LF
             return Some(Lacking::Chunks);
         }
         rest = rest.strip_prefix(b"\r\n")?;
     }
 }
 
-/// The same to a reader to whom LF ends a line.
+/// Does the same for a parser that accepts a bare LF.
 fn chunks_by_lf(content: &[u8]) -> Option<Lacking> {
     let mut rest = content;
     loop {
@@ -180,14 +182,14 @@ fn chunks_by_lf(content: &[u8]) -> Option<Lacking> {
     Some(Lacking::Chunks)
 }
 
-/// A line without its end, CR LF or LF, and what is behind it.
+/// Splits off a line without its end, CR LF or LF.
 fn line_by_lf(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let line = &bytes[..end];
     Some((line.strip_suffix(b"\r").unwrap_or(line), &bytes[end + 1..]))
 }
 
-/// `None` for what is no size.
+/// Parses a chunk size, or returns `None` if it is invalid.
 fn chunk_size(digits: &[u8]) -> Option<u128> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let fold = |sum: u128, digit: u32| sum.saturating_mul(16).saturating_add(u128::from(digit));

@@ -1,4 +1,4 @@
-//! Transcripts, read again. A line that is not understood is named; nothing is guessed.
+//! Parses transcripts. An invalid line is named; nothing is guessed.
 
 use super::{FIRST_LINE, TRANSCRIPT_MAX, Transcript};
 use crate::judge::{Judgement, Plain, TestOutcome};
@@ -14,23 +14,26 @@ use sample::FailureClass;
 use std::net::SocketAddr;
 use units::{Nanos, quoted, show};
 
-/// Reads a transcript.
+/// Parses a transcript.
 ///
 /// # Errors
-/// The line that is wrong and why, or what is missing: a file that was cut off lacks its outcome.
+/// The invalid line and why, or what is missing: a truncated file lacks its outcome.
 pub fn read(file: &str) -> Result<Transcript, String> {
     if file.len() > TRANSCRIPT_MAX {
         let most = show::bytes(TRANSCRIPT_MAX as u64);
-        return Err(format!("it is longer than {most}, which no transcript is"));
+        return Err(format!("it is longer than {most}, the limit for transcripts"));
     }
     let mut lines = file.lines().enumerate();
     match lines.next() {
         Some((_, FIRST_LINE)) => {}
         Some((_, other)) => {
-            // 40 characters tell any version
+            // 40 characters identify any version
             let other: String = other.chars().take(40).collect();
             let hint = match other.starts_with("loadstone.wire/") {
-                true => ": another version of loadstone kept it, and can read it",
+                true => {
+                    ": it was recorded by another version of loadstone; use that version to \
+                    read it"
+                }
                 false => "",
             };
             return Err(format!("line 1 is {}, not {FIRST_LINE}{hint}", quoted(&other)));
@@ -45,7 +48,7 @@ pub fn read(file: &str) -> Result<Transcript, String> {
     parts.whole()
 }
 
-/// What has been read so far.
+/// The parts parsed so far.
 #[derive(Default)]
 struct Parts {
     loadstone: String,
@@ -73,7 +76,7 @@ struct Parts {
     before: Option<usize>,
     interim: Vec<u16>,
     responses: Vec<Response>,
-    /// The streams of the responses, in their order.
+    /// The streams of the responses, in order.
     answered_on: Vec<u32>,
     frames: Vec<FrameSeen>,
     junk: Option<Vec<u8>>,
@@ -111,7 +114,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A line of what came of it.
+    /// Parses a line of the outcome.
     fn outcome_line(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "at" => self.event(value)?,
@@ -137,7 +140,7 @@ impl Parts {
             "seen" => self.seen = words(value)?,
             "expected" => self.expected = words(value)?,
             "why" => self.why = words(value)?,
-            other => return Err(format!("{} is nothing that a transcript says", quoted(other))),
+            other => return Err(format!("{} is not a line of a transcript", quoted(other))),
         }
         Ok(())
     }
@@ -160,18 +163,18 @@ impl Parts {
             "segment" => What::Segment(words(more)?),
             "saw" => {
                 let kind = PacketKind::named(more);
-                What::Saw(kind.ok_or_else(|| format!("{} is no kind of segment", quoted(more)))?)
+                What::Saw(kind.ok_or_else(|| format!("{} is not a kind of segment", quoted(more)))?)
             }
             "ended" => What::Ended,
             "broken" => What::Broken(class(more)?),
-            other => return Err(format!("{} is no event", quoted(other))),
+            other => return Err(format!("{} is not an event", quoted(other))),
         };
         self.events.push(TalkEvent { at: span(at)?, what });
         Ok(())
     }
 
     fn whole(self) -> Result<Transcript, String> {
-        let missing = |what: &str| format!("it has no line `{what}`: it is not whole");
+        let missing = |what: &str| format!("it has no line `{what}`: it is incomplete");
         let (case, version, attempt) = self.case.ok_or_else(|| missing("case"))?;
         let peer = self.peer.ok_or_else(|| missing("peer"))?;
         let (over, end) = self.over.ok_or_else(|| missing("over"))?;
@@ -246,7 +249,7 @@ fn words(value: &str) -> Result<String, String> {
 }
 
 fn number<N: std::str::FromStr>(value: &str) -> Result<N, String> {
-    value.parse().map_err(|_| format!("{} is not a number that fits here", quoted(value)))
+    value.parse().map_err(|_| format!("{} is not a number in the allowed range", quoted(value)))
 }
 
 fn span(value: &str) -> Result<Nanos, String> {
@@ -288,7 +291,7 @@ fn plain(value: &str) -> Result<Plain, String> {
 }
 
 fn digest(value: &str) -> Result<[u8; 32], String> {
-    let wrong = || format!("{} is no SHA-256 digest", quoted(value));
+    let wrong = || format!("{} is not a SHA-256 digest", quoted(value));
     let plain = value.len() == 64 && value.bytes().all(|digit| digit.is_ascii_hexdigit());
     if !plain {
         return Err(wrong());
@@ -367,7 +370,7 @@ fn spoken(value: &str) -> Result<Spoken, String> {
         "http2-raw" => Ok(Spoken::Http2Raw),
         "http3" => Ok(Spoken::Http3),
         "quic-datagrams" => Ok(Spoken::Datagrams),
-        other => Err(format!("{} is nothing that is spoken", quoted(other))),
+        other => Err(format!("{} is not a protocol", quoted(other))),
     }
 }
 

@@ -129,14 +129,14 @@ fn what_is_wrong_is_said_with_its_line() {
     let table = [
         (
             changed("loadstone.wire/1", "loadstone.wire/9"),
-            "not loadstone.wire/1: another version of loadstone kept it",
+            "not loadstone.wire/1: it was recorded by another version",
         ),
         (changed("case S-30 2 3", "case S-30 x 3"), "line 4: \"x\" is not a number"),
         (changed("step close", "step jump"), "\"jump\" is not a step"),
         (changed("peer 127.0.0.1:8080", "peer nowhere"), "not an address with a port"),
-        (changed("outcome fail\n", ""), "no line `outcome`: it is not whole"),
+        (changed("outcome fail\n", ""), "no line `outcome`: it is incomplete"),
         (changed("outcome fail", "outcome bad"), "\"bad\" is not an outcome"),
-        (changed("at 20 sent", "at 20 flew"), "is no event"),
+        (changed("at 20 sent", "at 20 flew"), "is not an event"),
         (changed("hold yes", "hold on"), "neither yes nor no"),
         (read("").unwrap_err(), "it is empty"),
     ];

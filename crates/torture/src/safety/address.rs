@@ -1,17 +1,17 @@
-//! Classes of addresses, their disguises taken off first.
+//! Classes of addresses, determined after unwrapping embedded IPv4 addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whose an address is; the later, the stricter.
+/// Owner class of an address, in increasing strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// This machine: 127/8, ::1, Unix sockets.
     Local,
     /// RFC 1918, RFC 4193, link-local.
     Private,
-    /// Everything else, shared address space (RFC 6598) too.
+    /// Everything else, including shared address space (RFC 6598).
     Public,
-    /// Never tested: metadata services of clouds, multicast, broadcast, the unspecified.
+    /// Never tested: cloud metadata services, multicast, broadcast, unspecified.
     Never,
 }
 
@@ -26,15 +26,15 @@ impl Class {
     }
 }
 
-/// Ports on which other protocols listen, as browsers block them (WHATWG fetch, "bad port"): a mail
-/// or database server is no web server.
+/// Ports of other protocols, as blocked by browsers (WHATWG fetch, "bad port"): a mail or database
+/// server is not a web server.
 pub const PORTS_REFUSED: [u16; 30] = [
     1, 7, 9, 11, 13, 17, 19, 21, 22, 23, 25, 53, 69, 110, 111, 119, 123, 135, 139, 143, 161, 179,
     389, 465, 587, 636, 993, 995, 6000, 6667,
 ];
 
-/// The class of an address. Forms that carry an IPv4 address inside are judged by it: mapped and
-/// compatible (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
+/// Returns the class of an address. An embedded IPv4 address decides: mapped and compatible (RFC
+/// 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
 pub fn class(address: IpAddr) -> Class {
     match address {
         IpAddr::V4(address) => class_v4(address),
@@ -42,8 +42,8 @@ pub fn class(address: IpAddr) -> Class {
     }
 }
 
-/// The strictest class of all addresses of a name; `Never` without any: nobody is there to have
-/// permitted it.
+/// Returns the strictest class of all addresses of a name, or `Never` without any: nobody could
+/// have permitted it.
 pub fn strictest(addresses: &[IpAddr]) -> Class {
     addresses.iter().map(|address| class(*address)).max().unwrap_or(Class::Never)
 }
@@ -66,7 +66,8 @@ fn class_v4(address: Ipv4Addr) -> Class {
     }
 }
 
-/// Where clouds tell their machines their secrets: AWS, Azure, Google and others; Alibaba; Oracle.
+/// Returns whether this is a cloud metadata service: AWS, Azure, Google and others; Alibaba;
+/// Oracle.
 fn is_metadata_v4(octets: [u8; 4]) -> bool {
     matches!(
         octets,
@@ -92,7 +93,7 @@ fn class_v6(address: Ipv6Addr) -> Class {
     }
 }
 
-/// The IPv4 address inside.
+/// Returns the embedded IPv4 address.
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let octets = address.octets();
     let four =
@@ -101,9 +102,9 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match segments {
         // mapped ::ffff:a.b.c.d, and ::ffff:0:a.b.c.d (RFC 2765)
         [0, 0, 0, 0, 0, 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] => Some(four(12)),
-        // compatible ::a.b.c.d; :: and ::1 are addresses of their own
+        // compatible ::a.b.c.d; :: and ::1 are ordinary addresses
         [0, 0, 0, 0, 0, 0, high, low] if high != 0 || low > 1 => Some(four(12)),
-        // NAT64, well known and local prefix
+        // NAT64, well-known and local prefix
         [0x64, 0xff9b, 0, 0, 0, 0, ..] | [0x64, 0xff9b, 1, ..] => Some(four(12)),
         [0x2002, ..] => Some(four(2)),
         _ => None,

@@ -1,11 +1,11 @@
-//! What a run may do to a target at most: defaults by class of address, ceilings that are compiled
-//! in, and the ceilings of a proof. What is asked for can only go up to the ceiling.
+//! Limits of a run: defaults by class of address, compiled-in maximums, and the maximums of a
+//! proof. A requested limit cannot exceed the maximum.
 
 use super::{Class, Proof};
 use dialogue::governor::Bounds;
 use units::{Nanos, show};
 
-/// What the command line asks for; `None`: the default.
+/// Limits of the command line; `None`: the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     pub connections_max: Option<u64>,
@@ -23,19 +23,19 @@ const fn minutes(count: u64) -> Nanos {
     Nanos::from_secs(count * 60)
 }
 
-/// Names of the bounds, and the options that set them.
+/// Names of the limits, and the options that set them.
 const NAMES: [(&str, &str); 7] = [
-    ("connections open", "--connections-max"),
-    ("new connections a second", "--rate-max"),
-    ("requests a second", "--requests-max"),
-    ("bytes a second", "--bytes-max"),
-    ("bytes of a message", "--message-max"),
+    ("open connections", "--connections-max"),
+    ("new connections per second", "--rate-max"),
+    ("requests per second", "--requests-max"),
+    ("bytes per second", "--bytes-max"),
+    ("bytes per message", "--message-max"),
     ("the time of a case", "--case-max"),
     ("the time of a run", "--duration"),
 ];
 
 impl Class {
-    /// What holds where nothing is asked for.
+    /// Returns the defaults.
     pub fn usual(self) -> Bounds {
         match self {
             Class::Local => Bounds {
@@ -71,7 +71,7 @@ impl Class {
         }
     }
 
-    /// What no option exceeds. To raise it is to build another program.
+    /// Returns the maximums that no option can exceed. Raising one requires a different build.
     pub fn ceiling(self) -> Bounds {
         let usual = self.usual();
         match self {
@@ -110,11 +110,10 @@ impl Class {
 }
 
 impl Asked {
-    /// The bounds of a run: what is asked for, else the default, and never more than a proof
-    /// permits.
+    /// Returns the limits of a run: requested or default, but never more than a proof permits.
     ///
     /// # Errors
-    /// Something asked for lies above its ceiling, or is nothing at all; the option is named.
+    /// A requested limit above its maximum, or of zero; the option is named.
     pub fn bounds(&self, class: Class, proof: Option<&Proof>) -> Result<Bounds, String> {
         let asked = self;
         let (usual, top) = (class.usual(), class.ceiling());
@@ -154,9 +153,9 @@ impl Asked {
     }
 }
 
-/// The bounds in words: a name and a value each.
+/// Returns name and value of each limit.
 pub fn rows(bounds: &Bounds) -> Vec<(&'static str, String)> {
-    let or_none = |text: Option<String>| text.unwrap_or_else(|| "no bound".to_owned());
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "no limit".to_owned());
     vec![
         (NAMES[0].0, show::count(bounds.connections_max)),
         (NAMES[1].0, show::count(bounds.opens_max)),
@@ -169,8 +168,8 @@ pub fn rows(bounds: &Bounds) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Public targets: the run has stopped within three seconds of the first probe that was lost; what
-/// is left of them is for closing.
+/// On public targets, a run stops within three seconds of the first lost probe; the rest of that
+/// time is for closing.
 pub const LOST_PUBLIC_MAX: Nanos = Nanos::from_millis(2_500);
 
 type BoundPrinter = fn(u64) -> String;
@@ -190,9 +189,9 @@ fn pick(
     let (name, option) = NAMES[at];
     match (asked, ceiling) {
         (None, _) => Ok(usual),
-        (Some(0), _) => Err(format!("{option} 0: a bound of nothing leaves nothing to do")),
+        (Some(0), _) => Err(format!("{option} 0: a limit of 0 leaves nothing to do")),
         (Some(asked), Some(ceiling)) if asked > ceiling => Err(format!(
-            "{option} {}: the ceiling on {} targets is {} ({name})",
+            "{option} {}: the maximum for {} targets is {} ({name})",
             shown(asked),
             class.id(),
             shown(ceiling)

@@ -1,18 +1,18 @@
-//! Lines that vouch for each other: each is a JSON object that begins with its own digest and the
-//! digest of the line before it, so that a line that was edited, removed or moved shows. The text of
-//! the last line's link stands in a second place, so that lines missing at the end show too.
+//! A hash chain of log lines: each is a JSON object that starts with its own digest and that of the
+//! previous line, so that edited, removed or moved lines are detected. The link of the last line is
+//! stored in a second place, so that missing lines at the end are detected too.
 //!
-//! It stops accidents and afterthoughts. Who may write both files and has this program can make a
-//! new chain.
+//! It prevents accidents and afterthoughts. A user who can write both files and has this program
+//! can create a new chain.
 
 use crate::record::digest;
 
-/// The place of a line in its chain.
+/// The position of a line in its chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainLink {
-    /// Counted from one; 0 before the first line.
+    /// Starts at 1; 0 before the first line.
     pub line: u64,
-    /// SHA-256 of the line behind its own digest, in hexadecimal digits.
+    /// SHA-256 of the line after its own digest, in hexadecimal digits.
     pub hash: String,
 }
 
@@ -24,12 +24,12 @@ impl ChainLink {
         ChainLink { line: 0, hash: "0".repeat(HASH_LEN) }
     }
 
-    /// As it stands in the second place.
+    /// Returns the text for the second place.
     pub fn to_text(&self) -> String {
         format!("{} {}\n", self.line, self.hash)
     }
 
-    /// `None`: this is no link.
+    /// Parses a link; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<ChainLink> {
         let (line, hash) = text.strip_suffix('\n').unwrap_or(text).split_once(' ')?;
         let line = line.parse().ok()?;
@@ -37,10 +37,10 @@ impl ChainLink {
     }
 }
 
-/// The next line, without a line feed, and its link. `fields` are the members of a JSON object,
-/// without braces. `torn`: what a crash left of a line stands before it.
+/// Returns the next line, without a line feed, and its link. `fields` are the members of a JSON
+/// object, without braces. `torn`: the remains of a line after a crash, which precede it.
 pub fn seal(before: &ChainLink, torn: Option<&[u8]>, fields: &str) -> (String, ChainLink) {
-    debug_assert!(!fields.contains('\n'), "a line is one line");
+    debug_assert!(!fields.contains('\n'), "a line has no line feed");
     let torn = torn.map_or(String::new(), |rest| format!("\"torn\":\"{}\",", digest(rest)));
     let line = before.line + 1;
     let rest = format!("\"prev\":\"{}\",\"line\":{line},{torn}{fields}}}", before.hash);
@@ -48,12 +48,12 @@ pub fn seal(before: &ChainLink, torn: Option<&[u8]>, fields: &str) -> (String, C
     (format!("{{\"hash\":\"{hash}\",{rest}"), ChainLink { line, hash })
 }
 
-/// A line as far as the chain goes.
+/// A parsed line of the chain.
 struct Sealed<'a> {
     link: ChainLink,
     prev: &'a str,
     torn: Option<&'a str>,
-    /// Its digest is its own.
+    /// Its digest matches.
     whole: bool,
 }
 
@@ -72,8 +72,8 @@ fn open(line: &[u8]) -> Option<Sealed<'_>> {
     (is_hash(hash) && is_hash(prev)).then_some(Sealed { link, prev, torn, whole })
 }
 
-/// The last line's link, and what a crash left behind it, of the end of a log; `whole`: of all of it.
-/// `None`: its end is no line of a log.
+/// Returns the last line's link and the remains of a crash after it, from the end of a log;
+/// `whole`: from the complete log. `None` if the last line is not a line of a log.
 pub fn last(end: &[u8], whole: bool) -> Option<(ChainLink, Option<Vec<u8>>)> {
     let (lines, tail) = match end.iter().rposition(|byte| *byte == b'\n') {
         Some(at) => (&end[..at], &end[at + 1..]),
@@ -87,35 +87,35 @@ pub fn last(end: &[u8], whole: bool) -> Option<(ChainLink, Option<Vec<u8>>)> {
     open(line).filter(|sealed| sealed.whole).map(|sealed| (sealed.link, torn))
 }
 
-/// What is wrong with a chain.
+/// A broken chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// The line of the file, counted from one.
+    /// The line of the file, starting at 1.
     pub line: u64,
     pub why: String,
 }
 
-/// A chain without a breach.
+/// An intact chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sound {
     /// Of the last line.
     pub last: ChainLink,
-    /// Lines that a crash cut off, and that the next line vouches for.
+    /// Truncated lines that the next line covers.
     pub torn: u64,
-    /// What a crash left of the last line; the next line that is written vouches for it.
+    /// The remains of the last line after a crash; the next written line covers them.
     pub tail: Option<Vec<u8>>,
 }
 
-/// Holds every line against the one before it, and the end against `head`, the link that stands in
-/// the second place.
+/// Verifies every line against the previous one, and the end against `head`, the link in the second
+/// place.
 ///
 /// # Errors
-/// The first line that is not as it was written.
+/// The first line that was changed.
 pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
     let mut found = Sound { last: ChainLink::start(), torn: 0, tail: None };
     let mut at_head = head.is_none_or(|head| *head == found.last);
     let mut pieces: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
-    // what follows the last line feed is empty, or was cut off
+    // after the last line feed there is nothing, or a truncated line
     let tail = pieces.pop().filter(|tail| !tail.is_empty());
     let mut torn: Option<&[u8]> = None;
     for (index, piece) in pieces.iter().enumerate() {
@@ -129,7 +129,7 @@ pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
             continue;
         };
         if !sealed.whole {
-            return breach("it was edited: its digest is not its own".to_owned());
+            return breach("it was edited: its digest does not match".to_owned());
         }
         if let Some(rest) = torn.take() {
             if sealed.torn != Some(digest(rest).as_str()) {
@@ -158,11 +158,11 @@ pub fn verify(text: &[u8], head: Option<&ChainLink>) -> Result<Sound, Breach> {
         }),
         Some(head) if !at_head => Err(Breach {
             line: head.line,
-            why: "it is not the line that was written: the chain was recreated".to_owned(),
+            why: "it is not the line that was written: the log was recreated".to_owned(),
         }),
         None if after > 0 => Err(Breach {
             line: after,
-            why: "nothing vouches for the end: the file that names the last line is missing".into(),
+            why: "the end cannot be verified: the file that names the last line is missing".into(),
         }),
         _ => {
             found.tail = tail.map(<[u8]>::to_vec);
@@ -176,16 +176,14 @@ fn out_of_place(last: &ChainLink, sealed: &Sealed<'_>) -> Option<String> {
     let found = sealed.link.line;
     if found > expected {
         return Some(format!(
-            "it is number {found} where number {expected} should be: lines are missing before it"
+            "it is number {found} instead of {expected}: lines before it are missing"
         ));
     }
     if found < expected {
-        return Some(format!(
-            "it is number {found} where number {expected} should be: it was moved or added"
-        ));
+        return Some(format!("it is number {found} instead of {expected}: it was moved or added"));
     }
     (sealed.prev != last.hash)
-        .then(|| "the line before it is not the one it was written after".into())
+        .then(|| "the previous line is not the one it was written after".into())
 }
 
 fn is_hash(text: &str) -> bool {
@@ -226,7 +224,7 @@ mod tests {
             assert_eq!(found, Sound { last: last.clone(), torn: 0, tail: None });
             assert_eq!(ChainLink::parse(&last.to_text()), Some(last));
         }
-        // a crash between the line and the second place
+        // a crash between writing the line and the second place
         let (lines, last) = chain(5);
         let (_, before) = chain(4);
         assert_eq!(verify(&text(&lines), Some(&before)).unwrap().last, last);
@@ -237,26 +235,26 @@ mod tests {
         let (lines, last) = chain(5);
         let mut edited = lines.clone();
         edited[2] = edited[2].replace("\"n\":2", "\"n\":3");
-        assert_eq!(breach(&edited, &last), "line 3: it was edited: its digest is not its own");
+        assert_eq!(breach(&edited, &last), "line 3: it was edited: its digest does not match");
         let mut spoiled = lines.clone();
         spoiled[2] = "nothing".to_owned();
         assert_eq!(breach(&spoiled, &last), "line 3: it was edited: it is not a line of the log");
         let mut less = lines.clone();
         less.remove(1);
-        assert!(breach(&less, &last).starts_with("line 2: it is number 3 where number 2"));
+        assert!(breach(&less, &last).starts_with("line 2: it is number 3 instead of 2"));
         let mut moved = lines.clone();
         moved.swap(1, 2);
-        assert!(breach(&moved, &last).starts_with("line 2: it is number 3 where number 2"));
+        assert!(breach(&moved, &last).starts_with("line 2: it is number 3 instead of 2"));
         let mut more = lines.clone();
         more.insert(2, lines[1].clone());
-        assert!(breach(&more, &last).contains("line 3: it is number 2 where number 3"));
+        assert!(breach(&more, &last).contains("line 3: it is number 2 instead of 3"));
         assert!(breach(&lines[..3], &last).starts_with("line 4: the log had 5 lines"));
         assert!(breach(&[], &last).starts_with("line 1: the log had 5 lines"));
         let mut other = lines.clone();
         (other[4], _) = seal(&chain(4).1, None, "\"kind\":\"other\"");
         assert!(breach(&other, &last).starts_with("line 5: it is not the line that was written"));
         let found = verify(&text(&lines), None).unwrap_err();
-        assert!(found.why.starts_with("nothing vouches for the end"), "{found:?}");
+        assert!(found.why.starts_with("the end cannot be verified"), "{found:?}");
     }
 
     #[test]
@@ -281,7 +279,7 @@ mod tests {
             let at = at % bytes.len();
             bytes[at] ^= by;
             let found = verify(&bytes, Some(&last));
-            // the last line feed gone is a line cut off, which the second place still vouches for
+            // a missing final line feed is a truncated line, which the second place still covers
             prop_assert!(found.is_err(), "{found:?}");
         }
 

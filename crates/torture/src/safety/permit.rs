@@ -1,4 +1,4 @@
-//! Whether a run may begin, which of its cases may be had, and whether it may go on.
+//! Decides whether a run may start, which cases may run, and whether it may continue.
 
 use super::proof::{self, Behind, CaseGroup, Claim, FoundProof, RECHECK, Sources};
 use super::{Class, Proof, Ranges};
@@ -7,35 +7,35 @@ use dialogue::governor::Stop;
 use std::net::IpAddr;
 use units::Nanos;
 
-/// Where it is written down before anything is sent. What was written is on disk on return.
+/// A log that is written before anything is sent. On return the data is on disk.
 pub trait Ledger {
     /// # Errors
-    /// It could not be written.
+    /// Writing failed.
     fn begun(&mut self) -> Result<(), String>;
 
     /// # Errors
-    /// It could not be written.
+    /// Writing failed.
     fn proved(&mut self, found: &FoundProof) -> Result<(), String>;
 
     /// # Errors
-    /// It could not be written.
+    /// Writing failed.
     fn refused(&mut self, why: &str) -> Result<(), String>;
 }
 
-/// Why a run may not begin.
+/// Why a run may not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PermitRefusal {
-    /// It could not be written down.
+    /// The log could not be written.
     Unwritten(String),
-    /// Nothing permits it.
+    /// There is no permission.
     NotPermitted(String),
 }
 
-/// Writes the beginning down, then looks for the proof that public targets need: the order of what
-/// happens before the first packet.
+/// Logs the start, then finds the proof that public targets need: the order of events before the
+/// first packet.
 ///
 /// # Errors
-/// What could not be written, or why nothing permits the run.
+/// A failed write, or why the run is not permitted.
 pub fn permit(
     class: Class,
     claim: &Claim,
@@ -63,29 +63,29 @@ pub fn permit(
     }
 }
 
-/// What permits cases, beside the class of the target.
+/// What permits cases, in addition to the class of the target.
 #[derive(Clone, Copy, Debug)]
 pub struct Grounds<'a> {
     pub class: Class,
-    /// Where the target's name leads to, and the addresses that the user calls his own.
+    /// Addresses of the target's name, and the addresses that the user owns.
     pub addresses: &'a [IpAddr],
     pub own: &'a [IpAddr],
     pub proof: Option<&'a Proof>,
-    /// Machines of others, by their addresses.
+    /// Machines of third parties, by their addresses.
     pub ranges: &'a Ranges,
 }
 
-/// Groups that private addresses are free for.
+/// Groups allowed for private addresses.
 const FREE: [CaseGroup; 3] = [CaseGroup::Fuzz, CaseGroup::Syntax, CaseGroup::Limits];
-/// Cases that are for servers on this machine: they run commands, or go on for as long as is wished;
-/// and those that are not for public servers, whatever their owners say.
+/// Cases for servers on this machine only, because they run commands or have no time limit; and
+/// those never allowed on public servers.
 const LOCAL_ONLY: [&str; 3] = ["R-04", "R-06", "R-07"];
 const NEVER_PUBLIC: [&str; 2] = ["R-02", "R-03"];
-/// Methods that change what a server keeps.
+/// Methods that change data on a server.
 const WRITING: [&str; 3] = ["PUT", "DELETE", "PATCH"];
 
 impl Grounds<'_> {
-    /// PUT, DELETE and PATCH may be sent.
+    /// Returns whether PUT, DELETE and PATCH may be sent.
     pub fn permits_writes(&self) -> bool {
         match self.class {
             Class::Local => true,
@@ -94,13 +94,13 @@ impl Grounds<'_> {
         }
     }
 
-    /// Whether a case may be had.
+    /// Checks whether a case may run.
     ///
     /// # Errors
-    /// Why not, and the way out.
+    /// Why not, and the fix.
     pub fn permits(&self, case: &Case) -> Result<(), String> {
         let group = CaseGroup::of_letter(case.group())
-            .ok_or_else(|| format!("no permission covers the group {}", case.group()))?;
+            .ok_or_else(|| format!("no permission covers group {}", case.group()))?;
         let mut methods = case.exchanges.iter().flat_map(|exchange| &exchange.methods);
         let writes = methods.any(|method| WRITING.contains(&method.as_str()));
         match self.class {
@@ -109,46 +109,48 @@ impl Grounds<'_> {
                 Err("this is a reserved address (metadata, multicast or unspecified)".to_owned())
             }
             _ if case.group() == PACKETS || case.needs.contains(&Need::Device) => {
-                Err("it goes over a network device of ours, to servers on this machine".to_owned())
+                Err("it uses a network device of this machine and reaches servers on this \
+                    machine only"
+                    .to_owned())
             }
             _ if LOCAL_ONLY.contains(&case.id.as_str()) => {
-                Err("it is for servers on this machine".to_owned())
+                Err("it is for servers on this machine only".to_owned())
             }
             Class::Public if NEVER_PUBLIC.contains(&case.id.as_str()) => {
                 Err("it is not for public servers".to_owned())
             }
             _ if writes && !self.permits_writes() => {
-                Err("it asks the server to change what it keeps, which is for local targets, or \
-                     where the proof says so (groups: write)"
+                Err("it asks the server to change data, which is for local targets only, unless \
+                    the proof allows it (groups: write)"
                     .to_owned())
             }
             Class::Private if FREE.contains(&group) => Ok(()),
             Class::Private if self.provider().is_some() => {
                 let provider = self.provider().unwrap_or_default();
-                Err(format!("its address is {provider}'s by the ranges that were given"))
+                Err(format!("its address belongs to {provider} according to the given ranges"))
             }
             Class::Private => match self.addresses.iter().find(|one| !self.own.contains(one)) {
                 None => Ok(()),
                 Some(other) => Err(format!(
-                    "a private address is not always one's own: say so with --own {other}"
+                    "a private address may belong to somebody else; confirm with --own {other}"
                 )),
             },
             Class::Public => self.proven(group),
         }
     }
 
-    /// Whose machine the target's address is, as far as ranges tell.
+    /// Returns the owner of the target's address, according to the ranges.
     pub fn provider(&self) -> Option<&str> {
         self.addresses.iter().find_map(|address| self.ranges.provider(*address))
     }
 
-    /// Whether pressure that had an effect may be tried once more: on public servers, only where the
-    /// user says so.
+    /// Returns whether effective stress may be repeated: on public servers only if the user
+    /// confirms.
     pub fn permits_repeats(&self, confirmed: bool) -> bool {
         self.class != Class::Public || confirmed
     }
 
-    /// Whether a case may be had only where nobody else's machines stand in front.
+    /// Returns whether a case may run only if no third-party machines are in front.
     pub fn needs_bare_server(&self, case: &Case) -> bool {
         let behind_none = self.proof.is_some_and(|proof| proof.behind == Behind::None);
         let free = CaseGroup::of_letter(case.group()).is_some_and(|group| FREE.contains(&group));
@@ -156,9 +158,9 @@ impl Grounds<'_> {
     }
 
     fn proven(&self, group: CaseGroup) -> Result<(), String> {
-        let proof = self.proof.ok_or("nothing permits it")?;
+        let proof = self.proof.ok_or("there is no permission for it")?;
         if !proof.permits(group) {
-            return Err(format!("the proof does not name the group {}", group.id()));
+            return Err(format!("the proof does not name group {}", group.id()));
         }
         if FREE.contains(&group) {
             return Ok(());
@@ -170,28 +172,29 @@ impl Grounds<'_> {
         match (self.provider(), named) {
             (Some(provider), None) => {
                 return Err(format!(
-                    "its address is {provider}'s by the ranges that were given, and the proof says \
-                     \"behind: none\""
+                    "its address belongs to {provider} according to the given ranges, but the \
+                    proof says \"behind: none\""
                 ));
             }
             (Some(provider), Some(named)) if !provider.eq_ignore_ascii_case(named) => {
                 return Err(format!(
-                    "its address is {provider}'s by the ranges that were given, and the proof names \
-                     {named}"
+                    "its address belongs to {provider} according to the given ranges, but the \
+                    proof names {named}"
                 ));
             }
             _ => {}
         }
         match proof.lacks_permission_of() {
             Some(provider) => Err(format!(
-                "the machines in front are {provider}'s, whose permission the proof does not name"
+                "the machines in front belong to {provider}, whose permission the proof does not \
+                name"
             )),
             None => Ok(()),
         }
     }
 }
 
-/// Looks at a proof again and again while a run goes on.
+/// Rechecks a proof periodically during a run.
 #[derive(Clone, Debug)]
 pub struct Vigil {
     claim: Claim,
@@ -204,8 +207,8 @@ impl Vigil {
         Vigil { claim, found, due: now + RECHECK }
     }
 
-    /// Whether the run has to stop: because the clock says so, at any call; because the proof is
-    /// gone or changed, every [`RECHECK`].
+    /// Returns why the run must stop: at any call because of the time, or every [`RECHECK`] because
+    /// the proof was removed or changed.
     pub fn look(&mut self, now: Nanos, sources: &mut dyn Sources) -> Option<Stop> {
         let mut checked = self.found.proof.check(&self.claim, sources.unix_seconds());
         if checked.is_ok() && now >= self.due {
@@ -213,7 +216,7 @@ impl Vigil {
             checked = proof::still_there(&self.claim, &self.found, sources);
         }
         let why = checked.err()?;
-        Some(Stop::Permission(format!("the permission is gone: {why}")))
+        Some(Stop::Permission(format!("the permission was withdrawn: {why}")))
     }
 }
 
@@ -224,7 +227,7 @@ mod tests {
     use std::cell::RefCell;
     use std::net::SocketAddr;
 
-    /// Writes down what happens, in order, and may refuse to.
+    /// Records events in order, and may refuse to.
     struct Scene<'a> {
         happened: &'a RefCell<Vec<String>>,
         full: bool,
@@ -345,7 +348,7 @@ mod tests {
         assert_eq!(of(Class::Public, &[], Some(&proof(all, "Someone"))), "FSL");
         assert_eq!(of(Class::Public, &[], Some(&proof(all, "Someone, permission 7"))), "FSLWCTR");
         assert_eq!(of(Class::Never, &addresses, Some(&proof(all, "none"))), "");
-        // a provider's address, as the user's list has it
+        // a provider's address according to the user's list
         assert_eq!(with(Class::Local, &[], None, &given), "FSLWCTR");
         assert_eq!(with(Class::Private, &addresses, None, &given), "FSL");
         for (behind, letters) in [

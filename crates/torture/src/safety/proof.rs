@@ -1,22 +1,22 @@
-//! Proof of permission for public targets: a small text that the owner of a server publishes. It
-//! names the tester, what may be done and until when; what it does not permit is not done.
+//! Proof of permission for public targets: a short text that the owner of a server publishes. It
+//! names the tester, the permitted groups and the expiry; everything else is forbidden.
 //!
 //! | line | value |
 //! |---|---|
-//! | `loadstone-torture/1` | the first line, as it stands |
+//! | `loadstone-torture/1` | the literal first line |
 //! | `tester:` | fingerprint of the tester's key: 64 hexadecimal digits |
 //! | `host:` | name or address, colon, port |
-//! | `groups:` | [groups](CaseGroup), each once, a blank between |
-//! | `max-connections:` | connections open at once |
+//! | `groups:` | [groups](CaseGroup), each once, separated by spaces |
+//! | `max-connections:` | open connections |
 //! | `max-new-connections-per-second:` | |
 //! | `max-bytes-per-second:` | bytes sent: `65536`, `64KiB`, `1MiB` |
 //! | `window:` | `2026-12-01T01:00Z/2026-12-01T05:00Z`, or `any` |
 //! | `not-after:` | the last day, UTC |
-//! | `contact:` | who answers for the server |
+//! | `contact:` | the person responsible for the server |
 //! | `behind:` | `none`, a provider, or `provider, permission reference` |
 //!
-//! All lines, in this order, each once, a line feed after each (after the last it may be missing). As
-//! TXT the same lines stand in one record, `"; "` between them.
+//! All lines are required, once, in this order, each followed by a line feed (optional after the
+//! last). A TXT record contains the same lines, separated by `"; "`.
 
 mod find;
 mod moment;
@@ -32,18 +32,18 @@ pub use moment::{Day, Minute};
 use crate::case::{FOUND, OWN, PACKETS};
 use std::fmt;
 
-/// The longest proof, in bytes.
+/// Maximum size of a proof in bytes.
 pub const PROOF_MAX: usize = 1 << 10;
-/// How far the last day may lie ahead, in days.
+/// Maximum number of days until the last day.
 pub const DAYS_MAX: i64 = 31;
 /// The first line.
 const MARK: &str = "loadstone-torture/1";
-/// Bytes of a free text: contact, provider, reference.
+/// Maximum size of a free text in bytes: contact, provider, reference.
 const WORDS_MAX: usize = 120;
-/// The largest number that a proof may name; the ceilings of the program lie far below.
+/// Largest number in a proof; the maximums of the program are far lower.
 const NUMBER_MAX: u64 = 1 << 40;
 
-/// What may be done to a public target.
+/// A group of actions on a public target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CaseGroup {
     Fuzz,
@@ -88,16 +88,16 @@ impl CaseGroup {
         }
     }
 
-    /// The group of a case, by the letter of its id.
+    /// Returns the group of a case by the letter of its id.
     pub fn of_letter(letter: char) -> Option<CaseGroup> {
         Some(match letter {
             'F' => CaseGroup::Fuzz,
-            // exchanges like those of S, wherever they come from
+            // exchanges like those of S, whatever their origin
             'S' | 'B' | 'J' | 'V' | FOUND | OWN => CaseGroup::Syntax,
             'L' => CaseGroup::Limits,
             'W' => CaseGroup::Slow,
-            // valid requests on several connections
-            // so is what has segments in place of sockets, which never leaves this machine
+            // valid requests on several connections, and raw TCP segments, which never leave this
+            // machine
             'C' | 'M' | PACKETS => CaseGroup::Connections,
             'T' => CaseGroup::Tls,
             'H' => CaseGroup::Http2,
@@ -108,31 +108,31 @@ impl CaseGroup {
     }
 }
 
-/// Whose machines stand in front of the server.
+/// Third-party machines in front of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Behind {
     None,
-    /// A provider, and where it permitted this.
+    /// A provider, and its permission.
     Provider {
         name: String,
         permission: Option<String>,
     },
 }
 
-/// A proof as it was read.
+/// A parsed proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// Fingerprint of the tester's key, 64 hexadecimal digits.
     pub tester: String,
-    /// `host:port`, lower case.
+    /// `host:port` in lowercase.
     pub host: String,
     pub groups: Vec<CaseGroup>,
     pub connections_max: u64,
-    /// New connections a second.
+    /// New connections per second.
     pub opens_max: u64,
-    /// Bytes sent a second.
+    /// Bytes sent per second.
     pub bytes_max: u64,
-    /// From and until; `None`: at any time.
+    /// Start and end; `None`: at any time.
     pub window: Option<(Minute, Minute)>,
     /// The last day.
     pub not_after: Day,
@@ -140,10 +140,10 @@ pub struct Proof {
     pub behind: Behind,
 }
 
-/// Why a text is no proof.
+/// Why a text is not a proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProofError {
-    /// Counted from one; 0 for the whole.
+    /// Starts at 1; 0 for the whole text.
     pub line: usize,
     pub why: String,
 }
@@ -164,15 +164,15 @@ fn whole(why: impl Into<String>) -> ProofError {
 }
 
 impl Proof {
-    /// Reads a proof as it stands in a file.
+    /// Parses a proof file.
     ///
     /// # Errors
-    /// Longer than [`PROOF_MAX`], or not of the grammar; the line is named.
+    /// Longer than [`PROOF_MAX`], or invalid; the line is named.
     pub fn parse(bytes: &[u8]) -> Result<Proof, ProofError> {
         Proof::read(bytes, "\n")
     }
 
-    /// Reads a proof as it stands in a TXT record, whose strings are put together.
+    /// Parses a proof in a TXT record, whose strings are concatenated.
     ///
     /// # Errors
     /// As [`Proof::parse`].
@@ -208,7 +208,7 @@ impl Proof {
         Ok(proof)
     }
 
-    /// Reads what stands behind `behind:`.
+    /// Parses the value of `behind:`.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -216,14 +216,14 @@ impl Proof {
         behind(text)
     }
 
-    /// The text to publish as a file.
+    /// Returns the text to publish as a file.
     pub fn to_file(&self) -> String {
         let mut text = self.lines().join("\n");
         text.push('\n');
         text
     }
 
-    /// The text to publish as a TXT record.
+    /// Returns the text to publish as a TXT record.
     pub fn to_txt(&self) -> String {
         self.lines().join("; ")
     }
@@ -256,20 +256,20 @@ impl Proof {
         ]
     }
 
-    /// Whether it permits this tester to test this host now.
+    /// Checks whether it permits this tester to test this host now.
     ///
     /// # Errors
-    /// The first thing that it does not permit, as a sentence.
+    /// The first violation, as a sentence.
     pub fn check(&self, claim: &Claim, unix_seconds: i64) -> Result<(), String> {
         if self.tester != claim.tester {
             return Err(format!(
-                "it names another tester: {}… and not {}…",
+                "it names another tester: {}… instead of {}…",
                 &self.tester[..12],
                 claim.tester.get(..12).unwrap_or(&claim.tester)
             ));
         }
         if self.host != claim.host {
-            return Err(format!("it is about {} and not {}", self.host, claim.host));
+            return Err(format!("it is for {}, not for {}", self.host, claim.host));
         }
         let today = unix_seconds.div_euclid(moment::DAY_S);
         if today > self.not_after.since_epoch() {
@@ -283,21 +283,21 @@ impl Proof {
         }
         match &self.window {
             Some((from, _)) if unix_seconds < from.unix_seconds() => {
-                Err(format!("its window opens at {from}"))
+                Err(format!("its time window opens at {from}"))
             }
             Some((_, until)) if unix_seconds >= until.unix_seconds() => {
-                Err(format!("its window closed at {until}"))
+                Err(format!("its time window closed at {until}"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether it permits a group; a provider in front has to permit what presses, too.
+    /// Returns whether it permits a group; for stress, a provider in front must permit it too.
     pub fn permits(&self, group: CaseGroup) -> bool {
         self.groups.contains(&group)
     }
 
-    /// Whether machines of others stand in front that have not permitted this.
+    /// Returns the third party in front that has not given permission, if any.
     pub fn lacks_permission_of(&self) -> Option<&str> {
         match &self.behind {
             Behind::Provider { name, permission: None } => Some(name),
@@ -306,7 +306,7 @@ impl Proof {
     }
 }
 
-/// The lines that are still to be read.
+/// The lines not parsed yet.
 struct Lines<'a> {
     lines: Vec<&'a str>,
     at: usize,
@@ -351,7 +351,7 @@ fn tester(text: &str) -> Result<String, String> {
     if text.len() == 64 && text.bytes().all(digit) {
         Ok(text.to_owned())
     } else {
-        Err("a fingerprint is 64 hexadecimal digits, lower case".to_owned())
+        Err("write a fingerprint of 64 lowercase hexadecimal digits".to_owned())
     }
 }
 
@@ -410,7 +410,7 @@ fn words(text: &str) -> Result<String, String> {
     if good {
         Ok(text.to_owned())
     } else {
-        Err(format!("a text of 1 to {WORDS_MAX} bytes without ; goes here"))
+        Err(format!("write a text of 1 to {WORDS_MAX} bytes without ;"))
     }
 }
 

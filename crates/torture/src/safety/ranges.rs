@@ -1,21 +1,21 @@
-//! Addresses of machines that stand in front of servers and are not their owners': a content
-//! network's, a host's. The user gives them; what a provider publishes about itself can be pasted.
+//! Addresses of third-party machines in front of servers: a CDN's or a hosting provider's. The user
+//! supplies them; published lists of providers can be pasted.
 //!
-//! A line each: `203.0.113.0/24 Example CDN`. Empty lines, and what follows a `#`, are passed over.
+//! One line each: `203.0.113.0/24 Example CDN`. Empty lines and text after `#` are ignored.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Ranges of a list at most, and bytes of a provider's name.
+/// Maximum number of ranges in a list, and size of a provider's name in bytes.
 pub const RANGES_MAX: usize = 20_000;
 const NAME_MAX: usize = 120;
 
-/// Who stands at which addresses.
+/// Owners of addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ranges {
     all: Vec<(AddressRange, String)>,
 }
 
-/// Addresses that begin with the same bits.
+/// Addresses with a common prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AddressRange {
     first: IpAddr,
@@ -24,7 +24,7 @@ struct AddressRange {
 
 impl Ranges {
     /// # Errors
-    /// What is wrong, with the line, counted from one.
+    /// The problem, with the line starting at 1.
     pub fn parse(text: &str) -> Result<Ranges, String> {
         let mut all = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -40,7 +40,7 @@ impl Ranges {
         Ok(Ranges { all })
     }
 
-    /// Who stands at an address, whatever form it comes in; the first line that fits decides.
+    /// Returns the owner of an address in any form; the first matching line decides.
     pub fn provider(&self, address: IpAddr) -> Option<&str> {
         let plain = unmapped(address);
         let found = self.all.iter().find(|(range, _)| range.holds(plain));
@@ -64,7 +64,7 @@ impl AddressRange {
     }
 }
 
-/// An IPv4 address in IPv6's clothes is the IPv4 address (RFC 4291 section 2.5.5.2).
+/// Converts an IPv4-mapped IPv6 address to IPv4 (RFC 4291 section 2.5.5.2).
 fn unmapped(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(inner) => inner.to_ipv4_mapped().map_or(address, IpAddr::V4),
@@ -78,7 +78,8 @@ fn entry(line: &str) -> Result<(AddressRange, String), String> {
     let printable = name.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
     if name.is_empty() || name.len() > NAME_MAX || !printable {
         return Err(format!(
-            "whose addresses? write {} and a name of printable ASCII, {NAME_MAX} bytes at most",
+            "the provider is missing; write {} and a name of printable ASCII, at most {NAME_MAX} \
+            bytes",
             units::quoted(range)
         ));
     }
@@ -94,13 +95,13 @@ fn entry(line: &str) -> Result<(AddressRange, String), String> {
     let bits = bits.parse::<u8>().ok().filter(|bits| *bits <= most).ok_or_else(wrong)?;
     let found = AddressRange { first, bits };
     if !found.is_whole() {
-        return Err(format!("{} has bits behind its first {bits}", units::quoted(range)));
+        return Err(format!("{} has bits set after the first {bits}", units::quoted(range)));
     }
     Ok((found, name.to_owned()))
 }
 
 impl AddressRange {
-    /// Nothing is set behind its bits: otherwise a digit is wrong somewhere.
+    /// Returns whether no bits are set after the prefix: otherwise a digit is wrong.
     fn is_whole(self) -> bool {
         match self.first {
             IpAddr::V4(first) => {
@@ -146,12 +147,12 @@ mod tests {
     #[test]
     fn what_is_no_range_is_named_with_its_line() {
         for (text, said) in [
-            ("1.2.3.4/24 x", "line 1: \"1.2.3.4/24\" has bits behind its first 24"),
+            ("1.2.3.4/24 x", "line 1: \"1.2.3.4/24\" has bits set after the first 24"),
             ("\n1.2.3.0/33 x", "line 2: \"1.2.3.0/33\" is not a range"),
             ("1.2.3.0 x", "is not a range of addresses"),
             ("::/129 x", "is not a range of addresses"),
-            ("1.2.3.0/24", "whose addresses?"),
-            ("1.2.3.0/24 \u{7}", "whose addresses?"),
+            ("1.2.3.0/24", "the provider is missing"),
+            ("1.2.3.0/24 \u{7}", "the provider is missing"),
         ] {
             let why = Ranges::parse(text).unwrap_err();
             assert!(why.contains(said), "{why}");

@@ -1,4 +1,4 @@
-//! The same over HTTP/3: pieces of streams that cost the server more than the client.
+//! The HTTP/3 floods: pieces of streams that cost the server more than the client.
 
 use super::{Flood, FloodFrames, filler_line, kind, nothing};
 use dialogue::http3::packets;
@@ -8,16 +8,17 @@ use dialogue::http3::{
 };
 use torture::case::FloodKind;
 
-/// The first stream in one direction that the opening leaves free (RFC 9000 section 2.1).
+/// The first unidirectional stream that the opening leaves free (RFC 9000 section 2.1).
 const FIRST_FREE: u64 = DECODER_STREAM + 4;
-/// A type that is reserved so that unknown ones are met (RFC 9114 sections 6.2.3 and 7.2.8).
+/// A reserved type that exercises unknown types (RFC 9114 sections 6.2.3 and 7.2.8).
 const RESERVED: u64 = 0x21;
-/// A section that waits for the first entry of a dynamic table, and refers to it (RFC 9204 section 4.5).
+/// A section blocked on the first entry of a dynamic table, which it references (RFC 9204 section
+/// 4.5).
 const BLOCKED: [u8; 3] = [2, 0, 0x80];
-/// Fields of a section that is large and within what servers take.
+/// Number of fields in a large section that servers still accept.
 const FIELDS: u32 = 100;
 
-/// So many requests later one is given up: they are in another datagram.
+/// A request is canceled this many requests later, so that both are in different datagrams.
 const LATER: u32 = 100;
 
 fn stream(number: u32) -> u64 {
@@ -28,7 +29,7 @@ pub(super) const KINDS: [FloodFrames; 14] = [
     // CVE-2023-44487 over QUIC
     kind(FloodKind::ResetStreams, nothing, |flood, number| {
         let mut said = write::on(stream(number), flood.block, true);
-        // what is given up at once is never sent: QUIC leaves it out
+        // QUIC does not send streams that are canceled at once
         if let Some(before) = number.checked_sub(LATER) {
             said.extend(write::reset(stream(before), CANCELLED));
             said.extend(write::stop(stream(before), CANCELLED));
@@ -57,7 +58,7 @@ pub(super) const KINDS: [FloodFrames; 14] = [
         |flood, _| write::on(0, flood.block, false),
         |_, _| write::on(0, &write::frame(DATA, &[]), false),
     ),
-    // a table of no bytes may be set to no bytes as often as one likes (RFC 9204 section 4.3.1)
+    // a table of zero bytes may be set to zero bytes repeatedly (RFC 9204 section 4.3.1)
     kind(FloodKind::TableCapacities, nothing, |_, _| {
         write::on(ENCODER_STREAM, &[0b0010_0000], false)
     }),
@@ -74,7 +75,7 @@ pub(super) const KINDS: [FloodFrames; 14] = [
         packet(&[&[PATH_CHALLENGE], &asked[..]].concat())
     }),
     kind(FloodKind::ConnectionIds, nothing, |_, number| {
-        // each has a number of its own, and ends all before it
+        // each has its own number and retires all previous ones
         let mut frame = vec![NEW_CONNECTION_ID];
         let sequence = u64::from(number) + 1;
         write::varint(sequence, &mut frame);
@@ -94,7 +95,7 @@ pub(super) const KINDS: [FloodFrames; 14] = [
     }),
 ];
 
-/// Types of QUIC's own frames (RFC 9000 section 19).
+/// Types of QUIC frames (RFC 9000 section 19).
 const RESET_STREAM: u8 = 0x04;
 const STREAM_DATA_BLOCKED: u8 = 0x15;
 const NEW_CONNECTION_ID: u8 = 0x18;
@@ -106,13 +107,13 @@ fn frame_of(kind: u8, numbers: &[u64]) -> Vec<u8> {
     frame
 }
 
-/// A packet with this frame, as it is.
+/// Returns a packet with this frame, unchanged.
 fn packet(frame: &[u8]) -> Vec<u8> {
     packets::packet("none", frame).unwrap_or_default()
 }
 
 impl Flood<'_> {
-    /// The field section of the plain request, of whose frame the head is left out.
+    /// Returns the field section of the plain request, without the frame header.
     fn section(&self) -> &[u8] {
         let begin = self.block.windows(PREFIX.len()).position(|two| two == PREFIX);
         self.block.get(begin.unwrap_or_default()..).unwrap_or_default()

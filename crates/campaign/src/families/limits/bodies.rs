@@ -1,4 +1,4 @@
-//! What grows in a body: its length, declared and real, its chunks, its trailers.
+//! Growing parts of a body: declared and real length, chunks, trailers.
 
 use super::growth::{self, Growth, NUMBER_LEAST, Shot};
 use super::work;
@@ -10,11 +10,11 @@ use torture::judge::LimitOutcome;
 use torture::result::{CaseResult, Unit};
 use units::Nanos;
 
-/// A declared length grows faster: it costs nothing.
+/// A declared length grows faster, because it costs nothing.
 const DECLARED_FACTOR: u64 = 16;
-/// How long a server may think about 100-continue.
+/// Time for the reply to 100-continue.
 const PATIENCE: Nanos = Nanos::SECOND;
-/// Numbers of chunks whose work is compared with a tenth of them, where so many are taken.
+/// Numbers of chunks whose work is compared with a tenth of them, if that many are accepted.
 const CHUNKS: [u64; 2] = [2_000, 20_000];
 
 fn posted(target: &TestTarget, fields: &str) -> String {
@@ -22,7 +22,7 @@ fn posted(target: &TestTarget, fields: &str) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{ours}{fields}\r\n")
 }
 
-/// The body is withheld: the server says at once what it thinks of its length, or waits.
+/// Withholds the body: the server responds to its length at once, or waits.
 pub(in crate::families) fn declared(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -97,7 +97,7 @@ pub(in crate::families) fn chunks(
         chunked(target, &format!("{chunks}0\r\n\r\n"))
     };
     growth = Growth {
-        what: "chunks of one byte",
+        what: "one-byte chunks",
         counted: "",
         unit: Unit::Count,
         is_sent: true,

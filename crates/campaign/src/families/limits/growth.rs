@@ -1,4 +1,4 @@
-//! Something of a request grows until it is refused.
+//! Grows a part of a request until it is refused.
 
 use super::search::{LimitFound, search};
 use crate::tries::accuse;
@@ -13,20 +13,20 @@ use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Where a search by bytes, and one by number, begins.
+/// Start of a search by bytes, and of one by number.
 const BYTES_LEAST: u64 = 1_024;
 pub(super) const NUMBER_LEAST: u64 = 10;
-/// Where it begins once more when the first amount is refused already.
+/// Second start if the first amount is already refused.
 const BYTES_SMALLEST: u64 = 16;
 const NUMBER_SMALLEST: u64 = 1;
-/// Time for one request.
+/// Time limit of one request.
 const TIME: Nanos = Nanos::from_secs(10);
-/// Of the bytes that may be said on a connection, so many are left for what does not grow.
+/// Bytes of the message limit reserved for fixed parts.
 const SPARE: u64 = 4 << 10;
-/// Sizes up to here are said to the byte.
+/// Sizes up to here are reported exactly.
 const EXACT_MAX: u64 = 16 << 20;
 
-/// A request of some size.
+/// A request of a given size.
 pub(super) struct Shot {
     pub(super) steps: Vec<Move>,
     pub(super) methods: Vec<String>,
@@ -40,26 +40,26 @@ impl Shot {
     }
 }
 
-/// What grows, how far, and what is expected of the server.
+/// The growing part, its maximum, and the expected behavior.
 pub(super) struct Growth<'a> {
-    /// What it is called on the page of limits, and what is counted of it.
+    /// Name on the page of limits, and what is counted.
     pub(super) what: &'a str,
     pub(super) counted: &'a str,
     pub(super) unit: Unit,
-    /// It goes over the wire: what may be said on a connection bounds it.
+    /// It is sent, so the message limit applies.
     pub(super) is_sent: bool,
     pub(super) least: u64,
     pub(super) most: u64,
     pub(super) factor: u64,
     /// Statuses of a proper refusal; empty: any.
     pub(super) wanted: &'a [u16],
-    /// What is to be said where nothing is refused.
+    /// Outcome if nothing is refused.
     pub(super) endless: LimitOutcome,
     pub(super) shot: &'a dyn Fn(u64) -> Shot,
 }
 
 impl<'a> Growth<'a> {
-    /// Bytes that go over the wire, twice as many each time.
+    /// Bytes to send, doubled each time.
     pub(super) fn of_bytes(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
         Growth {
             what,
@@ -75,7 +75,7 @@ impl<'a> Growth<'a> {
         }
     }
 
-    /// A number of things that go over the wire, twice as many each time.
+    /// A number of items to send, doubled each time.
     pub(super) fn of_number(what: &'a str, most: u64, shot: &'a dyn Fn(u64) -> Shot) -> Growth<'a> {
         let least = NUMBER_LEAST;
         Growth { unit: Unit::Count, least, ..Growth::of_bytes(what, most, shot) }
@@ -91,22 +91,22 @@ impl<'a> Growth<'a> {
     }
 }
 
-/// Where something is refused that was taken before.
+/// The boundary between accepted and refused.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Boundary {
     pub(super) low: u64,
     pub(super) high: u64,
-    /// What the smallest amount was answered.
+    /// The status for the smallest amount.
     pub(super) base: Option<u16>,
 }
 
-/// What a response says of the amount.
+/// Verdict of a response.
 enum GrowthVerdict {
     Taken(u16),
     Refused(SizeRefusal),
-    /// 5xx or a hang: why.
+    /// 5xx or a hang, with the reason.
     Bad(String),
-    /// Nothing was learned: why.
+    /// Inconclusive, with the reason.
     Unclear(String),
 }
 
@@ -120,7 +120,7 @@ fn is_error(status: u16) -> bool {
     status >= 400
 }
 
-/// `base`: what the smallest amount was answered.
+/// `base`: the status for the smallest amount.
 fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
     if let TalkEnd::Unconnected(class) = talk.end {
         return GrowthVerdict::Unclear(format!("no connection: {}", class.explain()));
@@ -132,7 +132,7 @@ fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
     let refused = |status| SizeRefusal { status, reset: matches!(talk.end, TalkEnd::Broken(_)) };
     match (response, talk.end) {
         (Some(503), _) => {
-            GrowthVerdict::Unclear("the server answered 503: it has too much to do".into())
+            GrowthVerdict::Unclear("the server responded 503: it is overloaded".into())
         }
         (Some(status), _) if base.is_none_or(|base| base == status) || !is_error(status) => {
             GrowthVerdict::Taken(status)
@@ -141,9 +141,13 @@ fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
         (None, _) if talk.replies.interim.contains(&100) => GrowthVerdict::Taken(100),
         (None, TalkEnd::Closed | TalkEnd::Broken(_)) => GrowthVerdict::Refused(refused(None)),
         (None, TalkEnd::Silent) => {
-            GrowthVerdict::Bad("nothing came back, and the connection stays open".into())
+            GrowthVerdict::Bad("no response, the connection stays open".into())
         }
-        (None, _) => GrowthVerdict::Unclear("a bound of ours, or its end, came first".into()),
+        (None, _) => GrowthVerdict::Unclear(
+            "one of our limits, or the end of the run, was \
+            reached first"
+                .into(),
+        ),
     }
 }
 
@@ -156,7 +160,7 @@ impl SizeRefusal {
         }
     }
 
-    /// What is wrong with it.
+    /// Returns what is wrong with the refusal.
     fn fault(&self, wanted: &[u16]) -> Option<String> {
         match (self.status, self.reset) {
             (Some(status), _) if wanted.is_empty() || wanted.contains(&status) => None,
@@ -167,24 +171,23 @@ impl SizeRefusal {
             (None, true) => {
                 Some("lost error: the connection was reset before the response arrived".to_owned())
             }
-            (None, false) => Some("it was closed without a word".to_owned()),
+            (None, false) => Some("it was closed without a response".to_owned()),
         }
     }
 }
 
-/// What a search met.
+/// Observations of a search.
 #[derive(Default)]
 struct Met {
     base: Option<u16>,
     refusals: BTreeMap<u64, SizeRefusal>,
     bad: Option<(u64, String)>,
-    /// A process of the server ended: at which amount, and how it is said.
+    /// A process of the server exited: at which amount, and the description.
     ended: Option<(u64, String)>,
     unclear: Option<String>,
 }
 
-/// Looks for the boundary, and says in the result what it is. Gives the largest amount that was
-/// taken.
+/// Finds the boundary and records it. Returns the largest accepted amount.
 pub(super) fn grow(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -198,7 +201,7 @@ pub(super) fn grow(
     let (found, met) = searched(runner, case, growth, most);
     if case.needs.contains(&Need::Post) && met.base.is_some_and(is_error) {
         let base = met.base.unwrap_or_default();
-        result.note(LimitOutcome::Inconclusive, format!("the page of --post answered {base}"));
+        result.note(LimitOutcome::Inconclusive, format!("the --post page responded {base}"));
         return None;
     }
     if let Some((amount, why)) = &met.bad {
@@ -214,16 +217,15 @@ pub(super) fn grow(
     let learned = found.low.is_some() || met.bad.is_some() || met.ended.is_some();
     if !learned && met.unclear.is_none() && !runner.is_stopped() {
         let least = growth.quantity(growth.least);
-        let why = format!("{}: already {least} was refused", growth.what);
+        let why = format!("{}: even {least} was refused", growth.what);
         result.note(LimitOutcome::Inconclusive, why);
     }
     tell(growth, most, &found, &met, result);
     found.low
 }
 
-/// Looks for the boundary and says nothing of it: the largest amount that was taken, the smallest
-/// that was refused, and what the smallest of all was answered. `None` where there is no boundary,
-/// or none that can be relied on.
+/// Finds the boundary without recording it: the largest accepted amount, the smallest refused one,
+/// and the status for the smallest. `None` if there is no reliable boundary.
 pub(super) fn boundary(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -236,8 +238,8 @@ pub(super) fn boundary(
     sure.then_some(Boundary { low, high, base: met.base })
 }
 
-/// Looks for the boundary from the first amount up, and below it where that was refused already:
-/// an error that every amount gets may be a limit that all of them exceed.
+/// Searches upward from the first amount, and below it if that is already refused: an error for
+/// every amount may be a limit that all of them exceed.
 fn searched(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -271,8 +273,8 @@ fn searched_between(
     (found, met)
 }
 
-/// What one more request of a search says: that it is taken, or how it is refused. `None` where
-/// nothing was learned.
+/// Sends one more request of a search and returns whether it is accepted or how it is refused;
+/// `None` if inconclusive.
 pub(super) fn taken(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -308,7 +310,7 @@ fn ask_amount(
     let name = named(growth, amount);
     let judgement = noted(runner, case, &name, 1, &script, &talk, outcome, why);
     if judgement.kind == Some(FailureKind::Lost) {
-        // who did it is looked for afterwards, and how little of it is enough
+        // the culprit, and its smallest form, are found afterwards
         met.ended = Some((amount, judgement.why));
         return None;
     }
@@ -323,7 +325,7 @@ fn ask_amount(
         }
         GrowthVerdict::Bad(why) => {
             met.bad.get_or_insert((amount, why));
-            // a hang costs the whole time each time
+            // a hang costs the full time limit each time
             (talk.end != TalkEnd::Silent).then_some(false)
         }
         GrowthVerdict::Unclear(why) => {
@@ -341,7 +343,7 @@ pub(super) fn shoot(runner: &mut Runner<'_>, shot: Shot) -> (TalkScript, Talk) {
     (script, talk)
 }
 
-#[allow(clippy::too_many_arguments, reason = "they are the parts of an execution")]
+#[allow(clippy::too_many_arguments, reason = "the arguments are the parts of an execution")]
 pub(super) fn noted(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -361,7 +363,8 @@ pub(super) fn noted(
     judgement
 }
 
-/// What does not come back is no finding. Where nothing is learned any more, what was learned before stands.
+/// Retries a failure, which is a finding only if it is reproducible. If a retry is inconclusive,
+/// the first result stands.
 fn bad_again(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -396,7 +399,7 @@ fn bad_again(
         result.notes.push(format!("{name}: {why}"));
         return;
     };
-    let expected = "a response that is no 5xx, or an end".to_owned();
+    let expected = "a response other than 5xx, or a closed connection".to_owned();
     let kind = Some(FailureKind::of(&talk, runner.profile.plain()));
     result.exchanges.push(ExchangeResult {
         name,
@@ -410,25 +413,25 @@ fn bad_again(
     });
 }
 
-/// The boundary as a number, and what is wrong with it.
+/// Records the boundary as a number, and what is wrong with it.
 fn tell(growth: &Growth<'_>, most: u64, found: &LimitFound, met: &Met, result: &mut CaseResult) {
     let what = growth.what;
     let refusal = found.high.and_then(|high| met.refusals.get(&high));
     let (mut low, mut high) = (found.low, found.high);
     if let Some(stray) = found.stray {
-        // taken beyond the boundary, or refused below it: the boundary lies somewhere between
+        // accepted beyond the boundary or refused below it: the boundary is somewhere in between
         (low, high) = (low.map(|low| low.min(stray)), high.map(|high| high.max(stray)));
         let ends = [low, high].map(|end| end.map_or_else(String::new, |end| growth.quantity(end)));
         let why = format!(
-            "{what}: {} was taken once and refused once, or lies on the wrong side: the bound is \
-             between {} and {}",
+            "{what}: {} was accepted once and refused once, or results were inconsistent: the \
+            limit is between {} and {}",
             growth.quantity(stray),
             ends[0],
             ends[1]
         );
         result.note(LimitOutcome::Advisory, why);
     }
-    // the farther beyond, the more is still to be sent when the error comes
+    // the farther beyond, the more is still unsent when the error arrives
     for (amount, refusal) in &met.refusals {
         if let Some(fault) = refusal.fault(growth.wanted) {
             let why = format!("{what} of {}: {fault}", growth.quantity(*amount));
@@ -437,7 +440,7 @@ fn tell(growth: &Growth<'_>, most: u64, found: &LimitFound, met: &Met, result: &
         }
     }
     if found.low == Some(most) && found.high.is_none() && growth.endless != LimitOutcome::Pass {
-        result.note(growth.endless, format!("{what}: no bound up to {}", growth.quantity(most)));
+        result.note(growth.endless, format!("{what}: no limit up to {}", growth.quantity(most)));
     }
     let bad = met.bad.as_ref().or(met.ended.as_ref()).map(|(amount, _)| *amount);
     let bad = bad.filter(|_| found.high.is_none());
@@ -446,9 +449,9 @@ fn tell(growth: &Growth<'_>, most: u64, found: &LimitFound, met: &Met, result: &
     };
     let beyond = match refusal {
         Some(refusal) => refusal.text(),
-        None if met.ended.is_some() => "a process of the server ends".to_owned(),
-        None if met.bad.is_some() => "what is beyond is not refused in order".to_owned(),
-        None => "no bound".to_owned(),
+        None if met.ended.is_some() => "a process of the server exits".to_owned(),
+        None if met.bad.is_some() => "longer input is not refused properly".to_owned(),
+        None => "no limit".to_owned(),
     };
     let note = match growth.counted {
         "" => beyond,

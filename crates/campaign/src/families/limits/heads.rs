@@ -1,4 +1,4 @@
-//! What grows in a head.
+//! Growing parts of a head.
 
 use super::growth::{self, Growth, NUMBER_LEAST, Shot};
 use super::work;
@@ -8,10 +8,10 @@ use torture::case::{Case, NumberLimit, SizeLimit};
 use torture::judge::LimitOutcome;
 use torture::result::{CaseResult, Unit};
 
-/// Bytes of a field line, its end included, of which a long head is made.
+/// Size of a field line, with its end, in a long head.
 const LINE: usize = 1_000;
 
-/// A request line and what every request of ours holds; the empty line is still to come.
+/// Returns the request line and our fields, without the final empty line.
 pub(super) fn begun(target: &TestTarget, method: &str, path: &str) -> String {
     let (host, ours) = (&target.values.host, &target.fields);
     format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{ours}")
@@ -22,12 +22,12 @@ pub(super) fn ended(mut head: String) -> Shot {
     Shot::of("GET", head.into_bytes())
 }
 
-/// As many letters as are missing to `size` bytes.
+/// Returns filler letters up to `size` bytes.
 pub(super) fn filler(size: u64, known: usize) -> String {
     "a".repeat(usize::try_from(size).unwrap_or(usize::MAX).saturating_sub(known))
 }
 
-/// The path, and what joins a further parameter to it.
+/// Returns the path with the separator for another parameter.
 pub(super) fn joined(path: &str) -> String {
     format!("{path}{}", if path.contains('?') { '&' } else { '?' })
 }
@@ -52,7 +52,7 @@ pub(in crate::families) fn target(
     work::grow_timed(runner, case, &growth, result);
 }
 
-/// A field line that grows.
+/// Grows a field line.
 fn line(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -131,7 +131,7 @@ pub(in crate::families) fn head(
     let path = &target.values.path;
     let shot = |size: u64| {
         let mut head = begun(target, "GET", path);
-        // the empty line counts as well; every name is another, as servers join what is of one name
+        // the empty line counts too; names differ, because servers merge fields of one name
         let mut left = usize::try_from(size).unwrap_or(0).saturating_sub(head.len() + 2);
         for number in 0.. {
             let name = format!("X{number:04}: ");
@@ -172,7 +172,7 @@ pub(in crate::families) fn pairs(
     let segments = |count: u64| {
         let mut made = String::new();
         for _ in 0..count {
-            write!(made, "/a").expect("a String takes all text");
+            write!(made, "/a").expect("writing to a String cannot fail");
         }
         ended(begun(target, "GET", &made))
     };

@@ -1,5 +1,5 @@
-//! Which bound is met first: a long method may meet that of the request line, a long line or field
-//! that of the whole head. Told, not judged.
+//! Determines which limit applies first: a long method may exceed the limit of the request line, a
+//! long line or field that of the whole head. Reported, not scored.
 
 use super::growth::{self, Boundary, Growth, Shot};
 use super::heads::{begun, ended, filler, joined};
@@ -9,9 +9,9 @@ use torture::judge::LimitOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::show;
 
-/// Bytes that are added elsewhere to what is just taken.
+/// Bytes added elsewhere to the largest accepted input.
 const MORE: u64 = 1_000;
-/// Where the searches for methods and versions begin.
+/// Start of the searches for methods and versions.
 const LEAST: u64 = 8;
 
 pub(in crate::families) fn run(
@@ -31,7 +31,7 @@ pub(in crate::families) fn run(
     overlap(runner, case, most, ("method", "the request line", &methods), result);
 }
 
-/// A method and a version that nobody knows are refused; from some length on, in another way.
+/// Unknown methods and versions are refused; beyond some length the refusal differs.
 fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResult) {
     let target = runner.target;
     let method = |size: u64| long_method(target, size, 0);
@@ -42,11 +42,11 @@ fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResu
     };
     let kinds = [
         Growth {
-            counted: "the method alone; it is refused in another way beyond",
+            counted: "the method alone; beyond it, the refusal differs",
             ..Growth::of_bytes("method", most, &method)
         },
         Growth {
-            counted: "digits too many; it is refused in another way beyond",
+            counted: "excess digits; beyond them, the refusal differs",
             ..Growth::of_bytes("version", most, &version)
         },
     ];
@@ -56,7 +56,7 @@ fn tokens(runner: &mut Runner<'_>, case: &Case, most: u64, result: &mut CaseResu
     }
 }
 
-/// Something that grows, with so many bytes more in another place of what may bound it.
+/// Builds a request with a grown part, and additional bytes elsewhere under the same outer limit.
 type Grown<'a> = &'a dyn Fn(u64, u64) -> Shot;
 
 fn long_line(target: &TestTarget, size: u64, more: u64) -> Shot {
@@ -80,7 +80,7 @@ fn long_method(target: &TestTarget, size: u64, more: u64) -> Shot {
     ended(begun(target, &method, &path))
 }
 
-/// A field line of so many bytes with its end; none for none.
+/// Returns a field line of this size with its end, or nothing for 0.
 fn field(name: &str, size: u64) -> String {
     match size {
         0 => String::new(),
@@ -88,8 +88,8 @@ fn field(name: &str, size: u64) -> String {
     }
 }
 
-/// Whose bound it is that something meets: `what` grows to its bound; then bytes are added to
-/// `around` it, elsewhere.
+/// Determines the limit that applies: `what` grows to its limit, then bytes are added elsewhere in
+/// `around`.
 fn overlap(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -110,17 +110,17 @@ fn overlap(
         let name = format!("{what} of {}, and {MORE} more", show::count(size));
         growth::taken(runner, case, &name, grown(size, MORE), base)
     };
-    // what is added must be welcome in itself
+    // the added part must be acceptable by itself
     let (Some(Ok(())), Some(at_bound)) = (ask(least), ask(low)) else { return };
-    let more = format!("{} bytes more around it", show::count(MORE));
+    let more = format!("{} more bytes around it", show::count(MORE));
     result.measures.push(Measure {
-        what: format!("bound a {what} meets"),
+        what: format!("limit on a {what}"),
         low: Some(low as f64),
         high: Some(high as f64),
         unit: Unit::Bytes,
         note: match at_bound {
-            Ok(()) => format!("its own: taken with {more}"),
-            Err(said) => format!("that of {around}: refused with {more} ({said})"),
+            Ok(()) => format!("its own limit: accepted with {more}"),
+            Err(said) => format!("the limit on {around}: refused with {more} ({said})"),
         },
     });
 }

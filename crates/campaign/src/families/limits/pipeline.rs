@@ -1,4 +1,4 @@
-//! How many requests a connection carries: all at once, and one after the other.
+//! Number of requests per connection: pipelined, and one after the other.
 
 use super::growth::{self, Shot};
 use crate::{Runner, habits};
@@ -12,14 +12,14 @@ use torture::record;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Time for all responses on one connection.
+/// Time limit for all responses of one connection.
 const TIME: Nanos = Nanos::from_secs(60);
-/// The first depth; each further one is ten times as deep.
+/// The first depth; each next one is ten times as deep.
 const DEPTH: u64 = 10;
-/// Bytes of what was sent that are kept as evidence.
+/// Maximum size of sent bytes kept as evidence.
 const SENT_MAX: usize = 64 << 10;
 
-/// Plain requests in one go.
+/// Sends pipelined plain requests.
 pub(in crate::families) fn depth(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -51,13 +51,13 @@ pub(in crate::families) fn depth(
         }
         let closed = right < count;
         if outcome.is_well() {
-            let note = if closed { "closed behind them" } else { "all answered in order" };
+            let note = if closed { "closed after them" } else { "all got responses in order" };
             let beyond = closed.then_some(right as f64 + 1.0);
             measure = Some((right as f64, beyond, note.to_owned()));
         } else {
             let mut sent = record::sent(&script.steps);
             sent.truncate(SENT_MAX);
-            let expected = "a response to each, or an end".to_owned();
+            let expected = "a response to each, or a closed connection".to_owned();
             result.show(shown);
             result.exchanges.push(ExchangeResult {
                 name,
@@ -100,17 +100,17 @@ fn judged(talk: &Talk, right: u64, count: u64) -> (ConversationOutcome, String) 
             (ConversationOutcome::Pass, String::new())
         }
         TalkEnd::Silent => {
-            let why = format!("{} of {} were answered, and then nothing came", responses, count);
+            let why = format!("{} of {} got responses, then nothing more", responses, count);
             (ConversationOutcome::Fail, why)
         }
         TalkEnd::Bounded | TalkEnd::Ours => {
-            (ConversationOutcome::Inconclusive, "a bound of ours came first".into())
+            (ConversationOutcome::Inconclusive, "one of our limits was reached first".into())
         }
         _ => (ConversationOutcome::Advisory, "it was closed without a response".to_owned()),
     }
 }
 
-/// Plain requests one after the other.
+/// Sends plain requests one after the other.
 pub(in crate::families) fn requests(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -143,16 +143,16 @@ pub(in crate::families) fn requests(
     }
     let announced = responses.last().is_some_and(|last| !last.persistent);
     let next = Some(count as f64 + 1.0);
-    // our time was up, and the server has ended nothing
+    // our time limit was reached and the server closed nothing
     let out_of_time = talk.end == TalkEnd::Silent && count < most && !announced;
     let (high, note) = match (count < most, announced) {
         (false, false) => (None, "the connection stays".to_owned()),
-        (_, true) => (next, "the last response announced the end".to_owned()),
-        _ if out_of_time => (None, format!("no end within {} s", TIME.as_secs_f64())),
-        (true, false) => (next, "the end was not announced".to_owned()),
+        (_, true) => (next, "the last response announced the close".to_owned()),
+        _ if out_of_time => (None, format!("not closed within {} s", TIME.as_secs_f64())),
+        (true, false) => (next, "the close was not announced".to_owned()),
     };
     result.measures.push(Measure {
-        what: "requests a connection".to_owned(),
+        what: "requests per connection".to_owned(),
         low: Some(count as f64),
         high,
         unit: Unit::Requests,

@@ -1,4 +1,4 @@
-//! Many ranges of one page: the response may not be much longer than the page.
+//! Many ranges of one page: the response must not be much longer than the page.
 
 use super::growth::{self, Shot};
 use crate::Runner;
@@ -10,16 +10,16 @@ use torture::record;
 use torture::result::{CaseResult, ExchangeResult, Measure, Unit};
 use units::show;
 
-/// Bytes of a response for each byte of the page: more is a tenth too many, more is too many.
+/// Maximum response bytes per page byte without an advisory, and without a finding.
 const SHARE_HELD: f64 = 1.1;
 const SHARE_MAX: f64 = 4.0;
-/// What a response may have beside the page: each part of a multipart response has some hundred bytes of its
-/// own, which of a short page are many times its length and cost a server nothing.
+/// Overhead allowed for the parts of a multipart response: some hundred bytes each, which is a
+/// multiple of a short page but costs the server nothing.
 const PARTS: u64 = 16 << 10;
-/// Ranges of a first and of a second request of each kind.
+/// Number of ranges in the first and the second request of each kind.
 const FEW: u64 = 5;
 
-/// The list of ranges of a kind: so many, of a page of so many bytes.
+/// Builds a list of ranges: the number of ranges, and the size of the page.
 type RangeForm = fn(u64, u64) -> String;
 
 const KINDS: [(&str, RangeForm); 3] = [
@@ -62,12 +62,12 @@ pub(in crate::families) fn ranges(
             format!("bytes for {kind} ranges"),
             share,
             Unit::Ratio,
-            format!("of those of the whole page; {note}"),
+            format!("relative to the whole page; {note}"),
         ));
     }
 }
 
-/// Bytes that came for each byte of the page, and what came.
+/// Returns the received bytes per page byte, and a description.
 fn ask(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -83,7 +83,7 @@ fn ask(
     let length = runner.profile.plain().body_len.max(1);
     let came = talk.replies.responses.first().map(|response| response.body_len);
     let share = came.map(|came| came as f64 / length as f64);
-    // a page that is shorter than what asks for it costs no more than the request
+    // a page shorter than its request costs no more than the request
     let asked = length.max(talk.sent);
     let (outcome, why) = judged(&talk, came, (length, asked));
     let judgement = growth::noted(runner, case, name, 1, &script, &talk, outcome, why);
@@ -110,7 +110,7 @@ fn expected() -> String {
     format!("200, 206 or 416 with at most {SHARE_HELD} times the bytes of the page")
 }
 
-/// `length`: bytes of the page; `asked`: what the response is held against.
+/// `length`: size of the page; `asked`: the size with which the response is compared.
 fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (LimitOutcome, String) {
     if let TalkEnd::Unconnected(class) = talk.end {
         return (LimitOutcome::Inconclusive, format!("no connection: {}", class.explain()));
@@ -121,12 +121,12 @@ fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (Limit
     let Some(came) = came else {
         return match talk.end {
             TalkEnd::Silent => {
-                (LimitOutcome::Fail, "nothing came back, and the connection stays open".into())
+                (LimitOutcome::Fail, "no response, the connection stays open".into())
             }
             TalkEnd::Bounded | TalkEnd::Ours => {
-                (LimitOutcome::Inconclusive, "a bound of ours came first".into())
+                (LimitOutcome::Inconclusive, "one of our limits was reached first".into())
             }
-            // refusing so many is a way to answer
+            // refusing this many is a valid response
             _ => (LimitOutcome::Pass, String::new()),
         };
     };
@@ -139,14 +139,14 @@ fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (Limit
     );
     match share {
         SHARE_MAX.. => {
-            (LimitOutcome::Fail, format!("{said}: a short request costs the server much"))
+            (LimitOutcome::Fail, format!("{said}: a short request causes a large response"))
         }
         SHARE_HELD.. => (LimitOutcome::Degraded, format!("{said}: more than the page itself")),
         _ => (LimitOutcome::Pass, String::new()),
     }
 }
 
-/// Bytes of a response for each byte that it is held against, without what parts may cost.
+/// Returns response bytes per reference byte, without the allowed overhead of parts.
 fn charged(came: u64, asked: u64) -> f64 {
     came.saturating_sub(PARTS) as f64 / asked.max(1) as f64
 }
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn the_heads_of_parts_are_no_cost_and_a_page_sent_again_is() {
-        // Caddy: a page of 214 bytes in 107 parts, asked for by a request of 8,647 bytes
+        // Caddy: a page of 214 bytes in 107 parts, requested with 8,647 bytes
         assert!(charged(15_322, 8_647) < SHARE_HELD);
-        // the same page a thousand times, and a longer one five times
+        // the same page 1,000 times, and a longer one five times
         assert!(charged(214_000, 8_647) > SHARE_MAX);
         assert!(charged(500_000, 100_000) > SHARE_MAX);
         let twice = charged(200_000, 100_000);

@@ -1,24 +1,23 @@
-//! Where a boundary lies: up by a factor until something is refused, then by halves, then both sides
-//! once more, and beyond.
+//! Finds a boundary: multiplies until something is refused, then bisects, then checks both sides
+//! again, and beyond.
 
-/// Requests of one search at most.
+/// Maximum number of requests of a search.
 const ASKED_MAX: u32 = 200;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LimitFound {
-    /// The largest that was taken; the smallest that was refused.
+    /// The largest accepted; the smallest refused.
     pub(super) low: Option<u64>,
     pub(super) high: Option<u64>,
-    /// What does not fit the boundary: an amount that was taken beyond it, or was judged in another
-    /// way the second time.
+    /// An inconsistent amount: accepted beyond the boundary, or judged differently the second time.
     pub(super) stray: Option<u64>,
-    /// It was ended before its end.
+    /// It was stopped early.
     pub(super) cut: bool,
 }
 
-/// Looks for the boundary between `least` and `most`. `ask` says whether an amount is taken; `None`
-/// ends the search. With a factor of 2 it asks about 17 times for a boundary near 8 KiB.
+/// Finds the boundary between `least` and `most`. `ask` returns whether an amount is accepted;
+/// `None` stops the search. With a factor of 2 it needs about 17 calls for a boundary near 8 KiB.
 pub(super) fn search(
     least: u64,
     most: u64,
@@ -96,7 +95,7 @@ fn confirm(
 mod tests {
     use super::*;
 
-    /// The boundary, and how often was asked for it.
+    /// Returns the boundary and the number of calls.
     fn told(least: u64, most: u64, factor: u64, taken: impl Fn(u64) -> Option<bool>) -> String {
         let mut asked = 0;
         let found = search(least, most, factor, &mut |amount| {
@@ -120,7 +119,7 @@ mod tests {
         assert_eq!(told(1_024, mib, 2, up_to(mib)), "1048576 - stray - in 11");
         assert_eq!(told(1_024, mib, 2, up_to(0)), "- 1024 stray - in 4");
         assert_eq!(told(1_024, 1 << 62, 16, up_to(mib)), "1048576 1048577 stray - in 30");
-        // taken again beyond the boundary; and the search is ended where it hangs
+        // accepted again beyond the boundary; and stopped at a hang
         let odd = |amount: u64| Some(amount <= 8_192 || amount == mib);
         assert_eq!(told(1_024, mib, 2, odd), "8192 8193 stray 1048576 in 22");
         let hangs = |amount: u64| (amount < 5_000).then_some(true);

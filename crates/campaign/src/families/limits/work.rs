@@ -1,4 +1,4 @@
-//! What a larger request costs: ten times as much of something may take up to thirty times as long.
+//! Cost of larger requests: ten times as many items may take up to thirty times as long.
 
 use super::growth::{self, Growth, Shot};
 use crate::findings::Finding;
@@ -11,28 +11,29 @@ use torture::judge::{FailureKind, Judgement, LimitOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Ten times as much may take so many times as long: what sorts it, or keeps it in a tree, needs some more than
+/// Allowed growth of time for ten times as many items: sorting or a tree needs somewhat more than
 /// ten.
 const GROWTH_MAX: f64 = 30.0;
-/// What takes this long is hardly touched by what else the machine does: less is needed to be sure.
+/// Times above this are hardly affected by other work on the machine, so less growth is
+/// significant.
 const LONG: Nanos = Nanos::from_millis(500);
 const GROWTH_OF_LONG: f64 = 20.0;
-/// Requests of either size in one go; the fastest are compared.
+/// Requests of each size per pass; the fastest are compared.
 const ROUNDS: usize = 5;
-/// So many times as much.
+/// Factor between the sizes.
 const STEP: u64 = 10;
 
-/// What a plain request takes is no work of what grows; it is no more than this part of the shorter time,
-/// lest two times that are nearly the same make any quotient.
+/// The time of a plain request is subtracted, but at most this part of the shorter time: otherwise
+/// two similar times could yield any quotient.
 const PLAIN_PART: u64 = 4;
 
-/// Plain requests of which most take so many times as long as the fastest are those of a busy machine.
+/// If the median plain request takes this many times as long as the fastest, the machine is busy.
 const RESTLESS: u64 = 4;
 
-/// What the server needed, and for what.
+/// Time the server needed, with the conversation.
 type Timed = (Nanos, TalkScript, Talk);
 
-/// Requests of both sizes, and plain ones beside them.
+/// Times of both sizes, and of plain requests alongside.
 #[derive(Default)]
 struct Timings {
     sizes: [Vec<Timed>; 2],
@@ -40,7 +41,7 @@ struct Timings {
 }
 
 impl Timings {
-    /// What the fastest plain request took.
+    /// Returns the time of the fastest plain request.
     fn plain(&self) -> Nanos {
         self.plain.iter().min().copied().unwrap_or_default()
     }
@@ -52,8 +53,8 @@ impl Timings {
         median > self.plain() * RESTLESS
     }
 
-    /// The fastest of either size: the large one takes more than its size explains, and long enough to
-    /// matter.
+    /// Returns whether the fastest large request takes longer than its size explains, and long
+    /// enough to matter.
     fn is_steep(&self) -> bool {
         let least = |timed: &Vec<Timed>| timed.iter().map(|(took, ..)| *took).min();
         let [Some(short), Some(long)] = self.sizes.each_ref().map(least) else { return false };
@@ -61,8 +62,8 @@ impl Timings {
     }
 }
 
-/// Looks for the boundary, and compares the time of the largest amount that was taken with that of
-/// a tenth of it.
+/// Finds the boundary, then compares the time of the largest accepted amount with that of a tenth
+/// of it.
 pub(super) fn grow_timed(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -87,7 +88,7 @@ pub(super) fn compare(
         return;
     }
     let mut timed = Timings::default();
-    // once more where it looks bad: a busy machine makes anything slow, and nothing fast
+    // repeat if it looks bad: a busy machine can only make things slower
     for _ in 0..2 {
         if !time_both(runner, case, growth, (few, amount), &mut timed) || !timed.is_steep() {
             return;
@@ -99,10 +100,8 @@ pub(super) fn compare(
     let grown = quotient(long, short, plain);
     let what = growth.what;
     if restless && long < LONG {
-        // what takes many turns waits for each of them there, and what takes one does not
-        result.notes.push(format!(
-            "{what}: the time of ten times as much is not judged, as the machine is too busy"
-        ));
+        // work in many scheduler turns waits for each of them; work in one turn does not
+        result.notes.push(format!("{what}: growth is not judged because this machine is too busy"));
         return;
     }
     let why = format!(
@@ -113,11 +112,11 @@ pub(super) fn compare(
         show::duration(long)
     );
     result.measures.push(Measure::exact(
-        format!("time of ten times the {what}"),
+        format!("time for ten times the {what}"),
         grown,
         Unit::Ratio,
         format!(
-            "the fastest of {}, less a plain request; up to {} is as it should be",
+            "the fastest of {}, minus a plain request; up to {} is acceptable",
             2 * ROUNDS,
             growth_max(long)
         ),
@@ -126,7 +125,7 @@ pub(super) fn compare(
     keep_slow(runner, case, &name, (&script, talk), (growth_max(long), why), result);
 }
 
-/// Plain requests and those of both sizes, in turn; false where the run is to end.
+/// Times plain requests and both sizes, alternating; returns false if the run must end.
 fn time_both(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -148,7 +147,7 @@ fn time_both(
     true
 }
 
-/// Keeps the bytes of what took too long, and has them shrunk.
+/// Records the bytes of a slow request, to be shrunk.
 fn keep_slow(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -160,7 +159,7 @@ fn keep_slow(
     let judgement = Judgement {
         outcome: LimitOutcome::Degraded.into(),
         seen: judge::seen(&talk),
-        expected: format!("ten times as much in at most {most} times the time"),
+        expected: format!("ten times as many in at most {most} times the time"),
         why,
         kind: Some(FailureKind::Slow),
     };
@@ -168,14 +167,14 @@ fn keep_slow(
     culprit::keep(runner, case, name, 1, (script, talk), judgement, result);
 }
 
-/// From the last byte sent to the response; `None` without one.
+/// Returns the time from the last byte sent to the response; `None` without one.
 fn time(runner: &mut Runner<'_>, case: &Case, name: &str, shot: Shot) -> Option<Timed> {
     let (script, talk) = growth::shoot(runner, shot);
     growth::noted(runner, case, name, 1, &script, &talk, LimitOutcome::Pass, String::new());
     Some((work_of(&talk)?, script, talk))
 }
 
-/// Something took longer than its size explains.
+/// Records a request that takes longer than its size explains.
 fn found_slow(runner: &mut Runner<'_>, case: &Case, name: &str, script: &TalkScript, talk: &Talk) {
     if runner.budget.is_wanted() {
         let (case, name, script) = (case.clone(), name.to_owned(), script.clone());
@@ -184,14 +183,14 @@ fn found_slow(runner: &mut Runner<'_>, case: &Case, name: &str, script: &TalkScr
     }
 }
 
-/// What the names of requests end with that are judged by their time.
+/// Suffix of names of requests judged by time.
 const TIMED: &str = ", timed";
 
 fn timed_name(growth: &Growth<'_>, amount: u64) -> String {
     format!("{} of {}{TIMED}", growth.what, show::count(amount))
 }
 
-/// Whether a request of this name is judged by its time.
+/// Returns whether a request with this name is judged by time.
 pub(crate) fn is_timed(name: &str) -> bool {
     name.ends_with(TIMED)
 }
@@ -201,18 +200,18 @@ fn fastest(mut timed: Vec<Timed>) -> Option<Timed> {
     timed.into_iter().next()
 }
 
-/// How many times as long, what a plain request takes left out of both.
+/// Returns the ratio of times, with the time of a plain request subtracted from both.
 fn quotient(long: Nanos, short: Nanos, plain: Nanos) -> f64 {
     let plain = plain.min(Nanos(short.0 / PLAIN_PART));
     (long - plain.min(long)).as_secs_f64() / (short - plain).as_secs_f64().max(1e-9)
 }
 
-/// Whether what takes `long` takes more than its size explains, and long enough to matter.
+/// Returns whether `long` exceeds what the size explains and is long enough to matter.
 fn steep(long: Nanos, short: Nanos, plain: Nanos) -> bool {
     quotient(long, short, plain) > growth_max(long) && long >= LONG_MIN
 }
 
-/// So many times as long may ten times as much take, where it takes this long.
+/// Returns the allowed growth for ten times as many items at this duration.
 fn growth_max(long: Nanos) -> f64 {
     if long >= LONG { GROWTH_OF_LONG } else { GROWTH_MAX }
 }
@@ -226,10 +225,10 @@ mod tests {
         let grown = |long, short, plain| {
             quotient(Nanos::from_millis(long), Nanos::from_millis(short), Nanos::from_millis(plain))
         };
-        // a square on a busy machine, where a plain request takes 50 ms
+        // quadratic work on a busy machine where a plain request takes 50 ms
         let most = growth_max(Nanos::from_millis(1_400));
         assert!(grown(1_400, 75, 0) < most && grown(1_400, 75, 50) > most);
-        // a straight line stays one, whatever is left out of it
+        // linear work stays linear, whatever is subtracted
         assert!(grown(1_000, 100, 95) <= 14.0 && grown(100, 100, 200) <= 1.4);
         assert_eq!((grown(300, 10, 0), growth_max(Nanos::from_millis(300))), (30.0, GROWTH_MAX));
         let restless = |plain: [u64; 5]| {
@@ -238,7 +237,7 @@ mod tests {
         };
         let steep =
             |short, long| steep(Nanos::from_millis(long), Nanos::from_millis(short), Nanos::ZERO);
-        // 29 ms for what takes 812 us is a matter of turns; the same quotient of a second is not
+        // 29 ms for 812 us of work is scheduling; the same ratio of a second is not
         assert!(!steep(1, 47) && steep(20, 940) && !steep(20, 390));
         assert!(!restless([200, 210, 220, 300, 9_000]) && restless([200, 210, 900, 3_000, 9_000]));
     }

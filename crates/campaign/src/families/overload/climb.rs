@@ -1,5 +1,5 @@
-//! Where a server no longer follows: the rate doubles from a low start, and the last step is halved
-//! until the bracket is narrow.
+//! Finds the knee: the rate doubles from a low start, and the last step is bisected until the
+//! bracket is narrow.
 
 use super::course::{self, Course, Played};
 use super::felt;
@@ -12,14 +12,14 @@ use torture::case::{Case, KneeSearch};
 use torture::judge::PressureOutcome;
 use units::{Nanos, show};
 
-/// Steps of a search at most: from a tenth of a request a second to far beyond any ceiling.
+/// Maximum number of steps: from a tenth of a request per second to far beyond any maximum.
 const STEPS_MAX: usize = 40;
-/// So much of a bound is offered: what falls due evenly does not leave evenly.
+/// Share of a limit that is offered, because evenly due requests are not sent evenly.
 const OF_BOUND: f64 = 0.95;
-/// Time that a search may take, as a share of that of a case.
+/// Maximum share of a case's time for the search.
 const SEARCH_SHARE: f64 = 0.4;
 
-/// The knee, found once a run.
+/// Returns the knee, found once per run.
 pub(super) fn knee(runner: &mut Runner<'_>, case: &Case, search: KneeSearch) -> Knee {
     if let Some(known) = runner.profile.knee() {
         return known.clone();
@@ -32,7 +32,7 @@ pub(super) fn knee(runner: &mut Runner<'_>, case: &Case, search: KneeSearch) -> 
     found
 }
 
-/// The most requests a second that may be offered, and what says so.
+/// Returns the maximum rate in requests per second, and its origin.
 fn rate_max(runner: &mut Runner<'_>, case: f64) -> (f64, Limit) {
     let Some(bounds) = runner.world.governor().bounds().cloned() else {
         return (case, Limit::Case);
@@ -43,7 +43,7 @@ fn rate_max(runner: &mut Runner<'_>, case: f64) -> (f64, Limit) {
     }
 }
 
-/// The knee of a page.
+/// Finds the knee of a page.
 pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, route: Route) -> Knee {
     let (most, most_is) = rate_max(runner, search.ceiling);
     let mut knee = Knee {
@@ -79,7 +79,7 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
             knee.high = Some(rate);
             break;
         }
-        // what we could not offer says nothing of the server, but what it served does
+        // rates that we could not offer say nothing about the server, but served ones do
         let ours = if step.is_followed() { None } else { is_ours(runner, &played, &step) };
         if let Some(limit) = ours {
             tries += 1;
@@ -111,16 +111,16 @@ fn search_time(runner: &mut Runner<'_>) -> Nanos {
     bound.map_or(Nanos::NEVER, |span| Nanos::from_secs_f64(span.as_secs_f64() * SEARCH_SHARE))
 }
 
-/// What of ours kept a step from being what it should be.
+/// Returns which problem of ours kept a step from its rate.
 fn is_ours(runner: &Runner<'_>, played: &Played, step: &LoadStep) -> Option<Limit> {
     if played.load.is_short() {
-        return Some(Limit::Ourselves("descriptors or ports ran out".to_owned()));
+        return Some(Limit::Ourselves("this machine ran out of descriptors or ports".to_owned()));
     }
     if let Some(late) = step.lateness() {
         return Some(Limit::Ourselves(late));
     }
     if let Some(share) = played.work.filter(|share| *share > CPU_MAX) {
-        return Some(Limit::Ourselves(format!("it took {} of a core", show::share(share))));
+        return Some(Limit::Ourselves(format!("it used {} of a core", show::share(share))));
     }
     let most = played.load.waiting_max();
     step.is_for_want_of(runner.profile.quiet().p50, most).map(Limit::Bound)

@@ -1,4 +1,4 @@
-//! One load, played with probes beside it.
+//! Plays one load, with probes alongside.
 
 use super::load::{Flow, Load, Offer, Route};
 use crate::pressure::{Calm, slow_from};
@@ -8,19 +8,19 @@ use torture::case::Case;
 use torture::result::Probe;
 use units::Nanos;
 
-/// Behind a load probes are as before for so many of their gaps.
+/// After a load, probes must be normal for this many of their gaps.
 const CALM_GAPS: u64 = 2;
 
-/// What a load is made of.
+/// Description of a load.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     pub(super) routes: Vec<Route>,
     pub(super) flows: Vec<Flow>,
-    /// Conversations of another kind, and when each begins.
+    /// Conversations of another kind, with their start times.
     pub(super) odd: Vec<(Nanos, TalkScript)>,
-    /// From here on it is watched until all is as before.
+    /// From here on the recovery is watched.
     pub(super) released: Nanos,
-    /// A request whose connection ends without a response is sent once more, as clients do.
+    /// Resends a request whose connection closes without a response, as clients do.
     pub(super) resends: bool,
 }
 
@@ -30,17 +30,17 @@ impl Course {
     }
 }
 
-/// A load that is over, and the probes beside it.
+/// A finished load, with its probes.
 pub(super) struct Played {
     pub(super) load: Load,
     pub(super) probes: Vec<Probe>,
-    /// Work of this process before the release, as a share of a core.
+    /// Work of this process before the end of the load, as a share of a core.
     pub(super) work: Option<f64>,
-    /// Its time was up, or the run ended, before it was over.
+    /// Its time limit, or the end of the run, came first.
     pub(super) cut_short: bool,
 }
 
-/// The page that is probed.
+/// Returns the probed page.
 pub(super) fn probed_route(runner: &Runner<'_>) -> Route {
     Route {
         request: habits::plain_request(runner.target, ""),
@@ -50,7 +50,7 @@ pub(super) fn probed_route(runner: &Runner<'_>) -> Route {
     }
 }
 
-/// Plays flows with probes beside them; from `released` on it is watched until all is as before.
+/// Plays flows with probes alongside; from `released` on, watches the recovery.
 pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: Course) -> Played {
     let Course { routes, flows, odd, released, resends } = course;
     let every = runner.prober.every();
@@ -69,7 +69,7 @@ pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: C
     let mut load = Load::new(offer);
     runner.world.own_work();
     let probes = runner.play_probed(&case.id, &mut load);
-    // the watch after it is no work
+    // the watch after it is not work
     let stretch = (load.over_at() - load.start()).as_secs_f64() / released.as_secs_f64();
     let work = runner.world.own_work().map(|share| share * stretch.max(1.0));
     let cut_short = load.is_cut_off() || runner.is_stopped();

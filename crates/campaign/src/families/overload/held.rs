@@ -1,4 +1,4 @@
-//! twice the rate that the server follows, held for a while.
+//! twice the rate of the knee, held for a while.
 
 use super::course::{self, Course};
 use super::load::Flow;
@@ -11,9 +11,9 @@ use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// What is offered, in knees.
+/// Offered rate, in multiples of the knee.
 const FACTOR: f64 = 2.0;
-/// Held: at least this share of the best goodput is kept. Less than that other one: it collapses.
+/// Held: at least this share of peak goodput is sustained. Below the second one it collapses.
 const KEPT_HELD: f64 = 0.8;
 const KEPT_COLLAPSE: f64 = 0.5;
 
@@ -38,16 +38,20 @@ pub(in crate::families) fn run(
     result.health = Some(health);
     let kept = step.goodput() / knee.peak.max(f64::MIN_POSITIVE);
     result.measures.push(Measure::exact(
-        format!("goodput at {factor:.1} knees"),
+        format!("goodput at {factor:.1} times the knee"),
         step.goodput(),
         Unit::PerSecond,
-        format!("{} offered, {} of the peak kept", show::rate(step.offered()), show::share(kept)),
+        format!(
+            "{} offered, {} of the peak sustained",
+            show::rate(step.offered()),
+            show::share(kept)
+        ),
     ));
     result.notes.extend(said(kept, &step, factor));
     settle(&played, &step, verdict, &GRAVE, word(kept, &step), result);
 }
 
-/// The word for what was kept of the peak, where well-behaved clients were served.
+/// Returns the verdict on the sustained share, if well-behaved clients were served.
 fn word(kept: f64, step: &LoadStep) -> PressureOutcome {
     match kept {
         KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => PressureOutcome::Shed,
@@ -56,7 +60,7 @@ fn word(kept: f64, step: &LoadStep) -> PressureOutcome {
     }
 }
 
-/// Why it is no better word than it is.
+/// Returns why the verdict is not better.
 fn said(kept: f64, step: &LoadStep, factor: f64) -> Option<String> {
     let at = format!("at {factor:.1} times the knee");
     let share = show::share(kept);
@@ -65,8 +69,8 @@ fn said(kept: f64, step: &LoadStep, factor: f64) -> Option<String> {
             Some(format!("{at} {} of the requests were shed", show::share(step.share(step.shed))))
         }
         KEPT_HELD.. => None,
-        KEPT_COLLAPSE.. => Some(format!("{at} it keeps {share} of its best goodput")),
-        _ => Some(format!("{at} it collapses: it keeps {share} of its best goodput")),
+        KEPT_COLLAPSE.. => Some(format!("{at} it sustains {share} of its peak goodput")),
+        _ => Some(format!("{at} it collapses: it sustains {share} of its peak goodput")),
     }
 }
 

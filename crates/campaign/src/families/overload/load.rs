@@ -1,6 +1,5 @@
-//! An open load of good requests on connections that are kept: each falls due at an instant that was
-//! computed beforehand, and counts from it. What would wait behind too many is not sent, and counts
-//! as not served.
+//! An open load of valid requests on kept connections: each is due at a precomputed instant and
+//! timed from it. Requests beyond the limit are not sent and count as not served.
 
 use super::steps::{LoadedCall, Met};
 use crate::GATE;
@@ -15,35 +14,35 @@ use torture::judge::Plain;
 use torture::result::Probe;
 use units::Nanos;
 
-/// Requests of one connection; then a new one is opened, so that what is kept of it stays small, and
-/// servers that end connections after a hundred requests are not surprised.
+/// Requests per connection before a new one is opened, so that little is stored per connection, and
+/// servers that close after 100 requests do not disturb.
 const CALLS_MAX: usize = 100;
 /// No server keeps a connection that long.
 const LIFE: Nanos = Nanos::from_secs(86_400);
-/// A connection that is not needed for so long is closed: it may hold a slot.
+/// Connections idle for this long are closed, because they may occupy a slot.
 const IDLE_MAX: Nanos = Nanos::from_secs(1);
-/// Connections wait for their turn to be opened within this.
+/// The interval of the limit on new connections.
 const SECOND: Nanos = Nanos::SECOND;
 
-/// A page that is asked for, and what it answers when all is well.
+/// A requested page, with its usual response.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
     pub(super) request: Vec<u8>,
     pub(super) plain: Plain,
-    /// Time for each request from when it was due.
+    /// Time limit of each request from its due instant.
     pub(super) deadline: Nanos,
-    /// Requests of it that are under way at once, as a share of all.
+    /// Maximum share of outstanding requests.
     pub(super) share: f64,
 }
 
-/// So many requests a second of a route, for so long.
+/// A number of requests per second of a route, for a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Flow {
     pub(super) route: usize,
-    /// From the beginning of the load.
+    /// From the start of the load.
     pub(super) from: Nanos,
     pub(super) until: Nanos,
-    /// Between two requests.
+    /// Interval between two requests.
     pub(super) gap: Nanos,
 }
 
@@ -54,25 +53,25 @@ impl Flow {
     }
 }
 
-/// Requests a second at least.
+/// Minimum rate in requests per second.
 const RATE_MIN: f64 = 0.1;
 
-/// What is offered.
+/// The offered load.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     pub(super) routes: Vec<Route>,
     pub(super) flows: Vec<Flow>,
-    /// Conversations of another kind, in the order of their beginnings; what comes of them is of no
-    /// concern here.
+    /// Conversations of another kind, in order of their start; their results are not used here.
     pub(super) odd: Vec<(Nanos, TalkScript)>,
-    /// A conversation with this server: its steps are replaced.
+    /// A conversation with this server, whose steps are replaced.
     pub(super) pattern: TalkScript,
-    /// A request on a connection that the server ended instead of answering is sent once more.
+    /// Resends a request on a connection that the server closed without a response.
     pub(super) resends: bool,
-    /// Requests that are under way at once, and new connections in a second.
+    /// Maximum numbers of outstanding requests, and of new connections per second.
     pub(super) waiting_max: usize,
     pub(super) opens_max: u64,
-    /// From here on probes are watched until all is as before, [`GATE`] at most; the flows end then.
+    /// From here on probes are watched until they are normal, at most for [`GATE`]; the flows end
+    /// then.
     pub(super) released: Nanos,
     pub(super) calm: Calm,
     /// The start of the run, from which probes count.
@@ -87,38 +86,38 @@ struct Wanted {
     again: bool,
 }
 
-/// A connection of ours.
+/// One of our connections.
 #[derive(Debug)]
 struct LoadConnection {
-    /// Responses that were taken.
+    /// Number of consumed responses.
     answered: usize,
     call: Option<Wanted>,
     idle_since: Nanos,
-    /// It is being ended by us.
+    /// We are closing it.
     dropped: bool,
 }
 
-/// Plays an offer.
+/// Plays a load.
 #[derive(Debug)]
 pub(super) struct Load {
     offer: Offer,
     start: Option<Nanos>,
-    /// The next of each flow, by its number; those of another kind that were begun.
+    /// The next request of each flow; the number of started conversations of another kind.
     next: Vec<u64>,
     odd_begun: usize,
     lines: BTreeMap<usize, LoadConnection>,
     /// Idle connections, the last used at the end.
     idle: Vec<usize>,
-    /// Sent again, as the server had closed the idle connection meanwhile.
+    /// Resent, because the server closed the idle connection meanwhile.
     again: VecDeque<Wanted>,
     opened: VecDeque<Nanos>,
     calls: Vec<LoadedCall>,
-    /// The most connections that stood at once.
+    /// Maximum number of open connections.
     stood: usize,
-    /// When connections were broken by the server.
+    /// Instants at which the server broke connections.
     broken_at: Vec<Nanos>,
     short: bool,
-    /// A bound ended it.
+    /// A limit stopped it.
     cut_off: bool,
     over_at: Nanos,
 }
@@ -143,8 +142,7 @@ impl Load {
         }
     }
 
-    /// Everything that fell due, in the order in which it was over; instants count from the load's
-    /// beginning.
+    /// Returns all due calls in the order of their ends; instants count from the start of the load.
     pub(super) fn calls(&self) -> &[LoadedCall] {
         &self.calls
     }
@@ -177,7 +175,7 @@ impl Load {
         self.short
     }
 
-    /// Requests that may be under way at once.
+    /// Returns the maximum number of outstanding requests.
     pub(super) fn waiting_max(&self) -> usize {
         self.offer.waiting_max
     }
@@ -210,7 +208,7 @@ impl Load {
         let response = talk.replies.responses.get(line.answered);
         let met = match response {
             Some(response) if response.complete => self.judged(wanted, response),
-            // closed between two requests: any client asks again on a new connection
+            // closed between two requests: any client retries on a new connection
             None if line.answered > 0 && !wanted.again && self.resends(talk.end) => {
                 self.again.push_back(Wanted { again: true, ..wanted });
                 return;
@@ -238,7 +236,7 @@ impl Load {
         }
     }
 
-    /// Takes the responses that have come, and gives up what is too late.
+    /// Consumes arrived responses and abandons late requests.
     fn hear(&mut self, now: Nanos, stage: &mut Conversations<'_>) {
         let busy: Vec<usize> =
             self.lines.iter().filter(|(_, line)| line.call.is_some()).map(|(at, _)| *at).collect();
@@ -266,7 +264,7 @@ impl Load {
         }
     }
 
-    /// Sends what has fallen due; the instant of the next.
+    /// Sends due requests; returns the instant of the next.
     fn begin(&mut self, now: Nanos, stage: &mut Conversations<'_>) -> Nanos {
         while let Some(wanted) = self.again.pop_front() {
             self.send(now, wanted, stage);
@@ -338,7 +336,7 @@ impl Load {
         self.lines.insert(place, line);
     }
 
-    /// As many requests of its route are under way as may be.
+    /// Returns whether its route has the maximum of outstanding requests.
     fn is_crowded(&self, wanted: Wanted) -> bool {
         let (flows, share) = (&self.offer.flows, self.route(wanted).share);
         if share >= 1.0 {
@@ -349,7 +347,7 @@ impl Load {
         calls.filter(|call| own(call)).count() as f64 >= self.offer.waiting_max as f64 * share
     }
 
-    /// Closes what is not needed.
+    /// Closes idle connections.
     fn tidy(&mut self, now: Nanos, stage: &mut Conversations<'_>) {
         let lines = &mut self.lines;
         self.idle.retain(|place| {
@@ -363,7 +361,7 @@ impl Load {
         });
     }
 
-    /// When the first of what is under way has waited long enough, or is idle long enough.
+    /// Returns the earliest timeout of an outstanding request or an idle connection.
     fn expiry(&self) -> Nanos {
         let each = self.lines.values().filter(|line| !line.dropped);
         let at = each.map(|line| match line.call {
@@ -373,7 +371,7 @@ impl Load {
         at.min().unwrap_or(Nanos::NEVER)
     }
 
-    /// A bound ended it, or all that was offered before the release is over and all is as before.
+    /// Returns whether a limit stopped it, or the load is over and probes are normal.
     fn is_through(&self, now: Nanos) -> bool {
         let released = self.released_at();
         let pressing =
@@ -430,7 +428,7 @@ impl ProbeListener for Load {
     }
 }
 
-/// What a request met that got no byte of a response.
+/// Returns the result of a request without any response byte.
 fn without(end: TalkEnd) -> Met {
     match end {
         TalkEnd::Unconnected(FailureClass::Refused) => Met::Refused,

@@ -1,5 +1,4 @@
-//! R-03: a page that costs much is asked for far more often than it can be served, and one that costs
-//! little as often as it easily can.
+//! R-03: an expensive page is requested far beyond its capacity, and a cheap one at an easy rate.
 
 use super::climb;
 use super::course::{self, Course};
@@ -14,17 +13,18 @@ use torture::judge::{Plain, PressureOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// What is asked of the page that costs much, in its knees, and of the other.
+/// Rate of the expensive page, in multiples of its knee, and of the other.
 const FACTOR: f64 = 2.0;
 const EASY: f64 = 0.3;
-/// Requests of the page that costs much hold no more than this share of the connections: the others
-/// find one at any time, and what they wait for is the server.
+/// Maximum share of connections for the expensive page: the others always find one, so that any
+/// waiting is due to the server.
 const SHARE: f64 = 0.75;
-/// The page that costs much may take so many times what it takes alone.
+/// Maximum time of the expensive page, as a multiple of its time alone.
 const PATIENCE: u64 = 10;
-/// Alone, before the other page is asked for.
+/// Time of the cheap page alone, before the other page is requested.
 const ALONE: Nanos = Nanos::from_secs(3);
-/// Starved: less than this share of the cheap requests is answered in time; denied, less than that.
+/// Starved: less than this share of cheap requests is served in time; denied: less than the second
+/// one.
 const SERVED: f64 = 0.95;
 const SERVED_LITTLE: f64 = 0.5;
 
@@ -61,11 +61,11 @@ pub(in crate::families) fn run(
     result.health = Some(health);
     let served = mixed.share(mixed.right);
     result.measures.push(Measure::exact(
-        "p99 of the cheap page beside it",
+        "p99 of the cheap page meanwhile",
         mixed.p99.as_secs_f64(),
         Unit::Spent,
         format!(
-            "{} alone; {} of {} answered in time, with {} for {path}",
+            "{} alone; {} of {} served in time, with {} for {path}",
             show::duration(alone.p99),
             show::share(served),
             show::rate(mixed.offered()),
@@ -79,7 +79,8 @@ pub(in crate::families) fn run(
     };
     if word != PressureOutcome::Held {
         result.notes.push(format!(
-            "the cheap page starves: {} of its requests were answered in time while {path} was asked for {} a second",
+            "the cheap page starves: {} of its requests were served in time while {path} was \
+            requested {} per second",
             show::share(served),
             show::rate(dear.offered()).trim_end_matches("/s"),
         ));
@@ -92,7 +93,7 @@ fn measure_knee(knee: &Knee, path: &str) -> Measure {
     Measure { what: format!("knee of {path}"), ..measure }
 }
 
-/// The page that costs much, and what it answers.
+/// Returns the expensive page with its usual response.
 fn costly(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
     let (host, ours) = (&runner.target.values.host, &runner.target.fields);
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n").into_bytes();
@@ -102,10 +103,10 @@ fn costly(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
         let talk = runner.ask(&request);
         let whole = talk.replies.responses.first().filter(|response| response.complete);
         let Some(response) = whole.filter(|response| (200..400).contains(&response.status)) else {
-            return Err(format!("{path} was answered badly: {}", judge::seen(&talk)));
+            return Err(format!("{path} got unexpected responses: {}", judge::seen(&talk)));
         };
         slowest = slowest.max(talk.over);
-        // a page that changes: its status alone is held against the responses
+        // a changing page: only its status is compared
         let same = plain.as_ref().is_none_or(|before| before.digest == Some(response.digest));
         plain = Some(Plain {
             status: response.status,
@@ -113,7 +114,7 @@ fn costly(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
             digest: same.then_some(response.digest),
         });
     }
-    let plain = plain.ok_or_else(|| format!("{path} was not asked for"))?;
+    let plain = plain.ok_or_else(|| format!("{path} was not requested"))?;
     let deadline = runner.prober.deadline().max(slowest * PATIENCE).min(PLAIN_DEADLINE);
     Ok(Route { request, plain, deadline, share: SHARE })
 }

@@ -1,4 +1,4 @@
-//! the server is restarted while well-behaved clients go on.
+//! the server is restarted while well-behaved clients continue.
 
 use super::course::{self, Course};
 use super::load::Flow;
@@ -11,33 +11,33 @@ use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// The load that goes on, in knees.
+/// Background load, as a share of the knee.
 const EASY: f64 = 0.3;
-/// Before the command.
+/// Time before the command.
 const BEFORE: Nanos = Nanos::from_secs(2);
 
-/// What a restart did to the requests of a load.
+/// Effect of a restart on the requests of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Toll {
-    /// Requests that were under way when the command began.
+    /// Requests outstanding when the command started.
     in_flight: u64,
-    /// Cut off: reset, or half a response.
+    /// Cut off: reset, or a truncated response.
     cut: u64,
-    /// The connection was closed in order, without a byte of a response.
+    /// The connection was closed regularly without a response byte.
     closed: u64,
     refused: u64,
     /// No response in time.
     silent: u64,
-    /// 503 or 429; another response than before.
+    /// 503 or 429; another unusual response.
     shed: u64,
     wrong: u64,
     due: u64,
-    /// From the first request that nobody listened to until the first that was served again.
+    /// From the first refused connection to the first served one.
     refused_for: Nanos,
 }
 
 impl Toll {
-    /// Of the calls of a load, where the command began at this instant of it.
+    /// Computes the effect on the calls of a load, with the command started at this instant.
     fn of(calls: &[LoadedCall], at: Nanos) -> Toll {
         let mut toll = Toll::default();
         let mut refused: Option<(Nanos, Nanos)> = None;
@@ -78,16 +78,16 @@ impl Toll {
             (self.cut, "cut off"),
             (self.closed, "closed without a response"),
             (self.refused, "refused"),
-            (self.silent, "not answered in time"),
+            (self.silent, "no response in time"),
             (self.shed, "shed"),
-            (self.wrong, "answered otherwise"),
+            (self.wrong, "unexpected response"),
         ];
         let named: Vec<String> = parts
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{} {what}", show::count(*count)))
             .collect();
-        if named.is_empty() { "all were answered as before".to_owned() } else { named.join(", ") }
+        if named.is_empty() { "all got their usual response".to_owned() } else { named.join(", ") }
     }
 }
 
@@ -117,7 +117,7 @@ pub(in crate::families) fn run(
     let lost = toll.cut + toll.silent;
     if lost > 0 {
         result.notes.push(format!(
-            "cut off or not answered: {} of {} requests",
+            "cut off or without a response: {} of {} requests",
             show::count(lost),
             show::count(toll.due),
         ));
@@ -138,12 +138,12 @@ pub(in crate::families) fn run(
     result.outcome = shown.into();
 }
 
-/// A rate that the server follows easily, whatever is known of its knee.
+/// Returns a rate with which the server easily keeps up, even if its knee is unknown.
 pub(super) fn easy(knee: &Knee) -> f64 {
     knee.easy(EASY)
 }
 
-/// The command was run; where it was not, or did not end well, the result says so.
+/// Returns the completed command; records if it was not run or failed.
 pub(super) fn ran<'a>(
     done: &'a [Done],
     errand: ServerCommand,
@@ -168,18 +168,18 @@ fn measure(toll: &Toll, command: &Done, easy: f64, result: &mut CaseResult) {
     };
     let took = show::duration(command.ended - command.began);
     result.measures.push(Measure::exact(
-        "refused by a restart",
+        "refused during a restart",
         toll.refused_for.as_secs_f64(),
         Unit::Spent,
         format!("the command took {took}, at {}", show::rate(easy)),
     ));
-    result.measures.push(count("lost to a restart", toll.lost(), toll.words()));
+    result.measures.push(count("lost during a restart", toll.lost(), toll.words()));
     let note = match toll.in_flight {
-        0 => "none that could be cut off".to_owned(),
-        _ if toll.cut == 0 => "none of all requests was cut off".to_owned(),
+        0 => "none in flight".to_owned(),
+        _ if toll.cut == 0 => "no request was cut off".to_owned(),
         _ => format!("{} of all requests were cut off", show::count(toll.cut)),
     };
-    result.measures.push(count("in flight at a restart", toll.in_flight, note));
+    result.measures.push(count("in flight at the restart", toll.in_flight, note));
 }
 
 #[cfg(test)]
@@ -211,6 +211,9 @@ mod tests {
         assert_eq!((toll.refused_for, toll.lost(), toll.due), (ms(200), 5, 8));
         assert_eq!(toll.words(), "1 cut off, 1 closed without a response, 2 refused, 1 shed");
         let none = Toll::of(&calls[..1], ms(1_000));
-        assert_eq!((none.words(), none.refused_for), ("all were answered as before".into(), ms(0)));
+        assert_eq!(
+            (none.words(), none.refused_for),
+            ("all got their usual response".into(), ms(0))
+        );
     }
 }

@@ -1,5 +1,4 @@
-//! odd requests again and again for as long as was asked for, an ordinary load beneath them, and
-//! whether anything of the server drifts.
+//! odd requests repeated for the requested time, with background load, to detect any drift.
 
 mod drift;
 
@@ -18,16 +17,16 @@ use torture::result::CaseResult;
 use torture::{catalogue, fuzz};
 use units::{Nanos, show};
 
-/// The ordinary load, in knees.
+/// Background load, as a share of the knee.
 const EASY: f64 = 0.3;
-/// A window is no shorter.
+/// Minimum length of a window.
 const WINDOW_MIN: Nanos = Nanos::from_secs(2);
-/// The search for the knee, and what follows a window, come on top of the span.
+/// Extra time for the search for the knee and the end of a window.
 const MARGIN: Nanos = Nanos::from_secs(300);
-/// Odd requests begin no later before the end of a window.
+/// Latest start of odd requests, as a share of a window.
 const LAST: f64 = 0.8;
 
-/// What is sent again and again.
+/// An odd request that is repeated.
 enum Odd {
     Exchange(Exchange),
     Random(Case, Fuzz),
@@ -68,7 +67,7 @@ pub(in crate::families) fn run(
             result.notes.extend(verdict.notes);
             break;
         }
-        // what is ours is no row
+        // problems of ours yield no row
         if is_ours(&played, &step).is_none() {
             let server = runner.world.server().filter(|state| state.machine.is_empty());
             rows.push(Row::of(at, &step, server.as_ref()));
@@ -96,7 +95,7 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
         false if rows.len() < ROWS_MIN || cut => {
             let (rows, span) = (show::count(rows.len() as u64), show::duration(span));
             result.notes.push(format!(
-                "too short to tell of a drift: {rows} windows of {span}, and {ROWS_MIN} are needed"
+                "too short to detect a drift: {rows} windows of {span}, {ROWS_MIN} are needed"
             ));
             PressureOutcome::Inconclusive
         }
@@ -105,14 +104,14 @@ fn judge(runner: &mut Runner<'_>, rows: &[Row], span: Nanos, result: &mut CaseRe
     result.show(word);
 }
 
-/// So long that there are enough of them, and not too many.
+/// Returns the window length: enough windows, but not too many.
 fn window(with: &OverloadSoak, span: Nanos) -> Nanos {
     let most = with.window.max(Nanos(span.0 / ROWS_MAX as u64));
     Nanos(span.0 / ROWS_WANTED).clamp(WINDOW_MIN, most.max(WINDOW_MIN))
 }
 
-/// Cases of syntax, random data and connections: of those that were asked for, or of the catalogue,
-/// where none was.
+/// Returns the cases of syntax, random data and connections: the selected ones, or those of the
+/// catalogue.
 fn cases(runner: &Runner<'_>) -> Vec<Case> {
     let own =
         |case: &&Case| matches!(case.group(), 'F' | 'S' | 'C') && families::is_given(runner, case);
@@ -120,12 +119,12 @@ fn cases(runner: &Runner<'_>) -> Vec<Case> {
     if !asked.is_empty() {
         return asked;
     }
-    // the catalogue is read by its tests
+    // the tests parse the catalogue
     let known = catalogue::cases().unwrap_or_default();
     known.iter().filter(|case| !case.press).filter(own).cloned().collect()
 }
 
-/// What is one conversation.
+/// Returns the odd requests that are single conversations.
 fn odd(cases: &[Case]) -> Vec<Odd> {
     let of = |case: &Case| {
         let exchanges = case.exchanges.iter().cloned().map(Odd::Exchange);
@@ -135,7 +134,7 @@ fn odd(cases: &[Case]) -> Vec<Odd> {
     cases.iter().flat_map(of).collect()
 }
 
-/// Cases of connections that are code and do not press: one after each window.
+/// Returns connection cases implemented in code without load: one after each window.
 fn between(cases: &[Case]) -> Vec<Case> {
     let own = |case: &&Case| {
         case.group() == 'C' && case.family.is_some() && !families::holds_connections(case)

@@ -1,4 +1,4 @@
-//! a spike far beyond what the server follows, and how long it takes to get over it.
+//! a spike far beyond the knee, and the recovery from it.
 
 use super::course::{self, Course};
 use super::load::Flow;
@@ -10,11 +10,11 @@ use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// What is offered while it lasts, and before and after it, in knees.
+/// Rate during the spike, and before and after it, in multiples of the knee.
 const FACTOR: f64 = 5.0;
 const EASY: f64 = 0.3;
 const BEFORE: Nanos = Nanos::from_secs(2);
-/// Held: probes are as before so soon after the spike.
+/// Held: probes recover within this time after the spike.
 const BACK_HELD: Nanos = Nanos::from_secs(5);
 
 pub(in crate::families) fn run(
@@ -48,11 +48,11 @@ pub(in crate::families) fn run(
         _ => PressureOutcome::Degraded,
     };
     if word == PressureOutcome::Degraded {
-        // that they never were is said with the verdict
+        // the verdict reports probes that never recover
         let late = health.recovery.map(show::duration);
-        result.notes.extend(late.map(|span| format!("probes were as before only after {span}")));
+        result.notes.extend(late.map(|span| format!("probes recovered only after {span}")));
     }
-    // while it lasts nobody need be served
+    // during the spike no client must be served
     let grave = [PressureOutcome::Leak, PressureOutcome::Crashed];
     settle(&played, &step, verdict, &grave, word, result);
     if result.outcome == TestOutcome::Held {

@@ -1,4 +1,4 @@
-//! the user's command takes something from the server that it needs, and gives it back.
+//! a user command withdraws a resource that the server needs, and restores it.
 
 use super::course::{self, Course};
 use super::load::Flow;
@@ -11,9 +11,9 @@ use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// Before the command.
+/// Time before the command.
 const BEFORE: Nanos = Nanos::from_secs(2);
-/// More than this share of the requests without a response: it should rather say that it cannot.
+/// Maximum share of requests without a response: the server should report an error.
 const SILENT_MAX: f64 = 0.05;
 
 pub(in crate::families) fn run(
@@ -28,7 +28,7 @@ pub(in crate::families) fn run(
     let start = runner.now();
     runner.world.send_for(ServerCommand::Starve, start + BEFORE);
     runner.world.send_for(ServerCommand::Relieve, start + end);
-    // the load goes on after the relief, which needs a moment
+    // the load continues after the restoration, which needs a moment
     let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
     let route = course::probed_route(runner);
     let played =
@@ -42,7 +42,7 @@ pub(in crate::families) fn run(
     let (from, until) = (starved.began - played.load.start(), relieved.began - played.load.start());
     let toll = Toll::of(played.load.calls(), from, until);
     let note = format!("starved for {}: {}", show::duration(until - from), toll.words());
-    measure_recovery(result, "recovery after starving", &health, note);
+    measure_recovery(result, "recovery after starvation", &health, note);
     let grave = [PressureOutcome::Crashed, PressureOutcome::Leak];
     let shown: LoadOutcome = match verdict.outcome {
         _ if played.cut_short => {
@@ -57,14 +57,14 @@ pub(in crate::families) fn run(
         _ if toll.unanswered as f64 > toll.due as f64 * SILENT_MAX => {
             let (lost, due) = (show::count(toll.unanswered), show::count(toll.due));
             result.notes.push(format!(
-                "while it starved {lost} of {due} requests got no response: it did not say that it cannot"
+                "during the starvation {lost} of {due} requests got no response, not even an error"
             ));
             PressureOutcome::Degraded.into()
         }
         _ if toll.right == toll.due => {
-            result.notes.push(
-                "the starving had no effect: nothing is known of what it would do".to_owned(),
-            );
+            result
+                .notes
+                .push("the starvation had no effect, so nothing can be concluded".to_owned());
             LoadOutcome::Unseen
         }
         _ => PressureOutcome::Held.into(),
@@ -72,14 +72,14 @@ pub(in crate::families) fn run(
     result.outcome = shown.into();
 }
 
-/// What became of requests that fell due while the server starved.
+/// Results of requests that were due during the starvation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Toll {
     due: u64,
     right: u64,
-    /// 503 or 429, or another fault that was said.
+    /// 503 or 429, or another error response.
     said: u64,
-    /// Nothing, or not all of it; in any form.
+    /// No response or a truncated one, in any form.
     unanswered: u64,
 }
 
@@ -103,7 +103,7 @@ impl Toll {
     fn words(&self) -> String {
         let count = show::count;
         format!(
-            "of {} requests {} answered as before, {} answered otherwise, {} not answered",
+            "of {} requests {} got their usual response, {} another one, {} none",
             count(self.due),
             count(self.right),
             count(self.said),

@@ -1,82 +1,81 @@
-//! What became of the requests of a load, and whether a server follows a rate.
+//! Results of the requests of a load, and whether a server keeps up with a rate.
 
 use crate::pressure::SLOW_FEW;
 use torture::beside::quantile;
 use units::Nanos;
 
-/// A server follows a rate when it answers this share of it in time, while it is offered.
+/// A server keeps up with a rate if it serves this share of it in time, during the step.
 const FOLLOWED: f64 = 0.95;
-/// The beginning of a step, as a share of it, is not counted: connections are opened then.
+/// The first share of a step is not counted, because connections are being opened.
 const SETTLING: f64 = 0.25;
-/// Requests that were sent so much late for our own fault: more than this share of a step, and what
-/// was not served says nothing. Whoever is served well by a machine that is too busy is served well.
+/// Requests sent this late because of us: above this share of a step, unserved requests say
+/// nothing. Good results on a busy machine still count.
 const LATE_MAX: Nanos = Nanos::from_millis(50);
 const LATE_SHARE: f64 = 0.05;
-/// What we did not send for want of connections is our bound, where responses take less than so many
-/// times what they take on the quiet server, or this much more.
+/// Requests not sent for lack of connections are due to our limit, if responses take less than this
+/// multiple of their time on the idle server, or this much more.
 const AS_QUICK_FACTOR: u64 = 3;
 const AS_QUICK_MORE: Nanos = Nanos::from_millis(5);
 
-/// What a request met.
+/// Result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Met {
     Right,
     /// 503 or 429.
     Shed,
-    /// Another response with a status from 500 on; any other than a plain GET gets.
+    /// Another response with a status of 500 or above; another unusual response.
     Fault,
     Wrong,
-    /// The beginning of a response; an end without a byte; a reset; nobody listened.
+    /// A truncated response; a close without a byte; a reset; a refused connection.
     Short,
     Closed,
     Reset,
     Refused,
     /// No response in time.
     Silent,
-    /// Too many waited: it was not sent; or it needed a connection, and no more may be opened in a
-    /// second.
+    /// Not sent: too many were outstanding, or it needed a connection beyond the limit per second.
     Unsent,
     Unopened,
-    /// We ended it, or could not begin it.
+    /// We stopped it, or could not start it.
     Ours,
 }
 
-/// A request of a load. Instants count from the load's beginning.
+/// A request of a load. Instants count from the start of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LoadedCall {
     pub(crate) route: usize,
     pub(crate) due: Nanos,
-    /// How much later it was sent, for our own fault.
+    /// Delay of sending because of us.
     pub(crate) late: Nanos,
-    /// From when it was due until its outcome was known.
+    /// From the due instant until the outcome was known.
     pub(crate) over: Nanos,
     pub(crate) met: Met,
 }
 
-/// A span of a load, summed up.
+/// Summary of an interval of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LoadStep {
     pub(crate) span: Nanos,
-    /// Requests that fell due in the span, and what became of them whenever that was.
+    /// Requests due in the interval, and their results at any time.
     pub(crate) due: u64,
     pub(crate) right: u64,
     pub(crate) shed: u64,
     pub(crate) unsent: u64,
-    /// Those of them that wanted a new connection.
+    /// Those that needed a new connection.
     pub(crate) unopened: u64,
-    /// Answered otherwise, or not.
+    /// Unusual response, or none.
     pub(crate) lost: u64,
-    /// Right responses that came within the span.
+    /// Correct responses received within the interval.
     pub(crate) served: u64,
-    /// Those that could not be sent in time for our own fault.
+    /// Those not sent in time because of us.
     pub(crate) late: u64,
-    /// Of the right ones.
+    /// Of the correct responses.
     pub(crate) p50: Nanos,
     pub(crate) p99: Nanos,
 }
 
 impl LoadStep {
-    /// Requests of a route that fell due in a span, by its beginning and end.
+    /// Summarizes the requests of a route due in an interval.
     pub(crate) fn of(calls: &[LoadedCall], route: usize, from: Nanos, until: Nanos) -> LoadStep {
         let from = from + Nanos::from_secs_f64((until - from).as_secs_f64() * SETTLING);
         let within = |at: Nanos| at >= from && at < until;
@@ -109,37 +108,37 @@ impl LoadStep {
         step
     }
 
-    /// Right responses a second.
+    /// Returns correct responses per second.
     pub(crate) fn goodput(&self) -> f64 {
         per_second(self.served, self.span)
     }
 
-    /// Requests a second that fell due.
+    /// Returns due requests per second.
     pub(crate) fn offered(&self) -> f64 {
         per_second(self.due, self.span)
     }
 
-    /// Share of what fell due, 0 to 1.
+    /// Returns the share of due requests, 0 to 1.
     pub(crate) fn share(&self, count: u64) -> f64 {
         if self.due == 0 { 0.0 } else { count as f64 / self.due as f64 }
     }
 
-    /// It answered what was offered. One at the edge of the span belongs to either side.
+    /// Returns whether it served what was offered. Requests at the edge of the interval count on
+    /// either side.
     pub(crate) fn is_followed(&self) -> bool {
         (self.served + 1) as f64 >= self.due as f64 * FOLLOWED
     }
 
-    /// Requests did not go out as they should, and that was our fault: how many.
+    /// Returns how many requests were sent late because of us.
     pub(crate) fn lateness(&self) -> Option<String> {
         let ours = self.late >= SLOW_FEW as u64 && self.share(self.late) > LATE_SHARE;
         let late = || units::show::share(self.share(self.late));
         ours.then(|| format!("{} of the requests were sent late", late()))
     }
 
-    /// Requests were not sent though the server is as quick as when it is quiet: the option whose
-    /// bound it was. `most`: requests that may be under way at once. Where that many are, each takes
-    /// their number over the rate at which they are answered (Little's law), however quick the
-    /// quickest are.
+    /// Returns the option whose limit kept requests from being sent although the server is as fast
+    /// as when idle. `most`: maximum number of outstanding requests. At that maximum, each takes
+    /// their number divided by the rate of responses (Little's law), however fast the fastest are.
     pub(crate) fn is_for_want_of(&self, quiet: Nanos, most: usize) -> Option<&'static str> {
         let quick = (quiet * AS_QUICK_FACTOR).max(quiet + AS_QUICK_MORE);
         let told = self.right >= SLOW_FEW as u64;
@@ -167,7 +166,7 @@ mod tests {
         Nanos::from_millis(count)
     }
 
-    /// One each 10 ms for a second, answered after `over`.
+    /// One every 10 ms for a second, with a response after `over`.
     fn calls(met: Met, over: u64) -> Vec<LoadedCall> {
         let one = |n: u64| LoadedCall {
             route: 0,
@@ -190,7 +189,7 @@ mod tests {
         assert!(quick.is_followed() && quick.lateness().is_none());
         assert_eq!((quick.offered(), quick.goodput()), (100.0, 100.0));
         assert_eq!(quick.p99, ms(5));
-        // each is answered, and a queue grows all the same: at twice what is served
+        // each gets a response, but a queue grows: at twice the capacity
         let mut queue = calls(Met::Right, 0);
         for (n, call) in queue.iter_mut().enumerate() {
             call.over = ms(n as u64 * 10);
@@ -224,15 +223,15 @@ mod tests {
             step(&calls)
         };
         let unsent = half(Met::Unsent);
-        // fifty a second of one connection: each takes twenty milliseconds
+        // fifty per second on one connection: each takes twenty milliseconds
         assert_eq!(unsent.is_for_want_of(ms(7), 1), Some("--connections-max"));
         assert_eq!(unsent.is_for_want_of(ms(6), 1), None);
-        // of two hundred, the others wait longer than those that are answered
+        // of two hundred, the others wait longer than the served ones
         assert_eq!(unsent.is_for_want_of(ms(7), 200), None);
         let unopened = half(Met::Unopened);
         assert_eq!(unopened.is_for_want_of(ms(5), 200), Some("--rate-max"));
         assert_eq!(unopened.is_for_want_of(ms(2), 200), None);
-        // where nothing is answered all wait, however quick it was before
+        // without responses all wait, however fast it was before
         assert_eq!(step(&calls(Met::Unsent, 0)).is_for_want_of(ms(5), 1), None);
     }
 }

@@ -1,5 +1,5 @@
-//! R-05: everything that presses, mixed by the seed. While it lasts the server may serve nobody, but
-//! it must not die; afterwards all has to be as before.
+//! R-05: all kinds of load, mixed by the seed. Meanwhile the server may serve no client, but it
+//! must not crash; afterwards it must recover completely.
 
 use super::{CUT_SHORT, measure_recovery};
 use crate::families::press::held;
@@ -12,19 +12,19 @@ use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Probe};
 use units::{Nanos, Purpose, Seed, Stream, show};
 
-/// Of the bounds, what a storm takes.
+/// Divisor of the limits for a storm.
 const OF_BOUNDS: u64 = 2;
-/// How long a connection lasts that is not over at once.
+/// Lifetime of a connection that is not closed at once.
 const LIFE: (Nanos, Nanos) = (Nanos::from_millis(500), Nanos::from_millis(9_500));
-/// So long one in two of them lasts, or less.
+/// Mean lifetime in seconds.
 const LIFE_MEAN: f64 = 5.0;
 /// Share of the kinds below that last.
 const LASTING: f64 = 0.6;
-/// A storm is no longer than this share of the time of a case: what follows needs some too.
+/// Maximum length of a storm as a share of the time of a case: the rest needs time too.
 const OF_CASE: f64 = 0.7;
 /// Requests in one pipeline.
 const PIPELINE: usize = 8;
-/// Purpose of the seed: no stream of random data has such an index.
+/// Purpose of the seed: no stream of random data has this index.
 const INDEX: u64 = u64::MAX;
 
 pub(in crate::families) fn run(
@@ -73,21 +73,22 @@ pub(in crate::families) fn run(
         (_, Some(back)) => {
             let (back, limit) = (show::duration(back), show::duration(limit));
             result.notes.push(format!(
-                "all was as before only {back} after the storm, and twice the longest deadline is {limit}"
+                "the server recovered only {back} after the storm; twice its longest timeout is \
+                {limit}"
             ));
             PressureOutcome::Degraded
         }
         (_, None) => {
             let gate = show::duration(GATE);
-            result.notes.push(format!("all was not as before within {gate} of the storm"));
+            result.notes.push(format!("the server did not recover within {gate} of the storm"));
             PressureOutcome::Leak
         }
     };
     result.outcome = felt.into();
 }
 
-/// Nobody listened for a moment, and connections were reset: the server died, or was restarted.
-/// So many of them stand at any time that no half of all can be asked for.
+/// Returns why the server crashed or was restarted: refused for a moment, with connections reset.
+/// Many connections close at any time, so half of them cannot be required.
 fn died(probes: &[Probe], round: &Round) -> Option<String> {
     let nobody = TalkEnd::Unconnected(FailureClass::Refused);
     let refused = probes.iter().filter(|probe| probe.refused).count()
@@ -95,13 +96,13 @@ fn died(probes: &[Probe], round: &Round) -> Option<String> {
     let reset = round.ended.iter().filter(|one| matches!(one.end, TalkEnd::Broken(_))).count();
     (refused > 0 && reset >= RESETS_FEW).then(|| {
         format!(
-            "the server was gone for a while: {reset} connections were reset, and {refused} refused"
+            "the server was down for a while: {reset} connections were reset, and {refused} \
+            refused"
         )
     })
 }
 
-/// What the server may take to be as before: twice the longest of its deadlines, as far as they were
-/// measured, and no longer than is watched.
+/// Returns the allowed recovery time: twice the longest measured timeout, at most the watched time.
 fn limit(runner: &Runner<'_>) -> Nanos {
     let longest = runner.states.longest().unwrap_or(GATE);
     (longest * 2).min(GATE)
@@ -114,11 +115,11 @@ fn span(runner: &mut Runner<'_>, with: &OverloadStorm) -> Nanos {
     with.storm.min(most)
 }
 
-/// Every conversation, and when it begins.
+/// Returns every conversation with its start time.
 fn storm(runner: &mut Runner<'_>, with: &OverloadStorm, span: Nanos) -> Vec<(Nanos, TalkScript)> {
     let most = bounds::connections_max(runner.world.governor(), with.connections) / OF_BOUNDS;
     let opens = bounds::opens_max(runner.world.governor(), u64::MAX / OF_BOUNDS) / OF_BOUNDS;
-    // as many come as go
+    // as many are opened as closed
     let rate = (most as f64 / (LIFE_MEAN * LASTING)).min(opens as f64).max(1.0);
     let mut stream = Seed(runner.settings.seed).stream(Purpose::Torture, INDEX);
     let (mut at, mut all) = (0.0, Vec::new());
@@ -132,7 +133,7 @@ fn storm(runner: &mut Runner<'_>, with: &OverloadStorm, span: Nanos) -> Vec<(Nan
     }
 }
 
-/// A conversation of some kind; `LASTING` of the kinds last.
+/// Returns a conversation of some kind; `LASTING` of the kinds last.
 fn one(runner: &mut Runner<'_>, stream: &mut Stream) -> TalkScript {
     let life = Nanos(stream.uniform(LIFE.0.0 as f64, LIFE.1.0 as f64) as u64);
     let plain = habits::plain_request(runner.target, "");
@@ -155,7 +156,7 @@ fn one(runner: &mut Runner<'_>, stream: &mut Stream) -> TalkScript {
     TalkScript { deadline: life, ..script }
 }
 
-/// Fewer resets than these are no sign of a death.
+/// Fewer resets than this do not indicate a crash.
 const RESETS_FEW: usize = 3;
-/// A pipeline is left so soon after it was sent.
+/// A pipeline is abandoned this soon after it was sent.
 const BRIEF: Nanos = Nanos::from_millis(20);

@@ -1,4 +1,4 @@
-//! Connections that come at the same instant: how long the accept queue is, and who waits.
+//! Simultaneous connections: the length of the accept queue, and which clients wait.
 
 use super::churn::noisy;
 use crate::pressure::{Plan, Round};
@@ -9,12 +9,12 @@ use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// A connection attempt that takes this long was lost once and repeated (RFC 6298 section 2: the
-/// first retransmission comes after one second).
+/// A connection attempt that takes this long was lost and retransmitted (RFC 6298 section 2: the
+/// first retransmission follows after one second).
 const REPEATED: Nanos = Nanos::from_millis(900);
-/// Time for every connection of a burst.
+/// Time limit of each connection of a burst.
 const DEADLINE: Nanos = Nanos::from_secs(10);
-/// What may be opened in a second comes at once, and the rest a second later, and so on.
+/// The connections allowed per second are opened at once, the rest a second later, and so on.
 const WAVE: Nanos = Nanos::from_millis(1_100);
 
 pub(in crate::families) fn run(
@@ -41,7 +41,7 @@ pub(in crate::families) fn run(
     let slow = round.ended.iter().filter(|one| one.right && one.over > within).count() as u64;
     let failed = count - served;
     let waves = match at_once < count {
-        true => format!("; {at_once} a second, as the bounds have it"),
+        true => format!("; {at_once} per second, because of our limits"),
         false => String::new(),
     };
     result.measures.push(Measure {
@@ -54,12 +54,13 @@ pub(in crate::families) fn run(
                 "the others waited {} or more: the accept queue was full{waves}",
                 show::duration(REPEATED)
             ),
-            false => format!("all found a place at once{waves}"),
+            false => format!("all were accepted at once{waves}"),
         },
     });
     if slow > 0 || failed > 0 {
         result.notes.push(format!(
-            "of {count} connections at the same instant {served} were served, {slow} of them after more than {}",
+            "of {count} simultaneous connections {served} were served, {slow} of them after more \
+            than {}",
             show::duration(within)
         ));
     }
@@ -69,7 +70,7 @@ pub(in crate::families) fn run(
     };
     result.outcome = shown.into();
     result.health = Some(round.health);
-    // what lasts is worse than what a burst does to itself
+    // a lasting effect outranks the burst's effect on itself
     if matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed) {
         result.outcome = round.outcome.into();
         result.notes.extend(round.notes);
@@ -80,8 +81,8 @@ pub(in crate::families) fn run(
     }
 }
 
-/// The queue behind workers that are taken: clients that say nothing for a while after they have
-/// connected. Whoever reads one request at a time accepts nobody else meanwhile.
+/// Measures the queue of busy workers: clients stay silent for a while after connecting. A server
+/// that reads one request at a time accepts no other connection meanwhile.
 fn queue(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -90,14 +91,14 @@ fn queue(
     result: &mut CaseResult,
 ) {
     let round = burst(runner, case, (count, count), silence);
-    // the kept probe had a worker of its own
+    // the kept probe occupied its own worker
     let fast = fast(&round) + u64::from(round.kept);
     if round.outcome == PressureOutcome::Inconclusive || fast >= count {
         return;
     }
     let slots = runner.settings.slots.or(runner.profile.slots()).filter(|slots| *slots <= fast);
     let (what, of) = match slots {
-        Some(slots) => ("accept queue", format!(", beside {slots} that are served")),
+        Some(slots) => ("accept queue", format!(", in addition to {slots} being served")),
         None => ("workers and accept queue", String::new()),
     };
     let low = (fast - slots.unwrap_or(0)) as f64;
@@ -107,7 +108,8 @@ fn queue(
         high: Some(low + 1.0),
         unit: Unit::Connections,
         note: format!(
-            "clients that are silent for {}{of}: more of them waited {} or longer for a connection",
+            "clients that are silent for {}{of}: additional ones waited {} or longer for a \
+            connection",
             show::duration(silence),
             show::duration(REPEATED)
         ),
@@ -115,7 +117,7 @@ fn queue(
     result.show(LoadOutcome::Advisory);
 }
 
-/// So many connections, so many of them a second, that speak after a while.
+/// Opens connections at a rate; each sends after a while.
 fn burst(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -128,7 +130,7 @@ fn burst(
         steps.insert(0, Move::Pause(silence));
     }
     let script = runner.bare(steps, DEADLINE + silence);
-    // between two probes, which would take places of their own
+    // between two probes, which would occupy slots themselves
     let first = Nanos(runner.prober.every().0 / 4);
     let at = |index: u64| first + WAVE * (index / at_once.max(1));
     let scripts: Vec<(Nanos, TalkScript)> =
@@ -142,7 +144,7 @@ fn burst(
     pressure::round(runner, &case.id, &plan)
 }
 
-/// How many were connected at the first attempt.
+/// Returns how many connected at the first attempt.
 fn fast(round: &Round) -> u64 {
     let at_once = |span: Option<Nanos>| span.is_some_and(|span| span < REPEATED);
     round.ended.iter().filter(|one| at_once(one.connected)).count() as u64

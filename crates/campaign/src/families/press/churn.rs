@@ -1,4 +1,4 @@
-//! Connections that come and go: at a rate, and one for each request.
+//! Connections opened and closed: at a rate, and one for each request.
 
 use super::{OPENS, pace};
 use crate::pressure::Plan;
@@ -10,11 +10,11 @@ use torture::judge::PressureOutcome;
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Steps of the rate up to the most.
+/// Number of rate steps up to the maximum.
 const STEPS: u64 = 4;
 const CALL_DEADLINE: Nanos = Nanos::from_secs(30);
 
-/// Connections that are closed at once, ever more a second; at the most for the whole span.
+/// Opens and closes connections at growing rates, at the maximum for the whole time.
 pub(in crate::families) fn rate(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -33,7 +33,7 @@ pub(in crate::families) fn rate(
         let count = (lasts.as_secs_f64() * rate as f64).ceil() as u64;
         let scripts = (0..count).map(|_| runner.bare(vec![Move::Close], CALL_DEADLINE)).collect();
         let plan = Plan { until_over: true, ..Plan::paced(scripts, pace(rate), Nanos::SECOND) };
-        // it presses while they are begun
+        // the load starts with the first connection
         let plan = Plan { armed_early: true, ..plan };
         let round = pressure::round(runner, &case.id, &plan);
         let refused = round.ended.iter().filter(|one| one.connected.is_none()).count();
@@ -43,7 +43,7 @@ pub(in crate::families) fn rate(
         result.health = Some(round.health);
         result.notes.extend(round.notes);
         if refused > 0 {
-            result.notes.push(format!("at {rate}/s {refused} of {count} found no connection"));
+            result.notes.push(format!("at {rate}/s {refused} of {count} connections were refused"));
         }
         if bound {
             return measure_rate(result, borne, Some(rate), "well-behaved clients were affected");
@@ -52,13 +52,18 @@ pub(in crate::families) fn rate(
             borne = rate;
         }
         if step < STEPS && runner.has_to_end() {
-            // of the rates that were still to come nothing is known
+            // nothing is known about the remaining rates
             learned = false;
             result.show(PressureOutcome::Inconclusive);
             break;
         }
     }
-    let note = if learned { "no end within the bound" } else { "beyond it nothing was learned" };
+    let note = if learned {
+        "no limit found within our bounds"
+    } else {
+        "higher rates were not \
+        tested"
+    };
     measure_rate(result, borne, None, note);
 }
 
@@ -75,7 +80,7 @@ fn measure_rate(result: &mut CaseResult, low: u64, high: Option<u64>, note: &str
     });
 }
 
-/// The same requests on one connection, and each on one of its own.
+/// Sends the same requests on one connection, and each on its own.
 pub(in crate::families) fn keep_alive(
     runner: &mut Runner<'_>,
     _: &Case,
@@ -92,7 +97,7 @@ pub(in crate::families) fn keep_alive(
     let done = kept.replies.responses.iter().filter(|one| one.complete).count() as u64;
     if done < count {
         result.notes.push(format!(
-            "of {count} requests on one connection {done} were answered: {}",
+            "of {count} requests on one connection {done} got responses: {}",
             torture::judge::seen(&kept)
         ));
     }
@@ -117,18 +122,18 @@ pub(in crate::families) fn keep_alive(
     let each = |span: Nanos, calls: u64| span.as_secs_f64() / calls as f64;
     let ratio = each(alone, single) / each(kept.over, done).max(1e-9);
     result.measures.push(Measure::exact(
-        "new connection against kept one",
+        "new connection relative to a kept one",
         ratio,
         Unit::Ratio,
         format!(
-            "{} a request, {} on a kept connection",
+            "{} per request, {} on a kept connection",
             show::duration(Nanos::from_secs_f64(each(alone, single))),
             show::duration(Nanos::from_secs_f64(each(kept.over, done)))
         ),
     ));
 }
 
-/// Nothing can be said of what well-behaved clients observe.
+/// Records that effects on well-behaved clients cannot be judged; returns whether that is so.
 pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
     let Some(why) = pressure::noise(runner) else { return false };
     result.outcome = PressureOutcome::Inconclusive.into();
@@ -136,7 +141,7 @@ pub(super) fn noisy(runner: &Runner<'_>, result: &mut CaseResult) -> bool {
     true
 }
 
-/// How many were ended by the server.
+/// Returns whether the server closed the connection.
 pub(super) fn is_by_server(end: TalkEnd) -> bool {
     matches!(end, TalkEnd::Closed | TalkEnd::Broken(_))
 }

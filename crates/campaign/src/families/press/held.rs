@@ -1,4 +1,4 @@
-//! States that are held: the conversations of each.
+//! Held states: the conversations of each.
 
 use super::siege::Siege;
 use crate::{Runner, habits};
@@ -7,14 +7,14 @@ use torture::case::{Case, PressHeld, PressedState};
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// How long a connection would stay if nobody ended it.
+/// Maximum lifetime of a connection that the server does not close.
 const LIFE: Nanos = Nanos::from_secs(600);
-/// Between two drips.
+/// Interval between two drips.
 const DRIP: Nanos = Nanos::from_secs(5);
 const DRIPS: usize = 120;
-/// Bytes of a body that is promised.
+/// Size of a declared body.
 const BODY: u64 = 100_000;
-/// Bytes that the kernels may hold between the server and a client that does not read.
+/// Bytes that kernels may buffer between the server and a client that does not read.
 const BUFFERS: u64 = 16 << 20;
 const SMALL_BUFFER: u32 = 4_096;
 
@@ -27,15 +27,17 @@ pub(in crate::families) fn run(
     let unread = with.state == PressedState::Unread && case.press;
     if unread && size_of_page(runner) < BUFFERS {
         let least = show::bytes(BUFFERS);
-        return result
-            .skip(format!("no page of {least}, which no buffer takes, is named (--big PATH)"));
+        return result.skip(format!(
+            "no page of {least} or more, too large for buffers, is given (--big \
+                PATH)"
+        ));
     }
     let (state, make): (&str, &dyn Fn(&mut Runner<'_>) -> TalkScript) = match with.state {
         PressedState::HalfHead => ("half a head", &half_head),
         PressedState::DrippedHead => ("a dripped head", &dripped_head),
         PressedState::DrippedBody => ("a dripped body", &dripped_body),
-        PressedState::Unread if case.press => ("a response that is not read", &self::unread),
-        PressedState::Unread => ("a response that is not read", &abandoned),
+        PressedState::Unread if case.press => ("an unread response", &self::unread),
+        PressedState::Unread => ("an unread response", &abandoned),
         PressedState::Idle => ("an idle connection", &idle),
     };
     let polite: &dyn Fn(&mut Runner<'_>) -> TalkScript = &idle;
@@ -54,7 +56,7 @@ fn held(runner: &mut Runner<'_>, steps: Vec<Move>) -> TalkScript {
     TalkScript { hold: true, ..runner.bare(steps, LIFE) }
 }
 
-/// A request without its last line.
+/// Returns a request without its last line.
 fn beginning(runner: &Runner<'_>) -> Vec<u8> {
     let mut head = habits::plain_request(runner.target, "");
     head.truncate(head.len() - 2);
@@ -92,7 +94,7 @@ pub(super) fn post_head(runner: &Runner<'_>, length: u64) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Bytes of the page that is not read.
+/// Returns the size of the unread page.
 fn size_of_page(runner: &mut Runner<'_>) -> u64 {
     let Some(path) = runner.settings.big.clone() else { return runner.profile.plain().body_len };
     let request = get(runner, &path);
@@ -111,7 +113,7 @@ fn unread(runner: &mut Runner<'_>) -> TalkScript {
     not_reading(runner, request)
 }
 
-/// The same with the plain page: whatever it is, it goes to nobody.
+/// Does the same with the plain page, whose response is never read.
 pub(in crate::families) fn abandoned(runner: &mut Runner<'_>) -> TalkScript {
     let request = habits::plain_request(runner.target, "");
     not_reading(runner, request)

@@ -1,4 +1,4 @@
-//! Slow and honest: many clients at a modem's speed, each of which ends its request.
+//! Slow but well-behaved clients: many at modem speed, each of which completes its request.
 
 use super::churn::noisy;
 use super::held::post_head;
@@ -12,11 +12,11 @@ use torture::record;
 use torture::result::CaseResult;
 use units::{Nanos, show};
 
-/// Pieces a second.
+/// Pieces per second.
 const PIECES: u64 = 4;
 /// Time for the response after the last piece.
 const RESPONSE: Nanos = Nanos::from_secs(10);
-/// Bytes of one field that fills a head.
+/// Size of one filler field.
 const FILLER: usize = 500;
 
 pub(in crate::families) fn run(
@@ -59,8 +59,8 @@ pub(in crate::families) fn run(
     if quick.outcome == PressureOutcome::Inconclusive {
         result.show(PressureOutcome::Inconclusive);
         result.notes.push(format!(
-            "{} of {count} slow clients were not served, and with as many that sent the same at once nothing \
-             could be said",
+            "{} of {count} slow clients were not served; the control run with as many fast \
+            clients was inconclusive",
             cut.len()
         ));
         result.notes.extend(quick.notes);
@@ -71,22 +71,23 @@ pub(in crate::families) fn run(
     if refused >= cut.len() {
         result.show(PressureOutcome::Inconclusive);
         result.notes.push(format!(
-            "{} of {count} slow clients were not served, and {refused} of as many that sent the same at \
-             once: it is not their slow line",
+            "{} of {count} slow clients were not served, and {refused} of as many fast ones: \
+            slowness is not the cause",
             cut.len()
         ));
         return;
     }
     result.show(LoadOutcome::Advisory);
     result.notes.push(format!(
-        "{} of {count} clients that sent {} a second were not served, the last after {}: a deadline is too strict for a slow line, or they were too many",
+        "{} of {count} clients that sent {} per second were not served, the last after {}: a \
+        timeout is too strict for slow links, or they were too many",
         cut.len(),
         show::bytes(rate),
         show::duration(longest)
     ));
 }
 
-/// The control arm: the same requests, as many of them, without the slow line.
+/// Returns the control run: the same number of the same requests, without the slow link.
 fn control(runner: &mut Runner<'_>, slow: &Plan, lasts: Nanos) -> Plan {
     let at_once: Vec<TalkScript> = slow
         .scripts
@@ -100,7 +101,8 @@ fn control(runner: &mut Runner<'_>, slow: &Plan, lasts: Nanos) -> Plan {
     Plan { until_over: true, ..Plan::paced(at_once, pace, lasts) }
 }
 
-/// Clients on slow lines: heads of this size, and bodies in turn with them where the server takes any.
+/// Returns clients on slow links: heads of this size, alternating with bodies if the server accepts
+/// any.
 fn slow_clients(
     runner: &mut Runner<'_>,
     count: u64,
@@ -120,7 +122,7 @@ fn slow_clients(
         .collect()
 }
 
-/// A valid request with a head of about this size.
+/// Returns a valid request with a head of about this size.
 fn long_head(runner: &Runner<'_>, size: u64) -> Vec<u8> {
     let lines = size as usize / FILLER;
     let fields: String = (0..lines)
@@ -135,7 +137,7 @@ fn long_body(runner: &Runner<'_>, size: u64) -> Vec<u8> {
     bytes
 }
 
-/// The same bytes at this many a second.
+/// Sends the same bytes at this rate per second.
 fn slowly(bytes: Vec<u8>, rate: u64) -> Vec<Move> {
     let mut steps = Vec::new();
     for piece in bytes.chunks((rate / PIECES) as usize) {

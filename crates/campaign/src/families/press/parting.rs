@@ -1,4 +1,5 @@
-//! Clients that leave: by a reset before the response, or by their end in the middle of a request.
+//! Clients that disconnect: by a reset before the response, or by closing in the middle of a
+//! request.
 
 use super::churn::{is_by_server, noisy};
 use super::held::post_head;
@@ -12,7 +13,7 @@ use torture::judge::{LoadOutcome, PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// Whole requests, reset before the response, in rounds: what a server does not get back adds up.
+/// Sends complete requests and resets before the response, in rounds: leaked resources add up.
 pub(in crate::families) fn resets(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -57,18 +58,17 @@ pub(in crate::families) fn resets(
     if let Some(former) = former {
         refill(runner, result, former, &|runner, hold| fill(runner, case, former, hold));
     }
-    // where our own probes were late, so was what they saw
+    // if our own probes were late, so were their observations
     let sick = result.outcome == TestOutcome::Inconclusive;
     if slowest > BACK_WITHIN && result.outcome < TestOutcome::Degraded && !sick {
         result.outcome = PressureOutcome::Degraded.into();
-        result.notes.push(format!(
-            "after resets it took {} until all was as before",
-            show::duration(slowest)
-        ));
+        result
+            .notes
+            .push(format!("after resets the server took {} to recover", show::duration(slowest)));
     }
 }
 
-/// The effect of a round that outlives it, or was there while it lasted.
+/// Records the effect of a round that lasts, or was present during it.
 fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
     result.show(round.outcome);
     let lasts = matches!(round.outcome, PressureOutcome::Leak | PressureOutcome::Crashed);
@@ -82,7 +82,7 @@ fn lasting(result: &mut CaseResult, round: &Round, turn: u64, rounds: u64) {
     }
 }
 
-/// The client's end in the middle of a head, or of a body: nothing more can come.
+/// Closes in the middle of a head or a body: the rest can never arrive.
 pub(in crate::families) fn ends(
     runner: &mut Runner<'_>,
     case: &Case,
@@ -130,7 +130,7 @@ fn judge_ends(result: &mut CaseResult, part: &str, round: &Round, within: Nanos,
     let left = round.ended.len() - spans.len();
     let last = spans.last().copied();
     result.measures.push(Measure {
-        what: format!("the client's end inside a {part}"),
+        what: format!("client close inside a {part}"),
         low: Some(last.unwrap_or(horizon).as_secs_f64()),
         high: last.filter(|_| left == 0).map(Nanos::as_secs_f64),
         unit: Unit::Spent,
@@ -146,14 +146,15 @@ fn judge_ends(result: &mut CaseResult, part: &str, round: &Round, within: Nanos,
     if left > 0 {
         result.show(LoadOutcome::Unbounded);
         result.notes.push(format!(
-            "{left} of {} connections whose client had ended inside a {part} were still open after {}",
+            "{left} of {} connections whose client had closed inside a {part} were still open \
+            after {}",
             round.ended.len(),
             show::duration(horizon)
         ));
     } else if let Some(last) = last.filter(|last| *last > within) {
         result.show(LoadOutcome::Advisory);
         result.notes.push(format!(
-            "a connection whose client had ended inside a {part} was closed after {} only",
+            "a connection whose client had closed inside a {part} was closed only after {}",
             show::duration(last)
         ));
     }

@@ -1,5 +1,5 @@
-//! The refill: whether as many connections find a place after a case as before it. What a server did
-//! not get back shows here before well-behaved clients miss it.
+//! The refill: whether as many connections find a slot after a case as before. Leaked slots show
+//! here before well-behaved clients notice.
 
 use super::held::idle;
 use super::{OPENS, pace};
@@ -10,24 +10,24 @@ use torture::judge::{PressureOutcome, TestOutcome};
 use torture::result::{CaseResult, Unit};
 use units::{Nanos, show};
 
-/// As many as before: at least this share of them.
+/// As many as before means at least this share.
 pub(super) const REFILLED: f64 = 0.95;
-/// Well-behaved connections of a fill at most.
+/// Maximum number of well-behaved connections of a fill.
 const FILL_MAX: u64 = 100;
-/// Two measured deadlines are given to a server that is full; or this, where none was measured.
+/// Waiting time for a full server: two measured timeouts, or this if none was measured.
 const WAIT: Nanos = Nanos::from_secs(10);
 const WAIT_MAX: Nanos = Nanos::from_secs(120);
-/// The last fill stands for so long: a server that starts workers as it needs them has started enough
-/// by then.
+/// The last fill is held this long, so that a server that starts workers on demand has started
+/// enough.
 const GROW: Nanos = Nanos::from_secs(5);
 
-/// The fewest of `former` places that are as many as before.
+/// Returns the minimum number of slots that counts as as many as `former`.
 pub(super) fn enough(former: u64) -> u64 {
     (former as f64 * REFILLED).ceil() as u64
 }
 
-/// How many well-behaved connections, that then stay, are answered of those that were to be; `None` where
-/// nothing can be said.
+/// Returns how many of the wanted well-behaved connections, which then stay open, get a response;
+/// `None` if inconclusive.
 pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nanos) -> Option<u64> {
     let count = bounds::connections_max(runner.world.governor(), wanted);
     let scripts = (0..count).map(|_| idle(runner)).collect();
@@ -37,9 +37,9 @@ pub(super) fn fill(runner: &mut Runner<'_>, case: &Case, wanted: u64, hold: Nano
     known.then(|| round.ended.iter().filter(|one| one.right).count() as u64)
 }
 
-/// Places before a case whose effect on them is to be seen.
+/// Returns the slots before a case that may affect them.
 pub(super) fn places(runner: &mut Runner<'_>, case: &Case) -> Option<u64> {
-    // a server that is others' is not filled for that
+    // a third-party server is not filled for this
     if !runner.world.governor().may_repeat() {
         return None;
     }
@@ -47,11 +47,11 @@ pub(super) fn places(runner: &mut Runner<'_>, case: &Case) -> Option<u64> {
     fill(runner, case, FILL_MAX, hold).filter(|former| *former > 0)
 }
 
-/// How many of the former places are found, by connections that stand for so long.
+/// Counts how many of the former slots are found by connections held this long.
 pub(super) type Again<'a> = &'a dyn Fn(&mut Runner<'_>, Nanos) -> Option<u64>;
 
-/// Fills the places again, and once more when the server has had time to miss those that are gone. A
-/// server whose places come and go of themselves has none that could be lost.
+/// Fills the slots again, and once more after the server had time to replace lost ones. A server
+/// that changes its slots by itself has none to lose.
 pub(super) fn refill(
     runner: &mut Runner<'_>,
     result: &mut CaseResult,
@@ -82,8 +82,8 @@ pub(super) fn refill(
     if let Some(found) = found.filter(|_| !runner.life.has_other_workers(runner.world)) {
         result.outcome = PressureOutcome::Leak.into();
         result.notes.push(format!(
-            "of {former} connections that found a place before, {found} do {} after the case: the \
-             others' places are lost",
+            "of {former} connections that found a slot before, {found} do so {} after the case: \
+            the other slots are lost",
             show::duration(wait)
         ));
     }

@@ -1,5 +1,5 @@
-//! The search for the number of connections at which well-behaved clients are no longer served, the second
-//! look, and the control arm.
+//! The search for the number of connections at which well-behaved clients are no longer served, the
+//! confirmation, and the control run.
 
 use super::refill::{enough, refill};
 use super::{OPENS, pace};
@@ -12,40 +12,41 @@ use torture::judge::{LoadOutcome, PressureOutcome};
 use torture::result::{CaseResult, Measure, Unit};
 use units::{Nanos, show};
 
-/// The number of connections grows so many times until something gives.
+/// Growth factor of the number of connections.
 const GROWTH: u64 = 4;
-/// How long the second look lasts at most, where the server may come back while it is pressed ...
+/// Maximum duration of the confirmation, if the server may recover under load ...
 const LONG: Nanos = Nanos::from_secs(30);
-/// ... and for how long it must have served again to be let go.
+/// ... and how long it must have served again to end it.
 const SERVED_AGAIN: Nanos = Nanos::from_secs(3);
-/// Of a round, besides the time that it presses.
+/// Time of a round in addition to its load.
 const ROUND: Nanos = Nanos::from_secs(4);
 
-/// Beyond a probe's deadline, so that enough of them are over.
+/// Time beyond a probe's deadline, so that enough probes complete.
 const PROBE_WAIT_MORE: Nanos = Nanos::SECOND;
 
-/// What presses: the conversation of one connection.
+/// Builds the conversation of one connection of the load.
 pub(super) type Make<'m> = &'m dyn Fn(&mut Runner<'_>) -> TalkScript;
 
-/// What is held, by how many, and how long.
+/// What is held, by how many connections, and how long.
 pub(super) struct Siege<'m> {
     pub(super) case: &'m Case,
-    /// In words: `half a head`.
+    /// Description: `half a head`.
     pub(super) state: &'m str,
     pub(super) make: Make<'m>,
-    /// The polite form of it; `None` where it is polite itself.
+    /// The well-behaved form of it; `None` if it is well-behaved itself.
     pub(super) control: Option<Make<'m>>,
     pub(super) most: u64,
-    /// How long the most are held when nothing gave before.
+    /// How long the maximum is held if nothing failed before.
     pub(super) hold: Nanos,
 }
 
-/// The bracket: the most connections that well-behaved clients did not feel, and the fewest that they did.
+/// The largest number of connections without an effect on well-behaved clients, and the smallest
+/// with one.
 #[derive(Default)]
 struct Bracket {
     good: Option<(u64, Round)>,
     bad: Option<(u64, Round)>,
-    /// Rounds in which the effect showed at the upper end.
+    /// Rounds in which the upper end had an effect.
     seen: u32,
 }
 
@@ -58,7 +59,7 @@ impl Siege<'_> {
         }
         if runner.settings.probing.keep && !runner.prober.keeps() {
             result.notes.push(
-                "one kept connection alone keeps others from being served: probes came on new ones only"
+                "one kept connection alone blocks all others: probes used new connections only"
                     .to_owned(),
             );
         }
@@ -70,7 +71,7 @@ impl Siege<'_> {
         }
         while self.narrow(runner, start, &mut bracket) {}
         let former = bracket.good.as_ref().map(|(count, _)| *count);
-        // well-behaved connections that had no effect have nothing to be held against
+        // well-behaved connections without an effect need no control
         let former =
             former.filter(|_| bracket.bad.is_some() || self.control.is_some() && !self.case.press);
         self.concluded(runner, result, bracket);
@@ -79,8 +80,8 @@ impl Siege<'_> {
         }
     }
 
-    /// Of `former` connections in this state, which well-behaved clients did not feel before, how many they
-    /// do not feel now: all that count, or none.
+    /// Returns how many of `former` connections in this state, without effect before, have no
+    /// effect now: all or none.
     fn find_places(&self, runner: &mut Runner<'_>, former: u64, hold: Nanos) -> Option<u64> {
         let count = enough(former);
         let round = self.round(runner, count, hold.max(dwell(runner)));
@@ -107,7 +108,7 @@ impl Siege<'_> {
         }
     }
 
-    /// Ever more connections until something gives; a round of which nothing can be said ends it.
+    /// Adds connections until something fails; an inconclusive round ends it.
     fn climb(&self, runner: &mut Runner<'_>, most: u64, bracket: &mut Bracket) -> Option<Round> {
         let mut count = 1;
         loop {
@@ -123,7 +124,7 @@ impl Siege<'_> {
         }
     }
 
-    /// One round in the middle; false when there is nothing more to learn.
+    /// Runs one round in the middle; returns false if there is nothing more to learn.
     fn narrow(&self, runner: &mut Runner<'_>, start: Nanos, bracket: &mut Bracket) -> bool {
         let Some((bad, _)) = &bracket.bad else { return false };
         let good = bracket.good.as_ref().map_or(0, |(count, _)| *count);
@@ -163,7 +164,7 @@ impl Siege<'_> {
         pressure::round(runner, &self.case.id, &plan)
     }
 
-    /// Nothing gave. What was slow is looked at again: chance does not come twice.
+    /// Repeats a slow result if nothing failed: chance does not repeat.
     fn confirm(
         &self,
         runner: &mut Runner<'_>,
@@ -179,14 +180,14 @@ impl Siege<'_> {
             round.notes.push(note);
         }
         if round.health.armed == 0 {
-            // nobody pressed: what well-behaved clients observed says nothing
+            // without load, the effect on well-behaved clients says nothing
             word = Some(PressureOutcome::Inconclusive.into());
         }
         let word = word.unwrap_or(round.outcome.into());
         conclude_as(result, word, round);
     }
 
-    /// Once more what was slow; another word than that of the round, where there is one.
+    /// Repeats a slow round; returns a different verdict, if any.
     fn look_again(
         &self,
         runner: &mut Runner<'_>,
@@ -196,7 +197,7 @@ impl Siege<'_> {
         let second = self.round(runner, count, self.hold);
         if second.outcome == PressureOutcome::Inconclusive {
             round.health.followed = 1;
-            let said = "well-behaved clients were slow, and a second round said nothing";
+            let said = "well-behaved clients were slow, and a second round was inconclusive";
             round.notes.push(said.to_owned());
             return Some(PressureOutcome::Inconclusive.into());
         }
@@ -210,15 +211,16 @@ impl Siege<'_> {
         }
         if round.outcome == PressureOutcome::Degraded && runner.life.has_other_workers(runner.world)
         {
-            // who comes while a worker is started waits for it, once
-            let said = "workers of the server came and went meanwhile, and were waited for";
+            // a client that arrives during a worker start waits for it, once
+            let said = "the server started and stopped workers meanwhile, and clients waited for \
+                them";
             round.notes.push(said.to_owned());
             return Some(LoadOutcome::Advisory);
         }
         None
     }
 
-    /// The pressure once more, longer, and the same number of well-behaved connections.
+    /// Repeats the load, longer, and the same number of well-behaved connections.
     fn again(
         &self,
         runner: &mut Runner<'_>,
@@ -230,7 +232,7 @@ impl Siege<'_> {
         if !runner.world.governor().may_repeat() {
             let mut only = first;
             (only.health.rounds, only.health.followed) = (seen, seen);
-            only.notes.push("not tried once more, to spare the server (--confirm)".to_owned());
+            only.notes.push("not repeated, to spare the server (--confirm repeats it)".to_owned());
             return conclude(result, only);
         }
         let mut second = match first.outcome {
@@ -241,9 +243,9 @@ impl Siege<'_> {
         };
         let (rounds, followed) = match second.outcome {
             PressureOutcome::Inconclusive => {
-                // what was seen before stands on its own
+                // the earlier observation stands
                 second = first;
-                second.notes.push("a second round said nothing".to_owned());
+                second.notes.push("a second round was inconclusive".to_owned());
                 (seen, seen)
             }
             _ => (seen + 1, seen + u32::from(second.is_bound())),
@@ -254,7 +256,7 @@ impl Siege<'_> {
             second.notes.push(format!("{some} had an effect in {seen} of {} rounds", seen + 1));
             if runner.life.has_other_workers(runner.world) {
                 let said =
-                    "workers of the server came and went meanwhile, and its places with them";
+                    "the server started and stopped workers meanwhile, and its slots with them";
                 second.notes.push(said.to_owned());
             }
             return conclude_as(result, LoadOutcome::Flaky, second);
@@ -266,7 +268,7 @@ impl Siege<'_> {
         conclude(result, second);
     }
 
-    /// The control arm: as many well-behaved connections as had an effect in this round.
+    /// The control run: as many well-behaved connections as had an effect in this round.
     fn hold_against(
         &self,
         runner: &mut Runner<'_>,
@@ -280,16 +282,22 @@ impl Siege<'_> {
         round.health.control_denied = denied;
         let (some, state) = (polite_connections(count), self.state);
         round.notes.push(match (denied, round.outcome) {
-            (None, _) => format!("with {some} nothing could be said"),
+            (None, _) => format!("the control run with {some} was inconclusive"),
             (Some(true), PressureOutcome::Denied) => {
-                format!("with {some} it is the same: this is a limit on connections (C-01), not on {state}")
+                format!(
+                    "{some} have the same effect: this is a connection limit (C-01), not \
+                    caused by {state}"
+                )
             }
-            (Some(true), _) => format!("with {some} it is the same: it is their number, not {state}"),
-            (Some(false), _) => format!("with {some} it is not so: {state} does it"),
+            (Some(true), _) => format!(
+                "{some} have the same effect: their number is the cause, \
+                not {state}"
+            ),
+            (Some(false), _) => format!("{some} have no such effect: {state} is the cause"),
         });
     }
 
-    /// What the server did while it was pressed.
+    /// Records what the server did under load.
     fn under_pressure(&self, round: &mut Round, result: &mut CaseResult) {
         if round.outcome == PressureOutcome::Crashed {
             return;
@@ -297,10 +305,10 @@ impl Siege<'_> {
         let deadline = server_deadline(round);
         if let Some((span, count)) = deadline {
             result.measures.push(Measure::exact(
-                format!("{}, pressed", self.state),
+                format!("{}, under load", self.state),
                 span.as_secs_f64(),
                 Unit::Seconds,
-                format!("the server ended {count} of {}", round.health.wanted),
+                format!("the server closed {count} of {}", round.health.wanted),
             ));
         }
         if round.outcome != PressureOutcome::Denied {
@@ -309,12 +317,13 @@ impl Siege<'_> {
         let span = show::duration(round.denied_for);
         round.notes.push(match (round.came_back, deadline) {
             (true, Some((held, count))) => format!(
-                "denied for {span}, then served again while pressed: the server had ended {} after {}",
+                "no service for {span}, then recovered under load: the server had closed {} \
+                after {}",
                 connections(count as u64),
                 show::duration(held)
             ),
-            (true, None) => format!("denied for {span}, then served again while pressed"),
-            (false, _) => format!("denied for {span}, as long as the pressure went on"),
+            (true, None) => format!("no service for {span}, then recovered under load"),
+            (false, _) => format!("no service for {span}, until the load ended"),
         });
     }
 }
@@ -328,7 +337,7 @@ fn polite_connections(count: u64) -> String {
 }
 
 impl Bracket {
-    /// Takes a round in; whether it is one that was felt.
+    /// Adds a round; returns whether it had an effect.
     fn place(&mut self, count: u64, round: Round) -> bool {
         let felt = round.is_bound();
         if felt {
@@ -341,8 +350,8 @@ impl Bracket {
     }
 }
 
-/// How long a round presses that only asks whether well-behaved clients are served: a probe's deadline, and
-/// enough probes besides.
+/// Returns the duration of a round that only checks service: a probe's deadline, and time for
+/// enough probes.
 fn dwell(runner: &Runner<'_>) -> Nanos {
     runner.prober.deadline() + PROBE_WAIT_MORE
 }
@@ -351,21 +360,26 @@ fn conclude(result: &mut CaseResult, round: Round) {
     conclude_as(result, round.outcome.into(), round);
 }
 
-/// The same by another word than that of the round.
+/// Does the same with a verdict other than that of the round.
 fn conclude_as(result: &mut CaseResult, word: LoadOutcome, round: Round) {
     result.show(word);
     result.health = Some(round.health);
     result.notes.extend(round.notes);
 }
 
-/// Not as many stood as were meant to, and that was the server's doing.
+/// Returns a note if fewer connections than wanted were open because of the server.
 fn unarmed(round: &Round) -> Option<String> {
     let (armed, wanted) = (round.health.armed, round.health.wanted);
-    (!round.is_armed()).then(|| format!("no more than {armed} of {wanted} connections were open at once: the server ended or refused the others"))
+    (!round.is_armed()).then(|| {
+        format!(
+            "no more than {armed} of {wanted} connections were open \
+        at once: the server closed or refused the others"
+        )
+    })
 }
 
-/// The median time for which the server bore the connections that it ended, and how many they are;
-/// `None` where it ended fewer than half.
+/// Returns the median time after which the server closed connections, and their number; `None` if
+/// it closed fewer than half.
 fn server_deadline(round: &Round) -> Option<(Nanos, usize)> {
     use dialogue::talk::TalkEnd;
     let by_server = |end: TalkEnd| matches!(end, TalkEnd::Closed | TalkEnd::Broken(_));
@@ -376,9 +390,9 @@ fn server_deadline(round: &Round) -> Option<(Nanos, usize)> {
     enough.then(|| (spans[spans.len() / 2], spans.len()))
 }
 
-/// Slots: those that pressed, and the kept probe's where it had one. Where they all were served, so
-/// was one new probe beside them.
-/// The bracket of the slots as a measure, and the slots where they were exhausted.
+/// Returns the slots: those of the load, and that of the kept probe. If all were served, so was one
+/// new probe in addition. Records the bracket as a measure, and returns the slots if they were
+/// exhausted.
 fn slots(
     result: &mut CaseResult,
     good: Option<&(u64, Round)>,
@@ -396,7 +410,7 @@ fn slots(
         (Some((_, round)), Some(_)) => {
             format!("beyond them well-behaved clients are {}", word(round))
         }
-        _ => "no end within the bound".to_owned(),
+        _ => "no limit found within our bounds".to_owned(),
     };
     result.measures.push(Measure {
         what: SLOTS.to_owned(),
@@ -410,7 +424,7 @@ fn slots(
 
 fn word(round: &Round) -> &'static str {
     match round.outcome {
-        PressureOutcome::Shed => "answered 503 or 429",
+        PressureOutcome::Shed => "refused with 503 or 429",
         _ => "not served",
     }
 }

@@ -1,6 +1,6 @@
-//! Holds the states: all of them on one stage with probes of the server's health beside them, so
-//! that a server with few slots is noticed. Where it has slots to spare, they are held from the beginning
-//! of the run on, beside the cases that do not press.
+//! Holds the states: all of them together with health probes, so that a server with few slots is
+//! noticed. If it has spare slots, they are held from the start of the run, alongside the cases
+//! without load.
 
 mod beside;
 
@@ -18,22 +18,21 @@ use torture::safety;
 use torture::safety::Class;
 use units::{Nanos, show};
 
-/// How long is waited for the end of a state of a server that is not on this machine, and where
-/// states are held one after the other.
+/// Waiting time for the end of a state of a remote server, and of states held one after the other.
 const HORIZON_ELSEWHERE: Nanos = Nanos::from_secs(75);
 const HORIZON_SERIAL: Nanos = Nanos::from_secs(75);
-/// Time for the rest of a response that was not read for long.
+/// Time for the rest of a response that was unread for a long time.
 const DRAIN: Nanos = Nanos::from_secs(60);
-/// The time of a case leaves room for its beginning and its end.
+/// Part of a case's time reserved for its start and end.
 const MARGIN: Nanos = Nanos::from_secs(5);
-/// New connections that get no response, one after the other, until the server is taken to be full.
+/// Consecutive new connections without a response after which the server is considered full.
 const LOST_MAX: u32 = 3;
 
-/// Sees to it that the states of this case, and with them those of every further case, have been
-/// held. Says why where this one cannot be.
+/// Ensures that the states of this case, and with them those of all further cases, have been held.
+/// Returns why if this one cannot be.
 pub(crate) fn hold_states(runner: &mut Runner<'_>, case: &Case) -> Option<String> {
     let SlowHold { state, page, .. } = SlowHold::of(case)?;
-    // the page that it needs is there, and long enough
+    // the page that it needs exists and is long enough
     if let Some(why) = page.and_then(|(least, _)| big_page(runner, least).err()) {
         return Some(why);
     }
@@ -49,13 +48,13 @@ pub(crate) fn hold_states(runner: &mut Runner<'_>, case: &Case) -> Option<String
     None
 }
 
-/// This case, those that were asked for, and those whose comparison is needed.
+/// Returns this case, the selected ones, and those needed for comparison.
 fn all_slow(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
     let mut all = vec![case.clone()];
     let state = |case: &Case| SlowHold::of(case).map(|hold| hold.state);
     let asked = runner.cases.iter().filter(|one| !one.press && state(one).is_some());
     all.extend(asked.cloned());
-    // the catalogue is read by its tests
+    // the tests parse the catalogue
     let known = catalogue::cases().unwrap_or_default();
     let partners: Vec<SlowState> =
         all.iter().filter_map(|one| state(one)?.without_drops()).collect();
@@ -70,8 +69,8 @@ fn all_slow(runner: &Runner<'_>, case: &Case) -> Vec<Case> {
     all
 }
 
-/// The case that holds a state, where what it needs is there: of those that were asked for, or
-/// of the catalogue.
+/// Returns the case that holds a state if its needs are met: a selected one, or that of the
+/// catalogue.
 pub(super) fn case_of(runner: &Runner<'_>, state: SlowState) -> Option<Case> {
     let holds = |case: &&Case| SlowHold::of(case).is_some_and(|hold| hold.state == state);
     let known = catalogue::cases().unwrap_or_default();
@@ -87,14 +86,14 @@ pub(crate) fn is_given(runner: &Runner<'_>, case: &Case) -> bool {
     })
 }
 
-/// The page that is longer than all buffers, and its length.
+/// Returns the page that exceeds all buffers, and its length.
 fn big_page(runner: &mut Runner<'_>, least: u64) -> Result<(String, u64), String> {
     let enough = show::bytes(least);
     let Some(path) = runner.settings.big.clone() else {
         let own = runner.profile.plain().body_len;
         return match own >= least {
             true => Ok((runner.target.values.path.clone(), own)),
-            false => Err(format!("no page of {enough} or more is named (--big PATH)")),
+            false => Err(format!("no page of {enough} or more is given (--big PATH)")),
         };
     };
     let (host, ours) = (&runner.target.values.host, &runner.target.fields);
@@ -110,16 +109,16 @@ fn big_page(runner: &mut Runner<'_>, least: u64) -> Result<(String, u64), String
         Some(length) if length >= least => Ok((path, length)),
         Some(length) => {
             let length = show::bytes(length);
-            Err(format!("the page of --big is too short: {length}, and {enough} are needed"))
+            Err(format!("the --big page is too short: {length}, {enough} are needed"))
         }
         None => {
             let seen = torture::judge::seen(&talk);
-            Err(format!("HEAD of the page of --big gave no length: {seen}"))
+            Err(format!("HEAD of the --big page returned no length: {seen}"))
         }
     }
 }
 
-/// How long is waited, within what is permitted here.
+/// Returns the waiting time within our limits.
 fn horizon(runner: &mut Runner<'_>, hold: &SlowHold) -> Nanos {
     let address = runner.target.peer.address();
     let local = address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
@@ -132,7 +131,7 @@ fn horizon(runner: &mut Runner<'_>, hold: &SlowHold) -> Nanos {
     }
     let permitted = runner.world.governor().bounds().map(|bounds| bounds.case_max);
     let room = permitted.map_or(Nanos::NEVER, |most| match hold.page.is_some() {
-        // what was not read has to be counted within the time of the case
+        // unread data must be counted within the time of the case
         true => most - DRAIN.min(Nanos(most.0 / 2)),
         false => most - MARGIN,
     });
@@ -172,7 +171,7 @@ fn wanted(runner: &mut Runner<'_>, cases: &[Case]) -> Vec<WantedState> {
     wanted
 }
 
-/// All at once. Where the server turns out to be full with them, nothing was learned.
+/// Holds all at once. If the server turns out to be full with them, the result is inconclusive.
 fn hold_together(runner: &mut Runner<'_>, case: &str, mut wanted: Vec<WantedState>) {
     let now = runner.now();
     wanted.iter_mut().for_each(|one| one.script.start = now);
@@ -202,12 +201,12 @@ fn hold_in_turn(runner: &mut Runner<'_>, wanted: Vec<WantedState>) {
 fn keep(runner: &mut Runner<'_>, wanted: WantedState, talk: Option<Talk>) {
     match talk.filter(|talk| !matches!(talk.end, TalkEnd::Bounded | TalkEnd::Ours)) {
         Some(talk) => runner.states.keep(HeldState { wanted, talk }),
-        // a bound came first: the case of this state may have the time
+        // a limit was reached first: the case of this state may have the time
         None => runner.states.forget(&[wanted.state]),
     }
 }
 
-/// Has all conversations at once, and notices when nobody else is served beside them.
+/// Plays all conversations at once, and notices when no other client is served.
 struct Together {
     scripts: Vec<TalkScript>,
     places: Vec<usize>,
@@ -222,10 +221,10 @@ impl Together {
     }
 }
 
-/// Whether anybody else is served, by the probes on new connections.
+/// Tracks whether other clients are served, using probes on new connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct OthersServed {
-    /// One after the other, up to the last.
+    /// Consecutive ones, up to the last.
     lost: u32,
     right: u32,
     is_full: bool,
@@ -259,7 +258,7 @@ impl Director for Together {
 
     fn curtain(&mut self, over: Vec<(usize, Talk)>) {
         for (place, talk) in over {
-            // a place is used again by a probe only once its conversation is over
+            // a probe reuses a slot only after its conversation is over
             let free =
                 |(at, known): &(usize, &usize)| **known == place && self.talks[*at].is_none();
             let found = self.places.iter().enumerate().find(free).map(|(at, _)| at);

@@ -1,4 +1,4 @@
-//! The states that a connection can be left in, and what is sent to get there.
+//! The states in which a connection can be left, and what is sent to get there.
 
 use crate::slow_states::SlowState;
 use crate::{TestTarget, habits};
@@ -7,27 +7,27 @@ use dialogue::talk::Move;
 use torture::case::{Case, Family, SlowDripped, SlowHeld, SlowRead};
 use units::Nanos;
 
-/// Bytes that a body declares and does not send.
+/// Declared size of a body that is not sent.
 const DECLARED: u64 = 1_000;
-/// How often, and how much, is read of a response that is read slowly.
+/// Interval and amount of reading a response slowly.
 const SIP_EVERY: Nanos = Nanos::SECOND;
 const SIP: usize = 1_024;
 
-/// A state as a case holds it.
+/// A state as held by a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlowHold {
     pub(crate) state: SlowState,
-    /// How long it is held at most, and how soon its end is as it should be.
+    /// Maximum time it is held, and the time within which it should end.
     pub(super) horizon: Nanos,
     pub(super) soon: Nanos,
-    /// Between two drops; zero where nothing is dripped.
+    /// Interval between two drips; zero without dripping.
     every: Nanos,
-    /// The page that is not read, or slowly: bytes that it has at least, and that our kernel takes.
+    /// The page that is unread or read slowly: its minimum size, and our receive buffer.
     pub(super) page: Option<(u64, u64)>,
 }
 
 impl SlowHold {
-    /// What the code of a case holds; `None` where that is no slow state.
+    /// Returns the state that a case holds; `None` if it is not a slow state.
     pub(crate) fn of(case: &Case) -> Option<SlowHold> {
         let still = |state, with: &SlowHeld| {
             let SlowHeld { horizon, soon } = *with;
@@ -56,7 +56,7 @@ impl SlowHold {
         })
     }
 
-    /// Names and steps of the conversations that lead there. `big`: the long page.
+    /// Returns names and steps of the conversations that lead there. `big`: the long page.
     pub(super) fn conversations(
         self,
         target: &TestTarget,
@@ -94,7 +94,7 @@ impl SlowHold {
         }
     }
 
-    /// A body is read by its length by other code than by chunks.
+    /// Returns both kinds of bodies: different code reads lengths and chunks.
     fn bodies(self, target: &TestTarget, horizon: Nanos) -> Vec<(String, Vec<Move>)> {
         let (path, host, ours) = (&target.values.post, &target.values.host, &target.fields);
         let length = format!("Content-Length: {DECLARED}");
@@ -126,7 +126,7 @@ fn get(path: &str, target: &TestTarget) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{ours}\r\n")
 }
 
-/// A drop after each pause, until the time is up.
+/// Sends a drip after each pause until the time limit.
 fn dripped(first: Move, horizon: Nanos, every: Nanos, drop: impl Fn(u64) -> String) -> Vec<Move> {
     let mut steps = vec![first];
     for number in 0..horizon.0 / every.0.max(Nanos::SECOND.0) {
@@ -135,8 +135,8 @@ fn dripped(first: Move, horizon: Nanos, every: Nanos, drop: impl Fn(u64) -> Stri
     steps
 }
 
-/// The beginning of a ClientHello (RFC 8446 section 4.1.2): a record of 512 bytes is announced, its
-/// version and half of its random value are sent.
+/// Returns the start of a ClientHello (RFC 8446 section 4.1.2): a declared record of 512 bytes, its
+/// version and half of its random value.
 fn half_hello() -> Vec<u8> {
     let mut hello = vec![0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03];
     hello.extend([0x5a; 16]);

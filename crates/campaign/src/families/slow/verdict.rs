@@ -1,4 +1,4 @@
-//! What became of a state that was held, as an outcome and a number.
+//! Judges a held state: an outcome and a number.
 
 use super::states::SlowHold;
 use crate::slow_states::{HeldState, SlowState};
@@ -8,35 +8,36 @@ use torture::judge::{ConversationOutcome, Judgement};
 use torture::result::{Measure, Unit};
 use units::{Nanos, show};
 
-/// A final response within this time, though the body was not there, is no deadline.
+/// A final response within this time although the body is missing is not a timeout.
 const EARLY: Nanos = Nanos::from_secs(2);
-/// The response to the request before a connection idles comes within this time.
+/// Time limit of the response to the request before a connection idles.
 const RESPONSE: Nanos = Nanos::from_secs(5);
-/// A deadline of 60 s is kept by a server whose timer is as much too late: a tenth.
+/// Tolerance: the timer of a server may be a tenth too late for a timeout of 60 s.
 const LATE: f64 = 1.1;
-/// Two alerts of TLS with the heads, nonces and tags of their records (RFC 5246 section 6.2.3.3): some
-/// servers send user_canceled before close_notify (RFC 8446 section 6.1). A response is longer.
+/// Two TLS alerts with the headers, nonces and tags of their records (RFC 5246 section 6.2.3.3):
+/// some servers send user_canceled before close_notify (RFC 8446 section 6.1). A response is
+/// longer.
 const ALERTS_MAX: usize = 2 * (5 + 8 + 2 + 16);
-/// A dripped message that lasts longer than so many times one that does not drip has a deadline that
-/// each drop renews.
+/// A dripped message that lasts longer than this multiple of one without drips has a timeout that
+/// each drip restarts.
 const PER_READ: u64 = 2;
 
 /// How a state ended.
 enum Ended {
     After(Nanos),
-    /// It stood as long as was waited.
+    /// It lasted as long as we waited.
     Never,
-    /// Nothing was learned, and why.
+    /// Inconclusive, with the reason.
     Unseen(String),
 }
 
 impl HeldState {
-    /// What came back, in a few words.
+    /// Returns a short description of the response.
     pub(super) fn seen(&self) -> String {
         judge::seen(&self.talk)
     }
 
-    /// What was sent before the first pause.
+    /// Returns what was sent before the first pause.
     pub(super) fn first_said(&self) -> Vec<u8> {
         let mut said = self.wanted.script.steps.iter().filter_map(|step| match step {
             Move::Send(bytes) => Some(bytes.clone()),
@@ -45,7 +46,7 @@ impl HeldState {
         said.next().unwrap_or_default()
     }
 
-    /// How it ended, without what was asked for before.
+    /// Returns how it ended, without the response to the earlier request.
     fn parting(&self) -> String {
         let idle = self.wanted.state == SlowState::Idle;
         let said = self.talk.replies.responses.len() > 1 || self.talk.replies.junk.is_some();
@@ -56,7 +57,7 @@ impl HeldState {
         }
     }
 
-    /// The same conversation, but for the drops: by length, or by chunks.
+    /// Returns whether it is the same conversation except for drips: by length, or by chunks.
     pub(super) fn is_as(&self, other: &HeldState) -> bool {
         let kind =
             |held: &HeldState| held.wanted.name.rsplit_once(", ").map(|(_, kind)| kind.to_owned());
@@ -64,7 +65,7 @@ impl HeldState {
         chunked(self) == chunked(other)
     }
 
-    /// The server has answered without waiting for the body.
+    /// Returns whether the server responded without waiting for the body.
     pub(super) fn was_answered_early(&self) -> bool {
         let timed_out = |status| matches!(status, 408 | 504);
         let answered =
@@ -77,7 +78,7 @@ impl HeldState {
         came.map(|event| event.at)
     }
 
-    /// The same without the alert of TLS that comes with the end.
+    /// Returns the instants of received data without the TLS alert at the end.
     fn words(&self) -> impl DoubleEndedIterator<Item = Nanos> {
         let end = self.end().filter(|_| self.wanted.script.tls_name.is_some());
         let alert = move |event: &TalkEvent| match event.what {
@@ -88,7 +89,7 @@ impl HeldState {
         came.filter(move |event| !alert(event)).map(|event| event.at)
     }
 
-    /// When the server ended it.
+    /// Returns when the server closed it.
     fn end(&self) -> Option<Nanos> {
         let ends = |event: &&TalkEvent| matches!(event.what, What::Ended | What::Broken(_));
         let seen = self.talk.events.iter().find(ends).map(|event| event.at);
@@ -96,14 +97,14 @@ impl HeldState {
         seen.or(by_server.then_some(self.talk.over))
     }
 
-    /// Of what was said after TLS had come to stand.
+    /// Returns the first byte after the TLS handshake.
     fn first_byte(&self) -> Option<Nanos> {
         let secure = self.talk.events.iter().find(|event| event.what == What::Secure);
         let since = secure.map_or(Nanos::ZERO, |event| event.at);
         self.received().find(|at| *at >= since)
     }
 
-    /// When the server began to wait.
+    /// Returns when the server began to wait.
     fn since(&self) -> Nanos {
         let connected = self.talk.connected.unwrap_or_default();
         if self.wanted.state != SlowState::Idle {
@@ -112,13 +113,14 @@ impl HeldState {
         self.words().rfind(|at| *at <= connected + RESPONSE).unwrap_or(connected)
     }
 
-    /// When its word that it waits no longer came, or else its end; of a state in which the server waits.
+    /// Returns when the server reported that it stopped waiting, or closed, for a state in which it
+    /// waits.
     fn ended(&self) -> Ended {
         let talk = &self.talk;
         let since = self.since();
         let asked = usize::from(self.wanted.state == SlowState::Idle);
         let word = match self.wanted.script.tls_name {
-            // the records of TLS itself are no words
+            // TLS records themselves are not data
             Some(_) if talk.replies.responses.len() > asked => self.words().next_back(),
             Some(_) => None,
             None => self.received().find(|at| *at > since),
@@ -131,18 +133,18 @@ impl HeldState {
         }
     }
 
-    /// Why nothing was learned of the end.
+    /// Returns why the end is inconclusive.
     fn unseen(&self) -> Option<String> {
         match self.talk.end {
             TalkEnd::Unconnected(class) => Some(format!("no connection: {}", class.explain())),
             TalkEnd::Bounded | TalkEnd::Ours => {
-                Some("a bound of ours, or its end, came first".to_owned())
+                Some("one of our limits, or the end of the run, was reached first".to_owned())
             }
             _ => None,
         }
     }
 
-    /// `steady`: the same without drops.
+    /// `steady`: the same without drips.
     pub(super) fn judged(
         &self,
         hold: &SlowHold,
@@ -158,27 +160,30 @@ impl HeldState {
         if let Ended::Unseen(why) = ended {
             return unseen(why);
         }
-        let expected = format!("an end within {}", seconds(soon));
+        let expected = format!("a close within {}", seconds(soon));
         let shape = steady.and_then(|steady| self.shape(steady));
         let (outcome, why) = match (&ended, &shape) {
             (Ended::After(_), Some(Shape::PerRead)) => (
                 ConversationOutcome::Advisory,
-                "each drop renews the deadline: it is no deadline for the whole".into(),
+                "each byte restarts the timeout: there is no deadline for the whole message".into(),
             ),
             (Ended::After(span), _) if span.as_secs_f64() > soon.as_secs_f64() * LATE => {
-                (ConversationOutcome::Advisory, format!("it ended only after {}", seconds(*span)))
+                (ConversationOutcome::Advisory, format!("closed only after {}", seconds(*span)))
             }
             (Ended::After(_), _) => (ConversationOutcome::Pass, String::new()),
             (_, Some(Shape::PerRead)) => {
                 let span = seconds(self.wanted.horizon);
                 (
                     ConversationOutcome::Unbounded,
-                    format!("each drop renews the deadline: it lasted longer than {span}"),
+                    format!(
+                        "each byte restarts the timeout: the connection lasted longer than \
+                        {span}"
+                    ),
                 )
             }
             _ => (
                 ConversationOutcome::Unbounded,
-                format!("it lasted longer than {}", seconds(self.wanted.horizon)),
+                format!("the connection lasted longer than {}", seconds(self.wanted.horizon)),
             ),
         };
         let how = match (&ended, &shape) {
@@ -190,7 +195,7 @@ impl HeldState {
             }
             (Ended::After(_), None) => self.parting(),
             (_, Some(Shape::PerRead)) => {
-                format!("between reads: none within {} of drops", seconds(self.wanted.horizon))
+                format!("between reads: none within {} of dripping", seconds(self.wanted.horizon))
             }
             _ => format!("none within {}", seconds(self.wanted.horizon)),
         };
@@ -204,7 +209,7 @@ impl HeldState {
         (self.judgement(outcome, expected, why), Some(measure))
     }
 
-    /// Only the two together tell: without drops it ended, and with them about then, or much later.
+    /// Compares both: without drips it ended; with them at about that time, or much later.
     fn shape(&self, steady: &HeldState) -> Option<Shape> {
         let Ended::After(still) = steady.ended() else { return None };
         match self.ended() {
@@ -214,7 +219,7 @@ impl HeldState {
         }
     }
 
-    /// A response that was not read, or slowly: what is left of it is counted at the end.
+    /// Judges a response that was unread or read slowly: the rest is counted at the end.
     fn read(&self) -> (Judgement, Option<Measure>) {
         let Some(response) = self.talk.replies.responses.first() else {
             return self.gave_up(0, None);
@@ -226,7 +231,7 @@ impl HeldState {
         match self.talk.end {
             TalkEnd::Closed | TalkEnd::Broken(_) => self.gave_up(response.body_len, whole),
             _ => {
-                let why = "what was left of it did not come within the time for it".to_owned();
+                let why = "the rest of it did not arrive in time".to_owned();
                 (self.judgement(ConversationOutcome::Inconclusive, String::new(), why), None)
             }
         }
@@ -237,24 +242,24 @@ impl HeldState {
         let (outcome, expected, why) = match self.wanted.state {
             SlowState::Sipped => (ConversationOutcome::Pass, String::new(), String::new()),
             _ => {
-                let why = format!("all {all} came, though nothing was read for {span}");
-                (ConversationOutcome::Unbounded, "a response that is cut short".to_owned(), why)
+                let why = format!("all {all} arrived, although nothing was read for {span}");
+                (ConversationOutcome::Unbounded, "a truncated response".to_owned(), why)
             }
         };
-        let note = format!("none within {span}: all {all} came then");
+        let note = format!("none within {span}: all {all} arrived then");
         let measure = self.measure(Some(self.wanted.horizon.as_secs_f64()), None, note);
         (self.judgement(outcome, expected, why), Some(measure))
     }
 
-    /// The server has given up. A client that does not read cannot see when: the end is seen only
-    /// behind what the buffers hold.
+    /// The server closed the connection. A client that does not read cannot see when: the close is
+    /// visible only after the buffered data.
     fn gave_up(&self, came: u64, whole: Option<u64>) -> (Judgement, Option<Measure>) {
         let of = whole.map_or(String::new(), |whole| format!(" of {}", show::bytes(whole)));
-        let cut = format!("{}{of} came, {}", show::bytes(came), self.how());
+        let cut = format!("{}{of} arrived, {}", show::bytes(came), self.how());
         let measure = self.measure(None, Some(self.wanted.horizon.as_secs_f64()), cut);
         let expected = match self.wanted.state {
             SlowState::Sipped => String::new(),
-            _ => "a response that is cut short".to_owned(),
+            _ => "a truncated response".to_owned(),
         };
         (self.judgement(ConversationOutcome::Pass, expected, String::new()), Some(measure))
     }
@@ -281,7 +286,7 @@ enum Shape {
     PerRead,
 }
 
-/// `60 s`, `20.1 s`: seconds stay seconds, as deadlines are compared.
+/// Formats `60 s`, `20.1 s`: always in seconds, for comparison.
 fn seconds(span: Nanos) -> String {
     match span.0 % Nanos::SECOND.0 {
         0 => format!("{} s", span.0 / Nanos::SECOND.0),
@@ -300,8 +305,8 @@ mod tests {
     const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     const BROKEN: TalkEnd = TalkEnd::Broken(FailureClass::Tls);
 
-    /// How long a connection was idle, in words, of what came on it: instants in ms, and bytes. The last
-    /// of them came with the end.
+    /// Returns how long a connection was idle, from received data: instants in ms, and bytes. The
+    /// last data came with the close.
     fn idle(tls: bool, end: TalkEnd, came: &[(u64, usize)]) -> String {
         let ms = Nanos::from_millis;
         let mut replies = Replies::new(&["GET".to_owned()]);
@@ -310,7 +315,7 @@ mod tests {
         let mut events = vec![event(1, What::Connected)];
         events.extend(came.iter().map(|(at, bytes)| event(*at, What::Received(*bytes))));
         let over = came.last().map_or(0, |(at, _)| *at);
-        // a record that cannot be read breaks the connection without an event of its own
+        // an undecodable record breaks the connection without its own event
         events.extend((end == TalkEnd::Closed).then(|| event(over, What::Ended)));
         let mut script = TalkScript::of(Vec::new());
         script.tls_name = tls.then(|| "a".to_owned());
@@ -341,11 +346,11 @@ mod tests {
     fn the_alert_of_an_end_is_not_taken_for_a_response() {
         let response = [(5, 1_500), (10, 230)];
         let ended = |bytes| [&response[..], &[(2_010, bytes)]].concat();
-        // close_notify alone, behind user_canceled, and an alert that breaks the connection
+        // close_notify alone, after user_canceled, and an alert that breaks the connection
         assert_eq!(idle(true, TalkEnd::Closed, &ended(24)), "2 s");
         assert_eq!(idle(true, TalkEnd::Closed, &ended(48)), "2 s");
         assert_eq!(idle(true, BROKEN, &ended(24)), "2 s");
-        // the end came with the response itself, however late that was
+        // the close came with the response itself, however late
         assert_eq!(idle(true, TalkEnd::Closed, &[(5, 1_500), (1_010, 254)]), "0 s");
         assert_eq!(idle(false, TalkEnd::Closed, &[(10, 40)]), "0 s");
         assert_eq!(idle(true, TalkEnd::Silent, &response), "never");

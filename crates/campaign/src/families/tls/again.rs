@@ -1,4 +1,4 @@
-//! A client that asks for a new handshake within its session, as TLS up to 1.2 lets it.
+//! A client that requests a renegotiation within its session, as TLS up to 1.2 allows.
 
 use crate::{Runner, habits};
 use dialogue::talk::{Move, Talk, TalkScript};
@@ -9,11 +9,12 @@ use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
 
-/// What the exchange is called.
-const NAME: &str = "asked for by the client";
-/// Bytes of what came back that the report has: the header and the beginning of a ServerHello.
+/// Name of the exchange.
+const NAME: &str = "requested by the client";
+/// Maximum response bytes in the report: the header and the start of a ServerHello.
 const RECEIVED_SHOWN: usize = 48;
-/// Between the wish and a plain request: whoever ignores the wish answers that.
+/// Pause between the renegotiation request and a plain request: a server that ignores the first
+/// responds to the second.
 const THEN: Nanos = Nanos::from_millis(500);
 
 pub(in crate::families) fn run(
@@ -28,7 +29,7 @@ pub(in crate::families) fn run(
     let talks = runner.together(vec![script.clone(); with.connections as usize]);
     let wishes: Vec<Wish> = talks.iter().map(Wish::of).collect();
     if wishes.iter().all(|wish| *wish == Wish::NoSession) {
-        return result.skip("it agrees on no TLS 1.2; later versions know no such thing");
+        return result.skip("it does not support TLS 1.2; later versions have no renegotiation");
     }
     let granted = wishes.iter().filter(|wish| **wish == Wish::Granted).count();
     let always = granted == wishes.len();
@@ -49,7 +50,8 @@ pub(in crate::families) fn run(
     if granted > 0 {
         let host = &runner.target.values.host;
         result.notes.push(format!(
-            "openssl s_client -tls1_2 -connect {host} asks for it too, where a line of one R is typed"
+            "to reproduce: run openssl s_client -tls1_2 -connect {host} and type R on a line by \
+            itself"
         ));
     }
     result.exchanges.push(ExchangeResult {
@@ -57,7 +59,7 @@ pub(in crate::families) fn run(
         judgement,
         tries: wishes.len() as u32,
         failed: granted as u32,
-        // it was encrypted: nobody can send the same bytes again
+        // it was encrypted: the same bytes cannot be sent again
         sent: Vec::new(),
         received: talk.raw.iter().take(RECEIVED_SHOWN).copied().collect(),
         took: talk.over,

@@ -1,15 +1,15 @@
-//! Probes in, outcome out: each row of the table on either side of its threshold.
+//! Probes in, verdict out: each row of the table on both sides of its threshold.
 
 use super::*;
 
 const EVERY: Nanos = Nanos::from_millis(200);
 const FAST: Nanos = Nanos::from_millis(1);
-/// The pressure stands from here to there.
+/// The interval of full load.
 const ARMED_AT: Nanos = Nanos::from_secs(10);
 const RELEASED_AT: Nanos = Nanos::from_secs(30);
 
-/// A letter for each probe: `.` right, `~` right and slow, `s` shed, `x` lost, `r` refused, `l` right and
-/// slow, and sent late by us, `!` not sent for want of descriptors.
+/// A letter for each probe: `.` correct, `~` correct and slow, `s` shed, `x` lost, `r` refused, `l`
+/// correct and slow, but sent late by us, `!` not sent for lack of descriptors.
 fn probes(kind: ProbeKind, from: Nanos, letters: &str) -> Vec<Probe> {
     let one = |(index, letter): (usize, char)| {
         let (seen, over) = match letter {
@@ -37,7 +37,7 @@ fn probes(kind: ProbeKind, from: Nanos, letters: &str) -> Vec<Probe> {
     letters.chars().enumerate().map(one).collect()
 }
 
-/// `count` probes, of which those at `places` are of this letter.
+/// `count` probes, with this letter at `places`.
 fn with(count: usize, letter: char, places: std::ops::Range<usize>) -> String {
     (0..count).map(|index| if places.contains(&index) { letter } else { '.' }).collect()
 }
@@ -96,7 +96,7 @@ fn word_for(row: Row) -> PressureOutcome {
 fn held_ends_where_clients_wait_or_are_not_served() {
     let new = |new: String| word_for(Row { new, ..Row::default() });
     assert_eq!(new(with(100, '.', 0..0)), PressureOutcome::Held);
-    // two slow probes are anybody's hiccup
+    // two slow probes may be noise
     assert_eq!(new(with(100, '~', 3..5)), PressureOutcome::Held);
     assert_eq!(new(with(100, '~', 3..6)), PressureOutcome::Degraded);
     assert_eq!(new(with(100, 'x', 3..4)), PressureOutcome::Degraded);
@@ -135,19 +135,17 @@ fn the_notes_tell_pool_from_standstill() {
     let pool = judged(&Row { new: lost(), ..Row::default() });
     assert_eq!(
         pool.2,
-        [
-            "new connections were not served while a kept one was: accept queue or pool of workers exhausted"
-        ]
+        ["new connections were not served but a kept one was: accept queue or worker pool \
+            exhausted"]
     );
     let still = judged(&Row { new: lost(), keep: lost(), ..Row::default() });
     assert_eq!(
         still.2,
-        [
-            "neither new connections nor a kept one were served: everything stands still, or every worker is taken"
-        ]
+        ["neither new connections nor a kept one were served: the server hangs, or every \
+            worker is busy"]
     );
     let one = judged(&Row { keep: lost(), ..Row::default() });
-    assert_eq!(one.2, ["a kept connection was not served while new ones were"]);
+    assert_eq!(one.2, ["a kept connection was not served but new ones were"]);
     assert_eq!((one.1.correct, one.1.lost), (0.0, 1.0));
 }
 
@@ -157,7 +155,7 @@ fn a_restart_is_refusals_and_resets_at_the_same_time() {
     let at = ARMED_AT + EVERY * 20;
     let row = |broken: usize| Row { new: refused(), broken_at: vec![at; broken], ..Row::default() };
     assert_eq!(word_for(row(25)), PressureOutcome::Crashed);
-    // without resets it is a listener that refuses
+    // without resets the listener just refuses
     assert_eq!(word_for(row(0)), PressureOutcome::Denied);
     assert_eq!(word_for(row(24)), PressureOutcome::Denied);
     let after = |count: usize| Row { after: with(40, 'r', 0..count), ..Row::default() };
@@ -171,7 +169,7 @@ fn what_never_comes_back_is_a_leak_and_what_stays_slow_is_not() {
     let row = |after: String| Row { back: None, after, ..Row::default() };
     let (outcome, health, notes) = judged(&row(with(150, 'x', 0..150)));
     assert_eq!((outcome, health.recovery), (PressureOutcome::Leak, None));
-    assert_eq!(notes, ["probes were not as before within 30.0 s of the release"]);
+    assert_eq!(notes, ["probes did not recover within 30.0 s of the end of the load"]);
     assert_eq!(word_for(row(with(150, '~', 0..150))), PressureOutcome::Degraded);
     assert_eq!(word_for(row(with(150, 'x', 0..125))), PressureOutcome::Degraded);
 }
@@ -188,19 +186,19 @@ fn a_sick_instrument_says_nothing_of_what_may_be_its_own() {
             "3 of 205 probes were sent more than 5.00 ms after they were due (up to 6.00 ms): this machine was too busy"
         ]
     );
-    // six milliseconds do not lose a response of two seconds
+    // a delay of six milliseconds does not lose a response of two seconds
     let lost = with(100, 'x', 0..50).replace("xxxxxxxxxx", "xxxxxxxxxl");
     assert_eq!(word_for(row(lost)), PressureOutcome::Denied);
     let (outcome, _, notes) = judged(&row(with(100, '!', 0..1)));
     assert_eq!(outcome, PressureOutcome::Inconclusive);
-    assert_eq!(notes, ["descriptors or ports of ours ran out"]);
+    assert_eq!(notes, ["this machine ran out of descriptors or ports"]);
     let none = Row { new: String::new(), keep: String::new(), ..Row::default() };
     assert_eq!(word_for(none), PressureOutcome::Inconclusive);
 }
 
 #[test]
 fn a_response_after_the_release_tells_nothing_of_the_pressure() {
-    // the last two probes were still waiting when everything was let go
+    // the last two probes were still outstanding at the release
     let row = Row { new: with(100, '~', 99..100), ..Row::default() };
     let mut all = probes(ProbeKind::New, ARMED_AT, &row.new);
     for probe in all.iter_mut().skip(98) {

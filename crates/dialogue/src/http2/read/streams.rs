@@ -1,6 +1,6 @@
-//! The same of HTTP/3: pieces of streams as QUIC's driver gives them, and the frames on each. What is kept has
-//! the form of HTTP/2's frames: a stream that is reset is RST_STREAM, the end of the connection with a code
-//! is GOAWAY, and bit 31 of the stream says that it was HTTP/3.
+//! The same for HTTP/3: pieces of streams as the QUIC driver delivers them, and the frames on each.
+//! Results have the form of HTTP/2 frames: a reset stream is RST_STREAM, a close with a code is
+//! GOAWAY, and bit 31 of the stream marks HTTP/3.
 
 use super::super::{DATA, FOLLOW_UP, GOAWAY, HEADERS, RST_STREAM, SETTINGS};
 use super::table::{SectionRead, ServerTable};
@@ -16,42 +16,43 @@ use std::collections::BTreeMap;
 
 /// The flag of a kept RST_STREAM that was STOP_SENDING.
 pub(super) const STOPPED: u8 = 1;
-/// A kept GOAWAY of HTTP/3, which has no code and is no error: the first of our marks, the last is [`packets::FRAME`].
+/// A kept HTTP/3 GOAWAY, which has no code and is not an error: the first of our markers; the last
+/// is [`packets::FRAME`].
 const PARTING: u8 = 0x70;
-/// Streams that are read; more are passed over.
+/// Maximum number of parsed streams; more are ignored.
 const STREAMS_MAX: usize = 20_000;
 
-/// What is read of the streams of one connection.
+/// Parser state of the streams of one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamsRead {
     cutter: Cutter,
     code: Vec<u8>,
-    /// The stream of the request that follows.
+    /// The stream of the follow-up request.
     follow_up: Option<u64>,
-    /// A datagram under way.
+    /// An incomplete datagram.
     datagram: Vec<u8>,
     streams: BTreeMap<u64, StreamRead>,
     table: ServerTable,
-    /// The server's SETTINGS, and those that were remembered for early data that it has read.
+    /// The server's SETTINGS, and those remembered for accepted early data.
     settings: Option<Vec<(u64, u64)>>,
     remembered: Option<Vec<(u64, u64)>>,
 }
 
-/// What has come on one stream and is not read yet.
+/// Unparsed data of one stream.
 #[derive(Clone, Debug, Default)]
 struct StreamRead {
     buffer: Vec<u8>,
-    /// Bytes of a frame of DATA that are still to come.
+    /// Remaining bytes of a DATA frame.
     content: u64,
-    /// Of a stream in one direction: its type, once it has come.
+    /// For a unidirectional stream: its type, once received.
     kind: Option<u64>,
-    /// Its next section waits for entries of a table.
+    /// Its next section is blocked on table entries.
     waits: bool,
-    /// Nothing more will come.
+    /// No more data will arrive.
     ends: bool,
 }
 
-/// The number by which a stream is kept: the one of the request that follows is that of HTTP/2.
+/// Returns the number under which a stream is kept: the follow-up stream has that of HTTP/2.
 fn kept(stream: u64, follow_up: Option<u64>) -> u32 {
     if follow_up == Some(stream) {
         return FOLLOW_UP;
@@ -59,9 +60,9 @@ fn kept(stream: u64, follow_up: Option<u64>) -> u32 {
     u32::try_from(stream).unwrap_or(u32::MAX) & !OVER_QUIC
 }
 
-/// The type by which a frame is kept. One without a meaning of its own here must not pass for another: CANCEL_PUSH
-/// has the number of RST_STREAM, and a frame of unknown type, which has to be ignored (RFC 9114 section 9), may have
-/// that of a mark of ours.
+/// Returns the type under which a frame is kept. A frame without its own meaning here must not be
+/// mistaken for another: CANCEL_PUSH has the number of RST_STREAM, and a frame of unknown type,
+/// which must be ignored (RFC 9114 section 9), may have that of one of our markers.
 fn kept_kind(kind: u64) -> u8 {
     match (kind, u8::try_from(kind)) {
         (http3::HEADERS, _) => HEADERS,
@@ -72,13 +73,13 @@ fn kept_kind(kind: u64) -> u8 {
     }
 }
 
-/// A code in the 32 bits that are kept.
+/// Returns a code in the 32 bits that are kept.
 fn kept_code(code: u64) -> u32 {
     let low = u32::try_from(code & !TRANSPORT).unwrap_or(u32::MAX) & !OF_QUIC;
     if code & TRANSPORT != 0 { low | OF_QUIC } else { low }
 }
 
-/// The settings of the frame that these bytes are, if it is one of SETTINGS.
+/// Returns the settings if these bytes are a SETTINGS frame.
 fn settings_in(frame: &[u8]) -> Option<Vec<(u64, u64)>> {
     let (kind, first) = varint::get(frame)?;
     let (length, second) = varint::get(&frame[first..])?;
@@ -86,7 +87,7 @@ fn settings_in(frame: &[u8]) -> Option<Vec<(u64, u64)>> {
     (kind == http3::SETTINGS).then(|| http3::settings(payload))
 }
 
-/// The settings with which a control stream began, behind its type.
+/// Returns the settings at the start of a control stream, after its type.
 fn remembered(control: &[u8]) -> Option<Vec<(u64, u64)>> {
     let (_, length) = varint::get(control)?;
     settings_in(&control[length..])
@@ -100,10 +101,10 @@ impl StreamsRead {
 }
 
 impl FrameReader {
-    /// Takes pieces off the front of the buffer.
+    /// Takes pieces from the front of the buffer.
     ///
     /// # Errors
-    /// Why nothing that follows can be read.
+    /// Why nothing that follows can be parsed.
     pub(super) fn take_pieces(
         &mut self,
         read: &mut StreamsRead,
@@ -113,7 +114,7 @@ impl FrameReader {
         let input = std::mem::take(buffer);
         let mut at = 0;
         while at < input.len() {
-            at += read.cutter.open(&input[at..]).map_err(|_| "it is no piece of a stream")?;
+            at += read.cutter.open(&input[at..]).map_err(|_| "the stream could not be parsed")?;
             let Some(head) = read.cutter.current() else { break };
             let payload = read.cutter.payload(&input[at..]);
             at += payload.len();
@@ -201,7 +202,7 @@ impl FrameReader {
         let mut stream = read.streams.remove(&head.stream).unwrap_or_default();
         stream.buffer.extend_from_slice(bytes);
         stream.ends |= ends;
-        // streams in one direction are the server's own: of these, frames are on the control stream alone
+        // unidirectional streams are the server's: only the control stream has frames
         if head.stream & 2 != 0 && stream.kind.is_none() {
             let Some((kind, length)) = varint::get(&stream.buffer) else {
                 read.streams.insert(head.stream, stream);
@@ -210,13 +211,13 @@ impl FrameReader {
             stream.kind = Some(kind);
             stream.buffer.drain(..length);
         }
-        // no entries come, and it goes on all the same
+        // no entries arrive, but data continues
         let too_long = stream.waits && stream.buffer.len() > HEAD_MAX;
         let result = match stream.kind {
             _ if too_long => {
                 stream = StreamRead::default();
                 Err(format!(
-                    "stream {} waits for entries, and more follows than is kept",
+                    "stream {} is blocked on table entries, and more data follows than we buffer",
                     head.stream
                 ))
             }
@@ -235,7 +236,7 @@ impl FrameReader {
         result
     }
 
-    /// Reads what there is of a stream's frames.
+    /// Parses the available frames of a stream.
     fn read_frames(
         &mut self,
         read: &mut StreamsRead,
@@ -258,7 +259,8 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Says once both are known that they were compared. What was remembered may not be reduced once early data was read (RFC 9114 section 7.2.4.2).
+    /// Records the comparison once both are known. Remembered values must not be reduced after
+    /// early data was accepted (RFC 9114 section 7.2.4.2).
     fn compare_settings(&mut self, read: &mut StreamsRead) {
         let (Some(before), Some(now)) = (&read.remembered, &read.settings) else { return };
         self.take_quic_frame(REMEMBERED, &[]);
@@ -267,7 +269,7 @@ impl FrameReader {
         }
     }
 
-    /// Sections that waited for entries, and what came behind them.
+    /// Parses blocked sections, and the data after them.
     fn go_on_waiting(&mut self, read: &mut StreamsRead, got: &mut Got<'_>) -> Result<(), String> {
         let waiting: Vec<u64> =
             read.streams.iter().filter(|(_, one)| one.waits).map(|(id, _)| *id).collect();
@@ -281,7 +283,7 @@ impl FrameReader {
         Ok(())
     }
 
-    /// Tells what is to be told of the server's table, and owes what is to be said of it.
+    /// Records faults of the server's table, and queues our instructions for it.
     fn settle_table(&mut self, read: &mut StreamsRead) {
         for what in read.table.news() {
             self.take_quic_frame(what, &[]);
@@ -292,7 +294,7 @@ impl FrameReader {
         }
     }
 
-    /// Reads one frame, or what there is of one of DATA; `None` where nothing is whole.
+    /// Parses one frame, or the available part of a DATA frame; `None` if nothing is complete.
     fn next_on(
         &mut self,
         (id, number): (u64, u32),
@@ -323,7 +325,7 @@ impl FrameReader {
             return Ok(Some(head));
         }
         if length > HEAD_MAX as u64 {
-            return Err(format!("a frame of {length} bytes, longer than we read"));
+            return Err(format!("a frame of {length} bytes, more than we read"));
         }
         let Some(payload) = stream.buffer.get(head..head + length as usize) else {
             return Ok(None);
@@ -338,7 +340,7 @@ impl FrameReader {
         }
         if kind == http3::SETTINGS && is_request {
             return Err(
-                "SETTINGS on the stream of a request, H3_FRAME_UNEXPECTED (RFC 9114 section 7.2.4)"
+                "SETTINGS on a request stream, H3_FRAME_UNEXPECTED (RFC 9114 section 7.2.4)"
                     .to_owned(),
             );
         }

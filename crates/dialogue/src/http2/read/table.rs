@@ -1,5 +1,5 @@
-//! The server's table of QPACK as a client has to see it (RFC 9204 section 2.1): what is wrong with it is told, and
-//! reading goes on.
+//! The server's QPACK table as a client sees it (RFC 9204 section 2.1): faults are recorded, and
+//! parsing continues.
 
 use ::http3::{DynamicTable, Malformed, TableSection, TableUse};
 use conduit::streams::{
@@ -11,15 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::http3::TablePermit;
 use crate::replies::HEAD_MAX;
 
-/// Sections that are remembered until they are acknowledged.
+/// Maximum number of sections remembered until they are acknowledged.
 const SECTIONS_MAX: usize = 4_096;
 
-/// What became of one section.
+/// Result of one section.
 pub(super) enum SectionRead {
     Fields(Vec<(Vec<u8>, Vec<u8>)>),
-    /// It waits for entries.
+    /// It is blocked on entries.
     Waits,
-    /// Why it cannot be read.
+    /// Why it cannot be decoded.
     Unreadable(&'static str),
 }
 
@@ -27,16 +27,16 @@ pub(super) enum SectionRead {
 pub(super) struct ServerTable {
     permit: TablePermit,
     table: DynamicTable,
-    /// Entries that we have said we have (section 2.1.4).
+    /// Number of entries that we have acknowledged (section 2.1.4).
     known: u64,
-    /// Sections that refer to it and are not acknowledged, by their streams.
+    /// Unacknowledged sections with references, by stream.
     open: BTreeMap<u64, Vec<TableUse>>,
     open_count: usize,
-    /// Streams with a section that waits.
+    /// Streams with a blocked section.
     waiting: BTreeSet<u64>,
-    /// Nothing that follows on the encoder's stream can be read.
+    /// Nothing that follows on the encoder stream can be parsed.
     broken: bool,
-    /// What was told already, and what is to be told.
+    /// Faults already recorded, and those to record.
     told: BTreeSet<u64>,
     news: Vec<u64>,
     owed: Vec<u8>,
@@ -48,12 +48,12 @@ impl ServerTable {
         ServerTable { permit, table, ..ServerTable::default() }
     }
 
-    /// What is to be told of it, each once.
+    /// Returns new faults, each once.
     pub(super) fn news(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.news)
     }
 
-    /// Instructions for the server's encoder.
+    /// Takes the instructions for the server's encoder.
     pub(super) fn owed(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.owed)
     }
@@ -64,12 +64,12 @@ impl ServerTable {
         }
     }
 
-    /// Bytes of the server's encoder stream.
+    /// Parses bytes of the server's encoder stream.
     pub(super) fn instruct(&mut self, bytes: &[u8]) {
         if self.broken {
             return;
         }
-        // one byte at a time: between two instructions what was evicted may still be seen
+        // one byte at a time: evicted entries are visible only between instructions
         for byte in bytes {
             let before = self.table.oldest();
             match self.table.instruct(&[*byte]) {
@@ -89,10 +89,10 @@ impl ServerTable {
         }
     }
 
-    /// Entries that were there before and are no more (section 2.1.1).
+    /// Checks for evicted entries that were present before (section 2.1.1).
     fn look_at_evicted(&mut self, before: u64) {
         let now = self.table.oldest();
-        // one byte of a peer's evicts an entry: it is looked at until there is something to tell
+        // one byte of a peer can evict an entry: check until there is something to record
         if now == before || self.told.contains(&TABLE_EVICTED) {
             return;
         }
@@ -103,11 +103,11 @@ impl ServerTable {
         }
     }
 
-    /// Reads a section of this stream.
+    /// Decodes a section of this stream.
     pub(super) fn section(&mut self, stream: u64, section: &[u8]) -> SectionRead {
         match self.table.section(section, HEAD_MAX as u32) {
             Ok(TableSection::Waits(_)) if self.broken => {
-                SectionRead::Unreadable("a field section that waits for a table that is broken")
+                SectionRead::Unreadable("a field section blocked on a broken table")
             }
             Ok(TableSection::Waits(required)) => {
                 self.waiting.insert(stream);
@@ -128,11 +128,11 @@ impl ServerTable {
                 self.waiting.remove(&stream);
                 let (what, words) = match why {
                     Malformed::Reference => {
-                        (TABLE_REFERENCE, "a field section that refers to what is not in the table")
+                        (TABLE_REFERENCE, "a field section that refers to a missing table entry")
                     }
                     Malformed::TooLarge => (SECTION_LARGE, "fields of more than 256 KiB"),
                     Malformed::Capacity | Malformed::Other => {
-                        (SECTION_CODING, "a field section that cannot be decoded")
+                        (SECTION_CODING, "an undecodable field section")
                     }
                 };
                 self.tell(what);
@@ -141,8 +141,8 @@ impl ServerTable {
         }
     }
 
-    /// Streams that could become blocked (section 2.1.2): those with a section that needs more than what we have said
-    /// we have.
+    /// Checks the number of streams that could become blocked (section 2.1.2): those with a section
+    /// that needs more than we have acknowledged.
     fn look_at_blocked(&mut self, stream: u64, used: &TableUse) {
         if used.required <= self.known {
             return;
@@ -172,7 +172,7 @@ impl ServerTable {
 mod tests {
     use super::*;
 
-    /// A capacity of 80 bytes, of which each of the entries takes 34.
+    /// A capacity of 80 bytes; each entry takes 34.
     const BEGIN: &[u8] = b"\x3f\x31\x41a\x01b";
 
     fn read(permit: (u64, u64, bool), said: &[(Option<u64>, &[u8])]) -> (Vec<u64>, Vec<u8>) {

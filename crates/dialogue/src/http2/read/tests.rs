@@ -11,7 +11,7 @@ fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// What was read, in a line: the same for every way of cutting the input.
+/// Describes what was parsed in one line, which must not depend on how the input is split.
 fn told(input: &[u8]) -> String {
     let line = |pieces: &[&[u8]]| {
         let mut replies = Replies::http2();
@@ -65,14 +65,11 @@ fn answers_of_streams_are_read() {
 fn what_is_no_http2_is_junk() {
     let settings = frame(SETTINGS, 0, 0, &[]);
     for (after, said) in [
-        (frame(CONTINUATION, 4, 1, b"x"), "a CONTINUATION of no header block"),
-        (frame(HEADERS, 4, 1, &[0x80]), "a header block that cannot be read: an index of no entry"),
+        (frame(CONTINUATION, 4, 1, b"x"), "a CONTINUATION without a header block"),
+        (frame(HEADERS, 4, 1, &[0x80]), "an undecodable header block: an index of no entry"),
         (frame(HEADERS, 4, 1, &block(&[("a", "b")])), "a response without a status"),
         (frame(DATA, PADDED, 1, &[9]), "a frame with more padding than payload"),
-        (
-            write::head(16_385, DATA, 0, 1).to_vec(),
-            "a frame of 16385 bytes, which we do not permit",
-        ),
+        (write::head(16_385, DATA, 0, 1).to_vec(), "a frame of 16385 bytes, more than we allow"),
     ] {
         assert!(told(&[settings.clone(), after].concat()).ends_with(said), "{said}");
     }
@@ -101,7 +98,7 @@ proptest! {
     }
 }
 
-/// What comes over QUIC, whatever it is cut into: a response, and what ends streams and the connection.
+/// Data over QUIC, however it is split: a response, and the ends of streams and of the connection.
 #[test]
 fn pieces_of_streams_are_read() {
     use crate::http3::write;
@@ -137,7 +134,7 @@ fn pieces_of_streams_are_read() {
     }
 }
 
-/// They are no word of the server's for the connection (RFC 9114 section 7.2.4).
+/// They are not a connection-level message of the server (RFC 9114 section 7.2.4).
 #[test]
 fn settings_on_a_request_stream_are_junk() {
     use crate::http3::write;
@@ -154,7 +151,8 @@ fn settings_on_a_request_stream_are_junk() {
     }
 }
 
-/// CANCEL_PUSH (RFC 9114 section 7.2.3) has the number of HTTP/2's RST_STREAM, unknown types may have those of our marks.
+/// CANCEL_PUSH (RFC 9114 section 7.2.3) has the number of HTTP/2's RST_STREAM; unknown types may
+/// have those of our markers.
 #[test]
 fn frames_of_http3_pass_for_no_others() {
     use crate::http3::write;

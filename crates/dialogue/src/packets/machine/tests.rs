@@ -1,4 +1,4 @@
-//! Scripts against a made-up machine with a TCP of few rules, in virtual time.
+//! Scripts against a simulated machine with a simple TCP, in virtual time.
 
 use super::super::{PacketLink, PacketStep};
 use super::*;
@@ -16,7 +16,7 @@ const SERVER: End = End { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), port:
 const CLIENT: End = End { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), port: 30_000 };
 const ISS: u32 = u32::MAX - 300;
 
-/// A clock, and no sockets.
+/// A clock without sockets.
 #[derive(Default)]
 struct VirtualClock(Nanos);
 
@@ -52,15 +52,15 @@ impl Io for VirtualClock {
 #[derive(Default)]
 struct Machine {
     listens_only: bool,
-    /// Segments with content that it drops.
+    /// Segments with content to drop.
     drops: u32,
     established: bool,
     gone: bool,
-    /// The client's next number, and what lies behind a hole, by number.
+    /// The client's next sequence number, and data after a gap, by number.
     due: u32,
     behind: BTreeMap<u32, u8>,
     heard: Vec<u8>,
-    /// The response, from its first byte that was not acknowledged; its numbers.
+    /// The unacknowledged part of the response; its sequence numbers.
     unsent: Vec<u8>,
     acked: u32,
     next: u32,
@@ -139,7 +139,7 @@ impl Machine {
         self.answer(fin);
     }
 
-    /// The response, as far as the window takes it, and FIN behind it.
+    /// Sends the response as far as the window allows, followed by FIN.
     fn answer(&mut self, ended: bool) {
         if !self.answered && !self.listens_only && (ended || self.heard.ends_with(b"\r\n\r\n")) {
             self.answered = true;
@@ -202,7 +202,7 @@ fn moves(lines: &[&str]) -> Vec<Move> {
     .collect()
 }
 
-/// Has the conversation; the time that it took besides.
+/// Plays the conversation; returns its duration too.
 fn talk(lines: &[&str], machine: &mut Machine) -> (Talk, Nanos) {
     let script = TalkScript {
         peer: Peer::Tcp((SERVER.address, SERVER.port).into()),
@@ -223,7 +223,7 @@ fn talk(lines: &[&str], machine: &mut Machine) -> (Talk, Nanos) {
     (all.into_talks().remove(0), io.now())
 }
 
-/// `200 closed, saw ack`: the responses, how it ended, what steps saw.
+/// Formats `200 closed, saw ack`: the responses, the end, the events that steps saw.
 fn said(talk: &Talk) -> String {
     let statuses: Vec<String> =
         talk.replies.responses.iter().map(|one| one.status.to_string()).collect();
@@ -244,20 +244,20 @@ fn said(talk: &Talk) -> String {
     format!("{} {end} {}", statuses.join(" "), saw.join(",")).trim().to_owned()
 }
 
-/// Lines of a script, and what comes of it.
+/// Lines of a script, and its result.
 const SCRIPTS: &[(&[&str], &str)] = &[
     (&["open", "segment part=.."], "200 closed"),
-    // out of order, doubled, in single bytes
+    // out of order, duplicated, in single bytes
     (&["open", "segment part=10..", "pause 50ms", "segment part=..10"], "200 closed"),
     (&["open", "segment part=.. times=3"], "200 closed"),
     (&["open", "segment part=.. size=1 gap=2ms"], "200 closed"),
     (&["open mss=64", "segment part=.."], "200 closed"),
-    // a wrong checksum is not seen, and what comes again is served
+    // a wrong checksum is ignored, and the retransmission is served
     (
         &["open", "segment part=.. sum=wrong", "expect ack,data within=300ms", "segment part=.."],
         "200 closed nothing",
     ),
-    // resets: outside of the window, within it, with the next number
+    // resets: outside the window, inside it, with the next number
     (&["open", "segment part=..9", "segment flags=R seq=edge+9", "segment part=9.."], "200 closed"),
     (
         &[
@@ -304,7 +304,7 @@ const SCRIPTS: &[(&[&str], &str)] = &[
     (&["open window=64", "segment part=.."], "200 closed"),
     (&["open", "acks split", "segment part=.."], "200 closed"),
     (&["open", "acks ahead", "segment part=.."], "200 closed"),
-    // a handshake by hand, and one that nobody answers
+    // a handshake by hand, and one without a reply
     (
         &["segment flags=S", "expect syn-ack", "segment flags=A", "segment part=.."],
         "200 closed syn-ack",
@@ -358,7 +358,7 @@ fn a_syn_into_silence_is_sent_again_and_nothing_without_end() {
     assert_eq!(machine.take_out().len(), SYN_TRIES as usize);
     machine.tick(Nanos::from_secs(60));
     assert_eq!(machine.due(), Nanos::NEVER);
-    // what is bounded stays so, whatever is asked for
+    // the maximum stays in force, whatever is requested
     let step = SegmentStep { times: 1_000, ..SegmentStep::default() };
     let mut count = 0;
     for _ in 0..100 {
@@ -379,7 +379,7 @@ fn what_a_full_queue_drops_is_sent_again_and_not_for_ever() {
 
 #[test]
 fn what_is_left_behind_is_nothing() {
-    // reset with the number that the peer waits for; FIN where the peer has ended
+    // reset with the number that the peer expects; FIN if the peer has closed
     let mut machine = Machine::default();
     let (talk, _) = talk(&["open", "segment part=..9"], &mut machine);
     assert_eq!(said(&talk), "silent");
@@ -390,7 +390,7 @@ fn what_is_left_behind_is_nothing() {
 }
 
 proptest::proptest! {
-    /// Whatever comes: no panic, and no more packets than are allowed.
+    /// Any input: no panic, and no more packets than allowed.
     #[test]
     fn no_packet_panics(packets in proptest::collection::vec(proptest::collection::vec(0_u8.., 20..60), 0..30)) {
         let mut machine = PacketTalk::new(CLIENT, SERVER, 7);

@@ -1,5 +1,5 @@
-//! A conversation that is held segment by segment: the same script, events and replies, over a TCP of
-//! its own in place of a socket.
+//! A conversation of raw TCP segments: the same script, events and replies, with its own TCP
+//! instead of a socket.
 
 use super::{Conversation, LinePhase};
 use crate::governor::Governor;
@@ -12,12 +12,12 @@ use tcp::{End, Head};
 use units::{Nanos, Purpose, Seed};
 
 impl Conversation {
-    /// It is held from this end; without one it finds no connection.
+    /// Uses this end; without one there is no connection.
     pub(in crate::talk) fn speak_raw(&mut self, from: End) {
         let ends = (from.address, &self.script.peer);
         let (IpAddr::V4(ours), Peer::Tcp(SocketAddr::V4(to))) = ends else { return };
         let to = End { address: IpAddr::V4(*to.ip()), port: to.port() };
-        // another number for each end: nothing of an earlier conversation fits
+        // a different number for each end: no segment of an earlier conversation matches
         let index = u64::from(ours.to_bits()) << 16 | u64::from(from.port);
         let iss = Seed(index).stream(Purpose::Sequence, index).next_u64() as u32;
         self.raw_talk = Some(Box::new(PacketTalk::new(from, to, iss)));
@@ -27,7 +27,7 @@ impl Conversation {
         self.raw_talk.is_some()
     }
 
-    /// The end that its packets come to.
+    /// Returns the end that its packets are sent to.
     pub(in crate::talk) fn raw_end(&self) -> Option<End> {
         self.raw_talk.as_ref().map(|raw| raw.from())
     }
@@ -40,7 +40,7 @@ impl Conversation {
         self.go_on_raw(now);
     }
 
-    /// Does every step that can be done.
+    /// Performs every possible step.
     pub(super) fn go_on_raw(&mut self, now: Nanos) {
         let saw = self.raw_talk.as_mut().and_then(|raw| raw.tick(now));
         if let Some(kind) = saw {
@@ -61,7 +61,7 @@ impl Conversation {
         }
     }
 
-    /// Does the next step; false when it has to wait, or all are done.
+    /// Performs the next step; returns false if it must wait, or all are done.
     fn raw_step(&mut self, now: Nanos) -> bool {
         let Some(step) = self.script.steps.get(self.step).cloned() else {
             self.stage = LinePhase::Listening;
@@ -96,14 +96,14 @@ impl Conversation {
                 PacketStep::Acks(acks) => raw.set_acks(acks),
                 PacketStep::Window(window) => raw.set_window(window),
             },
-            // what sockets alone can do
+            // possible with sockets only
             Move::Urgent | Move::StopReading | Move::Read | Move::Sip(_) | Move::Renegotiate => {}
         }
         self.step += 1;
         true
     }
 
-    /// A segment came.
+    /// Handles a received segment.
     pub(in crate::talk) fn take_packet(&mut self, now: Nanos, head: &Head, payload: &[u8]) {
         let Some(raw) = &mut self.raw_talk else { return };
         let HeardSegment { bytes, fin, broken, stands, saw } = raw.take(now, head, payload);
@@ -134,7 +134,7 @@ impl Conversation {
         self.go_on_raw(now);
     }
 
-    /// What is to go out.
+    /// Takes the packets to send.
     pub(in crate::talk) fn take_packets(
         &mut self,
         now: Nanos,
@@ -151,7 +151,7 @@ impl Conversation {
         out
     }
 
-    /// It is over: what leaves nothing behind goes out.
+    /// Ends it without leaving state at the peer.
     pub(in crate::talk) fn part_raw(&mut self, now: Nanos, link: &mut dyn PacketLink) {
         let Some(raw) = &mut self.raw_talk else { return };
         raw.leave(now);

@@ -6,8 +6,8 @@ use crate::talk::{All, Conversations, Director, Wake, play};
 use conduit::{Peer, Ready};
 use sample::SocketFacts;
 
-/// A server that takes everything and sends without end. Each look at the clock takes a millisecond, and what can
-/// be read is told once.
+/// A server that accepts everything and sends without end. Each reading of the clock takes a
+/// millisecond, and readiness is reported once.
 #[derive(Default)]
 struct Torrent {
     now: Nanos,
@@ -44,7 +44,7 @@ impl Io for Torrent {
     }
 }
 
-/// How two conversations with it end; the user's wish comes with this wait.
+/// Returns how two conversations with it end; the user's stop request comes with this wait.
 fn ends(governor: &mut Governor, wish: Option<u32>) -> Vec<TalkEnd> {
     let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
     let script = TalkScript { deadline: Nanos::from_millis(500), ..TalkScript::of(vec![request]) };
@@ -53,7 +53,7 @@ fn ends(governor: &mut Governor, wish: Option<u32>) -> Vec<TalkEnd> {
     all.into_talks().iter().map(|talk| talk.end).collect()
 }
 
-/// Until it is over, or the wish is given at this wait.
+/// Plays until it is over, or the stop request comes at this wait.
 fn played(director: &mut dyn Director, governor: &mut Governor, wish: Option<u32>) {
     let (mut io, mut waits) = (Torrent::default(), 0);
     let mut stage = Conversations::new(None, governor);
@@ -91,7 +91,7 @@ impl Director for Watching {
     }
 }
 
-/// What comes behind a response is news once, however much of it there is.
+/// Bytes after a response are news once, however many there are.
 #[test]
 fn a_wish_is_heard_while_a_watched_server_sends_without_end() {
     let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
@@ -138,7 +138,7 @@ fn what_is_owed_to_who_does_not_read_is_bounded() {
     let ping = write::frame(PING, 0, 0, &OCTETS);
     let flood = [write::frame(SETTINGS, 0, 0, &[]), ping.repeat(130_000)].concat();
     assert!(flood.len() > 2 * OWED_MAX);
-    // nothing is said yet; the longest step is, and none of it has gone out
+    // nothing is sent yet; the longest step is prepared, but unsent
     for (step, plain) in [(0, 0), (1, TEXT_MAX)] {
         let script = TalkScript { spoken: Spoken::Http2, ..TalkScript::of(Vec::new()) };
         let mut talk = Conversation::new(script, Nanos::ZERO);
@@ -150,7 +150,7 @@ fn what_is_owed_to_who_does_not_read_is_bounded() {
     }
 }
 
-/// A server that answers each write with these bytes at once.
+/// A server that responds to each write with these bytes at once.
 struct Prompt {
     now: Nanos,
     says: &'static [u8],
@@ -190,7 +190,7 @@ impl Io for Prompt {
     }
 }
 
-/// How a conversation with these steps ends that is left when all of them are done.
+/// Returns how a conversation with these steps ends if it is left after all of them.
 fn ends_with(says: &'static [u8], steps: Vec<Move>) -> (TalkEnd, Nanos) {
     script_ends_with(says, TalkScript::of(steps))
 }
@@ -217,7 +217,7 @@ fn a_step_finds_the_response_that_came_before_it() {
     let says = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let in_pause = ends_with(says, vec![request(), pause(), response(), Move::Close]);
     assert_eq!(in_pause, (TalkEnd::Ours, Nanos::from_millis(100)));
-    // each response is taken once
+    // each response is consumed once
     let steps = vec![request(), pause(), request(), response(), response(), Move::Close];
     assert_eq!(ends_with(says, steps), (TalkEnd::Ours, Nanos::from_millis(100)));
     let one_too_many = vec![request(), pause(), response(), response(), Move::Close];
@@ -234,11 +234,11 @@ fn a_step_finds_the_head_that_came_before_it() {
         let steps = vec![head.clone(), pause.clone(), interim(), Move::Close];
         assert_eq!(ends_with(says, steps), (TalkEnd::Ours, Nanos::from_millis(100)));
     }
-    // a final response in place of 100 is still the response
+    // a final response instead of 100 is still the response
     let response = Move::Await(Awaited::Response);
     let steps = vec![head.clone(), interim(), response.clone(), Move::Close];
     assert_eq!(ends_with(refused, steps), (TalkEnd::Ours, Nanos::ZERO));
-    // and its head goes with it
+    // and its head with it
     let steps = vec![head, response, interim(), Move::Close];
     assert_eq!(ends_with(refused, steps), (TalkEnd::Silent, Nanos::SECOND));
 }
@@ -254,16 +254,17 @@ fn an_interim_response_goes_with_its_response() {
         steps
     };
     assert_eq!(ends_with(hints, steps(1)), (TalkEnd::Silent, Nanos::SECOND));
-    // that of the next response is none of it
+    // that of the next response does not count
     assert_eq!(ends_with(hints, steps(2)), (TalkEnd::Ours, Nanos::ZERO));
     let before = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n";
     assert_eq!(ends_with(before, steps(1)), (TalkEnd::Ours, Nanos::ZERO));
 }
 
-/// A stream is reset in the pause: the step waits for what comes after it. Two that are reset at once are for two steps.
+/// A stream is reset during the pause: the step waits for what arrives after it. Two simultaneous
+/// resets satisfy two steps.
 #[test]
 fn in_frames_what_came_before_the_last_deed_is_over() {
-    // SETTINGS, as every server begins, and RST_STREAM
+    // SETTINGS, as at the start of every server, and RST_STREAM
     let reset = b"\0\0\0\x04\0\0\0\0\0\0\0\x04\x03\0\0\0\0\x01\0\0\0\x01";
     let resets = [&reset[..], &reset[..]].concat().leak();
     let request = || Move::Send(b"x".to_vec());

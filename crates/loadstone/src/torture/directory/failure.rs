@@ -1,4 +1,4 @@
-//! The folder of one failure: what was sent, to be sent again with this program or without it.
+//! The folder of one failure: the sent bytes, to be replayed with this program or without it.
 
 use crate::torture::evidence::BEFORE;
 use anyhow::{Context, Result};
@@ -11,20 +11,20 @@ use torture::record;
 use torture::record::{Transcript, digest};
 use torture::result::ExchangeResult;
 
-/// Digits of a digest in a folder's name.
+/// Number of digest digits in a folder's name.
 const DIGITS: usize = 12;
 
-/// A failure, and what it rests on.
+/// A failure with its evidence.
 pub(super) struct Failed<'a> {
     pub(super) transcript: &'a Transcript,
-    /// What is said first, each on a connection of its own.
+    /// Conversations to play first, each on its own connection.
     pub(super) before: &'a [TalkScript],
     pub(super) case: &'a Case,
     pub(super) exchange: &'a ExchangeResult,
 }
 
-/// Writes the folder below `failures`, whole or not at all; one that is there already has the same
-/// bytes. Gives its path.
+/// Writes the folder below `failures`, completely or not at all; an existing one has the same
+/// bytes. Returns its path.
 pub(super) fn write(failures: &Path, failed: &Failed<'_>) -> Result<PathBuf> {
     let transcript = failed.transcript;
     let hash = digest(format!("{}\n{:?}", transcript.name, transcript.script.steps).as_bytes());

@@ -102,7 +102,7 @@ fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(ChangeKind, String)> {
             let said = |what: &str, names: Vec<&str>| {
                 (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
             };
-            let parts = [said("fails now", more), said("fails no more", fewer)];
+            let parts = [said("fails now", more), said("no longer fails", fewer)];
             return Some((kind, parts.into_iter().flatten().collect::<Vec<_>>().join("; ")));
         }
     };
@@ -205,7 +205,7 @@ fn cautions(a: &TortureRecord, b: &TortureRecord) -> Vec<String> {
     };
     differ("targets", a.target.clone(), b.target.clone());
     differ("versions of loadstone", a.version.clone(), b.version.clone());
-    differ("seeds, and so random data", a.seed.to_string(), b.seed.to_string());
+    differ("seeds, and therefore random data", a.seed.to_string(), b.seed.to_string());
     let page = |document: &TortureRecord| {
         format!("{} with {}", document.plain.status, units::show::bytes(document.plain.body_bytes))
     };

@@ -1,20 +1,20 @@
-//! A capture that Wireshark and tcpdump open: what was said, with its instants, in made-up packets.
-//! Addresses and ports of the client, sequence numbers and acknowledgements are not what they were;
-//! behind TLS it holds what was said, not what went over the wire.
+//! A capture for Wireshark and tcpdump: the conversation with its instants, in synthetic packets.
+//! Client addresses and ports, sequence numbers and acknowledgments are invented; for TLS it
+//! contains the plaintext.
 
 use dialogue::talk::{TalkEvent, What};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use torture::record::Transcript;
 
-/// Magic number of captures with nanoseconds, as the pcap format has it.
+/// Magic number of captures with nanoseconds in the pcap format.
 const MAGIC: u32 = 0xa1b2_3c4d;
-/// Packets that begin with the IP header.
+/// Link type of packets that begin with the IP header.
 const LINK_RAW: u32 = 101;
-/// Bytes of a packet that may be captured.
+/// Maximum captured bytes per packet.
 const SNAP: u32 = 65_535;
-/// Bytes of what was said in one packet.
+/// Payload bytes per packet.
 const SEGMENT: usize = 1_400;
-/// Port of the client of the first conversation.
+/// Client port of the first conversation.
 const CLIENT_PORT: u16 = 40_000;
 
 const FIN: u8 = 0x01;
@@ -23,7 +23,7 @@ const RST: u8 = 0x04;
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 
-/// The conversations as one capture file.
+/// Returns the conversations as one capture file.
 ///
 /// # Errors
 /// A conversation over a Unix socket, which has no packets.
@@ -32,7 +32,7 @@ pub fn capture(kept: &[&Transcript]) -> Result<Vec<u8>, String> {
     for (index, one) in kept.iter().enumerate() {
         if one.script.spoken.is_http3() {
             return Err(format!(
-                "{} {}: what goes over QUIC is encrypted: no capture can be made of it",
+                "{} {}: QUIC is encrypted, so no capture can be created",
                 one.case, one.name
             ));
         }
@@ -82,7 +82,7 @@ impl CapturedConnection<'_> {
         let follow_up = kept.script.follow_up.as_deref().unwrap_or_default();
         let said = [&kept.bytes(), follow_up].concat();
         let (mut said, mut heard) = (said.as_slice(), kept.talk.raw.as_slice());
-        // behind TLS the counts are of what was encrypted
+        // with TLS the counts are those of the ciphertext
         let plain = kept.script.tls_name.is_none();
         let part = |rest: &mut &[u8], count: usize| {
             let (now, later) =
@@ -146,7 +146,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// What the checksum of TCP covers besides (RFC 9293 section 3.1).
+/// Returns the pseudo-header covered by the TCP checksum (RFC 9293 section 3.1).
 fn pseudo_header(source: IpAddr, target: IpAddr, length: usize) -> Vec<u8> {
     let mut out = [octets(source), octets(target)].concat();
     out.extend_from_slice(&(length as u32).to_be_bytes());
@@ -159,7 +159,7 @@ fn ip_header(source: IpAddr, target: IpAddr, length: usize) -> Vec<u8> {
     if source.is_ipv4() {
         out.extend_from_slice(&[0x45, 0]);
         out.extend_from_slice(&((20 + length) as u16).to_be_bytes());
-        // no identification, not to be cut; 64 hops; TCP; the checksum
+        // no identification, don't fragment; 64 hops; TCP; the checksum
         out.extend_from_slice(&[0, 0, 0x40, 0, 64, 6, 0, 0]);
         out.extend_from_slice(&octets(source));
         out.extend_from_slice(&octets(target));

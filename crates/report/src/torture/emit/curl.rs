@@ -1,11 +1,11 @@
-//! A curl line, where curl can be brought to send the very bytes: it puts Host first, sends fields
-//! only as `Name: value`, and knows one request at a time.
+//! A curl command, if curl can send exactly these bytes: it puts Host first, sends fields only as
+//! `Name: value`, and one request at a time.
 
 use super::{only_bytes, place};
 use crate::torture::send::printf_quoted;
 use torture::record::Transcript;
 
-/// Fields that curl adds of its own, unless it is told not to.
+/// Fields that curl adds unless disabled.
 const OWN_FIELDS: [&str; 2] = ["User-Agent", "Accept"];
 
 pub(super) fn line(kept: &Transcript) -> Result<String, String> {
@@ -57,7 +57,7 @@ struct CurlRequest<'b> {
 }
 
 fn no(what: &str) -> String {
-    format!("curl cannot send it: {what}; take --as sh")
+    format!("curl cannot send it: {what}; use --as sh")
 }
 
 impl<'b> CurlRequest<'b> {
@@ -91,7 +91,7 @@ impl<'b> CurlRequest<'b> {
         Ok(request)
     }
 
-    /// Whether curl leaves it as it is.
+    /// Checks whether curl leaves it unchanged.
     fn check(&self) -> Result<(), String> {
         let named = |wanted: &'static str| {
             let own = move |(at, (name, _)): (usize, &(&str, &str))| {
@@ -103,13 +103,13 @@ impl<'b> CurlRequest<'b> {
             return Err(no("it has Host twice, or not first"));
         }
         if !named("transfer-encoding").is_empty() {
-            return Err(no("it would code the body by itself"));
+            return Err(no("curl would encode the body itself"));
         }
         let lengths = named("content-length");
         let right = |at: &usize| self.fields[*at].1.parse() == Ok(self.body.len());
         let stated = matches!(&lengths[..], [at] if right(at));
         if !self.body.is_empty() && !stated {
-            return Err(no("its body has another length than it says"));
+            return Err(no("its body length differs from Content-Length"));
         }
         if self.method == "HEAD" && !self.body.is_empty() {
             return Err(no("it is a HEAD with a body"));
@@ -119,7 +119,7 @@ impl<'b> CurlRequest<'b> {
 }
 
 fn field(line: &str) -> Result<(&str, &str), String> {
-    let wrong = || no(&format!("{} is not a field as it writes them", units::quoted(line)));
+    let wrong = || no(&format!("{} is not a field that curl can write", units::quoted(line)));
     let (name, rest) = line.split_once(':').ok_or_else(wrong)?;
     let value = if rest.is_empty() { rest } else { rest.strip_prefix(' ').ok_or_else(wrong)? };
     let plain = !name.is_empty() && name.bytes().all(token);
@@ -132,7 +132,7 @@ fn token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A word between single quotes.
+/// Returns a word in single quotes.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -1,16 +1,16 @@
-//! A test in Rust that needs the standard library alone.
+//! A Rust test that needs only the standard library.
 
 use super::{account, place};
 use dialogue::talk::{Move, TalkEnd};
 use std::fmt::Write;
 use torture::record::Transcript;
 
-/// Bytes of one literal.
+/// Bytes per literal.
 const PIECE: usize = 96;
 
 pub(super) fn test(kept: &Transcript) -> Result<String, String> {
     if kept.script.tls_name.is_some() {
-        return Err("the standard library speaks no TLS: take --as sh".to_owned());
+        return Err("the standard library has no TLS; use --as sh".to_owned());
     }
     let (host, port) = place(kept)?;
     let mut body = String::new();
@@ -47,14 +47,14 @@ pub(super) fn test(kept: &Transcript) -> Result<String, String> {
 
 fn statement(out: &mut String, step: &Move) -> Result<(), String> {
     let write = |out: &mut String, text: String| {
-        writeln!(out, "    {text}").expect("a String takes all text")
+        writeln!(out, "    {text}").expect("writing to a String cannot fail")
     };
     match step {
         Move::Send(bytes) => {
             write(out, "let bytes: Vec<u8> = [".to_owned());
             literals(out, bytes);
             write(out, "].concat();".to_owned());
-            // a server may have ended it already: its response says why
+            // the server may have closed it already: its response shows why
             write(out, "stream.write_all(&bytes).ok();".to_owned());
         }
         Move::Pause(span) => write(
@@ -67,14 +67,15 @@ fn statement(out: &mut String, step: &Move) -> Result<(), String> {
                 .to_owned(),
         ),
         Move::HalfClose => write(out, "stream.shutdown(std::net::Shutdown::Write).ok();".to_owned()),
-        // nothing is read by itself
+        // nothing is read implicitly
         Move::StopReading | Move::Read => {}
-        _ => return Err("the standard library can neither reset nor send urgent data: take --as pcap".to_owned()),
+        _ => return Err("the standard library can neither reset nor send urgent data; use --as \
+            pcap".to_owned()),
     }
     Ok(())
 }
 
-/// The bytes as literals of their own lines; long runs as `repeat`.
+/// Writes the bytes as literals on their own lines; long runs as `repeat`.
 fn literals(out: &mut String, bytes: &[u8]) {
     let mut rest = bytes;
     while let Some(&first) = rest.first() {
@@ -84,12 +85,12 @@ fn literals(out: &mut String, bytes: &[u8]) {
             true => format!("b\"{}\".repeat({run})", std::ascii::escape_default(first)),
             false => format!("b\"{}\".to_vec()", rest[..length].escape_ascii()),
         };
-        writeln!(out, "        {text},").expect("a String takes all text");
+        writeln!(out, "        {text},").expect("writing to a String cannot fail");
         rest = &rest[length..];
     }
 }
 
-/// What must hold, as far as it can be said in a line: it fails as long as the server does.
+/// Returns the assertion, as far as it fits in a line: it fails as long as the server does.
 fn claim(kept: &Transcript) -> String {
     let talk = &kept.talk;
     let fault = |status: u16| (500..600).contains(&status) && !matches!(status, 501 | 503 | 505);
@@ -117,7 +118,7 @@ fn claim(kept: &Transcript) -> String {
     )
 }
 
-/// The name of a function.
+/// Returns the name of the function.
 fn name(kept: &Transcript) -> String {
     let whole = format!("{} {}", kept.case, kept.name).to_ascii_lowercase();
     let plain: String =

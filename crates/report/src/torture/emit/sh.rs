@@ -7,12 +7,12 @@ use dialogue::talk::Move;
 use torture::record::Transcript;
 use units::Nanos;
 
-/// Bytes of one printf.
+/// Bytes per printf.
 const PIECE: usize = 500;
-/// How long nc waits for more, beyond the longest pause: seconds.
+/// Time that nc waits for more, beyond the longest pause, in seconds.
 const PATIENCE_S: u64 = 5;
 
-/// A script that sends the bytes with their pauses.
+/// Returns a script that sends the bytes with their pauses.
 pub(super) fn script(kept: &Transcript) -> Result<String, String> {
     let (host, port) = place(kept)?;
     if kept.script.steps.contains(&Move::Renegotiate) {
@@ -31,7 +31,7 @@ pub(super) fn script(kept: &Transcript) -> Result<String, String> {
             Move::Pause(_) | Move::Await(_) => {}
             Move::HalfClose if !more => last = Last::Ends,
             Move::Close if !more => last = Last::Leaves,
-            _ => return Err("nc can neither reset nor stop reading: take --as pcap".to_owned()),
+            _ => return Err("nc can neither reset nor stop reading; use --as pcap".to_owned()),
         }
     }
     let mut out = opening(kept, &host, port);
@@ -50,7 +50,8 @@ fn opening(kept: &Transcript, host: &str, port: u16) -> String {
     out
 }
 
-/// openssl renegotiates where a line of one R is typed: it says so, or why it could not.
+/// Returns the renegotiation command: openssl renegotiates when a line of a single R is typed, and
+/// reports the result.
 fn renegotiation(kept: &Transcript, host: &str, port: u16) -> String {
     let name = kept.script.tls_name.as_deref().unwrap_or_default();
     let name = crate::torture::send::word(name);
@@ -90,17 +91,17 @@ fn longest_pause(kept: &Transcript) -> Nanos {
     pauses.max().unwrap_or_default()
 }
 
-/// One line that sends the bytes.
+/// Returns one line that sends the bytes.
 pub(super) fn line(kept: &Transcript) -> Result<String, String> {
     let bytes = only_bytes(kept)?;
     let (host, port) = place(kept)?;
     if kept.script.tls_name.is_some() {
-        return Err("nc speaks no TLS: take --as sh, which takes openssl".to_owned());
+        return Err("nc has no TLS; use --as sh, which uses openssl".to_owned());
     }
     Ok(format!("printf '{}' | nc -w {PATIENCE_S} {host} {port}\n", printf_quoted(&bytes)))
 }
 
-/// Commands that print these bytes, a line each.
+/// Appends commands that print these bytes, one per line.
 fn pieces(out: &mut String, bytes: &[u8]) {
     for command in printing(bytes, PIECE, usize::MAX).into_iter().flatten() {
         out.push_str(&command);

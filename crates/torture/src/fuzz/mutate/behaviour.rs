@@ -1,17 +1,17 @@
-//! How a server behaved, as coarse as it must be for two responses to the same request to be alike.
+//! Coarse description of server behavior, so that two responses to the same request match.
 
 use crate::judge;
 use dialogue::talk::{Move, Talk, TalkEnd, What};
 use units::Nanos;
 
-/// Responses and interim responses that are told apart.
+/// Maximum number of distinguished responses and interim responses.
 const RESPONSES_MAX: usize = 4;
 const INTERIM_MAX: usize = 2;
-/// Where one class of times ends and the next begins.
+/// Boundaries between classes of response time.
 const TIMES: [Nanos; 3] = [Nanos::from_millis(30), Nanos::from_millis(200), Nanos::SECOND];
 
-/// Statuses, the length of the first response by powers of two, the time to the first byte by classes, the
-/// fate of the connection, and whether what follows is still in step.
+/// Statuses, the length of the first response by powers of two, the class of the time to first
+/// byte, the fate of the connection, and whether the follow-up is in step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Behaviour {
     pub(super) statuses: Vec<u16>,
@@ -40,7 +40,7 @@ impl Behaviour {
     }
 }
 
-/// From the last byte of the request that went out before the first byte came; pauses of ours do not
+/// Returns the time from the last byte sent before the first byte received; our pauses do not
 /// count.
 fn waited(talk: &Talk) -> Nanos {
     let Some(heard) = talk.events.iter().position(|event| matches!(event.what, What::Received(_)))
@@ -58,7 +58,7 @@ fn fate(talk: &Talk) -> &'static str {
         TalkEnd::Broken(_) => "reset",
         TalkEnd::Open => "open",
         TalkEnd::Silent if judge::rightly_silent(talk).is_some() => "waits",
-        TalkEnd::Silent if talk.steps.contains(&Move::HalfClose) => "silent behind an end",
+        TalkEnd::Silent if talk.steps.contains(&Move::HalfClose) => "silent after our close",
         TalkEnd::Silent => "silent",
         TalkEnd::Bounded => "bounded",
         TalkEnd::Ours => "ours",

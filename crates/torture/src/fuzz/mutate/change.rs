@@ -1,9 +1,9 @@
-//! Changes: by the grammar of a request, and of its bytes alone.
+//! Mutations by the grammar of a request, and of raw bytes.
 
 use super::{Havoc, MutableChunk, MutableContent, MutableLine, PARTS_MAX, Specimen};
 use units::Stream;
 
-/// Pieces that are put in anywhere.
+/// Pieces that can be inserted anywhere.
 const PIECES: &[&[u8]] = &[
     b"\r\n",
     b"\n",
@@ -195,12 +195,12 @@ fn pick<'a, T: ?Sized>(random: &mut Stream, from: &[&'a T]) -> &'a T {
     from[random.below(from.len() as u64) as usize]
 }
 
-/// One of a list's places; `None` of an empty list.
+/// Returns a random place in a list, or `None` if it is empty.
 fn place(random: &mut Stream, length: usize) -> Option<usize> {
     (length > 0).then(|| random.below(length as u64) as usize)
 }
 
-/// One change; some find nothing to change.
+/// Applies one mutation; some have nothing to change.
 pub(super) fn change(specimen: &mut Specimen, other: &Specimen, random: &mut Stream) {
     match random.below(16) {
         0 => specimen.method = pick(random, METHODS).to_owned(),
@@ -229,7 +229,7 @@ fn new_line(random: &mut Stream, from: &[(&str, &str)]) -> MutableLine {
     MutableLine::new(name, value)
 }
 
-/// A line of the head: one more, one fewer, one twice, or one that is spelled otherwise.
+/// Adds, removes, repeats or respells a line of the head.
 fn head(specimen: &mut Specimen, random: &mut Stream) {
     let Some(at) = place(random, specimen.lines.len()) else { return };
     match random.below(8) {
@@ -250,7 +250,7 @@ fn head(specimen: &mut Specimen, random: &mut Stream) {
     }
 }
 
-/// What frames the content, in other words.
+/// Changes the framing of the content.
 fn length_or_coding(specimen: &mut Specimen, random: &mut Stream) {
     let framing = |line: &MutableLine| line.is("Content-Length") || line.is("Transfer-Encoding");
     let Some(line) = specimen.lines.iter_mut().find(|line| framing(line)) else { return };
@@ -258,7 +258,7 @@ fn length_or_coding(specimen: &mut Specimen, random: &mut Stream) {
     line.value = pick(random, words).into();
 }
 
-/// The same content, framed in the other way.
+/// Frames the same content the other way.
 fn turned(specimen: &mut Specimen) {
     let data = match &specimen.content {
         MutableContent::Sized(data) => data.clone(),
@@ -327,7 +327,7 @@ fn chunk(chunks: &mut Vec<MutableChunk>, at: usize, random: &mut Stream) {
         3 => chunks[at].line_end = line_end(random),
         4 => chunks[at].end = line_end(random),
         5 => {
-            // cut in two: the same content in more chunks
+            // split in two: the same content in more chunks
             let data = chunks[at].data.clone();
             if let Some(middle) = place(random, data.len()).filter(|middle| *middle > 0) {
                 let halves = [&data[..middle], &data[middle..]].map(MutableChunk::of);

@@ -1,4 +1,4 @@
-//! What may come back where HTTP/2 is spoken.
+//! Outcomes of HTTP/2 and HTTP/3.
 
 use super::{is_over, server_ended};
 use dialogue::http2::{ACK, DATA, FrameSeen, GOAWAY, RST_STREAM, SETTINGS};
@@ -7,11 +7,12 @@ use dialogue::talk::Talk;
 use sample::{http2_code, http3_code};
 use units::quoted;
 
-/// Codes by their names, separated by commas.
+/// Parses comma-separated names of codes.
 pub(super) fn codes(text: &str) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     for name in text.split(',') {
-        // FLOW_CONTROL_ERROR is a code of HTTP/2 and another one of QUIC: what is kept tells which it was
+        // FLOW_CONTROL_ERROR exists in HTTP/2 and in QUIC with different codes: the recorded value
+        // tells which
         let of_http3 = http3_code(name).and_then(|code| u32::try_from(code).ok());
         let known = [http2_code(name), of_http3, http3::quic_code(name)];
         let before = found.len();
@@ -27,8 +28,9 @@ pub(super) fn frames(talk: &Talk) -> &[FrameSeen] {
     talk.replies.frames.as_ref().map_or(&[], |frames| frames.frames.as_slice())
 }
 
-/// A connection error: GOAWAY with one of these codes, any but NO_ERROR where there are none; or the
-/// end without a word, which RFC 9113 section 5.4.1 permits, unless the word was ours.
+/// Returns whether there was a connection error: GOAWAY with one of these codes, or any but
+/// NO_ERROR if there are none; or a close without GOAWAY, which RFC 9113 section 5.4.1 allows,
+/// unless we closed it.
 pub(super) fn goaway(talk: &Talk, codes: &[u32]) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY).peekable();
     if said.peek().is_none() {
@@ -47,19 +49,20 @@ fn is_no_error(code: u32) -> bool {
 
 /// H3_GENERAL_PROTOCOL_ERROR may stand for any other (RFC 9114 section 8.1).
 const GENERAL: u32 = 0x101;
-/// QUIC's APPLICATION_ERROR, as it is kept: before the handshake is confirmed, an error of HTTP/3 has no
+/// QUIC's APPLICATION_ERROR as recorded: before the handshake is confirmed, HTTP/3 errors have no
 /// other name (RFC 9000 section 10.2.3).
 const APPLICATION: u32 = http3::OF_QUIC | 0xc;
 
-/// They are codes of HTTP/3 and QPACK.
+/// Returns whether these are codes of HTTP/3 and QPACK.
 fn of_http3(codes: &[u32]) -> bool {
     codes.iter().any(|one| (GENERAL + 1..http3::OF_QUIC).contains(one))
 }
 
-/// A stream error: RST_STREAM with one of these codes, any where there are none.
+/// Returns whether there was a stream error: RST_STREAM with one of these codes, or any if there
+/// are none.
 pub(super) fn reset(talk: &Talk, codes: &[u32]) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == RST_STREAM);
-    // over QUIC a stream that was read as it should be may be stopped or reset without ill
+    // over QUIC a correctly read stream may be stopped or reset without an error
     said.any(|frame| {
         frame.code().is_some_and(|code| match codes {
             [] => !(frame.is_over_quic() && is_no_error(code)),
@@ -72,18 +75,19 @@ pub(super) fn stands(talk: &Talk) -> bool {
     !is_over(talk) && !frames(talk).iter().any(|frame| frame.kind == GOAWAY)
 }
 
-/// No datagram came, and no word of an error.
+/// Returns whether no datagram and no error was received.
 pub(super) fn unheard(talk: &Talk) -> bool {
     datagrams::sums(frames(talk)).1 == 0 && stands(talk)
 }
 
-/// At most so many times the bytes came that were sent.
+/// Returns whether at most `times` times the sent bytes were received.
 pub(super) fn at_most(talk: &Talk, times: u64) -> bool {
     let (sent, came) = datagrams::sums(frames(talk));
     came <= times * sent
 }
 
-/// At most so many times the bytes came that were sent, before the last datagram of the full size.
+/// Returns whether at most `times` times the sent bytes were received before the last full-size
+/// datagram.
 pub(super) fn at_most_before_last(talk: &Talk, times: u64) -> bool {
     let (sent, came) = datagrams::sums(frames(talk));
     let datagrams = frames(talk).iter().filter(|frame| frame.kind == datagrams::CAME);
@@ -91,7 +95,7 @@ pub(super) fn at_most_before_last(talk: &Talk, times: u64) -> bool {
     came.saturating_sub(largest) < times * sent
 }
 
-/// What came is smaller than what was sent, if anything came.
+/// Returns whether the received data is smaller than the sent data, if any was received.
 pub(super) fn smaller(talk: &Talk) -> bool {
     let (sent, came) = datagrams::sums(frames(talk));
     came == 0 || came < sent
@@ -117,18 +121,18 @@ pub(super) fn pong(talk: &Talk) -> bool {
     frames(talk).iter().any(FrameSeen::is_pong)
 }
 
-/// GOAWAY names an error.
+/// Returns whether GOAWAY names an error.
 pub(super) fn named(talk: &Talk) -> bool {
     let mut said = frames(talk).iter().filter(|frame| frame.kind == GOAWAY);
     said.any(|frame| frame.code().is_some_and(|code| !is_no_error(code)))
 }
 
-/// How many of our SETTINGS were acknowledged.
+/// Returns the number of acknowledged SETTINGS of ours.
 pub(super) fn acknowledged(talk: &Talk) -> usize {
     frames(talk).iter().filter(|frame| frame.kind == SETTINGS && frame.flags & ACK != 0).count()
 }
 
-/// Bytes of the first DATA that has any.
+/// Returns the size of the first non-empty DATA.
 pub(super) fn first_data(talk: &Talk) -> Option<u32> {
     frames(talk).iter().find(|frame| frame.kind == DATA && frame.length > 0).map(|one| one.length)
 }

@@ -27,7 +27,7 @@ fn exchange(outcome: TestOutcome, kind: Option<FailureKind>) -> ExchangeResult {
     }
 }
 
-/// A case as bad as the one exchange that it has.
+/// A case as severe as its only exchange.
 fn row(case: &Case, outcome: TestOutcome, kind: Option<FailureKind>) -> CaseResult {
     let exchanges = vec![exchange(outcome, kind)];
     CaseResult { outcome, exchanges, ..CaseResult::of(case) }
@@ -109,6 +109,7 @@ fn a_risk_that_nobody_knows_is_named_with_its_line() {
     let told = read_case("x.toml", text).unwrap_err();
     assert_eq!(
         told,
-        "x.toml: line 5: \"dire\" is no risk: smuggling, intermediaries, cost, service, replay are"
+        "x.toml: line 5: \"dire\" is not a risk; write one of smuggling, intermediaries, cost, \
+        service, replay"
     );
 }

@@ -1,33 +1,33 @@
-//! Where a proof is looked for, and whether it is still there.
+//! Finds proofs and checks whether they are still published.
 
 use super::{PROOF_MAX, Proof};
 pub use crate::record::digest;
 use std::net::SocketAddr;
 use units::Nanos;
 
-/// Where the file stands.
+/// Path of the proof file.
 pub const FILE_PATH: &str = "/.well-known/loadstone-torture.txt";
-/// How often a proof is looked at again while a run goes on.
+/// Interval between checks of a proof during a run.
 pub const RECHECK: Nanos = Nanos::from_secs(60);
 
-/// The name of the TXT record of a host.
+/// Returns the name of the TXT record of a host.
 pub fn txt_name(host: &str) -> String {
     format!("_loadstone-torture.{host}")
 }
 
-/// Who wants to test what.
+/// The tester and the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Fingerprint of the tester's key.
     pub tester: String,
-    /// `host:port`, lower case.
+    /// `host:port` in lowercase.
     pub host: String,
-    /// Where the name leads to: each of them has to show the file.
+    /// Addresses of the name: each must serve the file.
     pub addresses: Vec<SocketAddr>,
 }
 
 impl Claim {
-    /// The host without its port; `None` where it is an address, which has no TXT records.
+    /// Returns the host without its port, or `None` for an address, which has no TXT records.
     fn name(&self) -> Option<&str> {
         let (name, _) = self.host.rsplit_once(':')?;
         let address = name.starts_with('[') || name.parse::<std::net::Ipv4Addr>().is_ok();
@@ -35,22 +35,22 @@ impl Claim {
     }
 }
 
-/// The world as far as proofs go: clock, fetch and name service are handed in.
+/// Environment for proofs: clock, fetch and name service are passed in.
 pub trait Sources {
     /// Seconds since 1970-01-01 UTC.
     fn unix_seconds(&mut self) -> i64;
 
-    /// The body of a 200 for [`FILE_PATH`] at this address; no redirect is followed. At most
-    /// [`PROOF_MAX`] + 1 bytes of it need be given.
+    /// Returns the body of a 200 for [`FILE_PATH`] at this address; redirects are not followed. At
+    /// most [`PROOF_MAX`] + 1 bytes are needed.
     ///
     /// # Errors
-    /// What came instead.
+    /// The failure.
     fn file(&mut self, address: SocketAddr) -> Result<Vec<u8>, String>;
 
-    /// The TXT records of a name, the strings of each put together.
+    /// Returns the TXT records of a name, the strings of each concatenated.
     ///
     /// # Errors
-    /// What came instead.
+    /// The failure.
     fn txt(&mut self, name: &str) -> Result<Vec<Vec<u8>>, String>;
 }
 
@@ -69,7 +69,7 @@ impl ProofPlace {
     }
 }
 
-/// A proof that holds.
+/// A valid proof.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundProof {
     pub proof: Proof,
@@ -78,10 +78,10 @@ pub struct FoundProof {
     pub digest: String,
 }
 
-/// Looks for a proof that permits the claim: the file on every address, else the TXT record.
+/// Finds a proof that permits the claim: the file on every address, or the TXT record.
 ///
 /// # Errors
-/// What stands against it, of both places.
+/// The problems of both places.
 pub fn find(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
     let by_file = match look(claim, ProofPlace::File, sources) {
         Ok(found) => return Ok(found),
@@ -90,10 +90,10 @@ pub fn find(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, Stri
     look(claim, ProofPlace::Txt, sources).map_err(|by_txt| format!("{by_file}; {by_txt}"))
 }
 
-/// Whether a proof is where it was found, as it was found, and still permits the claim.
+/// Checks whether a proof is still published, unchanged, and permits the claim.
 ///
 /// # Errors
-/// What is no longer so.
+/// What changed.
 pub fn still_there(
     claim: &Claim,
     found: &FoundProof,
@@ -125,7 +125,7 @@ fn look_at_files(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof,
             _ => same = Some(found),
         }
     }
-    same.ok_or_else(|| "there is no address to look at".to_owned())
+    same.ok_or_else(|| "there is no address to query".to_owned())
 }
 
 fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, String> {
@@ -135,7 +135,7 @@ fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, S
     let records = sources.txt(&name).map_err(said)?;
     let mut trouble = "there is none".to_owned();
     for bytes in &records {
-        // several testers may stand there; the one that names us counts
+        // there may be proofs for several testers; the one that names us counts
         let checked = Proof::parse_txt(&bytes[..bytes.len().min(PROOF_MAX + 1)])
             .map_err(|error| error.to_string())
             .and_then(|proof| proof.check(claim, sources.unix_seconds()).map(|()| proof));
@@ -149,7 +149,7 @@ fn look_at_txt(claim: &Claim, sources: &mut dyn Sources) -> Result<FoundProof, S
     Err(said(trouble))
 }
 
-/// How a proof names a tester: a digest of the secret that the tester keeps.
+/// Returns the fingerprint of a tester: a digest of its secret.
 pub fn fingerprint(secret: &[u8]) -> String {
     digest(&[b"loadstone-torture-key\n", secret].concat())
 }

@@ -11,7 +11,7 @@ pub struct Day(Date);
 
 impl Day {
     pub(super) fn parse(text: &str) -> Result<Day, String> {
-        let wrong = || format!("{} is not a day like 2026-12-31", units::quoted(text));
+        let wrong = || format!("{} is not a date like 2026-12-31", units::quoted(text));
         let bytes = text.as_bytes();
         if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
             return Err(wrong());
@@ -24,7 +24,7 @@ impl Day {
         if date.year() < 2000 { Err(wrong()) } else { Ok(Day(date)) }
     }
 
-    /// The day on which this second lies, and so many days after; `None` out of range.
+    /// Returns the day of this second plus `days_after`, or `None` if out of range.
     pub fn of(unix_seconds: i64, days_after: i64) -> Option<Day> {
         let days = unix_seconds.div_euclid(DAY_S).checked_add(days_after)?;
         let julian = days.checked_add(i64::from(EPOCH_JULIAN))?;
@@ -51,7 +51,7 @@ impl fmt::Display for Day {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Minute {
     day: Day,
-    /// Of the day.
+    /// Within the day.
     minute: u16,
 }
 

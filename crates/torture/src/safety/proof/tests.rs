@@ -62,8 +62,8 @@ fn what_is_wrong_is_said_with_its_line() {
     };
     for (from, to, said) in [
         ("torture/1", "torture/2", "line 1: it is not loadstone-torture/1"),
-        ("tester: 0", "tester: ", "line 2: a fingerprint is 64"),
-        ("tester: 0123456789a", "tester: 0123456789A", "line 2: a fingerprint is 64"),
+        ("tester: 0", "tester: ", "line 2: write a fingerprint of 64"),
+        ("tester: 0123456789a", "tester: 0123456789A", "line 2: write a fingerprint of 64"),
         ("tester:", "Tester:", "line 2: it does not begin with \"tester: \""),
         ("host: www", "host:  www", "line 3: \" www.example.org:443\" is not of the form"),
         (":443", ":0443", "line 3:"),
@@ -78,10 +78,10 @@ fn what_is_wrong_is_said_with_its_line() {
         ("1MiB", "1MB", "line 7: \"1MB\" is not a whole number"),
         ("T01:00Z", "T24:00Z", "line 8: \"2026-12-01T24:00Z\" is not a time"),
         ("T01:00Z", "T06:00Z", "line 8: it ends before it begins"),
-        ("2026-12-31", "2026-12-32", "line 9: \"2026-12-32\" is not a day"),
+        ("2026-12-31", "2026-12-32", "line 9: \"2026-12-32\" is not a date"),
         ("2026-12-31", "2026-02-30", "line 9:"),
-        ("ops@example.org", "", "line 10: a text of 1 to 120 bytes"),
-        ("ops@example.org", "a; b", "line 10: a text of 1 to 120 bytes"),
+        ("ops@example.org", "", "line 10: write a text of 1 to 120 bytes"),
+        ("ops@example.org", "a; b", "line 10: write a text of 1 to 120 bytes"),
         ("none\n", "someone, yes\n", "line 11: write none, a provider"),
         ("none\n", "none\n\n", "line 12: nothing may follow"),
         ("groups", "note: x\ngroups", "line 4: it does not begin with \"groups: \""),
@@ -100,8 +100,8 @@ fn it_permits_one_tester_one_host_and_a_time() {
     assert_eq!(now(&proof, OPENS), Ok(()));
     assert_eq!(now(&proof, OPENS + 4 * 3600 - 1), Ok(()));
     let said = |proof: &Proof, at: i64| now(proof, at).unwrap_err();
-    assert_eq!(said(&proof, OPENS - 1), "its window opens at 2026-12-01T01:00Z");
-    assert_eq!(said(&proof, OPENS + 4 * 3600), "its window closed at 2026-12-01T05:00Z");
+    assert_eq!(said(&proof, OPENS - 1), "its time window opens at 2026-12-01T01:00Z");
+    assert_eq!(said(&proof, OPENS + 4 * 3600), "its time window closed at 2026-12-01T05:00Z");
     let open = Proof { window: None, ..sample() };
     let last = OPENS + 30 * 86_400;
     assert_eq!(now(&open, last + 22 * 3600), Ok(()), "all of the last day");
@@ -110,10 +110,10 @@ fn it_permits_one_tester_one_host_and_a_time() {
     let other = Proof { tester: TESTER.replace('0', "9"), ..sample() };
     assert!(said(&other, OPENS).contains("it names another tester"));
     let other = Proof { host: "example.org:443".into(), ..sample() };
-    assert_eq!(said(&other, OPENS), "it is about example.org:443 and not www.example.org:443");
+    assert_eq!(said(&other, OPENS), "it is for example.org:443, not for www.example.org:443");
 }
 
-/// A made-up internet.
+/// A simulated internet.
 #[derive(Default)]
 struct Net {
     now: i64,

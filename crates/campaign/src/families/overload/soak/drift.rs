@@ -1,5 +1,5 @@
-//! Whether figures of a soak drift: a trend by the Mann-Kendall test, its size by the slope of Theil
-//! and Sen. Both have to be there: in a long soak a trend too small to matter is significant.
+//! Detects drift in figures of a soak: the trend by the Mann-Kendall test, its size by the
+//! Theil-Sen slope. Both are required: in a long soak a trend too small to matter is significant.
 
 use super::super::steps::LoadStep;
 use sample::ServerState;
@@ -7,25 +7,25 @@ use stats::steady::{mann_kendall, theil_sen};
 use torture::result::{Measure, Unit};
 use units::{Nanos, show};
 
-/// Windows that are wanted; fewer than the least tell nothing; more than the most are not made.
+/// Number of windows: wanted, minimum and maximum.
 pub(super) const ROWS_WANTED: u64 = 30;
 pub(super) const ROWS_MIN: usize = 8;
 pub(super) const ROWS_MAX: usize = 500;
-/// Largest p-value of a trend that counts.
+/// Largest p-value of a significant trend.
 const P_MAX: f64 = 0.01;
-/// A figure has to grow by this share of what it was at first, and by its own least.
+/// Minimum growth of a figure, relative to its start and absolute.
 const GROWTH: f64 = 0.25;
 const HOUR_S: f64 = 3_600.0;
 
-/// What one window showed.
+/// Figures of one window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
-    /// From the beginning of the soak.
+    /// From the start of the soak.
     pub(super) at: Nanos,
     p99_s: f64,
-    /// Ordinary requests that were not answered rightly, of a thousand.
+    /// Regular requests without a correct response, per thousand.
     lost: f64,
-    /// Resident bytes, descriptors, threads, where they are seen.
+    /// Resident bytes, descriptors and threads, if visible.
     server: Option<[f64; 3]>,
 }
 
@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-/// A figure, and what it has to grow by to matter at all.
+/// A figure, and the minimum growth that matters.
 #[derive(Clone, Copy, Debug)]
 struct Figure {
     what: &'static str,
@@ -55,7 +55,7 @@ struct Figure {
 const FIGURES: [Figure; 5] = [
     Figure { what: "p99 of a soak", unit: Unit::Spent, least: 0.005, of: |row| Some(row.p99_s) },
     Figure {
-        what: "lost of 1,000 in a soak",
+        what: "lost per 1,000 in a soak",
         unit: Unit::Count,
         least: 10.0,
         of: |row| Some(row.lost),
@@ -80,21 +80,21 @@ const FIGURES: [Figure; 5] = [
     },
 ];
 
-/// What a figure did.
+/// Drift of a figure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drift {
     figure: Figure,
     low: f64,
     high: f64,
-    /// At the beginning, by the line through all; growth over the whole; growth in an hour.
+    /// Start value by the fitted line; total growth; growth per hour.
     first: f64,
     growth: f64,
     an_hour: f64,
-    /// Without a trend a score so far from none has this probability; 1 where all are equal.
+    /// Probability of a score this extreme without a trend; 1 if all values are equal.
     p_value: f64,
 }
 
-/// Of every figure that was seen in all rows.
+/// Returns the drift of every figure present in all rows.
 pub(super) fn drifts(rows: &[Row]) -> Vec<Drift> {
     FIGURES.iter().filter_map(|figure| drift(*figure, rows)).collect()
 }
@@ -122,7 +122,7 @@ fn drift(figure: Figure, rows: &[Row]) -> Option<Drift> {
 }
 
 impl Drift {
-    /// It grows, surely and by more than is anybody's.
+    /// Returns whether it grows significantly and by more than noise.
     pub(super) fn is_found(&self) -> bool {
         let enough = self.growth >= self.figure.least && self.growth >= self.first * GROWTH;
         enough && self.p_value <= P_MAX
@@ -131,7 +131,7 @@ impl Drift {
     pub(super) fn words(&self) -> String {
         let what = self.figure.what.split(" in a soak").next().unwrap_or_default();
         format!(
-            "{} drifts: {} an hour, {}",
+            "{} drifts: {} per hour, {}",
             what.split(" of a soak").next().unwrap_or_default(),
             self.amount(self.an_hour),
             p_words(self.p_value)
@@ -145,7 +145,7 @@ impl Drift {
             low: Some(self.low),
             high: Some(self.high),
             unit: self.figure.unit,
-            note: format!("{an_hour} an hour, {p}, {} windows", show::count(rows as u64)),
+            note: format!("{an_hour} per hour, {p}, {} windows", show::count(rows as u64)),
         }
     }
 
@@ -169,7 +169,7 @@ fn p_words(p: f64) -> String {
 mod tests {
     use super::*;
 
-    /// A row each ten seconds; `p99` in ms.
+    /// A row every ten seconds; `p99` in ms.
     fn rows(count: u64, p99: impl Fn(u64) -> f64, memory: impl Fn(u64) -> f64) -> Vec<Row> {
         let row = |n: u64| Row {
             at: Nanos::from_secs(n * 10),
@@ -190,14 +190,14 @@ mod tests {
         let steady = rows(30, |n| 2.0 + (n * 7 % 5) as f64, |n| (50 + n % 3) as f64 * MIB);
         assert_eq!(found(&steady), Vec::<String>::new());
         assert_eq!(drifts(&steady).len(), FIGURES.len());
-        // significant, and far too small to matter
+        // significant, but far too small to matter
         let little = rows(30, |n| 100.0 + n as f64 / 100.0, |_| 50.0 * MIB);
         assert_eq!(found(&little), Vec::<String>::new());
         let slower = rows(30, |n| 10.0 + n as f64, |_| 50.0 * MIB);
-        assert_eq!(found(&slower), ["p99 drifts: +360 ms an hour, p < 0.0001"]);
+        assert_eq!(found(&slower), ["p99 drifts: +360 ms per hour, p < 0.0001"]);
         let bigger = rows(30, |_| 10.0, |n| (50 + n) as f64 * MIB);
-        assert_eq!(found(&bigger), ["memory drifts: +360 MiB an hour, p < 0.0001"]);
-        // what shrinks is no finding
+        assert_eq!(found(&bigger), ["memory drifts: +360 MiB per hour, p < 0.0001"]);
+        // shrinking is not a finding
         assert_eq!(found(&rows(30, |n| 100.0 - n as f64, |_| 1.0)), Vec::<String>::new());
         assert!(drifts(&slower[..7]).is_empty());
     }
@@ -207,6 +207,6 @@ mod tests {
         let mut rows = rows(10, |_| 1.0, |_| 1.0);
         rows[4].server = None;
         let names: Vec<&str> = drifts(&rows).iter().map(|one| one.figure.what).collect();
-        assert_eq!(names, ["p99 of a soak", "lost of 1,000 in a soak"]);
+        assert_eq!(names, ["p99 of a soak", "lost per 1,000 in a soak"]);
     }
 }

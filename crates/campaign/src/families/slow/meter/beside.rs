@@ -1,5 +1,5 @@
-//! States that are held while other cases go on. They take minutes where nothing ends them, and hardly
-//! anything of the server: where it has room to spare, nothing has to wait for them.
+//! States held during other cases. They take minutes without a timeout but almost no server
+//! resources: if the server has room, no case needs to wait for them.
 
 use super::OthersServed;
 use crate::families::slow::meter;
@@ -14,21 +14,21 @@ use torture::safety;
 use torture::safety::Class;
 use units::Nanos;
 
-/// Silent connections that a server must bear beside the states: as many as cases that do not press have
-/// at once.
+/// Silent connections that a server must sustain in addition to the states: as many as cases
+/// without load use at once.
 const SPARE: usize = 24;
-/// How long they stay at most: until the server is known to be full, or not.
+/// Their maximum lifetime: until it is known whether the server is full.
 const SPARE_FOR: Nanos = Nanos::from_secs(10);
-/// New connections that are to be served beside all of them.
+/// New connections that must be served in addition to all of them.
 const RIGHT: u32 = 3;
-/// How often is looked whether they are over: no more seldom than probes are sent.
+/// Interval of checking whether they are over, at most the probe interval.
 const LOOK_EVERY: Nanos = Nanos::from_millis(200);
 
-/// Bounds that leave room for both: those of servers on this machine.
+/// Limits with room for both: those for servers on this machine.
 const CONNECTIONS: u64 = 200;
 
-/// Whether, among these cases, states are held beside others: somebody has the use of the time, and the
-/// bounds have room for both.
+/// Returns whether states are held alongside these cases: other cases can use the time, and the
+/// limits have room for both.
 pub(crate) fn are_beside(cases: &[Case], bounds: Option<&Bounds>) -> bool {
     let others = |case: &Case| place(case, true) == 0;
     cases.iter().any(is_slow)
@@ -36,8 +36,8 @@ pub(crate) fn are_beside(cases: &[Case], bounds: Option<&Bounds>) -> bool {
         && bounds.is_none_or(|bounds| bounds.connections_max >= CONNECTIONS)
 }
 
-/// Begins to hold the states of all cases that were asked for, where other cases have the use of the
-/// time and the server has room to spare.
+/// Starts to hold the states of all selected cases, if other cases can use the time and the server
+/// has room.
 pub(crate) fn hold_beside(runner: &mut Runner<'_>) {
     let Some(first) = first_beside(runner) else { return };
     let mut wanted = meter::wanted(runner, &meter::all_slow(runner, &first));
@@ -57,7 +57,7 @@ pub(crate) fn hold_beside(runner: &mut Runner<'_>) {
     }
 }
 
-/// The first of the cases whose states can be held beside others.
+/// Returns the first case whose states can be held alongside others.
 fn first_beside(runner: &mut Runner<'_>) -> Option<Case> {
     let address = runner.target.peer.address();
     let local = address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
@@ -70,12 +70,12 @@ fn first_beside(runner: &mut Runner<'_>) -> Option<Case> {
     slow.next().cloned()
 }
 
-/// States are held beside the cases.
+/// Returns whether states are held alongside the cases.
 pub(crate) fn is_beside(runner: &Runner<'_>) -> bool {
     runner.states.is_beside()
 }
 
-/// Nothing more is learned from what is held beside the cases: it is held again when it is asked for.
+/// Stops using what is held alongside the cases; it is held again on request.
 pub(crate) fn let_go_beside(runner: &mut Runner<'_>) {
     let wanted = runner.states.end_beside();
     if wanted.is_empty() {
@@ -88,7 +88,7 @@ pub(crate) fn let_go_beside(runner: &mut Runner<'_>) {
     runner.world.carried().take_over();
 }
 
-/// A case is over that may have ended what is held beside it.
+/// Handles the end of a case that may have closed held connections.
 pub(crate) fn heed_beside(runner: &mut Runner<'_>, done: &CaseResult) {
     let died = done.server.as_ref().is_some_and(|server| !server.deaths.is_empty());
     let lost = done.health.is_some_and(|felt| felt.lost > 0.0 || felt.shed > 0.0);
@@ -97,7 +97,7 @@ pub(crate) fn heed_beside(runner: &mut Runner<'_>, done: &CaseResult) {
     }
 }
 
-/// Waits for what is held beside the cases.
+/// Waits for what is held alongside the cases.
 pub(super) fn await_beside(runner: &mut Runner<'_>, case: &str) {
     if !is_beside(runner) {
         return;
@@ -119,7 +119,7 @@ pub(super) fn await_beside(runner: &mut Runner<'_>, case: &str) {
     }
 }
 
-/// Holds silent connections until it is known whether others are served beside them.
+/// Holds silent connections until it is known whether other clients are served.
 struct Room {
     scripts: Vec<TalkScript>,
     served: OthersServed,
@@ -141,7 +141,7 @@ impl ProbeListener for Room {
     }
 }
 
-/// Waits until nothing goes on beside it any more, or nobody else is served.
+/// Waits until all carried conversations are over, or no other client is served.
 struct AwaitCarried(OthersServed);
 
 impl Director for AwaitCarried {
