@@ -340,7 +340,12 @@ impl Intention {
         let due = self.schedule.count_due(end);
         let count = due.saturating_sub(self.first);
         let all = self.all == Some(count);
-        let span = all.then(|| self.schedule.measured_span(count).min(self.most));
+        let span = match self.schedule.is_even() {
+            // the last gap of evenly spaced calls may end after the window
+            true => Some(self.schedule.measured_span(count))
+                .filter(|span| all || *span > end - self.schedule.measured_from()),
+            false => all.then(|| self.schedule.measured_span(count).min(self.most)),
+        };
         let ours = self.parts.iter().map(|(part, warm)| part.count_of(due).saturating_sub(*warm));
         (ours.sum(), span)
     }

@@ -42,6 +42,13 @@ struct Early {
     calls: u32,
 }
 
+/// Steps in which idleness is measured: about a millisecond, by a shift.
+const IDLE_STEP: Nanos = Nanos(1 << 20);
+
+fn idle_steps(span: Nanos) -> u32 {
+    (span.0 >> 20) as u32
+}
+
 #[derive(Debug)]
 pub(crate) struct Conn {
     work: Option<Box<Work>>,
@@ -63,6 +70,9 @@ pub(crate) struct Conn {
     /// Calls put on it so far, and responses had from it.
     assigned: u32,
     served: u32,
+    /// When its last call left, in steps of [`IDLE_STEP`] after its opening: a few bytes are enough for
+    /// that in each slot.
+    idle_from: u32,
     state: ConnState,
     /// Why no request can go out any more; for the record.
     broken: Option<FailureClass>,
@@ -207,6 +217,7 @@ impl Conn {
             user: NOBODY,
             assigned: 0,
             served: 0,
+            idle_from: 0,
             state: ConnState::Closed,
             broken: None,
             unwritable: None,
@@ -753,6 +764,7 @@ impl Conn {
         self.received += received;
         if work.calls.len() <= 1 {
             self.busy += now - work.busy_since;
+            self.idle_from = idle_steps(now - self.opened);
         }
         // last, and as it came off the list: a call is long, and each look at it would copy it
         work.take(call)
@@ -878,6 +890,7 @@ impl Conn {
         taken.add(came, came.body_bytes);
         if work.calls.is_empty() {
             self.busy += now - work.busy_since;
+            self.idle_from = idle_steps(now - self.opened);
         }
         Some(taken)
     }
@@ -901,10 +914,14 @@ impl Conn {
 
     /// What it looks like at its end; busy until `now` where calls are outstanding.
     pub(crate) fn life(&mut self, now: Nanos) -> ConnectionLife {
-        if let Some(work) = self.work.as_ref().filter(|work| !work.calls.is_empty()) {
+        let busy = self.work.as_ref().filter(|work| !work.calls.is_empty());
+        let steps = idle_steps(now - self.opened).saturating_sub(self.idle_from);
+        let idle = if busy.is_some() { Nanos::ZERO } else { IDLE_STEP * u64::from(steps) };
+        if let Some(work) = busy {
             self.busy += now - work.busy_since;
         }
         ConnectionLife {
+            idle,
             responses: self.served,
             busy: self.busy,
             open: now - self.established,

@@ -174,6 +174,13 @@ impl Agenda {
         Some(levels.len() * self.course.repeat as usize * passes + beyond)
     }
 
+    /// Most steps of a search, and how long they are held together; `None` without one.
+    pub fn longest_search(&self) -> Option<(usize, Nanos)> {
+        let steps = self.course.find.as_ref()?.trials_max;
+        let long = self.course.hold.0.saturating_mul(u64::from(self.course.confirm_factor));
+        Some((steps, Nanos(long.saturating_mul(steps as u64))))
+    }
+
     /// What the steps so far say together.
     pub fn curve(&self) -> Curve {
         let mut found = curve(&self.done, self.course.axis, &self.course.objectives);
@@ -364,7 +371,7 @@ impl Agenda {
         let mut climbed: Vec<Climbed> = Vec::new();
         for group in points.chunk_by(|a, b| (a.level - b.level).abs() <= 1e-6 * b.level) {
             let many = group.len() as f64;
-            let achieved = group.iter().map(|point| point.achieved_per_s).sum::<f64>() / many;
+            let achieved = group.iter().map(|point| point.goodput_per_s).sum::<f64>() / many;
             let keeps = group.iter().filter(|point| point.follows(self.course.axis, rest_s));
             let gains = match climbed.last() {
                 Some(below) if self.course.axis == Axis::Population => {

@@ -179,16 +179,14 @@ struct Turns {
 }
 
 impl Turns {
-    fn new(setup: &Setup, worker: u32, users: u32) -> Turns {
+    /// `gap`: from the start of one user of all workers to that of the next.
+    fn new(setup: &Setup, worker: u32, users: u32, gap: Nanos) -> Turns {
         let most = setup.requests_max().map_or(u64::MAX, |total| setup.share(total, worker));
         let users = setup.share(u64::from(users), worker).min(most);
-        Turns {
-            due: (0..users).map(|_| setup.start).collect(),
-            started: users,
-            most,
-            until: setup.measure_until(),
-            share: setup.part(worker).clone(),
-        }
+        let (part, until) = (setup.part(worker), setup.measure_until());
+        let due = (0..users).map(|row| setup.start + gap * part.nth(row));
+        let due: VecDeque<Nanos> = due.take_while(|due| *due < until).collect();
+        Turns { started: due.len() as u64, due, most, until, share: setup.part(worker).clone() }
     }
 
     fn next(&mut self) -> Option<Arrival> {
@@ -197,11 +195,27 @@ impl Turns {
         Some(Arrival { index: self.share.nth(given), intended })
     }
 
+    /// The arrival that was to be next, or at the instant of one that is due before it.
+    fn sooner(&mut self, next: Arrival) -> Arrival {
+        let Some(due) = self.due.front().copied().filter(|due| *due < next.intended) else {
+            return next;
+        };
+        self.due.pop_front();
+        self.put(next.intended);
+        Arrival { intended: due, ..next }
+    }
+
     fn over(&mut self, now: Nanos) {
         if self.started < self.most && now < self.until {
             self.started += 1;
-            self.due.push_back(now);
+            self.put(now);
         }
+    }
+
+    /// In the order of the instants: users may be yet to start when the first sessions end.
+    fn put(&mut self, due: Nanos) {
+        let at = self.due.partition_point(|known| *known <= due);
+        self.due.insert(at, due);
     }
 
     fn stop(&mut self) {
@@ -223,7 +237,7 @@ impl OpenSource {
     }
 
     fn in_turn(setup: &Setup, worker: u32, users: u32, session: SessionPlan) -> Self {
-        let mut turns = Turns::new(setup, worker, users);
+        let mut turns = Turns::new(setup, worker, users, session.start_gap);
         let next = turns.next();
         let (arrivals, session) = (ArrivalProcess::InTurn(turns), Some(session));
         OpenSource { arrivals, next, stopped: false, session }
@@ -274,7 +288,10 @@ impl OpenSource {
     pub(crate) fn session_over(&mut self, now: Nanos) {
         if let ArrivalProcess::InTurn(turns) = &mut self.arrivals {
             turns.over(now);
-            self.next = self.next.or_else(|| turns.next());
+            self.next = match self.next {
+                None => turns.next(),
+                Some(next) => Some(turns.sooner(next)),
+            };
         }
     }
 

@@ -43,25 +43,26 @@ pub struct Held {
     pub peers: Vec<Peer>,
 }
 
-/// Runs the loads of worker thread `id` to their ends, one worker for each load. Returns what became
-/// of the connections in `held`.
+/// Runs the loads of worker thread `id` to their ends, one worker for each load. With `scenarios`,
+/// even a single load is counted by scenario. Returns the fate of the connections in `held`.
 pub fn run(
     id: u32,
     mut workers: Vec<Worker>,
+    scenarios: bool,
     network: Network,
     held: Option<Held>,
     link: &mut dyn Link,
 ) -> Option<HeldFacts> {
     let Some(held) = held else {
         match workers.as_mut_slice() {
-            [worker] => run_one(worker, network, link),
-            _ => run_all(id, workers, &mut *network.boxed(), link),
+            [worker] if !scenarios => run_one(worker, network, link),
+            _ => run_all(id, workers, scenarios, &mut *network.boxed(), link),
         }
         return None;
     };
     let mut io = network.boxed();
     let mut beside = HeldBeside::new(&mut *io, held.count, held.peers, true);
-    run_all(id, workers, &mut beside, link);
+    run_all(id, workers, scenarios, &mut beside, link);
     Some(beside.facts())
 }
 
@@ -78,9 +79,15 @@ fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
 
 /// Several loads, or connections held alongside them. A virtual call for each read and write costs
 /// less than one more copy of the whole engine for every network.
-fn run_all(id: u32, mut workers: Vec<Worker>, mut io: &mut dyn Io, link: &mut dyn Link) {
+fn run_all(
+    id: u32,
+    mut workers: Vec<Worker>,
+    scenarios: bool,
+    mut io: &mut dyn Io,
+    link: &mut dyn Link,
+) {
     match workers.as_mut_slice() {
-        [worker] => drive(worker, &mut io, link),
+        [worker] if !scenarios => drive(worker, &mut io, link),
         _ => drive(&mut Crew::new(id, workers), &mut io, link),
     }
 }

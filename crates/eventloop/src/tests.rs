@@ -77,7 +77,7 @@ fn outcome(loads: usize, network: Network, held: Option<u32>) -> (u64, Option<(u
     let workers = (0..loads).map(|_| Worker::new(setup(address), 0, None)).collect();
     let held = held.map(|count| Held { count, peers: vec![Peer::Tcp(address)] });
     let mut sum = Sum::default();
-    let facts = run(0, workers, network, held, &mut sum);
+    let facts = run(0, workers, false, network, held, &mut sum);
     sum.0.counts.conserved().unwrap();
     (sum.0.counts.succeeded, facts.map(|facts| (facts.wanted, facts.stood)))
 }

@@ -14,7 +14,7 @@ mod snapshot;
 pub mod watch;
 
 /// Number of the protocol: manager and agents of another number refuse each other by name.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// An agent that hears nothing of its manager for so long stops sending: nobody could stop it.
 pub const DEAD_MAN: units::Nanos = units::Nanos::from_secs(5);

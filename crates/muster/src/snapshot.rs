@@ -35,9 +35,10 @@ macro_rules! packed {
 packed! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
     Sessions { started, completed, failed, dropped }
-    TargetTally { succeeded, failed, timed_out, body_bytes, response }
+    TargetTally { succeeded, failed, timed_out, body_bytes, warm_up, response }
     ScenarioTally {
-        counts, intended, unissued, sessions_started, in_window, good_in_window, body_bytes, response,
+        counts, intended, unissued, sessions_started, in_window, good_in_window, body_bytes, warm_up,
+        response,
     }
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {

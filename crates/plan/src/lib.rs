@@ -36,4 +36,4 @@ pub use stream::{StepStream, Streaming, parse_streaming};
 pub use targets::PlanTargets;
 pub use tcp::TcpTraits;
 pub use urls::{Location, parse_proxy, parse_url, parse_url_list, parse_zoned_url};
-pub use validate::{Problem, validate};
+pub use validate::{Problem, feeder_shortage, validate};

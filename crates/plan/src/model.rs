@@ -83,7 +83,12 @@ impl Plan {
     pub fn is_ramped(&self) -> bool {
         let by_rate = match &self.load {
             Load::Open { arrivals, .. } => arrivals.from != arrivals.to || arrivals.at.is_some(),
-            Load::Closed { .. } => false,
+            Load::Closed { users, session, .. } => {
+                let gap = session.as_ref().map_or(Nanos::ZERO, |session| session.start_gap);
+                let start_s = gap.as_secs_f64() * f64::from(*users);
+                let whole_s = self.stop.duration.map_or(f64::INFINITY, Nanos::as_secs_f64);
+                start_s > START_SHARE_MAX * whole_s
+            }
         };
         by_rate || self.stages.is_some() || !self.scenarios.is_empty()
     }
@@ -514,6 +519,8 @@ pub struct SessionPlan {
     pub lengths: Vec<u32>,
     /// Each session goes through the targets from the first one on, whatever the others do.
     pub own_order: bool,
+    /// In a closed loop: time from the start of one user to that of the next.
+    pub start_gap: Nanos,
     /// Its calls fall due by the clock; without it, each when one before it has ended.
     pub pace: Option<Pace>,
 }
@@ -560,6 +567,9 @@ impl Pace {
 /// How often a session's failed calls are made again, where [`SessionPlan::retry`] is set.
 pub const RETRIES_MAX: u32 = 1_000;
 
+/// Share of a run that the start of its users may take without making it one whose load changes.
+const START_SHARE_MAX: f64 = 0.1;
+
 impl SessionPlan {
     /// `calls` calls with think times between them.
     pub fn of(calls: u32, think: Think) -> SessionPlan {
@@ -574,6 +584,7 @@ impl SessionPlan {
             survives: false,
             lengths: Vec::new(),
             own_order: false,
+            start_gap: Nanos::ZERO,
             pace: None,
         }
     }

@@ -175,6 +175,9 @@ impl Representative {
     }
 }
 
+/// SURGE starts its users one by one: all at once, they would make a load of their own.
+const START_GAP: Nanos = Nanos::from_millis(50);
+
 impl FileLoad {
     fn is_of_users(&self) -> bool {
         matches!(self.spec, Spec::Surge { .. } | Spec::Specweb99 { .. })
@@ -211,6 +214,7 @@ impl FileLoad {
             visits,
             lead: true,
             parallel: Some(self.connections),
+            start_gap: START_GAP,
             ..SessionPlan::of(1, Think::None)
         };
         plan.load = Load::Closed { users: self.users, think: Think::None, session: Some(session) };
@@ -316,6 +320,7 @@ mod tests {
             panic!("{:?}", plan.load)
         };
         assert_eq!((session.visits.len(), session.parallel, session.lead), (7, Some(2), true));
+        assert_eq!(session.start_gap, Nanos::from_millis(50));
         assert_eq!((plan.connection.per_user, plan.connection.depth), (2, Some(1)));
         assert!(plan.targets.iter().all(|target| target.url.path().starts_with("/site/")));
         let groups = session.visits.iter().flat_map(|visit| &visit.groups);

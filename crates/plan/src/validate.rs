@@ -2,12 +2,15 @@
 //! plan file's keys carry the options' names.
 
 mod connection;
+mod feeders;
 mod journeys;
 mod load;
 mod request;
 mod scenarios;
 mod script;
 mod specweb99;
+
+pub use feeders::shortage as feeder_shortage;
 
 use crate::Plan;
 use std::borrow::Cow;
@@ -44,6 +47,7 @@ pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
     load::check(plan, &mut problems);
     check_measure(plan, &mut problems);
     check_driver(plan, &mut problems);
+    feeders::check(plan, &mut problems);
     if problems.0.is_empty() { Ok(()) } else { Err(problems.0) }
 }
 

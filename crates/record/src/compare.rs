@@ -4,6 +4,7 @@
 mod amount;
 mod assemble;
 mod bounds;
+mod failing;
 mod plans;
 mod protocols;
 mod published;
@@ -12,6 +13,7 @@ mod sentences;
 pub use amount::{amount, interval, unsigned};
 pub use assemble::{Comparison, OF_A_BLOCK, SideFigures, assemble, put_together};
 pub use bounds::FailIf;
+pub use failing::REFUSED_SHARE_MAX;
 pub use plans::{Scope, plan_differences};
 pub use protocols::{ProtocolRecord, protocols};
 pub use published::{

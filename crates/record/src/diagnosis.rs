@@ -105,7 +105,10 @@ pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) ->
         found
     };
     let mut all: Vec<Finding> = (0..targets).flat_map(of_target).collect();
-    all.sort_by_key(|found| Reverse(found.confidence));
+    // where calls fail, the client's limit explains nothing
+    let fails = steps.iter().any(|step| step.point.fails());
+    let last = |found: &Finding| fails && found.id == "client-limited";
+    all.sort_by_key(|found| (last(found), Reverse(found.confidence)));
     all
 }
 
@@ -128,6 +131,8 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
         Load::Closed { users, .. } => Some(*users),
         Load::Open { .. } => None,
     };
+    evidence.machine_busy =
+        report.verdict.causes.iter().any(|cause| cause.id == CauseId::ForeignCpu);
     evidence.ramped = plan.is_ramped();
     evidence.uneven = plan.is_uneven();
     // calls of several targets are not alike, and what one call took alone says nothing of them

@@ -45,8 +45,9 @@ impl Figures {
         let driver = &report.driver;
         let cpu_s = driver.cpu_user_s + driver.cpu_system_s - driver.spin_s;
         let connections = &total.connections;
-        let due_span = measurement.due_span();
+        let (due_span, rate_span) = (measurement.due_span(), measurement.rate_span());
         let intended = measurement.intended.map(|count| per_second(count, due_span));
+        let intended = intended.map(|realized| given_rate(&report.plan).unwrap_or(realized));
         // the calls of a session fall due long after it: only its beginning is on the schedule
         let (intended, sessions_intended, offered_span) = match has_sessions(&report.plan) {
             true => (None, intended, window),
@@ -55,8 +56,8 @@ impl Figures {
         // Connections are counted over the whole run, so the calls of the warm-up belong here too.
         let carried = (issued + total.warm_up.done()) as f64;
         Figures {
-            throughput: per_second(total.in_window, window),
-            goodput: per_second(total.good_in_window, window),
+            throughput: per_second(total.in_window, rate_span),
+            goodput: per_second(total.good_in_window, rate_span),
             offered: per_second(stats::offered(total), offered_span),
             intended,
             sessions_intended,
@@ -73,6 +74,13 @@ impl Figures {
             dns,
         }
     }
+}
+
+/// The rate that the plan gives, where it holds throughout.
+fn given_rate(plan: &Plan) -> Option<f64> {
+    let plan::Load::Open { arrivals, .. } = &plan.load else { return None };
+    let holds = arrivals.from == arrivals.to && arrivals.at.is_none() && plan.stages.is_none();
+    (holds && plan.scenarios.is_empty()).then_some(arrivals.from.0)
 }
 
 /// Whether the plan asks for sessions rather than calls; not where it has several loads.

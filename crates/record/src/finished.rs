@@ -127,24 +127,33 @@ pub struct SloResult {
     pub objective: Objective,
     /// In the unit of the objective's bound; NaN when it cannot be had.
     pub figure: f64,
-    /// The same without the client's lateness; `None` where that is no part of it, or not known.
+    /// The figure without the client's lateness, of a part of the run a lower bound; `None` if
+    /// lateness is no part of it, or not known.
     pub without_lag: Option<f64>,
     pub met: bool,
-    /// A punctual client might have seen the other answer.
+    /// A punctual client might have seen the other answer, or there are too few samples.
     pub undecided: bool,
+}
+
+impl RunReport {
+    /// Takes the objectives that lack samples into the verdict.
+    pub fn require_samples(&mut self) {
+        let objectives = &self.plan.measure.slo;
+        stats::verdict::require_samples(&mut self.verdict, objectives, &self.measurement);
+    }
 }
 
 impl SloResult {
     /// Holds a measurement against each objective.
     pub fn judge(objectives: &[Objective], measurement: &Measurement) -> Vec<SloResult> {
         let judge = |objective: &Objective| {
-            let ruling = objective.rule(&measurement.total, measurement.window);
+            let ruling = objective.rule(&measurement.total, measurement.rate_span());
             SloResult {
                 objective: objective.clone(),
                 figure: ruling.figure,
                 without_lag: ruling.without_lag,
                 met: ruling.met,
-                undecided: ruling.undecided,
+                undecided: ruling.undecided.is_some(),
             }
         };
         objectives.iter().map(judge).collect()
@@ -222,8 +231,8 @@ impl Headline {
         let response = total.response().summary();
         Headline {
             state,
-            throughput_per_s: per_second(total.in_window, measurement.window),
-            goodput_per_s: per_second(total.good_in_window, measurement.window),
+            throughput_per_s: per_second(total.in_window, measurement.rate_span()),
+            goodput_per_s: per_second(total.good_in_window, measurement.rate_span()),
             failure_share: total.counts.failure_share(),
             mean_s: response.mean.as_secs_f64(),
             p50_s: response.p50.as_secs_f64(),

@@ -32,8 +32,10 @@ pub enum Conduct {
     Stalled,
     /// Responses are not what the plan expects in so many words.
     Unexpected,
-    /// A share of the calls fails by the server's fault.
+    /// A share of the calls fails by the server's fault, or gets no connection.
     Failing,
+    /// Fewer calls are answered than fall due, to the end of the run.
+    Overloaded,
     /// An objective is missed, whatever the client's lateness.
     Slow,
     /// Nothing of the server was seen: no call got there.
@@ -44,12 +46,13 @@ pub enum Conduct {
 by_id!(conduct_id, Conduct, Conduct::ALL, Conduct::id, "a state of a server");
 
 impl Conduct {
-    pub const ALL: [Conduct; 8] = [
+    pub const ALL: [Conduct; 9] = [
         Conduct::Gone,
         Conduct::Refusing,
         Conduct::Stalled,
         Conduct::Unexpected,
         Conduct::Failing,
+        Conduct::Overloaded,
         Conduct::Slow,
         Conduct::Unreached,
         Conduct::Serving,
@@ -63,6 +66,7 @@ impl Conduct {
             Conduct::Stalled => "stalled",
             Conduct::Unexpected => "not-as-expected",
             Conduct::Failing => "failing",
+            Conduct::Overloaded => "overloaded",
             Conduct::Slow => "slow",
             Conduct::Unreached => "not-reached",
             Conduct::Serving => "serving",
@@ -74,6 +78,7 @@ impl Conduct {
         match self {
             Conduct::Unexpected => "not as expected",
             Conduct::Unreached => "not reached",
+            Conduct::Overloaded => "cannot keep up",
             other => other.id(),
         }
     }
@@ -97,11 +102,12 @@ pub struct Server {
     pub detail: String,
     /// Since when, in seconds from the beginning of the window; `None` where it was so throughout.
     pub since_s: Option<f64>,
-    /// Share of the calls that ended which failed by the server's fault, 0..=1; NaN of none.
+    /// Share of the calls that ended which failed by the server's fault or on the way to it, 0..=1; NaN
+    /// of none.
     pub failing_share: f64,
     /// Statuses that were not expected, with their counts, the most frequent first.
     pub statuses: Vec<(u16, u64)>,
-    /// What else failed by the server's fault, the most frequent first.
+    /// What else failed by the server's fault or on the way to it, the most frequent first.
     pub errors: Vec<(FailureClass, u64)>,
     /// Connections that broke off with a call under way.
     pub broken: u64,
@@ -163,8 +169,12 @@ struct Observed {
     /// Calls that were under way when the run was stopped.
     abandoned: u64,
     succeeded: u64,
-    /// Calls that failed by the server's fault.
+    /// Calls that failed by the server's fault or on the way to it.
     failed: u64,
+    /// Those of the server's fault alone.
+    failed_by_server: u64,
+    /// Connections on which bytes came that no request had asked for. Their calls did not fail.
+    unasked: u64,
     statuses: Vec<(u16, u64)>,
     errors: Vec<(FailureClass, u64)>,
     refused: u64,
@@ -173,6 +183,8 @@ struct Observed {
     missed: u64,
     tail: Option<Tail>,
     silence: Option<(Nanos, u64)>,
+    /// Answered, and due, a second at the end, where the server answers fewer calls than fall due.
+    behind: Option<(f64, f64)>,
 }
 
 /// Failures without a success between them, to the end of the window.
@@ -188,10 +200,19 @@ impl Observed {
     fn new(run: &Inputs<'_>) -> Observed {
         let total = &run.measurement.total;
         let count = |class: &FailureClass| total.failures.get(class).copied().unwrap_or(0);
-        let of_server = total.failures.iter().filter(|(class, _)| class.blame() == Blame::Server);
+        // an emulated path loses what it is asked to lose
+        let emulated = run.plan.connection.path.is_some() || run.plan.connection.clients.is_some();
+        let fails = |class: FailureClass| match class.blame() {
+            Blame::Server => class != FailureClass::Unasked,
+            Blame::Path => !emulated,
+            Blame::Driver | Blame::Plan => false,
+        };
+        let failures = total.failures.iter().map(|(class, count)| (*class, *count));
         let mut errors: Vec<(FailureClass, u64)> =
-            of_server.map(|(class, count)| (*class, *count)).collect();
+            failures.filter(|(class, _)| fails(*class)).collect();
         let failed = errors.iter().map(|(_, count)| count).sum();
+        let of_server = errors.iter().filter(|(class, _)| class.blame() == Blame::Server);
+        let failed_by_server = of_server.map(|(_, count)| count).sum();
         errors.retain(|(class, _)| *class != FailureClass::Status);
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Observed {
@@ -199,6 +220,8 @@ impl Observed {
             abandoned: total.counts.abandoned,
             succeeded: total.counts.succeeded,
             failed,
+            failed_by_server,
+            unasked: count(&FailureClass::Unasked),
             statuses: wrong_statuses(run),
             errors,
             refused: count(&FailureClass::Refused),
@@ -208,6 +231,7 @@ impl Observed {
             }),
             tail: tail(run.measurement),
             silence: silence(run.measurement),
+            behind: behind(run),
         }
     }
 
@@ -231,18 +255,26 @@ impl Observed {
         if let Some(silence) = self.silence {
             return self.stalled(run, silence);
         }
-        if self.failed == 0 && self.succeeded == 0 {
+        if self.failed_by_server == 0 && self.succeeded == 0 {
             return (Conduct::Unreached, None, not_reached(run));
         }
         if self.failed > 0 && self.missed * 2 >= self.failed {
             return (Conduct::Unexpected, self.since_s(), self.failures(run));
         }
-        if self.share() >= FAILING_SHARE_MIN {
-            return (Conduct::Failing, self.since_s(), self.failures(run));
+        let allowed = allowed_failures(run.slo);
+        if self.share() >= FAILING_SHARE_MIN && allowed.is_none() {
+            let behind = self.behind.map_or(String::new(), |behind| {
+                format!("; cannot keep up: {}", behind_words(behind))
+            });
+            let text = format!("{}{behind}", self.failures(run));
+            return (Conduct::Failing, self.since_s(), text);
+        }
+        if let Some(behind) = self.behind {
+            return (Conduct::Overloaded, None, behind_words(behind));
         }
         match missed_objectives(run.slo) {
             Some(text) => (Conduct::Slow, None, text),
-            None => (Conduct::Serving, None, self.serving()),
+            None => (Conduct::Serving, None, self.serving(allowed)),
         }
     }
 
@@ -322,10 +354,17 @@ impl Observed {
         )
     }
 
-    fn serving(&self) -> String {
+    /// `allowed`: the objective that this share of failures keeps.
+    fn serving(&self, allowed: Option<&str>) -> String {
         let calls = crate::words::counted(self.done, "call");
+        let unasked = match self.unasked {
+            0 => String::new(),
+            count => {
+                format!("; {} × {}", show::count(count), FailureClass::Unasked.explain())
+            }
+        };
         if self.failed == 0 {
-            return format!("{calls}, all of them as expected");
+            return format!("{calls}, all of them as expected{unasked}");
         }
         let worst = self
             .statuses
@@ -334,8 +373,29 @@ impl Observed {
         let errors = self.errors.iter().map(|error| (error.1, error_words(*error)));
         let worst = worst.chain(errors).max_by_key(|(count, _)| *count);
         let worst = worst.map_or(String::new(), |(_, text)| format!(", mostly {text}"));
-        format!("{calls}, {} failed{worst}", show::count(self.failed))
+        let failed = match allowed.filter(|_| self.share() >= FAILING_SHARE_MIN) {
+            Some(text) => format!("{} failed, within {text}", show::share(self.share())),
+            None => format!("{} failed", show::count(self.failed)),
+        };
+        format!("{calls}, {failed}{worst}{unasked}")
     }
+}
+
+/// The objective on the failures of the whole run, where there is one and it is met: it says what
+/// failing is.
+fn allowed_failures(slo: &[SloResult]) -> Option<&str> {
+    let of_run = |result: &&SloResult| {
+        let objective = &result.objective;
+        objective.metric == Metric::Failures && objective.of.is_none()
+    };
+    let mut all = slo.iter().filter(of_run);
+    let kept = all.clone().all(|result| result.met && !result.undecided);
+    all.next().filter(|_| kept).map(|result| result.objective.text.as_str())
+}
+
+/// `869/s answered of 3,000/s due`.
+fn behind_words((answered, due): (f64, f64)) -> String {
+    format!("{} answered of {} due", show::rate(answered), show::rate(due))
 }
 
 /// `3 × connection refused`.
@@ -485,6 +545,39 @@ fn tail(measurement: &Measurement) -> Option<Tail> {
     let by_chance = usual.powf(failed as f64);
     let since_s = before.last().map(|(end, _, _)| *end);
     (failed > 0 && by_chance < CHANCE_MAX).then_some(Tail { since_s })
+}
+
+/// Rows at the end of the window that must all fall short: half of them, and three at least.
+const BEHIND_ROWS_MIN: usize = 3;
+/// Below this share of what is due in a row, and by three standard errors, the row falls short.
+const KEPT_UP_SHARE: f64 = 0.97;
+
+/// Calls answered and due a second at the end of the window of an open load, if in every row there
+/// fewer are answered than fall due. A server that merely takes long answers as many; one that pauses
+/// catches up. `None` where the client itself was late by half of the median response time.
+fn behind(run: &Inputs<'_>) -> Option<(f64, f64)> {
+    let measurement = run.measurement;
+    let total = &measurement.total;
+    measurement.intended.filter(|_| !run.plan.is_ramped())?;
+    if total.lag.quantile(0.5).0 * 2 > total.response().quantile(0.5).0 {
+        return None;
+    }
+    let rows: Vec<&stats::Second> = crate::finished::in_window(measurement).collect();
+    let count = rows.len().div_ceil(2).max(BEHIND_ROWS_MIN);
+    // the first row has the calls that a quiet server would still have under way
+    let last = rows.get(rows.len().checked_sub(count).filter(|from| *from > 0)?..)?;
+    let ended = |row: &stats::Second| row.counts.done() + row.counts.dropped;
+    let short = |row: &&stats::Second| {
+        let due = row.counts.due as f64;
+        let missing = due - ended(row) as f64;
+        missing > (1.0 - KEPT_UP_SHARE) * due && missing > 3.0 * due.sqrt()
+    };
+    let span: f64 = last.iter().map(|row| row.span_s).sum();
+    let per_s = |count: fn(&stats::Second) -> u64| {
+        last.iter().map(|row| count(row)).sum::<u64>() as f64 / span
+    };
+    let answered = per_s(|row| row.counts.succeeded);
+    last.iter().all(short).then(|| (answered, per_s(|row| row.counts.due)))
 }
 
 /// How long nothing had come at the end of the window, and to how many calls that waited then.

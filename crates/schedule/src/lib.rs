@@ -113,6 +113,16 @@ impl Schedule {
         self.count_due(t).saturating_sub(self.first_measured())
     }
 
+    /// Whether single arrivals follow each other at a rate that holds, with equal gaps.
+    pub fn is_even(&self) -> bool {
+        let spec = &self.spec;
+        spec.gaps == Gaps::Constant
+            && spec.burst == 1
+            && spec.from == spec.to
+            && spec.levels.is_none()
+            && spec.at.is_none()
+    }
+
     /// How long the rate takes for `count` arrivals of the measured phase: by its integral, whatever
     /// gaps were drawn. A trace has no rate: its instants take as long as the last one says, and one
     /// mean gap behind it.

@@ -124,6 +124,40 @@ pub struct Labour {
     pub pause: Option<(Nanos, Nanos)>,
 }
 
+/// Times in which the host of a virtual machine takes its cores: neither client nor server does
+/// anything meanwhile.
+#[derive(Clone, Debug, Default)]
+pub struct Stolen {
+    /// Begin and end of each, in order and apart.
+    bursts: Vec<(Nanos, Nanos)>,
+}
+
+impl Stolen {
+    /// Bursts of `length` at most, `gap` apart in the mean of an exponential law, between two instants.
+    pub fn bursts(seed: u64, within: (Nanos, Nanos), gap: Nanos, length: Nanos) -> Stolen {
+        let mut random = units::Seed(seed).stream(units::Purpose::Simulation, 9);
+        let (mut at, mut bursts) = (within.0, Vec::new());
+        loop {
+            at += Nanos::from_secs_f64(random.exponential(gap.as_secs_f64()));
+            let end = at + Nanos((random.unit() * length.0 as f64) as u64);
+            if end >= within.1 {
+                return Stolen { bursts };
+            }
+            bursts.push((at, end));
+            at = end;
+        }
+    }
+
+    /// The instant itself or, within a burst, the end of it.
+    pub fn after(&self, at: Nanos) -> Nanos {
+        let next = self.bursts.partition_point(|(_, end)| *end <= at);
+        match self.bursts.get(next) {
+            Some((begin, end)) if *begin <= at => *end,
+            _ => at,
+        }
+    }
+}
+
 /// Clock, events, pipes and the server.
 pub struct World {
     now: Nanos,
@@ -142,6 +176,7 @@ pub struct World {
     /// Bytes that are on their way to a client that does not read.
     window: usize,
     labour: Labour,
+    stolen: Stolen,
     /// Bytes sent by all clients, in order: the fingerprint of what went out.
     pub sent: Vec<u8>,
     pub keep_sent: bool,
@@ -168,6 +203,7 @@ impl World {
             intake: None,
             window: usize::MAX,
             labour: Labour::default(),
+            stolen: Stolen::default(),
             sent: Vec::new(),
             keep_sent: false,
         }
@@ -191,6 +227,11 @@ impl World {
     /// The client's work takes time.
     pub fn charge(&mut self, labour: Labour) {
         self.labour = labour;
+    }
+
+    /// The host takes the cores of client and server at these times.
+    pub fn steal(&mut self, stolen: Stolen) {
+        self.stolen = stolen;
     }
 
     /// The client has worked for `span`.
@@ -223,8 +264,10 @@ impl World {
         self.events.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Moves the clock to `to` and lets everything until then happen.
+    /// Moves the clock to `to`, or to the end of a burst of stolen time, and lets everything until then
+    /// happen.
     pub fn advance(&mut self, to: Nanos) {
+        let to = if to == Nanos::NEVER { to } else { self.stolen.after(to) };
         while self.next_event() <= to {
             let due = self.server.due();
             if due < self.next_arrival() {
@@ -251,6 +294,11 @@ impl World {
     }
 
     fn at(&mut self, at: Nanos, event: Event) {
+        let at = match event {
+            // what a server does within a burst, it does after it
+            Event::Act(..) => self.stolen.after(at),
+            _ => at,
+        };
         self.sequence += 1;
         self.payload.insert(self.sequence, event);
         self.events.push(Reverse((at.max(self.now), self.sequence)));

@@ -4,6 +4,7 @@
 
 mod assemble;
 mod crumbs;
+mod failing;
 mod kneedle;
 mod knees;
 mod point;
@@ -15,6 +16,7 @@ mod usl;
 
 pub use assemble::curve;
 pub use crumbs::crumbs;
+pub use failing::{FAILURES_MAX, failing_from, fails_alike};
 pub use kneedle::{Form, kneedle};
 pub use knees::{Level, knee, knee_by_kneedle, levels, power};
 pub use point::{OF_THE_CLIENT, Purpose};
@@ -82,7 +84,11 @@ pub struct Point {
     pub p99_s: f64,
     /// (failed + timed out + dropped) / due, 0..=1.
     pub failure_share: f64,
-    /// Whether each objective of the search was met; `None` where none was asked for.
+    /// Share of failures that the objectives allow, 0..=1; `None`: they say nothing of failures, and
+    /// 0.1 % is allowed.
+    pub failures_max: Option<f64>,
+    /// Whether each objective of the search was met, by a server that does not fail; `None` where none
+    /// was asked for.
     pub met: Option<bool>,
     /// The client, not the server, set the limit: shown, never used in a fit.
     pub client_limited: bool,

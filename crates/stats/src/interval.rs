@@ -113,6 +113,13 @@ pub fn samples_needed(q: f64) -> u64 {
     (TAIL.ln() / q.ln()).ceil().max(1.0) as u64
 }
 
+/// Whether `found` of `count` independent trials are more than a probability `share` explains:
+/// as many or more have a probability of 2.5 % at most.
+pub fn improbably_many(count: u64, share: f64, found: u64) -> bool {
+    let Ok(trials) = Binomial::new(share.clamp(0.0, 1.0), count) else { return false };
+    found > 0 && trials.sf(found - 1) <= TAIL
+}
+
 /// The median and its interval from the exact binomial ranks. `None` below six values, for which
 /// no finite interval of this confidence exists, or when one is not finite.
 pub fn median(values: &[f64]) -> Option<Estimate> {

@@ -36,7 +36,8 @@ pub use interval::{Estimate, samples_needed};
 pub use journeys::{JourneyTally, Noted, TransactionTally};
 pub use little::Little;
 pub use objective::{
-    Figures, Metric, Objective, Op, Ruling, Subject, SubjectRows, parse_objectives, parse_share,
+    Figures, Metric, Objective, Op, Ruling, Subject, SubjectRows, Undecided, parse_objectives,
+    parse_share,
 };
 pub use scenario::ScenarioTally;
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};

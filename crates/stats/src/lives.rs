@@ -8,6 +8,10 @@ use units::Nanos;
 /// Responses from which on a connection's mean is kept.
 pub const MEAN_RESPONSES_MIN: u32 = 10;
 
+/// A server that ends a connection which was idle for this long ends it because of that, whatever the
+/// number of its responses. A limit of responses ends it with the last one.
+pub const IDLE_END: Nanos = Nanos::from_millis(100);
+
 /// One connection that stood, at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionLife {
@@ -16,6 +20,8 @@ pub struct ConnectionLife {
     /// Time with a call outstanding, and from standing to the end.
     pub busy: Nanos,
     pub open: Nanos,
+    /// Time without a call at its end.
+    pub idle: Nanos,
     /// A request went out on it.
     pub asked: bool,
     /// The server ended it, said that it would, or reset it between two responses.
@@ -30,7 +36,8 @@ pub struct Lives {
     /// Time with a call outstanding per response, one value for each ended connection that gave at
     /// least [`MEAN_RESPONSES_MIN`].
     pub mean: Hist,
-    /// Responses given by connections that the server ended after at least one: one response is kept as
+    /// Responses given by connections that the server ended after at least one, unless they were idle
+    /// for [`IDLE_END`]: one response is kept as
     /// one microsecond, so that counts have a histogram's exactness (three digits).
     pub served: Hist,
     /// Connections that were asked and gave no response at all; of these, those that the server ended.
@@ -53,7 +60,7 @@ impl Lives {
         if life.responses >= MEAN_RESPONSES_MIN {
             self.mean.record(Nanos(life.busy.0 / u64::from(life.responses)));
         }
-        if life.by_server {
+        if life.by_server && life.idle < IDLE_END {
             self.served.record(Nanos::from_micros(u64::from(life.responses)));
         }
     }
@@ -204,8 +211,10 @@ mod tests {
         lives.record(&ConnectionLife { responses: 0, asked: true, by_server: true, ..life });
         lives.record(&ConnectionLife { responses: 0, asked: false, by_server: true, ..life });
         lives.record(&ConnectionLife { responses: 3, ..life });
+        // a time-out of idle connections is no limit of responses
+        lives.record(&ConnectionLife { responses: 7, by_server: true, idle: IDLE_END, ..life });
         assert_eq!(lives.served(), [(100, 1)]);
-        assert_eq!((lives.answered, lives.unanswered, lives.turned_away), (2, 1, 1));
+        assert_eq!((lives.answered, lives.unanswered, lives.turned_away), (3, 1, 1));
         assert_eq!(lives.mean.count(), 1);
         let mut twice = lives.clone();
         twice.merge(&lives);

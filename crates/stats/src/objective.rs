@@ -1,5 +1,6 @@
 //! The objective grammar, `metric op value[unit]`: one for `--slo`, `--find` and `--abort-if`.
 
+use crate::interval::{self, samples_needed};
 use crate::{Counts, Hist, ScenarioTally, Snapshot};
 use std::sync::Arc;
 use units::{Nanos, ParseError, quoted};
@@ -107,33 +108,37 @@ impl Objective {
     /// that cannot be had (a quantile of no calls) is NaN, and keeps no bound.
     pub fn met(&self, figures: &Figures) -> (f64, bool) {
         let figure = figures.of(self.metric);
-        let met = match self.op {
-            Op::Below => figure < self.bound,
-            Op::AtMost => figure <= self.bound,
-            Op::Above => figure > self.bound,
-            Op::AtLeast => figure >= self.bound,
-        };
-        (figure, met)
+        (figure, self.holds(figure))
     }
 }
 
-/// What can be said of an objective, knowing how late the client itself was.
+/// Result of an objective, including how late the client was.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ruling {
-    /// In the unit of [`Objective::bound`], the client's lateness included; NaN where there is
-    /// nothing to take it from.
+    /// In the unit of [`Objective::bound`], the client's lateness included; NaN without samples.
     pub figure: f64,
-    /// The same without the client's lateness; `None` where lateness is no part of the figure, or
-    /// was not recorded.
+    /// The figure without the client's lateness. For a part of a run this is a lower bound. `None`
+    /// if lateness is no part of the figure or was not recorded.
     pub without_lag: Option<f64>,
+    /// The figure keeps its bound, and the answer is certain.
     pub met: bool,
-    /// The two figures lie on different sides of the bound: a punctual client might have seen the
-    /// other answer.
-    pub undecided: bool,
+    /// Why there is no answer.
+    pub undecided: Option<Undecided>,
+}
+
+/// Why the measurement does not decide an objective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undecided {
+    /// A client without lateness might have seen the other answer.
+    Lateness,
+    /// The quantile needs more samples, and the samples beyond the bound are too few for a miss.
+    FewSamples { count: u64, needed: u64 },
+    /// No call of the measured phase. `warm_up`: calls of the same part in the warm-up.
+    NoSamples { warm_up: u64 },
 }
 
 impl Objective {
-    /// The figures that it speaks of: the whole run's, or those of its part.
+    /// Returns the figures of the run, or of the part that the objective names.
     pub fn figures(&self, snapshot: &Snapshot, window: Nanos) -> Figures {
         match &self.of {
             None => Figures::new(snapshot, window),
@@ -141,22 +146,130 @@ impl Objective {
         }
     }
 
-    /// Holds a snapshot against the objective, with the client's lateness and without it.
+    /// Judges a snapshot, with and without the client's lateness.
     pub fn rule(&self, snapshot: &Snapshot, window: Nanos) -> Ruling {
         let figures = self.figures(snapshot, window);
         let (figure, met) = self.met(&figures);
-        // by part the client's lateness is not kept apart
-        let of_time =
-            self.of.is_none() && matches!(self.metric, Metric::Response(_) | Metric::ResponseMean);
-        let punctual = snapshot.without_lag().filter(|_| of_time && !figure.is_nan());
-        let other = punctual.map(|response| self.met(&Figures { response, ..figures }));
-        Ruling {
-            figure,
-            without_lag: other.map(|(figure, _)| figure),
-            met,
-            undecided: other.is_some_and(|(_, other)| other != met),
+        let of_time = matches!(self.metric, Metric::Response(_) | Metric::ResponseMean);
+        let without_lag = match of_time && !figure.is_nan() {
+            true => self.without_lag(snapshot, &figures),
+            false => None,
+        };
+        let late = without_lag.is_some_and(|lowest| self.holds(lowest) != met);
+        let undecided = match self.lacks_samples(snapshot, &figures) {
+            None if late => Some(Undecided::Lateness),
+            lacking => lacking,
+        };
+        Ruling { figure, without_lag, met: met && undecided.is_none(), undecided }
+    }
+
+    /// Whether a figure keeps the bound; NaN keeps none.
+    fn holds(&self, figure: f64) -> bool {
+        match self.op {
+            Op::Below => figure < self.bound,
+            Op::AtMost => figure <= self.bound,
+            Op::Above => figure > self.bound,
+            Op::AtLeast => figure >= self.bound,
         }
     }
+
+    /// Samples that are missing for an answer. A quantile needs [`samples_needed`]; fewer decide it
+    /// only if an improbable number of them lies beyond the bound (binomial test, same confidence).
+    fn lacks_samples(&self, snapshot: &Snapshot, figures: &Figures) -> Option<Undecided> {
+        if figures.of(self.metric).is_nan() {
+            let counts = &figures.counts;
+            let failed = counts.failed + counts.timed_out + counts.dropped > 0;
+            let warm_up = self.warm_up_calls(snapshot);
+            return (!failed).then_some(Undecided::NoSamples { warm_up });
+        }
+        let (quantile, times) = figures.samples(self.metric)?;
+        let (count, needed) = (times.count(), samples_needed(quantile));
+        if count >= needed {
+            return None;
+        }
+        let bound = Nanos::from_secs_f64(self.bound);
+        let within = match self.op {
+            Op::Below | Op::AtLeast => times.count_at_or_below(bound - Nanos(1)),
+            Op::AtMost | Op::Above => times.count_at_or_below(bound),
+        };
+        let above = interval::improbably_many(count, 1.0 - quantile, count.saturating_sub(within));
+        (!above).then_some(Undecided::FewSamples { count, needed })
+    }
+
+    /// Calls of the warm-up: of the run, or of the part that the objective names.
+    fn warm_up_calls(&self, snapshot: &Snapshot) -> u64 {
+        let rows = self.of.as_ref().map(|subject| &subject.rows);
+        match rows {
+            Some(SubjectRows::Targets(rows)) if !snapshot.targets.is_empty() => {
+                let row = |row: &u32| snapshot.targets.get(*row as usize);
+                rows.iter().filter_map(row).map(|row| row.warm_up).sum()
+            }
+            Some(SubjectRows::Clients(row)) => {
+                snapshot.clients.get(*row as usize).map_or(0, |row| row.warm_up)
+            }
+            Some(SubjectRows::Scenario(row)) => {
+                snapshot.scenarios.get(*row as usize).map_or(0, |row| row.warm_up)
+            }
+            Some(SubjectRows::Transaction(_) | SubjectRows::Unknown) => 0,
+            None | Some(SubjectRows::Targets(_)) => snapshot.warm_up.done(),
+        }
+    }
+
+    /// The figure less the client's lateness; of a part a lower bound, because lateness is recorded
+    /// for the whole run only.
+    fn without_lag(&self, snapshot: &Snapshot, figures: &Figures) -> Option<f64> {
+        let response = snapshot.without_lag()?;
+        let of_run = match self.of.as_ref().map(|subject| &subject.rows) {
+            None => true,
+            Some(SubjectRows::Targets(_)) => snapshot.targets.is_empty(),
+            Some(_) => false,
+        };
+        if of_run {
+            return Some(Figures { response, ..figures.clone() }.of(self.metric));
+        }
+        // the lateness of a transaction is the sum over its calls
+        let calls_each = match self.of.as_ref().map(|subject| &subject.rows) {
+            Some(SubjectRows::Transaction(_)) => {
+                snapshot.counts.done().div_ceil(figures.response.count().max(1))
+            }
+            _ => 1,
+        };
+        let lowest = match self.metric {
+            Metric::Response(quantile) => {
+                quantile_without(&figures.response, quantile, &snapshot.lag, calls_each)
+            }
+            _ => mean_without(&figures.response, &snapshot.lag),
+        };
+        Some(lowest.as_secs_f64())
+    }
+}
+
+/// Lower bound of quantile `q` of `times` once each is reduced by its lateness. `lag` holds the
+/// lateness of all calls of the run, `calls_each` of which make up one of `times`.
+///
+/// Where `late` calls have more than a lateness L, at most that many times fall by more than L. So
+/// the value of rank r falls at most to the value of rank r - late, less L.
+fn quantile_without(times: &Hist, q: f64, lag: &Hist, calls_each: u64) -> Nanos {
+    let count = times.count();
+    if count == 0 {
+        return Nanos::ZERO;
+    }
+    let rank = ((q * count as f64).ceil() as u64).clamp(1, count);
+    let bound_at = |most: Nanos| {
+        let late = lag.count().saturating_sub(lag.count_at_or_below(most));
+        let rank = rank.checked_sub(late).filter(|rank| *rank > 0)?;
+        let value = times.quantile((rank as f64 - 0.5) / count as f64);
+        Some(value - Nanos(most.0.saturating_mul(calls_each)))
+    };
+    let shares = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
+    let lags = shares.into_iter().map(|share| lag.quantile(share)).chain([Nanos::ZERO]);
+    lags.filter_map(bound_at).max().unwrap_or(Nanos::ZERO)
+}
+
+/// Lower bound of the mean of `times` less their lateness: all lateness of the run is theirs.
+fn mean_without(times: &Hist, lag: &Hist) -> Nanos {
+    let all = lag.mean().as_secs_f64() * lag.count() as f64;
+    times.mean() - Nanos::from_secs_f64(all / times.count().max(1) as f64)
 }
 
 /// `25%`, or a bare share such as `0.25`, as 0..=1.
@@ -399,6 +512,18 @@ impl Figures {
             Metric::FirstEvent(quantile) => self.first_event.quantile(quantile).as_secs_f64(),
             Metric::EventGap(quantile) => self.event_gap.quantile(quantile).as_secs_f64(),
             Metric::Events => per_s(self.events),
+        }
+    }
+}
+
+impl Figures {
+    /// Quantile and samples of a metric that is one.
+    fn samples(&self, metric: Metric) -> Option<(f64, &Hist)> {
+        match metric {
+            Metric::Response(quantile) => Some((quantile, &self.response)),
+            Metric::FirstEvent(quantile) => Some((quantile, &self.first_event)),
+            Metric::EventGap(quantile) => Some((quantile, &self.event_gap)),
+            _ => None,
         }
     }
 }

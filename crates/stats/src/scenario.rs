@@ -17,6 +17,8 @@ pub struct ScenarioTally {
     pub in_window: u64,
     pub good_in_window: u64,
     pub body_bytes: u64,
+    /// Calls of the warm-up that ended; they count in nothing else here.
+    pub warm_up: u64,
     /// Of succeeded and timed-out calls.
     pub response: Hist,
 }
@@ -31,6 +33,7 @@ impl ScenarioTally {
         self.in_window += of.in_window;
         self.good_in_window += of.good_in_window;
         self.body_bytes += of.body_bytes;
+        self.warm_up += of.warm_up.done();
         for times in [&of.succeeded, &of.plain, &of.timed_out] {
             self.response.merge(times);
         }
@@ -49,6 +52,7 @@ impl ScenarioTally {
         sum(&mut self.in_window, other.in_window);
         sum(&mut self.good_in_window, other.good_in_window);
         sum(&mut self.body_bytes, other.body_bytes);
+        sum(&mut self.warm_up, other.warm_up);
         self.response.merge(&other.response);
     }
 

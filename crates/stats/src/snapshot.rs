@@ -118,6 +118,8 @@ pub struct TargetTally {
     pub failed: u64,
     pub timed_out: u64,
     pub body_bytes: u64,
+    /// Calls of the warm-up that ended; they count in nothing else here.
+    pub warm_up: u64,
     /// Of succeeded and timed-out calls.
     pub response: Hist,
 }
@@ -148,6 +150,7 @@ impl TargetTally {
         self.failed += other.failed;
         self.timed_out += other.timed_out;
         self.body_bytes += other.body_bytes;
+        self.warm_up += other.warm_up;
         self.response.merge(&other.response);
     }
 
@@ -627,7 +630,24 @@ impl Recorder {
         }
         if !warm_up {
             self.times(sample, outcome, issued);
+        } else if completed {
+            self.warmed_up(sample.target);
         }
+    }
+
+    #[cold]
+    fn warmed_up(&mut self, target: u32) {
+        let row = self.row_of(target);
+        if let Some(row) = self.now.targets.get_mut(row) {
+            row.warm_up += 1;
+        }
+    }
+
+    /// The row that a target is counted in.
+    #[inline(always)]
+    fn row_of(&self, target: u32) -> usize {
+        let row = self.rows.get(target as usize).copied().unwrap_or(target);
+        (row as usize).min(self.now.targets.len().saturating_sub(1))
     }
 
     /// What a guide noticed; of the warm-up nothing is kept.
@@ -705,22 +725,23 @@ impl Recorder {
 
     #[inline(always)]
     fn target(&mut self, sample: &Sample, outcome: Outcome) {
-        let last = self.now.targets.len() - 1;
-        let row = self.rows.get(sample.target as usize).copied().unwrap_or(sample.target);
-        self.now.targets[(row as usize).min(last)].count(sample, outcome);
+        let row = self.row_of(sample.target);
+        self.now.targets[row].count(sample, outcome);
     }
 
     /// A call that is counted already was of this kind of clients.
     pub fn of_kind(&mut self, kind: u32, sample: &Sample, outcome: Outcome) {
-        let counts = !matches!(outcome, Outcome::Dropped | Outcome::Abandoned);
-        if !counts || self.in_warm_up(sample.intended) {
+        if matches!(outcome, Outcome::Dropped | Outcome::Abandoned) {
             return;
         }
         let row = kind as usize;
         if self.now.clients.len() <= row {
             self.now.clients.resize_with(row + 1, TargetTally::default);
         }
-        self.now.clients[row].count(sample, outcome);
+        match self.in_warm_up(sample.intended) {
+            true => self.now.clients[row].warm_up += 1,
+            false => self.now.clients[row].count(sample, outcome),
+        }
     }
 
     /// A connection came to be, `connect` after it was started and, with TLS, `tls` after that.
@@ -840,8 +861,9 @@ pub struct Measurement {
     pub elapsed: Nanos,
     /// Arrivals the plan asked for in the window, where it says (`--rate`); `None` in a closed loop.
     pub intended: Option<u64>,
-    /// How long the plan's rate takes for them where their count ended the run (`-n` with `--rate`);
-    /// `None`: as long as the window, which is otherwise longer by the wait for the last responses.
+    /// How long the plan's rate takes for them where their count ended the run (`-n` with `--rate`), or
+    /// where they are evenly spaced and the last gap ends after the window. `None`: as long as the
+    /// window, which is otherwise longer by the wait for the last responses.
     pub intended_span: Option<Nanos>,
     /// Highest number of connections open at once.
     pub connections_peak: u64,
@@ -855,5 +877,11 @@ impl Measurement {
     /// taken over.
     pub fn due_span(&self) -> Nanos {
         self.intended_span.unwrap_or(self.window)
+    }
+
+    /// The time that throughput is taken over: the window or, if that is longer, the time that the
+    /// rate takes for the calls. n calls span n - 1 gaps, and their rate is that of n gaps.
+    pub fn rate_span(&self) -> Nanos {
+        self.window.max(self.due_span())
     }
 }

@@ -13,17 +13,21 @@ pub use path::{
 
 use crate::interval::samples_needed;
 use crate::steady::{self, Drift, Drifting};
-use crate::{CauseId, Doubt, Measurement, Metric, Objective, Ruling, Snapshot};
+use crate::{CauseId, Doubt, Measurement, Metric, Objective, Ruling, Snapshot, Undecided};
 use sample::{FailureClass, FleetFacts, PathFacts};
 use units::{Nanos, show};
 
 /// INVALID `not-offered`: offered below this share of intended.
 pub const OFFERED_SHARE_MIN: f64 = 0.99;
-/// INVALID `slip`, where no objective asks for more: the client's lateness in the p99 of the response
-/// time above this, and above [`DOUBT_MAX`] or what the plan says in its place.
+/// INVALID `slip`, where no objective asks for more: the client's lateness in a printed quantile of
+/// the response time, up to the p99, above this, and above [`DOUBT_MAX`] or what the plan says in its
+/// place.
 pub const SLIP_MAX: Nanos = Nanos::from_millis(1);
-/// Share of the p99 that may be the client's lateness.
+/// Share of a quantile that may be the client's lateness.
 pub const DOUBT_MAX: f64 = 0.25;
+/// Highest quantiles whose lateness makes a run INVALID, and DEGRADED. The maximum is a single call.
+const SLIP_HIGHEST: f64 = 0.99;
+const LAG_HIGHEST: f64 = 0.999_999;
 /// DEGRADED `wait`: p99 of the wait for a connection above [`SLIP_MAX`] and above this share of the
 /// median response time.
 pub const WAIT_SHARE_MAX: f64 = 0.10;
@@ -117,6 +121,8 @@ pub struct Evidence<'a> {
     pub quantiles: &'a [f64],
     /// The names of the loads that went on at once.
     pub scenarios: Vec<String>,
+    /// Users or sessions that found no row of a feeder, which the plan does not provide for.
+    pub without_row: u64,
     /// What is asked of the run.
     pub objectives: &'a [Objective],
     /// Without an objective of time: the share of the p99 that may be the client's lateness, 0..=1.
@@ -129,6 +135,7 @@ impl<'a> Evidence<'a> {
             measurement,
             closed_loop: false,
             scenarios: Vec::new(),
+            without_row: 0,
             ramped: false,
             driver_busy: None,
             foreign_share: None,
@@ -164,6 +171,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let invalid = [
         not_offered(evidence),
         scenario_not_offered(evidence),
+        sessions_without_row(evidence),
         slip,
         ports(evidence),
         descriptors(evidence),
@@ -200,6 +208,64 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         }
     }
     verdict
+}
+
+/// Adds what a finished run, repeats included, leaves undecided for want of samples: INVALID, since
+/// the question that was asked has no answer. A run that was ended early has its own cause.
+pub fn require_samples(verdict: &mut Verdict, objectives: &[Objective], measurement: &Measurement) {
+    if measurement.interrupted || measurement.aborted.is_some() {
+        return;
+    }
+    let ruled = objectives.iter().map(|objective| {
+        let ruling = objective.rule(&measurement.total, measurement.rate_span());
+        (objective, ruling.undecided)
+    });
+    let mut lacking = ruled.filter_map(|(objective, undecided)| lacking(objective, undecided?));
+    let Some(mut cause) = lacking.next() else { return };
+    match lacking.count() {
+        0 => {}
+        more => cause.text.push_str(&format!("; {more} more undecided")),
+    }
+    // the objective says the same of a quantile that is printed
+    verdict.causes.retain(|known| known.id != CauseId::FewSamples);
+    let at = verdict.causes.iter().take_while(|known| INVALID.contains(&known.id)).count();
+    verdict.causes.insert(at, cause);
+    verdict.state = State::Invalid;
+}
+
+/// The cause for an objective that lacks samples; `None` where lateness leaves it undecided.
+fn lacking(objective: &Objective, undecided: Undecided) -> Option<Cause> {
+    let (count, why, advice) = match undecided {
+        Undecided::Lateness => return None,
+        Undecided::FewSamples { count, needed } => {
+            let longer = needed as f64 / count.max(1) as f64 + 0.05;
+            (
+                count,
+                format!("{} samples (at least {})", show::count(count), show::count(needed)),
+                format!("Run {longer:.1} times as long, or bound a lower quantile or the max."),
+            )
+        }
+        Undecided::NoSamples { warm_up: 0 } => {
+            (0, "no samples".to_owned(), "Run longer, or bound a part that is called.".to_owned())
+        }
+        Undecided::NoSamples { warm_up } => {
+            let calls = match warm_up {
+                1 => "its only call".to_owned(),
+                calls => format!("all {} calls of it", show::count(calls)),
+            };
+            (
+                0,
+                format!("{calls} fell into the warm-up"),
+                "Leave --warmup out, or bound a step that users repeat.".to_owned(),
+            )
+        }
+    };
+    Some(Cause {
+        id: CauseId::FewSamples,
+        figure: count as f64,
+        text: format!("{} is undecided: {why}", objective.text),
+        advice,
+    })
 }
 
 /// `p99.9` of 0.999; `max` of 1.
@@ -281,19 +347,40 @@ fn scenario_not_offered(evidence: &Evidence<'_>) -> Option<Cause> {
     })
 }
 
+/// Sessions that were not made because a feeder had no row left for them.
+fn sessions_without_row(evidence: &Evidence<'_>) -> Option<Cause> {
+    let started = evidence.measurement.total.sessions.started;
+    let made = started.saturating_sub(evidence.without_row);
+    let share = made as f64 / started.max(1) as f64;
+    (started > 0 && share < OFFERED_SHARE_MIN).then(|| Cause {
+        id: CauseId::NotOffered,
+        figure: share,
+        text: format!(
+            "{} of {} sessions were made (at least {}): the feeder had no row left for the others",
+            show::count(made),
+            show::count(started),
+            show::share(OFFERED_SHARE_MIN)
+        ),
+        advice:
+            "Give the feeder more rows, or say by its used-up what becomes of users without one."
+                .to_owned(),
+    })
+}
+
 /// The client's own lateness, where it can turn the answer that was asked for: INVALID.
 fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
     let measurement = evidence.measurement;
     let rulings = evidence.objectives.iter().map(|objective| {
-        let ruling = objective.rule(&measurement.total, measurement.window);
+        let ruling = objective.rule(&measurement.total, measurement.rate_span());
         (objective, ruling)
     });
     let of_time: Vec<_> = rulings.filter(|(_, ruling)| ruling.without_lag.is_some()).collect();
-    match of_time.iter().find(|(_, ruling)| ruling.undecided) {
+    let late = |(_, ruling): &&(_, Ruling)| ruling.undecided == Some(Undecided::Lateness);
+    match of_time.iter().find(late) {
         Some((objective, ruling)) => Some(undecided(objective, ruling)),
         // an objective that lateness cannot turn is an answer that stands
         None if !of_time.is_empty() => None,
-        None => doubtful(evidence).map(|(text, share)| Cause {
+        None => doubtful(evidence, SLIP_HIGHEST).map(|(text, share)| Cause {
             id: CauseId::Slip,
             figure: share,
             text,
@@ -321,26 +408,32 @@ fn undecided(objective: &Objective, ruling: &Ruling) -> Cause {
     }
 }
 
-/// The sentence on the p99 and the share of it that may be lateness, where that is above the bound.
-fn doubtful(evidence: &Evidence<'_>) -> Option<(String, f64)> {
+/// The sentence on the printed quantile, up to `highest`, of which the largest share may be lateness,
+/// and that share, if it is above the bound. The p99 counts whether it is printed or not.
+fn doubtful(evidence: &Evidence<'_>, highest: f64) -> Option<(String, f64)> {
     let doubt = Doubt::of(&evidence.measurement.total)?;
-    let (late, share) = (doubt.at(0.99), doubt.share(0.99));
-    (late > SLIP_MAX && share > evidence.doubt_max).then(|| {
-        let whole = evidence.measurement.total.response().quantile(0.99);
-        let text = format!(
-            "up to {} of the {} p99 is client delay: {} (limit {})",
-            show::duration(late),
-            show::duration(whole),
-            show::share(share),
-            show::share(evidence.doubt_max)
-        );
-        (text, share)
-    })
+    let printed = evidence.quantiles.iter().copied().filter(|q| *q <= highest);
+    let late = |q: &f64| doubt.at(*q) > SLIP_MAX && doubt.share(*q) > evidence.doubt_max;
+    let late = [0.99].into_iter().chain(printed).filter(late);
+    let quantile = late.reduce(|worst, q| match doubt.share(q) > doubt.share(worst) {
+        true => q,
+        false => worst,
+    })?;
+    let share = doubt.share(quantile);
+    let text = format!(
+        "up to {} of the {} {} is client delay: {} (limit {})",
+        show::duration(doubt.at(quantile)),
+        show::duration(evidence.measurement.total.response().quantile(quantile)),
+        quantile_name(quantile),
+        show::share(share),
+        show::share(evidence.doubt_max)
+    );
+    Some((text, share))
 }
 
 /// Lateness above the bound that turns no objective: DEGRADED.
 fn lag(evidence: &Evidence<'_>) -> Option<Cause> {
-    let (text, figure) = doubtful(evidence)?;
+    let (text, figure) = doubtful(evidence, LAG_HIGHEST)?;
     let advice =
         "The objectives are decided nevertheless; the other times are upper bounds.".to_owned();
     Some(Cause { id: CauseId::Lag, figure, text, advice })
@@ -352,8 +445,9 @@ fn path_answer(evidence: &Evidence<'_>, path: &PathFacts) -> PathAnswer {
     let late = late_both_ways(path).as_secs_f64();
     let explains = |objective: &&Objective| {
         let of_time = matches!(objective.metric, Metric::Response(_) | Metric::ResponseMean);
-        let ruling = objective.rule(&measurement.total, measurement.window);
-        of_time && !ruling.met && ruling.figure - late < objective.bound
+        let figures = objective.figures(&measurement.total, measurement.rate_span());
+        let (figure, met) = objective.met(&figures);
+        of_time && !met && figure - late < objective.bound
     };
     let turned = evidence.objectives.iter().find(explains);
     PathAnswer {

@@ -27,9 +27,10 @@ record! {
     Counts { due, succeeded, failed, timed_out, dropped, abandoned, lost, queued, in_flight }
     AgentNow { number, host, labels, state, calls_per_s, p99, in_flight, offered, lost }
     Sessions { started, completed, failed, dropped }
-    TargetTally { succeeded, failed, timed_out, body_bytes, response }
+    TargetTally { succeeded, failed, timed_out, body_bytes, warm_up, response }
     ScenarioTally {
-        counts, intended, unissued, sessions_started, in_window, good_in_window, body_bytes, response,
+        counts, intended, unissued, sessions_started, in_window, good_in_window, body_bytes, warm_up,
+        response,
     }
     TlsFacts { version, cipher, group, resumed, key_bits, alpn }
     Connections {
@@ -97,7 +98,7 @@ named! {
     State { Valid = "VALID", Degraded = "DEGRADED", Invalid = "INVALID" }
     Conduct {
         Gone = "gone", Refusing = "refusing", Stalled = "stalled", Unexpected = "not-as-expected",
-        Failing = "failing", Slow = "slow", Unreached = "not-reached", Serving = "serving",
+        Failing = "failing", Overloaded = "overloaded", Slow = "slow", Unreached = "not-reached", Serving = "serving",
     }
     Axis { Rate = "rate", Population = "population", Loss = "loss", RoundTrip = "rtt", LinkRate = "link-rate" }
     AgentState { Running = "running", Lost = "lost", Over = "over" }

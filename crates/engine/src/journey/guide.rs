@@ -99,7 +99,7 @@ impl JourneyGuide {
             let row = feeder.row(travel.seed, *at, traveller.user, self.turns[*at]);
             let Some(row) = row else {
                 debug_assert!(
-                    feeder.used_up == UsedUp::Stop && feeder.order != FeederOrder::Random
+                    feeder.used_up != Some(UsedUp::Wrap) && feeder.order != FeederOrder::Random
                 );
                 self.told.push(Remark { at: now, fact: Noticed::RanDry { feeder: *at as u32 } });
                 return false;

@@ -19,6 +19,19 @@ enum Ended {
     Interrupted,
     /// A server of ours died: when and how.
     Died(String),
+    /// A server failed every call of a run: when and how.
+    Failed(String),
+}
+
+impl Ended {
+    /// The exit code where it ended before its last block.
+    fn code(&self) -> Option<Code> {
+        match self {
+            Ended::Died(_) => Some(Code::Invalid),
+            Ended::Failed(_) => Some(Code::Missed),
+            Ended::Interrupted => None,
+        }
+    }
 }
 
 /// The runs of all sides, block by block.
@@ -61,14 +74,15 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
         keeping.discard();
         return Err(match ended {
             Some(Ended::Died(text)) => Failure { code: Code::Invalid, text },
+            Some(Ended::Failed(text)) => Failure { code: Code::Missed, text },
             Some(Ended::Interrupted) | None => interrupted(),
         });
     }
-    let died = matches!(ended, Some(Ended::Died(_)));
+    let died = ended.as_ref().and_then(Ended::code);
     let blocks = order.len();
     let ended_early = ended.map(|ended| match ended {
         Ended::Interrupted => format!("interrupted after {blocks} of {} blocks", task.blocks),
-        Ended::Died(why) => why,
+        Ended::Died(why) | Ended::Failed(why) => why,
     });
     let comparison = Comparison {
         name: task.outputs.name.clone(),
@@ -86,7 +100,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     let kept = keeping.finish_compare(&record, &comparison.runs, task.outputs.quiet);
     let code = written?;
     kept?;
-    Ok(if died { Code::Invalid } else { code })
+    Ok(died.unwrap_or(code))
 }
 
 fn begun(
@@ -183,6 +197,10 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
                 TrialEnd::Run(run) => RunRecord::of(&run),
                 TrialEnd::Died(why) => {
                     blocks.ended = Some(Ended::Died(format!("in block {}: {why}", block + 1)));
+                    return Ok(blocks);
+                }
+                TrialEnd::Failed(why) => {
+                    blocks.ended = Some(Ended::Failed(format!("in block {}: {why}", block + 1)));
                     return Ok(blocks);
                 }
                 TrialEnd::Interrupted => {

@@ -9,6 +9,7 @@ use crate::run::threads::Watcher;
 use crate::run::trial::{Change, Reached, Target, TrialSession, reach};
 use crate::signals;
 use engine::Setup;
+use record::server::{Conduct, Server};
 use report::RunReport;
 use std::time::Duration;
 use units::{Nanos, show};
@@ -50,6 +51,8 @@ pub(super) enum TrialEnd {
     Run(Box<RunReport>),
     /// The server is gone, refuses everything, or never came: why.
     Died(String),
+    /// The server answers, and fails every call: which side, and how.
+    Failed(String),
     /// A signal came before its end.
     Interrupted,
 }
@@ -116,6 +119,7 @@ impl<'a> Side<'a> {
         let died = if let Some(target) = &self.standing {
             match self.measured(target, &self.practice(), "practice")? {
                 TrialEnd::Died(why) => Some(why),
+                TrialEnd::Failed(text) => return Err(Failure { code: Code::Missed, text }),
                 TrialEnd::Run(_) | TrialEnd::Interrupted => None,
             }
         } else {
@@ -151,6 +155,7 @@ impl<'a> Side<'a> {
         let died = self.close(server);
         Ok(match trial {
             TrialEnd::Interrupted => TrialEnd::Interrupted,
+            TrialEnd::Failed(text) => TrialEnd::Failed(text),
             trial => died.map_or(trial, TrialEnd::Died),
         })
     }
@@ -179,13 +184,23 @@ impl<'a> Side<'a> {
             return Ok(TrialEnd::Interrupted);
         }
         let counts = &run.measurement.total.counts;
-        Ok(match counts.due > 0 && counts.succeeded == 0 {
-            true => TrialEnd::Died(format!(
+        if counts.due == 0 || counts.succeeded > 0 {
+            return Ok(TrialEnd::Run(Box::new(run)));
+        }
+        let server = Server::of(&run);
+        let fails = matches!(server.conduct, Conduct::Failing | Conduct::Unexpected);
+        Ok(match fails {
+            true => TrialEnd::Failed(format!(
+                "{} ({}) fails every call, so there is nothing to compare: {}.",
+                self.letter,
+                self.label(),
+                server.sentence()
+            )),
+            false => TrialEnd::Died(format!(
                 "{} stopped answering: none of {} calls succeeded.",
                 self.label(),
                 show::count(counts.due)
             )),
-            false => TrialEnd::Run(Box::new(run)),
         })
     }
 

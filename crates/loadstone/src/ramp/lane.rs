@@ -10,11 +10,12 @@ use crate::run::trial::{Change, Target, TrialSession};
 use engine::Setup;
 use engine::ramp::{Agenda, Errand};
 use plan::{Load, Plan};
+use record::server::{Conduct, Server};
 use report::RunReport;
 use report::ramp::{Purpose, RampStep};
 use sample::FailureClass;
 use stats::Objective;
-use stats::curve::{Axis, Curve, Point, as_before};
+use stats::curve::{Axis, Curve, Point, as_before, fails_alike};
 use std::sync::Arc;
 use tui::Climb;
 use units::{Nanos, Rate, show};
@@ -125,7 +126,8 @@ impl Lane {
         if interrupted {
             return Ok(LaneTurn::Interrupted);
         }
-        if let Some(why) = self.agenda.unusable() {
+        let why = self.agenda.unusable().or_else(|| self.fails_by_itself(steps));
+        if let Some(why) = why {
             self.ended = Some((why, false));
             return Ok(LaneTurn::Done);
         }
@@ -136,6 +138,28 @@ impl Lane {
             }
         }
         Ok(LaneTurn::Done)
+    }
+
+    /// Why no further step is run, if the server fails for another reason than the load: most of the
+    /// first step's calls have an answer that no load brings about, or the first two steps of a
+    /// course that looks for its own levels fail alike.
+    fn fails_by_itself(&self, steps: &[RampStep]) -> Option<String> {
+        let own: Vec<&RampStep> = steps.iter().filter(|step| step.label == self.row).collect();
+        let points: Vec<Point> = own.iter().map(|step| step.point).collect();
+        let first = own.first()?;
+        let wrong = own.len() == 1 && first.point.fails() && answers_wrong(&first.run);
+        let alike = self.agenda.known_length().is_none() && fails_alike(&points);
+        (wrong || alike)
+            .then(|| format!("the server fails at any load: {}", Server::of(&first.run).sentence()))
+    }
+
+    /// How long a search may take at most; `None` for a course of another kind.
+    pub(super) fn longest(lane: &Lane) -> Option<String> {
+        let (steps, span) = lane.agenda.longest_search()?;
+        Some(format!(
+            "the search takes {steps} steps at most, {} in all; Ctrl-C ends it with what is known",
+            show::duration(span)
+        ))
     }
 
     /// Seconds until the target was at rest; `None` when the step is not to be run.
@@ -242,7 +266,7 @@ impl Lane {
                 Axis::Population => show::count(point.level as u64),
                 other => report::ramp::load(other, point.level),
             };
-            [load, show::rate(point.achieved_per_s.round()), p99]
+            [load, show::rate(point.goodput_per_s.round()), p99]
         };
         let curve = self.agenda.curve();
         let load = |at: f64| report::ramp::load(self.axis, at);
@@ -324,6 +348,19 @@ impl Lane {
         curve.notes.extend(self.notes);
         (curve, self.ended)
     }
+}
+
+/// Whether at least half of the calls were answered as no load makes a server answer: by a status that
+/// blames the request, or against an expectation of the plan.
+fn answers_wrong(run: &RunReport) -> bool {
+    let total = &run.measurement.total;
+    let server = Server::of(run);
+    // 408, 425 and 429 ask for the request again, later
+    let of_request =
+        |status: u16| (400..500).contains(&status) && ![408, 425, 429].contains(&status);
+    let wrong = server.statuses.iter().filter(|(status, _)| of_request(*status));
+    let count: u64 = wrong.map(|(_, count)| count).sum();
+    server.conduct == Conduct::Unexpected || count * 2 >= total.counts.done().max(1)
 }
 
 /// What is made ready before the first step is to carry its clients: the plan with as many of them.

@@ -55,6 +55,9 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
     }
     session.keeping = keep(keeper, &task, &session, started_unix_s)?;
     session.view = open_view(&task)?;
+    if !task.outputs.quiet {
+        lanes.iter().filter_map(Lane::longest).for_each(|text| crate::say(&text));
+    }
     let climbed = climb(&session, &mut lanes, &labels(&task));
     // the report goes to the terminal that was there before
     session.view = None;
@@ -187,12 +190,16 @@ fn write(report: &RampRecord, task: &RampTask) -> Result<(), Failure> {
     )
 }
 
-/// The first that holds, as with `run`. An objective is missed when no load that was tried keeps it.
+/// The first that holds, as with `run`. The server fails if it does at the lowest load. An objective
+/// is missed if no load that was tried keeps it.
 fn exit_code(report: &RampRecord) -> Code {
     let interrupted =
         report.steps.iter().any(|step| step.run.interrupted) || crate::signals::caught() > 0;
     if report.steps.is_empty() {
         Code::NoConnection
+    } else if report.fails() {
+        // a server that fails is no reason to repeat the ramp
+        if interrupted { Code::Interrupted } else { Code::Missed }
     } else if report.verdict.state == State::Invalid {
         Code::Invalid
     } else if interrupted {

@@ -134,6 +134,7 @@ pub(crate) fn verdict(
     evidence.closed_loop = plan.is_closed();
     evidence.scenarios = plan.scenario_names();
     evidence.ramped = plan.is_ramped();
+    evidence.without_row = without_row(plan, measurement);
     let throughput =
         measurement.total.in_window as f64 / measurement.window.as_secs_f64().max(1e-9);
     let ceiling =
@@ -150,6 +151,13 @@ pub(crate) fn verdict(
     evidence.objectives = &plan.measure.slo;
     evidence.doubt_max = plan.measure.doubt_max;
     judge(&evidence)
+}
+
+/// Users or sessions that found no row of a feeder whose `used-up` is not given.
+fn without_row(plan: &Plan, measurement: &Measurement) -> u64 {
+    let feeders = plan.journeys.iter().flat_map(|journeys| &journeys.feeders);
+    let dry = feeders.zip(&measurement.total.journeys.dry);
+    dry.filter(|(feeder, _)| feeder.used_up.is_none()).map(|(_, count)| count).sum()
 }
 
 /// The quantiles that the report prints: those asked for, or the usual ones that there are samples

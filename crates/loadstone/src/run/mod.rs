@@ -162,7 +162,8 @@ pub(crate) fn run(
         runs.push(interrupted_before());
     }
     let call = Some(found.call);
-    let report = assemble(&plan, &prepared, call, runs, &environment, calibration, name);
+    let mut report = assemble(&plan, &prepared, call, runs, &environment, calibration, name);
+    report.require_samples();
     let run = RunRecord::of(&report);
     deliver(&run, outputs, keeping)?;
     stages.done()?;
@@ -600,14 +601,16 @@ fn exit_code(run: &RunRecord) -> Code {
     }
 }
 
-/// Whether an objective is missed whatever the client's lateness, and lateness is all that stands
-/// against the run: the answer is known then.
+/// Whether an objective is missed for certain although the run is INVALID: only lateness or missing
+/// samples of other objectives are held against the run.
 fn missed_for_sure(run: &RunRecord) -> bool {
-    let late = |cause: &CauseRecord| {
-        cause.id == CauseId::Slip || !stats::verdict::INVALID.contains(&cause.id)
+    let late = |cause: &CauseRecord| cause.id == CauseId::Slip;
+    let other = |cause: &CauseRecord| !late(cause) && stats::verdict::INVALID.contains(&cause.id);
+    let is_late = run.verdict.causes.iter().any(late);
+    let sure = |slo: &SloRecord| {
+        !slo.met && !slo.undecided && (slo.figure_without_lag.is_some() || !is_late)
     };
-    let sure = |slo: &SloRecord| !slo.met && slo.figure_without_lag.is_some() && !slo.undecided;
-    run.slo.iter().any(sure) && run.verdict.causes.iter().all(late)
+    run.slo.iter().any(sure) && !run.verdict.causes.iter().any(other)
 }
 
 /// Whether the server failed every call that fell due. Where the client dropped or failed some itself,

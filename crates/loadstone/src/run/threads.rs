@@ -314,7 +314,7 @@ impl Berth {
     }
 }
 
-/// `seats`: the loads; one, unless the plan has scenarios.
+/// `seats`: the loads; one, unless the plan has several scenarios.
 fn start_worker(
     seats: Vec<Berth>,
     id: u32,
@@ -347,8 +347,10 @@ fn start_worker(
         }
         link.before = ThreadTime::now();
         let workers = seats.into_iter().map(|seat| seat.worker(id, tls.as_ref())).collect();
+        // a crew counts by scenario, even if there is only one
+        let scenarios = !link.setup.plan.scenarios.is_empty();
         let network = Ground { id, seed, spin, carrier, own, sockets }.network()?;
-        if let Some(facts) = eventloop::run(id, workers, network, held, &mut link) {
+        if let Some(facts) = eventloop::run(id, workers, scenarios, network, held, &mut link) {
             // the collector outlives the workers
             link.out.send(Message::Held(Box::new(facts))).ok();
         }

@@ -102,7 +102,11 @@ impl TrialSession {
         change: &Change,
         watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     ) -> Result<RunReport, Failure> {
-        let prepared = target.prepared.refit(change.applied(&target.plan))?;
+        let plan = change.applied(&target.plan);
+        if let Some(why) = plan::feeder_shortage(&plan) {
+            return Err(Failure::usage(why));
+        }
+        let prepared = target.prepared.refit(plan)?;
         let plan = prepared.plan.clone();
         let calibration = self.calibration.as_ref();
         let mut stages = Stages::default();

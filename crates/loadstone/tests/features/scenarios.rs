@@ -43,6 +43,21 @@ fn each_scenario_has_its_load_and_its_figures() {
 }
 
 #[test]
+fn a_single_scenario_has_figures_as_well() {
+    let site = Site::start(&[]);
+    let text = format!(
+        "version = 1\n[[targets]]\nurl = '{}'\nname = 'front'\n[[scenario]]\nname = 'a'\n\
+         targets = ['front']\nload = {{ rate = '100/s' }}\nduration = '500ms'\n",
+        site.url("/")
+    );
+    let plan = written("single.toml", &text);
+    let json = measured(&[&plan, "--slo", "a: failures<50%, a: p50<60s"], &[0, 4]);
+    assert_eq!(whole(&json, "/by_scenario/0/outcomes/due"), 50, "{:#}", json["by_scenario"]);
+    assert_eq!(json["slo"][0]["met"], true, "{:#}", json["slo"]);
+    assert!(json["slo"][1]["figure"].is_number(), "{:#}", json["slo"]);
+}
+
+#[test]
 fn options_of_one_load_are_refused_beside_scenarios() {
     let site = Site::start(&[]);
     let plan = written("refused.toml", &two(&site));

@@ -12,7 +12,8 @@ pub struct Feeder {
     pub columns: Vec<String>,
     pub rows: FeederRows,
     pub order: FeederOrder,
-    pub used_up: UsedUp,
+    /// As given; without it users leave, and what they do not offer is held against the run.
+    pub used_up: Option<UsedUp>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +99,7 @@ impl Feeder {
         };
         match self.count() {
             Some(count) if index >= count => {
-                (self.used_up == UsedUp::Wrap).then(|| index % count.max(1))
+                (self.used_up == Some(UsedUp::Wrap)).then(|| index % count.max(1))
             }
             _ => Some(index),
         }
@@ -180,7 +181,7 @@ mod tests {
             ColumnLaw::OneOf(vec!["x".into(), "y".into()]),
         ]);
         let columns = ["id", "key", "uuid", "kind"].map(str::to_owned).to_vec();
-        Feeder { name: "f".into(), columns, rows, order, used_up }
+        Feeder { name: "f".into(), columns, rows, order, used_up: Some(used_up) }
     }
 
     fn rows(order: FeederOrder, used_up: UsedUp) -> Vec<Option<u64>> {

@@ -225,7 +225,7 @@ fn feeders_come_from_files_or_are_generated() {
     let csv = journeys(&text("file = 'users.csv'\norder = 'unique'\nused-up = 'wrap'"));
     let feeder = &csv.feeders[0];
     assert_eq!(feeder.columns, ["name", "plan"]);
-    assert_eq!((feeder.order, feeder.used_up), (FeederOrder::Unique, UsedUp::Wrap));
+    assert_eq!((feeder.order, feeder.used_up), (FeederOrder::Unique, Some(UsedUp::Wrap)));
     assert_eq!((feeder.count(), feeder.cell(1, 0)), (Some(2), Some("b,b")));
     let json = journeys(&text("file = 'users.jsonl'"));
     let feeder = &json.feeders[0];
@@ -233,6 +233,41 @@ fn feeders_come_from_files_or_are_generated() {
     assert_eq!((feeder.cell(1, name), feeder.cell(1, 1 - name)), (Some("b"), Some("8")));
     let made = journeys(&text("generate = { id = '1..9', key = 'hex:4', kind = ['a', 'b'] }"));
     assert_eq!(made.feeders[0].count(), Some(9));
+}
+
+#[test]
+fn a_unique_feeder_with_fewer_rows_than_users_is_refused() {
+    let step = "[[journey]]\nname = 'j'\n[[journey.step]]\nname = 's'\nurl = '/{{f.name}}'\n";
+    let of = |load: &str, more: &str| {
+        let feeder =
+            format!("[[feeder]]\nname = 'f'\nfile = 'users.csv'\norder = 'unique'\n{more}\n");
+        refused(&format!("{load}\n{feeder}{step}"))
+    };
+    let ten_s = "[stop]\nduration = '10s'";
+    let closed = |users: u32| format!("[load]\nusers = {users}\n{ten_s}");
+    assert_eq!(of(&closed(2), ""), "");
+    assert_eq!(
+        of(&closed(8), ""),
+        "feeder \"f\" has 2 rows for 8 users, and each takes a row that no other has: add rows, or set \
+         used-up = \"wrap\" (rows are used again) or \"stop\" (users without a row leave)"
+    );
+    assert_eq!(of(&closed(8), "used-up = 'wrap'"), "");
+    assert_eq!(of(&closed(8), "used-up = 'stop'"), "");
+    let open = |rate: &str, stop: &str| of(&format!("[load]\nrate = '{rate}'\n{stop}"), "");
+    assert_eq!(open("0.2/s", ten_s), "");
+    assert!(open("1/s", ten_s).contains("2 rows for 10 sessions"), "{}", open("1/s", ten_s));
+    assert_eq!(open("1/s", "[stop]\nrequests = 2"), "");
+    assert!(open("1/s", "[stop]\nrequests = 3").contains("2 rows for 3 sessions"));
+    let staged = "[load]\nstages = '4s:0/s..1/s, 4s:1/s..0/s'\n";
+    assert!(of(staged, "").contains("2 rows for 4 sessions"), "{}", of(staged, ""));
+    let scenarios = format!(
+        "[stop]\nduration = '10s'\n[[scenario]]\nname = 'a'\njourneys = ['j']\nload = {{ users = 2 }}\n\
+         [[scenario]]\nname = 'b'\njourneys = ['j']\nload = {{ users = 3 }}\n"
+    );
+    assert!(of(&scenarios, "").contains("2 rows for 3 users of scenario \"b\""));
+    // a feeder that no journey takes a row of
+    let unused = "[[feeder]]\nname = 'f'\nfile = 'users.csv'\norder = 'unique'\n";
+    assert_eq!(refused(&format!("{}\n{unused}{ONE}", closed(8))), "");
 }
 
 #[test]

@@ -289,6 +289,8 @@ pub(super) static LOADS: &[Setting] = &[
         help: "Calls of the sessions, in turn, in place of one number", ..SESSION },
     Setting { field: session!(at "own_order", own_order, SWITCH),
         help: "Each session goes through the targets from the first one on", ..SESSION },
+    Setting { field: session!(at "start_gap", start_gap, DURATION),
+        help: "In a closed loop of sessions: time from the start of one user to that of the next", ..SESSION },
     Setting { field: PACE_AT, shown: has_pace_at,
         help: "When the calls of a session fall due, counted from its start", ..SESSION },
     Setting { field: PACE,

@@ -29,6 +29,12 @@ fn check_load(plan: &Plan, problems: &mut Problems) {
             check_arrivals(plan, arrivals, problems);
             if let Some(session) = session {
                 check_session(plan, session, problems);
+                problems.add_if(
+                    !session.start_gap.is_zero(),
+                    "start_gap",
+                    "start_gap is for the users of a closed loop, and a rate says when sessions start; \
+                     drop it",
+                );
             } else if plan.connection.group.is_some() {
                 problems.add(
                     "--group",

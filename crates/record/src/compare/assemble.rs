@@ -2,7 +2,7 @@
 
 use super::{
     BoundRecord, CompareRecord, DifferenceRecord, FailIf, FurtherRecord, Judgement, LETTERS,
-    SCHEMA, SideRecord, answer, protocols, sentence, verdict,
+    SCHEMA, SideRecord, answer, failing, protocols, sentence, verdict,
 };
 use crate::figures::{FigureKind, RUN_FIGURES, RunFigure};
 use crate::run::{EnvironmentRecord, Headline, HistogramRecord, RunRecord};
@@ -49,13 +49,14 @@ pub type SideFigures = (Vec<DifferenceRecord>, Vec<BoundRecord>);
 pub fn assemble(comparison: &Comparison) -> CompareRecord {
     let Comparison { runs, order, bounds, .. } = comparison;
     let figures: Vec<&RunFigure> =
-        RUN_FIGURES.iter().filter(|figure| enough_calls(figure.0, runs)).collect();
+        RUN_FIGURES.iter().filter(|figure| comparable(figure.0, runs).is_none()).collect();
     let headlines: Vec<Vec<Headline>> = runs.iter().map(|runs| headlines(runs)).collect();
     let found = LETTERS.chars().zip(&headlines).skip(1).map(|(letter, side)| {
         let pair = [headlines[0].as_slice(), side];
         let family = headlines.len() - 1;
         let differences = differences(letter, &figures, pair, !order.is_empty(), family);
-        let bounds = bounds.iter().map(|bound| bound.judge(&differences)).collect();
+        let judge = |bound: &FailIf| bound.judge(&differences, comparable(bound.figure(), runs));
+        let bounds = bounds.iter().map(judge).collect();
         (differences, bounds)
     });
     let mut record = put_together(comparison, found.collect());
@@ -97,7 +98,9 @@ pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> Compare
         protocols: protocols(runs, &responses),
         environment: machine.or_else(|| Some(EnvironmentRecord::of(&Environment::default()))),
     };
-    record.answer = answer(&record);
+    let failing = LETTERS.chars().zip(runs);
+    let failing = failing.filter_map(|(letter, runs)| failing::sentence(letter, runs));
+    record.answer = failing.chain([answer(&record)]).collect::<Vec<_>>().join(" ");
     record
 }
 
@@ -161,6 +164,15 @@ fn scale(kind: FigureKind) -> Scale {
         FigureKind::Share => Scale::Points,
         FigureKind::Rate | FigureKind::Time => Scale::Ratio,
     }
+}
+
+/// Why a figure is not compared; `None` if it is.
+fn comparable(figure: &str, runs: &[Vec<RunRecord>]) -> Option<&'static str> {
+    let refuses = |runs: &Vec<RunRecord>| failing::share(runs) > failing::REFUSED_SHARE_MAX;
+    if figure == "throughput" && runs.iter().any(refuses) {
+        return Some("counts the failures of a failing side");
+    }
+    (!enough_calls(figure, runs)).then_some("has too few calls in a run to be judged")
 }
 
 /// A quantile needs calls beyond it in every run.

@@ -56,13 +56,22 @@ impl FailIf {
         Ok(FailIf { figure, limit: sign * percent / 100.0, text: text.to_owned() })
     }
 
+    /// The name of the figure that is bounded.
+    pub(super) fn figure(&self) -> &'static str {
+        self.figure
+    }
+
     /// Whether a difference is shown and lies beyond the bound. What cannot be judged counts as
-    /// crossed: a gate that cannot see stays shut.
-    pub(super) fn judge(&self, differences: &[DifferenceRecord]) -> BoundRecord {
+    /// crossed: a gate that cannot see stays shut. `unknown`: why the figure is not compared.
+    pub(super) fn judge(
+        &self,
+        differences: &[DifferenceRecord],
+        unknown: Option<&str>,
+    ) -> BoundRecord {
         let of = |crossed: bool, why: String| BoundRecord { text: self.text.clone(), crossed, why };
         let Some(found) = differences.iter().find(|one| one.figure == self.figure) else {
-            let why = format!("{} has too few calls in a run to be judged", self.figure);
-            return of(true, why);
+            let why = unknown.unwrap_or("has too few calls in a run to be judged");
+            return of(true, format!("{} {why}", self.figure));
         };
         let moved = format!(
             "{} changed by {} ({})",

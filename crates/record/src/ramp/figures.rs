@@ -4,7 +4,7 @@ use super::published::{
     CapacityRecord, CurveRecord, HysteresisRecord, KneeRecord, OverloadRecord, RampRecord,
     RampStepRecord, SpanRecord, UslRecord,
 };
-use stats::curve::{Capacity, Curve, Hysteresis, Knee, Overload, Point, Span, Usl};
+use stats::curve::{Capacity, Curve, Hysteresis, Knee, Overload, Point, Purpose, Span, Usl};
 
 impl RampRecord {
     /// That it can be rendered.
@@ -33,6 +33,22 @@ impl RampRecord {
         self.curves.iter().map(CurveRecord::curve).collect()
     }
 
+    /// The lowest usable step of a target whose server fails there; `None` if it serves the lowest load.
+    /// Nothing is concluded from failures that the load does not cause.
+    pub fn failing(&self, row: usize) -> Option<&RampStepRecord> {
+        let counted = |step: &&RampStepRecord| step.purpose != Purpose::Recovery;
+        let points: Vec<Point> =
+            self.steps_of(row).filter(counted).map(RampStepRecord::point).collect();
+        let lowest = stats::curve::failing_from(&stats::curve::levels(&points))?;
+        let mut steps = self.steps_of(row).filter(counted);
+        steps.find(|step| !step.client_limited && step.level <= lowest && step.point().fails())
+    }
+
+    /// Whether the server of any target fails at the lowest load.
+    pub fn fails(&self) -> bool {
+        (0..self.labels.len()).any(|row| self.failing(row).is_some())
+    }
+
     /// The steps of a target, by its row in [`RampRecord::labels`].
     pub fn steps_of(&self, row: usize) -> impl Iterator<Item = &RampStepRecord> {
         let label = self.labels.get(row);
@@ -54,6 +70,7 @@ impl RampStepRecord {
             service_mean_s: number(self.service_mean_s),
             p99_s: if response.count == 0 { f64::NAN } else { response.p99 },
             failure_share: self.run.failure_share,
+            failures_max: self.failures_max,
             met: self.met,
             client_limited: self.client_limited,
             window_s: self.run.duration_s,

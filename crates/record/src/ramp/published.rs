@@ -184,7 +184,11 @@ pub struct RampStepRecord {
     pub service_mean_s: Option<f64>,
     /// The client was late or at its own limit: the step is used in no figure.
     pub client_limited: bool,
-    /// Whether the objectives were kept; null without any.
+    /// Share of failures that the objectives allow; null if they say nothing of failures (0.1 %).
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub failures_max: Option<f64>,
+    /// Whether the objectives were kept by a server that does not fail; null without any.
     pub met: Option<bool>,
     #[serde(flatten)]
     pub run: RunRecord,
@@ -323,6 +327,7 @@ impl RampStepRecord {
             response_mean_s: known(point.response_mean_s),
             service_mean_s: known(point.service_mean_s),
             client_limited: point.client_limited,
+            failures_max: point.failures_max,
             met: point.met,
             run: RunRecord::of(&step.run),
         }

@@ -307,3 +307,82 @@ fn an_old_time_out_waits_for_nothing() {
     let told = sentence(&calls);
     assert!(told.contains("no response in the last") && told.ends_with("to 1 call"), "{told}");
 }
+
+#[test]
+fn calls_without_a_connection_are_failures() {
+    let mut calls = served(0, 9_400);
+    calls.extend(failed(9_400, 10_000, 0, FailureClass::ConnectTimeout));
+    // the last call is a success: nothing has ended
+    calls.push((9_999, 200, None));
+    let mut report = report(measured(&calls, 0));
+    let server = Server::of(&report);
+    assert_eq!(
+        server.sentence(),
+        "failing: 5.99 % of 1,001 calls (60 × no connection within the connect timeout)"
+    );
+    // an emulated path loses what it is asked to lose
+    let text = "version = 1\nurl = 'http://h/'\n[connection]\npath = 'loss=1%'\n";
+    report.plan.connection.path = plan::from_toml(text, &plan::NoFiles).unwrap().connection.path;
+    assert_eq!(Server::of(&report).conduct, Conduct::Serving);
+    let none = failed(0, 10_000, 0, FailureClass::Unreachable);
+    assert!(sentence(&none).starts_with("not reached: 1,000 ×"), "{}", sentence(&none));
+}
+
+#[test]
+fn an_objective_on_failures_says_what_failing_is() {
+    let mut calls = served(0, 10_000);
+    for call in calls.iter_mut().step_by(100) {
+        (call.1, call.2) = (500, Some(FailureClass::Status));
+    }
+    let mut report = report(measured(&calls, 0));
+    let of = |report: &mut RunReport, objective: &str| {
+        let objectives = [Objective::parse(objective).unwrap()];
+        report.slo = SloResult::judge(&objectives, &report.measurement);
+        Server::of(report).sentence()
+    };
+    assert!(of(&mut report, "p99<1s").starts_with("failing: 1.00 % of 1,000 calls"));
+    assert_eq!(
+        of(&mut report, "failures<10%"),
+        "serving: 1,000 calls, 1.00 % failed, within failures<10%, mostly 10 answered 500"
+    );
+    assert!(of(&mut report, "failures<0.5%").starts_with("failing: 1.00 %"));
+}
+
+#[test]
+fn bytes_that_nobody_asked_for_fail_no_call() {
+    let mut measurement = measured(&served(0, 10_000), 0);
+    measurement.total.failures.insert(FailureClass::Unasked, 20);
+    assert_eq!(
+        Server::of(&report(measurement)).sentence(),
+        "serving: 1,000 calls, all of them as expected; 20 × bytes came that no request had asked for"
+    );
+}
+
+/// 300 calls fall due in each of ten seconds; so many of them are answered there.
+fn rows(answered: [u64; 10]) -> Measurement {
+    let mut measurement = measured(&served(0, 10_000), 0);
+    measurement.intended = Some(3_000);
+    let row = |(at, succeeded): (usize, u64)| {
+        let mut row = stats::Second { at_s: at as f64, span_s: 1.0, ..stats::Second::default() };
+        (row.counts.due, row.counts.succeeded) = (300, succeeded);
+        row
+    };
+    measurement.series = answered.into_iter().enumerate().map(row).collect();
+    measurement
+}
+
+#[test]
+fn a_server_that_answers_fewer_calls_than_fall_due_cannot_keep_up() {
+    let said = |answered| Server::of(&report(rows(answered))).sentence();
+    assert_eq!(said([87; 10]), "cannot keep up: 87/s answered of 300/s due");
+    // a call takes two seconds: nothing at first, and then as many as fall due
+    let slow = [0, 0, 300, 300, 300, 300, 300, 300, 300, 300];
+    assert!(said(slow).starts_with("serving"), "{}", said(slow));
+    // pauses that are caught up with
+    let pauses = [300, 150, 450, 300, 150, 450, 300, 150, 450, 150];
+    assert!(said(pauses).starts_with("serving"), "{}", said(pauses));
+    // the client itself was late
+    let mut late = rows([87; 10]);
+    late.total.lag.record_n(Nanos::from_secs(1), 5_000);
+    assert!(Server::of(&report(late)).sentence().starts_with("serving"));
+}

@@ -100,6 +100,9 @@ pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
             .to_owned();
         return vec![("Knee", text)];
     }
+    if let Some(step) = report.failing(row) {
+        return failing(axis, step);
+    }
     if !axis.is_load() {
         return along_the_path(report, row, curve);
     }
@@ -114,6 +117,15 @@ pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
         ("Server", super::watched::at_knee(report, row)),
     ];
     known.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+}
+
+/// A server that fails at the lowest load already.
+fn failing(axis: Axis, step: &RampStepRecord) -> Vec<(&'static str, String)> {
+    let server = printable(&step.run.server.sentence, 200);
+    vec![
+        ("Server", format!("{server}, at {}.", load(axis, step.level))),
+        ("Knee", "not known, because calls fail at the lowest load already.".to_owned()),
+    ]
 }
 
 /// Why nothing is concluded from a target's steps, if so.
@@ -276,7 +288,8 @@ fn overload(axis: Axis, curve: &Curve) -> Option<String> {
 
 fn recovery(curve: &Curve) -> Option<String> {
     let recovery_s = curve.overload.recovery_s;
-    if recovery_s.is_nan() {
+    // without an overload there is nothing to recover from
+    if recovery_s.is_nan() || curve.overload.shape == OverloadShape::Unseen {
         return None;
     }
     Some(match recovery_s.is_finite() {

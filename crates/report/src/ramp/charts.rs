@@ -288,7 +288,7 @@ pub(super) fn scalability(told: &mut Document, report: &RampRecord) {
     let measured: Vec<(usize, f64, f64)> = fits
         .iter()
         .flat_map(|(n, _)| mine(*n).into_iter().flat_map(|level| level.points).map(|p| (*n, p)))
-        .map(|(n, point)| (n, point.concurrency, point.achieved_per_s))
+        .map(|(n, point)| (n, point.concurrency, point.goodput_per_s))
         .filter(|(_, concurrency, _)| concurrency.is_finite())
         .collect();
     let high = measured.iter().map(|(_, concurrency, _)| *concurrency).fold(1.0, f64::max);

@@ -99,11 +99,16 @@ pub(super) fn answers(report: &RampRecord) -> Vec<String> {
         told.push("No step was measured.".to_owned());
         return told;
     }
-    for (label, curve) in report.labels.iter().zip(&report.curves()) {
+    for (row, (label, curve)) in report.labels.iter().zip(&report.curves()).enumerate() {
         let name = match report.labels.len() {
             1 => "The server".to_owned(),
             _ => words::printable(label, 80),
         };
+        if let Some(step) = report.failing(row) {
+            let server = words::printable(&step.run.server.sentence, 200);
+            told.push(format!("{name}: {server}, at {}.", level(report.axis, step.level)));
+            continue;
+        }
         told.push(one_answer(&name, report.axis, curve));
     }
     told

@@ -4,6 +4,7 @@ use super::curves::ramp;
 use super::rendered::{ramp_html, ramp_json as json, ramp_text as text};
 use crate::Style;
 use crate::ramp::{Purpose, RampRecord, RampReport, csv};
+use sample::FailureClass;
 use serde_json::Value;
 use stats::curve::{CapacityEnd, Curve, OverloadShape, Span};
 use stats::{CauseId, State};
@@ -306,4 +307,25 @@ fn steps_stand_by_their_purpose() {
     let up = purposes.clone().filter(|step| step["purpose"] == Purpose::Up.id()).count();
     assert_eq!(up, 16);
     assert_eq!(purposes.last().unwrap()["purpose"], Purpose::Down.id());
+}
+
+#[test]
+fn a_server_that_fails_at_the_lowest_load_is_named_with_its_status() {
+    let mut report = ramp(&["one"]);
+    for step in &mut report.steps {
+        let total = &mut step.run.measurement.total;
+        let failed = total.counts.succeeded / 2;
+        total.counts.succeeded -= failed;
+        total.counts.failed += failed;
+        total.failures.insert(FailureClass::Status, failed);
+        total.status.add_n(500, failed);
+        step.point.failure_share = 0.5;
+    }
+    let said = answer(&report, 0);
+    let names: Vec<&str> = said.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["Server", "Knee"]);
+    assert!(said[0].1.starts_with("failing: 50.0 % of 200 calls (100 answered 500)"), "{said:?}");
+    assert!(said[0].1.ends_with(", at 100/s."), "{said:?}");
+    assert!(RampRecord::of(&report).fails());
+    assert!(!RampRecord::of(&ramp(&["one"])).fails());
 }

@@ -2,7 +2,8 @@
 
 use super::{
     Axis, Capacity, CapacityEnd, Curve, Knee, Level, Point, Purpose, Span, Tried, crumbs,
-    hysteresis, knee, knee_by_kneedle, levels, overload, peak, power, predicted, threshold, usl,
+    failing_from, hysteresis, knee, knee_by_kneedle, levels, overload, peak, power, predicted,
+    threshold, usl,
 };
 use crate::Objective;
 use crate::interval::CONFIDENCE;
@@ -27,23 +28,27 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
     let knee = knee(&whole, axis);
     let peak = peak(&whole);
     let usable = whole.iter().flat_map(|level| &level.points);
+    // a refusal costs the server less than a response: failing steps follow another law
+    let serving = usable.filter(|point| !point.fails());
     let pairs: Vec<(f64, f64)> =
-        usable.map(|point| (point.concurrency, point.achieved_per_s)).collect();
-    let usl = usl(&pairs);
+        serving.map(|point| (point.concurrency, point.goodput_per_s)).collect();
+    let usl = usl(&pairs).filter(|law| law.explains(&whole));
     let limited = steps.iter().filter(|(_, point)| point.client_limited).count();
+    let failing = failing_from(&whole);
     let capacity = match objectives.is_empty() {
+        _ if failing.is_some() => None,
         true => before_the_knee(&whole, knee.as_ref(), limited > 0),
         false => by_objectives(&whole, objectives, limited > 0),
     };
     let mut curve = Curve {
-        peak,
-        kneedle: knee_by_kneedle(&whole).filter(|_| axis == Axis::Rate),
+        peak: peak.filter(|peak| peak.at > 0.0),
+        kneedle: knee_by_kneedle(&whole).filter(|_| axis == Axis::Rate && failing.is_none()),
         power_at: power(&whole).filter(|_| whole.len() > 2),
         capacity,
         overload: overload(&whole, knee.as_ref().map(|knee| knee.at.at), peak),
-        usl,
+        usl: usl.filter(|_| failing.is_none()),
         hysteresis: hysteresis(&up, &down),
-        predicted_per_s: predicted(&whole),
+        predicted_per_s: predicted(&whole).filter(|_| failing.is_none()),
         knee,
         notes: Vec::new(),
     };
@@ -118,9 +123,20 @@ fn notes(curve: &Curve, levels: &[Level], axis: Axis, limited: usize) -> Vec<Str
             "{limited} {steps} limited by the client, not the server, and used in no figure here."
         ));
     }
+    if let Some(lowest) = failing_from(levels) {
+        notes.push(format!(
+            "Calls fail at {lowest:.0} already, the lowest usable level: no knee and no capacity is \
+             concluded from failures."
+        ));
+        return notes;
+    }
     notes.extend(no_knee(curve, levels, axis));
     if curve.usl.is_none() {
-        notes.push("The scalability law needs four usable levels of concurrency.".to_owned());
+        notes.push(
+            "No scalability law: it needs four usable levels of concurrency, contention or coherency \
+             above 0 within its interval, and no measured throughput above its maximum."
+                .to_owned(),
+        );
     }
     notes
 }

@@ -1,12 +1,10 @@
 //! Where throughput stops following the load, by a rule that is printed beside it.
 
-use super::{Axis, Form, Knee, Point, Span, kneedle};
+use super::{Axis, Form, Knee, Point, Span, failing_from, kneedle};
 use units::{Purpose, Seed, Stream};
 
 /// Below this share of the offered load, throughput no longer follows.
 const FOLLOWS_SHARE: f64 = 0.99;
-/// Above this share of failures a level counts as past the knee.
-const FAILURES_MAX: f64 = 0.001;
 /// Resamples behind the interval of a knee.
 const RESAMPLES: usize = 1_000;
 
@@ -45,18 +43,22 @@ pub fn levels<'a>(points: impl IntoIterator<Item = &'a Point>) -> Vec<Level> {
 
 /// The knee, or `None` where none stands out of the noise.
 ///
-/// Over offered rates it is the first level at which achieved/offered is below 0.99 there and at the
-/// next level (or at the highest one tried), or at which more than 0.1 % of the calls fail; `at`
-/// lies where the throughput of that level meets the diagonal, between the level before and it. The
-/// interval runs from 0.99 of the last level that followed to the first that falls short by more than chance
-/// explains: twice the standard error of a Poisson count. It is widened by a bootstrap over the
-/// repeats where every level has two or more.
+/// Throughput is that of successful responses. Over offered rates the knee is the first level at which
+/// successful/offered is below 0.99 there and at the next level (or at the highest one tried), or at
+/// which more calls fail than are allowed; `at` lies where the throughput of that level meets the
+/// diagonal, between the level before and it, or at the level before, if calls fail. A server that
+/// fails at the lowest level has no knee. The interval runs from 0.99 of the last level that followed to
+/// the first that falls short by more than chance explains: twice the standard error of a Poisson count.
+/// It is widened by a bootstrap over the repeats where every level has two or more.
 ///
 /// Over populations it is where the asymptotes of throughput meet: N* = X_max · N₁ / X(N₁), with N₁
 /// the lowest population and X_max the highest throughput (Denning & Buzen, "The Operational
 /// Analysis of Queueing Network Models", 1978). Below N* users hardly wait for one another; above it
 /// they bring no more.
 pub fn knee(levels: &[Level], axis: Axis) -> Option<Knee> {
+    if failing_from(levels).is_some() {
+        return None;
+    }
     match axis {
         Axis::Rate => knee_of_rates(levels),
         Axis::Population => knee_of_users(levels),
@@ -68,8 +70,8 @@ fn knee_of_rates(levels: &[Level]) -> Option<Knee> {
     let means = |level: &Level| Mean {
         level: level.at,
         offered: level.mean(|point| point.offered_per_s),
-        achieved: level.mean(|point| point.achieved_per_s),
-        failures: level.mean(|point| point.failure_share),
+        achieved: level.mean(Point::served_per_s),
+        fails: level.fails(),
         window_s: level.mean(|point| point.window_s),
         measured_s: level.points.iter().map(|point| point.window_s).sum(),
     };
@@ -83,9 +85,16 @@ fn knee_of_rates(levels: &[Level]) -> Option<Knee> {
         low = low.min(lows);
         high = high.max(highs);
     }
-    let rule = "achieved/offered below 0.99 at two levels in a row or at the highest, or failures \
-                above 0.1 %";
-    Some(Knee { at: Span { at, low, high }, rule: rule.to_owned() })
+    let rule = match levels.iter().find_map(|level| level.points[0].failures_max) {
+        None => "achieved/offered below 0.99 at two levels in a row or at the highest, or failures \
+                 above 0.1 %"
+            .to_owned(),
+        Some(most) => format!(
+            "achieved/offered below 0.99 at two levels in a row or at the highest, or failures above {}",
+            units::show::share(most)
+        ),
+    };
+    Some(Knee { at: Span { at, low, high }, rule })
 }
 
 /// Where users begin to wait for one another. `None` where throughput still grows with the users, or
@@ -95,7 +104,7 @@ fn knee_of_users(levels: &[Level]) -> Option<Knee> {
     if levels.len() < 3 {
         return None;
     }
-    let rate = |level: &Level| level.mean(|point| point.achieved_per_s);
+    let rate = |level: &Level| level.mean(|point| point.goodput_per_s);
     let plateau = levels.iter().map(rate).fold(0.0, f64::max);
     let (base, at) = (rate(first), plateau * first.at / rate(first));
     if !(base > 0.0 && at.is_finite()) {
@@ -125,7 +134,7 @@ const BEYOND: f64 = 1.5;
 /// Relative standard error of a level's throughput, as if its completions were a Poisson process;
 /// 1 where the length of its steps is not known.
 fn counting_noise(level: &Level) -> f64 {
-    let count: f64 = level.points.iter().map(|point| point.achieved_per_s * point.window_s).sum();
+    let count: f64 = level.points.iter().map(|point| point.goodput_per_s * point.window_s).sum();
     if count > 0.0 { count.sqrt().recip() } else { 1.0 }
 }
 
@@ -149,7 +158,7 @@ pub fn knee_by_kneedle(levels: &[Level]) -> Option<Knee> {
     let x: Vec<f64> = levels.iter().map(|level| level.at).collect();
     let found = |levels: &[Level]| -> Option<(f64, f64, f64)> {
         let y: Vec<f64> =
-            levels.iter().map(|level| level.mean(|point| point.achieved_per_s)).collect();
+            levels.iter().map(|level| level.mean(|point| point.goodput_per_s)).collect();
         let at = kneedle(&x, &y, Form::ConcaveIncreasing, 1.0)?;
         let index = x.iter().position(|level| *level >= at)?;
         Some((at, x[index.saturating_sub(1)], x[(index + 1).min(x.len() - 1)]))
@@ -163,12 +172,13 @@ pub fn knee_by_kneedle(levels: &[Level]) -> Option<Knee> {
 }
 
 /// The level of the largest power, throughput over mean response time (Kleinrock 1979): half of
-/// what an M/M/1 server can do. `None` without a response time.
+/// what an M/M/1 server can do. Levels that fail are left out. `None` without a response time.
 pub fn power(levels: &[Level]) -> Option<f64> {
     let of = |level: &Level| {
-        level.mean(|point| point.achieved_per_s) / level.mean(|point| point.response_mean_s)
+        level.mean(|point| point.goodput_per_s) / level.mean(|point| point.response_mean_s)
     };
-    let finite = levels.iter().map(|level| (level.at, of(level))).filter(|(_, p)| p.is_finite());
+    let serving = levels.iter().filter(|level| !level.fails());
+    let finite = serving.map(|level| (level.at, of(level))).filter(|(_, p)| p.is_finite());
     finite.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
 }
 
@@ -176,7 +186,7 @@ struct Mean {
     level: f64,
     offered: f64,
     achieved: f64,
-    failures: f64,
+    fails: bool,
     /// Of one step, and of all at this level.
     window_s: f64,
     measured_s: f64,
@@ -200,19 +210,20 @@ fn falling_short(found: &[Mean], base_s: f64) -> Option<(f64, f64, f64)> {
     };
     let past = |index: usize| {
         let next_short = found.get(index + 1).is_none_or(&short);
-        found[index].failures > FAILURES_MAX || (short(&found[index]) && next_short)
+        found[index].fails || (short(&found[index]) && next_short)
     };
     if found.len() < 2 {
         return None;
     }
     let first = (0..found.len()).find(|index| past(*index))?;
-    let decisive = found[first..]
-        .iter()
-        .find(|mean| mean.failures > FAILURES_MAX || shortfall(mean) > by_chance(mean))?;
+    let decisive =
+        found[first..].iter().find(|mean| mean.fails || shortfall(mean) > by_chance(mean))?;
     let (high, end) = (decisive.level, found[first].level);
     let below = if first > 0 { found[first - 1].level } else { 0.0 };
+    // of calls that fail at this level it is not known where that began
+    let at = if found[first].fails { below } else { found[first].achieved.clamp(below, end) };
     // following to within a hundredth says no more than that
-    Some((found[first].achieved.clamp(below, end), FOLLOWS_SHARE * below, high))
+    Some((at, FOLLOWS_SHARE * below, high))
 }
 
 /// The 2.5 % quantile of the lower ends and the 97.5 % quantile of the upper ends over resampled

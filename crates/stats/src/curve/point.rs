@@ -1,7 +1,7 @@
 //! What a step was run for, and a measurement as a point of the curve.
 
 use super::{Axis, Point};
-use crate::{CauseId, Little, Measurement, Objective, State, Verdict, offered};
+use crate::{CauseId, Little, Measurement, Metric, Objective, Op, State, Verdict, offered};
 use units::Nanos;
 
 /// Why a step was run.
@@ -81,8 +81,9 @@ impl Point {
         };
         let figures = |objective: &Objective| objective.figures(total, window);
         let met = objectives.iter().map(|objective| objective.met(&figures(objective)).1);
+        let failure_share = total.counts.failure_share();
         let span = if sessions { window } else { measurement.due_span() };
-        Point {
+        let point = Point {
             level,
             offered_per_s: per_s(offered(total), span),
             achieved_per_s: per_s(total.in_window, window),
@@ -94,24 +95,42 @@ impl Point {
                 true => f64::NAN,
                 false => response.quantile(0.99).as_secs_f64(),
             },
-            failure_share: total.counts.failure_share(),
+            failure_share,
+            failures_max: allowed_failures(objectives),
             met: met.reduce(|all, one| all && one),
             client_limited: client_limited(verdict),
             window_s: window.as_secs_f64(),
-        }
+        };
+        // fast refusals keep a bound of time, and are no capacity
+        Point { met: point.met.map(|met| met && !point.fails()), ..point }
     }
 
     /// Whether the server still follows the load here: completions keep up with what is offered (on
-    /// the axis of populations they always do), hardly any call fails, and the objectives are kept.
-    /// The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean response time of the
+    /// the axis of populations they always do), no more calls fail than are allowed, and the
+    /// objectives are kept. The thresholds are those of the knee: 99 % and 0.1 %. `rest_s`: mean response time of the
     /// server at rest (a quarter of the window counts at most); calls that fell due so shortly before
     /// the end are rightly still in flight.
     pub fn follows(&self, axis: Axis, rest_s: f64) -> bool {
         let under_way = self.offered_per_s * rest_s.clamp(0.0, 0.25 * self.window_s) + 1.0;
         let expected = 0.99 * self.offered_per_s * self.window_s - under_way;
-        let keeps_up = axis != Axis::Rate || self.achieved_per_s * self.window_s >= expected;
-        keeps_up && self.failure_share <= 0.001 && self.met != Some(false)
+        let keeps_up = axis != Axis::Rate || self.served_per_s() * self.window_s >= expected;
+        keeps_up && !self.fails() && self.met != Some(false)
     }
+
+    /// Successful responses a second and, as long as no more fail than are allowed, the failed ones.
+    pub(super) fn served_per_s(&self) -> f64 {
+        if self.fails() { self.goodput_per_s } else { self.achieved_per_s }
+    }
+}
+
+/// The share of failures that the objectives of the whole run allow, the strictest of several.
+fn allowed_failures(objectives: &[Objective]) -> Option<f64> {
+    let bound = |objective: &Objective| {
+        let above = matches!(objective.op, Op::Below | Op::AtMost);
+        let of_run = objective.metric == Metric::Failures && objective.of.is_none();
+        (of_run && above).then_some(objective.bound)
+    };
+    objectives.iter().filter_map(bound).min_by(f64::total_cmp)
 }
 
 /// The client, not the server, set the limit.
@@ -181,6 +200,21 @@ mod tests {
         near(point.failure_share, 0.1);
         assert_eq!(point.met, Some(false));
         assert!(!point.client_limited && !point.follows(Axis::Rate, 0.01));
+    }
+
+    #[test]
+    fn failures_miss_an_objective_of_time_unless_an_objective_allows_them() {
+        // one of ten calls fails
+        for (objectives, fails, met) in [
+            ("p99<50ms", true, false),
+            ("p99<50ms, failures<5%", true, false),
+            ("p99<50ms, failures<20%", false, true),
+            ("p99<50ms, failures<20%, failures<5%", true, false),
+        ] {
+            let parsed = crate::parse_objectives(objectives).unwrap();
+            let point = Point::of(10.0, &measurement(), &Verdict::default(), false, &parsed);
+            assert_eq!((point.fails(), point.met), (fails, Some(met)), "{objectives}");
+        }
     }
 
     #[test]

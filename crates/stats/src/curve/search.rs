@@ -111,18 +111,37 @@ impl Search {
         if self.tried.len() >= self.config.trials_max {
             return Next::Done;
         }
+        if let Some(trial) = self.to_repeat() {
+            return Next::Try(trial);
+        }
         match self.belief() {
             Some(belief) => self.refine(&belief),
             None => self.bracket(),
         }
     }
 
-    /// How the trial that [`Search::next`] gave ended.
+    /// How the trial that [`Search::next`] gave ended. A level is the client's limit once two trials
+    /// there were limited: the client may be late for once, for instance on a busy machine.
     pub fn told(&mut self, trial: Trial, end: TrialEnd) {
-        if end == TrialEnd::ClientLimited {
+        if end == TrialEnd::ClientLimited && self.limited_at(trial.level) > 0 {
             self.limit = self.limit.min(trial.level);
         }
         self.tried.push((trial, end));
+    }
+
+    /// Trials at this level that the client limited.
+    fn limited_at(&self, level: f64) -> usize {
+        let limited = |(trial, end): &&(Trial, TrialEnd)| {
+            *end == TrialEnd::ClientLimited && same(trial.level, level)
+        };
+        self.tried.iter().filter(limited).count()
+    }
+
+    /// The last trial, if the client limited it for the first time at its level.
+    fn to_repeat(&self) -> Option<Trial> {
+        let (trial, end) = self.tried.last()?;
+        let once = *end == TrialEnd::ClientLimited && self.limited_at(trial.level) == 1;
+        once.then_some(*trial)
     }
 
     /// Trials so far.

@@ -2,7 +2,7 @@
 //! 2007), by the method of Levenberg and Marquardt on throughput with parameters that are not
 //! negative.
 
-use super::{Span, Usl};
+use super::{Level, Span, Usl};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Steps of the fit at most; each start converges in tens.
@@ -50,6 +50,16 @@ pub fn usl(points: &[(f64, f64)]) -> Option<Usl> {
 }
 
 impl Usl {
+    /// Whether the law says something that the steps do not contradict: contention or coherency is
+    /// above 0 in its whole interval, and no level has a throughput above the law's maximum (half a
+    /// per cent changes none of the digits that are printed).
+    pub fn explains(&self, levels: &[Level]) -> bool {
+        let above = |span: &Span| span.interval().is_some_and(|(low, _)| low > 0.0);
+        let highest = levels.iter().map(|level| level.mean(|point| point.goodput_per_s));
+        let highest = highest.fold(0.0, f64::max);
+        (above(&self.a) || above(&self.b)) && self.x_max * 1.005 >= highest
+    }
+
     /// Throughput at a mean concurrency, calls a second.
     pub fn throughput(&self, concurrency: f64) -> f64 {
         law([self.g.at, self.a.at, self.b.at], concurrency)

@@ -47,7 +47,23 @@ pub fn of_ramp(steps: &[Evidence<'_>], usl: Option<&Usl>) -> Vec<Diagnosis> {
     };
     let mut all: Vec<Diagnosis> = of_curve.into_iter().collect();
     all.extend(found.into_iter().map(told));
-    ranked(all)
+    let mut all = ranked(all);
+    if steps.iter().any(server_fails) {
+        // the limit shows in the server's failures; that the client was late as well explains nothing
+        all.sort_by_key(|one| one.rule.id == "client-limited");
+    }
+    all
+}
+
+/// Whether calls of the step fail by the server's fault.
+fn server_fails(step: &Evidence<'_>) -> bool {
+    let total = &step.measurement.total;
+    let failures = total.failures.iter();
+    let failed: u64 = failures
+        .filter(|(class, _)| class.blame() == sample::Blame::Server)
+        .map(|(_, count)| count)
+        .sum();
+    failed as f64 > crate::curve::FAILURES_MAX * total.counts.done() as f64
 }
 
 /// One step as the curve sees it.

@@ -127,6 +127,8 @@ pub struct Evidence<'a> {
     pub alone: Option<Nanos>,
     /// The busiest worker's share of a core without its spinning, 0..=1.
     pub driver_busy: Option<f64>,
+    /// Other programs, or the hypervisor, used our cores: the machine's speed may have changed.
+    pub machine_busy: bool,
     pub sut: Option<&'a SutSeries>,
     /// The emulated path that all of it went through.
     pub path: Option<&'a PathFacts>,
@@ -161,6 +163,7 @@ impl<'a> Evidence<'a> {
             uneven: false,
             alone: None,
             driver_busy: None,
+            machine_busy: false,
             sut: None,
             path: None,
             http2: None,
@@ -175,11 +178,17 @@ pub const COMPLETIONS_MIN: u64 = 20;
 pub fn of_run(evidence: &Evidence<'_>) -> Vec<Diagnosis> {
     let view = View::new(evidence);
     let found = RULES.iter().filter_map(|rule| {
-        let Sign { confidence, evidence } = (rule.find)(&view)?;
-        Some(Diagnosis { rule, confidence, evidence })
+        let Sign { confidence, evidence: text } = (rule.find)(&view)?;
+        let may_be_ours = evidence.machine_busy && BY_SPEED.contains(&rule.id);
+        let most = if may_be_ours { Confidence::Possible } else { Confidence::Certain };
+        Some(Diagnosis { rule, confidence: confidence.min(most), evidence: text })
     });
     ranked(found.collect())
 }
+
+/// Findings that a machine whose speed changes brings about as well: possible at most, where other
+/// programs used the cores.
+const BY_SPEED: [&str; 3] = ["warm-up", "drift", "cpu-contention"];
 
 /// Leaves out what another finding explains, and puts the surest first.
 fn ranked(found: Vec<Diagnosis>) -> Vec<Diagnosis> {

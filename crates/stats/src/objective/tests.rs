@@ -148,7 +148,145 @@ fn nothing_measured_keeps_no_bound() {
     }
 }
 
+/// `count` calls of 10 ms, of which the last `beyond` took 1 s; the warm-up ends at 1 s.
+fn calls(count: u64, beyond: u64) -> Snapshot {
+    let start = Nanos::SECOND;
+    let mut recorder = Recorder::new(2, (start, start + Nanos::from_secs(2)));
+    for index in 0..count {
+        let took = if index < count - beyond { 10 } else { 1_000 };
+        one(&mut recorder, 0, start, start, took);
+    }
+    *recorder.now
+}
+
+/// A call of a target: due at `due`, issued at `issued`, answered `took_ms` later.
+fn one(recorder: &mut Recorder, target: u32, due: Nanos, issued: Nanos, took_ms: u64) {
+    recorder.due(due);
+    recorder.issued(due, issued);
+    let done = issued + Nanos::from_millis(took_ms);
+    let sample = Sample {
+        target,
+        intended: due,
+        admitted: due,
+        issued,
+        sent: issued,
+        first_byte: done,
+        done,
+        ..Sample::default()
+    };
+    recorder.done(&sample, Outcome::Succeeded, true);
+}
+
+fn ruled(text: &str, snapshot: &Snapshot) -> (bool, Option<Undecided>) {
+    let mut objective = Objective::parse(text).unwrap();
+    if let Some(of) = &mut objective.of {
+        let row = if of.name == "first" { 0 } else { 1 };
+        of.rows = SubjectRows::Targets([row].into());
+    }
+    let ruling = objective.rule(snapshot, Nanos::from_secs(2));
+    (ruling.met, ruling.undecided)
+}
+
+#[test]
+fn a_quantile_of_few_samples_is_undecided() {
+    let few = |count, needed| (false, Some(Undecided::FewSamples { count, needed }));
+    for (text, count, beyond, expected) in [
+        ("p99<50ms", 20, 0, few(20, 368)),
+        ("p99<50ms", 367, 0, few(367, 368)),
+        ("p99<50ms", 368, 0, (true, None)),
+        // one call of twenty beyond the bound may be the one in a hundred; three are not
+        ("p99<50ms", 20, 1, few(20, 368)),
+        ("p99<50ms", 20, 3, (false, None)),
+        ("p99<1ms", 1, 0, (false, None)),
+        ("p99>1ms", 20, 0, (true, None)),
+        ("p99>50ms", 20, 0, few(20, 368)),
+        ("p50<50ms", 5, 0, few(5, 6)),
+        ("p50<50ms", 6, 0, (true, None)),
+        // these are of the calls that were made, not of a share of all calls
+        ("max<50ms", 1, 0, (true, None)),
+        ("mean<50ms", 1, 0, (true, None)),
+        ("failures<1%", 1, 0, (true, None)),
+        ("first: p99<50ms", 20, 0, few(20, 368)),
+        ("first: p99<50ms", 368, 0, (true, None)),
+    ] {
+        assert_eq!(ruled(text, &calls(count, beyond)), expected, "{text}, {count}, {beyond}");
+    }
+}
+
+#[test]
+fn a_part_that_was_only_called_in_the_warm_up_is_undecided() {
+    let start = Nanos::SECOND;
+    let mut recorder = Recorder::new(2, (start, start + Nanos::from_secs(2)));
+    for _ in 0..3 {
+        one(&mut recorder, 0, Nanos::ZERO, Nanos::ZERO, 10);
+    }
+    for _ in 0..400 {
+        one(&mut recorder, 1, start, start, 10);
+    }
+    let snapshot = *recorder.now;
+    let warm_up = Some(Undecided::NoSamples { warm_up: 3 });
+    assert_eq!(ruled("first: p99<50ms", &snapshot), (false, warm_up));
+    assert_eq!(ruled("first: failures<1%", &snapshot), (false, warm_up));
+    assert_eq!(ruled("second: p99<50ms", &snapshot), (true, None));
+    // a server that fails every call of the part keeps no bound
+    let mut failed = snapshot.clone();
+    failed.targets[0].failed = 3;
+    assert_eq!(ruled("first: p99<50ms", &failed), (false, None));
+}
+
+/// 400 calls of each of two targets that took 10 ms; the last `late` of the first one were issued
+/// 250 ms late.
+fn late(late: u64) -> Snapshot {
+    let due = Nanos::SECOND;
+    let mut recorder = Recorder::new(2, (due, due + Nanos::from_secs(2)));
+    for index in 0..800 {
+        let target = (index % 2) as u32;
+        let is_late = target == 0 && index / 2 >= 400 - late;
+        let lag = if is_late { Nanos::from_millis(250) } else { Nanos::ZERO };
+        one(&mut recorder, target, due, due + lag, 10);
+    }
+    *recorder.now
+}
+
+#[test]
+fn lateness_leaves_an_objective_of_a_part_undecided_only_where_it_can_turn_it() {
+    let lateness = (false, Some(Undecided::Lateness));
+    for (text, late_calls, expected) in [
+        ("first: p99<300ms", 40, (true, None)),
+        ("first: p99<100ms", 40, lateness),
+        ("first: p99<5ms", 40, (false, None)),
+        // four of a hundred cannot turn the median
+        ("first: p50<9ms", 16, (false, None)),
+        ("first: p50<11ms", 16, (true, None)),
+        ("second: p99<100ms", 40, (true, None)),
+        ("first: mean<20ms", 40, lateness),
+        ("first: mean<1ms", 16, lateness),
+        ("first: mean<1s", 40, (true, None)),
+    ] {
+        assert_eq!(ruled(text, &late(late_calls)), expected, "{text}, {late_calls} late");
+    }
+}
+
 proptest! {
+    #[test]
+    fn the_lower_bound_of_a_part_is_never_above_its_punctual_figure(
+        times in prop::collection::vec((1_u64..500, 0_u64..300), 1..60),
+    ) {
+        let due = Nanos::SECOND;
+        let mut recorder = Recorder::new(2, (due, due + Nanos::from_secs(2)));
+        for (took, lag) in &times {
+            one(&mut recorder, 0, due, due + Nanos::from_millis(*lag), *took);
+        }
+        let snapshot = *recorder.now;
+        for quantile in [0.1, 0.5, 0.9, 0.99, 1.0] {
+            let times = &snapshot.targets[0].response;
+            let bound = quantile_without(times, quantile, &snapshot.lag, 1);
+            let punctual = snapshot.without_lag().unwrap().quantile(quantile);
+            // three digits of the histograms
+            prop_assert!(bound.0 <= punctual.0 + times.max().0 / 500, "{bound:?} {punctual:?}");
+        }
+    }
+
     #[test]
     fn nothing_typed_panics(text in "\\PC*", near in "[pmaxfilure0-9.<>=≤≥,%/ms -]{0,24}") {
         for text in [text, near] {

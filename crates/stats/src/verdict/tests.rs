@@ -333,3 +333,92 @@ fn names_of_quantiles() {
         assert_eq!(quantile_name(q), name);
     }
 }
+
+#[test]
+fn an_objective_without_samples_makes_the_run_invalid() {
+    let mut measurement = good();
+    let total = &mut measurement.total;
+    total.succeeded.clear();
+    total.succeeded.record_n(Nanos::from_millis(10), 20);
+    total.punctual.clear();
+    let held = |objectives: &[&str], measurement: &Measurement| {
+        let objectives: Vec<Objective> =
+            objectives.iter().map(|text| Objective::parse(text).unwrap()).collect();
+        let mut verdict =
+            judge(&Evidence { objectives: &objectives, ..Evidence::new(measurement) });
+        require_samples(&mut verdict, &objectives, measurement);
+        let causes: Vec<String> =
+            verdict.causes.iter().map(|cause| format!("{}: {}", cause.id, cause.text)).collect();
+        format!("{} {}", verdict.state.id(), causes.join(" | "))
+    };
+    assert_eq!(
+        held(&["p99<50ms", "p99.9<50ms", "p50<50ms"], &measurement),
+        "INVALID few-samples: p99<50ms is undecided: 20 samples (at least 368); 1 more undecided"
+    );
+    assert_eq!(held(&["p50<50ms"], &measurement), "VALID ");
+    measurement.interrupted = true;
+    assert!(held(&["p99<50ms"], &measurement).starts_with("DEGRADED interrupted"));
+}
+
+#[test]
+fn what_fell_into_the_warm_up_is_named() {
+    let mut measurement = Measurement { window: Nanos::SECOND, ..Measurement::default() };
+    measurement.total.warm_up = Counts { due: 20, succeeded: 20, ..Counts::default() };
+    let mut verdict = Verdict::default();
+    require_samples(&mut verdict, &[Objective::parse("p99<50ms").unwrap()], &measurement);
+    assert_eq!(verdict.state, State::Invalid);
+    assert_eq!(
+        verdict.causes[0].text,
+        "p99<50ms is undecided: all 20 calls of it fell into the warm-up"
+    );
+    measurement.total.warm_up = Counts::default();
+    let mut verdict = Verdict::default();
+    require_samples(&mut verdict, &[Objective::parse("mean<50ms").unwrap()], &measurement);
+    assert_eq!(verdict.causes[0].text, "mean<50ms is undecided: no samples");
+}
+
+#[test]
+fn sessions_without_a_row_are_not_offered() {
+    let mut measurement = good();
+    measurement.intended = Some(180);
+    measurement.total.sessions.started = 180;
+    let held = |without_row| judged(&Evidence { without_row, ..Evidence::new(&measurement) });
+    assert_eq!(held(0), "VALID");
+    assert_eq!(held(1), "VALID");
+    assert_eq!(
+        held(80),
+        "INVALID\nnot-offered 0.5556: 100 of 180 sessions were made (at least 99.0 %): the feeder had \
+         no row left for the others"
+    );
+}
+
+/// 10,000 calls, of which `late` in a thousand took 40 ms because the client was 30 ms late.
+#[test]
+fn lateness_counts_at_every_printed_quantile() {
+    let of = |per_mille: u64| {
+        let mut measurement = good();
+        let total = &mut measurement.total;
+        total.succeeded.clear();
+        total.succeeded.record_n(Nanos::from_millis(10), 10_000 - 10 * per_mille);
+        total.succeeded.record_n(Nanos::from_millis(40), 10 * per_mille);
+        judged(&Evidence::new(&measurement))
+    };
+    assert_eq!(of(0), "VALID");
+    let at = |quantile: &str| {
+        format!("of the {quantile} of 40.0 ms up to 30.0 ms is the client's own lateness: 75.0 %")
+    };
+    assert!(of(5).starts_with("DEGRADED\nlag"), "{}", of(5));
+    assert!(of(5).contains(&at("p99.9")), "{}", of(5));
+    assert!(of(50).starts_with("INVALID\nslip") && of(50).contains(&at("p99")), "{}", of(50));
+    // late at the median, and slow for other reasons at the p99
+    let mut measurement = good();
+    let total = &mut measurement.total;
+    total.succeeded.clear();
+    total.succeeded.record_n(Nanos::from_millis(14), 9_000);
+    total.succeeded.record_n(Nanos::from_secs(1), 1_000);
+    total.punctual.clear();
+    total.punctual.record_n(Nanos::from_millis(10), 9_000);
+    total.punctual.record_n(Nanos::from_millis(996), 1_000);
+    let text = judged(&Evidence::new(&measurement));
+    assert!(text.contains("of the p50 of 14.0 ms up to 4.0"), "{text}");
+}

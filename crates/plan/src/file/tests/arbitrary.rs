@@ -244,6 +244,7 @@ fn load() -> impl Strategy<Value = Load> {
             survives,
             lengths,
             own_order,
+            start_gap: Nanos(u64::from(calls) * 1_000),
             pace,
         }
     });

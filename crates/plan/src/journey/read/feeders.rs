@@ -72,8 +72,8 @@ fn feeder(
         Some(_) if order == FeederOrder::Random => {
             return Err(table.fault("a random order never uses the rows up; drop used-up"));
         }
-        Some(node) => pick(node.text()?, &ENDS).map_err(|why| node.fault(why))?,
-        None => UsedUp::Stop,
+        Some(node) => Some(pick(node.text()?, &ENDS).map_err(|why| node.fault(why))?),
+        None => None,
     };
     let format = match table.take("format") {
         Some(node) => Some(pick(node.text()?, &FORMATS).map_err(|why| node.fault(why))?),

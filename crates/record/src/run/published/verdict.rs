@@ -119,12 +119,13 @@ pub struct SloRecord {
     pub objective: Objective,
     /// In the unit of the bound.
     pub figure: Option<f64>,
-    /// The same without the client's own lateness; null where that is no part of it.
+    /// The figure without the client's own lateness, of a part of the run a lower bound; null if
+    /// lateness is no part of it.
     pub figure_without_lag: Option<f64>,
     /// Seconds, a share or a rate per second.
     pub bound: f64,
     pub met: bool,
-    /// A punctual client might have seen the other answer.
+    /// A punctual client might have seen the other answer, or there are too few samples.
     pub undecided: bool,
 }
 
@@ -140,7 +141,7 @@ impl SloRecord {
         }
     }
 
-    /// `met`, `MISSED`, or `undecided`: whether it was missed depends on the client's lateness.
+    /// `met`, `MISSED`, or `undecided`: see [`SloRecord::undecided`].
     pub fn word(&self) -> &'static str {
         match (self.undecided, self.met) {
             (true, _) => "undecided",

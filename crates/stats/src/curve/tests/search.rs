@@ -84,6 +84,23 @@ fn the_clients_own_limit_ends_the_search_below_it() {
 }
 
 #[test]
+fn one_late_step_is_repeated_and_ends_no_search() {
+    for late in 0..12 {
+        let mut count = 0;
+        let search = run(from(100.0), |trial| {
+            count += 1;
+            match count == late + 1 {
+                true => TrialEnd::ClientLimited,
+                false => edge(429.5)(trial),
+            }
+        });
+        let found = search.capacity().unwrap();
+        assert_eq!(found.how, CapacityEnd::Bracketed, "step {late} was late");
+        assert!(found.at.low <= 429.5 && 429.5 <= found.at.high, "{:?}", found.at);
+    }
+}
+
+#[test]
 fn a_search_that_is_broken_off_says_what_is_known() {
     let mut search = Search::new(from(100.0));
     assert_eq!(search.capacity(), None);

@@ -84,7 +84,7 @@ fn one_dip_is_no_knee() {
     steps[3].1.achieved_per_s = 190.0;
     assert_eq!(curve(&steps, Axis::Rate, &[]).knee, None);
     steps[3].1.failure_share = 0.002;
-    assert_eq!(said(&curve(&steps, Axis::Rate, &[])), "190 in 148..200, Flat 1.00 at 400");
+    assert_eq!(said(&curve(&steps, Axis::Rate, &[])), "150 in 148..200, Sag 0.75 at 300");
 }
 
 /// Short windows miss the calls in flight at their end: no sign of saturation.
@@ -262,4 +262,96 @@ fn noise_on_a_plateau_is_no_knee() {
     let high: Vec<(f64, f64)> = steps.iter().map(|(users, rate)| (users * 10.0, *rate)).collect();
     let knee = populations(&high[3..]).unwrap().at;
     assert!(knee.is_open_below(), "{knee:?}");
+}
+
+/// A limiter at `limit` a second: the rest of the calls fails, at once.
+fn limiter(level: f64, limit: f64) -> Point {
+    let good = level.min(limit);
+    Point {
+        level,
+        offered_per_s: level,
+        achieved_per_s: level,
+        goodput_per_s: good,
+        concurrency: level * 0.004,
+        response_mean_s: 0.004,
+        service_mean_s: 0.004,
+        p99_s: 0.010,
+        failure_share: 1.0 - good / level,
+        window_s: 10.0,
+        ..Point::default()
+    }
+}
+
+#[test]
+fn refused_calls_are_no_throughput() {
+    let steps: Vec<(Purpose, Point)> =
+        (1..=16).map(|step| (Purpose::Up, limiter(f64::from(step) * 100.0, 1_000.0))).collect();
+    let found = curve(&steps, Axis::Rate, &[]);
+    let knee = found.knee.unwrap().at;
+    assert_eq!((knee.at, knee.high), (1_000.0, 1_100.0));
+    assert_eq!(found.peak.unwrap().at, 1_000.0);
+    assert!(found.power_at.unwrap() <= 1_000.0, "{:?}", found.power_at);
+    assert_eq!(found.usl, None, "up to the limit the load is followed, which is no contention");
+    assert!(found.capacity.unwrap().at.high <= 1_100.0);
+}
+
+#[test]
+fn a_server_that_fails_at_the_lowest_load_has_no_knee_and_no_capacity() {
+    let failing = |share: f64, met: Option<bool>| {
+        let point = |level: f64| Point { failure_share: share, met, ..limiter(level, level) };
+        let steps: Vec<(Purpose, Point)> =
+            [100.0, 200.0, 300.0, 400.0, 500.0].map(|at| (Purpose::Up, point(at))).to_vec();
+        curve(&steps, Axis::Rate, &crate::parse_objectives("p95<50ms").unwrap())
+    };
+    for share in [0.3, 1.0] {
+        let found = failing(share, Some(false));
+        assert_eq!((&found.knee, &found.capacity, &found.usl), (&None, &None, &None));
+        assert_eq!(
+            found.notes,
+            [
+                "Calls fail at 100 already, the lowest usable level: no knee and no capacity is concluded \
+                 from failures."
+            ]
+        );
+    }
+    assert!(failing(0.0005, Some(true)).capacity.is_some());
+}
+
+#[test]
+fn a_law_is_only_told_where_the_steps_show_it() {
+    let law = |a: f64, b: f64| Usl { g: 100.0, a, b };
+    struct Usl {
+        g: f64,
+        a: f64,
+        b: f64,
+    }
+    let steps = |law: &Usl, extra: Option<f64>| -> Vec<(Purpose, Point)> {
+        let at = |n: f64| law.g * n / (1.0 + law.a * (n - 1.0) + law.b * n * (n - 1.0));
+        let mut steps: Vec<(Purpose, Point)> = (1..=10)
+            .map(|users| {
+                let (n, wobble) = (f64::from(users), 1.0 + 0.002 * f64::from(users % 3 - 1));
+                let x = at(n) * wobble;
+                let point = Point {
+                    level: n,
+                    offered_per_s: x,
+                    achieved_per_s: x,
+                    goodput_per_s: x,
+                    concurrency: n,
+                    response_mean_s: n / x,
+                    service_mean_s: n / x,
+                    window_s: 10.0,
+                    ..Point::default()
+                };
+                (Purpose::Up, point)
+            })
+            .collect();
+        if let Some(goodput) = extra {
+            steps[9].1.goodput_per_s = goodput;
+        }
+        steps
+    };
+    let told = |law: &Usl, extra| curve(&steps(law, extra), Axis::Population, &[]).usl.is_some();
+    assert!(told(&law(0.05, 0.01), None), "contention and coherency");
+    assert!(!told(&law(0.0, 0.0), None), "throughput grows with the users: no law");
+    assert!(!told(&law(0.05, 0.02), Some(2_000.0)), "a step above the law's maximum");
 }

@@ -117,7 +117,7 @@ fn power_is_largest_where_theory_says() {
             let rho = f64::from(percent) / 100.0;
             let point = Point {
                 level: rho,
-                achieved_per_s: rho,
+                goodput_per_s: rho,
                 response_mean_s: response(rho),
                 ..Point::default()
             };

@@ -6,6 +6,8 @@ const RESPONSE_MIN: f64 = 4_096.0;
 const TRANSFER_MIN: f64 = 0.6;
 const FLAT_MAX: f64 = 0.03;
 const ROUND_WITHIN: f64 = 0.06;
+/// Of a limit for each connection: how much later than the median a tenth of the responses may be.
+const LATE_MAX: f64 = 0.25;
 /// Ten gigabits a second: beyond that it is hardly a line that limits.
 const BYTES_MAX: f64 = 1.25e9;
 const ROWS_MIN: usize = 5;
@@ -17,7 +19,8 @@ pub(crate) const RULE: Rule = Rule {
                 the rest takes most of the time, the bytes received in each second are the same, \
                 and their number is one that people choose: 10 Mbit/s, 1 Gbit/s less some per cent \
                 of headers. A limit for each connection shows as a transfer time that is the \
-                response's length over that rate, whatever the number of users.",
+                response's length over that rate, whatever the number of users: never less, and \
+                more only where the machine was busy.",
     source: "RFC 2544 §26.1 (throughput in frames and bytes); Ethernet's 94 to 97 % of payload; \
              nginx's limit_rate.",
     thresholds: &[
@@ -25,6 +28,10 @@ pub(crate) const RULE: Rule = Rule {
         (TRANSFER_MIN, "share of the service time after the first byte, at least"),
         (FLAT_MAX, "standard deviation over mean of the bytes in each second, at most"),
         (ROUND_WITHIN, "distance to a round rate, at most"),
+        (
+            LATE_MAX,
+            "for each connection: share of the median by which p90 of the transfer is later, at most",
+        ),
     ],
     advice: "Compress or shorten the responses, cache them nearer to the users, or widen the line or \
              the shaper's rate.",
@@ -35,6 +42,7 @@ pub(crate) const RULE: Rule = Rule {
         "scheduling-quantum",
         "cpu-contention",
         "drift",
+        "warm-up",
     ],
     find,
 };
@@ -81,13 +89,15 @@ fn shared(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
 /// The same rate for each response.
 fn each(view: &View<'_>, size: f64, share: f64) -> Option<Sign> {
     let transfer = &view.total.transfer;
+    // no response is faster than the limit; a busy machine delays some of them
     let (low, middle, high) =
-        (transfer.quantile(0.1), transfer.quantile(0.5), transfer.quantile(0.9));
-    let spread = ratio((high - low).as_secs_f64(), middle.as_secs_f64());
-    if spread > 2.0 * FLAT_MAX || middle.0 < 5_000_000 {
+        (transfer.quantile(0.05), transfer.quantile(0.5), transfer.quantile(0.9));
+    let edge = ratio((middle - low).as_secs_f64(), middle.as_secs_f64());
+    let tail = ratio((high - middle).as_secs_f64(), middle.as_secs_f64());
+    if edge > 2.0 * FLAT_MAX || tail > LATE_MAX || low.0 < 5_000_000 {
         return None;
     }
-    let rate = size / middle.as_secs_f64();
+    let rate = size / low.as_secs_f64();
     let figure = round(rate, ROUND_WITHIN).or_else(|| round(rate * 8.0, ROUND_WITHIN))?;
     let text = format!(
         "each response came at {} (near {}), whatever else was under way; {} of the service time lies \

@@ -49,6 +49,9 @@ fn find(view: &View<'_>) -> Option<Sign> {
         let share = ratio(line.count as f64, hist.count() as f64);
         (line.stands_out(COUNT_MIN) && share >= SHARE_MIN).then_some((line.count, share))
     };
+    let first = view.lives.first.quantile(0.5);
+    // a handler that takes 40 ms between head and body does so for the first call as well
+    let quick_first = view.persistent() && !view.lives.first.is_empty() && first.0 * 4 < LOW.0;
     if let Some((count, share)) = share_of(&view.total.transfer) {
         let text = format!(
             "{} responses ({}) paused about 40 ms between their first byte and their last; the first \
@@ -57,11 +60,10 @@ fn find(view: &View<'_>) -> Option<Sign> {
             show::share(share),
             show::duration(view.total.first_byte.quantile(0.5))
         );
-        return Sign::new(Confidence::Certain, text);
+        let sure = if quick_first { Confidence::Certain } else { Confidence::Likely };
+        return Sign::new(sure, text);
     }
     let (count, share) = share_of(&view.total.first_byte)?;
-    let first = view.lives.first.quantile(0.5);
-    let quick_first = view.persistent() && !view.lives.first.is_empty() && first.0 * 4 < LOW.0;
     let quick = between(view.service(), Nanos::ZERO, Nanos(LOW.0 / 4));
     if !quick_first && quick * 20 < view.done() {
         // the whole server may just take 40 ms

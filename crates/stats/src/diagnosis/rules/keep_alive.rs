@@ -1,5 +1,6 @@
-use super::super::shape::ratio;
+use super::super::shape::{ratio, round};
 use super::super::{Confidence, Rule, Sign, View};
+use crate::lives::IDLE_END;
 use units::{Nanos, show};
 
 const CONNECTIONS_MIN: u64 = 3;
@@ -13,13 +14,16 @@ pub(crate) const RULE: Rule = Rule {
     reasoning: "A limit such as Apache's MaxKeepAliveRequests or nginx's keepalive_requests makes \
                 the server close a connection after its N-th response; every further call first pays \
                 for a new one. Connections that the server ends then all carried the same number of \
-                responses, which no time-out or failure would bring about. A limit is told only when \
-                its price shows: few responses a connection, or a good part of the time spent on \
-                connecting.",
+                responses. A time-out of idle connections may do the same to an even load, so \
+                connections that were idle at their end are left out; so may a limit of their age, \
+                so the finding is certain only for one response or a number that people choose. A \
+                limit is told only when its price shows: few responses a connection, or a good part \
+                of the time spent on connecting.",
     source: "RFC 9112 §9.3 and §9.6; Apache httpd's MaxKeepAliveRequests (100), nginx's \
              keepalive_requests (1,000).",
     thresholds: &[
         (3.0, "connections that the server ended, at least"),
+        (IDLE_END.0 as f64 / 1e9, "seconds without a call at their end, below"),
         (SHARE_MIN, "share of them that carried the same number, at least"),
         (50.0, "responses a connection, at most, or else"),
         (COST_MIN, "share of the service time that connecting takes, at least"),
@@ -55,5 +59,6 @@ fn find(view: &View<'_>) -> Option<Sign> {
         show::count(ended),
         show::share(cost.min(1.0))
     );
-    Sign::new(Confidence::Certain, text)
+    let chosen = responses == 1 || round(responses as f64, 1e-9).is_some_and(|_| responses >= 10);
+    Sign::new(if chosen { Confidence::Certain } else { Confidence::Likely }, text)
 }

@@ -32,7 +32,6 @@ pub(crate) use serial::RULE as SERIAL;
 
 /// All rules.
 pub const RULES: &[&Rule] = &[
-    &client::RULE,
     &accept_queue::RULE,
     &path_loss::RULE,
     &retransmission::RULE,
@@ -54,4 +53,6 @@ pub const RULES: &[&Rule] = &[
     &warm_up::RULE,
     &drift::RULE,
     &header_table::RULE,
+    // it says how the server was measured, not what limits it
+    &client::RULE,
 ];

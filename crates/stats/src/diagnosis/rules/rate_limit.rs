@@ -27,7 +27,10 @@ pub(crate) const RULE: Rule = Rule {
         (WORKING_MAX, "calls in work while calls wait, at most"),
         (FLAT_MAX, "standard deviation over mean of what succeeds in each second, at most"),
         (CHANCE_SHARE, "the same with 503 over that of refusals by chance, √(n·p·(1−p)), at most"),
-        (ROUND_WITHIN, "distance to a round rate, where nothing is refused"),
+        (
+            ROUND_WITHIN,
+            "distance to a round rate, where nothing is refused, or to be certain with 503",
+        ),
     ],
     advice: "Find the limiter (proxy, gateway, framework, provider) and raise its rate for this \
              client, or keep the load below it: what is refused says nothing about the server.",
@@ -79,9 +82,11 @@ fn refused(view: &View<'_>) -> Option<Sign> {
             text += &format!(", after a burst of about {burst:.0}");
         }
     }
+    // a server at its capacity that sheds the rest also succeeds at an even rate, but hardly at a round one
+    let chosen = status == 429 || round(mean(&rates), ROUND_WITHIN).is_some();
     match (status, flat) {
-        (_, true) => Sign::new(Confidence::Certain, text),
-        (429, false) => Sign::new(Confidence::Likely, text),
+        (_, true) if chosen => Sign::new(Confidence::Certain, text),
+        (_, true) | (429, false) => Sign::new(Confidence::Likely, text),
         // an overloaded server says 503 as well
         _ => Sign::new(Confidence::Possible, text),
     }
@@ -158,6 +163,8 @@ mod tests {
         let by_chance = [900, 909, 890, 912, 892, 905, 889, 907, 896, 910];
         assert_eq!(told(by_chance), Some(Confidence::Possible));
         let limited = [920, 900, 901, 900, 899, 900, 900, 901, 899, 900];
-        assert_eq!(told(limited), Some(Confidence::Certain));
+        assert_eq!(told(limited), Some(Confidence::Likely), "a full server sheds load like that");
+        let chosen = [770, 750, 751, 750, 749, 750, 750, 751, 749, 750];
+        assert_eq!(told(chosen), Some(Confidence::Certain));
     }
 }

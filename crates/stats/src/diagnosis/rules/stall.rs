@@ -24,7 +24,10 @@ pub(crate) const RULE: Rule = Rule {
     thresholds: &[
         (PER_STEP_MIN, "completions in a usual step, at least; steps are widened for it"),
         (STILL_MAX, "share of the usual completions in a step that stands still, at most"),
-        (3.0, "stalls, at least; certain from 5"),
+        (
+            3.0,
+            "stalls, at least; certain from 5, in an open load whose client was not late by half of one",
+        ),
         (REGULAR_WITHIN, "share of the period by which their distances differ, at most"),
         (COVERED_MIN, "share of the run that the stalls and their distances cover, at least"),
         (DUTY_MAX, "share of the time that stands still, at most"),
@@ -80,7 +83,12 @@ fn find(view: &View<'_>) -> Option<Sign> {
         stalls.len(),
         show::duration(view.total.response().max())
     );
-    let sure = stalls.len() >= SURE_MIN;
+    // a client that was put aside answers nothing either: an open load shows it by its lateness
+    let late = view.total.lag.max().as_secs_f64() >= length / 2.0;
+    if view.evidence.users.is_none() && late {
+        return None;
+    }
+    let sure = stalls.len() >= SURE_MIN && view.evidence.users.is_none();
     Sign::new(if sure { Confidence::Certain } else { Confidence::Likely }, text)
 }
 
