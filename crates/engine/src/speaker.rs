@@ -5,7 +5,7 @@
 //! A speaker names a call by its place among those outstanding on its connection, in the order in
 //! which they were put there: 0 is the oldest. When a call is done, refused, failed or withdrawn its
 //! place is gone, and those behind it move up by one, here and in the connection alike.
-//! docs/decisions/0021-what-speaks-on-a-connection.md says how another protocol is added.
+//! docs/decisions/0021-engine-one-speaker-per-protocol.md says how another protocol is added.
 
 mod http1;
 mod http2;
