@@ -85,6 +85,13 @@ fn the_protobuf_holds_classic_and_native_buckets() {
         named("loadstone_slip_seconds").metric[0].histogram.as_ref().unwrap().zero_count,
         1_005
     );
+    assert_eq!(histogram.start_timestamp.map(|at| at.seconds), Some(1_700_000_000));
+    let times = named("loadstone_response_time_seconds");
+    assert_eq!((times.kind, &*times.unit), (4, "seconds"));
+    // facts are a gauge of 1 with labels
+    let info = &named("loadstone_run_info").metric[0];
+    assert_eq!(info.gauge.map(|one| one.value.to_string()).as_deref(), Some("1"));
+    assert!(info.label.iter().any(|one| one.name == "load" && one.value.contains("10 users")));
     // a histogram without recordings is still a native one
     let empty = named("loadstone_tls_time_seconds").metric[0].histogram.as_ref().unwrap();
     assert!(empty.zero_threshold > 0.0 && empty.sample_count == 0);

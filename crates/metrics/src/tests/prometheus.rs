@@ -36,7 +36,7 @@ pub(super) struct LabelPair {
 }
 
 /// A gauge, or a counter without an exemplar.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(super) struct Number {
     #[prost(double, tag = "1")]
     pub(super) value: f64,
@@ -64,7 +64,7 @@ pub(super) struct Histogram {
     pub(super) start_timestamp: Option<Timestamp>,
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(super) struct Bucket {
     #[prost(uint64, tag = "1")]
     pub(super) cumulative_count: u64,
@@ -72,7 +72,7 @@ pub(super) struct Bucket {
     pub(super) upper_bound: f64,
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(super) struct BucketSpan {
     #[prost(sint32, tag = "1")]
     pub(super) offset: i32,
@@ -80,7 +80,7 @@ pub(super) struct BucketSpan {
     pub(super) length: u32,
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(super) struct Timestamp {
     #[prost(int64, tag = "1")]
     pub(super) seconds: i64,

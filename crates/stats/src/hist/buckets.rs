@@ -18,8 +18,12 @@ const FINE_MASK: u64 = (2 << HALF_BITS) - 1;
 /// Buckets up to the power of two behind [`HIGH`].
 pub(super) const BUCKETS: usize = bucket((1 << 42) - 1) + 1;
 
+/// Counts in a page of memory. A histogram has 48 pages, of which few hold anything: the others are read
+/// and never written to, so that the kernel gives them no memory.
+const PAGE: usize = 4096 / size_of::<u64>();
+
 /// How often values of each bucket were recorded.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct BucketCounts {
     counts: Box<[u64; BUCKETS]>,
     /// Sum of the counts.
@@ -47,6 +51,24 @@ const fn span(bucket: usize) -> (u64, u64) {
 pub(super) const fn ends(bucket: usize) -> (u64, u64) {
     let (low, width) = span(bucket);
     (low, low + (width - 1))
+}
+
+/// Whether a page holds a recording. A sum of bits is quicker than a search that stops.
+fn is_used(page: &[u64]) -> bool {
+    page.iter().fold(0, |bits, count| bits | count) != 0
+}
+
+impl Clone for BucketCounts {
+    fn clone(&self) -> BucketCounts {
+        let mut copy = BucketCounts::new();
+        for (mine, theirs) in copy.counts.chunks_mut(PAGE).zip(self.counts.chunks(PAGE)) {
+            if is_used(theirs) {
+                mine.copy_from_slice(theirs);
+            }
+        }
+        copy.total = self.total;
+        copy
+    }
 }
 
 impl BucketCounts {
@@ -77,14 +99,20 @@ impl BucketCounts {
     }
 
     pub(super) fn merge(&mut self, other: &BucketCounts) {
-        for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
-            *mine = mine.saturating_add(*theirs);
+        for (mine, theirs) in self.counts.chunks_mut(PAGE).zip(other.counts.chunks(PAGE)) {
+            if is_used(theirs) {
+                for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                    *mine = mine.saturating_add(*theirs);
+                }
+            }
         }
         self.total = self.total.saturating_add(other.total);
     }
 
     pub(super) fn clear(&mut self) {
-        self.counts.fill(0);
+        for page in self.counts.chunks_mut(PAGE).filter(|page| is_used(page)) {
+            page.fill(0);
+        }
         self.total = 0;
     }
 
@@ -213,6 +241,27 @@ mod tests {
             let share = (rank as f64 - 0.5) / theirs.len() as f64;
             prop_assert_eq!(ends(ours.at_rank(rank)).1, theirs.value_at_quantile(share));
         }
+    }
+
+    /// Merging, copying and clearing skip pages: counts in the first and the last one, at a page's ends.
+    #[test]
+    fn every_page_is_merged_copied_and_cleared() {
+        let ends_of_pages = [0, PAGE - 1, PAGE, 7 * PAGE - 1, BUCKETS - PAGE, BUCKETS - 1];
+        let (mut one, mut other) = (BucketCounts::new(), BucketCounts::new());
+        for row in ends_of_pages {
+            one.add(row, 2);
+            other.add(row, 3);
+        }
+        other.add(3 * PAGE, 1);
+        one.merge(&other);
+        let mut expected: Vec<(usize, u64)> = ends_of_pages.map(|row| (row, 5)).into();
+        expected.insert(3, (3 * PAGE, 1));
+        assert!(one.rows().eq(expected.iter().copied()));
+        let copy = one.clone();
+        assert!(copy.rows().eq(one.rows()) && copy.total() == one.total());
+        one.clear();
+        assert!(one.is_empty() && one.rows().next().is_none());
+        assert_eq!(copy.total(), 31);
     }
 
     #[test]
