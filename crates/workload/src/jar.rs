@@ -81,7 +81,7 @@ impl Jar {
             return true;
         }
         let expired = self.store.iter_any().filter(|kept| kept.is_expired());
-        let places: Vec<Place> = expired.filter_map(|kept| Place::of(kept)).collect();
+        let places: Vec<Place> = expired.filter_map(Place::of).collect();
         for place in &places {
             self.store.remove(&place.domain, &place.path, &place.name);
             self.created.retain(|known| known != place);
@@ -131,7 +131,7 @@ fn settle_domain(cookie: &mut RawCookie<'_>, url: &Url) -> bool {
         return true;
     }
     cookie.unset_domain();
-    url.host_str() == Some(&domain)
+    url.host_str() == Some(domain.as_str())
 }
 
 #[cfg(test)]
@@ -263,7 +263,9 @@ mod tests {
             let sent = |host: &str| jar.header(&at(host)).is_some();
             assert_eq!(sent(host), kept.is_some(), "{host}");
             assert!(kept.is_none_or(sent), "{host}");
-            assert!(domain.contains("Shop") || !sent(&format!("other.{domain}")), "{host}");
+            // a name below an address is not a host of URLs
+            let below = !domain.starts_with("127.") && !domain.contains("Shop");
+            assert!(!below || !sent(&format!("other.{domain}")), "{host}");
         }
     }
 }

@@ -108,7 +108,7 @@ fn content_and_its_fields_go_with_the_method() {
 }
 
 #[test]
-fn another_server_gets_no_signature_and_no_answer_to_its_challenge() {
+fn another_server_gets_neither_signature_nor_digest() {
     let mut plan = plan();
     plan.request.headers.clear();
     let head = b"HTTP/1.1 401 X\r\nWWW-Authenticate: Digest realm=\"R\", nonce=\"n\", qop=\"auth\"\r\n\r\n";

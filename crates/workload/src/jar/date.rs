@@ -45,8 +45,9 @@ fn is_delimiter(byte: u8) -> bool {
 fn number(token: &[u8], least: usize, most: usize) -> Option<(u16, &[u8])> {
     let count = token.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, rest) = token.split_at(count);
-    let value =
-        digits.iter().fold(0u16, |sum, digit| sum.wrapping_mul(10) + u16::from(digit - b'0'));
+    let value = digits
+        .iter()
+        .fold(0u16, |sum, digit| sum.wrapping_mul(10).wrapping_add((digit - b'0').into()));
     (least..=most).contains(&count).then_some((value, rest))
 }
 

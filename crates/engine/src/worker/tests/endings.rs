@@ -167,7 +167,8 @@ fn a_response_before_a_failed_write_is_the_result_over_tls() {
 #[test]
 fn a_body_that_the_close_ends_needs_close_notify() {
     let until_close = |end: &[Result<&str, IoError>]| {
-        let sends = [&[Err(IoError::WouldBlock), Ok("HTTP/1.1 200 OK\r\n\r\nhalf")], end].concat();
+        let sends =
+            [&[Err(IoError::WouldBlock), Ok("HTTP/1.1 200 OK\r\n\r\nhalf")][..], end].concat();
         outcome("https://peer.example/", 9_999, &sends)
     };
     assert_eq!(until_close(&[Ok("")]), " closed-early");
