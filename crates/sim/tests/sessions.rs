@@ -129,3 +129,19 @@ fn a_trace_says_every_due_instant() {
     due.sort_unstable();
     assert_eq!(due, at);
 }
+
+/// SURGE's users start 50 ms apart; a session that ends meanwhile is followed by the next one at once.
+#[test]
+fn users_start_a_gap_apart() {
+    let session =
+        SessionPlan { start_gap: Nanos::from_millis(50), ..SessionPlan::of(2, Think::None) };
+    let mut plan = sessions(10, session);
+    let Load::Closed { users, .. } = &mut plan.load else { panic!("a closed loop") };
+    *users = 4;
+    let run = run(plan, &[OK]);
+    let first = run.sessions.iter().map(|one| one.intended).min().unwrap();
+    let mut begun: Vec<u64> =
+        run.sessions.iter().map(|one| (one.intended - first).0 / 1_000_000).collect();
+    begun.sort_unstable();
+    assert_eq!(begun, [0, 2, 4, 6, 8, 10, 12, 50, 100, 150]);
+}

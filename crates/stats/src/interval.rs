@@ -113,6 +113,16 @@ pub fn samples_needed(q: f64) -> u64 {
     (TAIL.ln() / q.ln()).ceil().max(1.0) as u64
 }
 
+/// The number of observations of which one is expected beyond quantile `q`: 20 for p95, 100 for p99.
+/// 1 for 0, 1 and what is no quantile between.
+pub fn one_beyond(q: f64) -> u64 {
+    if !(q > 0.0 && q < 1.0) {
+        return 1;
+    }
+    // 1 - 0.999 is a little below 0.001 in binary
+    (1.0 / (1.0 - q) - 1e-6).ceil().max(1.0) as u64
+}
+
 /// Whether `found` of `count` independent trials are more than a probability `share` explains:
 /// as many or more have a probability of 2.5 % at most.
 pub fn improbably_many(count: u64, share: f64, found: u64) -> bool {

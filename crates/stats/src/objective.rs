@@ -1,6 +1,6 @@
 //! The objective grammar, `metric op value[unit]`: one for `--slo`, `--find` and `--abort-if`.
 
-use crate::interval::{self, samples_needed};
+use crate::interval;
 use crate::{Counts, Hist, ScenarioTally, Snapshot};
 use std::sync::Arc;
 use units::{Nanos, ParseError, quoted};
@@ -173,8 +173,9 @@ impl Objective {
         }
     }
 
-    /// Samples that are missing for an answer. A quantile needs [`samples_needed`]; fewer decide it
-    /// only if an improbable number of them lies beyond the bound (binomial test, same confidence).
+    /// Samples that are missing for an answer. With fewer than [`one_beyond`] a quantile is no more
+    /// than the maximum; they decide it only if an improbable number of them lies beyond the bound
+    /// (binomial test).
     fn lacks_samples(&self, snapshot: &Snapshot, figures: &Figures) -> Option<Undecided> {
         if figures.of(self.metric).is_nan() {
             let counts = &figures.counts;
@@ -183,7 +184,7 @@ impl Objective {
             return (!failed).then_some(Undecided::NoSamples { warm_up });
         }
         let (quantile, times) = figures.samples(self.metric)?;
-        let (count, needed) = (times.count(), samples_needed(quantile));
+        let (count, needed) = (times.count(), interval::one_beyond(quantile));
         if count >= needed {
             return None;
         }

@@ -99,6 +99,11 @@ fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> O
     let highest = levels(true).max_by(f64::total_cmp);
     let lowest = levels(false).min_by(f64::total_cmp);
     let (at, how) = match (threshold(&tried, CONFIDENCE), highest, lowest) {
+        // what lies between the highest load that kept them and the lowest that missed was not tried
+        (Some(span), Some(highest), Some(lowest)) if highest < lowest => {
+            let at = span.at.min(highest).max(span.low);
+            (Span { at, ..span }, CapacityEnd::Bracketed)
+        }
         (Some(span), ..) => (span, CapacityEnd::Bracketed),
         // the law knows no level 0, such as that of a path without loss
         (None, Some(highest), Some(lowest)) => {

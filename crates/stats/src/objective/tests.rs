@@ -191,23 +191,23 @@ fn ruled(text: &str, snapshot: &Snapshot) -> (bool, Option<Undecided>) {
 fn a_quantile_of_few_samples_is_undecided() {
     let few = |count, needed| (false, Some(Undecided::FewSamples { count, needed }));
     for (text, count, beyond, expected) in [
-        ("p99<50ms", 20, 0, few(20, 368)),
-        ("p99<50ms", 367, 0, few(367, 368)),
-        ("p99<50ms", 368, 0, (true, None)),
+        ("p99<50ms", 20, 0, few(20, 100)),
+        ("p99<50ms", 99, 0, few(99, 100)),
+        ("p99<50ms", 100, 0, (true, None)),
         // one call of twenty beyond the bound may be the one in a hundred; three are not
-        ("p99<50ms", 20, 1, few(20, 368)),
+        ("p99<50ms", 20, 1, few(20, 100)),
         ("p99<50ms", 20, 3, (false, None)),
         ("p99<1ms", 1, 0, (false, None)),
         ("p99>1ms", 20, 0, (true, None)),
-        ("p99>50ms", 20, 0, few(20, 368)),
-        ("p50<50ms", 5, 0, few(5, 6)),
-        ("p50<50ms", 6, 0, (true, None)),
+        ("p99>50ms", 20, 0, few(20, 100)),
+        ("p50<50ms", 1, 0, few(1, 2)),
+        ("p50<50ms", 2, 0, (true, None)),
         // these are of the calls that were made, not of a share of all calls
         ("max<50ms", 1, 0, (true, None)),
         ("mean<50ms", 1, 0, (true, None)),
         ("failures<1%", 1, 0, (true, None)),
-        ("first: p99<50ms", 20, 0, few(20, 368)),
-        ("first: p99<50ms", 368, 0, (true, None)),
+        ("first: p99<50ms", 20, 0, few(20, 100)),
+        ("first: p99<50ms", 100, 0, (true, None)),
     ] {
         assert_eq!(ruled(text, &calls(count, beyond)), expected, "{text}, {count}, {beyond}");
     }
