@@ -298,6 +298,7 @@ fn outputs_go_where_they_are_sent() {
         csv: Some("a".into()),
         hdr: Some("b".into()),
         html: Some("c".into()),
+        junit: None,
         log: Some("d".into()),
         quiet: true,
         live: false,
@@ -308,6 +309,7 @@ fn outputs_go_where_they_are_sent() {
         percentiles: true,
         full: false,
         print_plan: true,
+        version_open: true,
     };
     assert_eq!(typed(&words).unwrap().1, expected);
     assert!(typed(&["--live", URL]).unwrap().1.live);

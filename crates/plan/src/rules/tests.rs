@@ -106,7 +106,7 @@ fn hosts_are_as_urls_name_them() {
         ("h:80", "it has a port, and every port of a host is meant"),
         ("a b", "no URL has it"),
     ] {
-        let told = format!("{} is not a host: {why}; {example}", units::quoted(text));
+        let told = format!("{} is not a host: {why}; {example}", quoted(text));
         assert_eq!(parse_host(text).unwrap_err().0, told);
     }
 }
