@@ -14,7 +14,7 @@ use fleet::{Subjects, seal};
 use muster::PROTOCOL;
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{FleetEvent, Manager, Post};
-use muster::message::{self, Final, FromAgent, Hello, ToAgent};
+use muster::message::{self, Final, Hello, ToAgent};
 use muster::row::{RowHead, decode, encode};
 use muster::slots::SlotTable;
 use std::collections::BTreeMap;
@@ -199,7 +199,12 @@ impl Desk {
         while let Some(post) = self.machine.post() {
             let (subject, bytes) = match post {
                 Post::All(command) => (self.subjects.command(), message::write(&command)),
-                Post::One(agent, told) => (self.subjects.to(&agent), message::write(&told)),
+                Post::One(agent, mut told) => {
+                    if let ToAgent::Clock { returned, .. } = &mut told.said {
+                        *returned = reactor::monotonic().0;
+                    }
+                    (self.subjects.to(&agent), message::write(&told))
+                }
             };
             self.link.sender().send(subject, bytes);
         }
@@ -227,16 +232,10 @@ impl Desk {
             return self.machine.row(agent, bytes, at);
         }
         match message::read(&bytes) {
-            Ok(FromAgent::Clock { sent }) => {
-                let (received, returned) = (at.0, reactor::monotonic().0);
-                let epoch = self.machine.epoch();
-                let answer = ToAgent::Clock { epoch, sent, received, returned };
-                self.link.sender().send(self.subjects.to(agent), message::write(&answer));
-                self.machine.heard(agent, FromAgent::Alive, at);
-            }
             Ok(said) => self.machine.heard(agent, said, at),
             Err(why) => println!("{why}"),
         }
+        self.post();
     }
 }
 
@@ -245,6 +244,8 @@ struct Thin {
     agent: Agent,
     link: NatsLink,
     seal_key: SealKey,
+    /// The manager that began what it runs, and its next row.
+    run: u64,
     next: Option<(Nanos, u64)>,
     calls: stats::Snapshot,
     gone: bool,
@@ -260,10 +261,15 @@ fn agents(url: &str, dir: &str, from: usize, to: usize) -> Done {
         let (id, seal_key) = (own.id(), SealKey::generate()?);
         let listen = vec![subjects.command(), subjects.to(&id)];
         let link = NatsLink::connect(&place, &own, listen, PATIENCE)?;
-        let hello =
-            Hello { protocol: PROTOCOL, seal_key: seal_key.public().to_vec(), ..Hello::default() };
+        let hello = Hello {
+            protocol: PROTOCOL,
+            seal_key: seal_key.public().to_vec(),
+            session: 1 + row as u64,
+            ..Hello::default()
+        };
         let agent = Agent::new(&id, hello, reactor::monotonic());
-        all.push(Thin { id, agent, link, seal_key, next: None, calls: calls(), gone: false });
+        let (run, next, calls) = (0, None, calls());
+        all.push(Thin { id, agent, link, seal_key, run, next, calls, gone: false });
         all.iter_mut().for_each(|thin| thin.turn(&subjects));
     }
     while all.iter().any(|thin| !thin.gone) {
@@ -298,7 +304,8 @@ impl Thin {
         let now = reactor::monotonic();
         self.agent.tick(now);
         if let Some((due, number)) = self.next.filter(|(due, _)| *due <= now) {
-            let head = RowHead { step: 1, number, ..RowHead::default() };
+            let (run, step) = (self.run, 1);
+            let head = RowHead { run, step, number, ..RowHead::default() };
             self.agent.row(encode(&head, &self.calls));
             self.next = Some((due + Nanos::SECOND, number + 1));
         }
@@ -317,8 +324,10 @@ impl Thin {
                 let facts = ReadyFacts { hash: hash.clone(), workers: 1, rate_peak: None };
                 self.agent.prepared(step, &hash, opened.map(|_| facts));
             }
-            Deed::Run { start, .. } => self.next = Some((start + Nanos::SECOND, 0)),
-            Deed::Take { .. } => {}
+            Deed::Run { run, start, .. } => {
+                (self.run, self.next) = (run, Some((start + Nanos::SECOND, 0)));
+            }
+            Deed::Take { .. } | Deed::Cease { .. } => {}
             Deed::Stop | Deed::Abandon => {
                 if self.next.take().is_some() {
                     self.agent.over(Final::default(), reactor::monotonic());

@@ -109,6 +109,12 @@ fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
     }
 }
 
+/// The exit code of a program that cannot be started, as in shells: 127 where it is not found, 126 where it
+/// cannot be executed.
+fn unstarted(error: &std::io::Error) -> u8 {
+    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
+}
+
 /// Runs the program at the near end, to its exit code.
 fn attend(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, Failure> {
     let Some((name, arguments)) = args.program.split_first() else {
@@ -117,9 +123,13 @@ fn attend(args: &NetpathArgs, path: &NetPath, post: &mut Post) -> Result<u8, Fai
     let mut command = Command::new(name);
     command.args(arguments);
     let shown = name.to_string_lossy();
-    let mut program = netpath::start(path.near(), &mut command).map_err(|error| {
-        Failure::usage(format!("{} cannot be started: {error}", units::quoted(&shown)))
-    })?;
+    let mut program = match netpath::start(path.near(), &mut command) {
+        Ok(program) => program,
+        Err(error) => {
+            crate::say(&format!("{} cannot be started: {error}", units::quoted(&shown)));
+            return Ok(unstarted(&error));
+        }
+    };
     let ended = post.attend(&mut program);
     let ended = ended.map_err(|error| Failure::usage(format!("{shown} is lost: {error}")))?;
     Ok(netpath::code(ended))

@@ -2,9 +2,10 @@
 
 use crate::clock::{ClockEstimate, ClockExchange, Offset};
 use crate::message::{Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What};
+use crate::stamp::{NumberWindow, RefusedMessages, Stamp, Stamped};
 use crate::{BEAT, DEAD_MAN};
 use schedule::Share;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::Nanos;
 
 /// Exchanges before an agent says that it is ready.
@@ -30,7 +31,7 @@ const RESEND_MAX: usize = 256;
 /// What an agent is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
-    Say(FromAgent),
+    Say(Stamped<FromAgent>),
     /// A row as it is, for the first time or again.
     Row(Vec<u8>),
     /// Open the sealed plan, read it and make everything ready for it.
@@ -41,6 +42,8 @@ pub enum Deed {
     },
     /// Carry it out: each worker's part, from this instant of our clock on.
     Run {
+        /// The number of the manager that began it.
+        run: u64,
         step: u64,
         shares: Vec<Share>,
         start: Nanos,
@@ -50,6 +53,10 @@ pub enum Deed {
     Take {
         parts: Vec<Option<Share>>,
         from: Nanos,
+    },
+    /// Issue nothing from this instant of our clock on: the part is another's.
+    Cease {
+        at: Nanos,
     },
     Stop,
     Abandon,
@@ -122,6 +129,12 @@ pub struct Agent {
     hello: Hello,
     epoch: u64,
     welcome: bool,
+    /// Messages that were said.
+    number: u64,
+    /// The manager's messages that were received: those to us, and those to all.
+    told: NumberWindow,
+    commands: NumberWindow,
+    refused: RefusedMessages,
     /// Machines of the fleet.
     machines: u32,
     /// As of the latest look at the clock.
@@ -158,6 +171,10 @@ impl Agent {
             hello,
             epoch: 0,
             welcome: false,
+            number: 0,
+            told: NumberWindow::default(),
+            commands: NumberWindow::default(),
+            refused: RefusedMessages::default(),
             machines: 1,
             now,
             heard: now,
@@ -196,21 +213,67 @@ impl Agent {
         self.clock.drift()
     }
 
+    /// Messages of the manager, or of another one, that were refused.
+    pub fn refused(&self) -> RefusedMessages {
+        self.refused
+    }
+
+    /// The last message of a process that ends.
+    pub fn leave(&mut self, why: &str) -> Stamped<FromAgent> {
+        self.stamped(FromAgent::Leaving { why: why.to_owned() }, self.client)
+    }
+
+    fn stamped(&mut self, said: FromAgent, run: u64) -> Stamped<FromAgent> {
+        self.number += 1;
+        let stamp = Stamp { session: self.hello.session, run, number: self.number };
+        Stamped { stamp, said }
+    }
+
     fn say(&mut self, message: FromAgent) {
+        self.say_of(self.client, message);
+    }
+
+    fn say_of(&mut self, run: u64, message: FromAgent) {
+        let message = self.stamped(message, run);
         self.deeds.push_back(Deed::Say(message));
     }
 
-    /// Whether a message of this epoch is one of our manager's; a later one is followed.
-    fn obeys(&mut self, epoch: u64, now: Nanos) -> bool {
-        if epoch < self.epoch {
+    /// Follows a manager of a later number: one that does not know us yet, with a clock that we do not
+    /// know.
+    fn follow(&mut self, epoch: u64, now: Nanos) {
+        (self.epoch, self.hello.proof) = (epoch, 0);
+        (self.told, self.commands) = (NumberWindow::default(), NumberWindow::default());
+        (self.welcome, self.next_sign, self.next_probe) = (false, now, now);
+        self.clock = ClockEstimate::default();
+    }
+
+    /// Whether a message to this agent is one of our manager's that was not received before; a later
+    /// manager is followed.
+    fn accepts(&mut self, stamp: Stamp, said: &ToAgent, now: Nanos) -> bool {
+        let epoch = said.epoch();
+        if stamp.session != self.hello.session {
+            self.refused.foreign += 1;
             return false;
         }
-        if epoch > self.epoch {
-            // a manager that does not know us yet, with a clock that we do not know
-            (self.welcome, self.next_sign, self.next_probe) = (false, now, now);
-            self.clock = ClockEstimate::default();
+        if epoch < self.epoch {
+            self.refused.late += 1;
+            return false;
         }
-        self.epoch = epoch;
+        // these are said to processes that have no place in the fleet yet, or none any more
+        if matches!(said, ToAgent::Refused { .. } | ToAgent::Prove { .. }) {
+            return true;
+        }
+        if epoch > self.epoch {
+            if matches!(said, ToAgent::Clock { .. }) {
+                // another manager's clock is another clock
+                return false;
+            }
+            self.follow(epoch, now);
+        }
+        if !self.told.accept(stamp.number) {
+            self.refused.replayed += 1;
+            return false;
+        }
         self.heard = now;
         true
     }
@@ -279,51 +342,48 @@ impl Agent {
     }
 
     /// A message to this agent; `now` is when it came.
-    pub fn told(&mut self, message: ToAgent, now: Nanos) {
+    pub fn told(&mut self, message: Stamped<ToAgent>, now: Nanos) {
         self.now = now;
-        match message {
-            ToAgent::Welcome { epoch, agents } => {
-                if self.obeys(epoch, now) {
-                    (self.welcome, self.machines) = (true, agents);
+        let Stamped { stamp, said } = message;
+        if !self.accepts(stamp, &said, now) {
+            return;
+        }
+        match said {
+            ToAgent::Prove { epoch, proof } => {
+                if epoch > self.epoch {
+                    self.follow(epoch, now);
+                }
+                self.hello.proof = proof;
+                if !self.welcome {
+                    self.say(FromAgent::Hello(self.hello.clone()));
                 }
             }
-            ToAgent::Refused { epoch, why } => {
-                if epoch >= self.epoch {
-                    self.deeds.push_back(Deed::Exit { done: false, why });
-                }
-            }
-            // another manager's clock is another clock
-            ToAgent::Clock { epoch, .. } if epoch != self.epoch => {}
+            ToAgent::Welcome { agents, .. } => (self.welcome, self.machines) = (true, agents),
+            ToAgent::Refused { why, .. } => self.deeds.push_back(Deed::Exit { done: false, why }),
             ToAgent::Clock { sent, received, returned, .. } => {
-                self.heard = now;
                 let [sent, received, returned] = [sent, received, returned].map(Nanos);
                 self.told_the_time(ClockExchange { sent, received, returned, answered: now });
             }
-            ToAgent::Plan { epoch, step, hash, part, parts, bytes } => {
-                if self.obeys(epoch, now) {
-                    self.receive(Receipt { step, hash, parts: Vec::new() }, part, parts, bytes);
-                }
+            ToAgent::Plan { step, hash, part, parts, bytes, .. } => {
+                self.receive(Receipt { step, hash, parts: Vec::new() }, part, parts, bytes);
             }
-            ToAgent::Arm { epoch, step, slots, of, start, agents } => {
-                if self.obeys(epoch, now) {
-                    let bound = self.offset().map_or(0, |offset| offset.bound.0);
-                    let holding = Holding { step, slots, of, agents, bound, ..Holding::default() };
-                    self.arm(holding, Nanos(start), now);
-                }
+            ToAgent::Recall { .. } => {
+                let holding = self.holding(now);
+                self.say(FromAgent::Held(holding));
             }
-            ToAgent::Take { epoch, step, number, slots, of, from } => {
-                if self.obeys(epoch, now) {
-                    self.take(step, number, (&slots, of), Nanos(from), now);
-                }
+            // the rest is about a run
+            _ if stamp.run != self.client => self.refused.late += 1,
+            ToAgent::Arm { step, slots, of, start, agents, .. } => {
+                let (run, bound) = (self.client, self.offset().map_or(0, |offset| offset.bound.0));
+                let holding = Holding { run, step, slots, of, agents, bound, ..Holding::default() };
+                self.arm(holding, Nanos(start), now);
             }
-            ToAgent::Recall { epoch } => {
-                if self.obeys(epoch, now) {
-                    let holding = self.holding(now);
-                    self.say(FromAgent::Held(holding));
-                }
+            ToAgent::Take { step, number, slots, of, from, .. } => {
+                self.take(step, number, (&slots, of), Nanos(from), now);
             }
-            ToAgent::Resend { epoch, step, rows } => {
-                if self.obeys(epoch, now) && self.step() == Some(step) {
+            ToAgent::Cease { step, at, .. } => self.cease(step, Nanos(at), now),
+            ToAgent::Resend { step, rows, .. } => {
+                if self.step() == Some(step) {
                     let wanted = rows.iter().take(RESEND_MAX);
                     let found = wanted.filter_map(|row| self.rows.get(usize::try_from(*row).ok()?));
                     self.deeds.extend(found.cloned().map(Deed::Row).collect::<Vec<_>>());
@@ -335,9 +395,18 @@ impl Agent {
     /// A message to all.
     pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
         self.now = now;
-        if !self.obeys(command.epoch, now) {
+        if command.epoch < self.epoch {
+            self.refused.late += 1;
             return;
         }
+        if command.epoch > self.epoch {
+            self.follow(command.epoch, now);
+        }
+        if !self.commands.accept(command.number) {
+            self.refused.replayed += 1;
+            return;
+        }
+        self.heard = now;
         if !command.unheard.contains(&self.id) {
             // never later than it came: a clock may be wrong by its bound
             let said = self.offset().map_or(now, |offset| offset.here(Nanos(command.at)));
@@ -345,6 +414,12 @@ impl Agent {
         }
         match &command.what {
             What::Beat | What::Measuring { .. } => {}
+            What::Disband { why } => {
+                self.deeds.push_back(Deed::Abandon);
+                self.deeds.push_back(Deed::Exit { done: true, why: why.clone() });
+            }
+            // the rest is about a run; this one's is another
+            _ if command.run != self.client => self.refused.late += 1,
             What::Go { step } => self.go(*step),
             What::Stop { step } if self.running(*step) => self.deeds.push_back(Deed::Stop),
             What::Abandon { step } if self.running(*step) => self.deeds.push_back(Deed::Abandon),
@@ -359,10 +434,15 @@ impl Agent {
                     self.rows.clear();
                 }
             }
-            What::Disband { why } => {
-                self.deeds.push_back(Deed::Abandon);
-                self.deeds.push_back(Deed::Exit { done: true, why: why.clone() });
-            }
+        }
+    }
+
+    /// The part is another's from an instant of the manager's clock on.
+    fn cease(&mut self, step: u64, at: Nanos, now: Nanos) {
+        if self.running(step) {
+            // never later than that instant: a clock may be wrong by its bound
+            let at = self.offset().map_or(now, |offset| offset.here(at) - offset.bound);
+            self.deeds.push_back(Deed::Cease { at });
         }
     }
 
@@ -417,7 +497,7 @@ impl Agent {
             if !matches!(self.state, AgentState::Running { .. }) {
                 self.state = AgentState::Idle;
             }
-            return self.say(FromAgent::Unfit { step, why });
+            return self.say_of(self.epoch, FromAgent::Unfit { step, why });
         }
         if matches!(self.state, AgentState::Running { .. }) {
             self.next = Some(plan);
@@ -432,6 +512,7 @@ impl Agent {
     /// Prepares a plan that is there in all of its parts.
     fn unfold(&mut self, plan: Receipt) {
         if !plan.is_whole() {
+            self.client = self.epoch;
             self.state = AgentState::Receiving(plan);
             return;
         }
@@ -561,6 +642,13 @@ impl Agent {
         let mine: Result<Vec<Share>, _> =
             own.iter().map(|slots| Share::of_slots(slots, holding.of)).collect();
         let mine = mine.map_err(|why| why.to_string())?;
+        if parts
+            .iter()
+            .flatten()
+            .any(|part| mine.iter().chain(&self.extra).any(|own| overlap(part, own)))
+        {
+            return Err("it carries out some of these slots already".into());
+        }
         let all = mine.iter().chain(&self.extra).chain(parts.iter().flatten());
         if let Some(why) = self.beyond_ceiling(self.rate_peak, all) {
             return Err(why);
@@ -577,7 +665,7 @@ impl Agent {
         let running = AgentState::Running { step, ending: PartEnding::Done };
         if let AgentState::Armed { shares, start, .. } = std::mem::replace(&mut self.state, running)
         {
-            self.deeds.push_back(Deed::Run { step, shares, start });
+            self.deeds.push_back(Deed::Run { run: self.client, step, shares, start });
         }
     }
 
@@ -604,6 +692,7 @@ impl Agent {
             // nobody asks for what an earlier manager began
             return self.unfold(plan);
         }
+        said.refused = self.refused;
         said.drift_s = self.clock.drift().map(|drift| drift as f64 / 1e9);
         let said = Box::new(said);
         self.say(FromAgent::Final(said.clone()));
@@ -617,9 +706,39 @@ impl Agent {
     }
 }
 
+/// Whether two parts of a load share an arrival.
+fn overlap(one: &Share, other: &Share) -> bool {
+    let ((one, of), (other, other_of)) = (one.slots(), other.slots());
+    let (mut common, mut rest) = (of, other_of);
+    while rest > 0 {
+        (common, rest) = (rest, common % rest);
+    }
+    let taken: BTreeSet<u32> = other.iter().map(|slot| slot % common).collect();
+    one.iter().any(|slot| taken.contains(&(slot % common)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Numbers of messages in these tests.
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+    fn number() -> u64 {
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A message of the manager whose number it has, about its own run.
+    fn stamped(said: ToAgent) -> Stamped<ToAgent> {
+        let stamp = Stamp { session: 0, run: said.epoch(), number: number() };
+        Stamped { stamp, said }
+    }
+
+    fn command(epoch: u64, what: What) -> ManagerWord {
+        let (run, number) = (epoch, number());
+        ManagerWord { epoch, run, number, at: NOW.0, unheard: Vec::new(), what }
+    }
 
     const NOW: Nanos = Nanos::from_secs(10);
 
@@ -627,10 +746,10 @@ mod tests {
     fn armed(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Agent {
         let now = NOW;
         let mut agent = Agent::new("A", Hello { rate_max, ..Hello::default() }, now);
-        agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
+        agent.told(stamped(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
         for _ in 0..PROBES_MIN {
             let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
-            agent.told(clock, now);
+            agent.told(stamped(clock), now);
         }
         let plan = ToAgent::Plan {
             epoch: 1,
@@ -640,28 +759,30 @@ mod tests {
             parts: 1,
             bytes: vec![],
         };
-        agent.told(plan, now);
+        agent.told(stamped(plan), now);
         let ready = ReadyFacts { workers: 1, rate_peak: Some(1_000.0), ..ReadyFacts::default() };
         agent.prepared(1, "", Ok(ready));
         let start = (now + Nanos::from_secs(2)).0;
         let slots = slots.to_vec();
-        agent.told(ToAgent::Arm { epoch: 1, step: 1, slots, of, start, agents: 4 }, now);
+        agent.told(stamped(ToAgent::Arm { epoch: 1, step: 1, slots, of, start, agents: 4 }), now);
         agent
     }
 
     fn last_said(agent: &mut Agent) -> Option<FromAgent> {
         let deeds = std::iter::from_fn(|| agent.deed());
-        deeds.filter_map(|deed| if let Deed::Say(said) = deed { Some(said) } else { None }).last()
+        deeds
+            .filter_map(|deed| if let Deed::Say(said) = deed { Some(said.said) } else { None })
+            .last()
     }
 
     #[test]
     fn the_clock_of_a_later_manager_is_learned_anew() {
         let now = Nanos::from_secs(10);
         let mut agent = Agent::new("A", Hello::default(), now);
-        let beat = |epoch| ManagerWord { epoch, at: now.0, unheard: vec![], what: What::Beat };
+        let beat = |epoch| command(epoch, What::Beat);
         let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: 7, returned: 7 };
-        agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
-        agent.told(clock(1), now);
+        agent.told(stamped(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
+        agent.told(stamped(clock(1)), now);
         assert!(agent.offset().is_some());
         agent.commanded(&beat(1), now);
         assert!(agent.offset().is_some());
@@ -669,10 +790,10 @@ mod tests {
         assert_eq!(agent.offset(), None);
         // one whose place was taken tells another clock's time, and has nobody to refuse
         while agent.deed().is_some() {}
-        agent.told(clock(1), now);
-        agent.told(ToAgent::Refused { epoch: 1, why: "full".into() }, now);
+        agent.told(stamped(clock(1)), now);
+        agent.told(stamped(ToAgent::Refused { epoch: 1, why: "full".into() }), now);
         assert_eq!((agent.offset(), agent.deed()), (None, None));
-        agent.told(ToAgent::Refused { epoch: 2, why: "full".into() }, now);
+        agent.told(stamped(ToAgent::Refused { epoch: 2, why: "full".into() }), now);
         assert!(matches!(agent.deed(), Some(Deed::Exit { .. })));
     }
 
@@ -696,14 +817,14 @@ mod tests {
     fn offered_a_sixth(rate_max: f64) -> (Option<String>, u32) {
         let mut agent = armed(Some(rate_max), &[vec![1]], 3);
         let what = What::Go { step: 1 };
-        agent.commanded(&ManagerWord { epoch: 1, at: NOW.0, unheard: vec![], what }, NOW);
+        agent.commanded(&command(1, what), NOW);
         let from = Nanos::from_secs(9).0;
         let (step, number, slots) = (1, 0, vec![vec![5]]);
-        agent.told(ToAgent::Take { epoch: 1, step, number, slots, of: 6, from }, NOW);
+        agent.told(stamped(ToAgent::Take { epoch: 1, step, number, slots, of: 6, from }), NOW);
         let Some(FromAgent::Taken { refused, .. }) = last_said(&mut agent) else {
             panic!("it does not answer");
         };
-        agent.told(ToAgent::Recall { epoch: 1 }, NOW);
+        agent.told(stamped(ToAgent::Recall { epoch: 1 }), NOW);
         let Some(FromAgent::Held(holding)) = last_said(&mut agent) else {
             panic!("it does not say what it holds");
         };

@@ -11,6 +11,7 @@ pub mod message;
 pub mod row;
 pub mod slots;
 mod snapshot;
+pub mod stamp;
 pub mod watch;
 
 /// Number of the protocol: manager and agents of another number refuse each other by name.

@@ -5,6 +5,7 @@ use crate::message::{
     WatchHello, What,
 };
 use crate::row;
+use crate::stamp::{NumberWindow, RefusedMessages, Stamp, Stamped};
 use crate::{BEAT, DEAD_MAN, LOST_AFTER, PROTOCOL, SUSPECT_AFTER};
 use sample::SutSeries;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,6 +31,8 @@ const FENCE_MARGIN: Nanos = Nanos::from_millis(500);
 const HASTE: Nanos = Nanos::from_millis(50);
 /// Agents that a word names as unheard: their names fit into a message.
 const NAMED_MAX: usize = 4_096;
+/// Processes of one id that wait for its place.
+const APPLICANTS_MAX: usize = 8;
 /// Agents of one fleet.
 pub const AGENTS_MAX: usize = 10_000;
 
@@ -58,6 +61,11 @@ pub struct AgentSeat {
     relieved: bool,
     /// Another process has its name now, and knows nothing of the step.
     anew: bool,
+    /// It has left by its own word.
+    left: bool,
+    /// Messages of its process that were received, and those that were said to it.
+    received: NumberWindow,
+    told: u64,
 }
 
 impl AgentSeat {
@@ -65,6 +73,38 @@ impl AgentSeat {
     fn may_have_gap(&self) -> bool {
         !self.early.is_empty() || self.said.is_some() && !self.whole
     }
+
+    fn new(hello: Hello, number: u64, now: Nanos) -> AgentSeat {
+        AgentSeat {
+            hello,
+            heard: now,
+            stage: AgentStage::Idle,
+            ahead: 0,
+            bound: 0,
+            workers: 0,
+            next_row: 0,
+            early: BTreeMap::new(),
+            asked: Nanos::ZERO,
+            said: None,
+            held: None,
+            whole: false,
+            named: None,
+            relieved: false,
+            anew: false,
+            left: false,
+            received: NumberWindow::after(number),
+            told: 0,
+        }
+    }
+}
+
+/// A process that said hello and has no place yet.
+#[derive(Debug)]
+struct Applicant {
+    session: u64,
+    /// What it has to answer with.
+    proof: u64,
+    first: Nanos,
 }
 
 /// Where an agent is in a step.
@@ -90,6 +130,8 @@ struct WatchSeat {
     id: String,
     hello: WatchHello,
     heard: Nanos,
+    received: NumberWindow,
+    told: u64,
     series: SutSeries,
 }
 
@@ -107,7 +149,7 @@ struct Offer {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Post {
     All(ManagerWord),
-    One(String, ToAgent),
+    One(String, Stamped<ToAgent>),
 }
 
 /// What whoever runs the plan wants to know.
@@ -144,7 +186,16 @@ pub enum FleetEvent {
 pub struct Manager {
     epoch: u64,
     wanted: usize,
+    /// The run that the step is of: the number of the manager that began it.
+    run: u64,
     step: u64,
+    /// Messages to all that were said.
+    said: u64,
+    /// Numbers that were asked for as a proof.
+    proofs: u64,
+    /// Processes that said hello and have no place yet, by the agent's or watch's id.
+    applicants: BTreeMap<String, Vec<Applicant>>,
+    refused: RefusedMessages,
     /// The name of the step's plan.
     hash: String,
     start: Nanos,
@@ -168,7 +219,12 @@ impl Manager {
         Manager {
             epoch,
             wanted: wanted.min(AGENTS_MAX),
+            run: epoch,
             step: 0,
+            said: 0,
+            proofs: 0,
+            applicants: BTreeMap::new(),
+            refused: RefusedMessages::default(),
             hash: String::new(),
             start: Nanos::NEVER,
             now,
@@ -206,11 +262,21 @@ impl Manager {
             rows: seat.next_row,
         };
         let agents = self.seats.iter().map(agent).collect();
-        Status { step: self.step, wanted: self.wanted, agents }
+        Status { step: self.step, wanted: self.wanted, agents, refused: self.refused }
     }
 
     pub fn step(&self) -> u64 {
         self.step
+    }
+
+    /// The run that the step is of: the number of the manager that began it.
+    pub fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Messages that were refused.
+    pub fn refused(&self) -> RefusedMessages {
+        self.refused
     }
 
     /// Number of the manager.
@@ -231,71 +297,114 @@ impl Manager {
     fn all(&mut self, what: What) {
         let named = self.seats.iter().filter(|(_, seat)| seat.named.is_some());
         let unheard = named.map(|(agent, _)| agent.clone()).collect();
-        let word = ManagerWord { epoch: self.epoch, at: self.now.0, unheard, what };
+        self.said += 1;
+        let (epoch, run, number) = (self.epoch, self.run, self.said);
+        let word = ManagerWord { epoch, run, number, at: self.now.0, unheard, what };
         self.posts.push_back(Post::All(word));
     }
 
+    /// Says something to an agent that has a place.
     fn one(&mut self, agent: &str, message: ToAgent) {
-        self.posts.push_back(Post::One(agent.to_owned(), message));
+        let run = self.run;
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        seat.told += 1;
+        let stamp = Stamp { session: seat.hello.session, run, number: seat.told };
+        self.posts.push_back(Post::One(agent.to_owned(), Stamped { stamp, said: message }));
     }
 
-    /// A message of an agent. Questions for the time are answered where they arrive.
-    pub fn heard(&mut self, agent: &str, message: FromAgent, now: Nanos) {
-        if let FromAgent::Hello(hello) = message {
-            return self.greet(agent, hello, now);
+    /// Says something to a process that has no place.
+    fn outside(&mut self, id: &str, session: u64, said: ToAgent) {
+        let stamp = Stamp { session, run: self.run, number: 0 };
+        self.posts.push_back(Post::One(id.to_owned(), Stamped { stamp, said }));
+    }
+
+    /// Whether the message is the next one, or an overtaken one, of the process that has the place.
+    fn accepts(&mut self, agent: &str, stamp: Stamp) -> bool {
+        let Some(seat) = self.seats.get_mut(agent) else {
+            self.refused.foreign += 1;
+            return false;
+        };
+        if seat.hello.session != stamp.session {
+            self.refused.foreign += 1;
+            return false;
         }
-        if !self.alive(agent, now) {
+        if !seat.received.accept(stamp.number) {
+            self.refused.replayed += 1;
+            return false;
+        }
+        true
+    }
+
+    /// A message of an agent.
+    pub fn heard(&mut self, agent: &str, message: Stamped<FromAgent>, now: Nanos) {
+        let Stamped { stamp, said: message } = message;
+        if let FromAgent::Hello(hello) = message {
+            return self.greet(agent, stamp, hello, now);
+        }
+        if !self.accepts(agent, stamp) {
             return;
         }
+        self.alive(agent, now);
         let this = self.step;
+        // what a process says of another run, or of a step before, changes nothing in this one
+        let old = message.step().is_some_and(|step| (stamp.run, step) != (self.run, this));
+        self.refused.late += u64::from(old);
         match message {
-            FromAgent::Hello(_) | FromAgent::Clock { .. } | FromAgent::Alive => {}
-            FromAgent::Ready { step, hash, .. } if step == this && hash != self.hash => {
+            FromAgent::Hello(_) | FromAgent::Alive => {}
+            FromAgent::Clock { sent } => {
+                let (epoch, received) = (self.epoch, now.0);
+                self.one(agent, ToAgent::Clock { epoch, sent, received, returned: received });
+            }
+            // what a manager has forgotten of a step before is said again until it is dismissed
+            FromAgent::Final(said) if stamp.run == self.run && said.step < this => {
+                self.all(What::Done { step: said.step });
+            }
+            _ if old => {}
+            FromAgent::Ready { hash, .. } if hash != self.hash => {
                 let why = "it has prepared another plan than it was given: use the same version of \
                            loadstone on both";
                 self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why.to_owned()));
             }
-            FromAgent::Ready { step, workers, bound, .. } if step == this => {
+            FromAgent::Ready { workers, bound, .. } => {
                 self.stage(agent, AgentStage::Asked, AgentStage::Ready, |seat| {
                     (seat.workers, seat.bound) = (workers, bound);
                 });
                 self.ready_when_all();
             }
-            FromAgent::Unfit { step, why } if step == this => {
+            FromAgent::Unfit { why, .. } => {
                 self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why));
             }
-            FromAgent::Armed { step, ahead, bound } if step == this => {
+            FromAgent::Armed { ahead, bound, .. } => {
                 self.stage(agent, AgentStage::Arming, AgentStage::Armed, |seat| {
                     (seat.ahead, seat.bound) = (ahead, bound);
                 });
                 self.go_when_armed();
             }
-            FromAgent::StoodDown { step, why } if step == this => {
+            FromAgent::StoodDown { why, .. } => {
                 self.events.push_back(FleetEvent::StoodDown(agent.to_owned(), why));
             }
-            FromAgent::Final(said) if said.step == this => self.finish(agent, *said, now),
-            FromAgent::Taken { step, number, refused } if step == this => {
+            FromAgent::Final(said) => self.finish(agent, *said, now),
+            FromAgent::Taken { number, refused, .. } => {
                 self.answered(agent, number, refused);
             }
-            // what a manager has forgotten of a step before is said again until it is dismissed; a
-            // step that it has not come to is another manager's, whose place it may take yet
-            FromAgent::Final(said) if said.step < this => self.all(What::Done { step: said.step }),
             FromAgent::Held(holding) => {
                 if let Some(seat) = self.seats.get_mut(agent) {
                     seat.held.get_or_insert(holding);
                 }
             }
-            FromAgent::Leaving { why } => self.lose(agent, &why),
-            FromAgent::Ready { .. }
-            | FromAgent::Unfit { .. }
-            | FromAgent::Armed { .. }
-            | FromAgent::StoodDown { .. }
-            | FromAgent::Taken { .. }
-            | FromAgent::Final(_) => {}
+            FromAgent::Leaving { why } => {
+                if let Some(seat) = self.seats.get_mut(agent) {
+                    seat.left = true;
+                }
+                self.lose(agent, &why);
+            }
         }
     }
 
-    fn greet(&mut self, agent: &str, hello: Hello, now: Nanos) {
+    /// A process says hello. It has a place when it has shown that it runs now: a hello may be an old
+    /// one, of a process that has ended.
+    fn greet(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
+        let session = hello.session;
         let refused = if hello.protocol != PROTOCOL {
             Some(other_protocol("agent", hello.protocol))
         } else if !self.seats.contains_key(agent) && self.complete() {
@@ -304,53 +413,97 @@ impl Manager {
             None
         };
         if let Some(why) = refused {
-            return self.one(agent, ToAgent::Refused { epoch: self.epoch, why });
+            return self.outside(agent, session, ToAgent::Refused { epoch: self.epoch, why });
         }
-        if let Some(seat) = self.seats.get_mut(agent) {
-            // one that was started anew has another key
-            seat.anew |= seat.hello.seal_key != hello.seal_key;
-            (seat.hello, seat.heard) = (hello, now);
-            if seat.anew && !matches!(seat.stage, AgentStage::Idle) {
-                self.lose(agent, "it was restarted");
+        if self.seats.get(agent).is_some_and(|seat| seat.hello.session == session) {
+            if !self.accepts(agent, stamp) {
+                return;
             }
+            self.alive(agent, now);
         } else {
-            let seat = AgentSeat {
-                hello,
-                heard: now,
-                stage: AgentStage::Idle,
-                ahead: 0,
-                bound: 0,
-                workers: 0,
-                next_row: 0,
-                early: BTreeMap::new(),
-                asked: Nanos::ZERO,
-                said: None,
-                held: None,
-                whole: false,
-                named: None,
-                relieved: false,
-                anew: false,
-            };
-            self.seats.insert(agent.to_owned(), seat);
-            self.events.push_back(FleetEvent::Joined(agent.to_owned()));
+            let place = self.seats.get(agent).filter(|seat| !seat.left);
+            let held = place.map(|seat| (seat.heard, seat.hello.host.clone()));
+            if !self.admits(agent, (session, hello.proof), held, now) {
+                return;
+            }
+            self.seat(agent, stamp, hello, now);
         }
         self.one(agent, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
-    /// Notes that it was heard; an unknown one is greeted when it says hello.
-    fn alive(&mut self, agent: &str, now: Nanos) -> bool {
-        let Some(seat) = self.seats.get_mut(agent) else { return false };
+    /// Whether a process that is not known yet gets the place of this id. `held`: when the process that
+    /// has the place was heard last, and its machine.
+    fn admits(
+        &mut self,
+        id: &str,
+        (session, proof): (u64, u64),
+        held: Option<(Nanos, String)>,
+        now: Nanos,
+    ) -> bool {
+        if self.applicants.len() >= AGENTS_MAX && !self.applicants.contains_key(id) {
+            self.refused.foreign += 1;
+            return false;
+        }
+        let waiting = self.applicants.entry(id.to_owned()).or_default();
+        let Some(known) = waiting.iter().find(|known| known.session == session) else {
+            self.proofs += 1;
+            // no hello that answered an earlier manager has this number
+            let proof = self.epoch.rotate_left(32) ^ self.proofs;
+            if waiting.len() == APPLICANTS_MAX {
+                waiting.remove(0);
+            }
+            waiting.push(Applicant { session, proof, first: now });
+            self.outside(id, session, ToAgent::Prove { epoch: self.epoch, proof });
+            return false;
+        };
+        let (asked, first) = (known.proof, known.first);
+        if proof != asked {
+            self.outside(id, session, ToAgent::Prove { epoch: self.epoch, proof: asked });
+            return false;
+        }
+        let Some((heard, host)) = held.filter(|(heard, _)| now - *heard <= SUSPECT_AFTER) else {
+            self.applicants.remove(id);
+            return true;
+        };
+        if heard > first + SUSPECT_AFTER {
+            let why = format!(
+                "a process on {host} uses the same credentials and is running: give each process a \
+                 file of its own (`loadstone fleet creds --agents N`)"
+            );
+            self.outside(id, session, ToAgent::Refused { epoch: self.epoch, why });
+        }
+        // the other one may have ended just now: this one says hello again
+        false
+    }
+
+    /// Gives a process the place of an agent.
+    fn seat(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
+        let Some(seat) = self.seats.get_mut(agent) else {
+            self.seats.insert(agent.to_owned(), AgentSeat::new(hello, stamp.number, now));
+            self.events.push_back(FleetEvent::Joined(agent.to_owned()));
+            return;
+        };
+        seat.anew = true;
+        (seat.hello, seat.heard, seat.left) = (hello, now, false);
+        (seat.received, seat.told) = (NumberWindow::after(stamp.number), 0);
+        if !matches!(seat.stage, AgentStage::Idle) {
+            self.lose(agent, "it was restarted");
+        }
+    }
+
+    /// Notes that the agent was heard.
+    fn alive(&mut self, agent: &str, now: Nanos) {
+        let Some(seat) = self.seats.get_mut(agent) else { return };
         seat.heard = now;
         if seat.named.is_some() && !seat.relieved && !seat.anew {
             seat.named = None;
             // it may have little time left to be told
             self.next_beat = self.next_beat.min(self.signed + HASTE);
         }
-        if seat.stage == AgentStage::Lost && !seat.whole && !seat.anew {
+        if seat.stage == AgentStage::Lost && !seat.whole && !seat.anew && !seat.left {
             seat.stage = AgentStage::Running;
             self.events.push_back(FleetEvent::Back(agent.to_owned()));
         }
-        true
     }
 
     fn stage(
@@ -396,11 +549,13 @@ impl Manager {
 
     /// Hands the plan out: to each agent in the form that is sealed to it.
     pub fn prepare(&mut self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
+        self.run = self.epoch;
         self.step += 1;
         hash.clone_into(&mut self.hash);
         self.measuring = None;
         self.offers.clear();
         let (epoch, step) = (self.epoch, self.step);
+        let mut messages = Vec::new();
         for (agent, seat) in &mut self.seats {
             seat.stage = AgentStage::Asked;
             (seat.next_row, seat.said, seat.whole) = (0, None, false);
@@ -413,9 +568,10 @@ impl Manager {
                 let bytes = bytes[from..bytes.len().min(from + PART_BYTES)].to_vec();
                 let hash = hash.to_owned();
                 let message = ToAgent::Plan { epoch, step, hash, part, parts, bytes };
-                self.posts.push_back(Post::One(agent.clone(), message));
+                messages.push((agent.clone(), message));
             }
         }
+        messages.into_iter().for_each(|(agent, message)| self.one(&agent, message));
     }
 
     /// How far ahead a start has to lie: everybody is told of it and confirms, over ways that may be
@@ -429,14 +585,14 @@ impl Manager {
     /// Asks all agents what they hold of a run whose manager is gone.
     pub fn recall(&mut self) {
         let epoch = self.epoch;
-        for (agent, _) in self.seats.iter().filter(|(_, seat)| seat.held.is_none()) {
-            self.posts.push_back(Post::One(agent.clone(), ToAgent::Recall { epoch }));
-        }
+        let unknown = self.seats.iter().filter(|(_, seat)| seat.held.is_none());
+        let agents: Vec<String> = unknown.map(|(agent, _)| agent.clone()).collect();
+        agents.iter().for_each(|agent| self.one(agent, ToAgent::Recall { epoch }));
     }
 
     /// Takes the run over: its rows are asked for from the first one on, as they are found missing.
-    pub fn adopt(&mut self, step: u64, start: Nanos) {
-        (self.step, self.start) = (step, start);
+    pub fn adopt(&mut self, run: u64, step: u64, start: Nanos) {
+        (self.run, self.step, self.start) = (run, step, start);
         for seat in self.seats.values_mut() {
             let Some(held) = &seat.held else { continue };
             (seat.stage, seat.workers, seat.bound) =
@@ -468,7 +624,11 @@ impl Manager {
         }
         seat.relieved = true;
         let named = *seat.named.get_or_insert(now);
-        named + DEAD_MAN + Nanos(seat.bound) + FENCE_MARGIN
+        let fence = named + DEAD_MAN + Nanos(seat.bound) + FENCE_MARGIN;
+        let (epoch, step) = (self.epoch, self.step);
+        // it may hear this, though it is not heard itself; whether it does or not it stops by then
+        self.one(agent, ToAgent::Cease { epoch, step, at: fence.0 });
+        fence
     }
 
     /// Offers a lost agent's part to another one: slots for each of its workers, from this time after the
@@ -493,12 +653,14 @@ impl Manager {
     }
 
     fn offer_again(&mut self, now: Nanos) {
+        let mut again = Vec::new();
         for offer in &mut self.offers {
             if !offer.answered && now >= offer.asked + RESEND_PAUSE {
                 offer.asked = now;
-                self.posts.push_back(Post::One(offer.heir.clone(), offer.message.clone()));
+                again.push((offer.heir.clone(), offer.message.clone()));
             }
         }
+        again.into_iter().for_each(|(heir, message)| self.one(&heir, message));
     }
 
     fn go_when_armed(&mut self) {
@@ -539,16 +701,26 @@ impl Manager {
         self.watch.as_ref().map(|watch| &watch.series)
     }
 
-    /// A message of whoever watches the target. Questions for the time are answered where they arrive.
-    pub fn heard_of_target(&mut self, id: &str, message: FromWatch, now: Nanos) {
+    /// A message of the watch of the target's machine.
+    pub fn heard_of_target(&mut self, id: &str, message: Stamped<FromWatch>, now: Nanos) {
+        let Stamped { stamp, said: message } = message;
         if let FromWatch::Hello(hello) = message {
-            return self.greet_watch(id, hello, now);
+            return self.greet_watch(id, stamp, hello, now);
         }
-        let this = self.step;
-        let Some(watch) = self.watch.as_mut().filter(|watch| watch.id == id) else { return };
+        let this = (self.run, self.step);
+        let place = self.watch.as_mut().filter(|watch| watch.id == id);
+        let Some(watch) = place.filter(|watch| watch.hello.session == stamp.session) else {
+            self.refused.foreign += 1;
+            return;
+        };
+        if !watch.received.accept(stamp.number) {
+            self.refused.replayed += 1;
+            return;
+        }
         watch.heard = now;
         match message {
-            FromWatch::Row { step, row } if step == this => {
+            FromWatch::Row { step, .. } if (stamp.run, step) != this => self.refused.late += 1,
+            FromWatch::Row { row, .. } => {
                 let rows = &mut watch.series.rows;
                 let later = rows.last().is_none_or(|last| last.at_s < row.at_s);
                 if row.at_s.is_finite() && later && rows.len() < WATCH_ROWS_MAX {
@@ -556,12 +728,24 @@ impl Manager {
                 }
             }
             FromWatch::Trouble { why } => watch.series.trouble = why,
-            FromWatch::Hello(_) | FromWatch::Clock { .. } | FromWatch::Row { .. } => {}
+            FromWatch::Clock { sent } => {
+                let (epoch, received) = (self.epoch, now.0);
+                self.to_watch(ToAgent::Clock { epoch, sent, received, returned: received });
+            }
+            FromWatch::Hello(_) => {}
         }
     }
 
+    fn to_watch(&mut self, said: ToAgent) {
+        let Some(watch) = &mut self.watch else { return };
+        watch.told += 1;
+        let stamp = Stamp { session: watch.hello.session, run: self.run, number: watch.told };
+        self.posts.push_back(Post::One(watch.id.clone(), Stamped { stamp, said }));
+    }
+
     /// One watches; another takes the place of one that has fallen silent.
-    fn greet_watch(&mut self, id: &str, hello: WatchHello, now: Nanos) {
+    fn greet_watch(&mut self, id: &str, stamp: Stamp, hello: WatchHello, now: Nanos) {
+        let (session, proof) = (hello.session, hello.proof);
         let other = self.watch.as_ref().filter(|watch| watch.id != id);
         let refused = if hello.protocol != PROTOCOL {
             Some(other_protocol("watch", hello.protocol))
@@ -571,17 +755,29 @@ impl Manager {
             })
         };
         if let Some(why) = refused {
-            return self.one(id, ToAgent::Refused { epoch: self.epoch, why });
+            return self.outside(id, session, ToAgent::Refused { epoch: self.epoch, why });
         }
-        match &mut self.watch {
-            Some(watch) if watch.id == id => watch.heard = now,
-            place => {
-                let series = fresh(&hello);
-                *place = Some(WatchSeat { id: id.to_owned(), hello, heard: now, series });
+        let place = self.watch.as_mut().filter(|watch| watch.id == id);
+        match place {
+            Some(watch) if watch.hello.session == session => {
+                if !watch.received.accept(stamp.number) {
+                    self.refused.replayed += 1;
+                    return;
+                }
+                watch.heard = now;
+            }
+            known => {
+                let held = known.map(|watch| (watch.heard, watch.hello.host.clone()));
+                if !self.admits(id, (session, proof), held, now) {
+                    return;
+                }
+                let received = NumberWindow::after(stamp.number);
+                let (id, series) = (id.to_owned(), fresh(&hello));
+                self.watch = Some(WatchSeat { id, hello, heard: now, received, told: 0, series });
                 self.events.push_back(FleetEvent::Watched);
             }
         }
-        self.one(id, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
+        self.to_watch(ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
     /// No more calls in this step; with `abandon`, also an end to those under way.
@@ -604,17 +800,27 @@ impl Manager {
     /// A row of an agent: handed on in order, each once.
     pub fn row(&mut self, agent: &str, bytes: Vec<u8>, now: Nanos) {
         let Ok(head) = row::head(&bytes) else { return };
-        if head.step != self.step || !self.alive(agent, now) {
+        let Some(seat) = self.seats.get(agent) else {
+            self.refused.foreign += 1;
+            return;
+        };
+        if (head.run, head.step) != (self.run, self.step) {
+            self.refused.late += 1;
             return;
         }
+        if head.number < seat.next_row || seat.early.contains_key(&head.number) {
+            // an old row is no sign of life
+            self.refused.replayed += 1;
+            return;
+        }
+        self.alive(agent, now);
         let Some(seat) = self.seats.get_mut(agent) else { return };
-        // before it runs, its rows are of the step of this number that another manager began
         if !matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
             return;
         }
         // the next one is always taken: it is what empties a shelf that is full
         let full = head.number > seat.next_row && seat.early.len() >= HELD_MAX;
-        if head.number < seat.next_row || full {
+        if full {
             return;
         }
         seat.early.insert(head.number, bytes);
@@ -655,7 +861,6 @@ impl Manager {
 
     fn finish(&mut self, agent: &str, said: Final, now: Nanos) {
         let Some(seat) = self.seats.get_mut(agent) else { return };
-        // before it runs, it speaks of the step of this number that another manager began
         if matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
             // what it says again it has said
             seat.said.get_or_insert(said);

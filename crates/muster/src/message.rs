@@ -1,5 +1,6 @@
 //! What manager and agents tell each other, as JSON. Rows are apart: [`crate::row`].
 
+use crate::stamp::RefusedMessages;
 use sample::SutRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,10 +22,54 @@ pub struct Hello {
     pub labels: BTreeMap<String, String>,
     /// Whom secrets are sealed to.
     pub seal_key: Vec<u8>,
+    /// Identifies the process: another one with the same credentials has another number.
+    #[serde(default)]
+    pub session: u64,
+    /// The number that the manager asked for with [`ToAgent::Prove`]; 0 before. A hello that is
+    /// replayed has another one.
+    #[serde(default)]
+    pub proof: u64,
     /// Its operator lets it run scripts.
     pub scripts: bool,
     /// Its operator's ceiling, in calls a second.
     pub rate_max: Option<f64>,
+}
+
+impl FromAgent {
+    /// The step that the message is about.
+    pub fn step(&self) -> Option<u64> {
+        match self {
+            FromAgent::Ready { step, .. }
+            | FromAgent::Unfit { step, .. }
+            | FromAgent::Armed { step, .. }
+            | FromAgent::Taken { step, .. }
+            | FromAgent::StoodDown { step, .. } => Some(*step),
+            FromAgent::Final(said) => Some(said.step),
+            FromAgent::Hello(_)
+            | FromAgent::Clock { .. }
+            | FromAgent::Alive
+            | FromAgent::Held(_)
+            | FromAgent::Leaving { .. } => None,
+        }
+    }
+}
+
+impl ToAgent {
+    /// Number of the manager that says it.
+    pub fn epoch(&self) -> u64 {
+        match self {
+            ToAgent::Prove { epoch, .. }
+            | ToAgent::Welcome { epoch, .. }
+            | ToAgent::Refused { epoch, .. }
+            | ToAgent::Clock { epoch, .. }
+            | ToAgent::Plan { epoch, .. }
+            | ToAgent::Arm { epoch, .. }
+            | ToAgent::Take { epoch, .. }
+            | ToAgent::Cease { epoch, .. }
+            | ToAgent::Recall { epoch }
+            | ToAgent::Resend { epoch, .. } => *epoch,
+        }
+    }
 }
 
 /// From an agent to the manager.
@@ -82,6 +127,9 @@ pub enum FromAgent {
 /// The run that an agent carries out, or has carried out and keeps the rows of; step 0: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Holding {
+    /// The number of the manager that began it.
+    #[serde(default)]
+    pub run: u64,
     pub step: u64,
     /// The plan's name.
     pub hash: String,
@@ -139,6 +187,9 @@ pub struct Final {
     /// What went through its emulated path, as a result file writes it; `None` without one.
     #[serde(default)]
     pub path: Option<String>,
+    /// Messages that it refused.
+    #[serde(default)]
+    pub refused: RefusedMessages,
 }
 
 /// A reason of a verdict.
@@ -153,6 +204,8 @@ pub struct FinalCause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum ToAgent {
+    /// Say hello again with this number: so a process shows that it runs now.
+    Prove { epoch: u64, proof: u64 },
     Welcome {
         epoch: u64,
         /// How many agents there are to be.
@@ -189,6 +242,9 @@ pub enum ToAgent {
     /// A lost agent's part, or some of it: these slots for each of its workers, from this time after
     /// the first instant on, in nanoseconds. Said until it is answered.
     Take { epoch: u64, step: u64, number: u64, slots: Vec<Vec<u32>>, of: u32, from: u64 },
+    /// Its part of the load is given to others: it issues nothing from this instant of the manager's
+    /// clock on.
+    Cease { epoch: u64, step: u64, at: u64 },
     /// Another manager asks what it holds.
     Recall { epoch: u64 },
     /// Rows that did not arrive.
@@ -200,6 +256,12 @@ pub enum ToAgent {
 pub struct ManagerWord {
     /// Number of the manager: one with a lower number has been followed by another.
     pub epoch: u64,
+    /// The run that its steps are of: the number of the manager that began it.
+    #[serde(default)]
+    pub run: u64,
+    /// Counts the manager's messages to all, from 1.
+    #[serde(default)]
+    pub number: u64,
     /// When it was said, by the manager's clock, or a little before. Silence is counted from then: a
     /// word that was long on its way tells of a manager that was there then.
     pub at: u64,
@@ -267,6 +329,11 @@ pub enum FromWatch {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WatchHello {
     pub protocol: u32,
+    /// Identifies the process, and shows that it runs now: as [`Hello`].
+    #[serde(default)]
+    pub session: u64,
+    #[serde(default)]
+    pub proof: u64,
     /// The machine it runs on.
     pub host: String,
     pub name: String,
@@ -308,6 +375,9 @@ pub struct Status {
     pub step: u64,
     pub wanted: usize,
     pub agents: Vec<AgentStatus>,
+    /// Messages that the manager refused.
+    #[serde(default)]
+    pub refused: RefusedMessages,
 }
 
 /// An agent, as its manager sees it.

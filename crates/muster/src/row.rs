@@ -6,12 +6,14 @@ use stats::Snapshot;
 use units::Nanos;
 
 /// First byte of every row; another form has another number.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
 
 /// What stands before the snapshot. Instants are spans from the first instant of the step, the same
 /// on every machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowHead {
+    /// The run that it is of: the number of the manager that began it.
+    pub run: u64,
     pub step: u64,
     pub number: u64,
     pub start: Nanos,
@@ -30,7 +32,8 @@ pub struct RowHead {
 
 impl Packed for RowHead {
     fn pack(&self, out: &mut Vec<u8>) {
-        let RowHead { step, number, start, end, edge, .. } = self;
+        let RowHead { run, step, number, start, end, edge, .. } = self;
+        run.pack(out);
         (*step, *number).pack(out);
         [*start, *end, *edge].iter().for_each(|instant| instant.pack(out));
         (self.open_connections, self.connections_peak).pack(out);
@@ -40,6 +43,7 @@ impl Packed for RowHead {
     }
 
     fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        self.run = read(from)?;
         (self.step, self.number) = read(from)?;
         for instant in [&mut self.start, &mut self.end, &mut self.edge] {
             instant.fill(from)?;
@@ -96,13 +100,19 @@ mod tests {
 
     #[test]
     fn a_row_comes_back_and_a_foreign_one_is_refused() {
-        let head =
-            RowHead { step: 2, number: 300, edge: Nanos(5), last: true, ..RowHead::default() };
+        let head = RowHead {
+            run: 9,
+            step: 2,
+            number: 300,
+            edge: Nanos(5),
+            last: true,
+            ..RowHead::default()
+        };
         let bytes = encode(&head, &Snapshot::default());
         let mut snapshot = Snapshot::default();
         assert_eq!(decode(&bytes, &mut snapshot).unwrap(), head);
         let mut other = bytes.clone();
-        other[0] = 2;
+        other[0] = 1;
         assert!(decode(&other, &mut snapshot).unwrap_err().to_string().contains("another form"));
         other = bytes;
         other.push(0);

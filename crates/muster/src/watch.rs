@@ -6,6 +6,7 @@ use crate::BEAT;
 use crate::agent::PATIENCE;
 use crate::clock::{ClockEstimate, ClockExchange, Offset};
 use crate::message::{FromWatch, ManagerWord, ToAgent, WatchHello, What};
+use crate::stamp::{NumberWindow, RefusedMessages, Stamp, Stamped};
 use sample::SutRow;
 use std::collections::VecDeque;
 use units::Nanos;
@@ -13,7 +14,7 @@ use units::Nanos;
 /// What a watch is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchDeed {
-    Say(FromWatch),
+    Say(Stamped<FromWatch>),
     /// Read the counters from now on, in rows of a second; the measured phase of this step begins at
     /// this instant of our clock.
     Follow {
@@ -38,7 +39,12 @@ pub struct FleetWatch {
     next_sign: Nanos,
     next_probe: Nanos,
     clock: ClockEstimate,
-    step: Option<u64>,
+    /// The run and the step that go on.
+    step: Option<(u64, u64)>,
+    number: u64,
+    told: NumberWindow,
+    commands: NumberWindow,
+    refused: RefusedMessages,
     deeds: VecDeque<WatchDeed>,
 }
 
@@ -53,6 +59,10 @@ impl FleetWatch {
             next_probe: now,
             clock: ClockEstimate::default(),
             step: None,
+            number: 0,
+            told: NumberWindow::default(),
+            commands: NumberWindow::default(),
+            refused: RefusedMessages::default(),
             deeds: VecDeque::new(),
         }
     }
@@ -69,14 +79,26 @@ impl FleetWatch {
 
     /// A row of the step that goes on.
     pub fn row(&mut self, row: SutRow) {
-        if let Some(step) = self.step {
-            self.deeds.push_back(WatchDeed::Say(FromWatch::Row { step, row }));
+        if let Some((_, step)) = self.step {
+            self.say(FromWatch::Row { step, row });
         }
     }
 
     /// Nothing can be read any more.
     pub fn trouble(&mut self, why: String) {
-        self.deeds.push_back(WatchDeed::Say(FromWatch::Trouble { why }));
+        self.say(FromWatch::Trouble { why });
+    }
+
+    /// Messages of the manager, or of another one, that were refused.
+    pub fn refused(&self) -> RefusedMessages {
+        self.refused
+    }
+
+    fn say(&mut self, said: FromWatch) {
+        self.number += 1;
+        let run = self.step.map_or(0, |(run, _)| run);
+        let stamp = Stamp { session: self.hello.session, run, number: self.number };
+        self.deeds.push_back(WatchDeed::Say(Stamped { stamp, said }));
     }
 
     /// Time has passed.
@@ -84,11 +106,11 @@ impl FleetWatch {
         // said again and again: a manager that has another's place left takes it then
         if now >= self.next_sign {
             self.next_sign = now + BEAT;
-            self.deeds.push_back(WatchDeed::Say(FromWatch::Hello(self.hello.clone())));
+            self.say(FromWatch::Hello(self.hello.clone()));
         }
         if self.welcome && now >= self.next_probe {
             self.next_probe = now + self.clock.pause(1);
-            self.deeds.push_back(WatchDeed::Say(FromWatch::Clock { sent: now.0 }));
+            self.say(FromWatch::Clock { sent: now.0 });
         }
         if now - self.heard > PATIENCE {
             let why = format!("the manager was silent for {}", units::show::duration(PATIENCE));
@@ -96,54 +118,92 @@ impl FleetWatch {
         }
     }
 
-    /// Whether a message of this epoch is one of our manager's; a later one is followed, and begins
-    /// anew: with steps and a clock of its own.
-    fn obeys(&mut self, epoch: u64, now: Nanos) -> bool {
-        if epoch < self.epoch {
-            return false;
+    /// Follows a manager of a later number, with steps and a clock of its own.
+    fn follow(&mut self, epoch: u64, now: Nanos) {
+        (self.epoch, self.hello.proof) = (epoch, 0);
+        (self.told, self.commands) = (NumberWindow::default(), NumberWindow::default());
+        (self.welcome, self.next_probe) = (false, now);
+        self.clock = ClockEstimate::default();
+        if self.step.take().is_some() {
+            self.deeds.push_back(WatchDeed::Rest);
         }
-        if epoch > self.epoch {
-            (self.welcome, self.next_probe) = (false, now);
-            self.clock = ClockEstimate::default();
-            if self.step.take().is_some() {
-                self.deeds.push_back(WatchDeed::Rest);
-            }
-        }
-        (self.epoch, self.heard) = (epoch, now);
-        true
     }
 
-    /// A message to this watch; `now` is when it came.
-    pub fn told(&mut self, message: ToAgent, now: Nanos) {
-        match message {
-            // who is followed has made an earlier welcome void
-            ToAgent::Welcome { epoch, .. } => self.welcome |= self.obeys(epoch, now),
-            ToAgent::Refused { epoch, why } if epoch >= self.epoch => {
+    /// A message to this watch; `now` is when it was received.
+    pub fn told(&mut self, message: Stamped<ToAgent>, now: Nanos) {
+        let Stamped { stamp, said } = message;
+        let epoch = said.epoch();
+        if stamp.session != self.hello.session {
+            self.refused.foreign += 1;
+            return;
+        }
+        if epoch < self.epoch {
+            self.refused.late += 1;
+            return;
+        }
+        match said {
+            ToAgent::Prove { proof, .. } => {
+                if epoch > self.epoch {
+                    self.follow(epoch, now);
+                }
+                self.hello.proof = proof;
+                if !self.welcome {
+                    self.next_sign = now;
+                }
+            }
+            ToAgent::Refused { why, .. } => {
                 self.deeds.push_back(WatchDeed::Exit { done: false, why });
             }
-            ToAgent::Clock { epoch, sent, received, returned } if epoch == self.epoch => {
-                let [sent, received, returned] = [sent, received, returned].map(Nanos);
-                self.heard = now;
-                self.clock.add(ClockExchange { sent, received, returned, answered: now });
+            ToAgent::Welcome { .. } => {
+                if epoch > self.epoch {
+                    self.follow(epoch, now);
+                }
+                self.welcome |= self.accepts(stamp, now);
+            }
+            ToAgent::Clock { sent, received, returned, .. } if epoch == self.epoch => {
+                if self.accepts(stamp, now) {
+                    let [sent, received, returned] = [sent, received, returned].map(Nanos);
+                    self.clock.add(ClockExchange { sent, received, returned, answered: now });
+                }
             }
             // the rest is for agents
             _ => {}
         }
     }
 
+    /// Whether a message of our manager was not received before.
+    fn accepts(&mut self, stamp: Stamp, now: Nanos) -> bool {
+        let fresh = self.told.accept(stamp.number);
+        self.refused.replayed += u64::from(!fresh);
+        if fresh {
+            self.heard = now;
+        }
+        fresh
+    }
+
     /// A message to all.
     pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
-        if !self.obeys(command.epoch, now) {
+        if command.epoch < self.epoch {
+            self.refused.late += 1;
             return;
         }
+        if command.epoch > self.epoch {
+            self.follow(command.epoch, now);
+        }
+        if !self.commands.accept(command.number) {
+            self.refused.replayed += 1;
+            return;
+        }
+        self.heard = now;
+        let run = command.run;
         match &command.what {
-            What::Measuring { step, from } if self.step != Some(*step) => {
+            What::Measuring { step, from } if self.step != Some((run, *step)) => {
                 let Some(offset) = self.clock.best(now) else { return };
-                self.step = Some(*step);
+                self.step = Some((run, *step));
                 let from = offset.here(Nanos(*from));
                 self.deeds.push_back(WatchDeed::Follow { step: *step, from });
             }
-            What::Done { step } if self.step == Some(*step) => {
+            What::Done { step } if self.step == Some((run, *step)) => {
                 self.step = None;
                 self.deeds.push_back(WatchDeed::Rest);
             }
@@ -159,12 +219,37 @@ impl FleetWatch {
 mod tests {
     use super::*;
 
-    fn said(watch: &mut FleetWatch) -> Vec<WatchDeed> {
-        std::iter::from_fn(|| watch.deed()).collect()
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Numbers of messages in these tests.
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+    fn number() -> u64 {
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What it is to do, and what it says as it is said.
+    fn said(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchDeed>> {
+        let deeds = std::iter::from_fn(|| watch.deed());
+        let plain = |deed| match deed {
+            WatchDeed::Say(message) => Ok(message.said),
+            other => Err(other),
+        };
+        deeds.map(plain).collect()
+    }
+
+    fn stamped(said: ToAgent) -> Stamped<ToAgent> {
+        let stamp = Stamp { session: 0, run: said.epoch(), number: number() };
+        Stamped { stamp, said }
+    }
+
+    fn word_of(epoch: u64, what: What) -> ManagerWord {
+        let (run, number) = (epoch, number());
+        ManagerWord { epoch, run, number, at: 0, unheard: Vec::new(), what }
     }
 
     fn word(what: What) -> ManagerWord {
-        ManagerWord { epoch: 3, at: 0, unheard: Vec::new(), what }
+        word_of(3, what)
     }
 
     #[test]
@@ -172,27 +257,26 @@ mod tests {
         let now = Nanos::from_secs(100);
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         watch.tick(now);
-        assert!(matches!(said(&mut watch)[..], [WatchDeed::Say(FromWatch::Hello(_))]));
+        assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Hello(_))]));
         // before the clocks are known there is nothing to follow
-        let measuring = word(What::Measuring { step: 1, from: 1_000 });
-        watch.commanded(&measuring, now);
+        watch.commanded(&word(What::Measuring { step: 1, from: 1_000 }), now);
         assert_eq!(said(&mut watch), []);
-        watch.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
+        watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
         watch.tick(now);
-        assert_eq!(said(&mut watch), [WatchDeed::Say(FromWatch::Clock { sent: now.0 })]);
+        assert_eq!(said(&mut watch), [Ok(FromWatch::Clock { sent: now.0 })]);
         // the manager's clock is 40 s ahead, the exchange took 2 ms
         let there = Nanos::from_secs(140) + Nanos::from_millis(1);
         let answer = ToAgent::Clock { epoch: 3, sent: now.0, received: there.0, returned: there.0 };
-        watch.told(answer, now + Nanos::from_millis(2));
+        watch.told(stamped(answer), now + Nanos::from_millis(2));
         let from = Nanos::from_secs(150);
         watch.commanded(&word(What::Measuring { step: 1, from: from.0 }), now);
-        let follow = WatchDeed::Follow { step: 1, from: Nanos::from_secs(110) };
+        let follow = Err(WatchDeed::Follow { step: 1, from: Nanos::from_secs(110) });
         assert_eq!(said(&mut watch), [follow]);
         watch.row(SutRow { at_s: 1.0, ..SutRow::default() });
-        assert!(matches!(said(&mut watch)[..], [WatchDeed::Say(FromWatch::Row { step: 1, .. })]));
+        assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Row { step: 1, .. })]));
         watch.commanded(&word(What::Done { step: 1 }), now);
         watch.row(SutRow::default());
-        assert_eq!(said(&mut watch), [WatchDeed::Rest]);
+        assert_eq!(said(&mut watch), [Err(WatchDeed::Rest)]);
     }
 
     #[test]
@@ -201,19 +285,19 @@ mod tests {
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: now.0, returned: now.0 };
         let measuring = What::Measuring { step: 1, from: now.0 };
-        watch.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
-        watch.told(clock(3), now);
+        watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
+        watch.told(stamped(clock(3)), now);
         // it is said again and again, and followed once
         watch.commanded(&word(measuring.clone()), now);
         watch.commanded(&word(measuring.clone()), now);
-        let follow = WatchDeed::Follow { step: 1, from: now };
+        let follow = Err(WatchDeed::Follow { step: 1, from: now });
         assert_eq!(said(&mut watch), std::slice::from_ref(&follow));
-        watch.commanded(&ManagerWord { epoch: 4, ..word(What::Beat) }, now);
-        assert_eq!(said(&mut watch), [WatchDeed::Rest]);
-        watch.told(clock(3), now);
+        watch.commanded(&word_of(4, What::Beat), now);
+        assert_eq!(said(&mut watch), [Err(WatchDeed::Rest)]);
+        watch.told(stamped(clock(3)), now);
         assert_eq!(watch.offset(now), None);
-        watch.told(clock(4), now);
-        watch.commanded(&ManagerWord { epoch: 4, ..word(measuring) }, now);
+        watch.told(stamped(clock(4)), now);
+        watch.commanded(&word_of(4, measuring), now);
         assert_eq!(said(&mut watch), [follow]);
     }
 
@@ -221,11 +305,11 @@ mod tests {
     fn a_manager_that_was_followed_by_another_is_not_heard() {
         let now = Nanos::from_secs(1);
         let mut watch = FleetWatch::new(WatchHello::default(), now);
-        watch.told(ToAgent::Welcome { epoch: 9, agents: 1 }, now);
+        watch.told(stamped(ToAgent::Welcome { epoch: 9, agents: 1 }), now);
         watch.commanded(&word(What::Disband { why: "over".into() }), now);
         assert_eq!(said(&mut watch), []);
         watch.tick(now + PATIENCE + Nanos(1));
         let last = said(&mut watch).pop();
-        assert!(matches!(last, Some(WatchDeed::Exit { done: false, .. })), "{last:?}");
+        assert!(matches!(last, Some(Err(WatchDeed::Exit { done: false, .. }))), "{last:?}");
     }
 }

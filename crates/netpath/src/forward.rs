@@ -4,6 +4,7 @@
 use crate::clock;
 use crate::device::{MTU, Tun};
 use crate::lanes::{LaneClients, Lanes};
+use crate::replies::Replies;
 use crate::tally::Tally;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
@@ -40,6 +41,7 @@ pub(crate) struct Forwarder {
     /// The clients' end, then the server's: a packet read at one is going up, at the other down.
     ends: [Tun; 2],
     lanes: Lanes,
+    replies: Replies,
     spin: Nanos,
     ear: Ear,
 }
@@ -48,11 +50,12 @@ impl Forwarder {
     pub(crate) fn new(
         ends: [Tun; 2],
         clients: LaneClients,
+        replies: Replies,
         seed: u64,
-        spin: Nanos,
         ear: Ear,
     ) -> Forwarder {
-        Forwarder { ends, lanes: Lanes::new(clients, seed, clock::now()), spin, ear }
+        let lanes = Lanes::new(clients, seed, clock::now());
+        Forwarder { ends, lanes, replies, spin: Lanes::spin(), ear }
     }
 
     /// Carries packets until it is told to stop, or an end breaks.
@@ -108,6 +111,11 @@ impl Forwarder {
             self.lanes.give_back(number);
             return Ok(false);
         };
+        let packet = &mut self.lanes.room(number)[..length];
+        match direction {
+            Direction::Up => self.replies.asked(packet),
+            Direction::Down => self.replies.answer(packet),
+        }
         *now = clock::now();
         self.lanes.put(*now, direction, number, length);
         Ok(true)

@@ -19,6 +19,7 @@ mod packets;
 mod path;
 mod program;
 mod raw;
+mod replies;
 mod retry;
 mod tally;
 mod trouble;

@@ -2,8 +2,9 @@
 
 use crate::device::{self, Furniture, Tun};
 use crate::forward::{Ear, ForwardOrder, Forwarder};
-use crate::lanes::{LaneClients, Lanes};
+use crate::lanes::LaneClients;
 use crate::namespace::Namespace;
+use crate::replies::Replies;
 use crate::tally::Tally;
 use crate::trouble::PathTrouble;
 use sample::PathFacts;
@@ -318,8 +319,9 @@ impl NetPath {
             numbers: (0, 1),
             paths: ask.population.parts.iter().map(|part| part.path.clone()).collect(),
         };
-        let (seed, spin) = (ask.seed, Lanes::spin());
-        let body = move || Forwarder::new([near_end, far_end], inhabitants, seed, spin, ear).run();
+        let (seed, replies) = (ask.seed, Replies::new(block.server()));
+        let body =
+            move || Forwarder::new([near_end, far_end], inhabitants, replies, seed, ear).run();
         let thread = std::thread::Builder::new().name("path".into()).spawn(body);
         let thread = thread.map_err(PathTrouble::other("cannot start a thread"))?;
         Ok(NetPath {

@@ -1,11 +1,15 @@
 //! curl's command lines.
 
-use crate::{Recorded, RecordedError, is_ours, words};
+mod form;
+mod glob;
+
+use crate::words::{self, Word};
+use crate::{Recorded, RecordedError, is_ours};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use form::{BOUNDARY, FormPart};
 use units::{Nanos, quoted};
 use url::Url;
-use url::form_urlencoded::byte_serialize;
 
 /// A command: what is asked for, and what it says of how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +25,22 @@ pub struct Curl {
     pub follow: Option<u16>,
     /// A login that is proved request by request.
     pub login: Option<CurlLogin>,
+}
+
+/// What curl 7.88 asks for with `--compressed`.
+const CODINGS: &str = "deflate, gzip, br, zstd";
+
+impl Curl {
+    /// Writes what `--compressed` asks for into each request that does not ask by itself: for a plan
+    /// whose other requests do not ask.
+    pub fn ask_for_compression(&mut self) {
+        for request in &mut self.requests {
+            let asks = |(name, _): &(String, String)| name.eq_ignore_ascii_case("accept-encoding");
+            if !request.headers.iter().any(asks) {
+                request.headers.push(("Accept-Encoding".to_owned(), CODINGS.to_owned()));
+            }
+        }
+    }
 }
 
 /// `--digest` or `--aws-sigv4`, with the name and password of `-u`.
@@ -49,19 +69,20 @@ type FileReader<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// Redirects that curl follows where `--max-redirs` does not say.
 const FOLLOW: u16 = 50;
-/// Parts of a form are apart by this: 24 dashes and 16 digits as curl's, but the same each time.
-const BOUNDARY: &str = "------------------------4c6f616473746f6e";
-
 /// What the options add up to.
 #[derive(Default)]
 struct CurlDraft {
     urls: Vec<String>,
     method: Option<String>,
     headers: Vec<(String, String)>,
+    /// Fields of curl's own that the command takes away (`-H 'Name:'`).
+    removed: Vec<String>,
+    cookies: Vec<String>,
     data: Option<Vec<u8>>,
-    /// Name, file name, content type, content.
-    form: Vec<FormField>,
+    form: Vec<FormPart>,
     json: bool,
+    globoff: bool,
+    path_as_is: bool,
     get: bool,
     head: bool,
     user: Option<String>,
@@ -74,67 +95,104 @@ struct CurlDraft {
     follow_max: Option<u16>,
 }
 
-struct FormField {
-    name: String,
-    file: Option<String>,
-    kind: Option<String>,
-    content: Vec<u8>,
+/// Whether a text has a line that begins with curl, perhaps after a prompt, `time` or `sudo`.
+pub fn has_command(text: &str) -> bool {
+    text.lines().any(words::begins_command)
 }
 
-/// The commands of a text: each begins with the word `curl` at the beginning of a line.
-pub fn split_commands(text: &str) -> Vec<String> {
-    let mut commands: Vec<String> = Vec::new();
-    for line in text.lines() {
-        let begins = line.split_whitespace().next() == Some("curl");
-        match commands.last_mut() {
-            Some(last) if !begins => {
-                last.push('\n');
-                last.push_str(line);
-            }
-            _ if begins => commands.push(line.to_owned()),
-            // what stands before the first command is a comment, or `#!/bin/sh`
-            _ => {}
+/// The commands of a text. What stands before the first line that begins with curl is passed over: a
+/// comment, or `#!/bin/sh`.
+///
+/// # Errors
+/// What a shell would have to do; a line that is no part of a command; the first command that
+/// [`parse_curl`] refuses, with its number.
+pub fn read_commands(text: &str, files: FileReader<'_>) -> Result<Vec<Curl>, RecordedError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut from = 0;
+    for line in text.split_inclusive('\n') {
+        if words::begins_command(line) {
+            break;
         }
+        from += line.len();
     }
-    commands
+    let numbered =
+        |row: usize, error: RecordedError| RecordedError(format!("command {}: {error}", row + 1));
+    let commands = words::split(&text[from..]).map_err(|it| numbered(it.row, it.error))?;
+    let mut read = Vec::new();
+    for (row, words) in commands.into_iter().enumerate() {
+        let first = words.iter().find(|word| !words::is_prefix(word));
+        if let Some(other) = first.filter(|word| !words::is_curl(word)) {
+            let other = quoted(&String::from_utf8_lossy(other));
+            let why = format!("it is {other}, and only curl is read; delete it");
+            return Err(numbered(row, RecordedError(why)));
+        }
+        let command = command(words::arguments(words), files);
+        read.push(command.map_err(|error| numbered(row, error))?);
+    }
+    Ok(read)
 }
 
 /// One command, with or without the word `curl` in front.
 ///
 /// # Errors
 /// What a shell would have to do; an option that is unknown, or that has no counterpart in a load; a
-/// URL, header or file that is no good; no URL.
+/// URL, header or file that is no good; no URL; a second command.
 pub fn parse_curl(text: &str, files: FileReader<'_>) -> Result<Curl, RecordedError> {
-    let words = words::split(text)?;
-    let mut words = words.into_iter().peekable();
-    words.next_if(|word| word == "curl" || word.ends_with("/curl"));
+    let commands = words::split(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let mut commands = commands.map_err(|it| it.error)?.into_iter();
+    let first = commands.next().unwrap_or_default();
+    if commands.next().is_some() {
+        let why =
+            "it has more than one command; put them into a file for `loadstone workload import`";
+        return Err(RecordedError(why.to_owned()));
+    }
+    command(words::arguments(first), files)
+}
+
+fn command(words: Vec<Word>, files: FileReader<'_>) -> Result<Curl, RecordedError> {
+    let mut words = words.into_iter();
     let mut draft = CurlDraft::default();
+    let mut only_urls = false;
     while let Some(word) = words.next() {
-        if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
-            let (name, joined) = match long.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (long, None),
-            };
-            let option = option(name).ok_or_else(|| unknown(&word))?;
-            draft.long(option, joined, &mut words, &word, files)?;
-        } else if let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
-            draft.cluster(cluster, &mut words, &word, files)?;
-        } else {
-            draft.urls.push(word);
+        match word.as_slice() {
+            _ if only_urls => draft.urls.push(text_of(word)?),
+            b"--" => only_urls = true,
+            [b'-', b'-', long @ ..] => {
+                // curl wants a blank before a value; a sign instead is understood
+                let mut parts = long.splitn(2, |byte| *byte == b'=');
+                let name = String::from_utf8_lossy(parts.next().unwrap_or_default());
+                let joined = parts.next().map(<[u8]>::to_vec);
+                let option = option(&name).ok_or_else(|| unknown(&word))?;
+                draft.does(option, joined, &mut words, &word, files)?;
+            }
+            [b'-', cluster @ ..] if !cluster.is_empty() => {
+                draft.cluster(cluster, &mut words, &word, files)?;
+            }
+            _ => draft.urls.push(text_of(word)?),
         }
     }
     draft.finish()
 }
 
-fn unknown(word: &str) -> RecordedError {
-    RecordedError(format!("curl's option {} is not known here; leave it out", quoted(word)))
+/// A word as text.
+fn text_of(word: Word) -> Result<String, RecordedError> {
+    String::from_utf8(word).map_err(|error| {
+        let word = String::from_utf8_lossy(error.as_bytes());
+        RecordedError(format!("{} has bytes that are not UTF-8; only a body may", quoted(&word)))
+    })
+}
+
+fn unknown(word: &[u8]) -> RecordedError {
+    let word = quoted(&String::from_utf8_lossy(word));
+    RecordedError(format!("curl's option {word} is not known here; leave it out"))
 }
 
 /// What an option does.
 #[derive(Clone, Copy)]
 enum Does {
     Flag(fn(&mut CurlDraft)),
-    Takes(fn(&mut CurlDraft, String, FileReader<'_>) -> Result<(), RecordedError>),
+    /// Sets what a value on the command line says.
+    Takes(fn(&mut CurlDraft, Word, FileReader<'_>) -> Result<(), RecordedError>),
     /// Says where output goes, or how patient curl is: nothing of the request.
     Nothing,
     /// The same, with a value.
@@ -151,7 +209,7 @@ const OPTIONS: &[OptionRow] = &[
         "url",
         ' ',
         Does::Takes(|draft, url, _| {
-            draft.urls.push(url);
+            draft.urls.push(text_of(url)?);
             Ok(())
         }),
     ),
@@ -159,13 +217,13 @@ const OPTIONS: &[OptionRow] = &[
         "request",
         'X',
         Does::Takes(|draft, method, _| {
-            draft.method = Some(method);
+            draft.method = Some(text_of(method)?);
             Ok(())
         }),
     ),
     ("header", 'H', Does::Takes(header)),
-    ("user-agent", 'A', Does::Takes(|draft, agent, _| draft.field("User-Agent", agent))),
-    ("referer", 'e', Does::Takes(|draft, from, _| draft.field("Referer", from))),
+    ("user-agent", 'A', Does::Takes(|draft, agent, _| draft.field("User-Agent", text_of(agent)?))),
+    ("referer", 'e', Does::Takes(|draft, from, _| draft.field("Referer", text_of(from)?))),
     ("cookie", 'b', Does::Takes(cookie)),
     ("data", 'd', Does::Takes(|draft, text, files| draft.data(&text, files, Reads::Stripped))),
     (
@@ -185,15 +243,29 @@ const OPTIONS: &[OptionRow] = &[
             Ok(())
         }),
     ),
-    ("form", 'F', Does::Takes(form)),
-    ("form-string", ' ', Does::Takes(|draft, text, _| draft.part(&text, None))),
+    (
+        "form",
+        'F',
+        Does::Takes(|draft, text, files| {
+            draft.form.push(form::part(&text, Some(files))?);
+            Ok(())
+        }),
+    ),
+    (
+        "form-string",
+        ' ',
+        Does::Takes(|draft, text, _| {
+            draft.form.push(form::part(&text, None)?);
+            Ok(())
+        }),
+    ),
     ("get", 'G', Does::Flag(|draft| draft.get = true)),
     ("head", 'I', Does::Flag(|draft| draft.head = true)),
     (
         "user",
         'u',
         Does::Takes(|draft, user, _| {
-            draft.user = Some(user);
+            draft.user = Some(text_of(user)?);
             Ok(())
         }),
     ),
@@ -203,14 +275,16 @@ const OPTIONS: &[OptionRow] = &[
         "aws-sigv4",
         ' ',
         Does::Takes(|draft, scope, _| {
-            draft.aws_sigv4 = Some(scope);
+            draft.aws_sigv4 = Some(text_of(scope)?);
             Ok(())
         }),
     ),
     (
         "oauth2-bearer",
         ' ',
-        Does::Takes(|draft, token, _| draft.field("Authorization", format!("Bearer {token}"))),
+        Does::Takes(|draft, token, _| {
+            draft.field("Authorization", format!("Bearer {}", text_of(token)?))
+        }),
     ),
     ("insecure", 'k', Does::Flag(|draft| draft.insecure = true)),
     ("compressed", ' ', Does::Flag(|draft| draft.compressed = true)),
@@ -219,6 +293,7 @@ const OPTIONS: &[OptionRow] = &[
         "max-redirs",
         ' ',
         Does::Takes(|draft, count, _| {
+            let count = text_of(count)?;
             let wrong =
                 || RecordedError(format!("--max-redirs {} is not a number", quoted(&count)));
             draft.follow_max = Some(count.parse().map_err(|_| wrong())?);
@@ -240,8 +315,8 @@ const OPTIONS: &[OptionRow] = &[
     ("no-buffer", 'N', Does::Nothing),
     ("progress-bar", '#', Does::Nothing),
     ("remote-name", 'O', Does::Nothing),
-    ("globoff", 'g', Does::Nothing),
-    ("path-as-is", ' ', Does::Nothing),
+    ("globoff", 'g', Does::Flag(|draft| draft.globoff = true)),
+    ("path-as-is", ' ', Does::Flag(|draft| draft.path_as_is = true)),
     ("tlsv1.2", ' ', Does::Nothing),
     ("output", 'o', Does::NothingTaken),
     ("write-out", 'w', Does::NothingTaken),
@@ -273,12 +348,13 @@ enum Reads {
     Nothing,
 }
 
-fn read(text: &str, files: FileReader<'_>, reads: Reads) -> Result<Vec<u8>, RecordedError> {
-    let Some(path) = text.strip_prefix('@').filter(|_| reads != Reads::Nothing) else {
-        return Ok(text.as_bytes().to_vec());
+fn read(text: &[u8], files: FileReader<'_>, reads: Reads) -> Result<Vec<u8>, RecordedError> {
+    let Some(path) = text.strip_prefix(b"@").filter(|_| reads != Reads::Nothing) else {
+        return Ok(text.to_vec());
     };
-    let mut content =
-        files(path).map_err(|why| RecordedError(format!("cannot read {}: {why}", quoted(path))))?;
+    let path = String::from_utf8_lossy(path);
+    let mut content = files(&path)
+        .map_err(|why| RecordedError(format!("cannot read {}: {why}", quoted(&path))))?;
     if reads == Reads::Stripped {
         content.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
     }
@@ -286,7 +362,8 @@ fn read(text: &str, files: FileReader<'_>, reads: Reads) -> Result<Vec<u8>, Reco
 }
 
 /// `Name: value`; `Name;` is one without a value, and `Name:` takes one of curl's own away.
-fn header(draft: &mut CurlDraft, line: String, _: FileReader<'_>) -> Result<(), RecordedError> {
+fn header(draft: &mut CurlDraft, line: Word, _: FileReader<'_>) -> Result<(), RecordedError> {
+    let line = text_of(line)?;
     let (name, value) = match (line.split_once(':'), line.strip_suffix(';')) {
         (Some((name, value)), _) => (name.trim().to_owned(), value.trim().to_owned()),
         (None, Some(name)) => return draft.field(name, String::new()),
@@ -295,39 +372,55 @@ fn header(draft: &mut CurlDraft, line: String, _: FileReader<'_>) -> Result<(), 
             return Err(RecordedError(format!("-H {line} is not a header: write Name: value")));
         }
     };
-    if value.is_empty() { Ok(()) } else { draft.field(&name, value) }
+    if value.is_empty() {
+        draft.removed.push(name);
+        return Ok(());
+    }
+    draft.field(&name, value)
 }
 
-fn cookie(draft: &mut CurlDraft, text: String, _: FileReader<'_>) -> Result<(), RecordedError> {
+fn cookie(draft: &mut CurlDraft, text: Word, _: FileReader<'_>) -> Result<(), RecordedError> {
+    let text = text_of(text)?;
     if !text.contains('=') {
         let why = "names a file of cookies, which is not read here; give NAME=VALUE, or --cookies";
         return Err(RecordedError(format!("-b {} {why}", quoted(&text))));
     }
-    draft.field("Cookie", text)
+    draft.cookies.push(text);
+    Ok(())
 }
 
 /// `content`, `=content`, `name=content`, `@file`, `name@file`.
 fn urlencode(
     draft: &mut CurlDraft,
-    text: String,
+    text: Word,
     files: FileReader<'_>,
 ) -> Result<(), RecordedError> {
-    let (name, content) = match text.find(['=', '@']) {
-        None => ("", text.clone().into_bytes()),
-        Some(at) if text.as_bytes()[at] == b'=' => (&text[..at], text[at + 1..].into()),
+    let (name, content) = match text.iter().position(|byte| matches!(byte, b'=' | b'@')) {
+        None => (&[][..], text.clone()),
+        Some(at) if text[at] == b'=' => (&text[..at], text[at + 1..].to_vec()),
         Some(at) => (&text[..at], read(&text[at..], files, Reads::Whole)?),
     };
-    let encoded: String = byte_serialize(&content).collect();
-    // curl writes %20 where a form would have a plus
-    let encoded = encoded.replace('+', "%20");
-    let sign = if name.is_empty() { "" } else { "=" };
-    draft.append(format!("{name}{sign}{encoded}").as_bytes(), "&");
+    let mut written = name.to_vec();
+    if !name.is_empty() {
+        written.push(b'=');
+    }
+    written.extend(encoded(&content));
+    draft.append(&written, "&");
     Ok(())
 }
 
-/// `name=content`, `name=@file`, `name=<file`, each with `;type=…` behind.
-fn form(draft: &mut CurlDraft, text: String, files: FileReader<'_>) -> Result<(), RecordedError> {
-    draft.part(&text, Some(files))
+/// As curl 7.88 writes it: `%` and two digits for all but letters, digits and `-._~`, and `+` for a blank.
+fn encoded(content: &[u8]) -> Vec<u8> {
+    let mut written = Vec::with_capacity(content.len());
+    for byte in content {
+        match byte {
+            b' ' => written.push(b'+'),
+            b'-' | b'.' | b'_' | b'~' => written.push(*byte),
+            byte if byte.is_ascii_alphanumeric() => written.push(*byte),
+            byte => written.extend(format!("%{byte:02X}").as_bytes()),
+        }
+    }
+    written
 }
 
 impl CurlDraft {
@@ -353,7 +446,7 @@ impl CurlDraft {
 
     fn data(
         &mut self,
-        text: &str,
+        text: &[u8],
         files: FileReader<'_>,
         reads: Reads,
     ) -> Result<(), RecordedError> {
@@ -361,48 +454,17 @@ impl CurlDraft {
         Ok(())
     }
 
-    fn part(&mut self, text: &str, files: Option<FileReader<'_>>) -> Result<(), RecordedError> {
-        let wrong = || RecordedError(format!("-F {} is not NAME=CONTENT", quoted(text)));
-        let (name, value) = text.split_once('=').ok_or_else(wrong)?;
-        let name = name.to_owned();
-        let Some(files) = files else {
-            let content = value.as_bytes().to_vec();
-            self.form.push(FormField { name, file: None, kind: None, content });
-            return Ok(());
-        };
-        let mut fields = value.split(';');
-        let value = fields.next().unwrap_or_default();
-        let (mut kind, mut named) = (None, None);
-        for field in fields {
-            match field.trim().split_once('=') {
-                Some(("type", value)) => kind = Some(value.to_owned()),
-                Some(("filename", value)) => named = Some(value.trim_matches('"').to_owned()),
-                _ => return Err(wrong()),
-            }
-        }
-        let path = value.strip_prefix(['@', '<']);
-        let content = match path {
-            None => value.as_bytes().to_vec(),
-            Some(path) => read(&format!("@{path}"), files, Reads::Whole)?,
-        };
-        let base = path.filter(|_| value.starts_with('@'));
-        let base = base.map(|path| path.rsplit('/').next().unwrap_or(path).to_owned());
-        let file = named.or(base);
-        let kind = kind.or_else(|| file.as_ref().map(|_| "application/octet-stream".to_owned()));
-        self.form.push(FormField { name, file, kind, content });
-        Ok(())
-    }
-
-    fn long(
+    fn does(
         &mut self,
         does: Does,
-        joined: Option<String>,
-        words: &mut dyn Iterator<Item = String>,
-        word: &str,
+        joined: Option<Word>,
+        words: &mut dyn Iterator<Item = Word>,
+        word: &[u8],
         files: FileReader<'_>,
     ) -> Result<(), RecordedError> {
-        let value = |words: &mut dyn Iterator<Item = String>| {
-            let lacks = || RecordedError(format!("curl's option {word} lacks its value"));
+        let shown = String::from_utf8_lossy(word);
+        let value = |words: &mut dyn Iterator<Item = Word>| {
+            let lacks = || RecordedError(format!("curl's option {shown} lacks its value"));
             joined.clone().or_else(|| words.next()).ok_or_else(lacks)
         };
         match does {
@@ -411,7 +473,7 @@ impl CurlDraft {
             Does::Nothing => {}
             Does::NothingTaken => drop(value(words)?),
             Does::Instead(ours) => {
-                let text = format!("give {ours} in place of curl's option {word}");
+                let text = format!("give {ours} in place of curl's option {shown}");
                 return Err(RecordedError(text));
             }
         }
@@ -421,23 +483,37 @@ impl CurlDraft {
     /// `-sSL`, `-XPOST`, `-d x`.
     fn cluster(
         &mut self,
-        cluster: &str,
-        words: &mut dyn Iterator<Item = String>,
-        word: &str,
+        cluster: &[u8],
+        words: &mut dyn Iterator<Item = Word>,
+        word: &[u8],
         files: FileReader<'_>,
     ) -> Result<(), RecordedError> {
-        for (at, letter) in cluster.char_indices() {
+        for (at, letter) in cluster.iter().enumerate() {
+            let letter = char::from(*letter);
             let row = OPTIONS.iter().find(|(_, short, _)| *short == letter && letter != ' ');
             let (.., does) = row.ok_or_else(|| unknown(word))?;
-            let rest = &cluster[at + letter.len_utf8()..];
+            let rest = &cluster[at + 1..];
             let takes = matches!(does, Does::Takes(_) | Does::NothingTaken | Does::Instead(_));
             if takes {
-                let joined = (!rest.is_empty()).then(|| rest.to_owned());
-                return self.long(*does, joined, words, word, files);
+                let joined = (!rest.is_empty()).then(|| rest.to_vec());
+                return self.does(*does, joined, words, word, files);
             }
-            self.long(*does, None, words, word, files)?;
+            self.does(*does, None, words, word, files)?;
         }
         Ok(())
+    }
+
+    /// The URLs that the command asks for.
+    fn addresses(&self, query: Option<&[u8]>) -> Result<Vec<Url>, RecordedError> {
+        let mut urls = Vec::new();
+        for text in &self.urls {
+            let each = if self.globoff { vec![text.clone()] } else { glob::expand(text)? };
+            for text in each {
+                check_path(&text, self.path_as_is)?;
+                urls.push(address(&text, query)?);
+            }
+        }
+        Ok(urls)
     }
 
     fn finish(mut self) -> Result<Curl, RecordedError> {
@@ -448,6 +524,8 @@ impl CurlDraft {
             return Err(RecordedError("it has both -d and -F; drop one".to_owned()));
         }
         let query = if self.get { self.data.take() } else { None };
+        let urls = self.addresses(query.as_deref())?;
+        self.join_cookies();
         self.describe_body();
         let body = self.body();
         let method = self.method.clone().unwrap_or_else(|| {
@@ -459,17 +537,15 @@ impl CurlDraft {
             method.to_owned()
         });
         let login = self.login()?;
-        let request = |text: &String| {
-            Ok(Recorded {
-                at: Nanos::ZERO,
-                method: method.clone(),
-                url: address(text, query.as_deref())?,
-                headers: self.headers.clone(),
-                body: body.clone(),
-            })
+        let request = |url: Url| Recorded {
+            at: Nanos::ZERO,
+            method: method.clone(),
+            url,
+            headers: self.headers.clone(),
+            body: body.clone(),
         };
         Ok(Curl {
-            requests: self.urls.iter().map(request).collect::<Result<_, _>>()?,
+            requests: urls.into_iter().map(request).collect(),
             version: self.version,
             insecure: self.insecure,
             compressed: self.compressed,
@@ -503,49 +579,57 @@ impl CurlDraft {
         }
     }
 
+    fn has(&self, name: &str) -> bool {
+        let is = |known: &String| known.eq_ignore_ascii_case(name);
+        self.headers.iter().any(|(known, _)| is(known)) || self.removed.iter().any(is)
+    }
+
+    /// curl writes all `-b` into one field, and none beside a `-H Cookie`.
+    fn join_cookies(&mut self) {
+        if !self.cookies.is_empty() && !self.has("cookie") {
+            self.headers.push(("Cookie".to_owned(), self.cookies.join(";")));
+        }
+    }
+
     /// The content type that curl would give, where the command does not.
     fn describe_body(&mut self) {
-        let has = |draft: &CurlDraft, name: &str| {
-            draft.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
-        };
         let kind = match () {
             () if self.json => "application/json".to_owned(),
             () if self.data.is_some() => "application/x-www-form-urlencoded".to_owned(),
             () if !self.form.is_empty() => format!("multipart/form-data; boundary={BOUNDARY}"),
             () => return,
         };
-        if !has(self, "content-type") {
+        if !self.has("content-type") {
             self.headers.push(("Content-Type".to_owned(), kind));
         }
-        if self.json && !has(self, "accept") {
+        if self.json && !self.has("accept") {
             self.headers.push(("Accept".to_owned(), "application/json".to_owned()));
         }
     }
 
-    /// The body; of a form as RFC 7578 has it.
+    /// The body, of a form too.
     fn body(&mut self) -> Option<Vec<u8>> {
-        if self.form.is_empty() {
-            return self.data.take();
-        }
-        let mut body = Vec::new();
-        for part in &self.form {
-            let mut head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"");
-            head.push_str(&part.name.replace('"', "%22"));
-            head.push('"');
-            if let Some(file) = &part.file {
-                head.push_str(&format!("; filename=\"{}\"", file.replace('"', "%22")));
-            }
-            if let Some(kind) = &part.kind {
-                head.push_str(&format!("\r\nContent-Type: {kind}"));
-            }
-            body.extend(head.as_bytes());
-            body.extend(b"\r\n\r\n");
-            body.extend(&part.content);
-            body.extend(b"\r\n");
-        }
-        body.extend(format!("--{BOUNDARY}--\r\n").as_bytes());
-        Some(body)
+        if self.form.is_empty() { self.data.take() } else { Some(form::body(&self.form)) }
     }
+}
+
+/// Refuses a path that a URL here would lose.
+fn check_path(text: &str, as_is: bool) -> Result<(), RecordedError> {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let path = rest.find('/').map_or("", |at| &rest[at..]);
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let dots = |segment: &&str| {
+        let plain = segment.to_ascii_lowercase().replace("%2e", ".");
+        // curl takes `.` and `..` away, and leaves those that are written with %2e
+        matches!(plain.as_str(), "." | "..") && (as_is || plain.len() < segment.len())
+    };
+    let Some(segment) = path.split('/').find(dots) else { return Ok(()) };
+    let option = if as_is { "--path-as-is: " } else { "" };
+    Err(RecordedError(format!(
+        "{option}the path of {} has the segment {}, which cannot be kept as it is; write the path without it",
+        quoted(text),
+        quoted(segment)
+    )))
 }
 
 /// A URL as curl takes it: without a scheme it is http.

@@ -3,15 +3,15 @@
 //! Refuses to read files and to resolve names: text is handed in.
 #![forbid(unsafe_code)]
 
+mod cmd;
 mod curl;
 mod har;
 mod openapi;
 mod words;
 
-pub use curl::{Curl, CurlLogin, CurlVersion, parse_curl, split_commands};
+pub use curl::{Curl, CurlLogin, CurlVersion, has_command, parse_curl, read_commands};
 pub use har::read_har;
 pub use openapi::read_openapi;
-pub use words::split;
 
 use std::collections::BTreeMap;
 use units::Nanos;

@@ -1,163 +1,343 @@
-//! A command line as a POSIX shell splits it, as far as "copy as cURL" of the browsers needs it.
+//! Command lines, split as bash splits them, as far as "copy as cURL" of the browsers needs it.
 
 use crate::RecordedError;
+use crate::cmd;
 use std::iter::Peekable;
-use std::str::Chars;
+use std::slice::Iter;
 
-type Rest<'a> = Peekable<Chars<'a>>;
+type Rest<'a> = Peekable<Iter<'a, u8>>;
 
-/// Splits at blanks, outside of `'…'`, `"…"` and `$'…'` (bash). A backslash before the end of a line
-/// joins lines.
+/// A word of a command. It is not text: `$'\xff'` has a byte that is no character.
+pub(crate) type Word = Vec<u8>;
+
+/// Words before a command that do not change what it sends.
+const PREFIXES: [&[u8]; 8] = [b"$", b"%", b"time", b"command", b"exec", b"sudo", b"nohup", b"env"];
+
+/// Splits a text into commands at `;`, `&`, `&&` and before a line that begins with `curl`, and each of
+/// them into words: at blanks outside of `'…'`, `"…"` and `$'…'` (bash), or outside of `^"…^"` (cmd.exe).
+/// A line that begins with an option goes on with the command above it, also without a backslash.
 ///
 /// # Errors
-/// A quote that is not closed; an operator of the shell, such as `|` or `$(`, for nothing is run.
-pub fn split(text: &str) -> Result<Vec<String>, RecordedError> {
-    let mut rest = text.chars().peekable();
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    while let Some(next) = rest.next() {
-        match next {
-            ' ' | '\t' | '\n' | '\r' => words.extend(word.take()),
-            '\'' => single(&mut rest, word.get_or_insert_default())?,
-            '"' => double(&mut rest, word.get_or_insert_default())?,
-            '$' if rest.next_if_eq(&'\'').is_some() => {
-                ansi(&mut rest, word.get_or_insert_default())?;
-            }
-            '\\' => match rest.next() {
-                Some('\n') => {}
-                Some('\r') => {
-                    rest.next_if_eq(&'\n');
-                }
-                Some(escaped) => word.get_or_insert_default().push(escaped),
-                None => {}
-            },
-            '|' | ';' | '&' | '<' | '>' | '`' | '(' | ')' => return Err(operator(next)),
-            '$' if matches!(rest.peek(), Some('(' | '{' | 'A'..='Z' | 'a'..='z' | '_')) => {
-                return Err(operator(next));
-            }
-            '#' if word.is_none() => while rest.next_if(|next| *next != '\n').is_some() {},
-            other => word.get_or_insert_default().push(other),
-        }
-    }
-    words.extend(word);
-    Ok(words)
+/// A quote that is not closed; an operator of the shell, such as `|` or `$(`, because nothing is run.
+pub(crate) fn split(text: &str) -> Result<Vec<Vec<Word>>, SplitError> {
+    let mut split = Split::default();
+    let done = if cmd::is_cmd(text) { cmd::read(text, &mut split) } else { read(text, &mut split) };
+    let done = done.and_then(|()| split.finish());
+    done.map_err(|error| SplitError { row: split.commands.len(), error })?;
+    Ok(split.commands)
 }
 
-fn operator(found: char) -> RecordedError {
+/// Why a text is not commands, and in which of them, from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SplitError {
+    pub(crate) row: usize,
+    pub(crate) error: RecordedError,
+}
+
+fn read(text: &str, split: &mut Split) -> Result<(), RecordedError> {
+    let mut rest = text.as_bytes().iter().peekable();
+    while let Some(next) = rest.next() {
+        match *next {
+            b'\n' => split.line(),
+            b' ' | b'\t' | b'\r' => split.blank(),
+            b'\'' => single(&mut rest, split.word())?,
+            b'"' => double(&mut rest, split.word())?,
+            b'$' => dollar(&mut rest, split)?,
+            b'\\' => match rest.next() {
+                Some(b'\n') => {}
+                Some(b'\r') => drop(rest.next_if_eq(&&b'\n')),
+                Some(escaped) => split.word().push(*escaped),
+                None => {}
+            },
+            // PowerShell's way to join lines
+            b'`' if matches!(rest.peek(), Some(b'\n' | b'\r')) => {
+                rest.next_if_eq(&&b'\r');
+                rest.next_if_eq(&&b'\n');
+            }
+            b';' => split.end(),
+            b'&' => {
+                rest.next_if_eq(&&b'&');
+                split.end();
+            }
+            operator @ (b'|' | b'<' | b'>' | b'`' | b'(' | b')') => return Err(outside(operator)),
+            b'#' if split.word.is_none() => while rest.next_if(|next| **next != b'\n').is_some() {},
+            other => split.word().push(other),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a line begins with curl, perhaps after a prompt or `time`.
+pub(crate) fn begins_command(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace().map(str::as_bytes);
+    words.find(|word| !is_prefix(word)).is_some_and(is_curl)
+}
+
+/// Whether a word is the program curl.
+pub(crate) fn is_curl(word: &[u8]) -> bool {
+    let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
+    name == b"curl" || name.eq_ignore_ascii_case(b"curl.exe")
+}
+
+/// Whether a word may stand before curl.
+pub(crate) fn is_prefix(word: &[u8]) -> bool {
+    PREFIXES.contains(&word)
+}
+
+/// The words of one command without what stands before curl's arguments.
+pub(crate) fn arguments(words: Vec<Word>) -> Vec<Word> {
+    let before = words.iter().take_while(|word| is_prefix(word)).count();
+    match words.get(before) {
+        Some(word) if is_curl(word) => words.into_iter().skip(before + 1).collect(),
+        _ => words,
+    }
+}
+
+/// Commands as they are split.
+#[derive(Default)]
+pub(crate) struct Split {
+    commands: Vec<Vec<Word>>,
+    words: Vec<Word>,
+    word: Option<Word>,
+    /// The next word is the first one of a line.
+    fresh: bool,
+    /// A line that is no command and no part of one.
+    stray: Option<Word>,
+}
+
+impl Split {
+    /// The word that is being read.
+    pub(crate) fn word(&mut self) -> &mut Word {
+        self.word.get_or_insert_default()
+    }
+
+    pub(crate) fn blank(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        let first = std::mem::take(&mut self.fresh) && !self.words.is_empty();
+        let prefixes = || self.words.iter().all(|word| is_prefix(word));
+        if first && !prefixes() {
+            if is_curl(&word) || is_prefix(&word) {
+                self.end();
+            } else if !(word.starts_with(b"-") || word.starts_with(b"http")) {
+                self.stray.get_or_insert_with(|| word.clone());
+            }
+        }
+        self.words.push(word);
+    }
+
+    /// A line has ended, and nothing joins it to the next one.
+    pub(crate) fn line(&mut self) {
+        self.blank();
+        self.fresh = true;
+    }
+
+    /// A command has ended.
+    pub(crate) fn end(&mut self) {
+        self.blank();
+        if !self.words.is_empty() {
+            self.commands.push(std::mem::take(&mut self.words));
+        }
+    }
+
+    /// The text has ended.
+    fn finish(&mut self) -> Result<(), RecordedError> {
+        self.blank();
+        match &self.stray {
+            None => {
+                self.end();
+                Ok(())
+            }
+            Some(word) => {
+                let word = units::quoted(&String::from_utf8_lossy(word));
+                Err(RecordedError(format!(
+                    "a line begins with {word}: only curl commands are read, and a command goes on in \
+                     the next line after a backslash; join the line, or delete it"
+                )))
+            }
+        }
+    }
+}
+
+pub(crate) fn outside(found: u8) -> RecordedError {
     RecordedError(format!(
-        "it has {found:?} outside of quotes, which a shell would act on and which is not run here; \
-         put it into single quotes, or its value in its place"
+        "it has {:?} outside of quotes, which a shell would act on and which is not run here; \
+         put it into single quotes, or its value in its place",
+        char::from(found)
     ))
 }
 
-fn open(quote: &str) -> RecordedError {
+fn inside(found: u8) -> RecordedError {
+    RecordedError(format!(
+        "it has {:?} inside double quotes, where a shell puts in a value; write single quotes, or its \
+         value in its place",
+        char::from(found)
+    ))
+}
+
+pub(crate) fn open(quote: &str) -> RecordedError {
     RecordedError(format!("a quote is not closed: {quote}"))
 }
 
-fn single(rest: &mut Rest<'_>, word: &mut String) -> Result<(), RecordedError> {
+/// Whether a shell puts a value in for a `$` before this byte.
+fn expands(next: Option<&&u8>) -> bool {
+    next.is_some_and(|next| next.is_ascii_alphanumeric() || b"_({@*#?-$!".contains(next))
+}
+
+fn dollar(rest: &mut Rest<'_>, split: &mut Split) -> Result<(), RecordedError> {
+    match rest.peek() {
+        Some(b'\'') => {
+            rest.next();
+            ansi(rest, split.word())
+        }
+        // bash would translate the text
+        Some(b'"') => {
+            split.word();
+            Ok(())
+        }
+        next if expands(next.copied().as_ref()) => Err(outside(b'$')),
+        _ => {
+            split.word().push(b'$');
+            Ok(())
+        }
+    }
+}
+
+fn single(rest: &mut Rest<'_>, word: &mut Word) -> Result<(), RecordedError> {
     loop {
         match rest.next() {
-            Some('\'') => return Ok(()),
-            Some(other) => word.push(other),
+            Some(b'\'') => return Ok(()),
+            Some(other) => word.push(*other),
             None => return Err(open("'")),
         }
     }
 }
 
-fn double(rest: &mut Rest<'_>, word: &mut String) -> Result<(), RecordedError> {
+fn double(rest: &mut Rest<'_>, word: &mut Word) -> Result<(), RecordedError> {
     loop {
         match rest.next() {
-            Some('"') => return Ok(()),
-            Some('\\') => match rest.next() {
-                Some('\n') => {}
-                Some(escaped @ ('"' | '\\' | '$' | '`')) => word.push(escaped),
-                Some(other) => word.extend(['\\', other]),
+            Some(b'"') => return Ok(()),
+            Some(b'\\') => match rest.next() {
+                Some(b'\n') => {}
+                Some(escaped @ (b'"' | b'\\' | b'$' | b'`')) => word.push(*escaped),
+                Some(other) => word.extend([b'\\', *other]),
                 None => return Err(open("\"")),
             },
-            Some('$') if matches!(rest.peek(), Some('(' | '{' | 'A'..='Z' | 'a'..='z' | '_')) => {
-                return Err(operator('$'));
-            }
-            Some('`') => return Err(operator('`')),
-            Some(other) => word.push(other),
+            Some(b'$') if expands(rest.peek().copied().as_ref()) => return Err(inside(b'$')),
+            Some(b'`') => return Err(inside(b'`')),
+            Some(other) => word.push(*other),
             None => return Err(open("\"")),
         }
     }
 }
 
-/// bash's quotes with C's escapes.
-fn ansi(rest: &mut Rest<'_>, word: &mut String) -> Result<(), RecordedError> {
+/// bash's quotes with C's escapes. A NUL ends the text within the quotes, as bash's strings end.
+fn ansi(rest: &mut Rest<'_>, word: &mut Word) -> Result<(), RecordedError> {
+    let mut raw = Vec::new();
     loop {
         match rest.next() {
-            Some('\'') => return Ok(()),
-            Some('\\') => match rest.next() {
-                Some('n') => word.push('\n'),
-                Some('r') => word.push('\r'),
-                Some('t') => word.push('\t'),
-                Some('u') => word.push(code(rest, 4)?),
-                Some('U') => word.push(code(rest, 8)?),
-                Some('x') => word.push(code(rest, 2)?),
-                Some('0') => word.push('\0'),
-                Some(other) => word.push(other),
-                None => return Err(open("$'")),
-            },
-            Some(other) => word.push(other),
+            Some(b'\'') => break,
+            Some(b'\\') => {
+                raw.push(b'\\');
+                raw.push(*rest.next().ok_or_else(|| open("$'"))?);
+            }
+            Some(other) => raw.push(*other),
             None => return Err(open("$'")),
         }
     }
+    let (mut raw, mut made) = (raw.iter().peekable(), Vec::new());
+    while let Some(next) = raw.next() {
+        if *next == b'\\' {
+            escape(&mut raw, &mut made);
+        } else {
+            made.push(*next);
+        }
+    }
+    let end = made.iter().position(|byte| *byte == 0).unwrap_or(made.len());
+    word.extend(&made[..end]);
+    Ok(())
 }
 
-fn code(rest: &mut Rest<'_>, digits: usize) -> Result<char, RecordedError> {
-    let mut value: u32 = 0;
-    for _ in 0..digits {
-        let Some(digit) = rest.next_if(char::is_ascii_hexdigit) else { break };
-        value = (value << 4) | digit.to_digit(16).unwrap_or_default();
+/// What stands after a backslash, as bash 5.2 reads it.
+fn escape(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
+    let Some(letter) = raw.next() else { return made.push(b'\\') };
+    match letter {
+        b'a' => made.push(0x07),
+        b'b' => made.push(0x08),
+        b'e' | b'E' => made.push(0x1b),
+        b'f' => made.push(0x0c),
+        b'n' => made.push(b'\n'),
+        b'r' => made.push(b'\r'),
+        b't' => made.push(b'\t'),
+        b'v' => made.push(0x0b),
+        b'\\' | b'\'' | b'"' | b'?' => made.push(*letter),
+        b'0'..=b'7' => {
+            let mut value = u32::from(letter - b'0');
+            for _ in 0..2 {
+                let Some(digit) = raw.next_if(|digit| (b'0'..=b'7').contains(*digit)) else {
+                    break;
+                };
+                value = value * 8 + u32::from(digit - b'0');
+            }
+            made.push((value & 0xff) as u8);
+        }
+        b'x' => hexadecimal(raw, made),
+        b'u' => code(raw, (b'u', 4), made),
+        b'U' => code(raw, (b'U', 8), made),
+        b'c' => match raw.next() {
+            None => made.extend(b"\\c"),
+            Some(b'?') => made.push(0x7f),
+            Some(control) => {
+                if *control == b'\\' {
+                    raw.next_if_eq(&&b'\\');
+                }
+                made.push(control.to_ascii_uppercase() & 0x1f);
+            }
+        },
+        other => made.extend([b'\\', *other]),
     }
-    let wrong = || RecordedError(format!("an escape names no character: {value:x}"));
-    char::from_u32(value).ok_or_else(wrong)
+}
+
+/// Up to so many hexadecimal digits; `None` without one.
+fn digits(raw: &mut Rest<'_>, most: usize) -> Option<u32> {
+    let mut value = None;
+    for _ in 0..most {
+        let Some(digit) = raw.next_if(|digit| digit.is_ascii_hexdigit()) else { break };
+        let digit = char::from(*digit).to_digit(16).unwrap_or_default();
+        value = Some((value.unwrap_or(0) << 4) | digit);
+    }
+    value
+}
+
+/// `\xHH`, or `\x{H…}`, of which the last two digits count.
+fn hexadecimal(raw: &mut Rest<'_>, made: &mut Vec<u8>) {
+    if raw.next_if_eq(&&b'{').is_some() {
+        let value = digits(raw, usize::MAX).unwrap_or(0);
+        raw.next_if_eq(&&b'}');
+        return made.push((value & 0xff) as u8);
+    }
+    match digits(raw, 2) {
+        Some(value) => made.push((value & 0xff) as u8),
+        None => made.extend(b"\\x"),
+    }
+}
+
+/// `\uHHHH` and `\UHHHHHHHH` in UTF-8, whose older form (RFC 2279) bash writes beyond Unicode.
+fn code(raw: &mut Rest<'_>, (letter, most): (u8, usize), made: &mut Vec<u8>) {
+    let Some(value) = digits(raw, most) else { return made.extend([b'\\', letter]) };
+    let (length, mark) = match value {
+        0..0x80 => return made.push(value as u8),
+        0x80..0x800 => (2, 0xc0),
+        0x800..0x1_0000 => (3, 0xe0),
+        0x1_0000..0x20_0000 => (4, 0xf0),
+        0x20_0000..0x400_0000 => (5, 0xf8),
+        0x400_0000..0x8000_0000 => (6, 0xfc),
+        _ => return,
+    };
+    for at in (0..length).rev() {
+        let bits = (value >> (6 * at)) as u8;
+        made.push(if at + 1 == length { mark | bits } else { 0x80 | (bits & 0x3f) });
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn words_are_split_as_a_shell_does() {
-        for (text, words) in [
-            ("", &[][..]),
-            ("curl  http://h/ -H 'A: b c'", &["curl", "http://h/", "-H", "A: b c"]),
-            (r#""a \"b\" \n" c\ d"#, &[r#"a "b" \n"#, "c d"]),
-            ("a \\\n  b", &["a", "b"]),
-            ("a \\\r\n b # said\nc", &["a", "b", "c"]),
-            (r"$'it\'s \u0041\x42\n'x", &["it's AB\nx"]),
-            ("'' ''a''", &["", "a"]),
-            ("a#b cost=$5", &["a#b", "cost=$5"]),
-        ] {
-            assert_eq!(split(text).unwrap(), words, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_a_shell_would_act_on_is_refused() {
-        for text in ["a | b", "a; b", "$(id)", "\"$HOME\"", "`id`", "a > f", "a &"] {
-            assert!(split(text).unwrap_err().0.contains("outside of quotes"), "{text}");
-        }
-        for text in ["'a", "\"a", "$'a", "\"a\\", "$'\\"] {
-            assert!(split(text).unwrap_err().0.contains("not closed"), "{text}");
-        }
-        assert!(split("$'\\UFFFFFFFF'").unwrap_err().0.contains("names no character"));
-    }
-
-    proptest! {
-        #[test]
-        fn quoted_words_come_back(words in proptest::collection::vec("[^']{0,12}", 0..5)) {
-            let text: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-            prop_assert_eq!(split(&text.join(" ")).unwrap(), words);
-        }
-
-        #[test]
-        fn no_text_is_too_odd(text in "\\PC*") {
-            split(&text).ok();
-        }
-    }
-}
+mod tests;

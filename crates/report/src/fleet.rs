@@ -28,6 +28,13 @@ pub(crate) fn facts(fleet: &FleetRecord) -> Vec<(&'static str, String)> {
         let (asked, most) = (show::rate(budget.asked_per_s), show::rate(budget.most_per_s));
         ("", format!("budget of {}: {asked} of {most}", words::printable(&budget.host, 80)))
     }));
+    lines.extend(fleet.refused.iter().map(|refused| {
+        let (foreign, late, replayed) = (refused.foreign, refused.late, refused.replayed);
+        let text = format!(
+            "refused messages: {foreign} of another process, {late} of another run, {replayed} replayed"
+        );
+        ("", text)
+    }));
     lines
 }
 

@@ -12,6 +12,19 @@ pub struct FleetFacts {
     pub moved: Vec<PartMove>,
     /// How much all of them together might ask of hosts.
     pub budgets: Vec<BudgetFacts>,
+    /// Messages that manager and agents refused.
+    pub refused: RefusedFacts,
+}
+
+/// Messages between manager and agents that did not belong to the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RefusedFacts {
+    /// From or to another process.
+    pub foreign: u64,
+    /// Of another run or step.
+    pub late: u64,
+    /// Received before.
+    pub replayed: u64,
 }
 
 /// Where one of them is while the run goes on.

@@ -21,7 +21,7 @@ pub use body::{BodyPrint, WrongBody};
 pub use ends::{ConnectionRecord, Ends, SessionRecord};
 pub use environment::Environment;
 pub use failure::{Blame, FailureClass};
-pub use fleet::{AgentFacts, AgentNow, AgentState, BudgetFacts, FleetFacts, PartMove};
+pub use fleet::{AgentFacts, AgentNow, AgentState, BudgetFacts, FleetFacts, PartMove, RefusedFacts};
 pub use held::HeldFacts;
 pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
 pub use http3::{

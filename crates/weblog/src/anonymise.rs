@@ -1,6 +1,7 @@
 //! A log without what is personal in it: clients, queries and ids become names made by a keyed hash, the
 //! same for the same value, so that sessions and popularity stay what they were.
 
+use crate::line::without_marks;
 use crate::{Entry, LineError, parse_line};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -67,6 +68,7 @@ impl Anonymiser {
     /// an escape, or more than 32 characters.
     pub fn line(&mut self, line: &str) -> Option<String> {
         self.lines += 1;
+        let line = without_marks(line);
         if line.trim().is_empty() || line.starts_with('#') {
             return None;
         }

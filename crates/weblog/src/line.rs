@@ -36,9 +36,16 @@ const COMMON_TIME: &[FormatItem<'_>] = format_description!(
      [offset_hour sign:mandatory][offset_minute]"
 );
 
+/// A line without the marks that stand before it: a byte order mark, and the NUL bytes that a file
+/// system leaves where a log was not written to disk before a crash, or was truncated under its writer.
+pub(crate) fn without_marks(line: &str) -> &str {
+    line.trim_start_matches(['\u{feff}', '\0'])
+}
+
 /// # Errors
 /// What is missing, or not understood.
 pub fn parse_line(line: &str) -> Result<Entry, LineError> {
+    let line = without_marks(line);
     if line.trim_start().starts_with('{') { json(line) } else { common(line) }
 }
 
@@ -93,11 +100,25 @@ fn quoted<'a>(text: &mut &'a str) -> Option<&'a str> {
     Some(&inner[..end])
 }
 
-/// `GET /path HTTP/1.1`, or `GET /path` of HTTP/0.9. A target in absolute form loses its server.
+/// `GET /path HTTP/1.1`, or `GET /path` of HTTP/0.9.
 fn request_line(line: &str) -> Result<(String, String), LineError> {
     let wrong = || LineError("no request that can be sent".to_owned());
-    let mut words = line.split(' ');
-    let (Some(method), Some(target)) = (words.next(), words.next()) else { return Err(wrong()) };
+    let (method, rest) = line.split_once(' ').ok_or_else(wrong)?;
+    let is_version = |word: &str| {
+        let number = word.strip_prefix("HTTP/").unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    match rest.rsplit_once(' ').filter(|(_, word)| is_version(word)) {
+        Some((target, _)) => sendable(method, target),
+        // without a version the end of the target is unknown
+        None if rest.contains(' ') => Err(wrong()),
+        None => sendable(method, rest),
+    }
+}
+
+/// A method and a target as they are sent: in absolute form it loses its server, a blank becomes `%20`,
+/// and an escape of nginx and Apache (`\xC3`) `%C3`.
+fn sendable(method: &str, target: &str) -> Result<(String, String), LineError> {
     let token = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
     let path = match target.split_once("://") {
         Some((scheme, rest)) if !scheme.contains('/') => {
@@ -109,11 +130,33 @@ fn request_line(line: &str) -> Result<(String, String), LineError> {
         }
         _ => target.to_owned(),
     };
-    let sendable = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    if token && path.starts_with('/') && sendable {
+    let path = if path.contains(['\\', ' ']) { escaped(&path) } else { path };
+    let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if token && path.starts_with('/') && plain {
         return Ok((method.to_owned(), path));
     }
-    Err(wrong())
+    Err(LineError("no request that can be sent".to_owned()))
+}
+
+fn escaped(path: &str) -> String {
+    let mut escaped = String::with_capacity(path.len() + 16);
+    let mut rest = path;
+    while let Some(next) = rest.chars().next() {
+        let digits = rest.strip_prefix("\\x").and_then(|digits| digits.get(..2));
+        if let Some(digits) = digits.filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+            escaped.push('%');
+            escaped.push_str(digits);
+            rest = &rest[4..];
+            continue;
+        }
+        if next == ' ' {
+            escaped.push_str("%20");
+        } else {
+            escaped.push(next);
+        }
+        rest = &rest[next.len_utf8()..];
+    }
+    escaped
 }
 
 fn json(line: &str) -> Result<Entry, LineError> {
@@ -129,7 +172,7 @@ fn json(line: &str) -> Result<Entry, LineError> {
             let method = text(request, &["method", "request_method", "verb"]);
             let target = text(request, &["uri", "request_uri", "path", "url"]);
             let both = method.zip(target).ok_or_else(|| wrong("no request"))?;
-            request_line(&format!("{} {}", both.0, both.1))?
+            sendable(both.0, both.1)?
         }
     };
     let host = text(request, &["remote_ip", "client_ip", "remote_addr", "remote_host", "client"]);
@@ -230,6 +273,35 @@ mod tests {
     }
 
     #[test]
+    fn a_target_is_whole_and_its_blanks_are_escaped() {
+        let target = |request: &str| {
+            entry(&format!("h - - [10/Oct/2000:13:55:36 -0700] \"{request}\" 200 1")).target
+        };
+        for (request, expected) in [
+            ("GET /a b c.html HTTP/1.1", "/a%20b%20c.html"),
+            ("GET /a  HTTP/1.1 HTTP/2.0", "/a%20%20HTTP/1.1"),
+            ("GET /a\\xC3\\xA9\\x22?q=\\x5C HTTP/1.1", "/a%C3%A9%22?q=%5C"),
+            ("GET http://h/a b HTTP/1.1", "/a%20b"),
+            ("GET /a", "/a"),
+        ] {
+            assert_eq!(target(request), expected, "{request}");
+        }
+        let caddy =
+            r#"{"ts":1,"request":{"remote_ip":"h","method":"GET","uri":"/b c"},"status":200}"#;
+        assert_eq!(entry(caddy).target, "/b%20c");
+    }
+
+    #[test]
+    fn marks_before_a_line_are_no_part_of_the_client() {
+        let line = "h - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 1";
+        for marks in ["\u{feff}", "\0\0\0", "\0\u{feff}"] {
+            assert_eq!(entry(&format!("{marks}{line}")), entry(line));
+        }
+        let json = r#"{"ts":1,"request":"GET / HTTP/1.1","remote_addr":"h","status":200}"#;
+        assert_eq!(entry(&format!("\u{feff}{json}")), entry(json));
+    }
+
+    #[test]
     fn what_is_no_entry_says_what_is_missing() {
         for (line, why) in [
             ("", "no [time]"),
@@ -238,12 +310,18 @@ mod tests {
             ("h - - [10/Oct/2000:13:55:36 -0700] \"\\x16\\x03\" 400 1", "no request that can"),
             ("h - - [10/Oct/2000:13:55:36 -0700] \"GET * HTTP/1.1\" 400 1", "no request that can"),
             (COMBINED, "no request that can"),
+            ("h - - [10/Oct/2000:13:55:36 -0700] \"GET /a b\" 200 1", "no request that can"),
+            ("h - - [10/Oct/2000:13:55:36 -0700] \"GET /a b HTTP/x\" 200 1", "no request that"),
+            ("h - - [10/Oct/2000:13:55:36 -0700] \"GET /a\\xg1 HTTP/1.1\" 200 1", "no request"),
             ("h - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" - 1", "no status"),
             ("{\"ts\":1}", "no request"),
             ("{\"ts\":", "no JSON object"),
-            ("{\"ts\":-1,\"request\":\"GET / x\",\"remote_addr\":\"h\",\"status\":200}", "no time"),
             (
-                "{\"ts\":1,\"request\":\"GET / x\",\"remote_addr\":\"h\",\"status\":70000}",
+                "{\"ts\":-1,\"request\":\"GET / HTTP/1.0\",\"remote_addr\":\"h\",\"status\":200}",
+                "no time",
+            ),
+            (
+                "{\"ts\":1,\"request\":\"GET / HTTP/1.0\",\"remote_addr\":\"h\",\"status\":70000}",
                 "no status",
             ),
         ] {

@@ -1,5 +1,6 @@
 //! The lines of a log, in the order of their times, and the sessions that they make up.
 
+use crate::line::without_marks;
 use crate::{Entry, LineError, parse_line};
 use std::collections::HashMap;
 use units::Nanos;
@@ -21,9 +22,9 @@ pub struct Access {
     pub client: u32,
     /// A row of [`Log::asks`].
     pub ask: u32,
+    /// Of the body that was sent; of 4 GiB and more, one byte less than 4 GiB.
+    pub bytes: u32,
     pub status: u16,
-    /// Of the body that was sent.
-    pub bytes: u64,
 }
 
 /// A client's requests with no pause longer than a bound: rows of [`Log::accesses`].
@@ -76,6 +77,7 @@ impl LogReader {
     /// More entries than ten million.
     pub fn line(&mut self, line: &str) -> Result<(), LineError> {
         self.lines += 1;
+        let line = without_marks(line);
         if line.trim().is_empty() || line.starts_with('#') {
             return Ok(());
         }
@@ -107,7 +109,13 @@ impl LogReader {
         });
         self.log.fine |= entry.fine;
         let Entry { at, status, bytes, .. } = entry;
-        self.log.accesses.push(Access { at, client, ask, status, bytes });
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let rows = &mut self.log.accesses;
+        if rows.len() == rows.capacity() {
+            // doubling it would take twice the memory of the longest logs
+            rows.reserve_exact(rows.len() / 4 + 1_024);
+        }
+        rows.push(Access { at, client, ask, status, bytes });
         Ok(())
     }
 
@@ -135,6 +143,23 @@ impl Log {
     /// From the first request to the last.
     pub fn span(&self) -> Nanos {
         self.accesses.last().map_or(Nanos::ZERO, |access| access.at)
+    }
+
+    /// The number of requests of each visit, as [`Log::visits`] has them, in any order.
+    pub(crate) fn visit_lengths(&self, pause: Nanos) -> Vec<u64> {
+        let mut lengths = Vec::new();
+        // the latest request of a client, and its requests since the last pause
+        let mut open: HashMap<u32, (Nanos, u64)> = HashMap::new();
+        for access in &self.accesses {
+            let (last, count) = open.entry(access.client).or_insert((access.at, 0));
+            if access.at.0 - last.0 > pause.0 {
+                lengths.push(std::mem::take(count));
+            }
+            *last = access.at;
+            *count += 1;
+        }
+        lengths.extend(open.into_values().map(|(_, count)| count));
+        lengths
     }
 
     /// Each client's requests, cut where it asked for nothing for longer than `pause`; by the
@@ -192,6 +217,14 @@ mod tests {
             log.visits(Nanos::from_secs(pause)).into_iter().map(|visit| visit.rows).collect()
         };
         assert_eq!(rows(60), [vec![0, 2], vec![1], vec![3]]);
+        for pause in [0, 1, 30, 60, 70, 1_000] {
+            let pause = Nanos::from_secs(pause);
+            let mut lengths = log.visit_lengths(pause);
+            let mut rows: Vec<u64> =
+                log.visits(pause).iter().map(|it| it.rows.len() as u64).collect();
+            (lengths.sort_unstable(), rows.sort_unstable());
+            assert_eq!(lengths, rows);
+        }
         assert_eq!(rows(70), [vec![0, 2, 3], vec![1]]);
     }
 

@@ -5,6 +5,7 @@
 
 mod actor;
 mod guide;
+mod html_tree;
 mod jar;
 mod links;
 mod script;

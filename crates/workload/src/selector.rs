@@ -1,10 +1,8 @@
-//! CSS selectors over HTML: what a capture looks for in a page. The tokens are html5gum's; of
+//! CSS selectors over HTML: what a capture looks for in a page. The tree is [`crate::html_tree`]'s; of
 //! Selectors Level 4 the part is here that names, classes, ids, attributes and nesting make.
 //! (The libraries that have all of it are under a licence that `deny.toml` does not permit.)
 
-use crate::links::{attribute, text};
-use html5gum::emitters::default::DefaultEmitter;
-use html5gum::{StartTag, Token, Tokenizer};
+use crate::html_tree::{Content, HtmlTree, Visit};
 
 /// Elements open at once that are followed; what is nested deeper is not looked at.
 const DEPTH_MAX: usize = 1_000;
@@ -14,17 +12,6 @@ const SELECTOR_BYTES_MAX: usize = 4_096;
 /// lies inside others belongs to each of them.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 const TEXTS_BYTES_MAX: usize = 16 << 20;
-
-/// Elements that have no content and no end tag (HTML, section 13.1.2).
-const VOID: [&str; 14] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-    "track", "wbr",
-];
-
-/// Elements whose content is not HTML, and those inside them whose content is HTML again (HTML, section
-/// 13.2.6, integration points).
-const FOREIGN: [&str; 2] = ["svg", "math"];
-const HTML_AGAIN: [&str; 8] = ["foreignobject", "desc", "title", "mi", "mo", "mn", "ms", "mtext"];
 
 /// A list of selectors, of which one must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,11 +57,11 @@ enum AttributeRule {
     Contains(String),
 }
 
-/// What is known of an open element.
-#[derive(Debug)]
-struct Opened {
-    name: String,
-    attributes: Vec<(String, String)>,
+/// An element around the one that is looked at, or that one.
+#[derive(Clone, Copy, Debug)]
+struct Opened<'a> {
+    name: &'a str,
+    attributes: &'a [(String, String)],
 }
 
 impl Selector {
@@ -104,65 +91,23 @@ impl Selector {
         &self.text
     }
 
-    /// Of each element that matches, in the order of their start tags, the value of `attribute`, or
+    /// Of each element that matches, in the order of the page's tree, the value of `attribute`, or
     /// without one its text with white space folded. Elements without the attribute are left out. At
     /// most `most` values.
     pub fn find(&self, html: &[u8], attribute: Option<&str>, most: usize) -> Vec<String> {
-        let mut found: Vec<String> = Vec::new();
-        let mut room = TEXTS_BYTES_MAX;
-        let mut open: Vec<Opened> = Vec::new();
-        // elements whose text is being gathered: depth of the element, row in `found`
-        let mut gathering: Vec<(usize, usize)> = Vec::new();
-        let mut emitter = DefaultEmitter::<()>::default();
-        // what is in a script is no markup
-        emitter.naively_switch_states(true);
-        for token in Tokenizer::new_with_emitter(html, emitter).flatten() {
-            if found.len() >= most && gathering.is_empty() {
-                break;
-            }
-            match token {
-                Token::StartTag(tag) => {
-                    if open.len() >= DEPTH_MAX {
-                        continue;
-                    }
-                    let element = Opened::of(&tag);
-                    open.push(element);
-                    let leaf = is_leaf(&open, tag.self_closing);
-                    if found.len() < most && self.matches(&open) {
-                        match attribute {
-                            Some(name) => found.extend(self::attribute(&tag, name)),
-                            None => {
-                                if !leaf {
-                                    gathering.push((open.len(), found.len()));
-                                }
-                                found.push(String::new());
-                            }
-                        }
-                    }
-                    if leaf {
-                        open.pop();
-                    }
-                }
-                Token::EndTag(tag) => {
-                    let name = text(&tag.name);
-                    if let Some(at) = open.iter().rposition(|element| element.name == name) {
-                        open.truncate(at);
-                        gathering.retain(|(depth, _)| *depth <= at);
-                    }
-                }
-                Token::String(part) => {
-                    let part = text(&part);
-                    for (_, row) in &gathering {
-                        let text = &mut found[*row];
-                        let fits = (TEXT_BYTES_MAX - text.len()).min(room);
-                        let kept = &part[..part.floor_char_boundary(fits)];
-                        text.push_str(kept);
-                        room -= kept.len();
-                    }
-                }
-                _ => {}
-            }
-        }
+        let tree = HtmlTree::parse(html);
+        let mut search = Search {
+            selector: self,
+            attribute,
+            most,
+            found: Vec::new(),
+            room: TEXTS_BYTES_MAX,
+            depth: 0,
+            open: Vec::new(),
+            gathering: Vec::new(),
+        };
+        tree.walk(&mut |visit| search.visit(visit));
+        let mut found = search.found;
         if attribute.is_none() {
             for text in &mut found {
                 *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -172,7 +117,7 @@ impl Selector {
     }
 
     /// Whether the innermost open element is meant.
-    fn matches(&self, open: &[Opened]) -> bool {
+    fn matches(&self, open: &[Opened<'_>]) -> bool {
         self.all.iter().any(|one| {
             let Some(((_, last), _)) = one.split_last() else { return false };
             let Some((element, outer)) = open.split_last() else { return false };
@@ -184,7 +129,7 @@ impl Selector {
 /// Whether what stands before the last compound of `one` holds of the elements around. In the time of
 /// compounds times depth, whatever the page: of each beginning of the selector it is kept which
 /// elements can be its end.
-fn nested(one: &[(Relation, Compound)], outer: &[Opened]) -> bool {
+fn nested(one: &[(Relation, Compound)], outer: &[Opened<'_>]) -> bool {
     let mut ends: Option<Vec<bool>> = None;
     for pair in one.windows(2) {
         let ((relation, wanted), (next, _)) = (&pair[0], &pair[1]);
@@ -214,36 +159,84 @@ fn nested(one: &[(Relation, Compound)], outer: &[Opened]) -> bool {
     true
 }
 
-/// Whether the innermost element has neither content nor an end tag. A slash at the end of a start tag
-/// is ignored in HTML; it closes elements of SVG and MathML (HTML, section 13.1.2.1).
-fn is_leaf(open: &[Opened], slash: bool) -> bool {
-    let Some((element, outer)) = open.split_last() else { return false };
-    let foreign = || {
-        let is = |names: &[&str], name: &str| names.contains(&name);
-        let mut around = outer.iter().rev().map(|element| element.name.as_str());
-        let nearest = around.find(|name| is(&FOREIGN, name) || is(&HTML_AGAIN, name));
-        is(&FOREIGN, &element.name) || nearest.is_some_and(|name| is(&FOREIGN, name))
-    };
-    VOID.contains(&element.name.as_str()) || (slash && foreign())
+/// A walk through a page.
+struct Search<'a> {
+    selector: &'a Selector,
+    attribute: Option<&'a str>,
+    most: usize,
+    found: Vec<String>,
+    /// Bytes of text that are kept yet.
+    room: usize,
+    /// Elements around, and those of them that are looked at.
+    depth: usize,
+    open: Vec<Opened<'a>>,
+    /// Elements whose text is being gathered: depth of the element, row in `found`.
+    gathering: Vec<(usize, usize)>,
 }
 
-impl Opened {
-    fn of(tag: &StartTag<()>) -> Opened {
-        let attributes = tag.attributes.iter().map(|(name, value)| (text(name), text(value)));
-        Opened { name: text(&tag.name), attributes: attributes.collect() }
+impl<'a> Search<'a> {
+    /// Whether the walk goes on.
+    fn visit(&mut self, visit: Visit<'a>) -> bool {
+        match visit {
+            Visit::Enter(Content::Element { name, attributes }) => {
+                self.depth += 1;
+                if self.depth <= DEPTH_MAX {
+                    self.open.push(Opened { name, attributes });
+                    self.look();
+                }
+            }
+            Visit::Leave(Content::Element { .. }) => {
+                self.open.truncate(self.depth - 1);
+                self.depth -= 1;
+                self.gathering.retain(|(depth, _)| *depth <= self.depth);
+            }
+            Visit::Enter(Content::Text(part)) => self.gather(part),
+            Visit::Enter(Content::Other) | Visit::Leave(_) => {}
+        }
+        self.found.len() < self.most || !self.gathering.is_empty()
+    }
+
+    /// Looks at the innermost open element.
+    fn look(&mut self) {
+        if self.found.len() >= self.most || !self.selector.matches(&self.open) {
+            return;
+        }
+        let Some(element) = self.open.last() else { return };
+        match self.attribute {
+            Some(name) => {
+                let is = |(known, _): &&(String, String)| known.eq_ignore_ascii_case(name);
+                self.found
+                    .extend(element.attributes.iter().find(is).map(|(_, value)| value.clone()));
+            }
+            None => {
+                self.gathering.push((self.depth, self.found.len()));
+                self.found.push(String::new());
+            }
+        }
+    }
+
+    fn gather(&mut self, part: &str) {
+        for (_, row) in &self.gathering {
+            let text = &mut self.found[*row];
+            let fits = (TEXT_BYTES_MAX - text.len()).min(self.room);
+            let kept = &part[..part.floor_char_boundary(fits)];
+            text.push_str(kept);
+            self.room -= kept.len();
+        }
     }
 }
 
 impl Compound {
-    fn holds(&self, element: &Opened) -> bool {
-        let named = self.element.as_ref().is_none_or(|name| *name == element.name);
+    fn holds(&self, element: &Opened<'_>) -> bool {
+        let named = self.element.as_ref().is_none_or(|name| name == element.name);
         named && self.tests.iter().all(|test| test.holds(element))
     }
 }
 
 impl AttributeTest {
-    fn holds(&self, element: &Opened) -> bool {
-        let found = element.attributes.iter().find(|(name, _)| *name == self.name);
+    fn holds(&self, element: &Opened<'_>) -> bool {
+        let is = |(name, _): &&(String, String)| name.eq_ignore_ascii_case(&self.name);
+        let found = element.attributes.iter().find(is);
         let Some((_, value)) = found else { return false };
         match &self.wants {
             AttributeRule::There => true,
@@ -431,6 +424,68 @@ mod tests {
         assert_eq!(texts("br, img", "<br/>one<img>two"), ["", ""]);
     }
 
+    /// Pages without the end tags that HTML lets a page leave out, as Chromium 156 has them (`--dump-dom`).
+    #[test]
+    fn a_page_is_the_tree_that_a_browser_makes() {
+        const LISTS: &str = "<!doctype html><ul><li>1<li class=sel>2<ul><li>a<li>b</ul><li>3</ul>\
+            <table><tr><td>a<td>b<tr><td>c<td>d</table>\
+            <select><option>x<option class=o>y<optgroup label=g><option>z</select>\
+            <p class=q>one<p>two<div>three</div>four<dl><dt>t<dd>d<dt>u<dd>e</dl>";
+        const TABLE: &str = "<table>out<tr><td>in</td><b>fostered</b></tr>\
+            <caption>cap<tbody><tr><th>h</table>";
+        const NESTED: &str = "<p>a<b>b<p>c</b>d<a href=1>x<a href=2>y</a>\
+            <h1>h<h2>i</h1><button>u<button>v";
+        const HEAD: &str = "<title>a<b></title><script><p>no</p></script><meta name=m content=c>\
+            <noscript><i id=n>n</i></noscript><template><i>t</i></template><body class=w>\
+            <html lang=de><textarea>\n<p>k</textarea><svg><title><p>s</title><linearGradient id='l'/></svg>";
+        for (page, selector, texts) in [
+            (LISTS, "li.sel", &["2ab"][..]),
+            (LISTS, "ul > li", &["1", "2ab", "a", "b", "3"]),
+            (LISTS, "li li", &["a", "b"]),
+            (LISTS, "table > tbody > tr > td", &["a", "b", "c", "d"]),
+            (LISTS, "table > tr", &[]),
+            (LISTS, "option.o", &["y"]),
+            (LISTS, "select > option", &["x", "y"]),
+            (LISTS, "optgroup option", &["z"]),
+            (LISTS, "p", &["one", "two"]),
+            (LISTS, "p.q", &["one"]),
+            (LISTS, "body > div", &["three"]),
+            (LISTS, "dt", &["t", "u"]),
+            (LISTS, "dl > dd", &["d", "e"]),
+            (TABLE, "table b", &[]),
+            (TABLE, "body > b", &["fostered"]),
+            (TABLE, "body", &["outfosteredincaph"]),
+            (TABLE, "caption", &["cap"]),
+            (TABLE, "th, td", &["in", "h"]),
+            (NESTED, "p", &["ab", "cdxy"]),
+            (NESTED, "p > b", &["b", "c"]),
+            (NESTED, "a", &["x", "y"]),
+            (NESTED, "a a", &[]),
+            (NESTED, "h1, h2", &["h", "i"]),
+            (NESTED, "button", &["u", "v"]),
+            (HEAD, "title", &["a<b>", "s"]),
+            (HEAD, "p", &["s"]),
+            (HEAD, "i", &["n"]),
+            (HEAD, "html[lang=de] > body.w > textarea", &["<p>k"]),
+            (HEAD, "lineargradient#l", &[""]),
+            ("", "html > head, body", &["", ""]),
+            ("x", "body", &["x"]),
+            ("<frameset><frame></frameset><p>no", "p", &[]),
+        ] {
+            let found = Selector::parse(selector).unwrap().find(page.as_bytes(), None, 100);
+            assert_eq!(found, texts, "{selector} in {page}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_multiplies_its_elements_is_bounded() {
+        // each paragraph gets all of them again
+        let opened: String = (0..900).map(|row| format!("<b id={row}>")).collect();
+        let page = format!("<p>{opened}{}", "<p>x".repeat(3_000));
+        let found = Selector::parse("p").unwrap().find(page.as_bytes(), None, usize::MAX);
+        assert!(found.len() > 100 && found.len() < 3_000, "{}", found.len());
+    }
+
     #[test]
     fn no_more_are_looked_for_than_are_wanted() {
         let one = Selector::parse("li").unwrap().find(PAGE, None, 1);
@@ -447,7 +502,8 @@ mod tests {
         let found = divs.find(&page(1, &["a", &"é".repeat(TEXT_BYTES_MAX)].concat()), None, 1);
         assert_eq!(found[0].len(), TEXT_BYTES_MAX - 1);
         let found = divs.find(&page(999, &"x".repeat(1 << 20)), None, usize::MAX);
-        assert_eq!(found.len(), 999);
+        // html and body are around them
+        assert_eq!(found.len(), 998);
         assert_eq!(found.iter().map(String::len).sum::<usize>(), TEXTS_BYTES_MAX);
     }
 

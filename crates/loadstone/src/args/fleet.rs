@@ -36,6 +36,12 @@ pub(crate) enum FleetCommand {
     /// End a manager's run; its report follows
     Abort(FleetOperatorArgs),
     Creds(FleetCredsArgs),
+    /// Say that it is an option of the manager
+    #[command(hide = true)]
+    Attach {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
 }
 
 /// How a connection to the fleet's server is trusted, and by what it is recognised.

@@ -15,7 +15,8 @@ use crate::run::threads::{Estate, Leash, Watcher};
 use engine::{Order, Row, Share};
 use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
 use muster::agent::{Agent, Deed, ReadyFacts};
-use muster::message::{self, Final, FinalCause, Hello, PartEnding};
+use muster::message::{self, Final, FinalCause, FromAgent, Hello, PartEnding};
+use muster::stamp::Stamped;
 use muster::{DEAD_MAN, PROTOCOL};
 use plan::Plan;
 use record::run::PathRecord;
@@ -90,6 +91,11 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
     post.run(&words)
 }
 
+/// A number of this process: its key is made for it alone.
+pub(super) fn session(key: &SealKey) -> u64 {
+    key.public().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)).max(1)
+}
+
 fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
     let environment = host::environment();
     let calibration = Calibration::load(&environment);
@@ -104,6 +110,8 @@ fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
         calls_per_core: calibration.map_or(0.0, |known| known.calls_per_s),
         labels: args.labels.iter().cloned().collect(),
         seal_key: key.public().to_vec(),
+        session: session(key),
+        proof: 0,
         scripts: args.allow_scripts,
         rate_max: args.rate_max.map(|rate| rate.0),
     }
@@ -149,13 +157,14 @@ impl AgentPost {
             }
             if crate::signals::caught() > 0 {
                 self.orders.order.store(2, Ordering::Relaxed);
-                self.say(&message::FromAgent::Leaving { why: "ended by a signal".into() });
+                let leaving = self.machine.leave("ended by a signal");
+                self.say(&leaving);
                 return Ok(Code::Interrupted);
             }
         }
     }
 
-    fn say(&self, said: &message::FromAgent) {
+    fn say(&self, said: &Stamped<FromAgent>) {
         self.link.sender().send(self.subjects.from(&self.id), message::write(said));
     }
 
@@ -203,7 +212,8 @@ impl AgentPost {
             Deed::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
             Deed::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
             Deed::Take { parts, from } => self.orders.estate.give(parts, from),
-            Deed::Run { step, shares, start } => self.start(step, shares, start)?,
+            Deed::Run { run, step, shares, start } => self.start((run, step), shares, start)?,
+            Deed::Cease { at } => self.orders.leash.end(at),
             Deed::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
             Deed::Abandon => self.orders.order.store(2, Ordering::Relaxed),
             Deed::Exit { done, why } => {
@@ -232,7 +242,7 @@ impl AgentPost {
         Ok(())
     }
 
-    fn start(&mut self, step: u64, shares: Vec<Share>, start: Nanos) -> Result<(), Failure> {
+    fn start(&mut self, step: (u64, u64), shares: Vec<Share>, start: Nanos) -> Result<(), Failure> {
         let Some(mut ready) = self.ready.take() else { return Ok(()) };
         self.orders = Orders::new(self.machine.watched_at());
         ready.prepared.workers = shares.len() as u32;
@@ -331,7 +341,12 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
 }
 
 /// The part of the plan, through the very code that one machine runs.
-fn carry_out(step: u64, ready: &ReadyPlan, give: &Sender<Word>, orders: &Arc<Orders>) -> Final {
+fn carry_out(
+    step: (u64, u64),
+    ready: &ReadyPlan,
+    give: &Sender<Word>,
+    orders: &Arc<Orders>,
+) -> Final {
     let mut stages = Stages::default();
     let casts = match stages.cast(&ready.prepared.plan, &ready.prepared, true) {
         Ok(casts) => casts,

@@ -9,7 +9,8 @@ use units::Nanos;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Bundle {
-    step: u64,
+    /// The run and the step.
+    step: (u64, u64),
     /// The first instant of the step: what is sent counts from it.
     start: Nanos,
     pending: BTreeMap<Nanos, (RowHead, Snapshot)>,
@@ -20,7 +21,7 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    pub(super) fn new(step: u64, start: Nanos, workers: u32) -> Bundle {
+    pub(super) fn new(step: (u64, u64), start: Nanos, workers: u32) -> Bundle {
         Bundle {
             step,
             start,
@@ -66,7 +67,7 @@ impl Bundle {
         let mut done = Vec::new();
         while let Some(entry) = self.pending.first_entry().filter(|entry| *entry.key() <= all) {
             let (edge, (mut head, mut snapshot)) = entry.remove_entry();
-            (head.step, head.number, head.edge) = (self.step, self.number, edge);
+            ((head.run, head.step), head.number, head.edge) = (self.step, self.number, edge);
             head.last = all == Nanos::NEVER && self.pending.is_empty();
             snapshot.instants.shift(-i64::try_from(self.start.0).unwrap_or(i64::MAX));
             self.number += 1;

@@ -19,9 +19,10 @@ use engine::{Setup, Share};
 use muster::manager::FleetEvent;
 use muster::message::{Final, Holding};
 use muster::slots::SlotTable;
+use muster::stamp::RefusedMessages;
 use plan::{Plan, Secrets};
 use record::run::PathRecord;
-use sample::{AgentFacts, BudgetFacts, FleetFacts, PathFacts};
+use sample::{AgentFacts, BudgetFacts, FleetFacts, PathFacts, RefusedFacts};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -259,8 +260,8 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let now = reactor::monotonic();
     let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
     // what an earlier step left is nobody's any more
-    let step = held.iter().map(|(_, holding)| holding.step).max().unwrap_or(0);
-    held.retain(|(_, holding)| holding.step == step);
+    let step = held.iter().map(|(_, held)| (held.run, held.step)).max().unwrap_or_default();
+    held.retain(|(_, held)| (held.run, held.step) == step);
     let Some((_, first)) = held.first() else {
         bail!("no agent holds a run: its manager ended, or the agents were restarted");
     };
@@ -285,7 +286,8 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let start = now - Nanos(since);
     wire.adopt(step, start);
     crate::say(&format!(
-        "step {step} of {} agents is taken over, {} after its start",
+        "step {} of {} agents is taken over, {} after its start",
+        step.1,
         held.len(),
         units::show::duration(Nanos(since))
     ));
@@ -431,7 +433,11 @@ fn facts(
         });
     }
     let (server, moved) = (wire.server_version(), merge.part_moves());
-    FleetFacts { server, agents, moved, budgets: Vec::new() }
+    let mut refused = wire.refused();
+    finals.values().for_each(|said| refused.add(&said.refused));
+    let RefusedMessages { foreign, late, replayed } = refused;
+    let refused = RefusedFacts { foreign, late, replayed };
+    FleetFacts { server, agents, moved, budgets: Vec::new(), refused }
 }
 
 #[cfg(test)]

@@ -33,6 +33,9 @@ pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
         FleetCommand::Abort(args) => operator::abort(&args),
         FleetCommand::Watch(args) => target::watch(&args),
         FleetCommand::Creds(args) => local::creds(&args),
+        FleetCommand::Attach { .. } => Err(Failure::usage(
+            "attach is an option of the manager: loadstone fleet manager --attach --creds DIR --nats URL PLAN",
+        )),
     }
 }
 

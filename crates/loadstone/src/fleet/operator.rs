@@ -5,6 +5,7 @@ use crate::args::FleetOperatorArgs;
 use crate::exit::{Code, Failure};
 use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
 use muster::message::{self, OperatorWord, Status};
+use muster::stamp::RefusedMessages;
 use std::time::Duration;
 
 /// Longest wait for the server, and for the manager's answer.
@@ -53,6 +54,12 @@ fn text(status: &Status) -> String {
             agent.stage,
             agent.silent_ms,
             agent.rows
+        ));
+    }
+    let RefusedMessages { foreign, late, replayed } = status.refused;
+    if status.refused.sum() > 0 {
+        text.push_str(&format!(
+            "refused messages: {foreign} of another process, {late} of another run, {replayed} replayed\n"
         ));
     }
     text

@@ -5,10 +5,11 @@ use super::usage;
 use crate::args::FleetWatchArgs;
 use crate::exit::{Code, Failure};
 use crate::sut::{SutSource, Who};
-use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
+use fleet::{Credentials, Incoming, NatsLink, Role, SealKey, Subjects};
 use host::sut::SutReading;
 use muster::PROTOCOL;
 use muster::message::{self, FromWatch, WatchHello};
+use muster::stamp::Stamped;
 use muster::watch::{FleetWatch, WatchDeed};
 use sample::SutSeries;
 use std::net::SocketAddr;
@@ -35,7 +36,9 @@ pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
     let patience = Duration::from_secs_f64(args.wait.as_secs_f64());
     let link =
         NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
-    let machine = FleetWatch::new(hello(&series), reactor::monotonic());
+    let key = SealKey::generate().map_err(usage)?;
+    let hello = WatchHello { session: super::agent::session(&key), ..hello(&series) };
+    let machine = FleetWatch::new(hello, reactor::monotonic());
     WatchPost { machine, link, subjects, id, source, following: None }.run()
 }
 
@@ -64,6 +67,7 @@ fn hello(series: &SutSeries) -> WatchHello {
         memory_max: series.memory_max,
         descriptors_max: series.descriptors_max,
         accept_queue_max: series.accept_queue_max,
+        ..WatchHello::default()
     }
 }
 
@@ -144,7 +148,7 @@ impl WatchPost {
         None
     }
 
-    fn say(&self, said: &FromWatch) {
+    fn say(&self, said: &Stamped<FromWatch>) {
         self.link.sender().send(self.subjects.target(&self.id), message::write(said));
     }
 

@@ -5,7 +5,8 @@ use anyhow::{Result, bail};
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use muster::LOST_AFTER;
 use muster::manager::{FleetEvent, Manager, Post};
-use muster::message::{self, Final, FromAgent, FromWatch, Hello, Holding, OperatorWord, ToAgent};
+use muster::message::{self, Final, Hello, Holding, OperatorWord, ToAgent};
+use muster::stamp::RefusedMessages;
 use sample::SutSeries;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -106,6 +107,11 @@ impl Wire {
         })
     }
 
+    /// Messages of other runs and processes that the manager refused.
+    pub(super) fn refused(&self) -> RefusedMessages {
+        self.with(|manager| manager.refused())
+    }
+
     /// The agent's machine and its place in the order of ids.
     pub(super) fn name(&self, agent: &str) -> String {
         self.with(|manager| {
@@ -164,8 +170,8 @@ impl Wire {
     }
 
     /// Goes on with a step that another manager began at this instant.
-    pub(super) fn adopt(&mut self, step: u64, start: Nanos) {
-        self.with(|manager| manager.adopt(step, start));
+    pub(super) fn adopt(&mut self, (run, step): (u64, u64), start: Nanos) {
+        self.with(|manager| manager.adopt(run, step, start));
         self.adopted = true;
     }
 
@@ -326,7 +332,12 @@ fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
     while let Some(post) = manager.post() {
         match post {
             Post::All(command) => sender.send(subjects.command(), message::write(&command)),
-            Post::One(agent, told) => sender.send(subjects.to(&agent), message::write(&told)),
+            Post::One(agent, mut told) => {
+                if let ToAgent::Clock { returned, .. } = &mut told.said {
+                    *returned = reactor::monotonic().0;
+                }
+                sender.send(subjects.to(&agent), message::write(&told));
+            }
         }
     }
 }
@@ -384,12 +395,6 @@ impl Desk {
         }
     }
 
-    fn tell_the_time(&self, epoch: u64, to: &str, sent: u64, at: Nanos) {
-        let (received, returned) = (at.0, reactor::monotonic().0);
-        let answer = ToAgent::Clock { epoch, sent, received, returned };
-        self.link.sender().send(self.subjects.to(to), message::write(&answer));
-    }
-
     fn revive(&mut self) {
         let Some(server) = &mut self.server else { return };
         match server.revive() {
@@ -408,17 +413,10 @@ impl Desk {
         match kind {
             "rows" => manager.row(agent, bytes, at),
             "from" => match message::read(&bytes) {
-                Ok(FromAgent::Clock { sent }) => {
-                    self.tell_the_time(manager.epoch(), agent, sent, at);
-                    manager.heard(agent, FromAgent::Alive, at);
-                }
                 Ok(said) => manager.heard(agent, said, at),
                 Err(why) => crate::say(&format!("agent {agent}: {why}")),
             },
             "sut" => match message::read(&bytes) {
-                Ok(FromWatch::Clock { sent }) => {
-                    self.tell_the_time(manager.epoch(), agent, sent, at);
-                }
                 Ok(said) => manager.heard_of_target(agent, said, at),
                 Err(why) => crate::say(&format!("watch {agent}: {why}")),
             },
@@ -432,5 +430,7 @@ impl Desk {
             },
             _ => {}
         }
+        // an answer to a question for the time is sent at once
+        send_posts(&mut manager, &self.link.sender(), &self.subjects);
     }
 }

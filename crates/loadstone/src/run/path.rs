@@ -191,7 +191,10 @@ pub(super) fn crowded(plan: &Plan, length: u64) -> Option<String> {
 
 /// Takes off the addresses that are no IPv4.
 fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
-    let is_v4 = |peer: &Peer| matches!(peer, Peer::Tcp(address) if address.is_ipv4());
+    let is_v4 = |peer: &Peer| match peer {
+        Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => address.is_ipv4(),
+        Peer::Unix(_) => false,
+    };
     if !endpoint.peers.iter().any(is_v4) {
         bail!(
             "{option}: {} has no IPv4 address, and a path carries no other; let the server listen on \

@@ -51,13 +51,16 @@ pub(crate) struct Leash {
     /// The longest silence.
     most: Nanos,
     heard: AtomicU64,
+    /// The part is another's from this instant on.
+    end: AtomicU64,
     broken: AtomicBool,
 }
 
 #[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "only agents of a fleet have one"))]
 impl Leash {
     pub(crate) fn new(most: Nanos, now: Nanos) -> Leash {
-        Leash { most, heard: AtomicU64::new(now.0), broken: AtomicBool::new(false) }
+        let (heard, end) = (AtomicU64::new(now.0), AtomicU64::new(u64::MAX));
+        Leash { most, heard, end, broken: AtomicBool::new(false) }
     }
 
     /// Whoever watches was there at the instant `at`, as is heard `now`. After too long a silence that
@@ -70,10 +73,15 @@ impl Leash {
     /// Whether the load may go on at `now`; once it may not, it never may again.
     pub(crate) fn holds(&self, now: Nanos) -> bool {
         let silence = now - Nanos(self.heard.load(Ordering::Relaxed));
-        if silence > self.most {
+        if silence > self.most || now.0 >= self.end.load(Ordering::Relaxed) {
             self.broken.store(true, Ordering::Relaxed);
         }
         !self.is_broken()
+    }
+
+    /// Nothing is issued from the instant `at` on, whatever is heard.
+    pub(crate) fn end(&self, at: Nanos) {
+        self.end.fetch_min(at.0, Ordering::Relaxed);
     }
 
     pub(crate) fn is_broken(&self) -> bool {

@@ -53,13 +53,45 @@ pub(super) fn cannot_read(path: &str, error: &std::io::Error) -> Failure {
     Failure::usage(format!("cannot read {}: {error}", units::quoted(path)))
 }
 
+/// Opens a file, or standard input. A byte order mark at its start is skipped; a text in UTF-16, as
+/// PowerShell writes it, is read as a whole and becomes UTF-8.
 pub(super) fn open(path: &str) -> Result<Box<dyn BufRead>, Failure> {
-    Ok(match path {
+    let mut input: Box<dyn BufRead> = match path {
         "-" => Box::new(std::io::stdin().lock()),
         path => {
             Box::new(BufReader::new(File::open(path).map_err(|error| cannot_read(path, &error))?))
         }
-    })
+    };
+    let cannot = |error: std::io::Error| cannot_read(path, &error);
+    let start = input.fill_buf().map_err(cannot)?;
+    match start {
+        [0xef, 0xbb, 0xbf, ..] => input.consume(3),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            let text = utf16(&mut input).map_err(cannot)?;
+            return Ok(Box::new(std::io::Cursor::new(text)));
+        }
+        _ => {}
+    }
+    Ok(input)
+}
+
+/// Longest text in UTF-16.
+const UTF16_MAX: u64 = 256 << 20;
+
+fn utf16(input: &mut dyn BufRead) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    input.take(UTF16_MAX + 1).read_to_end(&mut bytes)?;
+    let wrong = |why: &str| std::io::Error::new(std::io::ErrorKind::InvalidData, why.to_owned());
+    if bytes.len() as u64 > UTF16_MAX {
+        return Err(wrong("it is a text in UTF-16 of more than 256 MiB; convert it to UTF-8"));
+    }
+    let little = bytes.starts_with(&[0xff, 0xfe]);
+    let unit =
+        |pair: &[u8; 2]| if little { u16::from_le_bytes(*pair) } else { u16::from_be_bytes(*pair) };
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units = pairs.iter().skip(1).map(unit);
+    let text: Result<String, _> = char::decode_utf16(units).collect();
+    text.ok().filter(|_| rest.is_empty()).ok_or_else(|| wrong("it is damaged: not UTF-16"))
 }
 
 /// What was not taken over; empty: nothing.

@@ -4,10 +4,11 @@ use super::access_log::sped;
 use crate::args::{By, Disk, ImportArgs, ImportFrom, set_login, set_manner, set_targets};
 use crate::exit::Failure;
 use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
-use recorded::{Recorded, Recording};
+use recorded::{Curl, Recorded, Recording};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, Read};
+use std::path::Path;
 use units::{Nanos, Rate, show};
 use url::Url;
 
@@ -33,9 +34,17 @@ pub(super) fn sniff(input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
     let dense: String = text.chars().filter(|char| !char.is_whitespace()).take(40).collect();
     Ok(match () {
         () if dense.starts_with("{\"log\":") => ImportFrom::Har,
-        () if text.starts_with('{') && has("\"openapi\"") => ImportFrom::Openapi,
-        () if text.lines().any(|line| line.starts_with("openapi:")) => ImportFrom::Openapi,
-        () if text.lines().any(|line| line.trim_start().starts_with("curl ")) => ImportFrom::Curl,
+        // Swagger 2 is refused where it is read, by its name
+        () if text.starts_with('{') && (has("\"openapi\"") || has("\"swagger\"")) => {
+            ImportFrom::Openapi
+        }
+        () if text
+            .lines()
+            .any(|line| line.starts_with("openapi:") || line.starts_with("swagger:")) =>
+        {
+            ImportFrom::Openapi
+        }
+        () if recorded::has_command(text) => ImportFrom::Curl,
         () => ImportFrom::Log,
     })
 }
@@ -79,7 +88,10 @@ pub(super) fn plan(
         ImportFrom::Har => recorded::read_har(input).map_err(|error| wrong(&error.0))?,
         ImportFrom::Openapi => {
             let text = text(input).map_err(|why| wrong(&why))?;
-            recorded::read_openapi(&text, args.base.as_ref()).map_err(|error| wrong(&error.0))?
+            let folder = Path::new(&args.log).parent().unwrap_or(Path::new("")).to_owned();
+            let read = |file: &str| Disk.read(&folder.join(file).to_string_lossy());
+            let read = recorded::read_openapi(&text, args.base.as_ref(), &read);
+            read.map_err(|error| wrong(&error.0))?
         }
         ImportFrom::Curl | ImportFrom::Log => {
             let text = text(input).map_err(|why| wrong(&why))?;
@@ -115,11 +127,17 @@ fn text(input: &mut dyn BufRead) -> Result<String, String> {
 
 fn commands(text: &str, plan: &mut Plan) -> Result<Recording, String> {
     let mut recording = Recording::default();
+    let commands = recorded::read_commands(text, &|path| Disk.read(path));
+    let commands = commands.map_err(|error| error.to_string())?;
+    let compressed = commands.iter().all(|curl| curl.compressed);
+    recording.left_out.extend(shared(&commands));
     let mut login = None;
-    for (index, command) in recorded::split_commands(text).iter().enumerate() {
-        let curl = recorded::parse_curl(command, &|path| Disk.read(path))
-            .map_err(|error| format!("command {}: {error}", index + 1))?;
+    for (index, mut curl) in commands.into_iter().enumerate() {
+        if curl.compressed && !compressed {
+            curl.ask_for_compression();
+        }
         set_manner(plan, &curl);
+        plan.request.compressed = compressed;
         let before = login.get_or_insert_with(|| curl.login.clone());
         if *before != curl.login {
             let why = "its login is not that of command 1, and a plan has one; import them apart";
@@ -129,6 +147,22 @@ fn commands(text: &str, plan: &mut Plan) -> Result<Recording, String> {
         recording.requests.extend(curl.requests);
     }
     Ok(recording)
+}
+
+/// Options of some commands that hold for all requests of a plan, and in how many commands they are not.
+fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
+    let lacks = |option: &str, has: fn(&Curl) -> bool| {
+        let lack = commands.iter().filter(|curl| !has(curl)).count();
+        let told =
+            format!("a command without {option}: a plan has it for all or none, here for all");
+        (lack > 0 && lack < commands.len()).then_some((told, lack as u64))
+    };
+    let each = [
+        lacks("-L", |curl| curl.follow.is_some()),
+        lacks("-k", |curl| curl.insecure),
+        lacks("its HTTP version", |curl| curl.version.is_some()),
+    ];
+    each.into_iter().flatten().collect()
 }
 
 /// What is taken over: of a HAR, the requests to the server of the first one alone, for a page asks

@@ -122,7 +122,7 @@ fn of_log(log: &Log) -> Requests {
     Requests {
         targets: targets.all,
         order,
-        sizes: Some(whole.map(|access| access.bytes).collect()),
+        sizes: Some(whole.map(|access| access.bytes.into()).collect()),
         offs_s: Vec::new(),
         gaps_s: gaps(log),
         cells: log.cells(cell).into_iter().map(|count| count as f64).collect(),

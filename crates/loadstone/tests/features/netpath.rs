@@ -1,5 +1,7 @@
 //! `loadstone netpath`, and runs through a path: real packets, devices and namespaces of our own.
 
+#[cfg(feature = "h3")]
+use crate::support::quic::QuicSite;
 use crate::support::{
     Ran, Site, behind, finish, measured, number, program, run, text, untested, whole,
 };
@@ -66,7 +68,7 @@ fn exit_codes_are_handed_on() {
     // a program that a signal ended, as shells tell it
     assert_eq!(code(&["sh", "-c", "kill -KILL $$"]), 137);
     let none = netpath(&["-q", "--rtt", "1ms"], &["/nowhere/at-all"]);
-    assert_eq!(none.code, 2);
+    assert_eq!((none.code, code(&["/etc/hostname"])), (127, 126));
     assert_eq!(
         none.stderr,
         "loadstone: \"/nowhere/at-all\" cannot be started: No such file or directory (os error 2)\n"
@@ -371,6 +373,59 @@ fn each_client_is_behind_a_path_of_its_own() {
         assert!(whole(&document, &format!("/path/kinds/{row}/up/arrived")) >= calls(row));
     }
     assert_eq!(text(&document, "/plan/connection/clients"), clients);
+}
+
+/// Datagrams go through a path as segments do, and back from the address that was asked.
+#[cfg(feature = "h3")]
+#[test]
+fn http3_goes_through_a_path() {
+    if !to_be_had() {
+        return;
+    }
+    let site = QuicSite::start();
+    let url = site.url("/bytes/1000");
+    let document = site.measured(&[&url, "--path", "rtt=50ms", "-c", "2", "-n", "10"]);
+    assert_eq!(whole(&document, "/outcomes/succeeded"), 10);
+    assert!(number(&document, "/service_time_s/p50") >= 0.050, "{}", document["service_time_s"]);
+    assert!(whole(&document, "/path/kinds/0/up/arrived") >= 10, "{}", document["path"]);
+    let clients = "near=[rtt=10ms]:50%, far=[rtt=80ms]:50%";
+    let document = site.measured(&[&url, "--clients", clients, "-c", "2", "-n", "20"]);
+    let rows = document["by_clients"].as_array().expect("kinds of clients");
+    assert_eq!(whole(&document, "/outcomes/succeeded"), 20);
+    assert!(number(&rows[1], "/response_time_s/min") >= 0.080, "{rows:?}");
+    let vary =
+        ["--vary", "rtt=5..15ms", "--step", "10", "--hold", "300ms", "-c", "1", "--json", "-"];
+    let words = ["ramp", &url, "--http", "3", "--ca", &site.ca];
+    let ramp = run(&[&words[..], &vary].concat()).expect(&[0, 1, 4]).json();
+    let goodput = |row: usize| number(&ramp, &format!("/steps/{row}/goodput_per_s"));
+    assert!(goodput(0) > 0.0 && goodput(1) > 0.0, "{ramp}");
+}
+
+#[test]
+fn a_udp_server_on_all_addresses_replies_from_the_one_that_was_asked() {
+    if !to_be_had() {
+        return;
+    }
+    for address in ["127.0.0.1:0", "0.0.0.0:0"] {
+        let server = std::net::UdpSocket::bind(address).unwrap();
+        let port = server.local_addr().unwrap().port();
+        let served = std::thread::spawn(move || {
+            let mut datagram = [0; 4_000];
+            for _ in 0..3 {
+                let (length, from) = server.recv_from(&mut datagram).unwrap();
+                server.send_to(&datagram[..length], from).unwrap();
+            }
+        });
+        // a connected socket; the last datagram comes in fragments
+        let script = format!(
+            "exec 3<>/dev/udp/127.0.0.1/{port}; for n in 1 2 3000; do \
+             printf \"%0${{n}}d\" 7 >&3; timeout 5 dd bs=4000 count=1 <&3 2>/dev/null | wc -c; done"
+        );
+        let ran = netpath(&["-q", "--rtt", "4ms"], &["bash", "-c", &script]);
+        let told: Vec<&str> = ran.stdout.split_whitespace().collect();
+        assert_eq!(told, ["1", "2", "3000"], "{address}: {ran:#?}");
+        served.join().unwrap();
+    }
 }
 
 /// Of an open load each arrival is a client: the shares are those of the calls.

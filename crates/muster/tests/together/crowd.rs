@@ -7,6 +7,7 @@ use muster::manager::{AgentStage, FleetEvent, Manager, Post};
 use muster::message::{self, Final, FromAgent, Hello, ManagerWord, ToAgent};
 use muster::row::{RowHead, encode};
 use muster::slots::SlotTable;
+use muster::stamp::Stamped;
 use muster::{BEAT, PROTOCOL};
 use stats::Snapshot;
 use std::cmp::Reverse;
@@ -26,9 +27,9 @@ enum Event {
     Agent(usize),
     Row(usize),
     Manager,
-    Up(usize, FromAgent),
+    Up(usize, Stamped<FromAgent>),
     UpRow(usize, Vec<u8>),
-    Down(usize, ToAgent),
+    Down(usize, Stamped<ToAgent>),
     All(usize, std::rc::Rc<ManagerWord>),
 }
 
@@ -150,14 +151,6 @@ impl Crowd {
                 self.manager.tick(self.now);
                 self.at(self.now + TURN, Event::Manager);
             }
-            Event::Up(row, FromAgent::Clock { sent }) => {
-                self.count(64);
-                let now = self.now.0;
-                let answer = ToAgent::Clock { epoch: 1, sent, received: now, returned: now };
-                let at = self.way();
-                self.at(at, Event::Down(row, answer));
-                self.manager.heard(&id(row), FromAgent::Alive, self.now);
-            }
             Event::Up(row, said) => {
                 self.count(message::write(&said).len());
                 self.manager.heard(&id(row), said, self.now);
@@ -229,7 +222,7 @@ impl Crowd {
         let member = &mut self.members[row];
         let Some((start, sent)) = member.run else { return };
         let last = sent + 1 == ROWS;
-        let head = RowHead { step: 1, number: sent, last, ..RowHead::default() };
+        let head = RowHead { run: 1, step: 1, number: sent, last, ..RowHead::default() };
         member.agent.row(encode(&head, &Snapshot::default()));
         member.run = Some((start, sent + 1));
         if last {
@@ -268,7 +261,7 @@ impl Crowd {
                     let first = member.true_time(start + Nanos::SECOND);
                     self.at(first, Event::Row(row));
                 }
-                Deed::Stop | Deed::Abandon | Deed::Take { .. } => {}
+                Deed::Stop | Deed::Abandon | Deed::Cease { .. } | Deed::Take { .. } => {}
                 Deed::Exit { why, .. } => panic!("{why}"),
             }
         }

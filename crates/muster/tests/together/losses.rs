@@ -1,10 +1,11 @@
 //! Machines that fall silent, and those that take their places.
 
-use crate::{MS, Parcel, World, name};
+use crate::{MS, Parcel, World, join, name, of_run, to_agent, word};
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{AgentStage, FleetEvent, Manager};
 use muster::message::{Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What};
 use muster::row::{RowHead, encode};
+use muster::stamp::Stamped;
 use muster::{DEAD_MAN, PROTOCOL};
 use stats::Snapshot;
 use std::collections::BTreeMap;
@@ -119,11 +120,11 @@ fn an_agent_that_has_prepared_another_plan_is_unfit() {
     let now = Nanos::from_secs(50);
     let answer = |hash: &str| {
         let mut manager = Manager::new(2, 1, now);
-        let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
-        manager.heard("A0", FromAgent::Hello(hello), now);
+        join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
         manager.prepare("new", &BTreeMap::new());
         let hash = hash.to_owned();
-        manager.heard("A0", FromAgent::Ready { step: 1, hash, workers: 1, bound: 0 }, now);
+        let ready = FromAgent::Ready { step: 1, hash, workers: 1, bound: 0 };
+        manager.heard("A0", of_run(2, ready), now);
         std::iter::from_fn(|| manager.event()).last()
     };
     assert_eq!(answer("new"), Some(FleetEvent::Ready));
@@ -156,7 +157,7 @@ fn a_step_begins_without_those_that_are_lost() {
     // whoever comes back has no place any more, and nobody waits for it
     world.members[1].cut_off = false;
     let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
-    world.manager.heard("A1", FromAgent::Hello(hello), world.now);
+    world.manager.heard("A1", of_run(0, FromAgent::Hello(hello)), world.now);
     assert_eq!(world.manager.seats().keys().collect::<Vec<_>>(), ["A0"]);
 }
 
@@ -174,11 +175,10 @@ fn an_agent_that_was_given_up_is_not_expected_in_the_next_step() {
 /// A manager of one agent, which runs as another manager set it off.
 fn adopting(now: Nanos) -> Manager {
     let mut manager = Manager::new(2, 1, now);
-    let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
-    manager.heard("A0", FromAgent::Hello(hello), now);
-    let holding = Holding { step: 1, slots: vec![vec![0]], of: 1, ..Holding::default() };
-    manager.heard("A0", FromAgent::Held(holding), now);
-    manager.adopt(1, now);
+    join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+    let holding = Holding { run: 1, step: 1, slots: vec![vec![0]], of: 1, ..Holding::default() };
+    manager.heard("A0", of_run(1, FromAgent::Held(holding)), now);
+    manager.adopt(1, 1, now);
     manager
 }
 
@@ -187,7 +187,7 @@ fn a_row_that_was_waited_for_empties_a_full_shelf() {
     let now = Nanos::from_secs(50);
     let mut manager = adopting(now);
     let row = |number| {
-        let head = RowHead { step: 1, number, ..RowHead::default() };
+        let head = RowHead { run: 1, step: 1, number, ..RowHead::default() };
         encode(&head, &Snapshot::default())
     };
     let rows = |manager: &mut Manager| {
@@ -208,10 +208,10 @@ fn one_that_is_started_anew_is_lost_and_does_not_come_back() {
     let mut world = World::new(2, 0.0, 6);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(500));
-    let hello = Hello { protocol: PROTOCOL, seal_key: vec![7], ..Hello::default() };
+    let hello = Hello { protocol: PROTOCOL, session: 9, ..Hello::default() };
     world.members[1].agent = Agent::new("A1", hello, Nanos(world.now.0));
     (world.members[1].ahead, world.members[1].run) = (0, None);
-    world.until(Nanos::from_secs(2), |world| is_lost(world, "A1"));
+    world.until(Nanos::from_secs(4), |world| is_lost(world, "A1"));
     let later = world.now + Nanos::from_secs(3);
     world.until(Nanos::from_secs(4), |world| world.now > later);
     assert!(!world.events.contains(&FleetEvent::Back("A1".into())));
@@ -220,18 +220,17 @@ fn one_that_is_started_anew_is_lost_and_does_not_come_back() {
 /// An agent that carries step 1 of manager 1 out.
 fn running(now: Nanos) -> Agent {
     let mut agent = Agent::new("A0", Hello::default(), now);
-    agent.told(ToAgent::Welcome { epoch: 1, agents: 1 }, now);
+    agent.told(to_agent(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
     for _ in 0..9 {
         let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
-        agent.told(clock, now);
+        agent.told(to_agent(clock), now);
     }
-    agent.told(plan(1, "old"), now);
+    agent.told(to_agent(plan(1, "old")), now);
     agent.prepared(1, "old", Ok(ReadyFacts { workers: 1, ..ReadyFacts::default() }));
     let start = (now + Nanos::SECOND).0;
     let arm = ToAgent::Arm { epoch: 1, step: 1, slots: vec![vec![0]], of: 1, start, agents: 1 };
-    agent.told(arm, now);
-    let go = ManagerWord { epoch: 1, at: now.0, unheard: vec![], what: What::Go { step: 1 } };
-    agent.commanded(&go, now);
+    agent.told(to_agent(arm), now);
+    agent.commanded(&word(1, now, What::Go { step: 1 }), now);
     while agent.deed().is_some() {}
     agent
 }
@@ -246,9 +245,9 @@ fn a_fresh_manager_ends_what_one_before_it_began() {
     let now = Nanos::from_secs(50);
     let mut agent = running(now);
     // its own manager's plan is no other
-    agent.told(plan(1, "old"), now);
+    agent.told(to_agent(plan(1, "old")), now);
     assert_eq!(agent.deed(), None);
-    agent.told(plan(2, "new"), now);
+    agent.told(to_agent(plan(2, "new")), now);
     let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
     assert_eq!(deeds, [Deed::Abandon]);
     agent.over(Final::default(), now);
@@ -259,7 +258,8 @@ fn a_fresh_manager_ends_what_one_before_it_began() {
     agent.prepared(1, "old", Ok(ReadyFacts::default()));
     agent.prepared(1, "new", Err("it is new".into()));
     let said = std::iter::from_fn(|| agent.deed()).last();
-    assert_eq!(said, Some(Deed::Say(FromAgent::Unfit { step: 1, why: "it is new".into() })));
+    let Some(Deed::Say(Stamped { stamp, said })) = said else { panic!("{said:?}") };
+    assert_eq!((stamp.run, said), (2, FromAgent::Unfit { step: 1, why: "it is new".into() }));
 }
 
 #[test]
@@ -267,22 +267,20 @@ fn silence_is_counted_from_when_a_word_was_said() {
     let now = Nanos::from_secs(50);
     let mut agent = running(now);
     let late = now + Nanos::from_secs(4);
-    let word = |unheard: &[&str]| ManagerWord {
-        epoch: 1,
-        at: (now + Nanos::SECOND).0,
+    let beat = |unheard: &[&str]| ManagerWord {
         unheard: unheard.iter().map(|id| (*id).to_owned()).collect(),
-        what: What::Beat,
+        ..word(1, now + Nanos::SECOND, What::Beat)
     };
-    agent.commanded(&word(&["A0", "A1"]), late);
+    agent.commanded(&beat(&["A0", "A1"]), late);
     assert_eq!(agent.watched_at(), now);
-    agent.commanded(&word(&["A1"]), late);
+    agent.commanded(&beat(&["A1"]), late);
     assert_eq!(agent.watched_at(), now + Nanos::SECOND);
     agent.tick(now + Nanos::SECOND + DEAD_MAN + Nanos(1));
     let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
     assert!(deeds.contains(&Deed::Stop), "{deeds:?}");
     agent.over(Final::default(), late);
     let said = std::iter::from_fn(|| agent.deed()).find_map(|deed| match deed {
-        Deed::Say(FromAgent::Final(said)) => Some(said.ending),
+        Deed::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
         _ => None,
     });
     assert_eq!(said, Some(PartEnding::DeadMan));
@@ -293,15 +291,16 @@ fn a_manager_that_attaches_waits_for_as_many_as_the_run_has() {
     let now = Nanos::from_secs(50);
     let mut manager = Manager::new(2, 9, now);
     let mut agent = running(now);
-    agent.commanded(&ManagerWord { epoch: 2, at: 0, unheard: vec![], what: What::Beat }, now);
-    agent.told(ToAgent::Recall { epoch: 2 }, now);
+    agent.commanded(&word(2, Nanos::ZERO, What::Beat), now);
+    agent.told(to_agent(ToAgent::Recall { epoch: 2 }), now);
     let held = std::iter::from_fn(|| agent.deed()).find_map(|deed| match deed {
-        Deed::Say(FromAgent::Held(holding)) => Some(holding),
+        Deed::Say(Stamped { said: FromAgent::Held(holding), .. }) => Some(holding),
         _ => None,
     });
-    let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
-    manager.heard("A0", FromAgent::Hello(hello), now);
-    manager.heard("A0", FromAgent::Held(held.expect("it says what it holds")), now);
+    join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+    let held = held.expect("it says what it holds");
+    assert_eq!((held.run, held.step), (1, 1));
+    manager.heard("A0", of_run(1, FromAgent::Held(held)), now);
     assert!(!manager.complete());
     let agents = manager.seats()["A0"].held.as_ref().map(|held| held.agents);
     manager.expect(agents.expect("it is held") as usize);

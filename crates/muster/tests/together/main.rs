@@ -3,26 +3,30 @@
 
 mod crowd;
 mod losses;
+mod replays;
 
 use muster::agent::{Agent, Deed, ReadyFacts};
 use muster::manager::{AgentStage, FleetEvent, Manager, Post};
 use muster::message::{Final, FromAgent, Hello, ManagerWord, PartEnding, ToAgent, What};
 use muster::row::{RowHead, encode};
 use muster::slots::SlotTable;
+use muster::stamp::{Stamp, Stamped};
 use muster::{DEAD_MAN, LOST_AFTER, PROTOCOL};
 use schedule::Share;
 use stats::Snapshot;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Nanos, Purpose, Seed, Stream};
 
 const MS: u64 = 1_000_000;
 /// Rows of a step, one in a tenth of a second.
 const ROWS: u64 = 30;
 
+#[derive(Clone)]
 enum Parcel {
-    Up(usize, FromAgent),
+    Up(usize, Stamped<FromAgent>),
     Row(usize, Vec<u8>),
-    Down(usize, ToAgent),
+    Down(usize, Stamped<ToAgent>),
     All(usize, ManagerWord),
 }
 
@@ -32,6 +36,10 @@ struct Member {
     /// Its clock less the manager's.
     ahead: i64,
     run: Option<(Nanos, u64)>,
+    /// The manager that began what it runs.
+    of: u64,
+    /// When it has to end, by its own clock.
+    ceased: Option<Nanos>,
     stopped: bool,
     shares: Vec<Share>,
     started: Option<Nanos>,
@@ -50,8 +58,46 @@ struct World {
     manager: Manager,
     members: Vec<Member>,
     parcels: Vec<(Nanos, Parcel)>,
+    /// All that was ever sent.
+    recorded: Vec<Parcel>,
     events: Vec<FleetEvent>,
     manager_alive: bool,
+}
+
+/// Numbers of messages that no machine has made.
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+fn number() -> u64 {
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A manager's word about its own run.
+fn word(epoch: u64, at: Nanos, what: What) -> ManagerWord {
+    let (run, number) = (epoch, number());
+    ManagerWord { epoch, run, number, at: at.0, unheard: Vec::new(), what }
+}
+
+/// What a manager says to a process without a session, about its own run.
+fn to_agent(said: ToAgent) -> Stamped<ToAgent> {
+    Stamped { stamp: Stamp { session: 0, run: said.epoch(), number: number() }, said }
+}
+
+/// What a process without a session says of a run.
+fn of_run(run: u64, said: FromAgent) -> Stamped<FromAgent> {
+    Stamped { stamp: Stamp { session: 0, run, number: number() }, said }
+}
+
+/// An agent says hello, and again with the proof that it is asked for.
+fn join(manager: &mut Manager, agent: &str, hello: Hello, now: Nanos) {
+    let mut hello = hello;
+    for _ in 0..2 {
+        manager.heard(agent, of_run(0, FromAgent::Hello(hello.clone())), now);
+        let asked = std::iter::from_fn(|| manager.post()).find_map(|post| match post {
+            Post::One(_, Stamped { said: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
+            _ => None,
+        });
+        hello.proof = asked.unwrap_or(hello.proof);
+    }
 }
 
 fn name(row: usize) -> String {
@@ -69,6 +115,8 @@ impl World {
                 agent: Agent::new(&name(row), hello, own),
                 ahead,
                 run: None,
+                of: 0,
+                ceased: None,
                 stopped: false,
                 shares: Vec::new(),
                 started: None,
@@ -85,12 +133,14 @@ impl World {
             manager: Manager::new(7, agents, now),
             members: (0..agents).map(member).collect(),
             parcels: Vec::new(),
+            recorded: Vec::new(),
             events: Vec::new(),
             manager_alive: true,
         }
     }
 
     fn post(&mut self, parcel: Parcel) {
+        self.recorded.push(parcel.clone());
         let copies = if self.dice.unit() < self.loss {
             0
         } else {
@@ -145,13 +195,6 @@ impl World {
                 if self.members[row].cut_off => {}
             Parcel::Up(row, _) | Parcel::Row(row, _) if self.members[row].mute => {}
             Parcel::Up(_, _) | Parcel::Row(_, _) if !self.manager_alive => {}
-            Parcel::Up(row, FromAgent::Clock { sent }) => {
-                let (received, returned) = (self.now.0, self.now.0);
-                let epoch = self.manager.epoch();
-                let answer = ToAgent::Clock { epoch, sent, received, returned };
-                self.post(Parcel::Down(row, answer));
-                self.manager.heard(&name(row), FromAgent::Alive, self.now);
-            }
             Parcel::Up(row, said) => self.manager.heard(&name(row), said, self.now),
             Parcel::Row(row, bytes) => self.manager.row(&name(row), bytes, self.now),
             Parcel::Down(row, told) => {
@@ -173,7 +216,8 @@ impl World {
             && now.0 >= start.0 + (sent + 1) * 100 * MS
         {
             let last = sent + 1 == ROWS || member.stopped;
-            let head = RowHead { step: 1, number: sent, last, ..RowHead::default() };
+            let (run, number) = (member.of, sent);
+            let head = RowHead { run, step: 1, number, last, ..RowHead::default() };
             member.agent.row(encode(&head, &Snapshot::default()));
             member.run = if last { None } else { Some((start, sent + 1)) };
             if last {
@@ -191,7 +235,8 @@ impl World {
                     let facts = ReadyFacts { hash: hash.clone(), workers: 2, rate_peak };
                     member.agent.prepared(step, &hash, Ok(facts));
                 }
-                Deed::Run { shares, start, .. } => {
+                Deed::Run { run, shares, start, .. } => {
+                    member.of = run;
                     member.shares = shares;
                     member.run = Some((start, 0));
                     member.started = Some(Nanos(start.0.saturating_add_signed(-member.ahead)));
@@ -200,6 +245,7 @@ impl World {
                     let parts = parts.into_iter().flatten();
                     member.taken.extend(parts.map(|part| (part, from)));
                 }
+                Deed::Cease { at } => member.ceased = Some(at),
                 Deed::Stop | Deed::Abandon => member.stopped = true,
                 Deed::Exit { why, .. } => member.exit = Some(why),
             }
@@ -282,7 +328,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
         let now = Nanos(world.now.0.saturating_add_signed(member.ahead));
         member.agent.over(Final::default(), now);
         let said = std::iter::from_fn(|| member.agent.deed()).find_map(|deed| match deed {
-            Deed::Say(FromAgent::Final(said)) => Some(said.ending),
+            Deed::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
             _ => None,
         });
         assert_eq!(said, Some(PartEnding::DeadMan));
@@ -337,25 +383,20 @@ fn another_protocol_a_full_fleet_an_older_manager_are_refused() {
     let hello = |protocol| FromAgent::Hello(Hello { protocol, ..Hello::default() });
     let refusal = |manager: &mut Manager| {
         std::iter::from_fn(|| manager.post()).find_map(|post| match post {
-            Post::One(_, ToAgent::Refused { why, .. }) => Some(why),
+            Post::One(_, Stamped { said: ToAgent::Refused { why, .. }, .. }) => Some(why),
             _ => None,
         })
     };
-    manager.heard("A0", hello(PROTOCOL + 1), now);
+    manager.heard("A0", of_run(0, hello(PROTOCOL + 1)), now);
     assert!(refusal(&mut manager).unwrap().contains("the same version of loadstone"));
-    manager.heard("A0", hello(PROTOCOL), now);
-    assert_eq!(refusal(&mut manager), None);
-    manager.heard("A1", hello(PROTOCOL), now);
+    join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+    assert!(manager.complete());
+    manager.heard("A1", of_run(0, hello(PROTOCOL)), now);
     assert!(refusal(&mut manager).unwrap().contains("has its 1 agents"));
 
     let mut agent = Agent::new("A0", Hello::default(), now);
-    let command = |epoch| ManagerWord {
-        epoch,
-        at: now.0,
-        unheard: Vec::new(),
-        what: What::Disband { why: "end".into() },
-    };
-    agent.told(ToAgent::Welcome { epoch: 3, agents: 1 }, now);
+    let command = |epoch| word(epoch, now, What::Disband { why: "end".into() });
+    agent.told(to_agent(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
     agent.commanded(&command(2), now);
     assert_eq!(agent.deed(), None);
     agent.commanded(&command(4), now);
@@ -366,21 +407,23 @@ fn another_protocol_a_full_fleet_an_older_manager_are_refused() {
 fn another_managers_run_is_neither_ended_nor_taken_for_ours() {
     let now = Nanos::from_secs(5);
     let mut manager = Manager::new(3, 1, now);
-    let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
-    manager.heard("A0", FromAgent::Hello(hello), now);
-    let said = || FromAgent::Final(Box::new(Final { step: 1, ..Final::default() }));
+    join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+    let said = |run| of_run(run, FromAgent::Final(Box::new(Final { step: 1, ..Final::default() })));
     let dismisses = |manager: &mut Manager| {
         std::iter::from_fn(|| manager.post())
             .any(|post| matches!(post, Post::All(word) if word.what == (What::Done { step: 1 })))
     };
-    manager.heard("A0", said(), now);
+    manager.heard("A0", said(2), now);
     assert!(!dismisses(&mut manager));
     let sealed = BTreeMap::from([("A0".to_owned(), vec![7])]);
     manager.prepare("hash", &sealed);
-    manager.heard("A0", said(), now);
+    manager.heard("A0", said(2), now);
     assert_eq!(manager.seats()["A0"].said, None);
     assert!(!dismisses(&mut manager));
     manager.prepare("hash", &sealed);
-    manager.heard("A0", said(), now);
+    manager.heard("A0", said(2), now);
+    assert!(!dismisses(&mut manager));
+    manager.heard("A0", said(3), now);
     assert!(dismisses(&mut manager));
+    assert_eq!(manager.refused().late, 4);
 }

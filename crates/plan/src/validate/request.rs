@@ -118,13 +118,13 @@ fn check_request(request: &RequestPlan, problems: &mut Problems) {
     }
 }
 
-/// Headers that two places of the plan would write.
+/// Headers that two places of the plan would write. A given Accept-Encoding takes the place of that of
+/// `--compressed`, as in curl: Firefox copies both.
 fn check_doubles(plan: &Plan, problems: &mut Problems) {
     let request = &plan.request;
     for (on, option, name) in [
         (request.auth.is_some(), "--user, --bearer or --digest", "Authorization"),
         (request.cookies, "--cookies", "Cookie"),
-        (request.compressed, "--compressed", "Accept-Encoding"),
     ] {
         if on && has_header(&request.headers, name) {
             let text = format!("-H '{name}: …' and {option} both write that header; drop one");

@@ -22,7 +22,7 @@ mod traffic;
 mod verdict;
 mod verified;
 
-pub use fleet::{AgentRecord, FleetRecord, MoveRecord};
+pub use fleet::{AgentRecord, FleetRecord, MoveRecord, RefusedRecord};
 pub use held::{HeldAgeRecord, HeldRecord};
 pub use http2::{FieldsRecord, Http2Record};
 pub use http3::{

@@ -35,7 +35,7 @@ fn a_command_is_the_request_that_curl_would_send() {
         ("curl h -d @f.txt", format!("POST http://h/ [{FORM}] \"ab\"")),
         ("curl h --data-binary @f.txt", format!("POST http://h/ [{FORM}] \"a\\nb\\n\"")),
         ("curl -G h/?q=1 -d a=1 --data-urlencode 'b=c d&'", {
-            "GET http://h/?q=1&a=1&b=c%20d%26 []".to_owned()
+            "GET http://h/?q=1&a=1&b=c+d%26 []".to_owned()
         }),
         ("curl -I h", "HEAD http://h/ []".to_owned()),
         (
@@ -45,28 +45,71 @@ fn a_command_is_the_request_that_curl_would_send() {
                 .to_owned(),
         ),
         ("curl -u me:x -b a=b -A ua h", {
-            "GET http://h/ [Cookie: a=b; User-Agent: ua; Authorization: Basic bWU6eA==]".to_owned()
+            "GET http://h/ [User-Agent: ua; Cookie: a=b; Authorization: Basic bWU6eA==]".to_owned()
         }),
         ("curl http://h/1 http://h/2", "GET http://h/1 []\nGET http://h/2 []".to_owned()),
+        ("curl -b a=1 -b 'b=2; c=3' h", "GET http://h/ [Cookie: a=1;b=2; c=3]".to_owned()),
+        ("curl -b a=1 -H 'Cookie: b=2' h", "GET http://h/ [Cookie: b=2]".to_owned()),
+        ("curl h -d a -H 'Content-Type:'", "POST http://h/ [] \"a\"".to_owned()),
+        ("curl h --data-urlencode 'a=b c*~'", format!("POST http://h/ [{FORM}] \"a=b+c%2A~\"")),
+        ("curl h -d $'a\\xff'", format!("POST http://h/ [{FORM}] \"a\u{fffd}\"")),
+        ("curl.exe -g 'http://h/[1-2]'", "GET http://h/[1-2] []".to_owned()),
+        ("$ time curl 'h/{a,b}' -d x", {
+            format!("POST http://h/a [{FORM}] \"x\"\nPOST http://h/b [{FORM}] \"x\"")
+        }),
+        ("curl --path-as-is h/a/b -- -c", "GET http://h/a/b []\nGET http://-c/ []".to_owned()),
+        ("\u{feff}curl h/a/../b", "GET http://h/b []".to_owned()),
     ] {
         assert_eq!(told(text), request, "{text}");
     }
 }
 
-#[test]
-fn a_form_has_parts_and_files() {
-    let curl = parse_curl("curl h -F 'a=b;type=text/x' -F f=@f.txt -F 'g=<f.txt'", &files).unwrap();
+/// The body of a form, with `|` for the ends of lines and `B` for the boundary.
+fn form_of(text: &str) -> String {
+    let curl = parse_curl(text, &files).unwrap_or_else(|error| panic!("{text}: {error}"));
     let request = &curl.requests[0];
     assert_eq!(request.headers[0].1, format!("multipart/form-data; boundary={BOUNDARY}"));
     let body = String::from_utf8(request.body.clone().unwrap()).unwrap();
-    let body = body.replace(BOUNDARY, "B").replace("\r\n", "|");
+    body.replace(BOUNDARY, "B").replace("\r\n", "|")
+}
+
+#[test]
+fn a_form_has_parts_and_files() {
     assert_eq!(
-        body,
+        form_of("curl h -F 'a=b;type=text/x' -F f=@f.txt -F 'g=<f.txt'"),
         "--B|Content-Disposition: form-data; name=\"a\"|Content-Type: text/x||b|\
          --B|Content-Disposition: form-data; name=\"f\"; filename=\"f.txt\"|\
-         Content-Type: application/octet-stream||a\nb\n|\
+         Content-Type: text/plain||a\nb\n|\
          --B|Content-Disposition: form-data; name=\"g\"||a\nb\n|--B--|"
     );
+}
+
+#[test]
+fn the_words_of_a_form_are_read_as_curl_reads_them() {
+    let part = |text: &str| {
+        let form = form_of(&format!("curl h -F '{text}'"));
+        let head = "--B|Content-Disposition: form-data; name=";
+        form.strip_prefix(head).unwrap().strip_suffix("|--B--|").unwrap().to_owned()
+    };
+    for (text, written) in [
+        ("f=\"v\"", "\"f\"||v"),
+        ("f=\"a;b \\\" \\\\ \\x\"", "\"f\"||a;b \" \\ \\x"),
+        ("f=\"v\" rest;type=a/b", "\"f\"|Content-Type: a/b||v"),
+        ("f=\"v", "\"f\"||\"v"),
+        ("f=  v  ;unknown;type=a/b;charset=x; y=z", "\"f\"|Content-Type: a/b;charset=x; y=z||v"),
+        ("f=a,b", "\"f\"||a,b"),
+        ("f=v;filename=x.png", "\"f\"; filename=\"x.png\"|Content-Type: image/png||v"),
+        ("f=v;filename=x", "\"f\"; filename=\"x\"||v"),
+        ("f=v;filename=\"a;\\\"b\"", "\"f\"; filename=\"a;%22b\"||v"),
+        ("a\"b=v", "\"a%22b\"||v"),
+        ("g=@\"f.txt\"", "\"g\"; filename=\"f.txt\"|Content-Type: text/plain||a\nb\n"),
+        ("g=@f.txt;filename=n.bin", {
+            "\"g\"; filename=\"n.bin\"|Content-Type: text/plain||a\nb\n"
+        }),
+        ("f=", "\"f\"||"),
+    ] {
+        assert_eq!(part(text), written, "{text}");
+    }
 }
 
 #[test]
@@ -99,6 +142,16 @@ fn what_cannot_be_taken_over_says_what_to_do() {
         ("curl ftp://h/", "its scheme is ftp, not http or https"),
         ("curl 'http://h:99999/'", "is not a URL"),
         ("curl h | sh", "outside of quotes"),
+        ("curl \"http://h/?$top=3\"", "'$' inside double quotes"),
+        ("curl a; curl b", "more than one command"),
+        ("curl 'h/[1-'", "is a glob that cannot be read: a bracket is not closed"),
+        ("curl --path-as-is h/a/../b", "--path-as-is: the path of \"h/a/../b\" has the segment"),
+        ("curl h/a/%2E%2e/b", "has the segment \"%2E%2e\""),
+        ("curl h -F 'a=@f.txt,f.txt'", "several files in one part is not known here"),
+        ("curl h -F 'a=b;headers=x'", "headers= is not known here"),
+        ("curl h -F 'a=b;type=x'", "TYPE/SUBTYPE is not known here"),
+        ("curl h -F '=(;type=a/b'", "a form within a form"),
+        ("curl h -H $'A: \\xff'", "has bytes that are not UTF-8"),
     ] {
         let told = told(text);
         assert!(told.starts_with("error: ") && told.contains(why), "{text}: {told}");
@@ -107,9 +160,28 @@ fn what_cannot_be_taken_over_says_what_to_do() {
 
 #[test]
 fn a_text_is_cut_into_its_commands() {
-    let text = "#!/bin/sh\n# two\ncurl a \\\n  -k\n\n  curl b\n";
-    assert_eq!(split_commands(text), ["curl a \\\n  -k\n", "  curl b"]);
-    assert!(split_commands("wget a").is_empty());
+    let urls = |text: &str| {
+        let commands = read_commands(text, &files);
+        commands.map(|commands| {
+            let urls = commands.into_iter().flat_map(|command| command.requests);
+            urls.map(|request| request.url.to_string()).collect::<Vec<_>>()
+        })
+    };
+    let text = "#!/bin/sh\n# `two` |\ncurl a \\\n  -k\n\n  curl b\n";
+    assert_eq!(urls(text).unwrap(), ["http://a/", "http://b/"]);
+    let joined = "curl 'http://h/a' -H 'a: b' ;\ncurl 'http://h/b' \\\n -H 'a: b' ; time curl c &";
+    assert_eq!(urls(joined).unwrap(), ["http://h/a", "http://h/b", "http://c/"]);
+    let windows = "curl ^\"http://h/a?x=1^&y=2^\" ^\r\n  -H ^\"a: b^\" &\r\ncurl ^\"http://h/b^\"";
+    assert_eq!(urls(windows).unwrap(), ["http://h/a?x=1&y=2", "http://h/b"]);
+    assert_eq!(urls("wget a"), Ok(Vec::new()));
+    for (text, why) in [
+        ("curl a\ncurl -Z b", "command 2: curl's option \"-Z\" is not known"),
+        ("curl a; sleep 1", "command 2: it is \"sleep\", and only curl is read"),
+        ("curl a\nsleep 1\ncurl b", "a line begins with \"sleep\""),
+    ] {
+        let error = urls(text).unwrap_err().0;
+        assert!(error.contains(why), "{text}: {error}");
+    }
 }
 
 proptest! {

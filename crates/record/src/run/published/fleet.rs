@@ -1,7 +1,7 @@
 //! The machines that carried a run out together.
 
 use super::known;
-use sample::{AgentFacts, BudgetFacts, FleetFacts, PartMove};
+use sample::{AgentFacts, BudgetFacts, FleetFacts, PartMove, RefusedFacts};
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,21 @@ pub struct FleetRecord {
     /// How much all agents together might ask of hosts.
     #[serde(default)]
     pub budgets: Vec<BudgetRecord>,
+    /// Messages between manager and agents that were refused. Left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedRecord>,
+}
+
+/// Messages that did not belong to the run, by reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct RefusedRecord {
+    /// From or to another process: an earlier one, or one with the same credentials.
+    pub foreign: u64,
+    /// Of another run or step.
+    pub late: u64,
+    /// Received before.
+    pub replayed: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,7 +121,15 @@ impl FleetRecord {
             agents: facts.agents.iter().map(AgentRecord::of).collect(),
             moved: facts.moved.iter().map(MoveRecord::of).collect(),
             budgets: facts.budgets.iter().map(BudgetRecord::of).collect(),
+            refused: RefusedRecord::of(facts.refused),
         }
+    }
+}
+
+impl RefusedRecord {
+    fn of(facts: RefusedFacts) -> Option<RefusedRecord> {
+        let RefusedFacts { foreign, late, replayed } = facts;
+        (facts != RefusedFacts::default()).then_some(RefusedRecord { foreign, late, replayed })
     }
 }
 

@@ -1,0 +1,325 @@
+//! How values of parameters are written: OpenAPI 3.0.3, "Style Values", and RFC 6570.
+
+use serde_json::{Map, Value};
+
+/// Where a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Path,
+    Query,
+    Header,
+    Cookie,
+    /// A form in a body (`application/x-www-form-urlencoded`).
+    Form,
+}
+
+/// How a parameter's value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    Matrix,
+    Label,
+    Form,
+    Simple,
+    SpaceDelimited,
+    PipeDelimited,
+    DeepObject,
+}
+
+/// A parameter without its value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    place: Place,
+    style: Style,
+    explode: bool,
+    /// Reserved characters stand as they are (`allowReserved`).
+    reserved: bool,
+}
+
+impl Written {
+    /// Reads `style`, `explode` and `allowReserved` of a parameter, or of an encoding of a form.
+    ///
+    /// # Errors
+    /// A style that the place does not have.
+    pub(super) fn of(place: Place, holder: Option<&Map<String, Value>>) -> Result<Written, String> {
+        let get = |name: &str| holder.and_then(|holder| holder.get(name));
+        let flag = |name: &str| get(name).and_then(Value::as_bool);
+        let default = match place {
+            Place::Path | Place::Header => "simple",
+            Place::Query | Place::Cookie | Place::Form => "form",
+        };
+        let name = get("style").and_then(Value::as_str).unwrap_or(default);
+        let query = matches!(place, Place::Query | Place::Form);
+        let style = match name {
+            "matrix" if place == Place::Path => Style::Matrix,
+            "label" if place == Place::Path => Style::Label,
+            "simple" if matches!(place, Place::Path | Place::Header) => Style::Simple,
+            "form" if query || place == Place::Cookie => Style::Form,
+            "spaceDelimited" if query => Style::SpaceDelimited,
+            "pipeDelimited" if query => Style::PipeDelimited,
+            "deepObject" if query => Style::DeepObject,
+            other => return Err(format!("the style {other} is not one of its place")),
+        };
+        let explode = flag("explode").unwrap_or(style == Style::Form);
+        let reserved = query && flag("allowReserved").unwrap_or(false);
+        Ok(Written { place, style, explode, reserved })
+    }
+
+    fn encoded(&self, text: &str) -> String {
+        match self.place {
+            Place::Header => text.to_owned(),
+            Place::Form => url::form_urlencoded::byte_serialize(text.as_bytes()).collect(),
+            _ => percent_encoded(text, self.reserved),
+        }
+    }
+
+    /// What stands between the values of a list.
+    fn between(&self) -> &'static str {
+        match (self.style, self.explode) {
+            (Style::Matrix, true) => ";",
+            (Style::Label, _) => ".",
+            (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => "&",
+            (Style::SpaceDelimited, false) if self.place == Place::Form => "+",
+            (Style::SpaceDelimited, false) => "%20",
+            (Style::PipeDelimited, false) => "%7C",
+            (Style::DeepObject, _) => "&",
+            (Style::Matrix | Style::Form, false) | (Style::Simple, _) => ",",
+        }
+    }
+
+    /// Whether each value of a list has the parameter's name.
+    fn names_each(&self) -> bool {
+        self.explode && !matches!(self.style, Style::Label | Style::Simple)
+    }
+
+    /// The parameter as it stands in its place: with its name, except in `simple` and `label`.
+    ///
+    /// # Errors
+    /// A value that the style cannot write.
+    pub(super) fn write(&self, name: &str, value: &Value) -> Result<String, String> {
+        let encoded_name = self.encoded(name);
+        let text = match value {
+            Value::Array(values) => self.list(&encoded_name, values)?,
+            Value::Object(fields) => self.object(name, fields)?,
+            value => {
+                let value = self.encoded(&scalar(value)?);
+                self.named(&encoded_name, &value)
+            }
+        };
+        Ok(match self.style {
+            Style::Matrix => format!(";{text}"),
+            Style::Label => format!(".{text}"),
+            _ => text,
+        })
+    }
+
+    fn named(&self, name: &str, value: &str) -> String {
+        match self.style {
+            Style::Simple | Style::Label => value.to_owned(),
+            Style::Matrix if value.is_empty() => name.to_owned(),
+            _ => format!("{name}={value}"),
+        }
+    }
+
+    fn list(&self, name: &str, values: &[Value]) -> Result<String, String> {
+        if self.style == Style::DeepObject {
+            return Err("the style deepObject writes objects alone".to_owned());
+        }
+        let each = values.iter().filter(|value| !value.is_null()).map(|value| {
+            let value = self.encoded(&scalar(value)?);
+            Ok(if self.names_each() { self.named(name, &value) } else { value })
+        });
+        let joined = each.collect::<Result<Vec<String>, String>>()?.join(self.between());
+        Ok(if self.names_each() { joined } else { self.named(name, &joined) })
+    }
+
+    fn object(&self, name: &str, fields: &Map<String, Value>) -> Result<String, String> {
+        if self.style == Style::DeepObject {
+            let mut pairs = Vec::new();
+            for (key, value) in fields {
+                self.deep(&format!("{name}[{key}]"), value, &mut pairs)?;
+            }
+            return Ok(pairs.join("&"));
+        }
+        let sign = if self.explode { "=" } else { self.between() };
+        let fields = fields.iter().filter(|(_, value)| !value.is_null());
+        let each = fields.map(|(key, value)| {
+            Ok(format!("{}{sign}{}", self.encoded(key), self.encoded(&scalar(value)?)))
+        });
+        let joined = each.collect::<Result<Vec<String>, String>>()?.join(self.between());
+        Ok(if self.explode { joined } else { self.named(&self.encoded(name), &joined) })
+    }
+
+    fn deep(&self, name: &str, value: &Value, pairs: &mut Vec<String>) -> Result<(), String> {
+        match value {
+            Value::Null => {}
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    self.deep(&format!("{name}[{key}]"), value, pairs)?;
+                }
+            }
+            Value::Array(values) => {
+                for value in values {
+                    self.deep(name, value, pairs)?;
+                }
+            }
+            value => {
+                pairs.push(format!("{}={}", self.encoded(name), self.encoded(&scalar(value)?)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value that is neither a list nor an object, as text.
+fn scalar(value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(_) | Value::Object(_) => {
+            Err("its style cannot write lists or objects within a value".to_owned())
+        }
+        other => Ok(other.to_string()),
+    }
+}
+
+/// Percent-encodes all but unreserved characters, and reserved ones where they are allowed (RFC 6570
+/// section 3.2.1).
+fn percent_encoded(text: &str, reserved: bool) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let kept = byte.is_ascii_alphanumeric()
+            || b"-._~".contains(&byte)
+            || reserved && b":/?[]@!$&'()*+,;=".contains(&byte);
+        if kept {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn written(place: Place, holder: &Value, value: &Value) -> String {
+        let written = Written::of(place, holder.as_object());
+        written.and_then(|it| it.write("color", value)).unwrap_or_else(|why| format!("! {why}"))
+    }
+
+    /// The table of OpenAPI 3.0.3, section "Style Values".
+    #[test]
+    fn values_are_written_as_the_table_of_openapi_says() {
+        let object = json!({"R": 100, "G": 200, "B": 150});
+        let array = json!(["blue", "black", "brown"]);
+        let values = [json!(""), json!("blue"), array, object];
+        let nothing = "! ";
+        for (place, style, explode, expected) in [
+            (
+                Place::Path,
+                "matrix",
+                false,
+                [";color", ";color=blue", ";color=blue,black,brown", ";color=R,100,G,200,B,150"],
+            ),
+            (
+                Place::Path,
+                "matrix",
+                true,
+                [
+                    ";color",
+                    ";color=blue",
+                    ";color=blue;color=black;color=brown",
+                    ";R=100;G=200;B=150",
+                ],
+            ),
+            (
+                Place::Path,
+                "label",
+                false,
+                [".", ".blue", ".blue.black.brown", ".R.100.G.200.B.150"],
+            ),
+            (Place::Path, "label", true, [".", ".blue", ".blue.black.brown", ".R=100.G=200.B=150"]),
+            (
+                Place::Query,
+                "form",
+                false,
+                ["color=", "color=blue", "color=blue,black,brown", "color=R,100,G,200,B,150"],
+            ),
+            (
+                Place::Query,
+                "form",
+                true,
+                ["color=", "color=blue", "color=blue&color=black&color=brown", "R=100&G=200&B=150"],
+            ),
+            (Place::Path, "simple", false, ["", "blue", "blue,black,brown", "R,100,G,200,B,150"]),
+            (Place::Header, "simple", true, ["", "blue", "blue,black,brown", "R=100,G=200,B=150"]),
+            (
+                Place::Query,
+                "spaceDelimited",
+                false,
+                [
+                    "color=",
+                    "color=blue",
+                    "color=blue%20black%20brown",
+                    "color=R%20100%20G%20200%20B%20150",
+                ],
+            ),
+            (
+                Place::Query,
+                "pipeDelimited",
+                false,
+                [
+                    "color=",
+                    "color=blue",
+                    "color=blue%7Cblack%7Cbrown",
+                    "color=R%7C100%7CG%7C200%7CB%7C150",
+                ],
+            ),
+            (
+                Place::Query,
+                "deepObject",
+                true,
+                [
+                    "color=",
+                    "color=blue",
+                    nothing,
+                    "color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150",
+                ],
+            ),
+        ] {
+            let holder = json!({"style": style, "explode": explode});
+            for (value, expected) in values.iter().zip(expected) {
+                let told = written(place, &holder, value);
+                let fits =
+                    if expected == nothing { told.starts_with("! ") } else { told == expected };
+                // a list in an object's order of names: serde_json sorts them or keeps them
+                let sorted = |text: &str| {
+                    let mut bytes = text.as_bytes().to_vec();
+                    bytes.sort_unstable();
+                    bytes
+                };
+                assert!(fits || sorted(&told) == sorted(expected), "{style} {explode}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_follow_from_the_place() {
+        let array = json!(["a b", "c,d", null, 3]);
+        let none = json!({});
+        assert_eq!(written(Place::Query, &none, &array), "color=a%20b&color=c%2Cd&color=3");
+        assert_eq!(written(Place::Form, &none, &array), "color=a+b&color=c%2Cd&color=3");
+        assert_eq!(written(Place::Path, &none, &array), "a%20b,c%2Cd,3");
+        assert_eq!(written(Place::Header, &none, &array), "a b,c,d,3");
+        let reserved = json!({"allowReserved": true});
+        assert_eq!(written(Place::Query, &reserved, &json!("a/b?c d")), "color=a/b?c%20d");
+        let deep = json!({"style": "deepObject"});
+        let nested = json!({"a": {"b": [1, 2]}});
+        let pairs = "color%5Ba%5D%5Bb%5D=1&color%5Ba%5D%5Bb%5D=2";
+        assert_eq!(written(Place::Query, &deep, &nested), pairs);
+        assert!(written(Place::Query, &none, &nested).contains("cannot write lists or objects"));
+        let matrix = json!({"style": "matrix"});
+        assert!(written(Place::Query, &matrix, &array).contains("the style matrix"));
+    }
+}
