@@ -185,7 +185,6 @@ impl Config {
     /// The pages that one user visits at most; `None`: no end.
     pub(super) fn pages(&self, urls: usize) -> Option<u64> {
         match self.reps {
-            Reps::Pages(0) => Some(0),
             _ if self.seconds > 0 => None,
             Reps::Endless => None,
             Reps::Pages(count) => Some(u64::from(count)),
@@ -202,6 +201,10 @@ impl Config {
             said = error("CONFIG conflict: selected time and repetition based testing");
             putln!(said, "defaulting to time-based testing: {} seconds", self.seconds);
             self.reps = Reps::Endless;
+        }
+        if self.reps == Reps::Pages(0) {
+            // there is nothing to be done in that time
+            self.seconds = 0;
         }
         self.users = self.users.max(1);
         if self.get {

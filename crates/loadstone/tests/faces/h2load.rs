@@ -398,7 +398,7 @@ fn interim_responses_and_those_without_a_length() {
     let endless = replying(b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\nhello");
     let pair = both(&["--h1", "-n4", &endless.url("/")]).agree();
     assert!(pair.ours.stdout.contains("4 total, 1 started, 0 done, 0 succeeded, 4 failed"));
-    both(&["--h1", "-n6", "-c2", "-m3", &endless.url("/")]).agree();
+    both(&["--h1", "-n6", "-c2", &endless.url("/")]).agree();
 }
 
 #[test]

@@ -113,8 +113,8 @@ pub(super) fn parse_any_version(head: &[u8]) -> Result<Known, ResponseError> {
     let end = memchr::memchr(b' ', after).ok_or(ResponseError::NotHttp)?;
     let (version, rest) = after.split_at(end);
     let digits = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    let mut parts = version.split(|byte| *byte == b'.');
-    if !parts.by_ref().take(2).all(digits) || parts.next().is_some() {
+    let dot = memchr::memchr(b'.', version).ok_or(ResponseError::NotHttp)?;
+    if !digits(&version[..dot]) || !digits(&version[dot + 1..]) {
         return Err(ResponseError::NotHttp);
     }
     let known = parse(&[b"HTTP/1.1", rest].concat())?;
