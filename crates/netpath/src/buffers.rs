@@ -1,10 +1,10 @@
-//! Where packets wait for their instant.
+//! Buffers of packets waiting for their delivery time.
 
-/// Packets that may be on the path at once, 128 MiB of them: a gigabit for a second.
+/// Maximum number of packets on the path, 128 MiB in total: one gigabit for one second.
 pub(crate) const BUFFERS_MAX: usize = 1 << 16;
 const BYTES: usize = 2_048;
 
-/// Buffers with numbers, each used until its last copy is gone.
+/// Numbered buffers, each in use until its last copy is released.
 #[derive(Default)]
 pub(crate) struct Buffers {
     all: Vec<Buffer>,
@@ -18,7 +18,7 @@ struct Buffer {
 }
 
 impl Buffers {
-    /// A free one; `None` when there are no more.
+    /// Returns a free one; `None` if there is none.
     pub(crate) fn take(&mut self) -> Option<u32> {
         if let Some(number) = self.free.pop() {
             return Some(number);
@@ -48,7 +48,7 @@ impl Buffers {
         &mut buffer.bytes[..usize::from(buffer.length)]
     }
 
-    /// One copy less.
+    /// Releases one copy.
     pub(crate) fn done(&mut self, number: u32) {
         let buffer = &mut self.all[number as usize];
         assert!(buffer.copies > 0, "a packet has as many ends as copies");
@@ -58,7 +58,7 @@ impl Buffers {
         }
     }
 
-    /// Gives back one that was taken and not filled.
+    /// Returns an acquired buffer that was not filled.
     pub(crate) fn give_back(&mut self, number: u32) {
         self.free.push(number);
     }

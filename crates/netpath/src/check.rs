@@ -1,4 +1,4 @@
-//! What a path really does on this machine: two probes across it, against what was asked for.
+//! Verifies a path on this machine: two probes across it, compared with the settings.
 
 use crate::path::{FarEnd, NetPath, PathAsk};
 use crate::trouble::PathTrouble;
@@ -9,18 +9,18 @@ use std::time::Duration;
 use units::{Nanos, show};
 use wan::{NoTraces, PathSpec, Population};
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckLine {
-    /// What was found, and what was asked for.
+    /// The measured and the expected value.
     pub text: String,
     pub good: bool,
 }
 
-/// Looks at delay, loss, order and rate, for about ten seconds.
+/// Checks delay, loss, order and rate, for about ten seconds.
 ///
 /// # Errors
-/// A path cannot be had here.
+/// No path can be created here.
 pub fn check() -> Result<Vec<CheckLine>, PathTrouble> {
     let mut lines = Vec::new();
     for (text, rtt) in [("rtt=0ms", Nanos::ZERO), ("rtt=50ms", Nanos::from_millis(50))] {
@@ -33,7 +33,7 @@ pub fn check() -> Result<Vec<CheckLine>, PathTrouble> {
 
 const ROUND_TRIPS: u32 = 200;
 const ROUND_TRIP_GAP: Nanos = Nanos::from_millis(5);
-/// Most that the median round trip may be off.
+/// Maximum deviation of the median round trip.
 const ROUND_TRIP_ERROR: Nanos = Nanos::from_micros(300);
 
 const PACKETS: u32 = 20_000;
@@ -41,14 +41,14 @@ const PACKET_GAP: Nanos = Nanos::from_micros(200);
 const LOSS: f64 = 0.02;
 
 const RATE: f64 = 20e6;
-/// IP bytes of a probe that measures the rate: its payload, UDP's and IP's heads.
+/// IP bytes of a probe that measures the rate: payload plus UDP and IP headers.
 const RATE_BYTES: u32 = 1_000;
 const RATE_SPAN: Nanos = Nanos::from_secs(2);
 const RATE_ERROR: f64 = 0.02;
-/// Offered beyond the rate.
+/// Offered load relative to the rate.
 const RATE_EXCESS: f64 = 1.2;
 
-/// How long nothing has to come for all to have come.
+/// Silence after which all packets have arrived.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// Two sockets with a path between them.
@@ -58,7 +58,7 @@ struct Probe {
     far: UdpSocket,
 }
 
-/// The far end's address in a namespace of its own.
+/// The address of the far end in its own namespace.
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 1);
 
 impl Probe {
@@ -90,13 +90,13 @@ fn bound(namespace: &Namespace) -> Result<UdpSocket, PathTrouble> {
     namespace.within(|| {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
             .map_err(PathTrouble::other("cannot open a socket"))?;
-        // a probe that waits in a socket for its reader is not to be one that was lost
+        // a probe that waits in the socket buffer must not count as lost
         rustix::net::sockopt::set_socket_recv_buffer_size(&socket, 4 << 20).ok();
         Ok(socket)
     })
 }
 
-/// Waits for an instant: asleep, then spinning for the last stretch.
+/// Waits until a time: asleep, then spinning for the last part.
 fn wait_until(at: Nanos) {
     const SPUN: Nanos = Nanos::from_micros(200);
     let left = at - clock::now();
@@ -151,7 +151,7 @@ fn round_trips(text: &str, asked: Nanos) -> Result<CheckLine, PathTrouble> {
     })
 }
 
-/// Numbers of the packets that came, in the order in which they did.
+/// Numbers of the received packets, in order of arrival.
 fn stream(probe: &Probe, packets: u32, gap: Nanos, bytes: usize) -> Vec<(u32, Nanos)> {
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {

@@ -1,9 +1,9 @@
-//! One path whose links several workers have in common, each with connections of its own: whoever puts a
-//! packet on it gets it back when it is due, and hands it over itself.
+//! One path whose links are shared by several workers, each with its own connections: the worker
+//! that puts a packet on the path gets it back when it is due, and delivers it itself.
 //!
-//! A lock is held while packets are put on the links and taken off: some hundred nanoseconds each, and no
-//! system call. Who sleeps needs no waking by the others: what another one does can make a packet on the
-//! links later, and never earlier.
+//! A lock is held while packets are put on the links and taken off: some hundred nanoseconds each,
+//! without a system call. A sleeping worker need not be woken by the others: their packets can only
+//! delay its own, never advance them.
 
 use crate::lanes::{Drawn, LaneClients, Lanes};
 use crate::tally::Tally;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::Nanos;
 use wan::Direction;
 
-/// The two links of a path of one client, for as many workers as there are.
+/// The two links of the path of one client, for any number of workers.
 #[derive(Debug)]
 pub struct CommonLanes {
     state: Mutex<CommonState>,
@@ -21,24 +21,24 @@ pub struct CommonLanes {
 #[derive(Debug)]
 struct CommonState {
     lanes: Lanes,
-    /// By the number of a buffer: the worker whose packet is in it.
+    /// By buffer number: the worker whose packet is in it.
     owners: Vec<u32>,
     workers: Vec<WorkerPackets>,
-    /// The latest instant that the links were told: they are never told an earlier one.
+    /// The latest time passed to the links: it never decreases.
     latest: Nanos,
     drawn: Vec<Drawn>,
 }
 
-/// What there is of one worker's.
+/// The state of one worker.
 #[derive(Debug, Default)]
 struct WorkerPackets {
     /// Packets and copies on the links.
     on_links: u64,
-    /// Taken off them, to be handed over.
+    /// Taken off the links, to be delivered.
     due: Vec<Drawn>,
 }
 
-/// One worker's access to common links.
+/// One worker's access to shared links.
 #[derive(Debug)]
 pub struct LanesShare {
     common: Arc<CommonLanes>,
@@ -49,7 +49,7 @@ pub struct LanesShare {
     bytes: Vec<u8>,
 }
 
-/// A packet that is to be handed over; its bytes lie behind those of the one before.
+/// A packet to be delivered; its bytes follow those of the one before.
 #[derive(Clone, Copy, Debug)]
 struct TakenPacket {
     due: Nanos,
@@ -57,11 +57,11 @@ struct TakenPacket {
     length: usize,
 }
 
-/// The only client's number.
+/// The number of the only client.
 const CLIENT: usize = 0;
 
 impl CommonLanes {
-    /// Links on which nothing is yet, for workers 0 to `workers` - 1. `clients` has one client.
+    /// Empty links for workers 0 to `workers` - 1. `clients` has one client.
     pub fn new(clients: LaneClients, workers: u32, seed: u64, now: Nanos) -> Arc<CommonLanes> {
         let kinds = clients.paths.len();
         let state = CommonState {
@@ -74,7 +74,7 @@ impl CommonLanes {
         Arc::new(CommonLanes { state: Mutex::new(state), kinds })
     }
 
-    /// The access of worker `worker`, which has one at a time.
+    /// The access of worker `worker`, one at a time.
     pub fn share(self: &Arc<Self>, worker: u32, now: Nanos) -> LanesShare {
         LanesShare {
             common: self.clone(),
@@ -92,7 +92,7 @@ impl CommonLanes {
 }
 
 impl CommonState {
-    /// The links' own time, which never falls.
+    /// The time of the links, which never decreases.
     fn at(&mut self, now: Nanos) -> Nanos {
         self.latest = self.latest.max(now);
         self.latest
@@ -117,7 +117,7 @@ impl CommonState {
         lanes.forget_lost(|number| workers[owners[number as usize] as usize].on_links -= 1);
     }
 
-    /// Takes what is due off the links, whosever it is.
+    /// Takes packets that are due off the links, of any worker.
     fn draw(&mut self, now: Nanos) {
         let now = self.at(now);
         self.lanes.draw(now, &mut self.drawn);
@@ -143,13 +143,13 @@ impl LanesShare {
         packets.for_each(|packet| state.put(now, self.worker, direction, packet));
     }
 
-    /// A packet came that is none of this worker's.
+    /// A packet arrived that does not belong to this worker.
     pub fn foreign(&mut self) {
         self.tally.foreign += 1;
     }
 
-    /// Hands everything of this worker's that is due to `write`, with the instant. `clock` is read again
-    /// for each packet, and when nothing is due any more.
+    /// Passes all due packets of this worker to `write`, with the time. `clock` is read again for
+    /// each packet, and at the end.
     pub fn hand_over(
         &mut self,
         now: &mut Nanos,
@@ -168,7 +168,7 @@ impl LanesShare {
         }
     }
 
-    /// Takes what is due and this worker's into its own memory; false when there is nothing.
+    /// Takes due packets of this worker into its own memory; false if there are none.
     fn take(&mut self, now: Nanos) -> bool {
         self.bytes.clear();
         let mut state = self.common.lock();
@@ -182,32 +182,32 @@ impl LanesShare {
         !self.taken.is_empty()
     }
 
-    /// When this worker is to look again; `None`: nothing of its own is under way.
+    /// When this worker must poll again; `None`: it has no packets in flight.
     pub fn next_due(&mut self) -> Option<Nanos> {
         let mut state = self.common.lock();
         let WorkerPackets { on_links, due } = &state.workers[self.worker as usize];
         match (due.first().map(|drawn| drawn.delivery.due), *on_links) {
             (Some(due), _) => Some(due),
             (None, 0) => None,
-            // of whichever worker the first is
+            // of any worker
             (None, _) => state.lanes.next_due(),
         }
     }
 
-    /// Time that this worker slept, and that it spun before due instants.
+    /// Time that this worker slept, and that it spun before due times.
     pub fn rested(&mut self, slept: Nanos, spun: Nanos) {
         self.tally.slept += slept;
         self.tally.spun += spun;
     }
 
-    /// The counts since the last telling: what this worker did, and what the links did for whichever worker
-    /// and nobody has told yet.
+    /// The counters since the last call: those of this worker, and those of the links not yet
+    /// reported by any worker.
     pub fn tell(&mut self, now: Nanos) -> Tally {
         let mut tally = std::mem::replace(&mut self.tally, Tally::new(self.common.kinds));
         tally.watch(now - self.since);
         self.since = now;
         let mut links = self.common.lock().lanes.tell(now);
-        // the links are nobody's time
+        // the links use no time of their own
         links.watch(Nanos::ZERO);
         tally.add(&links);
         tally
@@ -229,8 +229,8 @@ mod tests {
         CommonLanes::new(clients, workers, 5, Nanos::ZERO)
     }
 
-    /// Each worker gets its own packets back, and what all of them get is the rate of one link: 12 Mbit/s
-    /// are a packet of 1,500 bytes a millisecond.
+    /// Each worker gets its own packets back, and all together get the rate of one link: 12 Mbit/s
+    /// are one packet of 1,500 bytes per millisecond.
     #[test]
     fn what_workers_get_over_common_links_adds_up_to_one_rate() {
         for workers in [1, 2, 5_u8] {
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// The losses are those of one link, in the order in which packets come to it.
+    /// The losses are those of one link, in the order in which packets arrive at it.
     #[test]
     fn which_packets_are_lost_does_not_depend_on_who_puts_them() {
         let fates = |workers: u32| {
@@ -293,8 +293,8 @@ mod tests {
         assert!(fates(1).contains('x'));
     }
 
-    /// Whoever looks first takes off what is due, and leaves the others' to them; who has nothing under way
-    /// need not wake.
+    /// The first worker to poll takes due packets off and leaves those of the others to them; a
+    /// worker without packets in flight need not wake.
     #[test]
     fn a_worker_sleeps_until_something_of_its_own_may_be_due() {
         let common = links("rtt=10ms", 3);
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!((first.next_due(), second.next_due()), (None, Some(millis(7))));
         second.hand_over(&mut now, || millis(9), |_, _, bytes| assert_eq!(bytes, [2; 40]));
         assert_eq!(second.next_due(), None);
-        // late by the instant of handing over, not of taking off
+        // late by the time of delivery, not of removal from the link
         assert_eq!(second.tell(millis(10)).late.max() / 100_000, 20);
     }
 }

@@ -1,5 +1,5 @@
-//! TUN devices: one end of a path each. A device lives in the namespace in which its file was
-//! opened, and goes with it.
+//! TUN devices, one for each end of a path. A device belongs to the namespace in which its file was
+//! opened, and is removed with the file.
 
 use crate::trouble::PathTrouble;
 use crate::{netlink, raw, retry};
@@ -9,11 +9,11 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Largest packet.
+/// Maximum packet size.
 pub(crate) const MTU: usize = 1_500;
 
-/// Packets that may wait for the forwarder: with the kernel's 500, of 5,000 connections opened at
-/// once 4,000 lost their SYN-ACK there.
+/// Maximum number of packets waiting for the forwarder: with the kernel's default of 500, 4,000 of
+/// 5,000 connections opened at once lost their SYN-ACK there.
 pub(crate) const QUEUE_LENGTH: u32 = 10_000;
 
 /// One end.
@@ -24,12 +24,12 @@ pub(crate) struct Tun {
 }
 
 impl Tun {
-    /// Makes a device in the calling thread's namespace.
+    /// Creates a device in the namespace of the calling thread.
     pub(crate) fn make(name: &str) -> Result<Tun, PathTrouble> {
         Tun::make_with(name, 0)
     }
 
-    /// The same with more flags of TUNSETIFF.
+    /// The same with further flags of TUNSETIFF.
     pub(crate) fn make_with(name: &str, flags: i16) -> Result<Tun, PathTrouble> {
         let more = flags;
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -41,7 +41,7 @@ impl Tun {
         Ok(Tun { file, name })
     }
 
-    /// One packet, or nothing when none is there. Errors end the path.
+    /// Reads one packet if there is one. Errors end the path.
     pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.file, into) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -50,7 +50,8 @@ impl Tun {
         }
     }
 
-    /// Hands one packet to the receiving side, whose whole receive path runs before this returns.
+    /// Delivers one packet to the receiving side, whose whole receive path runs before this
+    /// returns.
     pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.file, packet)?;
         Ok(())
@@ -73,21 +74,21 @@ impl AsFd for Tun {
     }
 }
 
-/// How an end is furnished.
+/// Configuration of one end.
 pub(crate) struct Furniture {
-    /// The device's own address.
+    /// The address of the device.
     pub(crate) address: Ipv4Addr,
-    /// What else is reached through the device, with netmasks.
+    /// Other networks reached through the device, with netmasks.
     pub(crate) routes: Vec<(Ipv4Addr, Ipv4Addr)>,
 }
 
-/// Gives the device its address and routes and brings it up.
+/// Assigns the address and routes of the device and brings it up.
 pub(crate) fn furnish(tun: &Tun, furniture: &Furniture) -> Result<(), PathTrouble> {
     let name = &tun.name;
-    // the addresses of the loopback pass through it: a server that listens on 127.0.0.1 is reached
+    // loopback addresses pass through it: a server that listens on 127.0.0.1 is reachable
     setting(&format!("ipv4/conf/{name}/route_localnet"), "1")?;
     setting(&format!("ipv4/conf/{name}/rp_filter"), "0")?;
-    // without IPv6 in the kernel there is nothing to switch off
+    // without IPv6 in the kernel there is nothing to disable
     setting(&format!("ipv6/conf/{name}/disable_ipv6"), "1").ok();
     let set_up = || -> io::Result<()> {
         let socket = bring_up(name)?;
@@ -99,7 +100,7 @@ pub(crate) fn furnish(tun: &Tun, furniture: &Furniture) -> Result<(), PathTroubl
     set_up().map_err(PathTrouble::other(&format!("cannot set up the network device {name}")))
 }
 
-/// The same with addresses of IPv6: its own, and what else is reached through it.
+/// The same with IPv6 addresses: the device's own, and other networks reached through it.
 pub(crate) fn furnish_v6(
     tun: &Tun,
     address: Ipv6Addr,
@@ -107,7 +108,7 @@ pub(crate) fn furnish_v6(
 ) -> Result<(), PathTrouble> {
     let name = &tun.name;
     setting(&format!("ipv6/conf/{name}/disable_ipv6"), "0")?;
-    // nobody else is there who would be told an address of its link, or asked for one
+    // no other host is there to announce a link address to, or to ask for one
     setting(&format!("ipv6/conf/{name}/addr_gen_mode"), "1")?;
     setting(&format!("ipv6/conf/{name}/accept_ra"), "0")?;
     let set_up = || -> io::Result<()> {
@@ -119,7 +120,8 @@ pub(crate) fn furnish_v6(
     set_up().map_err(PathTrouble::other(&format!("cannot set up the network device {name}")))
 }
 
-/// Brings a device up, with the MTU and the queue that all have; a socket for what else is to be done.
+/// Brings a device up, with the MTU and queue length of all devices; returns a socket for further
+/// settings.
 fn bring_up(name: &str) -> io::Result<File> {
     let file = socket()?;
     let socket = file.as_fd();
@@ -129,15 +131,15 @@ fn bring_up(name: &str) -> io::Result<File> {
     Ok(file)
 }
 
-/// Gives a namespace's loopback its addresses, with netmasks, and brings it up. What lies in such a
-/// network is an address of the namespace itself.
+/// Assigns addresses to the loopback device of a namespace, with netmasks, and brings it up. All
+/// addresses of such a network are addresses of the namespace.
 pub(crate) fn loopback(addresses: &[(Ipv4Addr, Ipv4Addr)]) -> Result<(), PathTrouble> {
     let set_up = || -> io::Result<()> {
         let socket = socket()?;
         let socket = socket.as_fd();
         raw::bring_up(socket, "lo")?;
         for (row, (address, mask)) in addresses.iter().enumerate() {
-            // the first takes the place of 127.0.0.1/8, which the kernel gave it
+            // the first replaces 127.0.0.1/8, assigned by the kernel
             let label = if row == 0 { "lo".to_owned() } else { format!("lo:{row}") };
             raw::set_address(socket, &label, raw::ADDRESS, *address)?;
             raw::set_address(socket, &label, raw::NETMASK, *mask)?;
@@ -147,7 +149,7 @@ pub(crate) fn loopback(addresses: &[(Ipv4Addr, Ipv4Addr)]) -> Result<(), PathTro
     set_up().map_err(PathTrouble::other("cannot set up the loopback of a network namespace"))
 }
 
-/// Settings of a new namespace for loads: ports enough, and queues that are not the limit.
+/// Settings of a new namespace for load tests: enough ports, and queues that are not the limit.
 pub(crate) fn widen() {
     for (name, value) in [
         ("ipv4/ip_local_port_range", "1024 65535"),
@@ -156,7 +158,7 @@ pub(crate) fn widen() {
         ("core/somaxconn", "65535"),
         ("ipv4/tcp_max_syn_backlog", "65535"),
     ] {
-        // a kernel without one of them has no such limit to widen
+        // a kernel without one of these settings has no such limit
         setting(name, value).ok();
     }
 }
@@ -172,12 +174,13 @@ fn socket() -> io::Result<File> {
     Ok(File::from(OwnedFd::from(socket)))
 }
 
-/// Packets that the device dropped on their way to the forwarder because its queue was full, by the
-/// calling thread's namespace.
+/// Packets that the device dropped because its queue to the forwarder was full, in the calling
+/// thread's namespace.
 pub(crate) fn dropped(name: &str) -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let row = table.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(':'));
-    // receive: bytes packets errs drop fifo frame compressed multicast; transmit: bytes packets errs drop
+    // receive: bytes packets errs drop fifo frame compressed multicast; transmit: bytes packets
+    // errs drop
     let drop = row.and_then(|row| row.split_whitespace().nth(11));
     drop.and_then(|drop| drop.parse().ok()).unwrap_or(0)
 }

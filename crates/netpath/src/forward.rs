@@ -16,29 +16,29 @@ use std::sync::mpsc::{Receiver, Sender};
 use units::Nanos;
 use wan::Direction;
 
-/// Packets read from one end in a turn: more of them would make the others late.
+/// Maximum number of packets read from one end per turn, so that others are not delayed.
 const READS_MAX: usize = 64;
-/// Longest sleep: orders are looked at this often at least.
+/// Maximum sleep: commands are checked at least this often.
 const SLEEP_MAX: Nanos = Nanos::from_millis(500);
 
-/// What may be asked of the thread.
+/// Commands for the thread.
 pub(crate) enum ForwardOrder {
-    /// What was counted since the last time.
+    /// Returns the counters since the last time.
     Tell(Sender<Tally>),
     Stop,
 }
 
-/// The other end of the thread's ear.
+/// The receiving end of the thread's commands.
 pub(crate) struct Ear {
     pub(crate) orders: Receiver<ForwardOrder>,
-    /// Set whenever something is in `orders`.
+    /// Set when there are commands in `orders`.
     pub(crate) called: Arc<AtomicBool>,
-    /// Becomes readable then, for when the thread sleeps.
+    /// Becomes readable then, for a sleeping thread.
     pub(crate) bell: UnixDatagram,
 }
 
 pub(crate) struct Forwarder {
-    /// The clients' end, then the server's: a packet read at one is going up, at the other down.
+    /// The clients' end, then the server's: a packet read from one goes up, from the other down.
     ends: [Tun; 2],
     lanes: Lanes,
     replies: Replies,
@@ -58,9 +58,9 @@ impl Forwarder {
         Forwarder { ends, lanes, replies, spin: Lanes::spin(), ear }
     }
 
-    /// Carries packets until it is told to stop, or an end breaks.
+    /// Forwards packets until it is stopped or an end fails.
     pub(crate) fn run(mut self) {
-        // a thread whose timers are blunt by 50 us cannot be punctual to 10
+        // with a timer slack of 50 us a thread cannot be accurate to 10 us
         rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).ok();
         let mut now = clock::now();
         loop {
@@ -80,7 +80,7 @@ impl Forwarder {
         }
     }
 
-    /// Reads from both ends and hands over what is due; false when nothing was read.
+    /// Reads from both ends and delivers due packets; false if nothing was read.
     fn turn(&mut self, now: &mut Nanos) -> io::Result<bool> {
         let mut read = false;
         for direction in Direction::BOTH {
@@ -95,11 +95,11 @@ impl Forwarder {
         Ok(read)
     }
 
-    /// Takes one packet from the end where those in this direction come in.
+    /// Reads one packet from the end where packets of this direction enter.
     fn read(&mut self, direction: Direction, now: &mut Nanos) -> io::Result<bool> {
         let end = &self.ends[direction as usize];
         let Some(number) = self.lanes.take() else {
-            // it must be taken off all the same, or the device's queue would lose in its place
+            // it must be read anyway; otherwise the queue of the device would drop others
             let mut nowhere = [0; MTU];
             let length = end.read(&mut nowhere)?;
             if length.is_some() {
@@ -125,7 +125,7 @@ impl Forwarder {
     fn hand_over(&mut self, now: &mut Nanos) -> io::Result<()> {
         let Forwarder { ends, lanes, .. } = self;
         lanes.hand_over(now, clock::now, |_, direction, packet| {
-            // the two directions write to each other's end
+            // each direction writes to the end of the other
             match ends[1 - direction as usize].write(packet) {
                 Err(error) if !passing(&error) => Err(error),
                 _ => Ok(()),
@@ -133,12 +133,12 @@ impl Forwarder {
         })
     }
 
-    /// Waits for a packet or the next due instant: asleep until shortly before it, then spinning.
+    /// Waits for a packet or the next due time: asleep until shortly before it, then spinning.
     fn rest(&mut self, now: &mut Nanos) {
         let next = self.lanes.next_due().unwrap_or(Nanos::NEVER);
         let left = next - *now;
         if left <= self.spin {
-            // a turn of the loop reads both ends: that is the spinning
+            // one iteration reads both ends: that is the spinning
             let before = *now;
             *now = clock::now();
             self.lanes.rested(Nanos::ZERO, *now - before);
@@ -153,14 +153,14 @@ impl Forwarder {
             PollFd::from_borrowed_fd(far.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.ear.bell.as_fd(), PollFlags::IN),
         ];
-        // a signal ends it early, which does no harm
+        // a signal ends it early, which is harmless
         poll(&mut wait, Some(&timeout)).ok();
         let before = *now;
         *now = clock::now();
         self.lanes.rested(*now - before, Nanos::ZERO);
     }
 
-    /// Carries orders out; true when the thread is to end.
+    /// Executes commands; true if the thread must end.
     fn obey(&mut self) -> bool {
         let mut ring = [0; 8];
         while self.ear.bell.recv(&mut ring).is_ok() {}
@@ -169,7 +169,7 @@ impl Forwarder {
                 ForwardOrder::Stop => return true,
                 ForwardOrder::Tell(to) => {
                     let tally = self.tell();
-                    // who asked may have gone
+                    // the requester may be gone
                     to.send(tally).ok();
                 }
             }
@@ -177,12 +177,12 @@ impl Forwarder {
         false
     }
 
-    /// The counts since the last telling.
+    /// The counters since the last time.
     fn tell(&mut self) -> Tally {
         self.lanes.tell(clock::now())
     }
 
-    /// An end is broken: nothing is carried any more, but whoever asks is told.
+    /// An end failed: nothing is forwarded anymore, but requests are still answered.
     fn mourn(mut self) {
         while let Ok(order) = self.ear.orders.recv() {
             match order {
@@ -198,8 +198,8 @@ impl Forwarder {
     }
 }
 
-/// A refusal that concerns one packet: the receiving end had no memory for it, or took it for no
-/// packet at all.
+/// An error that concerns a single packet: the receiving end had no memory for it, or considers it
+/// invalid.
 fn passing(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -1,10 +1,10 @@
-//! The links of a path with the packets on them: what comes in is lost or waits for its instant, and
-//! what is due is handed over. Who reads and writes the packets is not said here: the forwarder
-//! between two devices, or a TCP of our own in the same process.
+//! The links of a path with the packets on them: an arriving packet is lost or waits for its time,
+//! and due packets are delivered. Reading and writing of packets is done elsewhere: by the
+//! forwarder between two devices, or by our own TCP in the same process.
 //!
-//! One heap entry for each link that has something under way: at the most links that there are, a heap
-//! costs a third of a microsecond a packet beside the four of reading and writing it, so that a timing
-//! wheel would not show.
+//! One heap entry per link with packets in flight: at the maximum number of links, a heap costs a
+//! third of a microsecond per packet, compared with four for reading and writing it, so that a
+//! timing wheel would make no difference.
 
 use crate::buffers::Buffers;
 use crate::tally::Tally;
@@ -15,40 +15,40 @@ use std::sync::Arc;
 use units::{Nanos, Seed};
 use wan::{Delivery, Direction, LinkCounts, Lost, PathLink, PathSpec, flip};
 
-/// A sleep of a thread ends late by less.
+/// A thread's sleep ends late by less than this.
 const SPIN: Nanos = Nanos::from_micros(60);
 
-/// Which clients live where, and behind what.
+/// The addresses of the clients and their kinds.
 #[derive(Clone, Debug)]
 pub struct LaneClients {
-    /// The first one's address; the others follow it.
+    /// The address of the first; the others follow it.
     pub first: Ipv4Addr,
-    /// For each, the row of its kind.
+    /// The index of the kind of each.
     pub kinds: Vec<u32>,
-    /// The number of the first among all clients of the path, and how far the next one's is from it:
-    /// what happens on a client's links depends on the seed and this number.
+    /// The number of the first client among all clients of the path, and the distance to the next:
+    /// the behavior of a client's links depends on the seed and this number.
     pub numbers: (u64, u64),
     pub paths: Vec<PathSpec>,
 }
 
-/// A packet that was taken off its link.
+/// A packet taken off its link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawn {
     pub(crate) direction: Direction,
     pub(crate) delivery: Delivery,
 }
 
-/// Two links for each client, and the packets on them.
+/// Two links per client, and the packets on them.
 pub struct Lanes {
     links: Vec<PathLink>,
     clients: LaneClients,
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
-    /// For each link, when it is next looked at: other entries of `due` are stale.
+    /// When each link is next polled: other entries of `due` are stale.
     armed: Vec<Nanos>,
     buffers: Buffers,
     lost: Vec<Lost>,
     pub(crate) tally: Tally,
-    /// What was told before, of each kind.
+    /// The last reported counters, per kind.
     told: Vec<[LinkCounts; 2]>,
     since: Nanos,
 }
@@ -60,8 +60,8 @@ impl std::fmt::Debug for Lanes {
 }
 
 impl Lanes {
-    /// How long before a due instant whoever carries the packets spins instead of sleeping: not at all
-    /// on a single core, where it would take the server's time.
+    /// How long before a due time the carrier of the packets spins instead of sleeping: zero on a
+    /// single core, where it would take time from the server.
     pub fn spin() -> Nanos {
         match std::thread::available_parallelism() {
             Ok(cores) if cores.get() > 1 => SPIN,
@@ -69,7 +69,7 @@ impl Lanes {
         }
     }
 
-    /// Links on which nothing is yet. `now`: the instant at which traces and outages begin.
+    /// Empty links. `now`: the time at which traces and outages start.
     pub fn new(clients: LaneClients, seed: u64, now: Nanos) -> Lanes {
         let specs: Vec<[Arc<wan::LinkSpec>; 2]> = clients
             .paths
@@ -99,28 +99,28 @@ impl Lanes {
         }
     }
 
-    /// A buffer for one packet; `None`: there is no more room, and the packet must be counted with
+    /// A buffer for one packet; `None`: no room, and the packet must be counted with
     /// [`Lanes::overflow`].
     pub fn take(&mut self) -> Option<u32> {
         self.buffers.take()
     }
 
-    /// What the buffer can hold.
+    /// The memory of the buffer.
     pub fn room(&mut self, number: u32) -> &mut [u8] {
         self.buffers.room(number)
     }
 
-    /// Gives a buffer back that nothing was put into.
+    /// Returns an unfilled buffer.
     pub fn give_back(&mut self, number: u32) {
         self.buffers.give_back(number);
     }
 
-    /// A packet had to be left out for want of room.
+    /// A packet had to be dropped for lack of room.
     pub fn overflow(&mut self) {
         self.tally.overflowed += 1;
     }
 
-    /// The packet of `length` bytes in this buffer comes to its client's link.
+    /// The packet of `length` bytes in this buffer arrives at the link of its client.
     pub fn put(&mut self, now: Nanos, direction: Direction, number: u32, length: usize) {
         let packet = &self.buffers.room(number)[..length];
         let Some(client) = client_of(packet, direction, &self.clients) else {
@@ -132,8 +132,8 @@ impl Lanes {
         self.forget_lost(|_| {});
     }
 
-    /// The same for a packet whose client is known; gives back how many copies of it are on the link.
-    /// [`Lanes::forget_lost`] is due.
+    /// The same for a packet of a known client; returns the number of copies on the link.
+    /// [`Lanes::forget_lost`] must follow.
     pub(crate) fn put_on(
         &mut self,
         now: Nanos,
@@ -149,7 +149,7 @@ impl Lanes {
         copies
     }
 
-    /// Lets go of what the links have lost; `each` learns whose buffers those were.
+    /// Releases the packets lost by the links; `each` gets their buffers.
     pub(crate) fn forget_lost(&mut self, mut each: impl FnMut(u32)) {
         for lost in self.lost.drain(..) {
             self.buffers.done(lost.token);
@@ -157,8 +157,8 @@ impl Lanes {
         }
     }
 
-    /// Takes what is due off the links. Each packet is to be given to [`Lanes::copy_out`], and
-    /// [`Lanes::forget_lost`] is due.
+    /// Takes due packets off the links. Each packet must be passed to [`Lanes::copy_out`], and
+    /// [`Lanes::forget_lost`] must follow.
     pub(crate) fn draw(&mut self, now: Nanos, into: &mut Vec<Drawn>) {
         while let Some(next) = self.next_due().filter(|next| *next <= now) {
             let Some(Reverse((_, link))) = self.due.pop() else { break };
@@ -172,7 +172,7 @@ impl Lanes {
         }
     }
 
-    /// Appends the packet's bytes, and lets go of its buffer; says how many they are.
+    /// Appends the bytes of the packet and releases its buffer; returns their number.
     pub(crate) fn copy_out(&mut self, drawn: &Drawn, into: &mut Vec<u8>) -> usize {
         let Delivery { token, corrupt, .. } = drawn.delivery;
         let (start, packet) = (into.len(), self.buffers.packet(token));
@@ -184,7 +184,7 @@ impl Lanes {
         into.len() - start
     }
 
-    /// Sees to it that the link is looked at when it next has something.
+    /// Schedules the next poll of the link.
     fn arm(&mut self, link: usize) {
         let next = self.links[link].next_at().unwrap_or(Nanos::NEVER);
         if self.armed[link] != next {
@@ -195,11 +195,11 @@ impl Lanes {
         }
     }
 
-    /// Hands everything that is due to `write`, with the instant. `clock` is read again when the next
-    /// is due later than it last said, and for each packet.
+    /// Passes all due packets to `write`, with the time. `clock` is read again if the next packet
+    /// is due later than its last value, and for each packet.
     ///
     /// # Errors
-    /// Those of `write`: its packet is gone, and what else is due stays so.
+    /// Those of `write`: its packet is lost, and the others stay due.
     pub fn hand_over<E>(
         &mut self,
         now: &mut Nanos,
@@ -229,7 +229,7 @@ impl Lanes {
                 self.tally.late(*now - delivery.due);
                 written = write(*now, direction, packet);
                 if let Some(bit) = delivery.corrupt {
-                    // back again: a copy of it may follow and be flipped by itself
+                    // flipped back: a copy of it may follow and be flipped independently
                     flip(packet, bit);
                 }
                 self.buffers.done(delivery.token);
@@ -241,7 +241,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// The earliest instant at which a link is to be looked at, with stale entries taken off.
+    /// The earliest time at which a link must be polled; removes stale entries.
     pub fn next_due(&mut self) -> Option<Nanos> {
         loop {
             let Reverse((at, link)) = *self.due.peek()?;
@@ -252,13 +252,13 @@ impl Lanes {
         }
     }
 
-    /// Time that whoever carries the packets slept, and that it spun before due instants.
+    /// Time that the carrier of the packets slept, and that it spun before due times.
     pub fn rested(&mut self, slept: Nanos, spun: Nanos) {
         self.tally.slept += slept;
         self.tally.spun += spun;
     }
 
-    /// The counts since the last telling.
+    /// The counters since the last call.
     pub fn tell(&mut self, now: Nanos) -> Tally {
         let kinds = self.clients.paths.len();
         let mut sums = vec![[LinkCounts::default(); 2]; kinds];
@@ -279,7 +279,7 @@ impl Lanes {
     }
 }
 
-/// The client whose packet it is: by its source on the way up, by its destination on the way down.
+/// The client of a packet: by its source address on the way up, by its destination on the way down.
 fn client_of(packet: &[u8], direction: Direction, clients: &LaneClients) -> Option<usize> {
     let at = match direction {
         Direction::Up => 12,
@@ -317,13 +317,13 @@ mod tests {
         assert_eq!(up([198, 18, 0, 0]), None);
         let down = packet([127, 0, 0, 1], [198, 18, 0, 2]);
         assert_eq!(client_of(&down, Direction::Down, &clients), Some(1));
-        // no IPv4, cut short, nothing at all
+        // not IPv4, truncated, empty
         assert_eq!(client_of(&[0x60; 40], Direction::Up, &clients), None);
         assert_eq!(client_of(&down[..19], Direction::Down, &clients), None);
         assert_eq!(client_of(&[], Direction::Up, &clients), None);
     }
 
-    /// For each of 40 packets of client 3 whether it came through.
+    /// For each of 40 packets of client 3, whether it arrived.
     fn fates(numbers: (u64, u64), row: u8) -> String {
         let population = Population::parse("[rtt=4ms, loss=30%]:100%", &NoTraces);
         let paths = population.expect("a population").parts.into_iter().map(|part| part.path);
@@ -353,7 +353,7 @@ mod tests {
         text
     }
 
-    /// What happens to a client's packets does not depend on who else is carried beside it.
+    /// The fate of a client's packets does not depend on other clients.
     #[test]
     fn a_clients_losses_are_its_own_whichever_worker_carries_it() {
         let alone = fates((0, 1), 3);
@@ -362,7 +362,7 @@ mod tests {
         assert!(alone.contains('x') && alone.contains('.'), "{alone}");
     }
 
-    /// Two packets are due, and the first cannot be written.
+    /// Two packets are due, and writing the first one fails.
     #[test]
     fn what_is_due_behind_a_failed_write_stays_due() {
         let population = Population::parse("[rtt=4ms]:100%", &NoTraces).expect("a population");

@@ -1,4 +1,5 @@
-//! Network namespaces as descriptors: one dies with the last descriptor and the last process in it.
+//! Network namespaces as descriptors: a namespace ends with its last descriptor and its last
+//! process.
 
 use crate::raw;
 use crate::trouble::PathTrouble;
@@ -8,7 +9,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 
-/// Name of the congestion control of TCP in the reading thread's network, IPv6 included.
+/// The name of the TCP congestion control in the network namespace of the reading thread, IPv6
+/// included.
 const CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
 /// One network namespace.
@@ -18,14 +20,15 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// The calling thread's.
+    /// That of the calling thread.
     pub(crate) fn here() -> io::Result<Namespace> {
         Ok(Namespace { file: File::open("/proc/thread-self/ns/net")? })
     }
 
-    /// Makes a new one on a thread of its own, where `furnish` then runs, and gives what it gave. TCP there
-    /// sends by the congestion control that it has here, where the kernel allows it: of its own accord a new
-    /// network has that of the host's first one, and a path would change more than the path.
+    /// Creates a namespace on its own thread, where `furnish` then runs, and returns its result.
+    /// TCP there uses the congestion control of the current namespace, if the kernel permits it: by
+    /// default a new namespace has that of the host's initial one, and a path would change more
+    /// than the path.
     pub(crate) fn create<T: Send>(
         furnish: impl FnOnce() -> Result<T, PathTrouble> + Send,
     ) -> Result<(Namespace, T), PathTrouble> {
@@ -34,23 +37,23 @@ impl Namespace {
             raw::leave_network().map_err(PathTrouble::Namespace)?;
             let here = Namespace::here().map_err(PathTrouble::Namespace)?;
             if let Ok(congestion) = congestion {
-                // a container may have /proc/sys for reading alone; the path stands without it
+                // in a container /proc/sys may be read-only; the path works without it
                 std::fs::write(CONGESTION, congestion).ok();
             }
             Ok((here, furnish()?))
         })
     }
 
-    /// The calling thread is in it from now on, and so is what it starts.
+    /// The calling thread enters it, and so do the processes it starts.
     ///
     /// # Errors
-    /// The kernel's refusal; none is known for a namespace of our own.
+    /// The kernel refuses; no reason is known for our own namespaces.
     pub fn enter(&self) -> io::Result<()> {
         move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
         Ok(())
     }
 
-    /// Runs something in it, on a thread of its own.
+    /// Runs a function in it, on its own thread.
     pub(crate) fn within<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, PathTrouble> + Send,
@@ -65,10 +68,10 @@ impl Namespace {
         self.file.as_fd()
     }
 
-    /// What tells it from every other.
+    /// Its unique identifier.
     ///
     /// # Errors
-    /// As of reading any descriptor.
+    /// Those of reading a descriptor.
     pub(crate) fn number(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.ino())
     }
@@ -85,11 +88,12 @@ fn elsewhere<T: Send>(
     })
 }
 
-/// Makes sure that this process may make network namespaces: as it is, or in a user namespace of its
-/// own, which needs no privilege. To be called while it has one thread. Gives whether it had to.
+/// Makes sure that this process may create network namespaces: directly, or in a user namespace of
+/// its own, which needs no privilege. To be called while it has one thread. Returns whether a user
+/// namespace was needed.
 ///
 /// # Errors
-/// Neither is allowed here.
+/// Neither is permitted here.
 pub fn become_able() -> Result<bool, PathTrouble> {
     let able = elsewhere(|| raw::leave_network().map_err(PathTrouble::Namespace));
     if able.is_ok() {
@@ -97,7 +101,7 @@ pub fn become_able() -> Result<bool, PathTrouble> {
     }
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     raw::leave_users().map_err(PathTrouble::Namespace)?;
-    // the own number stays what it is: the programs see the user that started them
+    // the user id stays the same: the programs see the user that started them
     let write =
         |file: &str, text: String| std::fs::write(file, text).map_err(PathTrouble::Namespace);
     write("/proc/self/setgroups", "deny".to_owned())?;

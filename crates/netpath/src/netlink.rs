@@ -1,33 +1,33 @@
-//! What the kernel says of a device and of the way to an address, and what a device of ours is given: a length
-//! of its queue, addresses and routes of IPv6 (rtnetlink(7)).
+//! Information of the kernel about devices and routes, and settings of our devices: queue length,
+//! IPv6 addresses and routes (rtnetlink(7)).
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A device of the calling thread's network.
+/// A device in the calling thread's network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFacts {
-    /// Its number.
+    /// Its index.
     pub index: u32,
     pub is_loopback: bool,
     pub is_ethernet: bool,
     pub is_up: bool,
-    /// Bytes of its largest packet.
+    /// Its MTU, bytes.
     pub mtu: u32,
-    /// Its own address.
+    /// Its Ethernet address.
     pub mac: [u8; 6],
-    /// What drives it where that is no hardware: "veth".
+    /// The kind of a device that is not hardware: "veth".
     pub kind: String,
 }
 
-/// Where packets to an address go.
+/// The route of packets to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteFacts {
-    /// They stay here.
+    /// They stay on this host.
     Local,
     By(IpAddr),
-    /// It is on the link itself.
+    /// It is directly on the link.
     OnLink,
 }
 
@@ -45,7 +45,7 @@ const HEAD: usize = 16;
 /// Bytes of `struct ifinfomsg` and of `struct rtmsg`.
 const LINK_HEAD: usize = 16;
 const ROUTE_HEAD: usize = 12;
-/// More than an answer has.
+/// More than the length of a reply.
 const ANSWER_MAX: usize = 64 * 1_024;
 
 const IFLA_ADDRESS: u16 = 1;
@@ -60,7 +60,7 @@ const IFF_LOOPBACK: u32 = 8;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
-/// A gateway of another family than the destination's: `struct rtvia`, the family and the address.
+/// A gateway of another family than the destination: `struct rtvia`, the family and the address.
 const RTA_VIA: u16 = 18;
 const RTN_UNICAST: u8 = 1;
 const RTN_LOCAL: u8 = 2;
@@ -70,10 +70,10 @@ const IFA_LOCAL: u16 = 2;
 const IFA_FLAGS: u16 = 8;
 const IFA_F_NODAD: u32 = 2;
 
-/// What is known of a device.
+/// Information about a device.
 ///
 /// # Errors
-/// The kernel's: `ENODEV` where there is none of this name.
+/// That of the kernel: `ENODEV` if there is no device of this name.
 pub fn link(name: &str) -> io::Result<LinkFacts> {
     let text = [name.as_bytes(), &[0]].concat();
     let body = [&[0; LINK_HEAD][..], &attribute(IFLA_IFNAME, &text)].concat();
@@ -81,12 +81,12 @@ pub fn link(name: &str) -> io::Result<LinkFacts> {
     read_link(&answer).ok_or_else(strange)
 }
 
-/// Where packets to `address` go, over the device with this number where one is given.
+/// The route of packets to `address`, over the device with this index if given.
 ///
 /// # Errors
-/// The kernel's: there is no route.
+/// That of the kernel: there is no route.
 pub fn route(address: IpAddr, device: Option<u32>) -> io::Result<RouteFacts> {
-    // family, bits of the destination, and what is 0
+    // family, destination prefix length, and zeros
     let (family, octets) = match address {
         IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
         IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
@@ -101,36 +101,37 @@ pub fn route(address: IpAddr, device: Option<u32>) -> io::Result<RouteFacts> {
     read_route(&answer).ok_or_else(strange)
 }
 
-/// Packets that may wait in a device's queue. The ioctl for it asks for more than a user namespace has.
+/// Sets the queue length of a device. The ioctl for it needs more than the rights in a user
+/// namespace.
 ///
 /// # Errors
-/// The kernel's.
+/// That of the kernel.
 pub(crate) fn set_queue_length(device: i32, packets: u32) -> io::Result<()> {
-    // family and type, number, flags and which of them change
+    // family and type, index, flags and change mask
     let head = [&[0; 4][..], &device.to_ne_bytes(), &[0; 8]].concat();
     let body = [head, attribute(IFLA_TXQLEN, &packets.to_ne_bytes())].concat();
-    // an error that is 0 acknowledges it
+    // an error of 0 is an acknowledgment
     ask(RTM_SETLINK, NLM_F_ACK, &body).map(|_| ())
 }
 
-/// Gives a device an address of IPv6, without a look whether anybody has it.
+/// Assigns an IPv6 address to a device, without duplicate address detection.
 ///
 /// # Errors
-/// The kernel's.
+/// That of the kernel.
 pub(crate) fn add_address(device: i32, address: Ipv6Addr) -> io::Result<()> {
-    // family, bits, flags, scope, device
+    // family, prefix length, flags, scope, device
     let head = [&[libc::AF_INET6 as u8, 128, 0, 0][..], &device.to_ne_bytes()].concat();
     let flags = attribute(IFA_FLAGS, &IFA_F_NODAD.to_ne_bytes());
     let body = [head, attribute(IFA_LOCAL, &address.octets()), flags].concat();
     ask(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
 }
 
-/// Routes the addresses of IPv6 that agree with this one in the first bits over a device.
+/// Routes the IPv6 addresses of this prefix over a device.
 ///
 /// # Errors
-/// The kernel's.
+/// That of the kernel.
 pub(crate) fn add_route(device: i32, (to, bits): (Ipv6Addr, u8)) -> io::Result<()> {
-    // family, bits to and from, type of service, table, who made it, scope, kind, flags
+    // family, prefix lengths, type of service, table, protocol, scope, type, flags
     let head = [
         libc::AF_INET6 as u8,
         bits,
@@ -156,7 +157,7 @@ fn strange() -> io::Error {
 
 fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let family = AddressFamily::NETLINK;
-    // no protocol is NETLINK_ROUTE, which is 0
+    // without a protocol it is NETLINK_ROUTE, which is 0
     let socket = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     rustix::io::write(&socket, &message(kind, flags, body))?;
     let mut answer = vec![0; ANSWER_MAX];
@@ -174,7 +175,7 @@ fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
         &length.to_ne_bytes()[..],
         &kind.to_ne_bytes(),
         &(NLM_F_REQUEST | flags).to_ne_bytes(),
-        // number, sender
+        // sequence number, sender
         &1_u32.to_ne_bytes(),
         &0_u32.to_ne_bytes(),
         body,
@@ -182,7 +183,7 @@ fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     .concat()
 }
 
-/// Length, kind and value, padded to 4 bytes.
+/// Length, type and value, padded to 4 bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = (4 + value.len()) as u16;
     let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
@@ -198,7 +199,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The number of the error that an answer is; 0 acknowledges.
+/// The error number of a reply; 0 is an acknowledgment.
 fn refusal(answer: &[u8]) -> Option<i32> {
     if half(answer, 4)? != NLMSG_ERROR {
         return None;
@@ -206,11 +207,11 @@ fn refusal(answer: &[u8]) -> Option<i32> {
     Some(word(answer, HEAD)?.cast_signed().wrapping_neg())
 }
 
-/// Attributes behind each other, the last of each kind in the end.
+/// Consecutive attributes; the last one of a type is used.
 fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(half(rest, 0)?);
-        // the two highest bits are no part of the kind
+        // the two highest bits are not part of the type
         let kind = half(rest, 2)? & 0x3fff;
         let value = rest.get(4..length)?;
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
@@ -295,7 +296,7 @@ mod tests {
                 attribute(IFLA_IFNAME, b"eth0\0"),
                 attribute(IFLA_MTU, &9_000_u32.to_ne_bytes()),
                 attribute(IFLA_ADDRESS, &[2, 0, 0, 0, 0, 5]),
-                // nested, as newer kernels mark it
+                // nested, as marked by newer kernels
                 attribute(IFLA_LINKINFO | 0x8000, &info),
             ],
         );
@@ -313,7 +314,7 @@ mod tests {
             }
         );
         for length in 0..answer.len() {
-            // short of anything: no panic, and nothing made up
+            // any truncation: no panic, and nothing parsed
             read_link(&answer[..length]);
         }
         assert_eq!(read_link(&answer[..HEAD + 11]), None);
@@ -340,7 +341,7 @@ mod tests {
         let six = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
         let via = attribute(RTA_GATEWAY, &six.octets());
         assert_eq!(read_route(&answer(1, &[via])), Some(RouteFacts::By(six.into())));
-        // to a destination of IPv4
+        // to an IPv4 destination
         let family = (libc::AF_INET6 as u16).to_ne_bytes();
         let via = attribute(RTA_VIA, &[&family[..], &six.octets()].concat());
         assert_eq!(read_route(&answer(1, &[via])), Some(RouteFacts::By(six.into())));

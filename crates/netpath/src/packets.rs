@@ -1,5 +1,6 @@
-//! Devices for whoever makes packets himself: their networks' addresses are his, their other end is
-//! the network of the calling thread, servers on 127.0.0.1 included.
+//! Devices for a program that creates its own packets: the addresses of their networks belong to
+//! it, and their other end is the network namespace of the calling thread, including servers on
+//! 127.0.0.1.
 
 use crate::device::{self, Furniture, Tun};
 use crate::path::{self, NetBlock, PathLock};
@@ -9,55 +10,55 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, OwnedFd};
 use wan::CLIENTS_MAX;
 
-/// More than the most workers.
+/// More than the maximum number of workers.
 const DEVICES_MAX: u32 = 4_096;
 
-/// One device, which goes when its queue is closed.
+/// One device, which is removed when its queue is closed.
 ///
-/// Each worker has a device of its own, not a queue of one that all share: the kernel learns the
-/// queue of a flow only behind its first packet, and the answer to a SYN, which is made before that,
-/// would go to any of the workers.
+/// Each worker has its own device instead of one queue of a shared device: the kernel learns the
+/// queue of a flow only after its first packet, and the reply to a SYN, which is created before
+/// that, would go to any of the workers.
 #[derive(Debug)]
 pub struct PacketDevice {
     pub name: String,
-    /// The first of the addresses that packets can come from.
+    /// The first of the possible source addresses.
     pub first: IpAddr,
-    /// How many there are.
+    /// Their number.
     pub addresses: u32,
-    /// What is read and written is a packet, as `kind` says.
+    /// Reads and writes return packets in the format of `kind`.
     pub queue: OwnedFd,
     pub kind: PacketKind,
 }
 
-/// What goes through a device.
+/// The packet format of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketKind {
-    /// Each packet that is read or written has a virtio header of 10 bytes before it, checksums and
-    /// segmentation are left to its reader.
+    /// Each packet is preceded by a virtio header of 10 bytes; checksums and segmentation are left
+    /// to the reader.
     #[default]
     Virtio,
-    /// Packets as a wire would carry them: none above the MTU, every checksum right.
+    /// Packets as on a wire: none above the MTU, every checksum correct.
     Real,
 }
 
-/// Which addresses all devices' networks have together.
+/// The common network of all devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Addresses {
     network: IpAddr,
     /// A power of two.
     count: u32,
-    /// The devices' own; without one each takes the last but one of its part.
+    /// The addresses of the devices; without one, each uses the second-to-last address of its part.
     gateway: Option<Ipv4Addr>,
 }
 
-/// How many addresses of a prefix, of so many bits, are used, as a power of two: no more than the last 24 bits
-/// make, as a `/64` of IPv6 has more than anybody needs.
+/// How many addresses of a prefix are used, as a power of two: at most the last 24 bits, as an IPv6
+/// `/64` has more than needed.
 pub fn used_bits((network, bits): (IpAddr, u8)) -> u32 {
     let width = if network.is_ipv4() { 32 } else { 128 };
     (width - u32::from(bits)).min(24)
 }
 
-/// The address so many behind another one, in a prefix that has it.
+/// The address at this offset from another one, within the prefix.
 pub fn later(first: IpAddr, number: u32) -> IpAddr {
     match first {
         IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + number).into(),
@@ -66,13 +67,13 @@ pub fn later(first: IpAddr, number: u32) -> IpAddr {
 }
 
 impl Addresses {
-    /// A block that is set aside for tests.
+    /// A block reserved for tests.
     fn of_block(block: NetBlock) -> Addresses {
         let count = !block.mask().to_bits() + 1;
         Addresses { network: block.network().into(), count, gateway: Some(block.server()) }
     }
 
-    /// Those that agree with `network` in the first `bits` bits.
+    /// The addresses that share the first `bits` bits with `network`.
     fn chosen(network: IpAddr, bits: u8) -> Result<Addresses, PathTrouble> {
         path::prefix_taken(network, bits, None)?;
         Ok(Addresses { network, count: 1 << used_bits((network, bits)), gateway: None })
@@ -80,11 +81,11 @@ impl Addresses {
 }
 
 impl PacketDevice {
-    /// Makes `count` devices in the calling thread's network; their addresses are equal parts of the
-    /// prefix `of`, its first address and its bits, or of a block that is set aside for tests.
+    /// Creates `count` devices in the calling thread's network namespace; their addresses are equal
+    /// parts of the prefix `of`, its first address and length, or of a block reserved for tests.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the fix; a prefix that is in use, or
+    /// What this machine or user does not support, each with the fix; a prefix that is in use, or
     /// too small.
     pub fn open(
         count: u32,
@@ -93,7 +94,7 @@ impl PacketDevice {
     ) -> Result<Vec<PacketDevice>, PathTrouble> {
         let parts = count.clamp(1, DEVICES_MAX);
         let make = |all: Addresses| {
-            // a network's size is a power of two
+            // the size of a network is a power of two
             let size = all.count / parts.next_power_of_two();
             if size < 4 {
                 return Err(PathTrouble::FewAddresses { addresses: all.count, parts });
@@ -103,18 +104,18 @@ impl PacketDevice {
         match of {
             None => Ok(NetBlock::claim(CLIENTS_MAX, |block| make(Addresses::of_block(block)))?.1),
             Some((network, bits)) => {
-                // nobody takes the same ones between the look and the routes
+                // prevents others from taking the same addresses between the check and the routes
                 let _turn = PathLock::take()?;
                 make(Addresses::chosen(network, bits)?)
             }
         }
     }
 
-    /// Makes one device in the calling thread's network, from which packets of some `addresses` come:
-    /// it leaves room for as many others as can be.
+    /// Creates one device in the calling thread's network namespace, with this number of source
+    /// `addresses`: it leaves as much room as possible for others.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the fix.
+    /// What this machine or user does not support, each with the fix.
     pub fn single(kind: PacketKind, addresses: u32) -> Result<PacketDevice, PathTrouble> {
         let make = |block: NetBlock| {
             let all = Addresses::of_block(block);
@@ -123,13 +124,13 @@ impl PacketDevice {
         Ok(NetBlock::claim(addresses, make)?.1)
     }
 
-    /// Packets that came and that the device has dropped since it was made, because nobody had taken those
-    /// before them out of its queue, by the calling thread's network; 0 where the device is gone.
+    /// Packets that the device has dropped since its creation because its queue was full, in the
+    /// calling thread's network namespace; 0 if the device is gone.
     pub fn dropped(&self) -> u64 {
         device::dropped(&self.name)
     }
 
-    /// The device of the network with this row, of `size` addresses.
+    /// The device of the network with this index, of `size` addresses.
     fn make(
         all: &Addresses,
         row: u32,
@@ -172,7 +173,7 @@ mod tests {
     use crate::namespace::Namespace;
     use std::net::UdpSocket;
 
-    /// Nobody reads: the queue takes as many as it is long.
+    /// Without a reader the queue takes as many as its length.
     #[test]
     fn what_finds_the_devices_queue_full_is_counted() {
         let opened = Namespace::create(|| {
@@ -188,7 +189,7 @@ mod tests {
             Ok(opened) => opened,
             Err(trouble) => {
                 use std::io::Write;
-                // nobody reads it when standard error is closed
+                // no one reads it when standard error is closed
                 writeln!(std::io::stderr(), "a full queue is not tested: {trouble}").ok();
                 assert!(std::env::var_os("CI").is_none(), "{trouble}");
                 return;

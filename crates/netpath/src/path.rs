@@ -1,4 +1,4 @@
-//! A path that stands: two ends, the thread between them, and what it has counted.
+//! An open path: two ends, the thread between them, and its counters.
 
 use crate::device::{self, Furniture, Tun};
 use crate::forward::{Ear, ForwardOrder, Forwarder};
@@ -20,47 +20,48 @@ use std::time::Duration;
 use units::Seed;
 use wan::{CLIENTS_MAX, Population};
 
-/// Where the server is.
+/// The location of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FarEnd {
-    /// In the calling thread's own network: the host's servers, for which the host gets a device.
+    /// In the calling thread's own network namespace: servers of the host, for which the host gets
+    /// a device.
     Here,
-    /// In a new network, which holds nothing else.
+    /// In a new, otherwise empty network namespace.
     New,
 }
 
-/// What a path is to be.
+/// Requirements on a path.
 #[derive(Clone, Debug)]
 pub struct PathAsk {
     pub population: Population,
-    /// Clients with an address and a link of their own, at least 1.
+    /// Clients with their own address and link, at least 1.
     pub clients: u32,
     pub seed: u64,
     pub far: FarEnd,
-    /// The clients' network keeps 127.0.0.0/8 to itself; otherwise these addresses are the
-    /// server's, so that its URL on the loopback is the right one at the clients' end too.
+    /// The clients' namespace keeps 127.0.0.0/8 for itself; otherwise these addresses belong to the
+    /// server, so that its loopback URL is valid on the clients' end too.
     pub own_loopback: bool,
 }
 
-/// A path that stands until it is dropped.
+/// An open path, closed on drop.
 #[derive(Debug)]
 pub struct NetPath {
     near: Namespace,
     far: Namespace,
     devices: [String; 2],
     population: Population,
-    /// Row of each client's kind.
+    /// The index of the kind of each client.
     dealt: Vec<u32>,
     seed: u64,
     first: Ipv4Addr,
     server: Ipv4Addr,
     line: ForwarderHandle,
     thread: Option<JoinHandle<()>>,
-    /// Packets that the devices had dropped when they were last asked.
+    /// Packets dropped by the devices as of the last call.
     dropped: Mutex<u64>,
 }
 
-/// How the thread is spoken to.
+/// The command channel of the thread.
 #[derive(Debug)]
 struct ForwarderHandle {
     orders: Sender<ForwardOrder>,
@@ -70,15 +71,15 @@ struct ForwarderHandle {
 
 impl ForwarderHandle {
     fn send(&self, order: ForwardOrder) {
-        // the thread outlives the line unless it panicked, which joining it tells
+        // the thread outlives the channel unless it panicked, which joining it reports
         self.orders.send(order).ok();
         self.called.store(true, Ordering::Release);
         self.bell.send(&[0]).ok();
     }
 }
 
-/// A part of 198.18.0.0/16 (RFC 2544) for clients, no larger than they need, and an address of
-/// 198.19.0.0/16 for the server's end, in the same place there.
+/// A part of 198.18.0.0/16 (RFC 2544) for clients, no larger than needed, and an address of
+/// 198.19.0.0/16 for the server's end, at the same offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NetBlock {
     network: u32,
@@ -89,18 +90,19 @@ pub(crate) struct NetBlock {
 const CLIENTS_NET: u32 = u32::from_be_bytes([198, 18, 0, 0]);
 const SERVERS_NET: u32 = u32::from_be_bytes([198, 19, 0, 0]);
 const NET_SIZE: u32 = 1 << 16;
-/// Smallest block: 1,024 of them are on a host at once.
+/// The smallest block: a host can have 1,024 of them at once.
 const BLOCK_MIN: u32 = 64;
 const LOOPBACK: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(127, 0, 0, 0), Ipv4Addr::new(255, 0, 0, 0));
 const EVERYWHERE: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
 
 impl NetBlock {
-    /// Addresses of a block for so many clients: theirs, and the first and last of any network.
+    /// The size of a block for this many clients: their addresses, and the first and last of a
+    /// network.
     fn size(clients: u32) -> u32 {
         (clients.clamp(1, CLIENTS_MAX) + 2).next_power_of_two().max(BLOCK_MIN)
     }
 
-    /// The first one, in a network of its own.
+    /// The first one, in a network namespace of its own.
     pub(crate) fn first(clients: u32) -> NetBlock {
         NetBlock { network: CLIENTS_NET, mask: !(NetBlock::size(clients) - 1) }
     }
@@ -121,8 +123,8 @@ impl NetBlock {
         (SERVERS_NET + (self.network - CLIENTS_NET) + 1).into()
     }
 
-    /// The first one that no route of `table` (/proc/net/route) goes to, and of which this host has no address,
-    /// by `trie` (/proc/net/fib_trie).
+    /// The first block without a route in `table` (/proc/net/route) and without an address of this
+    /// host in `trie` (/proc/net/fib_trie).
     fn free(clients: u32, table: &str, trie: &str) -> Option<NetBlock> {
         let (routes, local) = (routes(table), local_addresses(trie));
         let size = NetBlock::size(clients);
@@ -141,11 +143,11 @@ impl NetBlock {
         blocks.find(is_free)
     }
 
-    /// A block of the calling thread's network, whose routes stand when `furnish` has ended. Nobody
-    /// else sets a path up there meanwhile, so that no two take the same one.
+    /// Reserves a block in the calling thread's network namespace, whose routes exist when
+    /// `furnish` returns. No other path is set up there meanwhile, so that no block is used twice.
     ///
     /// # Errors
-    /// Every block is in use; what `furnish` says.
+    /// Every block is in use; the error of `furnish`.
     pub(crate) fn claim<T>(
         clients: u32,
         furnish: impl FnOnce(NetBlock) -> Result<T, PathTrouble>,
@@ -157,13 +159,13 @@ impl NetBlock {
     }
 }
 
-/// The right to set a path up in the calling thread's network: a lock on the network itself, which
-/// ends with its holder.
+/// The right to set up a path in the calling thread's network namespace: a lock on the namespace,
+/// which ends with its holder.
 pub(crate) struct PathLock {
     _network: std::fs::File,
 }
 
-/// Setting up takes some milliseconds.
+/// A setup takes some milliseconds.
 const TURN_TRIES: u32 = 1_000;
 const TURN_PAUSE: Duration = Duration::from_millis(10);
 
@@ -188,7 +190,7 @@ fn routes(table: &str) -> Vec<(u32, u32)> {
     named_routes(table).into_iter().map(|(_, to, mask)| (to, mask)).collect()
 }
 
-/// The same with the devices that they lead through.
+/// The same with the devices of the routes.
 fn named_routes(table: &str) -> Vec<(&str, u32, u32)> {
     let field = |row: &[&str], at: usize| {
         let number = row.get(at).and_then(|hex| u32::from_str_radix(hex, 16).ok())?;
@@ -204,11 +206,11 @@ fn named_routes(table: &str) -> Vec<(&str, u32, u32)> {
     table.lines().skip(1).filter_map(read).collect()
 }
 
-/// Sees that this host makes no use of the addresses that agree with `network` in the first `bits` bits.
-/// They may be a part of a larger network that lies on `device`, where they are to be used on one.
+/// Makes sure that this host does not use the addresses that share the first `bits` bits with
+/// `network`. They may be part of a larger network on `device`, if they are to be used there.
 ///
 /// # Errors
-/// Who has them.
+/// The user of the addresses.
 pub fn prefix_taken(network: IpAddr, bits: u8, device: Option<&str>) -> Result<(), PathTrouble> {
     let by = match network {
         IpAddr::V4(network) => {
@@ -226,21 +228,21 @@ pub fn prefix_taken(network: IpAddr, bits: u8, device: Option<&str>) -> Result<(
     }
 }
 
-/// Who has addresses of a network already, in the calling thread's network: a route other than the
-/// default one, or an address of this host. `None`: nobody. A route over the device `around` to a larger
-/// network, of which this one is a part, does not count.
+/// The user of addresses of a network in the calling thread's network namespace: a route other than
+/// the default route, or an address of this host. `None`: unused. A route over the device `around`
+/// to a larger network that contains this one does not count.
 fn taken(network: Ipv4Addr, mask: Ipv4Addr, around: Option<&str>) -> Option<String> {
     let route = routed(&net_file("route"), network.to_bits(), mask.to_bits(), around);
     route.or_else(|| local(&net_file("fib_trie"), network.to_bits(), mask.to_bits()))
 }
 
-/// A table of the calling thread's network.
+/// A table of the calling thread's network namespace.
 fn net_file(name: &str) -> String {
     std::fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default()
 }
 
-/// The same of IPv6, by the lines of /proc/net/ipv6_route (destination, its bits, ..., device) and of
-/// /proc/net/if_inet6 (address, ..., device), numbers in hexadecimal.
+/// The same for IPv6, by the lines of /proc/net/ipv6_route (destination, its bits, ..., device) and
+/// of /proc/net/if_inet6 (address, ..., device), numbers in hexadecimal.
 fn taken_v6(
     routes: &str,
     addresses: &str,
@@ -263,7 +265,8 @@ fn taken_v6(
         let row: Vec<&str> = line.split_whitespace().collect();
         let (to, of) = (number(row.first()?)?, number(row.get(1)?)? as u32);
         let device = row.last()?;
-        // those over the loopback are of this host's addresses, which were looked at, or of nobody's
+        // routes over the loopback are for addresses of this host, which were checked, or
+        // unreachable
         let counts = of != 0 && *device != "lo" && (around != Some(*device) || of >= bits);
         (counts && same(to, of.min(bits)))
             .then(|| format!("a route to {}/{of} goes through {device}", Ipv6Addr::from_bits(to)))
@@ -281,14 +284,14 @@ fn routed(table: &str, network: u32, mask: u32, around: Option<&str>) -> Option<
     })
 }
 
-/// Who has an address of a network on this host.
+/// The device or route with an address of a network on this host.
 fn local(trie: &str, network: u32, mask: u32) -> Option<String> {
     let mut addresses = local_addresses(trie).into_iter();
     let address = addresses.find(|address| address.to_bits() & mask == network)?;
     Some(format!("{address} is an address of this host"))
 }
 
-/// Addresses of this host, by lines like `|-- 127.0.0.1` with `/32 host LOCAL` behind them.
+/// Addresses of this host, by lines like `|-- 127.0.0.1` followed by `/32 host LOCAL`.
 fn local_addresses(trie: &str) -> Vec<Ipv4Addr> {
     let (mut latest, mut addresses) = (None, Vec::new());
     for line in trie.lines() {
@@ -302,10 +305,10 @@ fn local_addresses(trie: &str) -> Vec<Ipv4Addr> {
 }
 
 impl NetPath {
-    /// Sets both ends up and starts to forward.
+    /// Sets up both ends and starts forwarding.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the fix.
+    /// What this machine or user does not support, each with the fix.
     pub fn open(ask: &PathAsk) -> Result<NetPath, PathTrouble> {
         let clients = ask.clients.clamp(1, CLIENTS_MAX);
         let (block, (far, far_end)) = far_end(ask.far, clients)?;
@@ -339,12 +342,12 @@ impl NetPath {
         })
     }
 
-    /// Where the clients are.
+    /// The network namespace of the clients.
     pub fn near(&self) -> &Namespace {
         &self.near
     }
 
-    /// Where the server is.
+    /// The network namespace of the server.
     pub fn far(&self) -> &Namespace {
         &self.far
     }
@@ -354,22 +357,22 @@ impl NetPath {
         &self.devices[1]
     }
 
-    /// The address of the first client; those of the others follow it.
+    /// The address of the first client; the others follow it.
     pub fn first_client(&self) -> Ipv4Addr {
         self.first
     }
 
-    /// The address of the server's end: of what listens on all addresses there.
+    /// The address of the server's end: for servers that listen on all addresses there.
     pub fn server(&self) -> Ipv4Addr {
         self.server
     }
 
-    /// The part of the population that each client belongs to.
+    /// The population part of each client.
     pub fn dealt(&self) -> &[u32] {
         &self.dealt
     }
 
-    /// What has been counted since the path was opened or this was last called.
+    /// The counters since the path was opened or since the last call.
     ///
     /// # Errors
     /// The forwarder has ended, with its reason.
@@ -389,7 +392,7 @@ impl NetPath {
         Ok(facts)
     }
 
-    /// Packets that were lost in the devices' own queues since this was last called.
+    /// Packets dropped in the queues of the devices since the last call.
     fn dropped_since(&self) -> Result<u64, PathTrouble> {
         let [near, far] = &self.devices;
         let sum = self.near.within(|| Ok(device::dropped(near)))?
@@ -408,7 +411,7 @@ impl Drop for NetPath {
     }
 }
 
-/// The end where the clients are, made in the calling thread's namespace.
+/// The end of the clients, created in the calling thread's namespace.
 fn near_end(block: NetBlock, own_loopback: bool) -> Result<Tun, PathTrouble> {
     let tun = Tun::make("path")?;
     let clients = (block.first_client(), block.mask());
@@ -416,12 +419,12 @@ fn near_end(block: NetBlock, own_loopback: bool) -> Result<Tun, PathTrouble> {
     if own_loopback {
         device::loopback(&[(Ipv4Addr::LOCALHOST, LOOPBACK.1), clients])?;
     } else {
-        // every address of the clients' network is one of this namespace, and 127.0.0.1 is none
+        // every address of the clients' network belongs to this namespace, and 127.0.0.1 does not
         device::loopback(&[clients])?;
         routes.push(LOOPBACK);
     }
     device::widen();
-    // the device's own address is the first client's: what chooses no source has that one
+    // the address of the device is that of the first client: sockets without a chosen source use it
     device::furnish(&tun, &Furniture { address: block.first_client(), routes })?;
     Ok(tun)
 }
@@ -502,7 +505,7 @@ mod tests {
         assert_eq!(said("2001:db8::", 32, "eth1"), "nobody");
     }
 
-    /// A thousand single clients at once, one crowd among them, and none into another's way.
+    /// A thousand single clients at once, including a large group, without conflicts.
     #[test]
     fn blocks_are_as_large_as_they_have_to_be() {
         let mut table = String::from("head\n");
@@ -574,11 +577,11 @@ mod tests {
         let bits = |text: &str| text.parse::<Ipv4Addr>().expect("an address").to_bits();
         let mask = |bits: u8| !(u32::MAX >> bits);
         let through = Some("a route to 10.9.1.0/24 goes through eth0".to_owned());
-        // what is wider than the route, and what is narrower
+        // wider and narrower networks than the route
         assert_eq!(routed(table, bits("10.9.0.0"), mask(16), None), through);
         assert_eq!(routed(table, bits("10.9.1.64"), mask(26), None), through);
         assert_eq!(routed(table, bits("10.9.2.0"), mask(24), None), None);
-        // a part of the network that lies on the device; all of it; a part on another device
+        // a part of the network on the device; all of it; a part on another device
         assert_eq!(routed(table, bits("10.9.1.64"), mask(26), Some("eth0")), None);
         assert_eq!(routed(table, bits("10.9.1.0"), mask(24), Some("eth0")), through);
         assert_eq!(routed(table, bits("10.9.1.64"), mask(26), Some("eth1")), through);

@@ -10,8 +10,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-/// Starts a program in the namespace. It is killed when the calling thread ends, however that comes
-/// about.
+/// Starts a program in the namespace. It is killed when the calling thread ends, for whatever
+/// reason.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -20,10 +20,10 @@ pub fn start(namespace: &Namespace, command: &mut Command) -> io::Result<Child> 
     command.spawn()
 }
 
-/// How often a program is looked after: so late its end is noticed at most.
+/// How often a program is checked: the maximum delay until its end is noticed.
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
-/// The signals that are passed on to a program while it runs.
+/// The signals forwarded to a program while it runs.
 #[derive(Debug)]
 pub struct Post(Signals);
 
@@ -36,11 +36,11 @@ impl Post {
         Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]).map(Post)
     }
 
-    /// Waits for the program's end and passes on to it what comes meanwhile; what the keys of a
-    /// terminal send, it has already got.
+    /// Waits for the end of the program and forwards signals to it meanwhile; those of terminal
+    /// keys it has already received.
     ///
     /// # Errors
-    /// The kernel cannot say how it ended.
+    /// The kernel cannot report how it ended.
     pub fn attend(&mut self, program: &mut Child) -> io::Result<ExitStatus> {
         loop {
             for signal in self.0.pending() {
@@ -56,10 +56,10 @@ impl Post {
     }
 }
 
-/// Ends a program politely; what is left of it after `patience` is killed.
+/// Terminates a program; what is left of it after `patience` is killed.
 ///
 /// # Errors
-/// The kernel cannot say how it ended.
+/// The kernel cannot report how it ended.
 pub fn end(program: &mut Child, patience: Duration) -> io::Result<()> {
     send(program, SIGTERM);
     let rounds = patience.as_millis() / LOOK_PAUSE.as_millis();
@@ -82,26 +82,26 @@ fn send(program: &Child, signal: i32) {
     }
 }
 
-/// The exit code that stands for how a program ended: 128 and the signal, as shells have it.
+/// The exit code for the end of a program: 128 plus the signal, as in shells.
 pub fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// Whether this process is in the foreground of a terminal, which then sends the signals of its keys
-/// to the programs that were started from here as well.
+/// Whether this process is in the foreground of a terminal, which then sends the signals of its
+/// keys to the programs started here too.
 fn in_front() -> bool {
     let Ok(terminal) = std::fs::File::open("/dev/tty") else { return false };
     let front = rustix::termios::tcgetpgrp(&terminal);
     front.is_ok_and(|front| front == rustix::process::getpgrp())
 }
 
-/// How often it is looked for a listener.
+/// The polling interval for a listener.
 const LISTENER_PAUSE: Duration = Duration::from_millis(10);
 const LISTENER_TRIES: u32 = 1_000;
 
-/// Waits until something listens on a TCP port of the namespace, 10 s at most; `gone` tells that
-/// nobody is there any more to do so. Gives whether there is a listener.
+/// Waits until a server listens on a TCP port of the namespace, 10 s at most; `gone` tells that no
+/// process is left to do so. Returns whether there is a listener.
 ///
 /// # Errors
 /// The namespace cannot be entered.
@@ -126,7 +126,7 @@ pub fn await_listener(
     })
 }
 
-/// Whether a table of sockets has one in the state LISTEN (0A).
+/// Whether a socket table contains one in the state LISTEN (0A).
 fn listening(table: &str) -> bool {
     let text = std::fs::read_to_string(table).unwrap_or_default();
     text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))

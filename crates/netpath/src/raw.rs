@@ -1,5 +1,5 @@
-//! System calls that no safe wrapper offers: ioctls of network devices, namespaces, a fork and what a
-//! child does before its program. The only unsafe code of this crate.
+//! System calls without a safe wrapper: ioctls of network devices, namespaces, a fork and the
+//! actions of a child before its program. The only unsafe code of this crate.
 #![allow(unsafe_code, reason = "ioctls on ifreq and rtentry, unshare, fork, prctl in a child")]
 
 use std::ffi::CString;
@@ -22,13 +22,13 @@ const TUNSETIFF: libc::Ioctl = 0x4004_54ca;
 const IFF_TUN: i16 = 0x0001;
 const IFF_NO_PI: i16 = 0x1000;
 
-/// A virtio header stands before each packet.
+/// Each packet is preceded by a virtio header.
 pub(crate) const IFF_VNET_HDR: i16 = 0x4000;
 const TUNSETOFFLOAD: libc::Ioctl = 0x4004_54d0;
-/// Checksums are not computed, and segments of up to 64 KiB may come, of IPv4 and of IPv6.
+/// Checksums are not computed, and segments of up to 64 KiB may arrive, of IPv4 and of IPv6.
 const CHECKSUM_AND_SEGMENTATION: libc::c_ulong = 1 | 2 | 4;
 
-/// Tells the device that checksums and segmentation are left to whoever reads it.
+/// Tells the device that checksums and segmentation are left to its reader.
 pub(crate) fn offload(file: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the argument of this request is a number, and the kernel reads no memory of ours
     let result = unsafe { libc::ioctl(file.as_raw_fd(), TUNSETOFFLOAD, CHECKSUM_AND_SEGMENTATION) };
@@ -46,14 +46,16 @@ impl InterfaceRequest {
     }
 
     fn call(&mut self, on: BorrowedFd<'_>, number: libc::Ioctl) -> io::Result<()> {
-        // SAFETY: all requests used here read or write one ifreq, which `self` is and outlives the call
+        // SAFETY: all requests used here read or write one ifreq, which `self` is and outlives the
+        // call
         let result = unsafe { libc::ioctl(on.as_raw_fd(), number, std::ptr::from_mut(self)) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
-/// Makes the file an IPv4 and IPv6 device of whole packets, named `name` (a `%d` in it is a free
-/// number), or one more queue of it; gives the name. `more`: flags beside those of every device.
+/// Turns the file into an IPv4 and IPv6 device of whole packets, named `name` (a `%d` in it is a
+/// free number), or one more queue of it; returns the name. `more`: flags in addition to those of
+/// every device.
 pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str, more: i16) -> io::Result<String> {
     let mut request = InterfaceRequest::new(name)?;
     request.payload[..2].copy_from_slice(&(IFF_TUN | IFF_NO_PI | more).to_ne_bytes());
@@ -62,14 +64,14 @@ pub(crate) fn make_tun(file: BorrowedFd<'_>, name: &str, more: i16) -> io::Resul
     Ok(String::from_utf8_lossy(&request.name[..end]).into_owned())
 }
 
-/// The largest packet of a device.
+/// The MTU of a device.
 pub(crate) fn set_mtu(socket: BorrowedFd<'_>, name: &str, bytes: i32) -> io::Result<()> {
     let mut request = InterfaceRequest::new(name)?;
     request.payload[..4].copy_from_slice(&bytes.to_ne_bytes());
     request.call(socket, libc::SIOCSIFMTU as libc::Ioctl)
 }
 
-/// The number of a device in its namespace.
+/// The index of a device in its namespace.
 pub(crate) fn index(socket: BorrowedFd<'_>, name: &str) -> io::Result<i32> {
     let mut request = InterfaceRequest::new(name)?;
     request.call(socket, libc::SIOCGIFINDEX as libc::Ioctl)?;
@@ -152,29 +154,30 @@ pub(crate) fn route(
         window: 0,
         rtt: 0,
     };
-    // SAFETY: the kernel reads one rtentry and the name it points to; both live until the call is over
+    // SAFETY: the kernel reads one rtentry and the name it points to; both live until the call
+    // returns
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), ADD_ROUTE, std::ptr::from_ref(&entry)) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 const ADD_ROUTE: libc::Ioctl = 0x890b;
 
-/// The calling thread's network is a new, empty one from now on.
+/// Moves the calling thread to a new, empty network namespace.
 pub(crate) fn leave_network() -> io::Result<()> {
     // SAFETY: only the calling thread's network namespace changes; no memory is shared differently
     let result = unsafe { libc::unshare(libc::CLONE_NEWNET) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The process gets a user namespace of its own, in which it may do what root may. Fails where there
-/// is more than one thread.
+/// Moves the process to a user namespace of its own, in which it has the rights of root. Fails if
+/// there is more than one thread.
 pub(crate) fn leave_users() -> io::Result<()> {
-    // SAFETY: changes credentials of this process alone, which has one thread or the call fails
+    // SAFETY: changes credentials of this process only, which has one thread or the call fails
     let result = unsafe { libc::unshare(libc::CLONE_NEWUSER) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The child's process number in the parent, `None` in the child. To be called with one thread.
+/// The child's process id in the parent, `None` in the child. To be called with one thread.
 pub(crate) fn fork() -> io::Result<Option<u32>> {
     // SAFETY: the caller has one thread, so that no lock can be left held in the child
     match unsafe { libc::fork() } {
@@ -190,12 +193,13 @@ pub(crate) fn close_range(first: u32, last: u32) {
     unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
 }
 
-/// The command's process enters this network before its program, and is killed when the calling
-/// thread ends. The thread itself does not enter it: a user may not be allowed to come back.
+/// The command's process enters this network namespace before its program, and is killed when the
+/// calling thread ends. The thread itself does not enter it: a user may not be permitted to return.
 pub(crate) fn settle(command: &mut Command, network: BorrowedFd<'_>) {
     let (parent, network) = (std::process::id(), network.as_raw_fd());
     let before_program = move || {
-        // SAFETY: a plain system call on a descriptor that is open in the parent, and so in its child
+        // SAFETY: a plain system call on a descriptor that is open in the parent, and so in its
+        // child
         if unsafe { libc::setns(network, libc::CLONE_NEWNET) } < 0 {
             return Err(io::Error::last_os_error());
         }

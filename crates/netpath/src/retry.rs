@@ -1,14 +1,14 @@
-//! What a former owner still holds for some milliseconds after its end.
+//! Resources that a former owner still holds for some milliseconds after its end.
 
 use std::time::Duration;
 
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Tries again for a second what is `busy`, because its former owner has just gone.
+/// Retries a `busy` attempt for one second, because its former owner has just ended.
 ///
 /// # Errors
-/// Those of the attempt: the last one where all were `busy`.
+/// Those of the attempt: the last one if all were `busy`.
 pub fn while_busy<T, E>(
     mut attempt: impl FnMut() -> Result<T, E>,
     busy: impl Fn(&E) -> bool,

@@ -1,14 +1,14 @@
-//! What whoever carries packets counts, and the facts made of it.
+//! Counters of packet carriers, and the facts derived from them.
 
 use hdrhistogram::Histogram;
 use sample::{PathDirection, PathFacts, PathKind};
 use units::Nanos;
 use wan::{Direction, LinkCounts, PathSpec, Population, PopulationPart, describe};
 
-/// Counted since the watch was last read.
+/// Counted since the last time.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// For each kind of clients, up and down.
+    /// For each client kind, up and down.
     pub(crate) kinds: Vec<[LinkCounts; 2]>,
     pub(crate) late: Histogram<u64>,
     pub(crate) overflowed: u64,
@@ -16,13 +16,14 @@ pub struct Tally {
     pub(crate) spun: Nanos,
     pub(crate) slept: Nanos,
     pub(crate) span: Nanos,
-    /// The spans of all who carried, together: what they slept and spun are parts of it.
+    /// The sum of the observation times of all carriers: the times they slept and spun are parts of
+    /// it.
     pub(crate) watched: Nanos,
-    /// Why the forwarder has ended, where it did not because it was told to.
+    /// Why the forwarder has ended, unless it was stopped.
     pub(crate) broken: Option<String>,
 }
 
-/// Latest hand-over that is told from a later one.
+/// The maximum lateness that is distinguished.
 const LATE_MAX: Nanos = Nanos::from_secs(60);
 
 impl Tally {
@@ -40,7 +41,7 @@ impl Tally {
         }
     }
 
-    /// One carrier was watched for so long.
+    /// The observation time of one carrier.
     pub(crate) fn watch(&mut self, span: Nanos) {
         (self.span, self.watched) = (span, span);
     }
@@ -50,12 +51,12 @@ impl Tally {
         self.late.saturating_record(by.0.max(1));
     }
 
-    /// Packets were left out for want of room.
+    /// Packets were dropped for lack of room.
     pub fn overflow(&mut self, packets: u64) {
         self.overflowed += packets;
     }
 
-    /// Adds what another worker carried of the same population in the same time.
+    /// Adds the counters of another worker for the same population and time.
     pub fn add(&mut self, other: &Tally) {
         for (row, more) in self.kinds.iter_mut().zip(&other.kinds) {
             row[0] += more[0];
@@ -71,7 +72,7 @@ impl Tally {
         self.broken = self.broken.take().or_else(|| other.broken.clone());
     }
 
-    /// `dealt`: the row of each client's kind.
+    /// `dealt`: the index of the kind of each client.
     pub fn facts(&self, population: &Population, dealt: &[u32], seed: u64) -> PathFacts {
         let quantile = |q| match self.late.is_empty() {
             true => Nanos::ZERO,
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
     use wan::NoTraces;
 
-    /// Two workers, one half idle and one idle, are watched for as long as one, and busy by a quarter.
+    /// Two workers, one half idle and one idle, observed for as long as one, are busy by a quarter.
     #[test]
     fn workers_side_by_side_are_watched_for_one_span() {
         let millis = Nanos::from_millis;

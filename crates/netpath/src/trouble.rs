@@ -1,26 +1,26 @@
-//! Why a path cannot be had here, and the fix: one sentence each.
+//! Why a path cannot be created here, and the fix: one sentence each.
 
 use std::fmt;
 use std::io;
 
-/// What is in the way of a path.
+/// Problems with a path.
 #[derive(Debug)]
 pub enum PathTrouble {
     /// /dev/net/tun cannot be opened.
     Device(io::Error),
-    /// No network namespace may be made.
+    /// Network namespaces are not permitted.
     Namespace(io::Error),
-    /// No device may be made on the host, which a server of the host needs.
+    /// Devices on the host are not permitted, but a server on the host needs one.
     Host(io::Error),
-    /// Every block of addresses meant for this is in use.
+    /// Every block of addresses reserved for this is in use.
     Addresses,
-    /// Addresses that were asked for are somebody's already.
+    /// The requested addresses are in use.
     Taken { prefix: String, by: String },
-    /// Too few addresses to give each of so many threads a part.
+    /// Too few addresses for a part per thread.
     FewAddresses { addresses: u32, parts: u32 },
-    /// More clients than one worker's part of the addresses has room for.
+    /// More clients than addresses in one worker's part.
     TooManyClients { clients: u32, workers: u32, room: u32 },
-    /// Something else; what was tried stands first.
+    /// Another error; the failed operation comes first.
     Other(String, io::Error),
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for PathTrouble {
 
 impl std::error::Error for PathTrouble {}
 
-/// What the device node's own mode says of it.
+/// The remark about the mode of the device node.
 fn mode() -> String {
     use std::os::unix::fs::MetadataExt;
     match std::fs::metadata("/dev/net/tun") {

@@ -1,5 +1,5 @@
-//! A process that ends what is left in the namespaces of a path when its owner ends, by whatever
-//! end: also by a SIGKILL, of which the owner learns nothing.
+//! A process that ends what is left in the namespaces of a path when its owner ends, for whatever
+//! reason: also by a SIGKILL, which the owner cannot notice.
 
 use crate::namespace::Namespace;
 use crate::path::NetPath;
@@ -10,13 +10,13 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Rounds of killing: who forks faster than that is not ended.
+/// Number of kill rounds: a process that forks faster is not ended.
 const ROUNDS_MAX: u32 = 200;
 const ROUND_PAUSE: Duration = Duration::from_millis(5);
-/// Most that the owner can say: two numbers.
+/// Maximum length of a message of the owner: two numbers.
 const WORDS_MAX: u64 = 256;
 
-/// Ends what is left when it is dropped, or when the process is gone.
+/// Ends what is left when it is dropped, or when the process ends.
 #[derive(Debug)]
 pub struct Warden {
     /// Closed by the kernel when this process ends.
@@ -25,7 +25,7 @@ pub struct Warden {
 }
 
 impl Warden {
-    /// Splits the warden off. To be called while this process has one thread.
+    /// Forks the warden. To be called while this process has one thread.
     ///
     /// # Errors
     /// No more processes or descriptors.
@@ -41,8 +41,8 @@ impl Warden {
         }
     }
 
-    /// What is in the namespaces of this path is to end with us. A namespace that was not made for
-    /// it is left alone.
+    /// Processes in the namespaces of this path must end with us. A namespace that was not created
+    /// for it is left alone.
     ///
     /// # Errors
     /// The warden is gone.
@@ -66,9 +66,9 @@ impl Drop for Warden {
     }
 }
 
-/// The warden's life: listens until its owner is gone, then kills.
+/// The main function of the warden: waits until its owner is gone, then kills.
 fn watch(listen: OwnedFd) {
-    // the keys of a terminal are not for it, nor may it hold anybody's pipe open
+    // it must neither receive the signals of terminal keys nor keep pipes open
     setsid().ok();
     let line = listen.as_raw_fd() as u32;
     if line > 0 {
@@ -89,7 +89,7 @@ fn watch(listen: OwnedFd) {
     }
 }
 
-/// Kills every process whose network is one of these; false when there is none.
+/// Kills every process in one of these network namespaces; false if there is none.
 fn kill_all_in(names: &[String]) -> bool {
     let Ok(processes) = std::fs::read_dir("/proc") else { return false };
     let mut found = false;

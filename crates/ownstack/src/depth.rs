@@ -1,19 +1,19 @@
-//! How long packets are and how many come together: how many buffers are worth being given to the kernel, and
-//! whether it is to have any.
+//! Packet lengths and batch sizes: how many buffers to give to the kernel, and whether to use a
+//! ring at all.
 
-/// Bytes of packets that stay in the second cache of a core while they wait.
+/// Bytes of packets that stay in the L2 cache of a core while they wait.
 const CACHED: usize = 256 * 1_024;
-/// With fewer the kernel would be asked again after each packet.
+/// With fewer buffers the kernel would be called again after each packet.
 const LEAST: usize = 4;
-/// The longest packet: what is assumed of packets before the first has come.
+/// The maximum packet length: assumed before the first packet arrives.
 const LONGEST: usize = 64 * 1_024;
 
-/// The kernel fills all buffers that it has in turns. With long packets, of which there are up to
-/// 64 KiB, a few buffers are filled again before they leave the cache; with short ones many packets fit
-/// there, and one system call takes them all.
+/// The kernel fills its buffers in turn. With long packets, which are up to 64 KiB, few buffers are
+/// refilled before they leave the cache; with short packets many fit, and one system call takes
+/// them all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Depth {
-    /// Bytes of a packet, over the last ones.
+    /// Mean packet length of the last packets, bytes.
     mean: usize,
     most: usize,
 }
@@ -23,26 +23,27 @@ impl Depth {
         Depth { mean: LONGEST, most }
     }
 
-    /// So many packets came together.
+    /// This many packets arrived together.
     pub(crate) fn note(&mut self, packets: usize, bytes: usize) {
         if let Some(mean) = bytes.checked_div(packets) {
             self.mean = (self.mean + mean) / 2;
         }
     }
 
-    /// How many buffers the kernel is to have.
+    /// How many buffers to give to the kernel.
     pub(crate) fn wanted(&self) -> usize {
         (CACHED / self.mean.max(1)).clamp(LEAST, self.most)
     }
 }
 
-/// Packets are long from this mean on, in bytes, and until it is under [`SHORT`]: responses of 10 KB are not.
+/// Packets count as long from this mean on, in bytes, until it falls below [`SHORT`]: responses of
+/// 10 KB do not.
 const LONG: usize = 16 * 1_024;
 const SHORT: usize = 4 * 1_024;
-/// Packets that the mean is of, about: those of a response and its acknowledgements.
+/// Approximate number of packets in the mean: those of a response and its acknowledgments.
 const REMEMBERED: usize = 16;
 
-/// Whether packets are long, as those of bulk are: a host hands over up to 64 KiB in one.
+/// Whether packets are long, as in bulk transfers: a host passes up to 64 KiB in one packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lengths {
     mean: usize,
@@ -50,7 +51,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// So many packets came, of so many bytes together.
+    /// This many packets arrived, with this many bytes in total.
     pub(crate) fn note(&mut self, (packets, bytes): (usize, usize)) {
         let Some(mean) = bytes.checked_div(packets) else { return };
         let weight = packets.min(REMEMBERED);
@@ -63,23 +64,23 @@ impl Lengths {
     }
 }
 
-/// So many packets come together, on the mean of some turns, when a ring begins to work that is to work where it
-/// pays, and so many when it rests again.
+/// Mean number of packets per turn at which a ring that is used only where it pays starts, and at
+/// which it pauses again.
 const MANY: usize = 128;
 const FEW: usize = 64;
-/// Turns that the mean is of, about.
+/// Approximate number of turns in the mean.
 const TURNS: usize = 16;
 
-/// Whether many packets come together, as those of thousands of connections do.
+/// Whether many packets arrive together, as with thousands of connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Crowds {
-    /// [`TURNS`] times the mean, so that a mean of few packets is no rounding.
+    /// [`TURNS`] times the mean, so that a mean of few packets is not lost to rounding.
     sum: usize,
     many: bool,
 }
 
 impl Crowds {
-    /// So many packets came together in a turn; 0: there was none.
+    /// This many packets arrived together in a turn; 0: there was no turn.
     pub(crate) fn note(&mut self, packets: usize) {
         if packets > 0 {
             self.sum = self.sum - self.sum / TURNS + packets;

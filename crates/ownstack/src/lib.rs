@@ -1,8 +1,8 @@
-//! Connections of our own TCP over a TUN device, or a device of Ethernet by AF_XDP, behind
-//! [`conduit::Io`]: no descriptor for each of them, and nothing of the client's kernel in what is
-//! measured. Layer 4.
+//! Connections of our own TCP over a TUN device, or over an Ethernet device through AF_XDP, behind
+//! [`conduit::Io`]: no descriptor per connection, and measurements without the client's kernel TCP.
+//! Layer 4.
 //!
-//! Unsafe code is in two files, each of which says why: `uring.rs` and `xdp/raw.rs`.
+//! Unsafe code is in two files, each with its reason: `uring.rs` and `xdp/raw.rs`.
 #![deny(unsafe_code)]
 
 mod depth;
@@ -33,31 +33,31 @@ use tcp::{End, NotDone, TcpStack, VNET_HEAD};
 use units::Nanos;
 use wan::Direction;
 
-/// Packets that are written without waiting for the turn's end.
+/// Packets written before the end of a turn.
 const PENDING_MAX: usize = 32;
-/// Bytes that are taken in as one batch, a packet more or less: acknowledgements go out behind it.
+/// Bytes received as one batch, give or take one packet: acknowledgments are sent after it.
 const BATCH_BYTES: usize = 512 << 10;
-/// How often packets that changed nothing for the worker may come before it gets its turn.
+/// Maximum number of packets without an event for the worker before its turn.
 const IDLE_TURNS: u32 = 4;
-/// How long the two sides may take to end connections.
+/// Maximum time for both sides to close connections.
 const GOODBYE: Nanos = Nanos::from_millis(500);
-/// Look, and do not wait.
+/// Polls without waiting.
 const NOW: Option<Duration> = Some(Duration::ZERO);
 
 /// The connections of one worker.
 pub struct OwnStack {
     stack: TcpStack,
     port: PacketPort,
-    /// The emulated links that all packets go through, where there are some. The device then carries
-    /// real packets, without virtio headers.
+    /// The emulated links that all packets pass, if any. The device then carries real packets,
+    /// without virtio headers.
     links: Option<Links>,
     shared: Arc<OwnNetwork>,
     /// Its number among the workers.
     id: u32,
-    /// What the device's queue had dropped before this began.
+    /// Packets that the device queue had dropped before the start.
     dropped: u64,
     now: Nanos,
-    /// Bytes of the batch that is being taken in; 0: none is.
+    /// Bytes of the current batch; 0: none.
     batch: usize,
     spin_span: Nanos,
     /// How long before a packet on a link is due the worker spins instead of sleeping.
@@ -97,12 +97,12 @@ impl OwnStack {
         }
     }
 
-    /// The first of the addresses that connections come from.
+    /// The first of the local addresses.
     pub fn first_address(&self) -> IpAddr {
         self.stack.first_address()
     }
 
-    /// Waits until all connections have ended that were closed, but not long: what is left is reset.
+    /// Waits a short time until all closed connections are finished; the rest is reset.
     pub fn see_off(&mut self) {
         let (end, mut ready) = (monotonic() + GOODBYE, Vec::new());
         while self.stack.connections() > 0 && monotonic() < end {
@@ -110,7 +110,7 @@ impl OwnStack {
         }
     }
 
-    /// Hands over what is to be sent. What the device does not take is lost, as on any link.
+    /// Sends outgoing packets. Packets that the device does not accept are lost, as on any link.
     fn flush(&mut self) {
         if self.links.is_some() {
             return self.carry();
@@ -119,8 +119,8 @@ impl OwnStack {
         self.stack.sent();
     }
 
-    /// Puts what is to be sent on its links, and hands over what is due on any of them, until nothing
-    /// more comes of that.
+    /// Puts outgoing packets on their links and delivers everything due, until nothing more
+    /// results.
     fn carry(&mut self) {
         let OwnStack { links: Some(links), stack, port, .. } = self else { return };
         loop {
@@ -136,15 +136,15 @@ impl OwnStack {
         }
     }
 
-    /// Takes packets in. Where one is read after the other a long one is the last for now: its reader has its turn
-    /// while it lies in the cache, and where it lies.
+    /// Receives packets. If they are read one by one, a long one is the last for now: its reader
+    /// runs while it is in the cache and in its place.
     fn receive(&mut self) {
         let OwnStack { port, stack, now, links, batch, .. } = self;
         if let Some(links) = links {
             return links.receive(|room| port.read(room));
         }
         if port.receive(*now, |packet, checked| stack.deliver(*now, packet, checked)) {
-            // packets that were read one after the other may have left a batch open
+            // packets read one by one may have left a batch open
             *batch = 0;
             return;
         }
@@ -179,8 +179,8 @@ impl OwnStack {
         });
     }
 
-    /// One look at everything: what is to go out, what came, what is due. Where packets go in batches
-    /// and none has come it waits for one, `span` at most.
+    /// One pass: sends, receives and handles due timers. If packets are batched and none has
+    /// arrived, it waits for one, at most `span`.
     fn turn(&mut self, span: Option<Duration>, ready: &mut Vec<Ready>) {
         if self.links.is_none() {
             self.port.exchange(self.now, self.stack.outgoing().packets(), span);
@@ -198,7 +198,7 @@ impl OwnStack {
         self.links.as_mut().and_then(Links::next_due).unwrap_or(Nanos::NEVER)
     }
 
-    /// Time was spun away.
+    /// Adds time spent spinning.
     fn spent(&mut self, span: Nanos) {
         self.spun += span;
         if let Some(links) = &mut self.links {
@@ -206,8 +206,7 @@ impl OwnStack {
         }
     }
 
-    /// Where packets go in batches: what is to go out, and the sleep until something comes, are one
-    /// system call.
+    /// With batches: sending and sleeping until something arrives is one system call.
     fn wait_once(&mut self, wake: Nanos, ready: &mut Vec<Ready>) {
         for _ in 0..IDLE_TURNS {
             let span = match self.stack.has_changes() {
@@ -221,7 +220,7 @@ impl OwnStack {
         }
     }
 
-    /// Where each packet is a system call: true when the worker is to have its turn.
+    /// With one system call per packet: true if the worker gets its turn.
     fn wait_by_calls(&mut self, wake: Nanos, until: Nanos, ready: &mut Vec<Ready>) -> bool {
         self.carry();
         self.turn(NOW, ready);
@@ -236,15 +235,15 @@ impl OwnStack {
             self.sleep(due);
             self.turn(NOW, ready);
         } else if carried <= self.now + self.links_spin {
-            // a packet of a link is due that soon
+            // a packet of a link is due soon
             self.spin_until(carried.min(until), ready);
             return true;
         }
         false
     }
 
-    /// Looks again and again until there is something for the worker or this instant has come, and counts
-    /// that as spinning, without the work of the last look.
+    /// Polls until there is an event for the worker or the time is reached, and counts this as
+    /// spinning, without the work of the last pass.
     fn spin_until(&mut self, end: Nanos, ready: &mut Vec<Ready>) {
         let start = monotonic();
         loop {
@@ -252,15 +251,15 @@ impl OwnStack {
             if !ready.is_empty() || self.now >= end {
                 break;
             }
-            // acknowledgements that wait for the end of a batch go out with the next look
+            // acknowledgments that wait for the end of a batch are sent in the next pass
             self.stack.arm(self.now);
         }
         self.spent(self.now - start);
     }
 
-    /// Sleeps until a packet comes or `until`.
+    /// Sleeps until a packet arrives or `until`.
     fn sleep(&mut self, until: Nanos) {
-        // what was done since `now` was read is no sleep
+        // work done since `now` was read is not sleep
         let start = monotonic();
         self.port.sleep(span_until(until));
         if let Some(links) = &mut self.links {
@@ -269,12 +268,12 @@ impl OwnStack {
     }
 }
 
-/// From now until then; `None` where that never is.
+/// From now until then; `None` if it never happens.
 fn span_until(instant: Nanos) -> Option<Duration> {
     (instant != Nanos::NEVER).then(|| Duration::from_nanos((instant - monotonic()).0))
 }
 
-/// So long before an instant, if it ever comes.
+/// This long before a time, if it ever happens.
 fn early(instant: Nanos, span: Nanos) -> Nanos {
     if instant == Nanos::NEVER { instant } else { instant - span }
 }
@@ -298,7 +297,7 @@ impl Io for OwnStack {
             return Err(IoError::Failed(FailureClass::Unreachable));
         };
         if self.port.is_gone() {
-            // as the kernel has no route when the device is gone
+            // same as the kernel without a route once the device is gone
             return Err(IoError::Failed(FailureClass::Unreachable));
         }
         let peer = End { address: address.ip(), port: address.port() };
@@ -365,8 +364,8 @@ impl Io for OwnStack {
 }
 
 impl Drop for OwnStack {
-    /// No server is left waiting for a connection of ours. What ends connections goes past the links:
-    /// what is measured is over.
+    /// Resets connections so that no server waits for them. These packets bypass the links: the
+    /// measurement is over.
     fn drop(&mut self) {
         self.flush();
         self.port.exchange(self.now, std::iter::empty(), NOW);

@@ -1,5 +1,5 @@
-//! The emulated links that a worker's packets go through: links of its own clients, or of one client that
-//! all workers are.
+//! The emulated links of a worker's packets: links of its own clients, or of one client shared by
+//! all workers.
 
 use crate::port::BATCH;
 use netpath::{Lanes, LanesShare, Tally};
@@ -10,19 +10,19 @@ use std::net::Ipv4Addr;
 use units::Nanos;
 use wan::Direction;
 
-/// Longer than any packet of a device that carries real ones.
+/// Longer than any packet of a device that carries real packets.
 const REAL_MAX: usize = 2_048;
 
 #[derive(Debug)]
 pub(crate) enum Links {
-    /// Nobody else has packets on them.
+    /// Used by this worker only.
     Alone(Lanes),
-    /// The other workers have; this one's packets come to `address`.
+    /// Shared with other workers; packets of this worker arrive at `address`.
     Common { share: LanesShare, address: Ipv4Addr },
 }
 
 impl Links {
-    /// Puts what is to be sent on its way.
+    /// Puts outgoing packets on the link.
     pub(crate) fn send<'a>(&mut self, now: Nanos, packets: impl Iterator<Item = &'a [u8]>) {
         match self {
             Links::Common { share, .. } => share.put(now, Direction::Up, packets),
@@ -36,7 +36,7 @@ impl Links {
         }
     }
 
-    /// Hands over what is due.
+    /// Delivers packets that are due.
     pub(crate) fn hand_over(&mut self, mut write: impl FnMut(Nanos, Direction, &[u8])) {
         let mut now = monotonic();
         match self {
@@ -52,7 +52,7 @@ impl Links {
         }
     }
 
-    /// Takes in what `read` has, [`BATCH`] packets at most: each begins its way at the instant of its reading.
+    /// Takes packets from `read`, at most [`BATCH`]: each enters the link at the time it was read.
     pub(crate) fn receive(&mut self, mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>) {
         let mut aside = [0; REAL_MAX];
         for _ in 0..BATCH {
@@ -81,7 +81,7 @@ impl Links {
         }
     }
 
-    /// Time that the worker slept, and that it spun before due instants.
+    /// Time that the worker slept, and that it spun before due times.
     pub(crate) fn rested(&mut self, slept: Nanos, spun: Nanos) {
         match self {
             Links::Alone(lanes) => lanes.rested(slept, spun),
@@ -89,7 +89,7 @@ impl Links {
         }
     }
 
-    /// The counts since the last telling.
+    /// The counters since the last report.
     pub(crate) fn tell(&mut self, now: Nanos) -> Tally {
         match self {
             Links::Alone(lanes) => lanes.tell(now),
@@ -98,8 +98,8 @@ impl Links {
     }
 }
 
-/// One packet into a buffer of the links'. What has no room is taken off all the same, or the device's queue
-/// would lose in its place.
+/// One packet into a buffer of the links. A packet without room is read anyway; otherwise the
+/// device queue would drop others.
 fn receive_alone(
     lanes: &mut Lanes,
     aside: &mut [u8],

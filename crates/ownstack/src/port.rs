@@ -1,5 +1,5 @@
-//! Where packets come from and go to: a device's queue, by a system call for each packet or by io_uring,
-//! or a device of Ethernet by AF_XDP.
+//! Packet sources: a device queue, by one system call per packet or by io_uring, or an Ethernet
+//! device through AF_XDP.
 
 use crate::depth::{Crowds, Lengths};
 use crate::uring::PacketRing;
@@ -14,16 +14,16 @@ use std::time::Duration;
 use tcp::VNET_HEAD;
 use units::Nanos;
 
-/// Packets that are read before the worker gets its turn.
+/// Packets read before the turn of the worker.
 pub(crate) const BATCH: usize = 256;
 
-/// A device's packets.
+/// Packets of a device.
 #[derive(Debug)]
 pub(crate) struct PacketPort {
     source: PortSource,
-    /// Packets that a TUN device did not take.
+    /// Packets that a TUN device did not accept.
     refused: u64,
-    /// Packets that came in batches.
+    /// Packets that arrived in batches.
     batched: u64,
 }
 
@@ -33,24 +33,25 @@ enum PortSource {
     Xdp(LentLink),
 }
 
-/// A TUN device's queue.
+/// A queue of a TUN device.
 #[derive(Debug)]
 struct TunQueue {
     queue: OwnedFd,
     ring: Option<Box<PacketRing>>,
-    /// Where there is a ring: it rests while packets are long. One that is read by a call of its own is used
-    /// where it lies, and one that the ring has taken in is copied first.
+    /// The ring, if any: it pauses while packets are long. A packet read by its own call is used in
+    /// place; one received by the ring is copied first.
     lengths: Lengths,
-    /// Where the ring is to work only while many packets come together.
+    /// If the ring is used only while many packets arrive together.
     crowds: Option<Crowds>,
-    /// The device was deleted: nothing comes any more, and who waits for it would be told so at once.
+    /// The device was deleted: no packets arrive anymore, and polling for them would return at
+    /// once.
     gone: bool,
 }
 
-/// Where a link is while nobody has it.
+/// Where a link is stored while it is unused.
 pub(crate) type LinkHome = Mutex<Option<Box<XdpLink>>>;
 
-/// A link of a device by AF_XDP; whoever has it gives it back in the end.
+/// A link of a device through AF_XDP; returned to its store at the end.
 #[derive(Debug)]
 pub(crate) struct LentLink {
     link: Option<Box<XdpLink>>,
@@ -58,7 +59,7 @@ pub(crate) struct LentLink {
 }
 
 impl LentLink {
-    /// `None` while somebody else has it.
+    /// `None` while it is in use.
     pub(crate) fn take(home: &Arc<LinkHome>) -> Option<LentLink> {
         let link = home.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some(LentLink { link: Some(link), home: home.clone() })
@@ -80,12 +81,12 @@ impl TunQueue {
         TunQueue { queue, ring, lengths: Lengths::default(), crowds: None, gone: false }
     }
 
-    /// Whether packets go one by one though there is a ring.
+    /// Whether packets are read one by one despite a ring.
     fn rests(&self) -> bool {
         self.lengths.are_long() || self.crowds.is_some_and(|crowds| !crowds.are_many())
     }
 
-    /// The ring, unless it rests.
+    /// The ring, unless it pauses.
     fn working_ring(&mut self) -> Option<&mut PacketRing> {
         let rests = self.rests();
         self.ring.as_deref_mut().filter(|_| !rests)
@@ -93,15 +94,16 @@ impl TunQueue {
 }
 
 impl PacketPort {
-    /// Each packet by a system call of its own.
+    /// One system call per packet.
     pub(crate) fn by_calls(queue: OwnedFd) -> PacketPort {
         PacketPort::of(PortSource::Tun(TunQueue::new(queue, None)))
     }
 
-    /// Packets in batches, by io_uring, for the calling thread alone; `always`, or only while many come together.
+    /// Packets in batches, by io_uring, for the calling thread only; `always`, or only while many
+    /// arrive together.
     ///
     /// # Errors
-    /// The kernel has none, or does not allow it.
+    /// The kernel has no io_uring, or does not permit it.
     pub(crate) fn in_batches(queue: OwnedFd, always: bool) -> io::Result<PacketPort> {
         let ring = Some(Box::new(PacketRing::open(&queue)?));
         let crowds = (!always).then(Crowds::default);
@@ -109,9 +111,9 @@ impl PacketPort {
         Ok(PacketPort::of(PortSource::Tun(tun)))
     }
 
-    /// Packets by AF_XDP.
+    /// Packets through AF_XDP.
     pub(crate) fn by_xdp(mut link: LentLink) -> PacketPort {
-        // what was lost before is not of this run
+        // earlier losses do not belong to this run
         link.link().losses();
         PacketPort::of(PortSource::Xdp(link))
     }
@@ -120,17 +122,17 @@ impl PacketPort {
         PacketPort { source, refused: 0, batched: 0 }
     }
 
-    /// Whether [`PacketPort::exchange`] waits as well, by the same system call.
+    /// Whether [`PacketPort::exchange`] also waits, in the same system call.
     pub(crate) fn has_batches(&self) -> bool {
         matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some() && !tun.rests())
     }
 
-    /// Whether a TUN device was deleted, as far as that was seen.
+    /// Whether a TUN device was deleted, as far as noticed.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(&self.source, PortSource::Tun(tun) if tun.gone)
     }
 
-    /// What of packets is to be counted at the device since this was last asked: losses and batches.
+    /// Packet counters of the device since the last call: losses and batches.
     pub(crate) fn counts(&mut self) -> StackFacts {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().losses(),
@@ -142,7 +144,7 @@ impl PacketPort {
         }
     }
 
-    /// Hands packets over. What the device does not take is lost, as on any link.
+    /// Sends packets. Packets that the device does not accept are lost, as on any link.
     pub(crate) fn send<'a>(&mut self, now: Nanos, packets: impl Iterator<Item = &'a [u8]>) {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().send(now, packets),
@@ -156,8 +158,8 @@ impl PacketPort {
         }
     }
 
-    /// Hands packets over and takes in what has come, [`BATCH`] of them at most; where nothing has come
-    /// it may wait for it, `span` at most.
+    /// Sends packets and receives at most [`BATCH`]; if none has arrived it may wait, at most
+    /// `span`.
     pub(crate) fn exchange<'a>(
         &mut self,
         now: Nanos,
@@ -177,8 +179,9 @@ impl PacketPort {
         }
     }
 
-    /// What has come together, [`BATCH`] packets at most. `each` gets a packet, and whether its TCP checksum needs
-    /// no look. False where packets are had by [`PacketPort::read`] alone.
+    /// Receives the packets that arrived together, at most [`BATCH`]. `each` gets a packet and
+    /// whether its TCP checksum need not be verified. False if packets are available through
+    /// [`PacketPort::read`] only.
     pub(crate) fn receive(&mut self, now: Nanos, mut each: impl FnMut(&[u8], bool)) -> bool {
         match &mut self.source {
             PortSource::Xdp(lent) => lent.link().receive(now, BATCH, each),
@@ -199,7 +202,7 @@ impl PacketPort {
         true
     }
 
-    /// Sees that all is counted which a ring's device did not take.
+    /// Makes sure that all packets rejected by the device of a ring are counted.
     pub(crate) fn settle_all(&mut self) {
         if let PortSource::Tun(TunQueue { ring: Some(ring), .. }) = &mut self.source {
             ring.settle_all();
@@ -207,8 +210,8 @@ impl PacketPort {
         }
     }
 
-    /// After each use of the ring: what failed is counted, and a ring that the kernel has given up is
-    /// given up.
+    /// After each use of the ring: failures are counted, and a ring that the kernel has ended is
+    /// dropped.
     fn settle(&mut self) {
         let PortSource::Tun(tun) = &mut self.source else { return };
         let Some(ring) = &mut tun.ring else { return };
@@ -219,7 +222,7 @@ impl PacketPort {
         }
     }
 
-    /// One packet, by a call of its own.
+    /// Reads one packet with its own call.
     pub(crate) fn read(&mut self, into: &mut [u8]) -> Result<usize, Errno> {
         match &mut self.source {
             PortSource::Tun(tun) => {
@@ -230,19 +233,19 @@ impl PacketPort {
                 }
                 read
             }
-            // emulated paths are behind TUN devices alone
+            // emulated paths need TUN devices
             PortSource::Xdp(_) => Err(Errno::AGAIN),
         }
     }
 
-    /// So many packets were read one by one in a turn: they came together.
+    /// This many packets were read one by one in a turn: they arrived together.
     pub(crate) fn end_turn(&mut self, packets: usize) {
         if let PortSource::Tun(TunQueue { crowds: Some(crowds), .. }) = &mut self.source {
             crowds.note(packets);
         }
     }
 
-    /// Hands one packet over, by a call of its own.
+    /// Sends one packet with its own call.
     pub(crate) fn write(&mut self, now: Nanos, packet: &[u8]) {
         let tun = match &mut self.source {
             PortSource::Tun(tun) => tun,
@@ -259,7 +262,7 @@ impl PacketPort {
         }
     }
 
-    /// Sleeps until a packet has come, `span` at most.
+    /// Sleeps until a packet arrives, at most `span`.
     pub(crate) fn sleep(&mut self, span: Option<Duration>) {
         let tun = match &mut self.source {
             PortSource::Tun(tun) => tun,
@@ -270,21 +273,21 @@ impl PacketPort {
             tv_nsec: span.subsec_nanos().into(),
         });
         let mut wanted = [PollFd::new(&tun.queue, PollFlags::IN)];
-        // a device that is gone is told at once, again and again
+        // polling a deleted device returns at once, every time
         let wanted = if tun.gone { &mut [][..] } else { &mut wanted[..] };
-        // interrupted: the next turn tells
+        // interrupted: the next turn finds out
         poll(wanted, span.as_ref()).ok();
         tun.gone |= wanted.iter().any(|queue| queue.revents().contains(PollFlags::ERR));
     }
 }
 
-/// Whether no packet comes after this error of reading one.
+/// Whether no packet will arrive after this read error.
 pub(crate) fn is_end(error: Errno) -> bool {
     !matches!(error, Errno::AGAIN | Errno::INTR | Errno::NOMEM | Errno::NOBUFS | Errno::CANCELED)
 }
 
-/// Whether a packet behind this virtio header needs no look at its TCP checksum: NEEDS_CSUM or DATA_VALID, the
-/// sum is not there, or was looked at.
+/// Whether the TCP checksum of a packet with this virtio header need not be verified: with
+/// NEEDS_CSUM it is absent, with DATA_VALID it was verified.
 pub(crate) fn has_no_sum(packet: &[u8]) -> bool {
     packet[0] & 3 != 0
 }
@@ -295,7 +298,7 @@ mod tests {
 
     const NOW: Option<Duration> = Some(Duration::ZERO);
 
-    /// The numbers of the packets that have come, as the stack takes them in.
+    /// The numbers of the received packets, in the order in which the stack gets them.
     fn taken(port: &mut PacketPort) -> Vec<u8> {
         let mut numbers = Vec::new();
         port.exchange(Nanos::ZERO, std::iter::empty(), NOW);

@@ -1,5 +1,4 @@
-//! Segments of anybody's making over a TUN device: no TCP of ours is between the script and the
-//! server's kernel.
+//! Raw segments over a TUN device: no TCP of ours is between the script and the server's kernel.
 
 use dialogue::packets::PacketLink;
 use netpath::{PacketDevice, PacketKind, PathTrouble, later};
@@ -8,46 +7,46 @@ use rustix::io::Errno;
 use std::net::IpAddr;
 use tcp::End;
 
-/// Longer than any packet of a device that carries real ones.
+/// Longer than any packet of a device that carries real packets.
 const PACKET_MAX: usize = 2_048;
-/// Conversations take turns on so many addresses, and on these ports of each.
+/// Conversations rotate over this many addresses, and over these ports of each.
 const ADDRESSES: u32 = 60;
 const PORT_FIRST: u16 = 20_000;
 const PORTS: u32 = 40_000;
 
-/// A device whose packets are read and written as they are; it goes with this.
+/// A device with raw packets in both directions; it is removed on drop.
 #[derive(Debug)]
 pub struct RawLink {
     device: PacketDevice,
-    /// Counts the places that were given away; begins somewhere, so that a server which remembers the
-    /// last run's connections meets others.
+    /// Counter of assigned tuples; starts at a random one, so that a server that remembers the
+    /// connections of the last run sees different ones.
     turn: u32,
     refused: u64,
 }
 
 impl RawLink {
-    /// Makes the device, in the network of the calling thread.
+    /// Creates the device in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, with the fix.
+    /// What this machine or user does not support, with the fix.
     pub fn open() -> Result<RawLink, PathTrouble> {
         let device = PacketDevice::single(PacketKind::Real, ADDRESSES)?;
         let turn = (monotonic().0 / 1_000) as u32;
         Ok(RawLink { device, turn, refused: 0 })
     }
 
-    /// The device's name.
+    /// The device name.
     pub fn name(&self) -> &str {
         &self.device.name
     }
 
-    /// The first and the last address that segments come from.
+    /// The first and the last source address of segments.
     pub fn sources(&self) -> (IpAddr, IpAddr) {
         let first = self.device.first;
         (first, later(first, self.addresses() - 1))
     }
 
-    /// Packets that the device did not take.
+    /// Packets that the device did not accept.
     pub fn refused(&self) -> u64 {
         self.refused
     }

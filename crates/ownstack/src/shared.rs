@@ -1,5 +1,5 @@
-//! What the workers of a run have in common: their devices, the clients behind emulated paths, and
-//! what all have counted.
+//! Shared state of the workers of a run: devices, clients behind emulated paths, and the counters
+//! of all.
 
 use crate::OwnStack;
 use crate::links::Links;
@@ -20,56 +20,56 @@ use tcp::{Checksums, Sources, TcpSettings, TcpStack};
 use units::{Nanos, Purpose, Seed};
 use wan::Population;
 
-/// What a network is to be.
+/// Requirements on a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkAsk {
-    /// Threads with connections, each of which gets a device of its own.
+    /// Threads with connections, each with its own device.
     pub workers: u32,
-    /// Decides which client is of which kind.
+    /// Determines the kind of each client.
     pub seed: u64,
-    /// Emulated paths that all packets go through.
+    /// Emulated paths that all packets pass.
     pub paths: Option<InsidePaths>,
-    /// The first address and the bits of the prefix that connections come from; `None`: a part of
-    /// 198.18.0.0/16 that is free. Those behind emulated paths are of IPv4.
+    /// The first local address and the prefix length; `None`: a free part of 198.18.0.0/16. Clients
+    /// behind emulated paths use IPv4.
     pub prefix: Option<(IpAddr, u8)>,
-    /// When packets go in batches, where the kernel can do that.
+    /// When packets are batched, if the kernel supports it.
     pub batches: BatchUse,
-    /// How TCP behaves; its MTU is that of the device.
+    /// TCP settings; their MTU is that of the device.
     pub tcp: TcpSettings,
-    /// The device of Ethernet that packets go over, in place of TUN devices; they go on no emulated paths.
+    /// The Ethernet device used instead of TUN devices; without emulated paths.
     pub xdp: Option<XdpAsk>,
 }
 
-/// When packets go in batches.
+/// When packets are batched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchUse {
     Never,
-    /// While many come together, where the kernel has that.
+    /// While many arrive together, if the kernel supports it.
     WherePays,
     Always,
 }
 
-/// How packets go between this process and the devices.
+/// How packets are exchanged with the devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handover {
-    /// Each by a system call of its own, as was asked for, or as emulated paths need it.
+    /// One system call per packet, as requested or required by emulated paths.
     Calls,
-    /// Each by a system call of its own, and by io_uring while many come together.
+    /// One system call per packet, and io_uring while many arrive together.
     ByNumber,
-    /// Those of a turn together, by io_uring.
+    /// All packets of a turn at once, by io_uring.
     Batches,
-    /// Each by a call of its own, because the kernel does not do better; with the reason.
+    /// One system call per packet, because the kernel does not support more; with the reason.
     Fallback(String),
-    /// By AF_XDP, past the kernel's network.
+    /// Through AF_XDP, bypassing the kernel's network stack.
     Xdp(XdpHook),
 }
 
 /// Why there is no network.
 #[derive(Debug)]
 pub enum NetworkTrouble {
-    /// Of TUN devices.
+    /// With TUN devices.
     Path(PathTrouble),
-    /// Of a device by AF_XDP.
+    /// With a device through AF_XDP.
     Xdp(XdpTrouble),
 }
 
@@ -85,9 +85,9 @@ impl fmt::Display for NetworkTrouble {
 impl std::error::Error for NetworkTrouble {}
 
 impl Handover {
-    /// What is to be had of TUN devices.
+    /// What TUN devices support here.
     fn of(ask: &NetworkAsk) -> Handover {
-        // on a link each packet has instants of its own
+        // on a link each packet has its own times
         if ask.batches == BatchUse::Never || ask.paths.is_some() {
             return Handover::Calls;
         }
@@ -106,76 +106,76 @@ impl Handover {
 #[derive(Clone, Debug, PartialEq)]
 pub struct InsidePaths {
     pub population: Population,
-    /// Clients with links of their own: one that all workers are, or a multiple of the workers, so that each
-    /// client belongs to one of them and has an address.
+    /// Number of clients with their own links: one shared by all workers, or a multiple of the
+    /// workers, so that each client belongs to one of them and has an address.
     pub clients: u32,
 }
 
-/// What the packets of a run go over; it goes with the last worker and this.
+/// The network of a run; removed with the last worker and this handle.
 #[derive(Debug)]
 pub struct OwnNetwork {
     ground: Arc<Ground>,
     /// The addresses of each worker.
     parts: Vec<AddressPart>,
     ask: NetworkAsk,
-    /// Row of each client's kind.
+    /// Index of the kind of each client.
     dealt: Vec<u32>,
     told: Mutex<NetworkSays>,
-    /// The links that the workers have in common, as long as one of them is there.
+    /// The links shared by the workers, while any worker exists.
     common: Mutex<Weak<CommonLanes>>,
 }
 
-/// Devices, which a network after another can go over.
+/// Devices that consecutive networks can use.
 #[derive(Debug)]
 pub struct Ground {
     devices: Devices,
     handover: Handover,
-    /// What they were made for.
+    /// The requirements they were created for.
     ask: NetworkAsk,
-    /// How often each worker's connections were begun anew: for single calls, for a repeat, for a step.
+    /// How often the connections of each worker were restarted: for single calls, for a repetition,
+    /// for a step.
     begun: Vec<AtomicU64>,
 }
 
 #[derive(Debug)]
 enum Devices {
-    /// One for each worker.
+    /// One per worker.
     Tun(Vec<PacketDevice>),
-    /// All have one, and each a link of its own, which is here while nobody has it.
+    /// One shared by all, with a link for each worker, stored here while unused.
     Xdp(XdpDevice, Vec<Arc<LinkHome>>),
 }
 
-/// Where the connections of a worker come from.
+/// The local addresses of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressPart {
     pub(crate) device: String,
     pub(crate) first: IpAddr,
-    /// How many from the first on.
+    /// Number of addresses from the first on.
     pub(crate) addresses: u32,
 }
 
-/// What workers that have ended have told and nobody has asked for.
+/// Counters of finished workers not yet fetched.
 #[derive(Debug, Default)]
 struct NetworkSays {
     counts: StackFacts,
     carried: Option<Tally>,
-    /// Of the links that carried it.
+    /// Of the links that carried the packets.
     seed: u64,
 }
 
 impl OwnNetwork {
-    /// Makes the devices, or takes the packets of one, in the network of the calling thread.
+    /// Creates the devices, or attaches to one, in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the fix.
+    /// What this machine or user does not support, each with the fix.
     pub fn open(ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
         OwnNetwork::on(&Ground::open(&ask)?, ask)
     }
 
-    /// A network over devices that stand, and that suit it; nothing goes over another one of theirs
-    /// meanwhile.
+    /// Returns a network over existing, suitable devices; no other network uses them meanwhile.
     ///
     /// # Errors
-    /// A worker has not as many addresses as clients.
+    /// A worker has fewer addresses than clients.
     pub fn on(ground: &Arc<Ground>, ask: NetworkAsk) -> Result<Arc<OwnNetwork>, NetworkTrouble> {
         let mut parts = ground.parts();
         parts.truncate(ask.workers.max(1) as usize);
@@ -196,32 +196,32 @@ impl OwnNetwork {
         &self.ground
     }
 
-    /// Sees that packets to a server have somewhere to go, where it is we who have to know.
+    /// Makes sure that packets to a server have a next hop, if it is up to us.
     ///
     /// # Errors
-    /// The server is this host, or the next hop to it does not answer.
+    /// The server is this host, or the next hop to it does not reply.
     pub fn reach(&self, server: IpAddr) -> Result<(), NetworkTrouble> {
         let Devices::Xdp(_, links) = &self.ground.devices else { return Ok(()) };
         for link in links {
             let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
-            // who has it meanwhile asks himself
+            // the current user of the link resolves it itself
             let reached = link.as_mut().map_or(Ok(()), |link| link.reach(server));
             reached.map_err(NetworkTrouble::Xdp)?;
         }
         Ok(())
     }
 
-    /// How the workers' packets go.
+    /// How the packets of workers are exchanged.
     pub fn handover(&self) -> &Handover {
         &self.ground.handover
     }
 
-    /// What it was asked to be.
+    /// Its requirements.
     pub fn ask(&self) -> &NetworkAsk {
         &self.ask
     }
 
-    /// The devices' names.
+    /// The device names.
     pub fn devices(&self) -> impl Iterator<Item = &str> {
         let devices = match &self.ground.devices {
             Devices::Tun(devices) => devices.len(),
@@ -230,7 +230,7 @@ impl OwnNetwork {
         self.parts.iter().take(devices).map(|part| part.device.as_str())
     }
 
-    /// The queues of a device by AF_XDP, all of which are used.
+    /// The queues of a device through AF_XDP, all of which are used.
     pub fn queues(&self) -> Option<usize> {
         match &self.ground.devices {
             Devices::Xdp(device, _) => Some(device.queues),
@@ -238,7 +238,7 @@ impl OwnNetwork {
         }
     }
 
-    /// The first and the last address that connections come from.
+    /// The first and the last local address.
     pub fn sources(&self) -> (IpAddr, IpAddr) {
         let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let first = self.parts.first().map_or(nobody, |part| part.first);
@@ -249,17 +249,17 @@ impl OwnNetwork {
         (first, last)
     }
 
-    /// The first address of each worker's clients, where they are of IPv4, as those behind paths are.
+    /// The first address of the clients of each worker, if IPv4, as behind paths.
     pub fn firsts(&self) -> Arc<[Ipv4Addr]> {
         self.parts.iter().filter_map(|part| ipv4(part.first)).collect()
     }
 
-    /// The part of the population that each client belongs to; none without paths.
+    /// The index of the population kind of each client; empty without paths.
     pub fn dealt(&self) -> &[u32] {
         &self.dealt
     }
 
-    /// How many addresses worker `id` has.
+    /// Number of addresses of worker `id`.
     fn addresses(&self, part: &AddressPart, id: u32) -> u32 {
         match &self.ask.paths {
             None => part.addresses,
@@ -273,18 +273,19 @@ impl OwnNetwork {
         self.dealt.iter().skip(id as usize).step_by(self.parts.len().max(1)).copied()
     }
 
-    /// The connections of worker `id`, with a device and addresses of their own, for the calling thread
-    /// alone. `seed` is that of the links.
+    /// Returns the connections of worker `id`, with its own device and addresses, for the calling
+    /// thread only. `seed` is that of the links.
     ///
     /// # Errors
-    /// There is no such worker, or no descriptor or memory left.
+    /// No such worker, or no descriptor or memory left.
     pub fn worker(self: &Arc<Self>, id: u32, seed: u64, spin: Nanos) -> io::Result<OwnStack> {
         let port = match (&self.ground.devices, self.handover()) {
             (Devices::Tun(devices), Handover::Batches) => {
                 PacketPort::in_batches(queue(devices, id)?, true)?
             }
             (Devices::Tun(devices), Handover::ByNumber) => {
-                // where there is no memory for one more ring (RLIMIT_MEMLOCK) nobody asked for it
+                // without memory for another ring (RLIMIT_MEMLOCK) the ring was not requested
+                // explicitly
                 PacketPort::in_batches(queue(devices, id)?, false).or_else(|_| self.port(id))?
             }
             _ => self.port(id)?,
@@ -292,8 +293,8 @@ impl OwnNetwork {
         self.over(port, id, seed, spin)
     }
 
-    /// The connections of the first worker for single calls, on any thread; meanwhile that worker must
-    /// not be there.
+    /// Returns the connections of the first worker for single calls, on any thread; that worker
+    /// must not exist meanwhile.
     ///
     /// # Errors
     /// As [`OwnNetwork::worker`].
@@ -301,7 +302,8 @@ impl OwnNetwork {
         self.over(self.port(0)?, 0, seed, Nanos::ZERO)
     }
 
-    /// The packets of worker `id`, without batches. Device or link stay for the next repeat of the run.
+    /// The packets of worker `id`, without batches. The device or link is kept for the next
+    /// repetition of the run.
     fn port(&self, id: u32) -> io::Result<PacketPort> {
         match &self.ground.devices {
             Devices::Tun(devices) => queue(devices, id).map(PacketPort::by_calls),
@@ -335,16 +337,17 @@ impl OwnNetwork {
         Ok(OwnStack::new(stack, port, links, (self.clone(), id), spin))
     }
 
-    /// Packets that came for worker `id` and found the queue of its TUN device full, since the device was made.
+    /// Packets for worker `id` dropped because the queue of its TUN device was full, since the
+    /// device was created.
     pub(crate) fn dropped(&self, id: u32) -> u64 {
         match &self.ground.devices {
             Devices::Tun(devices) => devices.get(id as usize).map_or(0, PacketDevice::dropped),
-            // a link of AF_XDP tells its losses itself
+            // a link through AF_XDP reports its own losses
             Devices::Xdp(..) => 0,
         }
     }
 
-    /// The links of a worker whose addresses begin with `first`.
+    /// The links of a worker whose addresses start at `first`.
     fn links(&self, paths: &InsidePaths, first: Ipv4Addr, id: u32, seed: u64) -> Links {
         let (workers, common) = (self.parts.len() as u32, self.has_common_links());
         let mine = LaneClients {
@@ -383,8 +386,7 @@ impl OwnNetwork {
         }
     }
 
-    /// What the workers that have ended since this was last asked have counted: of TCP, and of the
-    /// paths.
+    /// Counters of the workers that finished since the last call: of TCP, and of the paths.
     pub fn facts(&self) -> (StackFacts, Option<PathFacts>) {
         let told = std::mem::take(&mut *self.lock());
         let carried = told.carried.zip(self.ask.paths.as_ref());
@@ -395,11 +397,11 @@ impl OwnNetwork {
 }
 
 impl Ground {
-    /// Makes devices, or takes the packets of one, for so many workers as are asked for, in the network of
-    /// the calling thread.
+    /// Creates devices, or attaches to one, for the requested number of workers, in the network
+    /// namespace of the calling thread.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the fix.
+    /// What this machine or user does not support, each with the fix.
     pub fn open(ask: &NetworkAsk) -> Result<Arc<Ground>, NetworkTrouble> {
         let (devices, handover) = match &ask.xdp {
             Some(xdp) => {
@@ -410,7 +412,7 @@ impl Ground {
                 (Devices::Xdp(device, links.into_iter().map(home).collect()), handover)
             }
             None => {
-                // a packet is lost or delayed as a wire would have it, not one of 64 KiB
+                // losses and delays apply to packets as on a wire, not to one of 64 KiB
                 let real = ask.paths.is_some();
                 let kind = if real { PacketKind::Real } else { PacketKind::Virtio };
                 let devices = PacketDevice::open(ask.workers.max(1), kind, ask.prefix);
@@ -421,16 +423,17 @@ impl Ground {
         Ok(Arc::new(Ground { devices, handover, ask: ask.clone(), begun }))
     }
 
-    /// The seed of a worker's next connections. They do not begin with the ports of its last ones: a server may
-    /// not have ended those yet, and would answer the first SYN with a challenge (RFC 5961).
+    /// The seed of a worker's next connections. They do not start with the ports of the last ones:
+    /// a server may not have closed those yet, and would reply to the first SYN with a challenge
+    /// ACK (RFC 5961).
     fn draw(&self, id: u32, seed: u64) -> Seed {
         let begun =
             self.begun.get(id as usize).map_or(0, |all| all.fetch_add(1, Ordering::Relaxed));
         Seed(Seed(seed).stream(Purpose::Paths, begun).next_u64())
     }
 
-    /// Whether a network can go over these devices: they are of its kind and its addresses, and there is a
-    /// part of them for each worker. Its paths, clients, traits of TCP and seed may be other ones.
+    /// Whether a network can use these devices: same kind and addresses, and a part for each
+    /// worker. Paths, clients, TCP settings and seed may differ.
     pub fn suits(&self, ask: &NetworkAsk) -> bool {
         let stands = &self.ask;
         stands.prefix == ask.prefix
@@ -440,7 +443,8 @@ impl Ground {
             && stands.workers >= ask.workers
     }
 
-    /// Most workers that a network over these devices can have: there is a part of the addresses for each.
+    /// Maximum number of workers of a network over these devices: each needs a part of the
+    /// addresses.
     pub fn threads(&self) -> u32 {
         self.ask.workers.max(1)
     }

@@ -1,5 +1,5 @@
-//! Packets by io_uring: those of a turn go out by one system call, which also waits for those that
-//! come.
+//! Packets by io_uring: those of a turn are sent in one system call, which also waits for arriving
+//! ones.
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
 use crate::depth::Depth;
@@ -14,52 +14,53 @@ use std::io;
 use std::time::Duration;
 use units::Nanos;
 
-/// Room for packets that have come; a power of two. A buffer that was never used takes no memory.
+/// Receive buffers; a power of two. A buffer never used takes no memory.
 const BUFFERS: usize = crate::port::BATCH;
 /// A virtio header and the longest packet. An odd number of cache lines, so that the first lines of
-/// the buffers, all that short packets need, do not share a few sets of the cache.
+/// the buffers, all that short packets need, do not share a few cache sets.
 const BUFFER: usize = 1_025 * 64;
 
-/// Requests that are handed over at once.
+/// Maximum number of requests submitted at once.
 const SUBMITTED_MAX: u32 = 256;
-/// Room for a completion of every buffer, and for those of writes that failed.
+/// Capacity for a completion per buffer, and for failed writes.
 const COMPLETIONS: u32 = 2_048;
 
-/// The kernel tells some twenty things with a look, the rest with the next ones: so many refusals are not all.
+/// The kernel reports about twenty completions per call, and the rest with the next ones: this many
+/// failures may not be all.
 const REFUSALS_TOLD: u64 = 16;
-/// Looks in which all is told that there can be, if each tells something.
+/// Number of calls after which all possible completions are reported, if each call reports some.
 const LOOKS_MAX: u32 = COMPLETIONS + BUFFERS as u32;
 
 /// What a completion belongs to.
 const READ: u64 = 1;
 const WRITE: u64 = 2;
 
-/// A device's packets by io_uring. It belongs to the thread that made it.
+/// The packets of a device by io_uring. It belongs to the thread that created it.
 pub(crate) struct PacketRing {
     ring: BatchRing,
     depth: Depth,
-    /// Buffers that the kernel does not have, the warmest last.
+    /// Buffers not given to the kernel, the most recently used last.
     free: Vec<u16>,
-    /// Buffers with packets that nobody has looked at, and their lengths.
+    /// Buffers with unread packets, and their lengths.
     arrived: Vec<(u16, u32)>,
-    /// The request that takes packets in is open.
+    /// The receive request is active.
     reading: bool,
-    /// That request was pushed last, and not yet submitted.
+    /// The receive request was pushed last and is not yet submitted.
     read_waits: bool,
-    /// Packets that the device did not take.
+    /// Packets that the device did not accept.
     refused: u64,
-    /// The device was deleted: no request that takes packets in is opened again, which would end at once.
+    /// The device was deleted: no receive request is submitted anymore, as it would end at once.
     gone: bool,
 }
 
-/// What came of one look.
+/// The result of one look at the completions.
 #[derive(Clone, Copy, Debug, Default)]
 struct ToldAtOnce {
     refusals: u64,
     arrivals: u64,
 }
 
-/// On another thread than its own the kernel refuses its requests, which is an error and nothing worse.
+/// On another thread the kernel rejects its requests, which is an error and nothing worse.
 const _: fn() = || {
     fn is_send<T: Send>() {}
     is_send::<PacketRing>();
@@ -71,10 +72,10 @@ impl std::fmt::Debug for PacketRing {
     }
 }
 
-/// Whether this kernel has what [`PacketRing`] needs, and this process may use it.
+/// Whether this kernel supports what [`PacketRing`] needs, and this process may use it.
 ///
 /// # Errors
-/// The kernel's, where it refuses; `Unsupported` where it has no request that takes many packets in.
+/// The error of the kernel; `Unsupported` if it has no multishot receive request.
 pub(crate) fn probe() -> io::Result<()> {
     let ring = BatchRing::new(SUBMITTED_MAX, COMPLETIONS, BufferRing::new(1, 64))?;
     let mut probe = Probe::new();
@@ -86,7 +87,7 @@ pub(crate) fn probe() -> io::Result<()> {
 }
 
 impl PacketRing {
-    /// A ring for the packets of `queue`, for the calling thread.
+    /// Returns a ring for the packets of `queue`, for the calling thread.
     ///
     /// # Errors
     /// As [`probe`].
@@ -106,27 +107,27 @@ impl PacketRing {
         })
     }
 
-    /// Whether the kernel does not work with it any more.
+    /// Whether the kernel no longer works with it.
     pub(crate) fn is_broken(&self) -> bool {
         self.ring.is_broken()
     }
 
-    /// Whether nothing comes any more, as the device was deleted.
+    /// Whether no more packets arrive because the device was deleted.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Packets that the device did not take since this was last asked.
+    /// Packets that the device did not accept since the last call.
     pub(crate) fn refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }
 
-    /// Hands packets over. All are with the device when this returns.
+    /// Sends packets. All are passed to the device when this returns.
     pub(crate) fn send<'a>(&mut self, packets: impl Iterator<Item = &'a [u8]>) {
         self.hand_over(packets, Await::No);
     }
 
-    /// Hands packets over, and sleeps until one has come, `span` at most; what has come is there to be
+    /// Sends packets, and sleeps until one has arrived, at most `span`; arrived packets can then be
     /// taken.
     pub(crate) fn exchange<'a>(
         &mut self,
@@ -141,7 +142,7 @@ impl PacketRing {
         self.hand_over(packets, look);
     }
 
-    /// Takes what has come, and gives how many packets of how many bytes together it was.
+    /// Takes the received packets; returns how many there were and their total bytes.
     pub(crate) fn take(&mut self, mut each: impl FnMut(&[u8])) -> (usize, usize) {
         let pool = self.ring.buffers();
         let (mut packets, mut bytes) = (0, 0);
@@ -156,7 +157,7 @@ impl PacketRing {
         (packets, bytes)
     }
 
-    /// Gives buffers to the kernel, as many as are worth it, and opens the request that fills them.
+    /// Gives a suitable number of buffers to the kernel and submits the request that fills them.
     fn arm(&mut self) {
         let posted = BUFFERS - self.free.len() - self.arrived.len();
         let more = self.depth.wanted().saturating_sub(posted).min(self.free.len());
@@ -168,18 +169,18 @@ impl PacketRing {
             pool.publish();
         }
         if !self.reading && !self.gone && posted + more > 0 {
-            // io-uring 0.7.15 forgets here that the file is a registered one
+            // io-uring 0.7.15 omits here that the file is a registered one
             let read = opcode::ReadMulti::new(Fixed(0), 0, 0).build().flags(Flags::FIXED_FILE);
-            // SAFETY: it points to nothing
+            // SAFETY: it contains no pointer
             self.reading = unsafe { self.ring.push_to_stay(read, READ) };
             self.read_waits = self.reading;
         }
     }
 
-    /// False where there is no room. `entry` writes a packet.
+    /// False if there is no room. `entry` writes a packet.
     fn push(&mut self, entry: &Entry) -> bool {
-        // SAFETY: it points to a packet that `hand_over` has borrowed until the kernel has read it, and
-        // takes no buffer
+        // SAFETY: it points to a packet that `hand_over` has borrowed until the kernel has read it,
+        // and uses no buffer
         unsafe { self.ring.push(entry.clone(), WRITE) }
     }
 
@@ -189,8 +190,8 @@ impl PacketRing {
                 self.refused += 1;
                 continue;
             }
-            // NOWAIT: it is done or refused while it is submitted, and never waits in the kernel for
-            // memory of ours that is used anew when this returns
+            // NOWAIT: it completes or fails during the submission, and never waits in the kernel
+            // for memory that is reused after this returns
             let write = opcode::Write::new(Fixed(0), packet.as_ptr(), packet.len() as u32)
                 .rw_flags(libc::RWF_NOWAIT)
                 .build()
@@ -209,8 +210,8 @@ impl PacketRing {
         }
     }
 
-    /// Lets the kernel read what was pushed, all of it, and looks at what is done: again while refusals come
-    /// in such numbers that more are behind them.
+    /// Submits all pushed requests, and processes completions: repeatedly while so many failures
+    /// arrive that more are pending.
     fn enter(&mut self, look: Await) {
         let mut told = self.enter_once(look).refusals;
         while told >= REFUSALS_TOLD {
@@ -218,7 +219,7 @@ impl PacketRing {
         }
     }
 
-    /// Looks until nothing is told any more.
+    /// Processes completions until there are none.
     pub(crate) fn settle_all(&mut self) {
         for _ in 0..LOOKS_MAX {
             let told = self.enter_once(Await::Now);
@@ -235,7 +236,7 @@ impl PacketRing {
         let (refused, arrived) = (self.refused, self.arrived.len());
         self.ring.enter(look, |done| match done.number {
             READ => {
-                // out of buffers, or ended by us: `arm` begins it again
+                // out of buffers, or canceled by us: `arm` submits it again
                 self.reading &= done.more;
                 let failed = (done.result < 0).then(|| Errno::from_raw_os_error(-done.result));
                 self.gone |= failed.is_some_and(is_end);
@@ -245,7 +246,7 @@ impl PacketRing {
                     Err(_) => self.free.push(id),
                 }
             }
-            // a success is not told
+            // successes are not reported
             other => self.refused += u64::from(other == WRITE),
         });
         if self.ring.is_broken() {
@@ -259,16 +260,17 @@ impl PacketRing {
         }
     }
 
-    /// The kernel did not take what was handed over.
+    /// The kernel did not accept the submitted packets.
     fn give_up(&mut self) {
-        // the request that takes packets in is no packet, and the kernel never saw it
+        // the receive request is not a packet, and the kernel never saw it
         let waits = std::mem::take(&mut self.read_waits);
         self.refused += (self.ring.waiting() as u64).saturating_sub(u64::from(waits));
     }
 }
 
 impl Drop for PacketRing {
-    /// The device is free when this is done: an open request, or a file of the ring, would hold it.
+    /// The device is released when this returns: an active request, or a registered file of the
+    /// ring, would keep it.
     fn drop(&mut self) {
         self.ring.end();
         self.ring.submitter().unregister_files().ok();

@@ -1,5 +1,5 @@
-//! What a segment does to a connection (RFC 9293 section 3.10.7, with the rules of RFC 5961 against
-//! forged ones and of RFC 7323 against old ones).
+//! Processing of arriving segments (RFC 9293 section 3.10.7, with RFC 5961 against forged segments
+//! and RFC 7323 against old ones).
 
 use crate::connection::{Cold, Context, Tcb, TcpState, VARIES_BY, WITH_BATCH, bit};
 use crate::packet::{Head, flag};
@@ -8,14 +8,15 @@ use crate::settings::{FIRST_WINDOW, MSS_MIN, MSS_UNSAID, ONE_BY_ONE};
 use sample::FailureClass;
 use units::Nanos;
 
-/// A SYN is sent again at once this often after an answer that belongs to a former connection.
+/// How often a SYN is retransmitted at once after a reply that belongs to an earlier connection.
 const AT_ONCE_MAX: u8 = 3;
-/// Microseconds: the first timeout of a connection whose SYN was repeated, when no round trip was measured.
+/// Microseconds: the first timeout of a connection whose SYN was retransmitted and that has no
+/// round-trip sample.
 const RTO_AFTER_SYN: u64 = 3_000_000;
-/// Microseconds: longer round trips are not believed.
+/// Microseconds: longer round-trip samples are discarded.
 const SAMPLE_MAX: u32 = 120_000_000;
 
-/// What the owner is to be told.
+/// Events for the owner of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FromSegment {
     pub(crate) readable: bool,
@@ -59,8 +60,7 @@ impl Tcb {
             }
             return FromSegment::default();
         }
-        // a SYN without an acknowledgement would be the other side of a simultaneous opening, which no
-        // server does
+        // a SYN without ACK would be a simultaneous open, which no server does
         if !head.has(flag::SYN) || !fits {
             return FromSegment::default();
         }
@@ -70,8 +70,8 @@ impl Tcb {
         told
     }
 
-    /// The peer remembers a former connection of the same addresses and ports: it is told that it is
-    /// no more, and asked again at once.
+    /// The peer has state of an earlier connection with the same addresses and ports: resets that
+    /// connection and retransmits the SYN at once.
     fn answer_stranger(&mut self, head: &Head, c: &mut Context<'_>) {
         let reset = Head { seq: head.ack, flags: flag::RST, ..Head::default() };
         c.out.push(&self.flow(c), &reset, [&[], &[]]);
@@ -80,7 +80,7 @@ impl Tcb {
         let Some(cold) = &mut self.cold else { return };
         if cold.probes < AT_ONCE_MAX {
             cold.probes += 1;
-            // which of the two SYNs an answer is for nobody knows (Karn)
+            // it is unknown which of the two SYNs a reply acknowledges (Karn)
             cold.timed = None;
             self.send_syn(c);
         }
@@ -104,9 +104,9 @@ impl Tcb {
             None => 0,
         };
         if self.has(bit::SYN_AGAIN) && !self.has(bit::STAMPS) {
-            // RFC 5681 section 3.1: a lost SYN leaves one segment; RFC 6298 (5.7): and a timeout of 3 s
-            // Where stamps are echoed, the round trip is measured all the same, and Linux keeps its first window
-            // after a lost SYN.
+            // RFC 5681 section 3.1: after a lost SYN the initial window is one segment; RFC 6298
+            // (5.7): and the timeout is 3 s. If timestamps are echoed, the round trip is measured
+            // anyway, and Linux keeps its initial window after a lost SYN.
             self.cwnd = 1;
             self.vary(RTO_AFTER_SYN / 4);
         }
@@ -172,7 +172,7 @@ impl Tcb {
         }
         let newest =
             self.cold.as_ref().map_or(self.snd_nxt, |cold| later(cold.snd_max, self.snd_nxt));
-        // RFC 5961 section 5; what is older than a window is forged as well
+        // RFC 5961 section 5; an acknowledgment older than one window counts as forged too
         let ancient = before(head.ack, self.snd_una.wrapping_sub(self.snd_wnd.max(0xffff)));
         if !head.has(flag::ACK) || before(newest, head.ack) || ancient {
             if head.has(flag::ACK) {
@@ -192,14 +192,15 @@ impl Tcb {
         told
     }
 
-    /// Up to where the peer has our acknowledgement: the stamp of the first segment behind that is echoed, so
-    /// that its sender measures how long we hold an acknowledgement back (RFC 7323 section 4.3).
+    /// Up to where the peer has our acknowledgment: the timestamp of the first segment after that
+    /// is echoed, so that the sender measures the delay of our acknowledgments too (RFC 7323
+    /// section 4.3).
     fn acknowledged_to(&self) -> u32 {
         let held_back = self.cold.as_ref().map_or(0, |cold| cold.unacknowledged);
         self.rcv_nxt.wrapping_sub(held_back)
     }
 
-    /// Whether the segment lies within what we can take in (RFC 9293 section 3.10.7.4).
+    /// Whether the segment is within the receive window (RFC 9293 section 3.10.7.4).
     fn acceptable(&self, seq: u32, length: u32) -> bool {
         let edge = self.edge();
         let end = seq.wrapping_add(length);
@@ -211,7 +212,7 @@ impl Tcb {
         before(seq, edge) && reaches
     }
 
-    /// The right edge of our window.
+    /// The right edge of the receive window.
     fn edge(&self) -> u32 {
         match &self.cold {
             Some(cold) => cold.announced,
@@ -219,11 +220,12 @@ impl Tcb {
         }
     }
 
-    /// Answers what is not acceptable: data at once, for its sender may wait; the rest not too often,
-    /// or two sides could answer each other for ever.
+    /// Replies to an unacceptable segment: to data at once, because its sender may be waiting; to
+    /// others at a limited rate, because two endpoints could otherwise reply to each other
+    /// endlessly.
     fn refuse(&mut self, seq: u32, length: u32, twice: Option<(u32, u32)>, c: &mut Context<'_>) {
         c.counts.duplicate += 1;
-        // a question whether we are there, or the handshake's answer once more: ours was lost
+        // a keep-alive probe, or a retransmitted SYN-ACK: our acknowledgment was lost
         let asks = seq == self.rcv_nxt.wrapping_sub(1);
         if length == 0 && !asks {
             return self.challenge(c);
@@ -245,9 +247,10 @@ impl Tcb {
         }
     }
 
-    /// One round trip (RFC 6298 section 2). Time stamps give many samples a round trip: by each of them the
-    /// deviation may rise, by the `timed` one alone it falls, and no further than to the least margin of the
-    /// timeout. Linux keeps the largest deviation of a round trip to that end.
+    /// Takes one round-trip sample (RFC 6298 section 2). Timestamps yield many samples per round
+    /// trip: every sample may raise the deviation, but only the `timed` one lowers it, and never
+    /// below the minimum margin of the timeout. Linux keeps the largest deviation of a round trip
+    /// for this purpose.
     fn measure(&mut self, span: Nanos, timed: bool, c: &Context<'_>) {
         let sample = (span.0 / 1_000).clamp(1, u64::from(SAMPLE_MAX)) as u32;
         self.set(bit::UNMEASURED, false);
@@ -264,15 +267,16 @@ impl Tcb {
         }
     }
 
-    /// What was sent again gives no sample (Karn): the timeout that it took stays (RFC 6298 section 5), or a path
-    /// that has become slower would never be measured. Each sample then takes a quarter of it back.
+    /// Retransmitted data yields no sample (Karn): the backed-off timeout is kept (RFC 6298 section
+    /// 5); otherwise a path that became slower would never be measured. Each later sample removes a
+    /// quarter of the backoff.
     #[cold]
     fn keep_timeout(&mut self, tries: u8, c: &Context<'_>) {
         let micros = self.rto_after(tries, c).0 / 1_000;
         self.vary(micros.saturating_sub(u64::from(self.srtt)) / 4);
     }
 
-    /// Keeps what round trips vary by, microseconds.
+    /// Stores the deviation of round trips, in microseconds.
     fn vary(&mut self, by: u64) {
         self.rttvar = by.div_ceil(u64::from(VARIES_BY)).min(u64::from(u16::MAX)) as u16;
     }
@@ -308,12 +312,14 @@ impl Tcb {
         } else if let Some(cold) = &mut self.cold {
             let same = payload == 0 && self.snd_wnd == old_window && !head.has(flag::FIN);
             if head.ack == self.snd_una && self.snd_una != self.snd_nxt && same {
-                // with SACK only what tells something new is a duplicate (RFC 6675 section 2)
+                // with SACK only an acknowledgment with new information counts as a duplicate (RFC
+                // 6675 section 2)
                 let counts = news || self.flags & bit::SACK == 0;
                 cold.duplicates = cold.duplicates.saturating_add(u16::from(counts));
             }
             if self.snd_wnd == 0 {
-                // it lives: asked for ever, at the longest interval, while there is somebody who wants to know
+                // the peer is alive: it is probed without limit, at the longest interval, while the
+                // connection has an owner
                 let most = if self.flags & bit::ORPHAN == 0 { 8 } else { u8::MAX };
                 cold.tries = cold.tries.min(most);
             } else if old_window == 0 && self.snd_una == self.snd_nxt {
@@ -333,8 +339,9 @@ impl Tcb {
         told
     }
 
-    /// An acknowledgement came in a recovery, before which the peer had everything before `una` and `sacked` bytes
-    /// behind, and `lost` bytes were to be sent again: says how much may be sent.
+    /// Processes an acknowledgment during a recovery and computes how much may be sent. Before the
+    /// acknowledgment, the peer had everything up to `una` and `sacked` bytes beyond, and `lost`
+    /// bytes were to be retransmitted.
     fn reduce(&mut self, una: u32, sacked: u32, lost: u32) {
         let by_share = |cold: &&Cold| cold.recovering && self.has(bit::SACK);
         let Some(cold) = self.cold.as_deref().filter(by_share) else { return };
@@ -344,7 +351,8 @@ impl Tcb {
         self.allow(delivered, safe);
     }
 
-    /// Congestion was met, and nothing lost (RFC 3168 section 6.1.2): once a window.
+    /// Congestion was signaled without loss (RFC 3168 section 6.1.2): reduces the window, at most
+    /// once per window.
     fn congested(&mut self, c: &mut Context<'_>) {
         let una = self.snd_una;
         let cold = self.warm(c);
@@ -355,7 +363,7 @@ impl Tcb {
         }
     }
 
-    /// Notes what the peer has beyond a hole; true when that is news.
+    /// Records the ranges that the peer has beyond a hole; true if there is a new one.
     fn note_sacks(&mut self, head: &Head) -> bool {
         let Some(cold) = &mut self.cold else { return false };
         if self.flags & bit::SACK == 0 || head.sack_count == 0 {
@@ -383,7 +391,7 @@ impl Tcb {
             && not_after(cold.recover, self.snd_una)
             && cold.probe.is_none()
         {
-            // what was missing came late, for it was not sent again
+            // the missing bytes arrived late: they were not retransmitted
             self.flags |= bit::REORDERS;
         }
         let bytes = (acked as usize).min(cold.send.len());
@@ -394,7 +402,8 @@ impl Tcb {
         if !cold.sacked.as_slice().is_empty() {
             cold.sacked.cut(head.ack);
             if cold.sacked.as_slice().first().is_some_and(|(from, _)| *from == head.ack) {
-                // what it had reported it has dropped, or it would be acknowledged (RFC 2018 section 8)
+                // the peer has dropped data it had reported; otherwise it would acknowledge it (RFC
+                // 2018 section 8)
                 cold.sacked.clear();
                 cold.resent = head.ack;
             }
@@ -415,13 +424,14 @@ impl Tcb {
             (cold.recovering, cold.duplicates) = (false, 0);
             self.cwnd = self.ssthresh;
         } else if cold.recovering {
-            // a partial one: without SACK its segments left the network (RFC 6582 section 3.2)
+            // a partial acknowledgment: without SACK its segments left the network (RFC 6582
+            // section 3.2)
             let segments = (acked / segment).min(u32::from(u16::MAX)) as u16;
             cold.duplicates = cold.duplicates.saturating_sub(segments);
         } else {
             cold.duplicates = 0;
         }
-        // what stays behind would lie ahead again 2 GiB later
+        // a mark left behind would compare as ahead 2 GiB later
         cold.recover = later(cold.recover, head.ack);
         cold.eased = later(cold.eased, head.ack);
         if self.has(bit::BLOCKED) && self.cold.as_ref().is_some_and(|x| x.send.len() < room / 2) {
@@ -431,8 +441,8 @@ impl Tcb {
         match timed {
             Some((_, at)) => self.measure(c.now - at, true, c),
             None if tries > 0 && !self.has(bit::STAMPS) => self.keep_timeout(tries, c),
-            // as little is known as after a timeout, and a probe takes nothing longer the next time: on a path that
-            // became slow each would be answered too late to be measured
+            // as little is known as after a timeout, and the next tail probe is skipped: on a path
+            // that became slow, every probe would be acknowledged too late to be measured
             None if probed && !self.has(bit::STAMPS) => self.set(bit::UNMEASURED, true),
             None => self.measure_by_stamps(head, c),
         }
@@ -444,8 +454,8 @@ impl Tcb {
         }
     }
 
-    /// Slow start and congestion avoidance (RFC 5681 section 3.1): by the segments that an acknowledgement is
-    /// of, one at least.
+    /// Slow start and congestion avoidance (RFC 5681 section 3.1): grows by the number of segments
+    /// acknowledged, at least one.
     fn grow(&mut self, acked: u32, segment: u32) {
         let segments = acked.div_ceil(segment);
         if self.cwnd < self.ssthresh {
@@ -473,7 +483,7 @@ impl Tcb {
         }
     }
 
-    /// Data, and the end of the peer's side.
+    /// Processes data and the FIN of the peer.
     fn take_in(
         &mut self,
         head: &Head,
@@ -482,13 +492,13 @@ impl Tcb {
         c: &mut Context<'_>,
     ) {
         if !matches!(self.state, TcpState::Established | TcpState::FinWait1 | TcpState::FinWait2) {
-            // nothing may come behind a FIN; the FIN itself may come again
+            // nothing may follow a FIN; the FIN itself may be retransmitted
             c.counts.duplicate += 1;
             return self.send_ack(c);
         }
         let end = head.seq.wrapping_add(payload.len() as u32);
         if self.has(bit::ORPHAN) && before(self.rcv_nxt, end) {
-            // nobody will read it (RFC 9293 section 3.6.1)
+            // no one will read it (RFC 9293 section 3.6.1)
             return self.abort(c);
         }
         if self.has(bit::ECN) {
@@ -503,15 +513,15 @@ impl Tcb {
         let kept = &kept[..kept.len().min(room)];
         let whole = from.wrapping_add(kept.len() as u32) == later(end, from);
         let (size, longest) = (self.segment(), u32::from(self.mss));
-        // each has opened our window by two more, unless that is not to grow
+        // each segment has opened the window by two more, unless it has reached its maximum
         let starts = self.rcv_size < FIRST_WINDOW + 2 * ONE_BY_ONE * size;
         let rcv_nxt = self.rcv_nxt;
         let cold = self.warm(c);
-        // the last one counts: one that was forged or wrong does not keep the real one out
+        // the last one counts: a forged or wrong FIN does not block the real one
         if head.has(flag::FIN) && whole {
             cold.fin_at = Some(end);
         }
-        // what was cut off comes again when the window opens: its sender has to know
+        // the truncated part is retransmitted when the window opens: the sender must be informed
         let mut at_once = skip > 0 || !whole;
         if from != rcv_nxt {
             at_once = true;
@@ -521,10 +531,12 @@ impl Tcb {
             cold.unacknowledged += kept.len() as u32;
             at_once |= !cold.held.as_slice().is_empty();
             if kept.len() as u32 > longest {
-                // several segments as one: the device has them so, and more may have come with them
+                // several segments merged into one by the device; more may have arrived together
+                // with them
                 cold.ack_at = WITH_BATCH;
             } else if cold.ack_at != WITH_BATCH {
-                // more than one full segment's worth (RFC 9293 section 3.8.6.3 asks for it at two)
+                // more than one full segment (RFC 9293 section 3.8.6.3 asks for an acknowledgment
+                // at two)
                 at_once |= cold.unacknowledged > size || starts && kept.len() as u32 >= size;
             }
             let at = c.stays_at.map(|at| at + skip);
@@ -542,8 +554,8 @@ impl Tcb {
         }
     }
 
-    /// Hands bytes that are next on to the reader, and those behind them that are there. `at`: where they
-    /// lie in the packet, which stays for now.
+    /// Passes the next bytes to the reader, with any following bytes already received. `at`: their
+    /// offset in the packet, which stays in memory for now.
     fn pass_on(&mut self, bytes: &[u8], at: Option<u32>, most: u32) {
         let most = if self.shifts == 0 { most.min(0xffff) } else { most };
         let Some(cold) = &mut self.cold else { return };
@@ -564,10 +576,10 @@ impl Tcb {
             cold.latest_count = 0;
         }
         if cold.fin_at.is_some_and(|at| before(at, next)) {
-            // data came behind it
+            // data arrived beyond it
             cold.fin_at = None;
         }
-        // two segments for each that came, while the reader keeps up
+        // two segments for each one received, while the reader keeps up
         let came = next.wrapping_sub(self.rcv_nxt);
         if (cold.unread() as u32) <= self.rcv_size / 2 {
             self.rcv_size =
@@ -576,7 +588,7 @@ impl Tcb {
         self.rcv_nxt = next;
     }
 
-    /// The peer's FIN, when everything before it is there.
+    /// Processes the FIN of the peer once everything before it has arrived.
     fn end_of_peer(&mut self, told: &mut FromSegment, c: &mut Context<'_>) {
         let Some(cold) = &mut self.cold else { return };
         if cold.fin_at != Some(self.rcv_nxt) {
@@ -600,7 +612,8 @@ impl Tcb {
     }
 }
 
-/// Keeps bytes that lie `offset` beyond the next one; without room in the list they come again.
+/// Stores bytes that are `offset` beyond the next expected byte; if the list is full, they are
+/// dropped and retransmitted by the peer.
 fn keep_beyond(cold: &mut Cold, offset: usize, seq: u32, bytes: &[u8]) {
     if bytes.is_empty() {
         return;

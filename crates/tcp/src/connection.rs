@@ -1,5 +1,6 @@
-//! One connection: its state, and what its owner asks of it. A connection at rest is [`Tcb`]
-//! alone; what is on its way in or out stands in [`Cold`], which it has only as long as it needs it.
+//! One connection: its state and the operations of its owner. An idle connection consists of
+//! [`Tcb`] only; data in transit in either direction is in [`Cold`], which exists only while
+//! needed.
 
 use crate::packet::{End, Flow, Head, Outbox, flag, low_bits, with_low_bits};
 use crate::seq::{Ranges, later};
@@ -10,7 +11,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use units::Nanos;
 
-/// RFC 9293 section 3.3.2, without what a client never is.
+/// States of RFC 9293 section 3.3.2, without those that a client never enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TcpState {
     SynSent,
@@ -21,132 +22,137 @@ pub(crate) enum TcpState {
     LastAck,
     Closing,
     TimeWait,
-    /// No more: reset, failed or ended by both.
+    /// Finished: reset, failed or closed by both sides.
     Done,
 }
 
-/// Bits of a connection's flags.
+/// Flag bits of a connection.
 pub(crate) mod bit {
     pub(crate) const SACK: u16 = 1;
     pub(crate) const STAMPS: u16 = 1 << 1;
     pub(crate) const ECN: u16 = 1 << 2;
-    /// Our side is to end behind what is written.
+    /// Our side sends a FIN after the written data.
     pub(crate) const FIN_DUE: u16 = 1 << 3;
     pub(crate) const FIN_SENT: u16 = 1 << 4;
-    /// The peer's side has ended.
+    /// The peer has sent its FIN.
     pub(crate) const PEER_FIN: u16 = 1 << 5;
     pub(crate) const NAGLE: u16 = 1 << 6;
-    /// A packet of the peer's met congestion: say so until it answers (RFC 3168 section 6.1.3).
+    /// A packet of the peer experienced congestion: echo this until the peer responds (RFC 3168
+    /// section 6.1.3).
     pub(crate) const ECHO: u16 = 1 << 7;
     pub(crate) const CWR_DUE: u16 = 1 << 8;
-    /// Nobody reads any more.
+    /// The connection has no reader anymore.
     pub(crate) const ORPHAN: u16 = 1 << 9;
-    /// The SYN was repeated.
+    /// The SYN was retransmitted.
     pub(crate) const SYN_AGAIN: u16 = 1 << 10;
-    /// The owner waits for room to write.
+    /// The owner waits for send buffer space.
     pub(crate) const BLOCKED: u16 = 1 << 11;
-    /// A later segment came before an earlier one that was not lost: what is missing is given time.
+    /// A later segment arrived before an earlier one that was not lost: missing segments get more
+    /// time.
     pub(crate) const REORDERS: u16 = 1 << 12;
-    /// The tail was sent again by a probe, and no round trip was measured since: the next one is left to the timeout.
+    /// The tail was retransmitted by a probe and no round trip was measured since: the next tail
+    /// loss is left to the timeout.
     pub(crate) const UNMEASURED: u16 = 1 << 13;
 }
 
-/// What a connection at rest is: 64 bytes.
+/// An idle connection: 64 bytes.
 #[derive(Debug)]
 pub(crate) struct Tcb {
     pub(crate) cold: Option<Box<Cold>>,
     pub(crate) snd_una: u32,
     pub(crate) snd_nxt: u32,
     pub(crate) rcv_nxt: u32,
-    /// The peer's window, bytes.
+    /// The send window (offered by the peer), bytes.
     pub(crate) snd_wnd: u32,
     /// Microseconds; 0 before the first sample.
     pub(crate) srtt: u32,
     pub(crate) ts_recent: u32,
-    /// Our receive buffer, bytes.
+    /// Receive buffer size, bytes.
     pub(crate) rcv_size: u32,
-    /// The last 32 bits of its own address; the others are those of all of the stack's.
+    /// The last 32 bits of the local address; the other bits are the same for all connections of
+    /// the stack.
     pub(crate) host: u32,
-    /// Segments.
+    /// Congestion window, segments.
     pub(crate) cwnd: u16,
     pub(crate) ssthresh: u16,
     /// Segments acknowledged since the window last grew (congestion avoidance).
     pub(crate) credit: u16,
-    /// How far round trips are from `srtt`, in [`VARIES_BY`]; from a quarter of a backed-off timeout's margin on,
-    /// where that was kept; 0 before both.
+    /// Deviation of round trips from `srtt`, in units of [`VARIES_BY`]; if a backed-off timeout was
+    /// kept, a quarter of its margin or more; 0 before both.
     pub(crate) rttvar: u16,
     /// When data was last sent, in [`ticks`].
     pub(crate) sent_at: u16,
-    /// When the congestion window was last used to the full, in [`ticks`].
+    /// When the congestion window was last fully used, in [`ticks`].
     pub(crate) full_at: u16,
     pub(crate) port: u16,
-    /// The peer, by its place in the stack's list.
+    /// Index of the peer in the list of the stack.
     pub(crate) peer: u16,
-    /// Payload of a full segment without time stamps, as agreed on.
+    /// Payload of a full segment without timestamps, as negotiated.
     pub(crate) mss: u16,
     pub(crate) flags: u16,
     pub(crate) retransmitted: u16,
     pub(crate) state: TcpState,
-    /// The peer's shift in the lower four bits, ours above.
+    /// Window scale of the peer in the lower four bits, ours in the upper four.
     pub(crate) shifts: u8,
 }
 
 const _: () = assert!(size_of::<Tcb>() == 64);
 
-/// What a connection has that is not at rest.
+/// The state of a connection that is not idle.
 #[derive(Debug)]
 pub(crate) struct Cold {
-    /// From `snd_una` on.
+    /// Data from `snd_una` on.
     pub(crate) send: VecDeque<u8>,
-    /// Received in order and not read.
+    /// Received in order and not yet read.
     pub(crate) receive: Vec<u8>,
     pub(crate) read: usize,
-    /// Received behind that: where it lies in the packet that the stack took in last.
+    /// Received after `receive`: a range of the last packet delivered to the stack.
     pub(crate) lent: Range<u32>,
-    /// Received beyond a hole: bytes from `rcv_nxt` on, of which those in `held` are there.
+    /// Received beyond a hole: bytes from `rcv_nxt` on, valid where `held` covers them.
     pub(crate) beyond: VecDeque<u8>,
     pub(crate) held: Ranges,
-    /// Where out-of-order segments came last, the latest first.
+    /// Where the latest out-of-order segments arrived, latest first.
     pub(crate) latest: [u32; 3],
     pub(crate) latest_count: u8,
-    /// A range that came twice (RFC 2883).
+    /// A range that arrived twice (RFC 2883).
     pub(crate) twice: Option<(u32, u32)>,
     pub(crate) fin_at: Option<u32>,
-    /// The right edge of the window that was last announced.
+    /// The right edge of the window last advertised.
     pub(crate) announced: u32,
-    /// Everything before was sent at least once.
+    /// Everything before this was sent at least once.
     pub(crate) snd_max: u32,
-    /// The segment by which the peer's window was last set.
+    /// The segment that last updated the send window.
     pub(crate) snd_wl1: u32,
     pub(crate) usage: WindowUsage,
     pub(crate) sacked: Ranges,
     pub(crate) duplicates: u16,
     pub(crate) recovering: bool,
-    /// Recovery ends when this is acknowledged; before it no new one begins.
+    /// The recovery ends once this is acknowledged; until then no new one starts.
     pub(crate) recover: u32,
-    /// The window was halved because a router was congested (RFC 3168): until this is acknowledged neither that
-    /// nor a loss halves it again.
+    /// The window was halved because of congestion at a router (RFC 3168): until this is
+    /// acknowledged neither another mark nor a loss halves it again.
     pub(crate) eased: u32,
     pub(crate) reduction: Reduction,
-    /// Everything before was sent again in this recovery.
+    /// Everything before this was retransmitted in this recovery.
     pub(crate) resent: u32,
-    /// What was sent again in this recovery and is under way, in the order of sending.
+    /// Retransmissions of this recovery in flight, in the order they were sent.
     pub(crate) again: Vec<SentAgain>,
-    /// What of it was lost again, to be sent before all else.
+    /// Retransmissions that were lost again; they are sent before everything else.
     pub(crate) lost_again: VecDeque<(u32, u32)>,
-    /// What is not acknowledged before this was sent so long ago that it counts as lost (RFC 8985).
+    /// Unacknowledged data before this counts as lost because of its age (RFC 8985).
     pub(crate) overdue: u32,
-    /// The probe of the tail that is under way (RFC 8985 section 7).
+    /// The tail loss probe in flight (RFC 8985 section 7).
     pub(crate) probe: Option<TailProbe>,
-    /// The segment that is being timed: where it ends and when it was sent.
+    /// The segment being timed: its end and when it was sent.
     pub(crate) timed: Option<(u32, Nanos)>,
     pub(crate) resend_at: Nanos,
-    /// When the tail is probed, or what reordering does not explain counts as lost.
+    /// When to send a tail loss probe, or when missing data counts as lost because reordering no
+    /// longer explains it.
     pub(crate) probe_at: Nanos,
     pub(crate) ack_at: Nanos,
-    /// Bytes that came in order since the last acknowledgement.
+    /// Bytes received in order since the last acknowledgment.
     pub(crate) unacknowledged: u32,
-    /// When the peer is asked whether it is there, or an orphan is given up.
+    /// When to send a keep-alive probe, or when to abandon an orphan.
     pub(crate) watch_at: Nanos,
     pub(crate) tries: u8,
     pub(crate) probes: u8,
@@ -154,69 +160,69 @@ pub(crate) struct Cold {
     pub(crate) failed: Option<FailureClass>,
 }
 
-/// How far the congestion window is used: one that is not says nothing of the path (RFC 7661), so that it
-/// does not grow, and falls after a while. As Linux has it.
+/// Use of the congestion window: an unused window says nothing about the path (RFC 7661), so it
+/// does not grow and is reduced after a while, as in Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WindowUsage {
-    /// What is said here holds until this is acknowledged.
+    /// This record is valid until this is acknowledged.
     pub(crate) end: u32,
-    /// Most bytes that were under way at once.
+    /// Maximum number of bytes in flight.
     pub(crate) most: u32,
-    /// There was more to be sent than the window let through.
+    /// More data was waiting than the window allowed.
     pub(crate) full: bool,
-    /// Most bytes that were under way since the window was last full.
+    /// Maximum number of bytes in flight since the window was last fully used.
     pub(crate) used: u32,
 }
 
-/// How a recovery comes down to the new window: by what each acknowledgement tells has arrived (Proportional
-/// Rate Reduction, RFC 9937). In bytes.
+/// Reduction of the window during a recovery, by the bytes that each acknowledgment reports as
+/// delivered (Proportional Rate Reduction, RFC 9937). In bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reduction {
-    /// The window before.
+    /// The window before the reduction.
     pub(crate) window: u32,
-    /// What has arrived since.
+    /// Bytes delivered since.
     pub(crate) delivered: u32,
-    /// What was sent since, lost segments and new ones.
+    /// Bytes sent since, retransmitted and new.
     pub(crate) sent: u32,
-    /// What may be sent until the next acknowledgement.
+    /// Bytes that may be sent until the next acknowledgment.
     pub(crate) allowed: u32,
 }
 
-/// Microseconds: what `rttvar` is counted in, which reaches to four seconds by that.
+/// Microseconds: the unit of `rttvar`, which lets it reach four seconds.
 pub(crate) const VARIES_BY: u32 = 64;
 
-/// Our clock of time stamps, which counts milliseconds, in steps of 16 ms: it goes round in 17 minutes.
+/// Our timestamp clock in milliseconds, in steps of 16 ms: it wraps after 17 minutes.
 pub(crate) fn ticks(stamp: u32) -> u16 {
     (stamp >> 4) as u16
 }
 
-/// Milliseconds from then to now, as far as [`ticks`] tells.
+/// Milliseconds from `then` to now, with the precision of [`ticks`].
 pub(crate) fn since(then: u16, stamp: u32) -> u64 {
     u64::from(ticks(stamp).wrapping_sub(then)) << 4
 }
 
-/// A segment that was sent again.
+/// A retransmitted segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SentAgain {
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// Where everything ended that was sent until then.
+    /// The end of everything that had been sent at that time.
     pub(crate) max: u32,
     pub(crate) at: Nanos,
 }
 
-/// A segment that asks for an acknowledgement of the tail.
+/// A tail loss probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TailProbe {
-    /// Everything that was sent then ends here.
+    /// The end of everything that had been sent at that time.
     pub(crate) end: u32,
-    /// It was sent before.
+    /// It was a retransmission.
     pub(crate) again: bool,
 }
 
-/// The instant of an acknowledgement that goes out when the packets are taken in that came together.
+/// The time value of an acknowledgment that is sent at the end of a batch of packets.
 pub(crate) const WITH_BATCH: Nanos = Nanos::ZERO;
-/// Buffers larger than this are given back when they are empty.
+/// Buffers larger than this are freed when empty.
 const KEEP_BUFFER: usize = 16 << 10;
 
 impl Cold {
@@ -260,7 +266,7 @@ impl Cold {
         }
     }
 
-    /// As new, but with the buffers of before when they are small.
+    /// Resets to the initial state, but keeps small buffers.
     fn renew(&mut self) {
         let mut fresh = Cold::new();
         if self.send.capacity() <= KEEP_BUFFER {
@@ -274,7 +280,7 @@ impl Cold {
         *self = fresh;
     }
 
-    /// Bytes that its buffers take.
+    /// Memory used by its buffers, bytes.
     #[cfg(test)]
     pub(crate) fn buffers(&self) -> usize {
         self.send.capacity() + self.receive.capacity() + self.beyond.capacity()
@@ -284,46 +290,47 @@ impl Cold {
         self.receive.len() - self.read + self.lent.len()
     }
 
-    /// Copies what lies in the packet still, before the packet is no more.
+    /// Copies the bytes still in the packet before the packet is overwritten.
     pub(crate) fn keep(&mut self, packet: &[u8]) {
         let lent = std::mem::take(&mut self.lent);
         self.receive.extend_from_slice(&packet[lent.start as usize..lent.end as usize]);
     }
 
-    /// The earliest instant at which something is to be done.
+    /// The earliest time at which something is due.
     pub(crate) fn deadline(&self) -> Nanos {
         self.resend_at.min(self.probe_at).min(self.ack_at).min(self.watch_at)
     }
 }
 
-/// Cold parts that wait for a connection.
+/// Pool of unused cold parts.
 pub(crate) type Spares = Vec<Box<Cold>>;
 
-/// What a connection works with.
+/// The environment in which a connection operates.
 pub(crate) struct Context<'a> {
     pub(crate) now: Nanos,
     pub(crate) settings: &'a TcpSettings,
     pub(crate) out: &'a mut Outbox,
     pub(crate) spare: &'a mut Spares,
     pub(crate) counts: &'a mut StackFacts,
-    /// Challenge acknowledgements that may still be sent in this second.
+    /// Challenge ACKs left in the current second.
     pub(crate) challenges: &'a mut u32,
-    /// Our clock of time stamps, milliseconds.
+    /// Our timestamp clock, milliseconds.
     pub(crate) stamp: u32,
-    /// The first of the addresses that connections come from.
+    /// The first of the local addresses.
     pub(crate) first: IpAddr,
     pub(crate) peer: End,
-    /// Payload of the largest packet that is known to reach the peer.
+    /// Payload of the largest packet known to reach the peer.
     pub(crate) path_mss: u16,
-    /// Where the payload that is taken in lies in its packet, if that stays until the next one comes.
+    /// Offset of the received payload in its packet, if the packet stays in memory until the next
+    /// one arrives.
     pub(crate) stays_at: Option<u32>,
 }
 
-/// Spare boxes that are kept.
+/// Maximum number of pooled boxes.
 const SPARE_MAX: usize = 4_096;
 
 impl Tcb {
-    /// A connection whose SYN is sent.
+    /// Returns a connection that has sent its SYN.
     pub(crate) fn open(end: End, peer: u16, iss: u32, nodelay: bool, c: &mut Context<'_>) -> Self {
         let mut new = Tcb {
             cold: None,
@@ -374,7 +381,7 @@ impl Tcb {
         self.shifts >> 4
     }
 
-    /// Its own end, where the stack's addresses begin with `first`.
+    /// Its local address and port, given the first address of the stack.
     pub(crate) fn own_end(&self, first: IpAddr) -> End {
         End { address: with_low_bits(first, self.host), port: self.port }
     }
@@ -383,21 +390,21 @@ impl Tcb {
         Flow { from: self.own_end(c.first), to: c.peer }
     }
 
-    /// The cold part; made when there is none.
+    /// Returns the cold part, created if needed.
     pub(crate) fn warm(&mut self, c: &mut Context<'_>) -> &mut Cold {
         let (una, nxt, theirs) = (self.snd_una, self.snd_nxt, self.rcv_nxt);
         let edge = theirs.wrapping_add(self.rcv_size);
         self.cold.get_or_insert_with(|| {
             let mut cold = c.spare.pop().unwrap_or_else(|| Box::new(Cold::new()));
             (cold.announced, cold.snd_max, cold.recover, cold.resent) = (edge, nxt, una, una);
-            // a connection at rest has taken in everything before
+            // an idle connection has received everything before
             (cold.overdue, cold.eased, cold.snd_wl1) = (una, una, theirs);
             cold.usage.end = una;
             cold
         })
     }
 
-    /// Gives the cold part back when nothing is in it.
+    /// Returns the cold part to the pool if it is empty.
     pub(crate) fn cool(&mut self, c: &mut Context<'_>) {
         let state =
             matches!(self.state, TcpState::Established | TcpState::CloseWait | TcpState::TimeWait)
@@ -415,7 +422,7 @@ impl Tcb {
         }
     }
 
-    /// Gives the cold part back, whatever is in it.
+    /// Returns the cold part to the pool with any content.
     pub(crate) fn release(&mut self, spare: &mut Spares) {
         if let Some(mut cold) = self.cold.take()
             && spare.len() < SPARE_MAX
@@ -425,7 +432,7 @@ impl Tcb {
         }
     }
 
-    /// Takes bytes to be sent; `None` when it has room for none.
+    /// Accepts bytes to send; `None` if the send buffer is full.
     pub(crate) fn write(&mut self, bytes: &[u8], c: &mut Context<'_>) -> Option<usize> {
         if self.state == TcpState::SynSent {
             self.set(bit::BLOCKED, true);
@@ -446,8 +453,8 @@ impl Tcb {
         if taken == 0 && !bytes.is_empty() { None } else { Some(taken) }
     }
 
-    /// One byte that is marked as urgent (RFC 9293 section 3.8.5, with the pointer behind the byte as all
-    /// of today's stacks have it: RFC 6093).
+    /// Sends one byte marked as urgent (RFC 9293 section 3.8.5; the pointer points after the byte,
+    /// as in all current stacks: RFC 6093).
     pub(crate) fn urgent(&mut self, byte: u8, c: &mut Context<'_>) {
         if matches!(self.state, TcpState::Established | TcpState::CloseWait)
             && !self.has(bit::FIN_DUE)
@@ -460,7 +467,7 @@ impl Tcb {
         }
     }
 
-    /// Copies what has come; `None` when nothing is there and more may come.
+    /// Copies received data; `None` if there is none and more may arrive.
     pub(crate) fn read(&mut self, into: &mut [u8], c: &mut Context<'_>) -> Option<usize> {
         let Some(cold) = &mut self.cold else {
             return self.has(bit::PEER_FIN).then_some(0);
@@ -475,7 +482,8 @@ impl Tcb {
             cold.receive.clear();
             cold.read = 0;
         } else if cold.read > cold.receive.len() / 2 {
-            // a reader that never takes all would else have all it ever read kept
+            // otherwise a reader that never reads everything would keep all data it has ever read
+            // in memory
             cold.receive.drain(..cold.read);
             cold.read = 0;
         }
@@ -484,8 +492,9 @@ impl Tcb {
         Some(count)
     }
 
-    /// Hands over all that has come where the last of it lies in the stack's packet: the little that is before it
-    /// is copied there. `None` when nothing lies there, or there is no room.
+    /// Hands over all received data in the packet buffer of the stack; the few bytes before the
+    /// packet's data are copied in front of it. `None` if no data is in the packet buffer or there
+    /// is no headroom.
     pub(crate) fn take_lent(
         &mut self,
         packet: &mut [u8],
@@ -506,29 +515,30 @@ impl Tcb {
         Some(start..end)
     }
 
-    /// Says that the window has opened, when it has by two segments or by half (RFC 9293 section 3.8.6.2).
+    /// Advertises the window if it has opened by two segments or by half (RFC 9293 section
+    /// 3.8.6.2).
     fn tell_window(&mut self, c: &mut Context<'_>) {
         let window = self.window();
-        // an acknowledgement that is about to go says it too
+        // a pending acknowledgment advertises it too
         let Some(cold) = self.cold.as_ref().filter(|cold| cold.ack_at != WITH_BATCH) else {
             return;
         };
         let told = cold.announced.wrapping_sub(self.rcv_nxt);
         let opened = window.saturating_sub(told);
-        // nearly closed, so that the peer may wait for it
+        // nearly closed, so the peer may be waiting
         let narrow = told < self.rcv_size / 2;
         if narrow && (opened >= 2 * u32::from(self.mss) || opened >= self.rcv_size / 2) {
             self.send_ack(c);
         }
     }
 
-    /// What we can take in, bytes.
+    /// The receive window, bytes.
     pub(crate) fn window(&self) -> u32 {
         let unread = self.cold.as_ref().map_or(0, |cold| cold.unread() as u32);
         self.rcv_size.saturating_sub(unread)
     }
 
-    /// Ends our side behind what is written.
+    /// Sends a FIN after the written data.
     pub(crate) fn shut(&mut self, c: &mut Context<'_>) {
         if self.has(bit::FIN_DUE) {
             return;
@@ -544,8 +554,8 @@ impl Tcb {
         }
     }
 
-    /// The owner goes; what is written is delivered still. Unread bytes make it a reset (RFC 2525
-    /// section 2.17), as does a connection that was never established.
+    /// The owner drops the connection; written data is still delivered. With unread data it is
+    /// reset (RFC 2525 section 2.17), as is a connection that was never established.
     pub(crate) fn orphan(&mut self, c: &mut Context<'_>) {
         let unread = self.cold.as_ref().is_some_and(|cold| cold.unread() > 0);
         if self.state == TcpState::SynSent {
@@ -555,7 +565,7 @@ impl Tcb {
         } else {
             self.set(bit::ORPHAN, true);
             if let Some(cold) = &mut self.cold {
-                // nobody asks any more whether the peer is there
+                // keep-alive probes stop without an owner
                 cold.watch_at = Nanos::NEVER;
             }
             self.shut(c);
@@ -566,7 +576,7 @@ impl Tcb {
         }
     }
 
-    /// Ends the connection with a reset, unless it is over.
+    /// Resets the connection unless it is finished.
     pub(crate) fn abort(&mut self, c: &mut Context<'_>) {
         match self.state {
             TcpState::SynSent | TcpState::TimeWait | TcpState::Done => {}
@@ -592,9 +602,9 @@ impl Tcb {
         c.counts.sent += 1;
     }
 
-    /// Ends the connection for good, when nobody will be there to answer. Whether what is under way
-    /// arrives is not known: the reset comes with the number that the peer expects if it does, and if
-    /// it does not (RFC 5961 section 3.2 believes no other).
+    /// Resets the connection when no one will process replies. It is unknown whether the data in
+    /// flight arrives: resets are sent for both sequence numbers that the peer may expect (RFC 5961
+    /// section 3.2 accepts no other).
     pub(crate) fn abandon(&mut self, c: &mut Context<'_>) {
         let stands = !matches!(self.state, TcpState::SynSent | TcpState::TimeWait | TcpState::Done);
         if stands && self.snd_una != self.snd_nxt {
@@ -603,7 +613,7 @@ impl Tcb {
         self.abort(c);
     }
 
-    /// The connection is broken: its owner is told so.
+    /// The connection failed: notifies the owner.
     pub(crate) fn fail(&mut self, class: FailureClass, c: &mut Context<'_>) {
         self.state = TcpState::Done;
         let cold = self.warm(c);
@@ -616,7 +626,7 @@ impl Tcb {
         self.has(bit::STAMPS).then_some((c.stamp, self.ts_recent))
     }
 
-    /// Payload of a full segment as it goes out.
+    /// Payload of a full segment as sent.
     pub(crate) fn segment(&self) -> u32 {
         let options = if self.has(bit::STAMPS) { 12 } else { 0 };
         u32::from(self.mss.saturating_sub(options).max(1))

@@ -1,4 +1,4 @@
-//! What a connection sends: data within both windows, what was lost again, acknowledgements; and its
+//! Output of a connection: data within both windows, retransmissions, acknowledgments, and its
 //! timers (RFC 5681, 6298, 6582, 6675, 8985, 9937).
 
 use crate::connection::{
@@ -10,17 +10,17 @@ use crate::settings::{KEEP_ALIVE_PROBES, PATH_MSS_MIN};
 use sample::FailureClass;
 use units::Nanos;
 
-/// Duplicates that tell of a loss (RFC 5681 section 3.2).
+/// Number of duplicates that indicate a loss (RFC 5681 section 3.2).
 const DUPLICATES: u16 = 3;
-/// How long a peer may hold an acknowledgement of a single segment back (Linux takes its least RTO).
+/// Maximum delay of the acknowledgment of a single segment (Linux uses its minimum RTO).
 const HELD_BACK: Nanos = Nanos::from_millis(200);
-/// The same of several: a tick of its clock.
+/// The same for several segments: one clock tick.
 const A_TICK: Nanos = Nanos::from_millis(2);
 
 impl Tcb {
     pub(crate) fn send_syn(&mut self, c: &mut Context<'_>) {
         let settings = c.settings;
-        // what was lost may have been dropped for asking (RFC 3168 section 6.1.1.1)
+        // the lost SYN may have been dropped because it requested ECN (RFC 3168 section 6.1.1.1)
         let asks = settings.ecn && !self.has(bit::SYN_AGAIN);
         let ecn = if asks { flag::ECE | flag::CWR } else { 0 };
         let head = Head {
@@ -37,7 +37,8 @@ impl Tcb {
         c.counts.sent += 1;
     }
 
-    /// A head with the acknowledgement and window of now; what was to be acknowledged later is.
+    /// Returns a header with the current acknowledgment and window; a delayed acknowledgment is
+    /// thereby sent.
     fn head(&mut self, seq: u32, flags: u8, c: &Context<'_>) -> Head {
         let window = self.window() >> self.shift_out();
         let window = window.min(0xffff);
@@ -74,14 +75,13 @@ impl Tcb {
         c.counts.sent += 1;
     }
 
-    /// Acknowledges what came together.
+    /// Acknowledges a batch of segments.
     pub(crate) fn acknowledge(&mut self, c: &mut Context<'_>) {
         self.send_ack(c);
         self.cool(c);
     }
 
-    /// An acknowledgement that answers something doubtful; only so many a second are sent (RFC 5961
-    /// section 7).
+    /// Sends a challenge ACK, within the limit per second (RFC 5961 section 7).
     pub(crate) fn challenge(&mut self, c: &mut Context<'_>) {
         if *c.challenges > 0 {
             *c.challenges -= 1;
@@ -90,13 +90,13 @@ impl Tcb {
         }
     }
 
-    /// Where the data ends, which is where a FIN stands.
+    /// The end of the data, which is the sequence number of the FIN.
     fn end(&self) -> u32 {
         let queued = self.cold.as_ref().map_or(0, |cold| cold.send.len() as u32);
         self.snd_una.wrapping_add(queued)
     }
 
-    /// Sends what may be sent now.
+    /// Sends everything that may be sent now.
     pub(crate) fn output(&mut self, c: &mut Context<'_>) {
         if matches!(
             self.state,
@@ -105,7 +105,8 @@ impl Tcb {
             return;
         }
         if self.cold.as_ref().is_some_and(|cold| cold.recovering) {
-            // a share of short segments is less than a full one, and enough for one as short (Linux counts packets)
+            // an allowance for small segments is less than a full one, but enough for another small
+            // one (Linux counts packets)
             let least = if self.has(bit::SACK) { 1 } else { self.segment() };
             while self.room() >= least && self.resend_next(c) {}
         }
@@ -116,18 +117,18 @@ impl Tcb {
         self.arm(c);
     }
 
-    /// Whether the congestion window was used to the full lately, or to the half where it still doubles.
+    /// Whether the congestion window was recently used fully, or by half during slow start.
     pub(crate) fn is_window_used(&self) -> bool {
         let Some(cold) = &self.cold else { return false };
         let window = u32::from(self.cwnd) * self.segment();
         cold.usage.full || self.cwnd < self.ssthresh && window < cold.usage.most.saturating_mul(2)
     }
 
-    /// What could be sent was: notes how far that uses the congestion window.
+    /// Everything that could be sent was sent: records how far the congestion window is used.
     fn note_usage(&mut self, c: &Context<'_>) {
         let (una, nxt, segment) = (self.snd_una, self.snd_nxt, self.segment());
         let out = nxt.wrapping_sub(una);
-        // what the peer has is seldom so much that it has to be looked at
+        // the peer rarely has so much that it must be computed
         let full = out + segment > u32::from(self.cwnd) * segment && self.room() < segment;
         let Some(cold) = &mut self.cold else { return };
         let usage = &mut cold.usage;
@@ -140,7 +141,7 @@ impl Tcb {
         }
     }
 
-    /// Lets a window that was not full for as long as a timeout fall half the way to what is used of it.
+    /// Reduces a window that was not fully used for one timeout by half of the unused part.
     fn forgo_unused(&mut self, c: &Context<'_>) {
         if self.is_window_used() {
             if let Some(cold) = &mut self.cold {
@@ -164,13 +165,15 @@ impl Tcb {
         }
     }
 
-    /// The threshold that remembers most of a window which is given up unused (RFC 2861 section 3.2).
+    /// The threshold that remembers most of a window reduced for lack of use (RFC 2861 section
+    /// 3.2).
     fn kept_threshold(&self) -> u16 {
         self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }
 
-    /// After a pause as long as a timeout nothing tells what the path bears: half for each of them, down
-    /// to the initial window (RFC 5681 section 4.1, with RFC 2861's halving, as Linux has it).
+    /// After an idle period of one timeout the capacity of the path is unknown: halves the window
+    /// per timeout, down to the initial window (RFC 5681 section 4.1, with the halving of RFC 2861,
+    /// as in Linux).
     pub(crate) fn restart_after_idle(&mut self, c: &Context<'_>) {
         let first = c.settings.initial_window.max(1);
         if self.cwnd <= first || self.snd_una != self.snd_nxt {
@@ -184,34 +187,34 @@ impl Tcb {
         }
     }
 
-    /// Bytes that the congestion window has room for.
+    /// Bytes free in the congestion window.
     fn room(&self) -> u32 {
         let Some(cold) = &self.cold else { return 0 };
         if cold.recovering && self.has(bit::SACK) {
             return cold.reduction.allowed;
         }
-        // a segment that has arrived beyond a hole makes room for a new one (RFC 3042)
+        // a segment that arrived beyond a hole frees room for a new one (RFC 3042)
         let window = u32::from(self.cwnd) * self.segment();
         window.saturating_sub(self.pipe(cold))
     }
 
-    /// Bytes that are thought to be under way (RFC 6675 section 4, SetPipe).
+    /// Estimated bytes in flight (RFC 6675 section 4, SetPipe).
     fn pipe(&self, cold: &Cold) -> u32 {
         let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
         let one = self.segment();
         if self.has(bit::SACK) {
-            // after a timeout the peer has something that lies behind what was sent since
+            // after a timeout the peer may have data beyond what was sent since
             let sacked = cold.sacked.sum_from(self.snd_una) - cold.sacked.sum_from(self.snd_nxt);
             let lost = if cold.recovering { self.unsent_lost(cold) } else { 0 };
             return under_way.saturating_sub(sacked).saturating_sub(lost);
         }
-        // each duplicate stands for a segment that has left (RFC 6582)
+        // each duplicate stands for a segment that left the network (RFC 6582)
         let left = u32::from(cold.duplicates) * one;
         let lost = if cold.recovering && not_after(cold.resent, self.snd_una) { one } else { 0 };
         under_way.saturating_sub(left.saturating_add(lost))
     }
 
-    /// Bytes that count as lost and were not sent again.
+    /// Bytes that count as lost and were not retransmitted.
     pub(crate) fn unsent_lost(&self, cold: &Cold) -> u32 {
         let edge = self.lost_before(cold);
         let from = later(cold.resent, self.snd_una);
@@ -223,8 +226,8 @@ impl Tcb {
         edge.wrapping_sub(from).saturating_sub(sacked) + again
     }
 
-    /// What is not acknowledged before this counts as lost (RFC 6675 section 4, IsLost); the first
-    /// segment always does in a recovery.
+    /// Unacknowledged data before this counts as lost (RFC 6675 section 4, IsLost); during a
+    /// recovery the first segment always does.
     fn lost_before(&self, cold: &Cold) -> u32 {
         let one = self.segment();
         let first = later(self.snd_una.wrapping_add(one), self.snd_una);
@@ -232,7 +235,7 @@ impl Tcb {
         if let (false, Some((from, _))) =
             (self.has(bit::REORDERS), cold.sacked.as_slice().last().filter(|_| cold.recovering))
         {
-            // it was sent before something that has arrived (RFC 8985 section 6.2 step 4)
+            // it was sent before data that has arrived (RFC 8985 section 6.2 step 4)
             return *from;
         }
         let mut above = 0;
@@ -245,10 +248,10 @@ impl Tcb {
         later(first, cold.overdue)
     }
 
-    /// Sends the next segment that counts as lost; false when there is none.
+    /// Retransmits the next segment that counts as lost; false if there is none.
     fn resend_next(&mut self, c: &mut Context<'_>) -> bool {
         if let Some((from, to)) = self.cold.as_mut().and_then(|cold| cold.lost_again.pop_front()) {
-            // a FIN that stands alone has no data
+            // a FIN alone carries no data
             let data = self.end().wrapping_sub(from).min(to.wrapping_sub(from));
             self.send_again(from, to, if before(from, self.end()) { data } else { 0 }, c);
             return true;
@@ -273,9 +276,10 @@ impl Tcb {
         true
     }
 
-    /// Sends `length` bytes from `from` on again, and notes when. With the first of all that is missing the timeout
-    /// begins anew, as in Linux (RFC 6675 section 6 lets it with each): where a queue has grown, the answer to what
-    /// is sent now would come later than a timeout that has run since the last acknowledgement.
+    /// Retransmits `length` bytes starting at `from` and records the time. With the first missing
+    /// segment the timeout restarts, as in Linux (RFC 6675 section 6 permits it for each): with a
+    /// long queue, the acknowledgment of this segment would otherwise arrive after a timeout that
+    /// has been running since the last acknowledgment.
     fn send_again(&mut self, from: u32, to: u32, length: u32, c: &mut Context<'_>) {
         self.emit(from, length, c);
         let (first, due) = (from == self.snd_una, c.now + self.rto(c));
@@ -287,8 +291,8 @@ impl Tcb {
         }
     }
 
-    /// What was sent again is lost again when something that was sent later has arrived (RFC 8985 section
-    /// 6.2, which tells by instants what the order of sending tells here).
+    /// A retransmission counts as lost again once data sent later has arrived (RFC 8985 section
+    /// 6.2, which compares times; here the order of sending).
     pub(crate) fn find_lost_again(&mut self, now: Nanos) {
         let (una, half) = (self.snd_una, Nanos::from_micros(u64::from(self.srtt / 2)));
         let Some(cold) = &mut self.cold else { return };
@@ -297,7 +301,7 @@ impl Tcb {
             not_after(sent.to, una)
                 || sacked.end_of(sent.from).is_some_and(|end| not_after(sent.to, end))
         };
-        // what was acknowledged that soon is not the one that was sent again
+        // data acknowledged so early was the original, not the retransmission
         if again.iter().any(|sent| came(sent) && now < sent.at + half) {
             self.flags |= bit::REORDERS;
         }
@@ -321,11 +325,11 @@ impl Tcb {
         });
     }
 
-    /// Sends the next segment from `snd_nxt` on; false when nothing may go.
+    /// Sends the next segment at `snd_nxt`; false if nothing may be sent.
     fn send_next(&mut self, c: &mut Context<'_>) -> bool {
         let (end, segment) = (self.end(), self.segment());
         let Some(cold) = &self.cold else { return false };
-        // after a timeout: what the peer has is passed over
+        // after a timeout: data that the peer has is skipped
         while let Some(past) = cold.sacked.end_of(self.snd_nxt) {
             self.snd_nxt = past;
         }
@@ -346,7 +350,8 @@ impl Tcb {
             cold.sacked.next_after(self.snd_nxt).map_or(left, |to| to.wrapping_sub(self.snd_nxt));
         let length = left.min(segment).min(allowed).min(gap);
         let idle = self.snd_nxt == self.snd_una;
-        // at least one full segment fits, or it is the first; less is sent when it is all there is
+        // at least one full segment fits, or it is the first; a smaller one is sent only as the
+        // last
         let fits = room >= length.min(segment) || idle && self.cwnd > 0;
         let whole = length == segment || length == left || length == gap;
         let nagle = self.has(bit::NAGLE) && length < segment && !idle && !fin_due;
@@ -358,7 +363,7 @@ impl Tcb {
         true
     }
 
-    /// Puts one segment with data on its way, and the FIN when it is the last.
+    /// Sends one segment with data, with the FIN if it is the last.
     fn emit(&mut self, seq: u32, length: u32, c: &mut Context<'_>) {
         let end = self.end();
         let last = seq.wrapping_add(length) == end;
@@ -388,7 +393,7 @@ impl Tcb {
         c.counts.sent += 1;
         if again {
             c.counts.retransmitted += 1;
-            // Karn: what may be acknowledged twice is not timed
+            // Karn: data that may be acknowledged twice is not timed
             cold.timed = None;
         } else if cold.timed.is_none() {
             cold.timed = Some((to, now));
@@ -413,7 +418,7 @@ impl Tcb {
         }
     }
 
-    /// Sets the timer when something is under way or a closed window keeps something back.
+    /// Sets the timer if data is in flight or a closed window blocks data.
     fn arm(&mut self, c: &mut Context<'_>) {
         let waiting = self.snd_una != self.snd_nxt || before(self.snd_nxt, self.end());
         let due = c.now + self.rto(c);
@@ -426,18 +431,19 @@ impl Tcb {
         self.arm_probe(c);
     }
 
-    /// Sets the timer of the tail's probe: two round trips behind the last thing that was sent or came. Where
-    /// something came past a hole, a quarter of a round trip is left to reordering (RFC 8985 sections 6
-    /// and 7.2, with Linux' allowances).
+    /// Sets the tail-loss-probe timer: two round trips after the last transmission or arrival. If
+    /// data arrived beyond a hole, a quarter of a round trip is allowed for reordering (RFC 8985
+    /// sections 6 and 7.2, with the margins of Linux).
     fn arm_probe(&mut self, c: &Context<'_>) {
         let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
         let (segment, srtt) = (self.segment(), Nanos::from_micros(u64::from(self.srtt)));
         let allowed = c.settings.rack && self.has(bit::SACK) && self.srtt > 0;
         let una = self.snd_una;
         let Some(cold) = &mut self.cold else { return };
-        // until what was sent before a timeout is acknowledged, no recovery begins that it could ask for
+        // until everything sent before a timeout is acknowledged, no recovery starts that this
+        // timer could trigger
         let asks = !cold.recovering && cold.tries == 0 && not_after(cold.recover, una);
-        // what lies before the first missing byte was cut off
+        // data before the first missing byte was truncated
         let holds = !cold.sacked.as_slice().is_empty();
         if !allowed || under_way == 0 || !asks {
             cold.probe_at = Nanos::NEVER;
@@ -452,7 +458,7 @@ impl Tcb {
         }
     }
 
-    /// The probe's instant has come.
+    /// The probe timer expired.
     fn probe_tail(&mut self, c: &mut Context<'_>) {
         let (una, nxt, end) = (self.snd_una, self.snd_nxt, self.end());
         let (segment, open) = (self.segment(), self.snd_una.wrapping_add(self.snd_wnd));
@@ -471,7 +477,7 @@ impl Tcb {
         if fits {
             self.emit(nxt, fresh, c);
         } else {
-            // the last segment again; a FIN that stands alone is sent with no data
+            // the last segment again; a FIN alone is sent without data
             let sent = if before(end, nxt) { end } else { nxt };
             let length = sent.wrapping_sub(una).min(segment);
             self.emit(sent.wrapping_sub(length), length, c);
@@ -483,8 +489,8 @@ impl Tcb {
         }
     }
 
-    /// What an acknowledgement says of the tail's probe (RFC 8985 section 7.4). `twice`: it tells of
-    /// bytes that came twice (RFC 2883); `nothing`: of nothing else either.
+    /// Processes what an acknowledgment says about the tail loss probe (RFC 8985 section 7.4).
+    /// `twice`: it reports bytes received twice (RFC 2883); `nothing`: it reports nothing else.
     pub(crate) fn probe_answered(&mut self, ack: u32, twice: bool, nothing: bool) {
         let una = self.snd_una;
         let Some(cold) = &mut self.cold else { return };
@@ -492,7 +498,7 @@ impl Tcb {
         if let Some((from, _)) =
             cold.sacked.as_slice().last().filter(|(_, to)| not_after(probe.end, *to))
         {
-            // it was sent two round trips after everything that is missing before it
+            // it was sent two round trips after all missing data before it
             cold.overdue = later(cold.overdue, *from);
         }
         if before(ack, probe.end) {
@@ -501,7 +507,7 @@ impl Tcb {
         if !probe.again || twice || nothing {
             cold.probe = None;
         } else if before(probe.end, ack) {
-            // the probe mended a loss, which would else go without its price
+            // the probe repaired a loss, which must still reduce the window
             cold.probe = None;
             if !cold.recovering && not_after(cold.recover, una) && not_after(cold.eased, una) {
                 self.shrink();
@@ -509,12 +515,13 @@ impl Tcb {
         }
     }
 
-    /// The retransmission timeout of now (RFC 6298 section 2, with Linux's lower bound), backed off.
+    /// The current retransmission timeout (RFC 6298 section 2, with the lower bound of Linux),
+    /// backed off.
     pub(crate) fn rto(&self, c: &Context<'_>) -> Nanos {
         self.rto_after(self.cold.as_ref().map_or(0, |cold| cold.tries), c)
     }
 
-    /// As [`Tcb::rto`], after so many timeouts in a row.
+    /// Same as [`Tcb::rto`], after the given number of consecutive timeouts.
     pub(crate) fn rto_after(&self, tries: u8, c: &Context<'_>) -> Nanos {
         let settings = c.settings;
         let varies = Nanos::from_micros(u64::from(self.rttvar) * u64::from(4 * VARIES_BY));
@@ -530,7 +537,7 @@ impl Tcb {
         Nanos(base.0.saturating_mul(1 << doublings.min(20))).min(settings.rto_max)
     }
 
-    /// Does what has fallen due.
+    /// Performs everything that is due.
     pub(crate) fn tick(&mut self, c: &mut Context<'_>) {
         let Some(cold) = &self.cold else { return };
         let (probe, acknowledge, watch) =
@@ -581,7 +588,7 @@ impl Tcb {
         } else {
             c.counts.timeouts += 1;
             if cold.tries > 1 {
-                // the peer may have dropped what it had reported (RFC 2018 section 8)
+                // the peer may have dropped data it had reported (RFC 2018 section 8)
                 cold.sacked.clear();
             }
             let halved = std::mem::take(&mut cold.recovering) || before(self.snd_una, cold.eased);
@@ -591,8 +598,8 @@ impl Tcb {
             cold.again.clear();
             cold.lost_again.clear();
             self.credit = 0;
-            // a recovery or a mark has halved it for the same losses (as in Linux; RFC 5681 equation 4 takes what is
-            // under way)
+            // a recovery or a congestion mark has already halved it for the same losses (as in
+            // Linux; RFC 5681 equation 4 uses the bytes in flight)
             if cold.tries == 1 && !halved {
                 self.ssthresh = (self.cwnd / 2).max(2);
             }
@@ -608,7 +615,7 @@ impl Tcb {
         }
     }
 
-    /// Sends the first segment that is not acknowledged, whatever the peer's window is.
+    /// Retransmits the first unacknowledged segment, regardless of the send window.
     fn resend_first(&mut self, c: &mut Context<'_>) {
         let left = self.end().wrapping_sub(self.snd_una);
         let gap = self.cold.as_ref().and_then(|cold| cold.sacked.next_after(self.snd_una));
@@ -616,14 +623,14 @@ impl Tcb {
         self.emit(self.snd_una, left.min(gap).min(self.segment()), c);
     }
 
-    /// Asks for the window: an old number, which a living peer answers.
+    /// Sends a window probe: an old sequence number, to which a live peer replies.
     fn probe(&mut self, c: &mut Context<'_>) {
         let head = self.head(self.snd_una.wrapping_sub(1), 0, c);
         c.out.push(&self.flow(c), &head, [&[], &[]]);
         c.counts.sent += 1;
     }
 
-    /// Keep-alive, and the end of an orphan's patience.
+    /// Keep-alive probes, and the timeout of an orphan.
     fn watch(&mut self, c: &mut Context<'_>) {
         let (now, interval) = (c.now, c.settings.keep_alive_interval);
         if self.has(bit::ORPHAN) {
@@ -639,7 +646,7 @@ impl Tcb {
         self.probe(c);
     }
 
-    /// Acknowledgements told of a loss, or not yet: begins a recovery when they do.
+    /// Starts a recovery if the acknowledgments indicate a loss.
     pub(crate) fn suspect(&mut self, c: &mut Context<'_>) {
         let (una, nxt, segment) = (self.snd_una, self.snd_nxt, self.segment());
         let sack = self.has(bit::SACK);
@@ -654,9 +661,9 @@ impl Tcb {
         cold.again.clear();
         cold.lost_again.clear();
         c.counts.recoveries += 1;
-        // the first lost segment goes at once, whatever is under way
+        // the first lost segment is sent at once, regardless of the bytes in flight
         let eased = before(una, cold.eased);
-        // a mark of congestion has halved the window already: what is under way tells what it was
+        // a congestion mark has already halved the window: the bytes in flight show its former size
         let window = if eased { nxt.wrapping_sub(una) } else { u32::from(self.cwnd) * segment };
         cold.reduction = Reduction { window, allowed: segment, ..Reduction::default() };
         if !eased {
@@ -667,9 +674,10 @@ impl Tcb {
         }
     }
 
-    /// So many bytes arrived in a recovery: says how much may be sent. Above the new window that is a share of what
-    /// arrives; below it as much as arrives, and a segment more when the acknowledgement is `safe`: it advances and
-    /// tells of no further loss (RFC 9937 section 6, where the window is Linux' `prior_cwnd`).
+    /// Computes how much may be sent after `bytes` arrived in a recovery. Above the new window it
+    /// is a fraction of the delivered bytes; below it all of them, plus one segment if the
+    /// acknowledgment is `safe`: it advances and reports no further loss (RFC 9937 section 6, where
+    /// the window is `prior_cwnd` of Linux).
     pub(crate) fn allow(&mut self, bytes: u32, safe: bool) {
         let segment = self.segment();
         let aim = u32::from(self.ssthresh).saturating_mul(segment);
@@ -696,15 +704,15 @@ impl Tcb {
         }
     }
 
-    /// Half of the window from now on. RFC 5681 section 3.1 takes half of what is under way, which at the
-    /// tail of an upload is next to nothing; the window is one that was used (RFC 7661 section 4.3), and
-    /// Linux takes half of that.
+    /// Halves the window. RFC 5681 section 3.1 uses half of the bytes in flight, which is next to
+    /// nothing at the end of an upload; this window was used (RFC 7661 section 4.3), and Linux
+    /// halves it too.
     pub(crate) fn shrink(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(2);
         self.cwnd = self.ssthresh;
     }
 
-    /// A link takes only packets of `mtu` bytes (RFC 1191); 0 when it does not say.
+    /// A link accepts only packets of `mtu` bytes (RFC 1191); 0 if it does not say.
     pub(crate) fn too_large(&mut self, mtu: u16, c: &mut Context<'_>) {
         let fits = fitting(mtu, c.peer).max(PATH_MSS_MIN);
         if fits >= self.mss || self.state == TcpState::SynSent {
@@ -722,8 +730,8 @@ impl Tcb {
     }
 }
 
-/// Payload of a segment to this peer in a packet of so many bytes, as ICMP told it; 0: it did not say. No link
-/// of IPv6 is smaller than 1,280 bytes (RFC 8200 section 5), whatever is told.
+/// Payload of a segment to this peer in a packet of the size that ICMP reported; 0 if it reported
+/// none. No IPv6 link is smaller than 1,280 bytes (RFC 8200 section 5), whatever is reported.
 pub(crate) fn fitting(mtu: u16, peer: End) -> u16 {
     let mtu = match (peer.address.is_ipv6(), mtu) {
         (true, mtu) => mtu.max(1_280),
@@ -733,7 +741,7 @@ pub(crate) fn fitting(mtu: u16, peer: End) -> u16 {
     mtu.saturating_sub((peer.head() + TCP_HEAD) as u16)
 }
 
-/// The part of what is to be sent from `from` on, in the two pieces in which it lies.
+/// The part of the send buffer from `from` on, in the two slices it consists of.
 fn halves(cold: &Cold, from: usize, length: usize) -> [&[u8]; 2] {
     let (first, second) = cold.send.as_slices();
     let to = from + length;
@@ -741,7 +749,8 @@ fn halves(cold: &Cold, from: usize, length: usize) -> [&[u8]; 2] {
     [&first[from.min(cut)..to.min(cut)], &second[from.saturating_sub(cut)..to.saturating_sub(cut)]]
 }
 
-/// The most recent block first, a range that came twice before it (RFC 2018 section 4, RFC 2883).
+/// The most recent block first, and a range received twice before it (RFC 2018 section 4, RFC
+/// 2883).
 fn put_sacks(head: &mut Head, cold: &mut Cold) {
     let most = if head.stamps.is_some() { 3 } else { 4 };
     let mut blocks: Vec<(u32, u32)> = cold.twice.take().into_iter().collect();

@@ -1,9 +1,9 @@
-//! IPv4 and IPv6 packets with TCP segments (RFC 791, RFC 8200, RFC 9293 section 3.1): read, and written into
-//! one buffer. IPv6's extension heads are not read: a segment that has some is no business of ours.
+//! IPv4 and IPv6 packets with TCP segments (RFC 791, RFC 8200, RFC 9293 section 3.1): parsed, and
+//! written into one buffer. IPv6 extension headers are not parsed: segments with them are ignored.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bits of a segment's head.
+/// Flag bits of a segment.
 pub mod flag {
     pub const FIN: u8 = 0x01;
     pub const SYN: u8 = 0x02;
@@ -15,18 +15,18 @@ pub mod flag {
     pub const CWR: u8 = 0x80;
 }
 
-/// Bytes of an IPv4 head without options.
+/// Bytes of an IPv4 header without options.
 pub const IP_HEAD: usize = 20;
-/// Bytes of an IPv6 head.
+/// Bytes of an IPv6 header.
 pub const IPV6_HEAD: usize = 40;
-/// Bytes of a TCP head without options.
+/// Bytes of a TCP header without options.
 pub const TCP_HEAD: usize = 20;
 /// Bytes of the header that a TUN device with IFF_VNET_HDR puts before each packet.
 pub const VNET_HEAD: usize = 10;
-/// SACK blocks in one segment at most (RFC 2018 section 3).
+/// Maximum number of SACK blocks in one segment (RFC 2018 section 3).
 pub const SACK_BLOCKS: usize = 4;
 
-/// Address and port of one side.
+/// Address and port of one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct End {
     pub address: IpAddr,
@@ -34,13 +34,13 @@ pub struct End {
 }
 
 impl End {
-    /// Bytes of the head of IP before a segment from or to there.
+    /// Bytes of the IP header of a segment from or to this address.
     pub fn head(&self) -> usize {
         if self.address.is_ipv4() { IP_HEAD } else { IPV6_HEAD }
     }
 }
 
-/// The last 32 bits of an address, in which alone those of a stack differ.
+/// The last 32 bits of an address, the only ones in which addresses of a stack differ.
 pub(crate) fn low_bits(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(address) => address.to_bits(),
@@ -48,7 +48,7 @@ pub(crate) fn low_bits(address: IpAddr) -> u32 {
     }
 }
 
-/// The address whose last 32 bits are these.
+/// The address with these last 32 bits.
 pub(crate) fn with_low_bits(like: IpAddr, bits: u32) -> IpAddr {
     match like {
         IpAddr::V4(_) => Ipv4Addr::from_bits(bits).into(),
@@ -58,21 +58,21 @@ pub(crate) fn with_low_bits(like: IpAddr, bits: u32) -> IpAddr {
     }
 }
 
-/// From where to where a segment goes.
+/// Source and destination of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     pub from: End,
     pub to: End,
 }
 
-/// A segment's head.
+/// A TCP segment header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     pub seq: u32,
     pub ack: u32,
     /// Bits of [`flag`].
     pub flags: u8,
-    /// As it stands in the head, not scaled.
+    /// The value in the header, not scaled.
     pub window: u16,
     pub urgent: u16,
     pub mss: Option<u16>,
@@ -80,10 +80,10 @@ pub struct Head {
     pub sack_permitted: bool,
     /// TSval and TSecr (RFC 7323).
     pub stamps: Option<(u32, u32)>,
-    /// SACK blocks, as many as `sack_count`.
+    /// SACK blocks; the first `sack_count` are valid.
     pub sacks: [(u32, u32); SACK_BLOCKS],
     pub sack_count: u8,
-    /// The two ECN bits of the IP head (RFC 3168): 0 none, 2 ECT(0), 3 CE.
+    /// The two ECN bits of the IP header (RFC 3168): 0 none, 2 ECT(0), 3 CE.
     pub ecn: u8,
 }
 
@@ -96,7 +96,7 @@ impl Head {
         &self.sacks[..usize::from(self.sack_count).min(SACK_BLOCKS)]
     }
 
-    /// Bytes of its options, padded.
+    /// Length of its options in bytes, padded.
     fn options_length(&self) -> usize {
         let mut length = 0;
         length += if self.mss.is_some() { 4 } else { 0 };
@@ -110,7 +110,8 @@ impl Head {
         length + if self.sack_count > 0 { 4 + 8 * self.sacks().len() } else { 0 }
     }
 
-    /// Writes the options, in Linux's order: MSS, SACK permitted, time stamps, window scale; SACK last.
+    /// Writes the options in the order of Linux: MSS, SACK permitted, timestamps, window scale;
+    /// SACK last.
     fn put_options(&self, out: &mut Vec<u8>) {
         if let Some(mss) = self.mss {
             out.extend_from_slice(&[2, 4]);
@@ -181,7 +182,7 @@ fn half(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..at + 2).and_then(|two| two.try_into().ok()).map_or(0, u16::from_be_bytes)
 }
 
-/// What a packet from outside is to us.
+/// A received packet, by its meaning for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrivedPacket<'a> {
     Segment {
@@ -189,13 +190,14 @@ pub enum ArrivedPacket<'a> {
         head: Head,
         payload: &'a [u8],
     },
-    /// ICMP: a packet of ours was too large for a link; what fits (RFC 1191, RFC 8201), 0 when it is not said.
+    /// ICMP: one of our packets was too large for a link; the size that fits (RFC 1191, RFC 8201),
+    /// 0 if not reported.
     TooLarge {
         ours: Flow,
         seq: u32,
         mtu: u16,
     },
-    /// ICMP: a packet of ours did not arrive.
+    /// ICMP: one of our packets was not delivered.
     Unreachable {
         ours: Flow,
         seq: u32,
@@ -206,8 +208,8 @@ const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const ICMPV6: u8 = 58;
 
-/// Reads an IP packet; `None` for what is no business of ours or broken. `checked`: the TCP checksum
-/// has been seen to by whoever handed the packet over.
+/// Parses an IP packet; `None` if it is irrelevant or malformed. `checked`: the TCP checksum was
+/// already verified.
 pub fn read(packet: &[u8], checked: bool) -> Option<ArrivedPacket<'_>> {
     let ip = read_ip(packet, false)?;
     match ip.protocol {
@@ -228,8 +230,8 @@ pub fn read(packet: &[u8], checked: bool) -> Option<ArrivedPacket<'_>> {
     }
 }
 
-/// Whether a packet's TCP checksum has been left to a device that it did not go through: in its place is
-/// the folded sum of the pseudo-header, as between devices of one machine.
+/// Whether the TCP checksum of a packet was left to a device that the packet never passed: the
+/// field contains the folded sum of the pseudo-header, as between devices of one machine.
 pub fn is_sum_left_out(packet: &[u8]) -> bool {
     match read_ip(packet, false) {
         Some(ip) if ip.protocol == TCP && ip.body.len() >= TCP_HEAD => {
@@ -239,7 +241,7 @@ pub fn is_sum_left_out(packet: &[u8]) -> bool {
     }
 }
 
-/// Where an IP packet goes; `None` for what is none.
+/// The destination of an IP packet; `None` for anything else.
 pub fn destination(packet: &[u8]) -> Option<IpAddr> {
     match packet.first()? >> 4 {
         4 => Some(Ipv4Addr::from_octets(*packet.get(16..)?.first_chunk()?).into()),
@@ -257,13 +259,13 @@ struct Ip<'a> {
 }
 
 impl Ip<'_> {
-    /// The part of a checksum that is of the addresses.
+    /// The part of a checksum that covers the addresses.
     fn pseudo_sum(&self) -> u64 {
         pseudo_sum(self.from, self.to, self.protocol, self.body.len())
     }
 }
 
-/// `cut`: the packet is quoted and may end early.
+/// `cut`: the packet is quoted and may be truncated.
 #[inline]
 fn read_ip(packet: &[u8], cut: bool) -> Option<Ip<'_>> {
     let first = *packet.first()?;
@@ -311,7 +313,7 @@ fn read_tcp(body: &[u8]) -> Option<((u16, u16), Head, &[u8])> {
     Some(((half(body, 0), half(body, 2)), head, &body[offset..]))
 }
 
-/// What became of a packet of ours (RFC 792, RFC 4443).
+/// Parses an error message about one of our packets (RFC 792, RFC 4443).
 fn read_icmp(ip: &Ip<'_>) -> Option<ArrivedPacket<'static>> {
     let body = ip.body;
     let what = (*body.first()?, *body.get(1)?);
@@ -331,7 +333,7 @@ fn read_icmp(ip: &Ip<'_>) -> Option<ArrivedPacket<'static>> {
     let end = |address, at| End { address, port: half(quoted.body, at) };
     let ours = Flow { from: end(quoted.from, 0), to: end(quoted.to, 2) };
     let seq = word(quoted.body, 4);
-    // IPv4 has it in 16 bits, IPv6 in 32
+    // a 16-bit field in IPv4, 32 bits in IPv6
     let said = if ip.protocol == ICMP { half(body, 6).into() } else { word(body, 4) };
     Some(match too_large {
         true => ArrivedPacket::TooLarge { ours, seq, mtu: said.min(u16::MAX.into()) as u16 },
@@ -339,7 +341,7 @@ fn read_icmp(ip: &Ip<'_>) -> Option<ArrivedPacket<'static>> {
     })
 }
 
-/// The Internet checksum's sum (RFC 1071), not folded.
+/// The sum of the Internet checksum (RFC 1071), not folded.
 fn sum(bytes: &[u8]) -> u64 {
     let mut total = 0_u64;
     let mut words = bytes.chunks_exact(4);
@@ -359,8 +361,8 @@ fn fold(mut total: u64) -> u16 {
     total as u16
 }
 
-/// The checksum over a message that has none yet, with its pseudo-header (RFC 8200 section 8.1); 0 over one
-/// that has the right one.
+/// The checksum of a message whose checksum field is zero, with its pseudo-header (RFC 8200 section
+/// 8.1); 0 if the message contains the correct one.
 pub fn checksum(from: IpAddr, to: IpAddr, protocol: u8, message: &[u8]) -> u16 {
     !fold(sum(message) + pseudo_sum(from, to, protocol, message.len()))
 }
@@ -376,8 +378,8 @@ fn pseudo_sum(from: IpAddr, to: IpAddr, protocol: u8, length: usize) -> u64 {
     address_sum(from) + address_sum(to) + u64::from(protocol) + length as u64
 }
 
-/// A head of IP before so many bytes of TCP. Nothing where that is too long, or the addresses are of two
-/// families.
+/// Writes an IP header for the given number of TCP bytes. Writes nothing if that is too long or the
+/// address families differ.
 fn put_head(out: &mut Vec<u8>, from: IpAddr, to: IpAddr, length: usize, ecn: u8) -> Option<()> {
     match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -394,7 +396,7 @@ fn put_head(out: &mut Vec<u8>, from: IpAddr, to: IpAddr, length: usize, ecn: u8)
         }
         (IpAddr::V6(from), IpAddr::V6(to)) => {
             let length = u16::try_from(length).ok()?;
-            // no label of the flow; TCP, 64 hops
+            // no flow label; TCP, 64 hops
             out.extend_from_slice(&[0x60, (ecn & 3) << 4, 0, 0]);
             out.extend_from_slice(&length.to_be_bytes());
             out.extend_from_slice(&[TCP, 64]);
@@ -406,17 +408,17 @@ fn put_head(out: &mut Vec<u8>, from: IpAddr, to: IpAddr, length: usize, ecn: u8)
     Some(())
 }
 
-/// Who computes the TCP checksum of packets that go out.
+/// Where the TCP checksum of outgoing packets is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
-    /// We do.
+    /// By this code.
     #[default]
     Ours,
-    /// The device: each packet has a virtio header before it, which asks for that.
+    /// By the device: each packet is preceded by a virtio header that requests it.
     Device,
 }
 
-/// Packets on their way out, one behind the other.
+/// Outgoing packets, one after the other.
 #[derive(Debug, Default)]
 pub struct Outbox {
     bytes: Vec<u8>,
@@ -433,7 +435,7 @@ impl Outbox {
         self.ends.is_empty()
     }
 
-    /// How many packets there are.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -443,13 +445,14 @@ impl Outbox {
         self.ends.clear();
     }
 
-    /// The packets, each with the virtio header before it when the device computes checksums.
+    /// The packets, each preceded by a virtio header if the device computes checksums.
     pub fn packets(&self) -> impl Iterator<Item = &[u8]> {
         let starts = std::iter::once(&0).chain(&self.ends);
         starts.zip(&self.ends).map(|(start, end)| &self.bytes[*start..*end])
     }
 
-    /// Adds a segment whose payload is in two parts. What is too long for an IP packet is left out.
+    /// Adds a segment whose payload is in two slices. A segment too long for an IP packet is
+    /// omitted.
     pub fn push(&mut self, flow: &Flow, head: &Head, payload: [&[u8]; 2]) {
         let options = head.options_length();
         let length = TCP_HEAD + options + payload[0].len() + payload[1].len();
@@ -487,9 +490,9 @@ impl Outbox {
     }
 }
 
-/// An IP packet with this TCP segment, from its ports to its payload, whatever stands in it. The
-/// checksum is put in, and is right when `wrong` is 0: that is what it is turned by. `None` for what is
-/// no segment, or too long for a packet.
+/// Returns an IP packet with this TCP segment (ports to payload), with any content. The checksum is
+/// inserted; it is correct if `wrong` is 0, and otherwise XORed with it. `None` if it is not a
+/// segment or too long for a packet.
 pub fn raw_packet(from: IpAddr, to: IpAddr, mut segment: Vec<u8>, wrong: u16) -> Option<Vec<u8>> {
     segment.get_mut(16..18)?.fill(0);
     let sum_of_all = sum(&segment) + pseudo_sum(from, to, TCP, segment.len());
@@ -531,7 +534,7 @@ mod tests {
         let (whole, left) = (sent(Checksums::Ours, 0), sent(Checksums::Device, VNET_HEAD));
         assert_eq!((is_sum_left_out(&whole), is_sum_left_out(&left)), (false, true));
         assert!(read(&whole, false).is_some() && read(&left, false).is_none());
-        // a wire pads what is short
+        // links pad short frames
         let padded = [&left[..], &[0; 9]].concat();
         assert!(is_sum_left_out(&padded));
         let mut broken = left.clone();
@@ -553,7 +556,7 @@ mod tests {
         Flow { from: end(1, 40_000), to: end(2, 80) }
     }
 
-    /// RFC 8200's head, and the checksum that section 8.1 wants, computed by hand.
+    /// The header of RFC 8200, and the checksum of section 8.1, computed by hand.
     #[test]
     fn a_segment_of_ipv6_byte_by_byte() {
         let head = Head { seq: 1, ack: 2, flags: flag::ACK, window: 3, ecn: 2, ..Head::default() };
@@ -628,7 +631,7 @@ mod tests {
             assert_eq!(whole, Some(ArrivedPacket::Segment { flow, head, payload }));
             assert_eq!(destination(&packet), Some(flow.to.address));
             for length in 0..packet.len() {
-                // short of anything: no panic, and nothing made up
+                // any truncation: no panic, and nothing parsed
                 assert_eq!(read(&packet[..length], false), None, "{length} bytes");
             }
             let mut broken = packet;

@@ -1,6 +1,6 @@
-//! Sequence numbers: 32 bits that wrap round (RFC 9293 section 3.4).
+//! Sequence numbers: 32 bits that wrap around (RFC 9293 section 3.4).
 
-/// Whether `a` comes before `b`: they are less than half the circle apart.
+/// Whether `a` is before `b`: the distance is less than half of the number space.
 #[inline]
 pub(crate) fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
@@ -17,12 +17,12 @@ pub(crate) fn later(a: u32, b: u32) -> u32 {
     if before(a, b) { b } else { a }
 }
 
-/// Ranges of sequence numbers, in order and apart; at most [`Ranges::MAX`] of them.
+/// Ranges of sequence numbers, sorted and disjoint; at most [`Ranges::MAX`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges(Vec<(u32, u32)>);
 
 impl Ranges {
-    /// More holes than this are not told apart: what lies behind is forgotten, and so sent again.
+    /// Maximum number of ranges: data beyond it is forgotten and therefore retransmitted.
     pub(crate) const MAX: usize = 256;
 
     pub(crate) fn clear(&mut self) {
@@ -33,7 +33,7 @@ impl Ranges {
         &self.0
     }
 
-    /// Adds `[from, to)`; gives the range of which it is now a part, or `None` when there was no room.
+    /// Adds `[from, to)`; returns the range that now contains it, or `None` if there was no room.
     pub(crate) fn add(&mut self, from: u32, to: u32) -> Option<(u32, u32)> {
         let first = self.0.partition_point(|range| before(range.1, from));
         let end = self.0.partition_point(|range| not_after(range.0, to));
@@ -51,7 +51,7 @@ impl Ranges {
         Some(whole)
     }
 
-    /// Forgets what lies before `from`.
+    /// Removes everything before `from`.
     pub(crate) fn cut(&mut self, from: u32) {
         let gone = self.0.partition_point(|range| not_after(range.1, from));
         self.0.drain(..gone);
@@ -60,19 +60,19 @@ impl Ranges {
         }
     }
 
-    /// Where the range that holds `at` ends.
+    /// The end of the range that contains `at`.
     pub(crate) fn end_of(&self, at: u32) -> Option<u32> {
         let row = self.0.partition_point(|range| not_after(range.1, at));
         self.0.get(row).filter(|range| not_after(range.0, at)).map(|range| range.1)
     }
 
-    /// Where the first range behind `at` begins.
+    /// The start of the first range after `at`.
     pub(crate) fn next_after(&self, at: u32) -> Option<u32> {
         let row = self.0.partition_point(|range| not_after(range.0, at));
         self.0.get(row).map(|range| range.0)
     }
 
-    /// Sum of what lies in ranges from `from` on.
+    /// Total length of the ranges from `from` on.
     pub(crate) fn sum_from(&self, from: u32) -> u32 {
         let part = |range: &(u32, u32)| {
             if before(from, range.1) { range.1.wrapping_sub(later(range.0, from)) } else { 0 }

@@ -1,65 +1,65 @@
-//! What the connections of a stack have in common.
+//! Settings shared by all connections of a stack.
 
 use crate::packet::TCP_HEAD;
 use units::Nanos;
 
-/// How connections behave; the default is what Linux does.
+/// Behavior of connections; the default is that of Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpSettings {
-    /// Largest IP packet, bytes; at least 576.
+    /// Maximum IP packet size, bytes; at least 576.
     pub mtu: u16,
-    /// Offer time stamps (RFC 7323).
+    /// Offer timestamps (RFC 7323).
     pub stamps: bool,
-    /// Offer selective acknowledgements (RFC 2018).
+    /// Offer selective acknowledgments (RFC 2018).
     pub sack: bool,
-    /// Take by time what sent later segments were acknowledged before for lost, and probe the tail (RACK
-    /// and TLP, RFC 8985), where selective acknowledgements are agreed on.
+    /// Detect losses by time and probe the tail (RACK and TLP, RFC 8985), if selective
+    /// acknowledgments are negotiated.
     pub rack: bool,
-    /// Ask for explicit congestion notification (RFC 3168). Linux's clients do not.
+    /// Request explicit congestion notification (RFC 3168). Linux clients do not.
     pub ecn: bool,
-    /// Most bytes that the receive window grows to.
+    /// Maximum size of the receive window, bytes.
     pub receive_max: u32,
-    /// Most bytes that one connection takes in to be sent.
+    /// Maximum size of the send buffer of one connection, bytes.
     pub send_max: u32,
-    /// Segments in flight at the beginning (RFC 6928: 10).
+    /// Initial congestion window in segments (RFC 6928: 10).
     pub initial_window: u16,
-    /// The timeout before a round trip has been measured (RFC 6298 section 2.1: 1 s).
+    /// The timeout before the first round-trip sample (RFC 6298 section 2.1: 1 s).
     pub rto_first: Nanos,
-    /// The least that is added to the smoothed round-trip time (Linux: 200 ms).
+    /// The minimum added to the smoothed round-trip time (Linux: 200 ms).
     pub rto_margin: Nanos,
-    /// The longest timeout (Linux: 120 s).
+    /// The maximum timeout (Linux: 120 s).
     pub rto_max: Nanos,
-    /// How often a SYN is repeated behind the first repetitions (Linux: 6, which takes 131 s in all).
+    /// Number of SYN retransmissions after the linear ones (Linux: 6, which takes 131 s in total).
     pub syn_retries: u8,
-    /// How many of the first repetitions come after the same span (Linux 6.5 and later: 4).
+    /// Number of first SYN retransmissions with a constant timeout (Linux 6.5 and later: 4).
     pub syn_linear: u8,
-    /// How often data is repeated before the connection is given up (Linux: 15).
+    /// Number of data retransmissions before the connection is abandoned (Linux: 15).
     pub data_retries: u8,
-    /// How long an acknowledgement waits for something to ride on (Linux: 40 ms).
+    /// How long an acknowledgment is delayed (Linux: 40 ms).
     pub delayed_ack: Nanos,
-    /// After so long without a segment the peer is asked whether it is there; never when `None`.
+    /// Idle time after which keep-alive probes are sent; `None` for never.
     pub keep_alive: Option<Nanos>,
-    /// Between such questions, of which nine go unanswered at most (Linux: 75 s).
+    /// Interval of keep-alive probes, of which at most nine go unanswered (Linux: 75 s).
     pub keep_alive_interval: Nanos,
-    /// How long a tuple rests after we closed first.
+    /// TIME-WAIT period of a tuple after we closed first.
     pub time_wait: Nanos,
-    /// How long a closed connection waits for the peer's FIN.
+    /// How long a closed connection waits for the FIN of the peer.
     pub fin_wait: Nanos,
 }
 
-/// Unanswered questions after which a peer is taken for gone (Linux: 9).
+/// Unanswered keep-alive probes after which a peer counts as unreachable (Linux: 9).
 pub(crate) const KEEP_ALIVE_PROBES: u8 = 9;
 /// The window of a SYN (Linux: 64,240, which is 44 segments of 1,460 bytes).
 pub(crate) const FIRST_WINDOW: u32 = 64_240;
-/// Full segments of a connection that are acknowledged one by one, for its peer to start by; later ones
-/// two by two (Linux: TCP_MAX_QUICKACKS).
+/// Number of full segments per connection that are acknowledged individually, to let the peer's
+/// window grow; later ones in pairs (Linux: TCP_MAX_QUICKACKS).
 pub(crate) const ONE_BY_ONE: u32 = 16;
-/// The smallest MSS that is believed (Linux's tcp_min_snd_mss is 48).
+/// The minimum MSS that is accepted (Linux: tcp_min_snd_mss is 48).
 pub(crate) const MSS_MIN: u16 = 48;
-/// The smallest MSS that a router's word about a path leaves (Linux's min_pmtu is 552): a forged one is to
-/// do little harm.
+/// The minimum MSS that an ICMP message about the path can cause (Linux: min_pmtu is 552): it
+/// limits the damage of a forged one.
 pub(crate) const PATH_MSS_MIN: u16 = 536;
-/// What a peer takes that names no MSS (RFC 9293 section 3.7.1).
+/// The MSS of a peer that announces none (RFC 9293 section 3.7.1).
 pub(crate) const MSS_UNSAID: u16 = 536;
 
 impl Default for TcpSettings {
@@ -89,12 +89,12 @@ impl Default for TcpSettings {
 }
 
 impl TcpSettings {
-    /// The MSS that we name, behind so many bytes of IP's head.
+    /// The MSS that we announce, given the length of the IP header.
     pub(crate) fn mss(&self, head: usize) -> u16 {
         self.mtu.max(576) - (head + TCP_HEAD) as u16
     }
 
-    /// The least shift that can express the largest window (RFC 7323 section 2.3).
+    /// The smallest window scale that can express the maximum window (RFC 7323 section 2.3).
     pub(crate) fn shift(&self) -> u8 {
         (0..14).find(|shift| self.receive_max >> shift <= 0xffff).unwrap_or(14)
     }

@@ -1,4 +1,4 @@
-//! All connections of one worker: whose a segment is, which timer is next, which tuple is free.
+//! All connections of one worker: lookup of segments, timers and free tuples.
 
 use crate::arrive::FromSegment;
 use crate::connection::{Context, Spares, Tcb, TcpState, WITH_BATCH, bit};
@@ -16,19 +16,19 @@ use std::net::IpAddr;
 use std::ops::Range;
 use units::{Nanos, Purpose, Seed, room_for_more};
 
-/// The addresses and ports that connections come from.
+/// The local addresses and ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sources {
-    /// All are of its family, and agree with it but for the last 32 bits.
+    /// All addresses are of its family and differ from it in the last 32 bits only.
     pub first: IpAddr,
-    /// How many addresses from the first on; at least 1.
+    /// Number of addresses from the first on; at least 1.
     pub addresses: u32,
     pub port_first: u16,
     pub port_last: u16,
 }
 
 impl Sources {
-    /// How many connections there can be at once, to all servers together.
+    /// Maximum number of simultaneous connections, to all servers together.
     pub fn tuples(&self) -> u64 {
         u64::from(self.addresses) * self.ports()
     }
@@ -47,7 +47,7 @@ impl Sources {
         offset < self.addresses && with_low_bits(self.first, low_bits(address)) == address
     }
 
-    /// The tuple with this number: all addresses before a port is used again.
+    /// The tuple with this number: all addresses are used before a port is used again.
     fn nth(&self, number: u64) -> End {
         let number = number % self.tuples().max(1);
         let addresses = u64::from(self.addresses.max(1));
@@ -57,7 +57,7 @@ impl Sources {
     }
 }
 
-/// A connection may make progress; as edge-triggered readiness has it.
+/// A connection may make progress; with the semantics of edge-triggered readiness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
     pub slot: u32,
@@ -66,7 +66,7 @@ pub struct Readiness {
     pub ended: bool,
 }
 
-/// Why something was not done.
+/// Why an operation was not performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDone {
     /// Not now; a [`Readiness`] follows.
@@ -81,43 +81,43 @@ struct ConnectionRow {
     connection: Tcb,
     /// The owner's slot.
     owner: u32,
-    /// What the owner has not been told.
+    /// Events not yet reported to the owner.
     told: FromSegment,
-    /// When the connection is looked at again.
+    /// When the connection is examined again.
     scheduled: Nanos,
-    /// It stands among the rows whose timers are to be looked at.
+    /// It is in the list of rows whose timers must be examined.
     touched: bool,
 }
 
 impl ConnectionRow {
-    /// The earliest instant at which the connection has something to do.
+    /// The earliest time at which the connection has something to do.
     fn due(&self) -> Nanos {
         self.connection.cold.as_ref().map_or(Nanos::NEVER, |cold| cold.deadline())
     }
 }
 
-/// What is left of a connection that we closed first.
+/// The remaining state of a connection that we closed first.
 #[derive(Clone, Copy, Debug)]
 struct Lingering {
     since: Nanos,
     snd_nxt: u32,
     rcv_nxt: u32,
     stamps: bool,
-    /// The peer's last time stamp.
+    /// The last timestamp of the peer.
     stamp: u32,
 }
 
 #[derive(Debug)]
 struct PeerRow {
     end: End,
-    /// What a router said that the path takes, and when it last said so.
+    /// The packet size that a router reported for the path, and when.
     path_mss: u16,
     narrowed: Nanos,
 }
 
 impl PeerRow {
-    /// Payload of a segment that the path takes, as far as is known. What was said long ago says nothing of a path
-    /// that may be another one now.
+    /// Payload of a segment that the path accepts, as far as known. An old report says nothing
+    /// about the current path.
     fn path_mss(&self, now: Nanos) -> u16 {
         let is_old = now >= self.narrowed + PATH_MSS_FOR;
         if self.path_mss < u16::MAX && is_old { u16::MAX } else { self.path_mss }
@@ -128,36 +128,37 @@ impl PeerRow {
     }
 }
 
-/// How long a path's MTU is believed (RFC 1191 section 6.3: 10 minutes; Linux: `mtu_expires`).
+/// How long a path MTU is valid (RFC 1191 section 6.3: 10 minutes; Linux: `mtu_expires`).
 const PATH_MSS_FOR: Nanos = Nanos::from_secs(600);
 
-/// Answers to doubtful segments of connections a second, and as many to segments of none (RFC 5961
-/// section 7 asks for a limit and leaves the number open).
+/// Maximum number of challenge ACKs per second, and of replies to segments without a connection
+/// (RFC 5961 section 7 asks for a limit and leaves the number open).
 const ANSWERS_A_SECOND: u32 = 1_000;
-/// Tuples of one that we closed may be used again after this, where time stamps tell old from new
-/// (RFC 6191; Linux's tcp_tw_reuse).
+/// Tuples of a connection that we closed may be reused after this, if timestamps distinguish old
+/// segments from new ones (RFC 6191; tcp_tw_reuse of Linux).
 const REUSE_AFTER: Nanos = Nanos::from_secs(1);
-/// Resting tuples that are remembered.
+/// Maximum number of TIME-WAIT tuples.
 const RESTING_MAX: usize = 1 << 20;
-/// Packets of [`TcpStack::abandon`]: those of 300,000 connections would take more memory than the
-/// connections did.
+/// Packets per call of [`TcpStack::abandon`]: those of 300,000 connections would take more memory
+/// than the connections.
 const RESETS_AT_ONCE: usize = 256;
-/// Room for so many timers is kept, whether they are there or not.
+/// Minimum capacity of the timer heap.
 const TIMERS_KEPT: usize = 4_096;
-/// Data of at least so many bytes is read where it lies in its packet; shorter data is soon copied.
+/// Data of at least this many bytes is read in place in its packet; shorter data is copied.
 const LENT_MIN: usize = 4_096;
-/// Bytes before a packet in its buffer: for shorter data that came before it, such as the head of a response.
+/// Bytes before a packet in its buffer: for shorter data that arrived before it, such as the header
+/// section of a response.
 const HEADROOM: usize = LENT_MIN;
-/// Servers that one stack talks to.
+/// Maximum number of servers per stack.
 const PEERS_MAX: usize = 1 << 15;
 
-/// Answers that may still be sent in a second.
+/// Replies left in the current second.
 #[derive(Clone, Copy, Debug)]
 struct AnswersLeft {
     second: u64,
-    /// To doubtful segments of connections.
+    /// Challenge ACKs.
     challenges: u32,
-    /// To segments of no connection.
+    /// To segments without a connection.
     strangers: u32,
 }
 
@@ -176,19 +177,19 @@ pub struct TcpStack {
     peers: Vec<PeerRow>,
     rows: Vec<ConnectionRow>,
     free: Vec<u32>,
-    /// By the owner's slot: the row.
+    /// Row number by owner's slot.
     slots: Vec<u32>,
     table: HashMap<TableKey, u32, BuildHasherDefault<Mixer>>,
     resting: HashMap<u64, Lingering, BuildHasherDefault<Mixer>>,
-    /// Of those without time stamps, and of those with: each in the order of their ends.
+    /// Tuples without timestamps, and with: each ordered by expiry.
     rest_order: [VecDeque<(Nanos, u64)>; 2],
     timers: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Rows whose timers may have become earlier since [`TcpStack::arm`].
     touched: Vec<u32>,
     changed: Vec<u32>,
-    /// The packet that came last, if it was read into [`TcpStack::room`].
+    /// The last packet, if it was read into [`TcpStack::room`].
     packet: Box<[u8]>,
-    /// The row whose connection has bytes in it still.
+    /// The row whose connection still has bytes in it.
     lent: Option<u32>,
     out: Outbox,
     spare: Spares,
@@ -198,12 +199,12 @@ pub struct TcpStack {
     stamp_offset: u32,
 }
 
-/// An end of ours as the key of a table.
+/// A local endpoint as a table key.
 fn key(end: End) -> u64 {
     u64::from(low_bits(end.address)) << 16 | u64::from(end.port)
 }
 
-/// As [`key`], in halves: with its row it takes 12 bytes of the table, where it would take 16.
+/// Same as [`key`], in two halves: with its row it takes 12 bytes of the table instead of 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TableKey([u32; 2]);
 
@@ -222,7 +223,7 @@ impl Hash for TableKey {
     }
 }
 
-/// Mixes keys that we chose ourselves.
+/// Hash function for keys that are not chosen by an attacker.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixer(u64);
 
@@ -243,7 +244,7 @@ impl Hasher for Mixer {
     }
 }
 
-/// The parts of a stack that a connection works with, without its rows.
+/// The parts of a stack that a connection needs, without the rows.
 macro_rules! context {
     ($stack:ident, $now:expr, $peer:expr) => {{
         let peer = &$stack.peers[usize::from($peer)];
@@ -268,7 +269,8 @@ fn stamp_of(now: Nanos, offset: u32) -> u32 {
 }
 
 impl TcpStack {
-    /// A stack without connections. `seed` makes its sequence numbers, time stamps and first port.
+    /// Returns a stack without connections. `seed` determines its sequence numbers, timestamps and
+    /// first port.
     pub fn new(settings: TcpSettings, sources: Sources, checksums: Checksums, seed: Seed) -> Self {
         let mut draw = seed.stream(Purpose::Paths, u64::from(low_bits(sources.first)));
         TcpStack {
@@ -296,10 +298,10 @@ impl TcpStack {
         }
     }
 
-    /// Starts a connection for a slot that has none. `from`: the address and port it is to have.
+    /// Opens a connection for a free slot. `from`: the required local address and port.
     ///
     /// # Errors
-    /// No such tuple is free; the peer's address is of another family than the stack's.
+    /// No such tuple is free; the peer's address has a different family than the stack.
     pub fn open(
         &mut self,
         now: Nanos,
@@ -356,9 +358,9 @@ impl TcpStack {
         Ok(())
     }
 
-    /// Whether no tuple at all is free, without a look at each of them: there may be millions.
+    /// Whether no tuple is free, without examining each of them: there may be millions.
     fn are_used_up(&mut self, now: Nanos) -> bool {
-        // what was used again since is no longer at rest
+        // reused tuples are no longer in TIME-WAIT
         let [_, stamped] = &mut self.rest_order;
         while let Some((since, key)) = stamped.front().copied()
             && self.resting.get(&key).is_none_or(|rest| rest.since != since)
@@ -366,12 +368,12 @@ impl TcpStack {
             stamped.pop_front();
         }
         let taken = (self.table.len() + self.resting.len()) as u64;
-        // the others are used again when they are forgotten, and not before
+        // the others are reused only after they expire
         let oldest = stamped.front().map(|(since, _)| *since);
         taken >= self.sources.tuples() && oldest.is_none_or(|since| now - since < REUSE_AFTER)
     }
 
-    /// A tuple that is free.
+    /// Returns a free tuple.
     fn tuple(&mut self, now: Nanos, from: (Option<IpAddr>, Option<u16>)) -> Option<End> {
         let pool = match from {
             (None, None) if self.are_used_up(now) => return None,
@@ -413,7 +415,7 @@ impl TcpStack {
         Some(self.peers.len() as u16 - 1)
     }
 
-    /// A clock of 64 ns and a number that belongs to the tuple (RFC 6528).
+    /// The clock of 64 ns units plus a number that depends on the tuple (RFC 6528).
     fn initial_number(&self, now: Nanos, from: End, to: End) -> u32 {
         let mut there = Mixer::default();
         to.hash(&mut there);
@@ -426,7 +428,7 @@ impl TcpStack {
         self.slots.get(slot as usize).copied().filter(|row| *row != NOBODY)
     }
 
-    /// Does something with a slot's connection, and then what follows from it.
+    /// Calls a function on the connection of a slot and processes the consequences.
     fn with<T>(
         &mut self,
         now: Nanos,
@@ -448,7 +450,7 @@ impl TcpStack {
         }
     }
 
-    /// After anything: the timer, and the end of what nobody owns.
+    /// After any operation: updates the timer and removes finished connections without an owner.
     fn settle(&mut self, now: Nanos, index: u32) {
         let row = &self.rows[index as usize];
         let over = matches!(row.connection.state, TcpState::Done | TcpState::TimeWait);
@@ -509,10 +511,10 @@ impl TcpStack {
         }
     }
 
-    /// Sets the timers of what was done since this was last called, and acknowledges data that came in
-    /// packets longer than a segment. It is called when the owner has done what follows from the last
-    /// changes: the acknowledgement of a response nearly always goes with the next request, and a timer for
-    /// it would be set and found done with each call.
+    /// Sets the timers for everything done since the last call, and acknowledges data that arrived
+    /// in packets longer than a segment. To be called after the owner has processed the last
+    /// changes: the acknowledgment of a response is nearly always sent with the next request, so
+    /// that a timer would be set and canceled for every call.
     pub fn arm(&mut self, now: Nanos) {
         for at in 0..self.touched.len() {
             let index = self.touched[at];
@@ -522,7 +524,7 @@ impl TcpStack {
             let row = &mut self.rows[index as usize];
             row.touched = false;
             let due = row.due();
-            // one entry is enough that comes no later; it is put back when it finds nothing due
+            // one entry that is not later is enough; it is inserted again if nothing is due
             if due < row.scheduled {
                 row.scheduled = due;
                 self.timers.push(Reverse((due, index)));
@@ -531,10 +533,11 @@ impl TcpStack {
         self.touched.clear();
     }
 
-    /// Hands bytes over; says how many were taken.
+    /// Writes bytes; returns how many were accepted.
     ///
     /// # Errors
-    /// It does not stand yet, there is no room, or it is no more.
+    /// The connection is not established yet, the send buffer is full, or the connection is
+    /// finished.
     pub fn write(&mut self, now: Nanos, slot: u32, bytes: &[u8]) -> Result<usize, NotDone> {
         let Some(index) = self.row(slot) else {
             return Err(NotDone::Failed(FailureClass::OtherIo));
@@ -550,10 +553,10 @@ impl TcpStack {
         taken.ok_or(NotDone::WouldBlock)
     }
 
-    /// Copies what has come; 0 is the end of the stream.
+    /// Copies received data; 0 is the end of the stream.
     ///
     /// # Errors
-    /// Nothing is there yet, or the connection broke.
+    /// No data yet, or the connection failed.
     pub fn read(&mut self, now: Nanos, slot: u32, into: &mut [u8]) -> Result<usize, NotDone> {
         let Some(index) = self.row(slot) else {
             return Err(NotDone::Failed(FailureClass::OtherIo));
@@ -571,8 +574,9 @@ impl TcpStack {
         }
     }
 
-    /// Takes in what has come, as [`TcpStack::read`] does. Where the last of it lies in the last packet, that comes
-    /// in place of `buffer`, which the next packet is read into. Says where the bytes are.
+    /// Returns received data, as [`TcpStack::read`]. If the last of it is in the last packet, the
+    /// packet's buffer is swapped with `buffer`, which then receives the next packet. Returns where
+    /// the bytes are.
     ///
     /// # Errors
     /// As [`TcpStack::read`].
@@ -599,7 +603,8 @@ impl TcpStack {
         self.read(now, slot, buffer).map(|count| 0..count)
     }
 
-    /// Ends the slot's connection: with a FIN behind what is written, or at once by a reset.
+    /// Closes the connection of the slot: with a FIN after the written data, or at once with a
+    /// reset.
     pub fn close(&mut self, now: Nanos, slot: u32, reset: bool) {
         let Some(index) = self.row(slot) else { return };
         self.slots[slot as usize] = NOBODY;
@@ -611,7 +616,7 @@ impl TcpStack {
         });
     }
 
-    /// Ends our side; what comes is read on.
+    /// Closes our side; received data can still be read.
     pub fn shut(&mut self, now: Nanos, slot: u32) {
         if let Some(index) = self.row(slot) {
             self.with(now, index, |connection, c| connection.shut(c));
@@ -632,8 +637,8 @@ impl TcpStack {
         })
     }
 
-    /// Where the next packet can be read into, for [`TcpStack::deliver_here`]: the end of a buffer of `size` bytes,
-    /// as long as those that it is to change places with in [`TcpStack::take`].
+    /// Returns memory for the next packet, for [`TcpStack::deliver_here`]: the end of a buffer of
+    /// `size` bytes, as long as those it is swapped with in [`TcpStack::take`].
     pub fn room(&mut self, size: usize) -> &mut [u8] {
         self.keep();
         if self.packet.len() < size {
@@ -642,9 +647,9 @@ impl TcpStack {
         &mut self.packet[HEADROOM.min(size)..]
     }
 
-    /// Takes in the packet at `at` of the [`TcpStack::room`] that was given last. What it has for a reader may
-    /// stay in it; true when it does. That is copied when room is asked for the next packet, so the reader is to
-    /// have its turn first.
+    /// Delivers the packet at `at` of the last [`TcpStack::room`]. Its data may stay there; returns
+    /// true if so. It is copied when room for the next packet is requested, so the reader should
+    /// run first.
     pub fn deliver_here(&mut self, now: Nanos, at: Range<usize>, checked: bool) -> bool {
         let packet = std::mem::take(&mut self.packet);
         let at = at.start + HEADROOM..at.end + HEADROOM;
@@ -653,13 +658,13 @@ impl TcpStack {
         self.lent.is_some()
     }
 
-    /// Takes a packet in. `checked`: its TCP checksum needs no look.
+    /// Delivers a packet. `checked`: its TCP checksum need not be verified.
     pub fn deliver(&mut self, now: Nanos, packet: &[u8], checked: bool) {
         self.keep();
         self.take_in(now, packet, checked, None);
     }
 
-    /// Copies what nobody has read of the last packet.
+    /// Copies the unread bytes of the last packet.
     fn keep(&mut self) {
         if let Some(index) = self.lent.take()
             && let Some(cold) = &mut self.rows[index as usize].connection.cold
@@ -668,7 +673,7 @@ impl TcpStack {
         }
     }
 
-    /// `stays_at`: where the packet begins in the memory that it stays in.
+    /// `stays_at`: offset of the packet in the memory in which it stays.
     fn take_in(&mut self, now: Nanos, packet: &[u8], checked: bool, stays_at: Option<usize>) {
         match read(packet, checked) {
             Some(ArrivedPacket::Segment { flow, head, payload }) => {
@@ -690,7 +695,7 @@ impl TcpStack {
                 if let Some(index) = self.quoted(&ours, seq)
                     && self.rows[index as usize].connection.state == TcpState::SynSent
                 {
-                    // a connection that stands is not ended by it (RFC 5927 section 6)
+                    // an established connection is not closed by it (RFC 5927 section 6)
                     let class = FailureClass::Unreachable;
                     self.with(now, index, |connection, c| connection.fail(class, c));
                     self.tell(index, FromSegment { readable: true, writable: true, ended: true });
@@ -700,7 +705,7 @@ impl TcpStack {
         }
     }
 
-    /// Whose a quoted packet of ours is; a forger does not know its sequence number.
+    /// The connection of a quoted packet of ours; a forger does not know its sequence number.
     fn quoted(&self, ours: &Flow, seq: u32) -> Option<u32> {
         if !self.owns(ours.from.address) {
             return None;
@@ -748,8 +753,8 @@ impl TcpStack {
         self.peers[usize::from(peer)].end == from
     }
 
-    /// A segment for a connection that is no more: acknowledged once more when we closed first, else
-    /// refused (RFC 9293 section 3.10.7.1).
+    /// A segment without a connection: acknowledged again if we closed first, otherwise reset (RFC
+    /// 9293 section 3.10.7.1).
     fn stranger(&mut self, flow: &Flow, head: &Head, payload: &[u8], stamp: u32) {
         let length = payload.len() as u32 + u32::from(head.has(flag::FIN | flag::SYN));
         if head.has(flag::RST) || self.answers.strangers == 0 {
@@ -794,7 +799,7 @@ impl TcpStack {
         row.told.ended |= told.ended;
     }
 
-    /// What has changed since this was last asked, each slot once.
+    /// Reports the changes since the last call, each slot once.
     pub fn changes(&mut self, mut each: impl FnMut(Readiness)) {
         for index in self.changed.drain(..) {
             let row = &mut self.rows[index as usize];
@@ -815,7 +820,7 @@ impl TcpStack {
         self.timers.peek().map_or(Nanos::NEVER, |Reverse((due, _))| *due)
     }
 
-    /// Does what has fallen due.
+    /// Performs everything that is due.
     pub fn tick(&mut self, now: Nanos) {
         while let Some(Reverse((due, index))) = self.timers.peek().copied()
             && due <= now
@@ -836,8 +841,8 @@ impl TcpStack {
         self.slim_timers();
     }
 
-    /// Gives back the memory of timers that are no more: a connection that stands had one for its SYN, and at
-    /// rest has none.
+    /// Frees the memory of expired timers: an established connection had one for its SYN, and an
+    /// idle one has none.
     fn slim_timers(&mut self) {
         let (held, room) = (self.timers.len(), self.timers.capacity());
         if room > TIMERS_KEPT && held < room / 8 {
@@ -845,8 +850,9 @@ impl TcpStack {
         }
     }
 
-    /// Resets what is open, so that no server waits for it: the rows from `from` on, until some
-    /// hundreds of packets are to go out. Gives back the row to go on at, when there are more.
+    /// Resets open connections so that no server waits for them: the rows from `from` on, until
+    /// some hundreds of packets are waiting. Returns the row at which to continue, if there are
+    /// more.
     pub fn abandon(&mut self, now: Nanos, from: u32) -> Option<u32> {
         self.slots.clear();
         for index in from..self.rows.len() as u32 {
@@ -861,17 +867,17 @@ impl TcpStack {
         None
     }
 
-    /// The first of the addresses that connections come from.
+    /// The first of the local addresses.
     pub fn first_address(&self) -> IpAddr {
         self.sources.first
     }
 
-    /// Packets that are to go out.
+    /// Outgoing packets.
     pub fn outgoing(&self) -> &Outbox {
         &self.out
     }
 
-    /// They are out.
+    /// The outgoing packets were sent.
     pub fn sent(&mut self) {
         self.out.clear();
     }
@@ -880,17 +886,18 @@ impl TcpStack {
         self.counts
     }
 
-    /// Connections that are not over, those without an owner too.
+    /// Number of unfinished connections, including those without an owner.
     pub fn connections(&self) -> usize {
         self.table.len()
     }
 
-    /// Tuples that rest after we closed first.
+    /// Number of tuples in TIME-WAIT.
     pub fn resting(&self) -> usize {
         self.resting.len()
     }
 
-    /// How far behind what is acknowledged the marks of the last recovery and of the last congestion are.
+    /// Distance of the last recovery mark and the last congestion mark behind the acknowledged
+    /// data.
     #[cfg(test)]
     pub(crate) fn marks_behind(&self, slot: u32) -> Option<(u32, u32)> {
         let connection = &self.rows[self.row(slot)? as usize].connection;
@@ -899,20 +906,20 @@ impl TcpStack {
         Some((behind(cold.recover), behind(cold.eased)))
     }
 
-    /// Tuples that were looked at for those that are free.
+    /// Number of tuples examined in the search for free ones.
     #[cfg(test)]
     pub(crate) fn tuples_looked_at(&self) -> u64 {
         self.cursor
     }
 
-    /// Bytes that the buffers of all connections take.
+    /// Bytes used by the buffers of all connections.
     #[cfg(test)]
     pub(crate) fn buffers(&self) -> usize {
         let buffers = |row: &ConnectionRow| row.connection.cold.as_ref().map(|cold| cold.buffers());
         self.rows.iter().filter_map(buffers).sum()
     }
 
-    /// Bytes that the stack holds for connections at rest: tables, rows, no buffers.
+    /// Bytes used by the stack for idle connections: tables and rows, without buffers.
     pub fn memory(&self) -> usize {
         self.rows.capacity() * size_of::<ConnectionRow>()
             + self.slots.capacity() * size_of::<u32>()

@@ -1,5 +1,6 @@
-//! CoDel, the controlled delay queue (RFC 8289): packets are dropped at the head when the least time
-//! in the queue has stood above a target for an interval, ever faster while it stays so.
+//! CoDel, the controlled-delay queue (RFC 8289): packets are dropped at the head when the minimum
+//! time in the queue has been above a target for an interval, at an increasing rate while it stays
+//! so.
 
 use crate::transmitter::{LinkQueue, Packet};
 use units::Nanos;
@@ -18,7 +19,7 @@ impl Default for CoDel {
     }
 }
 
-/// A queue with no more than this many bytes is never too long (RFC 8289's MAXPACKET).
+/// A queue of at most this many bytes is never too long (MAXPACKET in RFC 8289).
 const PACKET_MAX: u64 = 1_500;
 
 #[derive(Clone, Debug, Default)]
@@ -31,8 +32,8 @@ pub(crate) struct CoDelState {
 }
 
 impl CoDelState {
-    /// Takes the next packet out of the queue at `now`; what is dropped on the way is handed to
-    /// `dropped`. `None` when nothing is left.
+    /// Removes the next packet from the queue at `now`; packets dropped in the process are passed
+    /// to `dropped`. `None` if the queue is empty.
     pub(crate) fn take(
         &mut self,
         codel: CoDel,
@@ -64,7 +65,7 @@ impl CoDelState {
         Some(packet)
     }
 
-    /// Begins to drop; a drop rate that was right a short while ago is taken up again.
+    /// Starts dropping; continues with the former drop rate if that was recent.
     fn enter(&mut self, codel: CoDel, now: Nanos) {
         self.dropping = true;
         let recent = self.count.saturating_sub(self.last_count);
@@ -74,7 +75,7 @@ impl CoDelState {
         self.last_count = self.count;
     }
 
-    /// The packet at the head, taken out, and whether it may be dropped.
+    /// Removes the packet at the head; returns it and whether it may be dropped.
     fn look(&mut self, codel: CoDel, now: Nanos, queue: &mut LinkQueue) -> Option<(Packet, bool)> {
         let Some(packet) = queue.pop() else {
             self.first_above = None;
@@ -88,7 +89,7 @@ impl CoDelState {
         Some((packet, now >= at))
     }
 
-    /// RFC 8289 section 5.4: the next drop comes interval / √count later.
+    /// RFC 8289 section 5.4: the next drop follows after interval / √count.
     fn control_law(&self, codel: CoDel, from: Nanos) -> Nanos {
         let gap = codel.interval.0 as f64 / f64::from(self.count.max(1)).sqrt();
         from + Nanos(gap.round() as u64)

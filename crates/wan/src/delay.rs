@@ -1,9 +1,9 @@
-//! How long a packet is under way once it has left the transmitter.
+//! The propagation delay of a packet after it has left the transmitter.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 use units::Nanos;
 
-/// A delay and how it varies.
+/// A delay and its variation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Delay {
     pub base: Nanos,
@@ -12,24 +12,24 @@ pub struct Delay {
     pub law: JitterLaw,
 }
 
-/// What the jitter means.
+/// The distribution of the jitter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JitterLaw {
     /// Uniform, from base − jitter to base + jitter.
     #[default]
     Uniform,
-    /// Normal with the jitter as its standard deviation, cut at `NORMAL_CUT` of them.
+    /// Normal with the jitter as its standard deviation, clamped at `NORMAL_CUT` of them.
     Normal,
-    /// Base and above: an exponential excess with the jitter as its mean, cut at `TAIL_CUT`.
+    /// Base plus an exponential excess with the jitter as its mean, clamped at `TAIL_CUT`.
     Exponential,
-    /// Base and above: a Pareto excess (Lomax, shape 3) with the jitter as its mean, cut at
+    /// Base plus a Pareto excess (Lomax, shape 3) with the jitter as its mean, clamped at
     /// `TAIL_CUT`.
     Pareto,
 }
 
-/// Standard deviations beyond which a normal jitter is drawn in.
+/// Standard deviations at which a normal jitter is clamped.
 pub(crate) const NORMAL_CUT: f64 = 3.0;
-/// Multiples of the mean beyond which an excess is drawn in.
+/// Multiples of the mean at which an excess is clamped.
 pub(crate) const TAIL_CUT: f64 = 20.0;
 const PARETO_SHAPE: f64 = 3.0;
 
@@ -47,7 +47,7 @@ impl Delay {
         Delay { base, ..Delay::default() }
     }
 
-    /// The delay that a number uniform in 0..1 stands for; never negative.
+    /// The delay for a uniform number in 0..1; never negative.
     pub(crate) fn at(&self, unit: f64) -> Nanos {
         if self.jitter.is_zero() {
             return self.base;
@@ -56,7 +56,7 @@ impl Delay {
             JitterLaw::Uniform => 2.0 * unit - 1.0,
             JitterLaw::Normal => {
                 let standard = Normal::standard();
-                // the ends of 0..1 are no quantiles; the cut is far inside of them
+                // the ends of 0..1 have no quantile; the clamp is far inside
                 standard.inverse_cdf(unit.clamp(1e-6, 1.0 - 1e-6)).clamp(-NORMAL_CUT, NORMAL_CUT)
             }
             JitterLaw::Exponential => (-(1.0 - unit).ln()).min(TAIL_CUT),
@@ -69,7 +69,7 @@ impl Delay {
         Nanos(nanos.round().max(0.0) as u64)
     }
 
-    /// No packet takes less than this.
+    /// The minimum delay of a packet.
     pub(crate) fn least(&self) -> Nanos {
         match self.law {
             JitterLaw::Uniform => self.base - self.jitter,
@@ -83,7 +83,7 @@ impl Delay {
 mod tests {
     use super::*;
 
-    /// Mean of the law over a grid of 10,000 quantiles, and its ends, in ms.
+    /// Mean of the distribution over a grid of 10,000 quantiles, and its extremes, in ms.
     fn shape(law: JitterLaw) -> String {
         let delay = Delay { base: Nanos::from_millis(50), jitter: Nanos::from_millis(10), law };
         let grid: Vec<f64> =

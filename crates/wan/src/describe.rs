@@ -1,11 +1,11 @@
-//! A link in words.
+//! Description of a link as text.
 
 use crate::loss::Loss;
 use crate::number::show_bits;
 use crate::spec::{Carrier, LinkSpec, QueueLimit, QueuePolicy};
 use units::show;
 
-/// `1.6 Mbit/s, delay 150 ms, queue 50 packets, loss 1 %`; `nothing` for a link that does nothing.
+/// `1.6 Mbit/s, delay 150 ms, queue 50 packets, loss 1 %`; `nothing` for a link without effect.
 pub fn describe(link: &LinkSpec) -> String {
     let mut parts = Vec::new();
     match &link.carrier {
@@ -79,7 +79,7 @@ fn loss(loss: &Loss) -> Option<String> {
     Some(match loss {
         Loss::None => return None,
         Loss::Bernoulli(share) => format!("loss {}", show::share(*share)),
-        // what is lost in the good state too comes in no bursts of that length
+        // losses in the good state do not come in bursts of that length
         Loss::Gilbert { to_good, bad, good, .. }
             if *bad >= 1.0 && *good <= 0.0 && *to_good > 0.0 =>
         {

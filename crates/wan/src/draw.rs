@@ -1,9 +1,9 @@
-//! The random numbers of a link: a stream for each stage, so that changing a delay does not change
-//! which packets are lost, and a fixed number of draws for each packet, used or not.
+//! The random numbers of a link: a separate stream per stage, so that changing a delay does not
+//! change which packets are lost, and a fixed number of draws per packet, used or not.
 
 use units::{Purpose, Seed, Stream};
 
-/// Which way a link carries packets, seen from the client.
+/// The direction of a link, from the perspective of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Client to server.
@@ -24,7 +24,7 @@ impl Direction {
     }
 }
 
-/// What a stream of a link is for.
+/// The purpose of a random stream of a link.
 #[derive(Clone, Copy)]
 enum DrawPurpose {
     Loss,
@@ -37,21 +37,21 @@ enum DrawPurpose {
 
 const STAGES: u64 = 8;
 
-/// All that is drawn for one packet.
+/// All random numbers of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw {
-    /// Transition of the loss model's state, and the loss itself.
+    /// For the state transition of the loss model, and for the loss itself.
     pub(crate) loss: [f64; 2],
     pub(crate) duplicate: f64,
     pub(crate) corrupt: f64,
-    /// Which bit.
+    /// Selects the bit.
     pub(crate) bit: u64,
     /// Of the packet and of its copy.
     pub(crate) delay: [f64; 2],
     pub(crate) ahead: f64,
 }
 
-/// The streams of one link in one direction.
+/// The random streams of one link in one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
     loss: Stream,
@@ -73,7 +73,7 @@ impl Draws {
         }
     }
 
-    /// The draws of the next packet.
+    /// The random numbers of the next packet.
     pub(crate) fn next(&mut self) -> Draw {
         Draw {
             loss: [self.loss.unit(), self.loss.unit()],
@@ -86,7 +86,7 @@ impl Draws {
     }
 }
 
-/// The stream of a link's outages, drawn from by the outage and not by the packet.
+/// The random stream of a link's outages, which advances per outage and not per packet.
 pub(crate) fn outages(seed: Seed, link: u64, direction: Direction) -> Stream {
     stream(seed, link, direction, DrawPurpose::Outage)
 }

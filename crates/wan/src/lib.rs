@@ -1,7 +1,7 @@
-//! Paths through an emulated Internet: what a link does to packets (loss, queue, rate, delay, order),
-//! as a machine of descriptors and instants. Layer 2: holds no packet, opens nothing, reads no
-//! clock. What it draws is a function of seed, link, direction and packet index, so that the same
-//! packets get the same fate whenever they come.
+//! Emulated network paths: what a link does to packets (loss, queue, rate, delay, order), as a
+//! state machine of packet descriptors and times. Layer 2: holds no packets, performs no I/O, reads
+//! no clock. Its random numbers are a function of seed, link, direction and packet index, so that a
+//! packet has the same fate whenever it arrives.
 #![forbid(unsafe_code)]
 
 mod codel;

@@ -1,5 +1,5 @@
-//! One link in one direction: a packet comes, and is lost or leaves at a computed instant. In this
-//! order: loss, outage, duplication, queue, rate, delay, order.
+//! One link in one direction: a packet arrives, and is lost or leaves at a computed time. The
+//! stages, in this order: loss, outage, duplication, queue, rate, delay, order.
 
 use crate::draw::{Direction, Draw, Draws, outages};
 use crate::loss::LossState;
@@ -11,43 +11,44 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use units::{Nanos, Seed};
 
-/// A packet that has come through.
+/// A delivered packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     pub token: u32,
-    /// When it is to be handed over.
+    /// When to deliver it.
     pub due: Nanos,
-    /// To be given to [`flip`].
+    /// The argument for [`flip`].
     pub corrupt: Option<u64>,
 }
 
-/// A packet that has not.
+/// A lost packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     pub token: u32,
     pub to: LostTo,
 }
 
-/// What a packet was lost to.
+/// The cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostTo {
     /// The loss model.
     Model,
-    /// The link was away.
+    /// An outage of the link.
     Outage,
     /// The queue was full.
     LinkQueue,
-    /// CoDel kept the queue short.
+    /// CoDel dropped it.
     CoDel,
 }
 
-/// What a link has done. `arrived` + `duplicated` = lost (all four) + `delivered` + what is inside.
+/// Counters of a link. `arrived` + `duplicated` = lost (all four) + `delivered` + the packets
+/// inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     pub arrived: u64,
-    /// Copies made.
+    /// Copies created.
     pub duplicated: u64,
-    /// Delivered with a bit flipped, copies too.
+    /// Delivered with a flipped bit, including copies.
     pub corrupted: u64,
     pub delivered: u64,
     pub delivered_bytes: u64,
@@ -55,7 +56,7 @@ pub struct LinkCounts {
     pub lost_to_outage: u64,
     pub lost_to_queue: u64,
     pub lost_to_codel: u64,
-    /// Most packets that were in the queue at once.
+    /// Maximum number of packets in the queue.
     pub queued_max: u64,
 }
 
@@ -64,7 +65,7 @@ impl LinkCounts {
         self.lost_to_model + self.lost_to_outage + self.lost_to_queue + self.lost_to_codel
     }
 
-    /// What has been counted since `before`; the longest queue is of all the time.
+    /// The difference to `before`; the maximum queue length is that of the whole time.
     #[must_use]
     pub fn since(&self, before: &LinkCounts) -> LinkCounts {
         LinkCounts {
@@ -106,7 +107,7 @@ impl std::ops::AddAssign for LinkCounts {
     }
 }
 
-/// A packet between its departure and its arrival; ordered by due instant, then as they left.
+/// A packet between departure and arrival; ordered by arrival time, then by departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flying {
     due: Nanos,
@@ -116,7 +117,7 @@ struct Flying {
     corrupt: Option<u64>,
 }
 
-/// What is under way. With a constant delay it is a plain queue; what overtakes goes into a heap.
+/// Packets in flight. With a constant delay a simple queue; packets that overtake are in a heap.
 #[derive(Clone, Debug, Default)]
 struct Flight {
     in_order: VecDeque<Flying>,
@@ -150,24 +151,24 @@ impl Flight {
     }
 }
 
-/// One link. Instants that are handed in never fall.
+/// One link. Its time arguments never decrease.
 #[derive(Clone, Debug)]
 pub struct PathLink {
     spec: Arc<LinkSpec>,
     draws: Draws,
     loss: LossState,
-    /// For outages that lose; those that hold are the transmitter's.
+    /// For outages that lose packets; those that delay them are in the transmitter.
     losing: Option<OutageState>,
     transmitter: Transmitter,
     flight: Flight,
-    /// Where order is kept, nobody is due before this.
+    /// With order preserved, no packet is due before this.
     last_due: Nanos,
     packets: u64,
     counts: LinkCounts,
 }
 
 impl PathLink {
-    /// PathLink number `index` of a path. `origin`: the instant at which traces and outages begin.
+    /// Link number `index` of a path. `origin`: the time at which traces and outages start.
     pub fn new(
         spec: Arc<LinkSpec>,
         seed: Seed,
@@ -197,8 +198,8 @@ impl PathLink {
         self.counts
     }
 
-    /// A packet of `bytes` (its IP length) arrives. `token` comes back with its delivery or in
-    /// `lost`, as many times as the number that is given back says: 0 to 2 copies are held.
+    /// A packet of `bytes` (its IP length) arrives. `token` is returned with its delivery or in
+    /// `lost`, as often as the return value says: 0 to 2 copies are held.
     pub fn push(&mut self, now: Nanos, bytes: u32, token: u32, lost: &mut Vec<Lost>) -> u8 {
         self.run(now, lost);
         self.counts.arrived += 1;
@@ -249,7 +250,7 @@ impl PathLink {
         }
     }
 
-    /// When something may next come out; asking earlier than that is in vain.
+    /// When the next packet may leave; asking earlier is pointless.
     pub fn next_at(&mut self) -> Option<Nanos> {
         let flying = self.flight.first().map(|first| first.due);
         let floor = if self.spec.ahead.is_some() { Nanos::ZERO } else { self.spec.delay.least() };
@@ -260,7 +261,7 @@ impl PathLink {
         }
     }
 
-    /// The next packet that is due by `now`. What the queue drops meanwhile goes into `lost`.
+    /// The next packet due by `now`. Packets that the queue drops meanwhile are added to `lost`.
     pub fn pop(&mut self, now: Nanos, lost: &mut Vec<Lost>) -> Option<Delivery> {
         self.run(now, lost);
         let flying = self.flight.pop(now)?;
@@ -270,7 +271,7 @@ impl PathLink {
         Some(Delivery { token: flying.token, due: flying.due, corrupt: flying.corrupt })
     }
 
-    /// Lets leave what leaves by `now`, each at its own computed instant.
+    /// Processes all departures up to `now`, each at its own computed time.
     fn run(&mut self, now: Nanos, lost: &mut Vec<Lost>) {
         let before = lost.len();
         let PathLink { spec, transmitter, flight, last_due, .. } = self;
@@ -284,7 +285,7 @@ impl PathLink {
     }
 }
 
-/// When a packet that has left at `left` arrives.
+/// The arrival time of a packet that left at `left`.
 fn due(spec: &LinkSpec, packet: &Packet, left: Nanos, last_due: &mut Nanos) -> Nanos {
     if packet.ahead {
         return left;
@@ -300,8 +301,8 @@ fn due(spec: &LinkSpec, packet: &Packet, left: Nanos, last_due: &mut Nanos) -> N
     due
 }
 
-/// Flips the bit of an IP packet that a delivery's number stands for, somewhere behind the IP
-/// header, and leaves every checksum alone, so that the receiver has something to find.
+/// Flips the bit of an IP packet selected by the number of a delivery, somewhere after the IP
+/// header. Checksums are not updated, so that the receiver can detect the error.
 pub fn flip(packet: &mut [u8], number: u64) {
     let header = match packet.first() {
         Some(first) if first >> 4 == 4 => usize::from(first & 15) * 4,

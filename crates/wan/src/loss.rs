@@ -1,33 +1,33 @@
 //! Which packets a link loses: independently, in bursts by a Markov chain, or by number.
 
-/// A model of loss. Probabilities lie in 0..=1.
+/// A loss model. Probabilities are in 0..=1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Loss {
     #[default]
     None,
-    /// Each packet by itself.
+    /// Each packet independently.
     Bernoulli(f64),
-    /// Gilbert and Elliott's chain of two states: good to bad with `to_bad`, back with `to_good`, a
-    /// packet lost in each state with its own probability. The stationary loss is
-    /// P(bad)·`bad` + P(good)·`good` with P(bad) = `to_bad` / (`to_bad` + `to_good`); bursts in a
-    /// bad state that loses all have a mean length of 1 / `to_good`.
+    /// The two-state chain of Gilbert and Elliott: good to bad with `to_bad`, back with `to_good`,
+    /// and a loss probability for each state. The stationary loss is P(bad)·`bad` + P(good)·`good`
+    /// with P(bad) = `to_bad` / (`to_bad` + `to_good`); bursts in a bad state that loses everything
+    /// have a mean length of 1 / `to_good`.
     Gilbert { to_bad: f64, to_good: f64, bad: f64, good: f64 },
-    /// Salsano, Ludovici and Ordine's chain of four states: received in a gap (1), received within
+    /// The four-state chain of Salsano, Ludovici and Ordine: received in a gap (1), received within
     /// a burst (2), lost within a burst (3), lost alone (4).
     FourState { p13: f64, p31: f64, p32: f64, p23: f64, p14: f64 },
-    /// The packets with these numbers, counted from 1, in rising order.
+    /// The packets with these numbers, counted from 1, in ascending order.
     List(Vec<u64>),
 }
 
 impl Loss {
-    /// The chain that loses the share `loss` in bursts of `burst` packets in the mean: leaving the
-    /// bad state with 1 / B and entering it with L / (B·(1 − L)).
+    /// The chain that loses the fraction `loss` in bursts of `burst` packets on average: it leaves
+    /// the bad state with 1 / B and enters it with L / (B·(1 − L)).
     pub fn in_bursts(loss: f64, burst: f64) -> Loss {
         let to_good = 1.0 / burst;
         Loss::Gilbert { to_bad: loss * to_good / (1.0 - loss), to_good, bad: 1.0, good: 0.0 }
     }
 
-    /// Share of packets lost in the long run; 0 for a list, which ends.
+    /// The stationary loss rate; 0 for a list, which ends.
     pub fn stationary(&self) -> f64 {
         match *self {
             Loss::None | Loss::List(_) => 0.0,
@@ -38,13 +38,13 @@ impl Loss {
                 in_bad * bad + (1.0 - in_bad) * good
             }
             Loss::FourState { p13, p31, p32, p23, p14 } => {
-                // balance of the chain with the weight of state 1 set to 1: what enters {2, 3} from
-                // 1 leaves it from 3; 2 is entered from 3 alone; 4 from 1 alone and left at once
+                // balance of the chain with the weight of state 1 set to 1: the flow from 1 into
+                // {2, 3} leaves from 3; 2 is entered from 3 only; 4 from 1 only and left at once
                 if p31 <= 0.0 {
                     return if p13 > 0.0 { lost_forever(p32, p23) } else { p14 / (1.0 + p14) };
                 }
                 if p23 <= 0.0 && p32 > 0.0 && p13 > 0.0 {
-                    // sooner or later it is in state 2, which nothing leaves and where nothing is lost
+                    // it eventually reaches state 2, which is never left and loses nothing
                     return 0.0;
                 }
                 let three = p13 / p31;
@@ -55,24 +55,24 @@ impl Loss {
     }
 }
 
-/// The share of state 3 among 2 and 3, where nothing leads out of the two.
+/// The fraction of state 3 among 2 and 3, if the two are never left.
 fn lost_forever(p32: f64, p23: f64) -> f64 {
     if p32 + p23 > 0.0 { p23 / (p32 + p23) } else { 1.0 }
 }
 
-/// Where the model of one link stands.
+/// The state of the loss model of one link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LossState {
     packets: u64,
     /// State of the chain, counted from 0.
     state: u8,
-    /// Next row of the list.
+    /// Next index of the list.
     row: usize,
 }
 
 impl LossState {
-    /// Whether the next packet is lost. `draw`: two numbers uniform in 0..1, for the transition
-    /// and for the loss; the transition comes first.
+    /// Whether the next packet is lost. `draw`: two uniform numbers in 0..1, for the transition and
+    /// for the loss; the transition comes first.
     pub(crate) fn loses(&mut self, model: &Loss, draw: [f64; 2]) -> bool {
         self.packets += 1;
         let [step, chance] = draw;

@@ -1,8 +1,8 @@
-//! Quantities as the text of a path has them.
+//! Parsing of quantities in path descriptions.
 
 use units::quoted;
 
-/// `5 %` or `0.05`: a share in 0..=1.
+/// `5 %` or `0.05`: a fraction in 0..=1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let wrong = || {
         format!("{} is not a share; write one from 0% to 100%, such as 1% or 0.01", quoted(text))
@@ -18,7 +18,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(wrong()) }
 }
 
-/// Bits per second: `640k`, `5M`, `1G`, `2.5Mbit/s`; thousands, as links are sold.
+/// Bits per second: `640k`, `5M`, `1G`, `2.5Mbit/s`; decimal prefixes, as for link rates.
 pub(crate) fn bits(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| {
         format!("{} is no bit rate: {why}; write one like 640k, 5M or 1G (bit/s)", quoted(text))

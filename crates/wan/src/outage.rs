@@ -1,20 +1,20 @@
-//! A link that is away for a while again and again: a tunnel, a hand-over between cells, a wall.
+//! Repeated outages of a link: a tunnel, a handover between cells, an obstacle.
 
 use units::{Nanos, Stream};
 
-/// How a link comes and goes. It begins present.
+/// When a link is up and down. It starts up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// How long it is there, and away.
+    /// How long it is up, and down.
     pub there: Nanos,
     pub away: Nanos,
-    /// The two are drawn from exponential laws with these means, in place of being exact.
+    /// Both times are drawn from exponential distributions with these means instead of being exact.
     pub random: bool,
-    /// Packets that come while it is away are lost, in place of waiting.
+    /// Packets that arrive during an outage are lost instead of waiting.
     pub loses: bool,
 }
 
-/// Where one link's coming and going stands. Asked with instants that never fall.
+/// The outage state of one link. Its time arguments never decrease.
 #[derive(Clone, Debug)]
 pub(crate) struct OutageState {
     stream: Stream,
@@ -22,7 +22,7 @@ pub(crate) struct OutageState {
     until: Nanos,
 }
 
-/// Shortest span that is drawn, so that a mean of nanoseconds cannot hold the machine up.
+/// Minimum random time, so that a mean of nanoseconds cannot stall the program.
 const SPAN_MIN: Nanos = Nanos::from_micros(100);
 
 impl OutageState {
@@ -31,7 +31,7 @@ impl OutageState {
         OutageState { stream, there: true, until }
     }
 
-    /// The first instant from `at` on at which the link is there.
+    /// The first time from `at` on at which the link is up.
     pub(crate) fn present(&mut self, outage: &Outage, at: Nanos) -> Nanos {
         while self.until <= at {
             self.there = !self.there;

@@ -1,4 +1,4 @@
-//! Clients who do not all live behind the same path: `dsl:60%, 3g:30%, satellite:10%`.
+//! Clients on different paths: `dsl:60%, 3g:30%, satellite:10%`.
 
 use crate::number::share;
 use crate::spec::{PathSpec, SpecFault};
@@ -6,16 +6,16 @@ use crate::trace::{Trace, TraceSource};
 use std::sync::Arc;
 use units::{Purpose, Seed, quoted};
 
-/// Kinds of clients in one population.
+/// Maximum number of client kinds in a population.
 pub const PARTS_MAX: usize = 32;
 
-/// Clients with links of their own that one path can have.
+/// Maximum number of clients with their own links on one path.
 pub const CLIENTS_MAX: u32 = 16_000;
 
-/// Kinds of clients and their shares, which add up to 1.
+/// Client kinds and their shares, which add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
-    /// As it was typed; [`Population::parse`] reads it again.
+    /// The original text; [`Population::parse`] accepts it.
     pub text: String,
     pub parts: Vec<PopulationPart>,
 }
@@ -23,7 +23,7 @@ pub struct Population {
 /// One kind of clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PopulationPart {
-    /// What figures of these clients are called: the profile's name, or the one before `=`.
+    /// The name in results: that of the profile, or the one before `=`.
     pub name: String,
     pub path: PathSpec,
     /// 0..=1.
@@ -31,17 +31,17 @@ pub struct PopulationPart {
 }
 
 impl Population {
-    /// Everybody behind the same path.
+    /// All clients on the same path.
     pub fn of(path: PathSpec) -> Population {
         let (text, name) = (path.text.clone(), path.text.clone());
         Population { text, parts: vec![PopulationPart { name, path, share: 1.0 }] }
     }
 
-    /// Reads `NAME:SHARE, …`; the shares add up to 100 %. What is no profile's name is written as a
-    /// path in brackets, with a name where it is to have one: `home=[rtt=80ms, loss=1%]:40%`.
+    /// Parses `NAME:SHARE, …`; the shares add up to 100 %. A path that is not a profile is written
+    /// in brackets, optionally with a name: `home=[rtt=80ms, loss=1%]:40%`.
     ///
     /// # Errors
-    /// Names the part that is not understood, and the fix.
+    /// Names the invalid part, and the fix.
     pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<Population, SpecFault> {
         let wrong = |why: String| SpecFault(format!("{} is not a population: {why}", quoted(text)));
         let mut parts: Vec<PopulationPart> = Vec::new();
@@ -88,14 +88,14 @@ impl Population {
         all
     }
 
-    /// How many of `clients` clients belong to each part: as its share says, to the nearest whole.
+    /// The number of clients of each kind: by its share, rounded.
     pub fn counts(&self, clients: u32) -> Vec<u32> {
         let (mut upto, mut dealt) = (0.0, 0);
         let last = self.parts.len().saturating_sub(1);
         let of = |(row, part): (usize, &PopulationPart)| {
             upto += part.share;
             let until = (upto * f64::from(clients)).round() as u32;
-            // shares that add up to a hair less than 1 leave nobody out
+            // shares that add up to slightly less than 1 omit no client
             let until = if row == last { clients } else { until.min(clients) };
             let count = until - dealt;
             dealt = until;
@@ -104,8 +104,7 @@ impl Population {
         self.parts.iter().enumerate().map(of).collect()
     }
 
-    /// Which part each of `clients` clients belongs to: [`Population::counts`] of each, dealt out by
-    /// the seed.
+    /// The kind of each client: the numbers of [`Population::counts`], distributed by the seed.
     pub fn deal(&self, clients: u32, seed: Seed) -> Vec<u32> {
         let counts = self.counts(clients);
         let mut dealt: Vec<u32> = (0..)
@@ -132,7 +131,7 @@ fn named(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// At the commas outside of brackets.
+/// Splits at commas outside of brackets.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0usize);
     for (at, letter) in text.char_indices() {

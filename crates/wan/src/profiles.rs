@@ -1,24 +1,24 @@
-//! Paths by name. Each is a text of [`crate::PathSpec`], with where its figures come from and whether
-//! they were made for packets or for requests.
+//! Named paths. Each is a text for [`crate::PathSpec`], with the source of its figures and whether
+//! they were meant for packets or for requests.
 
-/// A path with a name.
+/// A named path.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     pub name: &'static str,
-    /// What [`crate::PathSpec::parse`] reads.
+    /// The text for [`crate::PathSpec::parse`].
     pub text: &'static str,
     pub throttles: Throttles,
-    /// One sentence: what it stands for and whose figures they are.
+    /// One sentence: what it represents and the source of its figures.
     pub about: &'static str,
 }
 
-/// What the figures were made for.
+/// What the figures were meant for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throttles {
     /// Packets, as here.
     Packets,
-    /// Requests in a browser, which multiplies them before use; here they mean packets, as plain
-    /// link figures without its multipliers.
+    /// Requests in a browser, which applies multipliers to them; here they apply to packets, as
+    /// link figures without these multipliers.
     Requests,
 }
 
@@ -31,12 +31,12 @@ impl Throttles {
     }
 }
 
-/// The profile of a name.
+/// The profile with this name.
 pub fn profile(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
 }
 
-/// All profiles, the plain names first.
+/// All profiles, the generic names first.
 pub fn profiles() -> &'static [Profile] {
     &PROFILES
 }

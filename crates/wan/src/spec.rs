@@ -1,7 +1,7 @@
 //! A path as text and as parameters: `3g`, `rtt=100ms, loss=1%`, `dsl, up-loss=2%, down-rate=8M`.
 //!
-//! The first item may name a profile; the others set one thing each, in both directions or, with
-//! `up-` or `down-` before the key, in one.
+//! The first item may be the name of a profile; each other item sets one parameter, in both
+//! directions or, with `up-` or `down-` before the key, in one.
 
 use crate::codel::CoDel;
 use crate::delay::{Delay, JitterLaw};
@@ -14,12 +14,12 @@ use crate::trace::{Trace, TraceSource};
 use std::sync::Arc;
 use units::{Nanos, ParseError, parse_duration, parse_size, quoted};
 
-/// What a path does in each direction.
+/// The behavior of a path in each direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathSpec {
-    /// As it was typed; [`PathSpec::parse`] reads it again.
+    /// The original text; [`PathSpec::parse`] accepts it.
     pub text: String,
-    /// The traces of both directions, by the names that the text has for them.
+    /// The traces of both directions, by their names in the text.
     pub traces: Vec<(String, Arc<Trace>)>,
     /// Client to server.
     pub up: LinkSpec,
@@ -27,44 +27,45 @@ pub struct PathSpec {
     pub down: LinkSpec,
 }
 
-/// What one direction does to packets, stage by stage.
+/// The behavior of one direction, stage by stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     pub loss: Loss,
     pub outage: Option<Outage>,
-    /// Shares of packets, 0..=1.
+    /// Fractions of packets, 0..=1.
     pub duplicate: f64,
     pub corrupt: f64,
     pub queue: QueueSpec,
     pub carrier: Carrier,
     pub delay: Delay,
-    /// Packets arrive in the order in which they left, whatever the jitter; otherwise they overtake. Each then
-    /// waits for the slowest one before it: the closer packets follow each other, the more the mean delay
-    /// rises above that of the law, and the less it varies.
+    /// Packets arrive in the order in which they left, whatever the jitter; otherwise they overtake
+    /// each other. Each then waits for the slowest one before it: the closer packets follow each
+    /// other, the more the mean delay rises above that of the distribution, and the less it varies.
     pub keeps_order: bool,
     pub ahead: Option<Ahead>,
-    /// Arrivals are rounded up to whole multiples of this; zero: they are not.
+    /// Arrivals are rounded up to multiples of this; zero: no rounding.
     pub quantum: Nanos,
-    /// The delay follows WebMark's law in place of `delay`.
+    /// The delay follows WebMark's formula instead of `delay`.
     pub webmark: Option<WebMarkLaw>,
 }
 
-/// Some packets overtake all that are under way: they are not delayed.
+/// Some packets overtake all others in flight: they have no delay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ahead {
-    /// Probability of it, for every packet whose number is a multiple of `every`.
+    /// The probability, for every packet whose number is a multiple of `every`.
     pub share: f64,
     pub every: u32,
 }
 
-/// WebMark's delay of a packet: 2·(size / bandwidth + propagation), charged to what the client sends.
+/// WebMark's delay of a packet: 2·(size / bandwidth + propagation), applied to packets of the
+/// client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebMarkLaw {
     pub bits_per_second: u64,
     pub propagation: Nanos,
 }
 
-/// What waits for the transmitter.
+/// The queue of the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSpec {
     pub limit: QueueLimit,
@@ -78,22 +79,23 @@ pub enum QueueLimit {
     Bytes(u64),
 }
 
-/// Who is dropped when there is too much.
+/// Which packet is dropped when the queue is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePolicy {
-    /// Who comes last.
+    /// The arriving one.
     DropTail,
-    /// Who has waited longest.
+    /// The one that has waited longest.
     DropHead,
-    /// Who has waited too long, before the queue is full.
+    /// One that has waited too long, before the queue is full.
     CoDel(CoDel),
 }
 
-/// The pace of the transmitter.
+/// The rate of the transmitter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Carrier {
     Unlimited,
-    /// Bits per second of packet and `overhead` bytes; `burst` bytes may go at once after a pause.
+    /// Bits per second of packets with `overhead` bytes each; `burst` bytes may be sent at once
+    /// after a pause.
     Bits {
         per_second: u64,
         overhead: u32,
@@ -103,7 +105,7 @@ pub enum Carrier {
 }
 
 impl Default for LinkSpec {
-    /// A link that does nothing to a packet.
+    /// A link without effect.
     fn default() -> LinkSpec {
         LinkSpec {
             loss: Loss::None,
@@ -122,7 +124,7 @@ impl Default for LinkSpec {
 }
 
 impl LinkSpec {
-    /// Mean bits per second that it can carry; `None`: any number.
+    /// Its mean capacity in bits per second; `None`: unlimited.
     pub fn bits_per_second(&self) -> Option<f64> {
         match &self.carrier {
             Carrier::Unlimited => None,
@@ -140,7 +142,7 @@ impl PathSpec {
         }
     }
 
-    /// The round trip that an empty packet is asked to take: both delays, without jitter, queues and
+    /// The configured round trip of an empty packet: both delays, without jitter, queues and
     /// transmission. In WebMark mode twice its propagation.
     pub fn rtt(&self) -> Nanos {
         let delay = |link: &LinkSpec| match &link.webmark {
@@ -150,9 +152,9 @@ impl PathSpec {
         delay(&self.up) + delay(&self.down)
     }
 
-    /// How much longer than over a direct line a connection may take to stand because of the path
-    /// alone: round trips, and where packets can be lost the instants at which a kernel sends its SYN
-    /// again (1, 3, 7 and 15 s at the latest; RFC 6298 section 5.7), with all outages that it may meet.
+    /// How much longer than on a direct link the connection setup may take because of the path:
+    /// round trips, and, if packets can be lost, the times of SYN retransmissions (1, 3, 7 and 15 s
+    /// at the latest; RFC 6298 section 5.7), with all outages in between.
     pub fn patience(&self) -> Nanos {
         let mut patience = self.rtt() * 2 + (self.up.delay.jitter + self.down.delay.jitter) * 4;
         for link in [&self.up, &self.down] {
@@ -165,10 +167,10 @@ impl PathSpec {
         patience + away(&self.up).max(away(&self.down))
     }
 
-    /// Reads the text of a path. `traces` gives the text of a trace file by its name.
+    /// Parses the text of a path. `traces` returns trace files by name.
     ///
     /// # Errors
-    /// Names the item that is not understood or cannot be, and the fix.
+    /// Names the invalid item, and the fix.
     pub fn parse(text: &str, traces: &dyn TraceSource) -> Result<PathSpec, SpecFault> {
         let mut draft = Draft::default();
         draft
@@ -178,7 +180,7 @@ impl PathSpec {
         let (up, down) = draft
             .finish()
             .map_err(|why| SpecFault(format!("{} is not a path: {why}", quoted(text))))?;
-        // one that was given first and replaced later is nobody's
+        // a trace that was later replaced is not used
         named.retain(|(_, trace)| {
             let carries = |link: &LinkSpec| {
                 matches!(&link.carrier, Carrier::Trace(its) if Arc::ptr_eq(its, trace))
@@ -189,7 +191,7 @@ impl PathSpec {
     }
 }
 
-/// What is wrong with the text of a path, in words for the user.
+/// An error in the text of a path, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecFault(pub String);
 
@@ -201,27 +203,26 @@ impl std::fmt::Display for SpecFault {
 
 impl std::error::Error for SpecFault {}
 
-/// Five tries of a SYN that doubles its timer from 1 s, and a second for the answer.
+/// Five attempts of a SYN whose timer doubles from 1 s, and a second for the reply.
 const REPEATS: Nanos = Nanos::from_secs(16);
-/// Longest text of a path.
+/// Maximum length of the text of a path.
 const TEXT_MAX: usize = 4_096;
-/// Longest delay of one direction: slower paths are further away than the moon's.
+/// Maximum delay of one direction.
 const DELAY_MAX: Nanos = Nanos::from_secs(60);
-/// Longest queue, in packets, and in bytes.
+/// Maximum length of a queue, in packets and in bytes.
 const QUEUE_PACKETS_MAX: u64 = 1_000_000;
 const QUEUE_BYTES_MAX: u64 = 1 << 30;
-/// Packets that a list may lose.
+/// Maximum number of packets in a loss list.
 const LIST_MAX: usize = 10_000;
-/// The queue before a limited rate, where nothing is said of it: as long as this, and at least
-/// dummynet's 50 packets.
+/// The default queue before a limited rate: this long, and at least dummynet's 50 packets.
 const QUEUE_SPAN: Nanos = Nanos::from_millis(250);
 const QUEUE_PACKETS_MIN: u64 = 50;
-/// The queue before a trace, where nothing is said of it: netem's.
+/// The default queue before a trace: that of netem.
 const QUEUE_PACKETS_TRACE: u32 = 1_000;
 /// A full packet, for queues counted in packets.
 const PACKET_BYTES: u64 = 1_500;
 
-/// One direction while its items are read.
+/// One direction while its items are parsed.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct LinkDraft {
     link: LinkSpec,
@@ -238,7 +239,7 @@ struct Draft {
     up: LinkDraft,
     down: LinkDraft,
     webmark: bool,
-    /// One of the keys that were said of the way down alone and that webmark has no use for.
+    /// A key given for the down direction that WebMark mode does not use.
     idle: Option<&'static str>,
     traces: Vec<(String, Arc<Trace>)>,
 }
@@ -293,7 +294,7 @@ impl Draft {
             }
             _ => (vec![&mut self.up, &mut self.down], key),
         };
-        // read once where it is that of both directions: standard input has one end
+        // read once if it is for both directions: standard input can be read once only
         let trace = match bare {
             "trace" => Some(shelved(&mut self.traces, value, traces).map_err(wrong)?),
             _ => None,
@@ -314,7 +315,7 @@ impl Draft {
         Ok((self.up.finish()?, self.down.finish()?))
     }
 
-    /// The whole round trip is charged to what the client sends; both directions lose.
+    /// The whole round trip applies to packets of the client; both directions have losses.
     fn finish_webmark(self) -> Result<(LinkSpec, LinkSpec), String> {
         let Some(bits_per_second) = self.up.bits.filter(|_| self.up.bits == self.down.bits) else {
             return Err("webmark needs one rate= for both directions: its packets are delayed by \
@@ -337,7 +338,7 @@ impl Draft {
             );
         }
         let (order, quantum) = (self.up.link.keeps_order, self.up.link.quantum);
-        // said of both directions it is up's: what the server sends is not delayed
+        // if given for both directions it applies to up: packets of the server are not delayed
         if let Some(key) = self.idle {
             return Err(format!(
                 "down-{key}= has no effect beside webmark, which delays only what the client sends: \
@@ -353,7 +354,7 @@ impl Draft {
     }
 }
 
-/// The trace of that name, read unless it has been.
+/// The trace of that name, read on first use.
 fn shelved(
     shelf: &mut Vec<(String, Arc<Trace>)>,
     file: &str,
@@ -549,13 +550,13 @@ fn in_bursts(loss: &Loss, length: f64) -> Result<Loss, String> {
     }
 }
 
-/// `25%` or `25%:5`: the share, and every how many packets.
+/// `25%` or `25%:5`: the fraction, and for every how many packets.
 fn ahead(value: &str) -> Result<Ahead, String> {
     let (of, every) = value.split_once(':').unwrap_or((value, "1"));
     Ok(Ahead { share: share(of)?, every: whole(every, 1_000_000)?.max(1) as u32 })
 }
 
-/// `10s:500ms`, with `:fixed` and `:lose` behind it; or `none`.
+/// `10s:500ms`, optionally followed by `:fixed` and `:lose`; or `none`.
 fn outage(value: &str) -> Result<Option<Outage>, String> {
     if value == "none" {
         return Ok(None);
@@ -610,7 +611,7 @@ fn queue(value: &str) -> Result<QueueLimit, String> {
     }
 }
 
-/// What stands behind `codel`: nothing, or `:TARGET:INTERVAL`.
+/// The text after `codel`: empty, or `:TARGET:INTERVAL`.
 fn codel(rest: &str) -> Result<CoDel, String> {
     if rest.is_empty() {
         return Ok(CoDel::default());

@@ -1,28 +1,29 @@
-//! Links that change all the time, as a list of instants at which they could carry a packet: the
-//! format of mahimahi (Netravali et al., USENIX ATC 2015). A line is a whole millisecond; at each
-//! the link carries [`OPPORTUNITY_BYTES`] bytes, and what nobody uses is gone. At its end the list
-//! begins again, with the last line as its period.
+//! Links with a varying rate, as a list of times at which they can carry a packet: the format of
+//! mahimahi (Netravali et al., USENIX ATC 2015). A line is a whole millisecond; at each the link
+//! carries [`OPPORTUNITY_BYTES`] bytes, and unused ones are lost. At the end the list repeats, with
+//! the last line as its period.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use units::{Nanos, quoted};
 
-/// Bytes of one delivery opportunity: a packet of 1,500 bytes and what mahimahi's own device puts
-/// before it.
+/// Bytes of one delivery opportunity: a packet of 1,500 bytes and the header of mahimahi's own
+/// device.
 pub const OPPORTUNITY_BYTES: u32 = 1_504;
-/// What counts beside each packet's own bytes.
+/// Bytes that count in addition to each packet.
 pub(crate) const TRACE_OVERHEAD: u32 = 4;
-/// Lines of a trace: an hour of a link of 12 Gbit/s is beyond what anybody recorded.
+/// Maximum number of lines of a trace: one hour of a link of 12 Gbit/s, more than any recorded
+/// trace.
 pub const TRACE_LINES_MAX: usize = 4_000_000;
 
 /// A list of delivery opportunities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Milliseconds from the start, never falling; the last is above 0.
+    /// Milliseconds from the start, never decreasing; the last is above 0.
     at_ms: Vec<u32>,
 }
 
-/// What is wrong with a trace, in words for its user.
+/// An error in a trace, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceFault(pub String);
 
@@ -34,14 +35,14 @@ impl std::fmt::Display for TraceFault {
 
 impl std::error::Error for TraceFault {}
 
-/// How a path gets at the traces that its text names, without opening any file.
+/// Access to the traces named in a path, without opening files.
 pub trait TraceSource {
     /// # Errors
-    /// One sentence that names the file and what is wrong with it.
+    /// One sentence that names the file and the error.
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String>;
 }
 
-/// A source without any trace.
+/// A source without traces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTraces;
 
@@ -51,7 +52,7 @@ impl TraceSource for NoTraces {
     }
 }
 
-/// Traces by the names under which a path's text has them.
+/// Traces by their names in the text of a path.
 impl TraceSource for Vec<(String, Arc<Trace>)> {
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
         let found = self.iter().find(|(name, _)| name == file);
@@ -60,10 +61,10 @@ impl TraceSource for Vec<(String, Arc<Trace>)> {
 }
 
 impl Trace {
-    /// The trace of a file's contents.
+    /// The trace in a file.
     ///
     /// # Errors
-    /// One sentence that names the file, and the line where there is one.
+    /// One sentence that names the file, and the line if applicable.
     pub fn of_file(file: &str, bytes: &[u8]) -> Result<Arc<Trace>, String> {
         let wrong = |why: &dyn std::fmt::Display| format!("the trace {}: {why}", quoted(file));
         let text = std::str::from_utf8(bytes).map_err(|_| {
@@ -74,8 +75,8 @@ impl Trace {
         Trace::parse(text).map(Arc::new).map_err(|fault| wrong(&fault))
     }
 
-    /// The trace as the spans between its lines, `5 0*3 1*200`: what stands thrice is written once.
-    /// [`Trace::parse_gaps`] reads it.
+    /// The trace as the intervals between its lines, `5 0*3 1*200`: repeated ones are written once.
+    /// [`Trace::parse_gaps`] parses it.
     pub fn gaps(&self) -> String {
         let mut text = String::new();
         let mut before = 0;
@@ -92,10 +93,10 @@ impl Trace {
         text
     }
 
-    /// Reads what [`Trace::gaps`] has written.
+    /// Parses the output of [`Trace::gaps`].
     ///
     /// # Errors
-    /// A word that is no span; what is no trace.
+    /// A word that is not an interval; an invalid trace.
     pub fn parse_gaps(text: &str) -> Result<Trace, TraceFault> {
         let mut at_ms: Vec<u32> = Vec::new();
         for word in text.split_whitespace() {
@@ -119,11 +120,11 @@ impl Trace {
         Trace::of_lines(at_ms)
     }
 
-    /// Reads mahimahi's format. Empty lines are passed over.
+    /// Parses mahimahi's format. Empty lines are ignored.
     ///
     /// # Errors
-    /// A line that is no whole number of milliseconds or is below the one before; no line; a last
-    /// line of 0; more than [`TRACE_LINES_MAX`] lines.
+    /// A line that is not a whole number of milliseconds or is below the one before; no lines; a
+    /// last line of 0; more than [`TRACE_LINES_MAX`] lines.
     pub fn parse(text: &str) -> Result<Trace, TraceFault> {
         let mut at_ms: Vec<u32> = Vec::new();
         for (row, line) in text.lines().enumerate() {
@@ -169,8 +170,8 @@ impl Trace {
         self.at_ms.last().copied().unwrap_or(1)
     }
 
-    /// The instant of opportunity number `index`, counted from 0 and on through all rounds, from the
-    /// trace's start.
+    /// The time of opportunity number `index`, counted from 0 through all repetitions, from the
+    /// start of the trace.
     pub(crate) fn at(&self, index: u64) -> Nanos {
         let rows = self.at_ms.len() as u64;
         let (round, row) = (index / rows, index % rows);
@@ -179,12 +180,12 @@ impl Trace {
         Nanos::from_millis(ms)
     }
 
-    /// The first opportunity after `at`, itself excluded: one that comes at the very instant of a
-    /// packet's arrival is gone for it.
+    /// The first opportunity strictly after `at`: one at the very time of a packet's arrival is
+    /// missed.
     pub(crate) fn after(&self, at: Nanos) -> u64 {
         let period = u64::from(self.period_ms()) * 1_000_000;
         let (mut round, within) = (at.0 / period, at.0 % period);
-        // the last line of a round is the instant 0 of the next one
+        // the last line of a repetition is time 0 of the next one
         if within == 0 && round > 0 {
             round -= 1;
         }

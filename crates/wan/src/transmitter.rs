@@ -8,22 +8,22 @@ use crate::trace::{OPPORTUNITY_BYTES, TRACE_OVERHEAD};
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// A packet as a link knows it.
+/// A packet inside a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// Whoever holds the bytes knows them by this.
+    /// Identifies the bytes for their holder.
     pub(crate) token: u32,
     pub(crate) bytes: u32,
     pub(crate) arrived: Nanos,
-    /// How long it will be under way once it has left.
+    /// Its propagation delay after it has left.
     pub(crate) delay: Nanos,
-    /// A number that tells which of its bits is flipped.
+    /// Selects the bit to flip.
     pub(crate) corrupt: Option<u64>,
-    /// Overtakes what is under way.
+    /// Overtakes the packets in flight.
     pub(crate) ahead: bool,
 }
 
-/// First in, first out, with its bytes counted.
+/// A FIFO queue with a byte count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LinkQueue {
     packets: VecDeque<Packet>,
@@ -59,26 +59,26 @@ impl LinkQueue {
     }
 }
 
-/// Empties a queue at a link's pace. A packet counts as queued until its transmission begins.
+/// Empties a queue at the rate of a link. A packet counts as queued until its transmission starts.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     queue: LinkQueue,
     codel: CoDelState,
     outage: Option<OutageState>,
-    /// When the packet before has left.
+    /// When the previous packet has left.
     free: Nanos,
-    /// The virtual clock of the rate: when the bucket is as full as it was at the start.
+    /// The virtual clock of the rate: when the token bucket is as full as at the start.
     earned: Nanos,
     origin: Nanos,
     /// The next delivery opportunity of a trace.
     opportunity: u64,
-    /// What is left of it, and of the packet that it carries a part of.
+    /// What is left of it, and of the packet that is partly carried by it.
     room: u32,
     partly: Option<(Packet, u32)>,
 }
 
 impl Transmitter {
-    /// `outage`: where the link waits for its coming back.
+    /// `outage`: if packets wait for the end of an outage.
     pub(crate) fn new(outage: Option<OutageState>, origin: Nanos) -> Transmitter {
         Transmitter {
             queue: LinkQueue::default(),
@@ -97,13 +97,13 @@ impl Transmitter {
         self.queue.len() + usize::from(self.partly.is_some())
     }
 
-    /// How many packets the queue has memory for.
+    /// Packet capacity of the queue's memory.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
         self.queue.packets.capacity()
     }
 
-    /// A packet joins the queue, unless there is no room.
+    /// Adds a packet to the queue unless it is full.
     pub(crate) fn push(&mut self, spec: &LinkSpec, packet: Packet, lost: &mut Vec<Lost>) -> bool {
         let limit = spec.queue.limit;
         if spec.queue.policy == QueuePolicy::DropHead {
@@ -119,7 +119,7 @@ impl Transmitter {
         fits
     }
 
-    /// When the next packet begins to leave; for a trace, when it can next carry something.
+    /// When the next packet starts to leave; for a trace, when it can next carry something.
     pub(crate) fn next(&mut self, spec: &LinkSpec) -> Option<Nanos> {
         if let Carrier::Trace(trace) = &spec.carrier {
             if self.partly.is_some() {
@@ -137,8 +137,8 @@ impl Transmitter {
         })
     }
 
-    /// Lets what begins to leave at `at`, which [`Self::next`] gave, leave: `out` gets each packet
-    /// with the instant at which its last bit has left.
+    /// Transmits the packets that start at `at`, as returned by [`Self::next`]: `out` gets each
+    /// packet with the time at which its last bit has left.
     pub(crate) fn serve(
         &mut self,
         spec: &LinkSpec,
@@ -166,7 +166,8 @@ impl Transmitter {
         out(packet, leaves);
     }
 
-    /// Carries a packet, or a part of one, on the opportunity of now; false when nobody is there.
+    /// Carries a packet, or a part of one, with the current opportunity; false if the queue is
+    /// empty.
     fn use_opportunity(
         &mut self,
         spec: &LinkSpec,

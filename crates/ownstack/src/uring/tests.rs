@@ -2,11 +2,11 @@ use super::*;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::OwnedFd;
 
-/// A queue of packets and its other end; `None`, said plainly, where there is no io_uring.
+/// A packet queue and its other end; `None`, with a message, without io_uring.
 pub(crate) fn pair() -> Option<(OwnedFd, OwnedFd)> {
     if let Err(error) = probe() {
         use std::io::Write;
-        // nobody reads it when standard error is closed
+        // no one reads it when standard error is closed
         writeln!(io::stderr(), "io_uring is not tested: {error}").ok();
         assert!(std::env::var_os("CI").is_none(), "{error}");
         return None;
@@ -14,7 +14,7 @@ pub(crate) fn pair() -> Option<(OwnedFd, OwnedFd)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
         .expect("a pair of sockets");
-    // as long as Linux makes it, whatever this machine is set to
+    // as long as the default of Linux, whatever this machine is set to
     for end in [&ours, &theirs] {
         rustix::net::sockopt::set_socket_send_buffer_size(end, 106_496).expect("a queue's length");
     }
@@ -40,7 +40,7 @@ fn put(queue: &OwnedFd, packets: &[Vec<u8>]) {
     }
 }
 
-/// All that is there now.
+/// Everything available now.
 fn heard(queue: &OwnedFd) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; 70_000];
     let mut all = Vec::new();
@@ -83,7 +83,7 @@ fn one_call_hands_over_and_waits() {
     ring.exchange(sent(&both), LONG);
     ring.take(|packet| came.push(packet.to_vec()));
     assert_eq!((heard(&peer), came), (both.clone(), both));
-    // nothing has come: the span ends it
+    // nothing arrived: the wait ends after the span
     assert!(taken(&mut ring, Some(Duration::from_millis(1))).is_empty());
     put(&peer, &packets(1, 9));
     assert_eq!(taken(&mut ring, LONG), packets(1, 9));
@@ -119,11 +119,11 @@ fn packets_of_any_length_are_whole() {
 #[test]
 fn what_is_not_taken_is_counted_and_the_rest_goes_on() {
     let Some((mut ring, peer)) = queue() else { return };
-    // more than the socket's queue holds
+    // more than the queue of the socket holds
     let many = packets(600, 1_000);
     ring.send(sent(&many));
     let there = heard(&peer);
-    // the kernel tells some of its refusals with each look
+    // the kernel reports some of its failures per call
     ring.settle_all();
     let refused = ring.refused() as usize;
     assert!(refused > 0 && there.len() + refused == 600, "{} and {refused}", there.len());
@@ -140,7 +140,7 @@ fn a_ring_that_ends_leaves_what_was_sent_and_what_was_not_read() {
     ring.send(sent(&packets(5, 100)));
     drop(ring);
     assert_eq!(heard(&peer), packets(5, 100));
-    // the other end sees a close only when nothing holds the file any more
+    // the other end sees a close only when nothing keeps the file open
     let closed = rustix::io::write(&peer, &[1]);
     assert_eq!(closed, Err(Errno::PIPE));
 }
@@ -157,7 +157,7 @@ fn another_thread_may_not_use_it_and_nothing_breaks() {
     assert!(heard(&peer).is_empty());
 }
 
-/// Packets that one look cannot tell of are told in the same turn.
+/// Failures that one call cannot report are reported in the same turn.
 #[test]
 fn a_turn_tells_of_all_refusals_at_once() {
     let Some((mut ring, peer)) = queue() else { return };
@@ -167,14 +167,14 @@ fn a_turn_tells_of_all_refusals_at_once() {
     assert_eq!(ring.refused() as usize, 600 - there);
 }
 
-/// Reading fails for good, as that of a deleted device does: it is tried once and not again and again.
+/// Reading fails permanently, as for a deleted device: it is tried once only.
 #[test]
 fn a_device_that_is_gone_is_not_read_again() {
     let Some((mut ring, peer)) = queue() else { return };
     put(&peer, &packets(2, 60));
     ring.exchange(sent(&packets(1, 60)), NOW);
     assert!(ring.reading && !ring.is_gone());
-    // a socket whose peer ended with unread packets is reset
+    // a socket whose peer closed with unread packets is reset
     drop(peer);
     ring.exchange(std::iter::empty(), LONG);
     let mut came = 0;

@@ -1,11 +1,11 @@
-//! ARP (RFC 826) of our addresses of IPv4: who asks is answered, and whom packets go to is asked for. Without
+//! ARP (RFC 826) for our IPv4 addresses: replies to requests, and requests for next hops. Without
 //! I/O and without a clock.
 
 use super::link::{ETHERNET_HEAD, LinkFrame, Mac, head};
 use super::neighbours::Question;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Bytes of a frame with a question or an answer.
+/// Bytes of a frame with a request or reply.
 const ARP_FRAME: usize = ETHERNET_HEAD + 28;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const ARP: [u8; 2] = [0x08, 0x06];
@@ -18,7 +18,7 @@ const REPLY: u8 = 2;
 pub(crate) struct ArpSide {
     ours: Mac,
     first: Ipv4Addr,
-    /// How many from the first on.
+    /// Number of addresses from the first on.
     count: u32,
 }
 
@@ -31,7 +31,7 @@ impl ArpSide {
         address.to_bits().wrapping_sub(self.first.to_bits()) < self.count
     }
 
-    /// Reads a frame.
+    /// Parses a frame.
     pub(crate) fn hear<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
         let Some((head, body)) = frame.split_at_checked(ETHERNET_HEAD) else {
             return LinkFrame::Nothing;
@@ -49,7 +49,7 @@ impl ArpSide {
         let [_, _, _, _, _, _, _, what, a, b, c, d, e, f, ..] = *body;
         let (mac, from, target) = (Mac([a, b, c, d, e, f]), address(14), address(24));
         let is_arp = body[..6] == KINDS && body[6] == 0 && (what == REQUEST || what == REPLY);
-        // what we said ourselves may come back; an address of a group is nobody's (RFC 1812, 3.3.2)
+        // our own frames may return; multicast addresses belong to no one (RFC 1812, 3.3.2)
         if !is_arp || mac == self.ours || mac.is_group() {
             return LinkFrame::Nothing;
         }
@@ -60,19 +60,19 @@ impl ArpSide {
         LinkFrame::Told(from.into(), mac, asks.then(|| self.arp(REPLY, target, (mac, from), mac)))
     }
 
-    /// The question where a hop is, from our first address.
+    /// A request for the address of a next hop, from our first address.
     pub(crate) fn question(&self, question: Question) -> Option<Vec<u8>> {
         let IpAddr::V4(hop) = question.hop else { return None };
         let to = question.at.unwrap_or(Mac::ALL);
         Some(self.arp(REQUEST, self.first, (Mac::UNKNOWN, hop), to))
     }
 
-    /// The question whether anybody has this address of ours (RFC 5227 section 2.1.1).
+    /// A probe whether one of our addresses is in use (RFC 5227 section 2.1.1).
     pub(crate) fn probe(&self, address: Ipv4Addr) -> Vec<u8> {
         self.arp(REQUEST, Ipv4Addr::UNSPECIFIED, (Mac::UNKNOWN, address), Mac::ALL)
     }
 
-    /// That this address is ours (RFC 5227 section 2.3).
+    /// An announcement of an address of ours (RFC 5227 section 2.3).
     pub(crate) fn announcement(&self, address: Ipv4Addr) -> Vec<u8> {
         self.arp(REQUEST, address, (Mac::UNKNOWN, address), Mac::ALL)
     }
@@ -89,7 +89,7 @@ impl ArpSide {
         frame
     }
 
-    /// What stands before an IPv4 packet that goes there.
+    /// The Ethernet header of an IPv4 packet to this hop.
     pub(crate) fn head_of_packet(&self, to: Mac) -> [u8; ETHERNET_HEAD] {
         head(to, self.ours, IPV4)
     }
@@ -108,13 +108,13 @@ mod tests {
         ArpSide::new(OURS, Ipv4Addr::new(10, 9, 0, 1), 14)
     }
 
-    /// The other side: what it sends.
+    /// The other side: the frames it sends.
     fn theirs(what: u8, from: Ipv4Addr, target: [u8; 4]) -> Vec<u8> {
         let side = ArpSide::new(THEIRS, from, 1);
         side.arp(what, from, (Mac::UNKNOWN, target.into()), Mac::ALL)
     }
 
-    /// A frame in words.
+    /// A frame as text.
     fn words(frame: &[u8]) -> String {
         let mac = |at: usize| Mac(frame[at..at + 6].try_into().expect("6 bytes"));
         let address = |at: usize| Ipv4Addr::from_octets(frame[at..at + 4].try_into().expect("4"));
@@ -178,7 +178,7 @@ mod tests {
         let we = ours();
         let other = theirs(REPLY, Ipv4Addr::new(10, 9, 0, 5), [10, 9, 0, 5]);
         assert_eq!(we.hear(&other), LinkFrame::Taken(Ipv4Addr::new(10, 9, 0, 5).into(), THEIRS));
-        // what we said ourselves, and a probe of somebody who is about to take it
+        // our own frames, and the probe of a host about to use the address
         assert_eq!(we.hear(&we.announcement(Ipv4Addr::new(10, 9, 0, 5))), LinkFrame::Nothing);
         let probe = theirs(REQUEST, Ipv4Addr::UNSPECIFIED, [10, 9, 0, 5]);
         assert!(matches!(we.hear(&probe), LinkFrame::Told(.., Some(_))));
@@ -191,7 +191,7 @@ mod tests {
         for length in 0..ARP_FRAME {
             assert_eq!(we.hear(&whole[..length]), LinkFrame::Nothing, "{length} bytes");
         }
-        // padded to Ethernet's least, as a wire has it
+        // padded to the minimum of Ethernet, as on a wire
         let padded = [&whole[..], &[0; 18]].concat();
         assert!(matches!(we.hear(&padded), LinkFrame::Told(.., Some(_))));
         for (at, byte) in

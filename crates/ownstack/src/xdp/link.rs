@@ -1,5 +1,5 @@
-//! What a link of Ethernet has for IPv4 and IPv6 alike: addresses and heads of frames, and what a frame that
-//! has come is.
+//! The parts of an Ethernet link common to IPv4 and IPv6: addresses, frame headers, and the meaning
+//! of received frames.
 
 use super::arp::ArpSide;
 use super::nd::NdSide;
@@ -7,10 +7,10 @@ use super::neighbours::Question;
 use std::fmt;
 use std::net::IpAddr;
 
-/// Bytes before each packet: two addresses and a kind.
+/// Bytes before each packet: two addresses and a type.
 pub(crate) const ETHERNET_HEAD: usize = 14;
 
-/// An address of Ethernet.
+/// An Ethernet address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Mac(pub [u8; 6]);
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// The head of a frame.
+/// The header of a frame.
 pub(crate) fn head(to: Mac, from: Mac, kind: [u8; 2]) -> [u8; ETHERNET_HEAD] {
     let mut head = [0; ETHERNET_HEAD];
     head[..6].copy_from_slice(&to.0);
@@ -45,18 +45,18 @@ pub(crate) fn head(to: Mac, from: Mac, kind: [u8; 2]) -> [u8; ETHERNET_HEAD] {
     head
 }
 
-/// What a frame that has come is.
+/// The meaning of a received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LinkFrame<'a> {
     Packet(&'a [u8]),
-    /// Somebody says where he is, and may have asked for an address of ours: the answer.
+    /// A host announces its address, and may have requested one of ours: the reply.
     Told(IpAddr, Mac, Option<Vec<u8>>),
-    /// Somebody else has an address of ours.
+    /// Another host uses an address of ours.
     Taken(IpAddr, Mac),
     Nothing,
 }
 
-/// Our side of a link: ARP where our addresses are of IPv4, ND where they are of IPv6.
+/// Our side of a link: ARP for IPv4 addresses, ND for IPv6.
 #[derive(Debug)]
 pub(crate) enum LinkSide {
     Arp(ArpSide),
@@ -72,7 +72,7 @@ impl LinkSide {
         }
     }
 
-    /// Reads a frame.
+    /// Parses a frame.
     pub(crate) fn hear<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
         match self {
             LinkSide::Arp(side) => side.hear(frame),
@@ -80,7 +80,7 @@ impl LinkSide {
         }
     }
 
-    /// The question where a hop is; none where it is of the other family.
+    /// A request for the address of a next hop; none for the other family.
     pub(crate) fn question(&self, question: Question) -> Option<Vec<u8>> {
         match self {
             LinkSide::Arp(side) => side.question(question),
@@ -88,7 +88,7 @@ impl LinkSide {
         }
     }
 
-    /// The question whether anybody has this address of ours.
+    /// A probe whether one of our addresses is in use.
     pub(crate) fn probe(&self, address: IpAddr) -> Option<Vec<u8>> {
         match (self, address) {
             (LinkSide::Arp(side), IpAddr::V4(address)) => Some(side.probe(address)),
@@ -97,7 +97,7 @@ impl LinkSide {
         }
     }
 
-    /// That this address is ours.
+    /// An announcement of an address of ours.
     pub(crate) fn announcement(&self, address: IpAddr) -> Option<Vec<u8>> {
         match (self, address) {
             (LinkSide::Arp(side), IpAddr::V4(address)) => Some(side.announcement(address)),
@@ -106,7 +106,7 @@ impl LinkSide {
         }
     }
 
-    /// What stands before a packet that goes there.
+    /// The header of a packet to this hop.
     pub(crate) fn head(&self, to: Mac) -> [u8; ETHERNET_HEAD] {
         match self {
             LinkSide::Arp(side) => side.head_of_packet(to),

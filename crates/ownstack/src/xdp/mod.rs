@@ -1,8 +1,9 @@
-//! Packets by AF_XDP: straight from and to a device of Ethernet, past the kernel's network. A small
-//! program at the device hands the packets of our addresses to our sockets and lets all others pass, so
-//! that the kernel's own traffic goes on beside them. Segments, checksums, ARP and ND are ours.
+//! Packets through AF_XDP: directly from and to an Ethernet device, bypassing the kernel's network
+//! stack. A small program at the device passes the packets of our addresses to our sockets and lets
+//! all others through, so that the kernel's own traffic continues. Segments, checksums, ARP and ND
+//! are ours.
 //!
-//! It refuses tags of VLANs: such frames stay the kernel's.
+//! VLAN tags are not supported: such frames go to the kernel.
 
 mod arp;
 mod link;
@@ -34,40 +35,41 @@ use std::time::Duration;
 use tcp::{destination, is_sum_left_out};
 use units::Nanos;
 
-/// Frames of a queue by which a thread sends: more than come or go in one turn.
+/// Frames of a queue on which a thread sends: more than arrive or leave in one turn.
 const SENDING_ROOM: Room = Room { receive: 4_096, send: 4_096, threads: 1 };
-/// Those of the others, which only receive.
+/// Frames of a queue on which a thread only receives.
 const OTHER_ROOM: Room = Room { receive: 2_048, send: 64, threads: 1 };
-/// The least that TCP counts on (RFC 9293 section 3.7.1), with its heads.
+/// The minimum packet size that TCP relies on (RFC 9293 section 3.7.1), with its headers.
 const MTU_MIN: u32 = 576;
-/// The least that a link of IPv6 has (RFC 8200 section 5).
+/// The minimum MTU of an IPv6 link (RFC 8200 section 5).
 const MTU_MIN_V6: u32 = 1_280;
-/// Queues of one device at most: each is looked at in every turn, and each thread has a socket of each.
+/// Maximum number of queues of a device: each is polled in every turn, and each thread has a socket
+/// for each.
 pub const QUEUES_MAX: u32 = 64;
-/// Addresses that are asked for on the link before they are taken, the first of each thread's part, and for
-/// how long. Each thread asks for one at least.
+/// Number of addresses probed on the link before use, the first ones of each thread's part, and for
+/// how long. At least one per thread.
 const PROBED_MAX: u32 = 256;
 const PROBE_SPAN: Nanos = Nanos::from_millis(150);
-/// How long a next hop has to say where it is; it is asked once a second.
+/// How long a next hop has to reply; it is asked once per second.
 const ANSWER_SPAN: Nanos = Nanos::from_millis(2_500);
-/// Packets that wait for their next hop to say where it is.
+/// Maximum number of packets that wait for the address of their next hop.
 const HELD_MAX: usize = 256;
-/// Answers to questions by ARP in one turn.
+/// Maximum number of ARP replies per turn.
 const ANSWERS_MAX: usize = 256;
-/// How soon what the device did not take is tried again.
+/// How soon packets that the device did not accept are retried.
 const SEND_AGAIN: Duration = Duration::from_millis(1);
 
-/// Where in the kernel the packets are taken.
+/// Where in the kernel packets are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XdpHook {
-    /// In the device's driver.
+    /// In the device driver.
     Native,
-    /// Behind it, on any device; segments that the device or a peer has put together stay together.
+    /// After it, on any device; segments merged by the device or a peer stay merged.
     Generic,
 }
 
 impl XdpHook {
-    /// As options and reports call it.
+    /// The name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             XdpHook::Native => "native",
@@ -76,49 +78,49 @@ impl XdpHook {
     }
 }
 
-/// A device that is to be used.
+/// Requirements on a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct XdpAsk {
     pub device: String,
-    /// The next hop of all packets; `None`: as the kernel's routes say.
+    /// The next hop of all packets; `None`: by the routes of the kernel.
     pub gateway: Option<IpAddr>,
-    /// `None`: what suits the device.
+    /// `None`: the best mode of the device.
     pub hook: Option<XdpHook>,
-    /// The first address and the bits of the prefix that connections come from.
+    /// The first local address and the prefix length.
     pub prefix: (IpAddr, u8),
 }
 
 /// A thread's part of a device's packets: those of its own addresses.
 #[derive(Debug)]
 pub(crate) struct XdpLink {
-    /// A socket of each queue of the device.
+    /// A socket for each queue of the device.
     queues: Vec<XdpQueue>,
     /// The one that sends.
     out: usize,
     part: AddressPart,
-    /// What all addresses of the device are a part of.
+    /// The prefix of all addresses of the device.
     prefix: (IpAddr, u8),
     gateway: Option<IpAddr>,
     index: u32,
     side: LinkSide,
     neighbours: Neighbours,
-    /// Packets whose hop has been asked for, with their destinations.
+    /// Packets that wait for their next hop, with their destinations.
     held: Vec<(IpAddr, Vec<u8>)>,
     answers: Vec<Vec<u8>>,
     refused: u64,
     missed: u64,
-    /// An address of ours that somebody else has.
+    /// An address of ours that another host uses.
     conflict: Option<AddressConflict>,
-    /// The device is no more.
+    /// The device is gone.
     gone: bool,
 }
 
-/// A device whose packets of our addresses are taken.
+/// A device whose packets for our addresses are received.
 #[derive(Debug)]
 pub(crate) struct XdpDevice {
-    /// Takes the program off the device when it is closed; goes first.
+    /// Detaches the program from the device when closed; dropped first.
     _attached: OwnedFd,
-    /// Makes the device hear what goes to groups, as questions of ND do.
+    /// Makes the device receive multicast, as ND requests are.
     _groups: Option<OwnedFd>,
     pub(crate) hook: XdpHook,
     pub(crate) queues: usize,
@@ -127,7 +129,8 @@ pub(crate) struct XdpDevice {
     pub(crate) parts: Vec<AddressPart>,
 }
 
-/// Bits of the addresses of each of so many parts of a prefix, and of the parts themselves.
+/// Address bits of each part when a prefix is split into this many parts, and the bits of the part
+/// number.
 fn divided(prefix: (IpAddr, u8), threads: u32) -> Result<(u32, u32), XdpTrouble> {
     let all = used_bits(prefix);
     let parts_bits = threads.next_power_of_two().ilog2();
@@ -141,11 +144,11 @@ fn divided(prefix: (IpAddr, u8), threads: u32) -> Result<(u32, u32), XdpTrouble>
 }
 
 impl XdpDevice {
-    /// Takes the device's packets of our addresses, in the network of the calling thread, for so many
-    /// threads, each of which has a part of the addresses.
+    /// Receives the device's packets for our addresses, in the network namespace of the calling
+    /// thread, for this many threads, each with a part of the addresses.
     ///
     /// # Errors
-    /// What this machine or this user cannot do, each with the fix.
+    /// What this machine or user does not support, each with the fix.
     pub(crate) fn open(
         ask: &XdpAsk,
         threads: u32,
@@ -154,7 +157,7 @@ impl XdpDevice {
         let link = look(&ask.device, if network.is_ipv4() { MTU_MIN } else { MTU_MIN_V6 })?;
         let (part_bits, parts_bits) = divided(ask.prefix, threads)?;
         netpath::prefix_taken(network, bits, Some(&ask.device)).map_err(XdpTrouble::Prefix)?;
-        // first of all: what only root may do says so best
+        // first: an operation for root only gives the clearest error
         let map = raw::make_map(QUEUES_MAX << parts_bits).map_err(by_bpf)?;
         let (sockets, in_parts) = bind_all(&ask.device, link.index, threads)?;
         let most = SINGLE_MAX - ETHERNET_HEAD;
@@ -173,7 +176,7 @@ impl XdpDevice {
             XdpTrouble::Other(format!("{} cannot be made to hear groups", ask.device), error)
         })?;
         let steering = Steering {
-            // neither the network's own address nor the one of all its machines
+            // neither the network address nor the broadcast address
             first: later(network, 1),
             count: (u32::MAX >> (32 - part_bits - parts_bits)) - 1,
             part_bits,
@@ -204,12 +207,12 @@ impl XdpDevice {
     }
 }
 
-/// How many addresses of each thread's part are asked for.
+/// How many addresses of each thread's part are probed.
 fn probed_of_each(threads: usize) -> u32 {
     (PROBED_MAX / threads.max(1) as u32).max(1)
 }
 
-/// Sees that nobody on the link has an address of ours, and says that they are ours (RFC 5227).
+/// Makes sure that no host on the link uses an address of ours, and announces ours (RFC 5227).
 fn settle_in(links: &mut [XdpLink]) -> Result<(), XdpTrouble> {
     let each = probed_of_each(links.len());
     for link in links.iter_mut() {
@@ -217,7 +220,7 @@ fn settle_in(links: &mut [XdpLink]) -> Result<(), XdpTrouble> {
     }
     let end = monotonic() + PROBE_SPAN;
     for link in links.iter_mut() {
-        // what came to the others meanwhile is there when it is their turn
+        // packets that meanwhile arrived for other threads are read in their turn
         loop {
             link.receive(monotonic(), ANSWERS_MAX, |_, _| {});
             link.see_to_conflict()?;
@@ -259,7 +262,7 @@ impl XdpLink {
         }
     }
 
-    /// Says something of the first addresses.
+    /// Sends a message about each of the first addresses.
     fn say(&mut self, addresses: u32, what: impl Fn(&LinkSide, IpAddr) -> Option<Vec<u8>>) {
         for row in 0..self.part.addresses.min(addresses) {
             if let Some(frame) = what(&self.side, later(self.part.first, row)) {
@@ -269,7 +272,7 @@ impl XdpLink {
         self.queues[self.out].flush();
     }
 
-    /// An address that somebody else has, before there is a run.
+    /// An address used by another host, before the run.
     fn see_to_conflict(&mut self) -> Result<(), XdpTrouble> {
         let Some(AddressConflict { address, by }) = self.conflict.take() else { return Ok(()) };
         let device = self.part.device.clone();
@@ -292,10 +295,10 @@ impl XdpLink {
         hop_by(route, server, &self.part.device)
     }
 
-    /// Sees that packets to a server have somewhere to go.
+    /// Makes sure that packets to a server have a next hop.
     ///
     /// # Errors
-    /// The server is this host, or the next hop to it does not answer.
+    /// The server is this host, or the next hop to it does not reply.
     pub(crate) fn reach(&mut self, server: IpAddr) -> Result<(), XdpTrouble> {
         let hop = self.hop_to(server)?;
         self.neighbours.learn_way(monotonic(), server, Some(hop));
@@ -326,7 +329,7 @@ impl XdpLink {
         }
     }
 
-    /// Hands packets over. What has no room is lost, as on any link.
+    /// Sends packets. Packets without room are lost, as on any link.
     pub(crate) fn send<'a>(&mut self, now: Nanos, packets: impl Iterator<Item = &'a [u8]>) {
         for packet in packets {
             self.put(now, packet);
@@ -338,7 +341,7 @@ impl XdpLink {
         let Some(to) = destination(packet) else { return };
         let mut onward = self.neighbours.onward(now, to);
         if onward == Onward::Unknown {
-            // a server that nobody knew of when the run began
+            // a server that was unknown at the start of the run
             let hop = self.hop_to(to).ok();
             self.neighbours.learn_way(now, to, hop);
             onward = self.neighbours.onward(now, to);
@@ -350,7 +353,7 @@ impl XdpLink {
             }
             Onward::Ask(question) => {
                 let held = self.held.len();
-                // those of the last question, which went unanswered
+                // those of the last request, which got no reply
                 self.held.retain(|(other, _)| *other != to);
                 self.refused += (held - self.held.len()) as u64;
                 self.ask(question);
@@ -369,8 +372,8 @@ impl XdpLink {
         self.held.push((to, packet.to_vec()));
     }
 
-    /// Takes in what has come, `most` packets of each queue at most. `each` gets a packet, and whether its
-    /// TCP checksum is left out, as between devices of one machine.
+    /// Receives packets, at most `most` of each queue. `each` gets a packet and whether its TCP
+    /// checksum is absent, as between devices of one machine.
     pub(crate) fn receive(&mut self, now: Nanos, most: usize, mut each: impl FnMut(&[u8], bool)) {
         let XdpLink { queues, out, side, neighbours, answers, conflict, .. } = self;
         let mut told = false;
@@ -399,7 +402,7 @@ impl XdpLink {
         }
     }
 
-    /// Sleeps until a packet has come, `span` at most.
+    /// Sleeps until a packet arrives, at most `span`.
     pub(crate) fn sleep(&mut self, span: Option<Duration>) {
         let waits = self.queues[self.out].has_waiting();
         let span =
@@ -408,23 +411,23 @@ impl XdpLink {
             tv_sec: span.as_secs() as i64,
             tv_nsec: span.subsec_nanos().into(),
         });
-        // a device that is gone is told at once, again and again
+        // polling a deleted device returns at once, every time
         let queues = if self.gone { &[][..] } else { &self.queues };
         let mut wanted: Vec<PollFd<'_>> =
             queues.iter().map(|queue| PollFd::new(queue, PollFlags::IN)).collect();
-        // interrupted: the next turn tells
+        // interrupted: the next turn finds out
         poll(&mut wanted, span.as_ref()).ok();
         self.gone |= wanted.iter().any(|queue| queue.revents().contains(PollFlags::ERR));
     }
 
-    /// Packets that the device did not take or whose next hop did not answer, those that came and found no room, and an address of ours that
-    /// somebody else has, since this was last asked.
+    /// Counters since the last call: packets that the device did not accept or whose next hop did
+    /// not reply, received packets without room, and an address of ours that another host uses.
     pub(crate) fn losses(&mut self) -> StackFacts {
         let refused: u64 = self.queues.iter_mut().map(XdpQueue::refused).sum();
         let missed: u64 = self.queues.iter().map(XdpQueue::missed).sum();
         let since = missed.saturating_sub(self.missed);
         self.missed = missed;
-        // their hop has not answered, and they are not of the next run
+        // their next hop has not replied, and they do not belong to the next run
         let held = std::mem::take(&mut self.held).len() as u64;
         StackFacts {
             refused: refused + std::mem::take(&mut self.refused) + held,
@@ -435,7 +438,7 @@ impl XdpLink {
     }
 }
 
-/// The next hop to a server by the kernel's route.
+/// The next hop to a server by the route of the kernel.
 fn hop_by(route: RouteFacts, server: IpAddr, device: &str) -> Result<IpAddr, XdpTrouble> {
     match route {
         RouteFacts::By(hop) if hop.is_ipv6() && server.is_ipv4() => {
@@ -451,11 +454,11 @@ fn number_of(map: &OwnedFd) -> i32 {
     map.as_raw_fd()
 }
 
-/// What is known of a device that can be used.
+/// The properties of a usable device.
 fn look(device: &str, least: u32) -> Result<LinkFacts, XdpTrouble> {
     let name = || device.to_owned();
     let link = netpath::link(device).map_err(|error| match error.raw_os_error() {
-        // a name that no device can have is refused before it is looked for
+        // an invalid device name is rejected before it is looked up
         Some(libc::ENODEV | libc::EINVAL | libc::ERANGE) => XdpTrouble::NoDevice { device: name() },
         _ => XdpTrouble::Other(format!("the device {device}"), error),
     })?;
@@ -482,15 +485,15 @@ fn by_bpf(error: io::Error) -> XdpTrouble {
     }
 }
 
-/// Binds sockets to each queue of a device, one for each thread: those of each thread, and whether packets of
-/// several frames are to be had.
+/// Binds sockets to each queue of a device, one per thread: returns those of each thread, and
+/// whether packets in several frames are supported.
 fn bind_all(
     device: &str,
     index: u32,
     threads: u32,
 ) -> Result<(Vec<Vec<XdpQueue>>, bool), XdpTrouble> {
     let place = |queue, in_parts| QueuePlace { device: index, queue, in_parts };
-    // threads send by queues in turn
+    // threads send on different queues
     let room = |queue| {
         let room = if queue < threads { SENDING_ROOM } else { OTHER_ROOM };
         Room { threads, ..room }
@@ -510,7 +513,7 @@ fn bind_all(
     loop {
         let number = queues.len() as u32;
         match bind(number, in_parts) {
-            // there is none of this number
+            // no queue with this number
             Err(QueueTrouble::Bind(Errno::INVAL)) => break,
             Ok(_) if number == QUEUES_MAX => {
                 let device = device.to_owned();
@@ -532,7 +535,7 @@ fn bind_all(
     Ok((sockets, in_parts))
 }
 
-/// Attaches the program where it does best, or where that is not to be had, elsewhere.
+/// Attaches the program in the best supported mode.
 fn attach(
     ask: &XdpAsk,
     link: &LinkFacts,
@@ -559,8 +562,8 @@ fn attach(
     Err(trouble.expect("at least one way was tried"))
 }
 
-/// The modes to be tried, the best first. In generic mode what the device or a peer of its has put together
-/// comes whole, with up to 64 KiB, which takes several frames.
+/// The modes to try, the best first. In generic mode, packets merged by the device or its peer
+/// arrive whole, up to 64 KiB, in several frames.
 fn hooks(ask: &XdpAsk, link: &LinkFacts, in_parts: bool) -> Result<&'static [XdpHook], XdpTrouble> {
     Ok(match ask.hook {
         Some(XdpHook::Native) => &[XdpHook::Native],
@@ -569,7 +572,8 @@ fn hooks(ask: &XdpAsk, link: &LinkFacts, in_parts: bool) -> Result<&'static [Xdp
             return Err(XdpTrouble::GenericInParts { device: ask.device.clone() });
         }
         None if !in_parts => &[XdpHook::Native],
-        // a veth's driver would take the segmentation from its peer, and has a short queue
+        // the driver of a veth would disable segmentation offload of its peer, and has a short
+        // queue
         None if link.kind == "veth" => &[XdpHook::Generic, XdpHook::Native],
         None => &[XdpHook::Native, XdpHook::Generic],
     })

@@ -1,5 +1,5 @@
-//! ND of our addresses of IPv6 (RFC 4861): who asks is answered, and whom packets go to is asked for. Without
-//! I/O and without a clock.
+//! ND for our IPv6 addresses (RFC 4861): replies to solicitations, and solicitations for next hops.
+//! Without I/O and without a clock.
 
 use super::link::{ETHERNET_HEAD, LinkFrame, Mac, head};
 use super::neighbours::Question;
@@ -8,14 +8,14 @@ use tcp::{IPV6_HEAD, checksum};
 
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const ICMPV6: u8 = 58;
-/// No router has handed it on (section 7.1.1).
+/// The hop limit of a message that no router has forwarded (section 7.1.1).
 const ON_LINK_HOPS: u8 = 255;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
-/// Of an advertisement: it answers, and what was known before is over.
+/// Flags of an advertisement: solicited, override.
 const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
-/// Options: an address of Ethernet, the asker's or that of who has the address.
+/// Options: source and target link-layer address.
 const SOURCE: u8 = 1;
 const TARGET: u8 = 2;
 /// Bytes of a message without options.
@@ -27,28 +27,28 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 pub(crate) struct NdSide {
     ours: Mac,
     first: Ipv6Addr,
-    /// How many from the first on.
+    /// Number of addresses from the first on.
     count: u32,
 }
 
-/// The group that is asked for an address (RFC 4291 section 2.7.1).
+/// The solicited-node multicast address (RFC 4291 section 2.7.1).
 fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
     let bits = address.to_bits() & 0xff_ffff;
     Ipv6Addr::from_bits(0xff02_0000_0000_0000_0000_0001_ff00_0000 | bits)
 }
 
-/// Where frames for a group go (RFC 2464 section 7).
+/// The Ethernet address of a multicast group (RFC 2464 section 7).
 fn group(address: Ipv6Addr) -> Mac {
     let [.., a, b, c, d] = address.octets();
     Mac([0x33, 0x33, a, b, c, d])
 }
 
-/// A message: what it is, its flags, and whom it is about.
+/// A message: type, flags and target.
 struct NdMessage {
     kind: u8,
     flags: u8,
     target: Ipv6Addr,
-    /// The option with our address of Ethernet.
+    /// The option with our Ethernet address.
     option: Option<u8>,
 }
 
@@ -62,7 +62,7 @@ impl NdSide {
         offset < u128::from(self.count)
     }
 
-    /// Reads a frame.
+    /// Parses a frame.
     pub(crate) fn hear<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
         let Some((before, body)) = frame.split_at_checked(ETHERNET_HEAD) else {
             return LinkFrame::Nothing;
@@ -84,7 +84,7 @@ impl NdSide {
         }
     }
 
-    /// `None`: it is not to be believed, or no business of ours.
+    /// `None`: invalid or irrelevant.
     fn hear_message(
         &self,
         ip: &[u8; IPV6_HEAD],
@@ -100,7 +100,7 @@ impl NdSide {
         let mac =
             said_mac(message.get(MESSAGE..)?, if kind == SOLICITATION { SOURCE } else { TARGET })?;
         let mac = mac.unwrap_or(sender);
-        // what we said ourselves may come back; an address of a group is nobody's
+        // our own frames may return; multicast addresses belong to no one
         let strange = mac == self.ours || mac.is_group() || target.is_multicast();
         if ip[7] != ON_LINK_HOPS || code != 0 || !whole || strange {
             return None;
@@ -118,7 +118,8 @@ impl NdSide {
         Some(LinkFrame::Told(from.into(), mac, answer))
     }
 
-    /// To all where he who asks has no address yet: he is about to take this one (RFC 4862 section 5.4.3).
+    /// To all nodes if the sender has no address yet: it is about to use this one (RFC 4862 section
+    /// 5.4.3).
     fn answer(&self, target: Ipv6Addr, to: Ipv6Addr, at: Mac) -> Vec<u8> {
         let (flags, to, at) = match to.is_unspecified() {
             true => (OVERRIDE, ALL_NODES, group(ALL_NODES)),
@@ -128,7 +129,7 @@ impl NdSide {
         self.frame(target, (to, at), &message)
     }
 
-    /// The question where a hop is, from our first address.
+    /// A solicitation for the address of a next hop, from our first address.
     pub(crate) fn question(&self, question: Question) -> Option<Vec<u8>> {
         let IpAddr::V6(target) = question.hop else { return None };
         let all = solicited_node(target);
@@ -137,14 +138,14 @@ impl NdSide {
         Some(self.frame(self.first, to, &message))
     }
 
-    /// The question whether anybody has this address of ours (RFC 4862 section 5.4.2).
+    /// A probe whether one of our addresses is in use (RFC 4862 section 5.4.2).
     pub(crate) fn probe(&self, address: Ipv6Addr) -> Vec<u8> {
         let all = solicited_node(address);
         let message = NdMessage { kind: SOLICITATION, flags: 0, target: address, option: None };
         self.frame(Ipv6Addr::UNSPECIFIED, (all, group(all)), &message)
     }
 
-    /// That this address is ours (RFC 4861 section 7.2.6).
+    /// An announcement of an address of ours (RFC 4861 section 7.2.6).
     pub(crate) fn announcement(&self, address: Ipv6Addr) -> Vec<u8> {
         let option = Some(TARGET);
         let message = NdMessage { kind: ADVERTISEMENT, flags: OVERRIDE, target: address, option };
@@ -170,13 +171,14 @@ impl NdSide {
         frame
     }
 
-    /// What stands before an IPv6 packet that goes there.
+    /// The Ethernet header of an IPv6 packet to this hop.
     pub(crate) fn head(&self, to: Mac) -> [u8; ETHERNET_HEAD] {
         head(to, self.ours, IPV6)
     }
 }
 
-/// The address of Ethernet in the option of this kind. `None` where options are not whole (section 7.1.1).
+/// The Ethernet address in the option of this type. `None` if the options are malformed (section
+/// 7.1.1).
 fn said_mac(mut options: &[u8], wanted: u8) -> Option<Option<Mac>> {
     let mut said = None;
     while let [kind, units, ..] = *options {
@@ -208,7 +210,7 @@ mod tests {
         NdSide::new(THEIRS, address("fe80::9"), 1)
     }
 
-    /// A frame in words.
+    /// A frame as text.
     fn words(frame: &[u8]) -> String {
         let mac = |at: usize| Mac(frame[at..at + 6].try_into().expect("6 bytes"));
         let address = |at: usize| Ipv6Addr::from_octets(frame[at..at + 16].try_into().expect("16"));
@@ -274,7 +276,7 @@ mod tests {
             hear(&asked("fd00:9::1")),
             hear(&asked("fd00:9::e")),
             hear(&asked("fd00:9::f")),
-            // who is about to take one of ours
+            // a host about to use one of ours
             hear(&they.probe(address("fd00:9::5"))),
             hear(&they.announcement(address("fe80::9"))),
         ];
@@ -300,7 +302,7 @@ mod tests {
         let question = Question { hop: address("fd00:9::1:1").into(), at: None };
         assert_eq!(we.hear(&they.announcement(shared)), taken);
         assert_eq!(we.hear(&they.question(question).expect("it is of IPv6")), taken);
-        // an answer about an address of his own
+        // a reply about an address of its own
         let message = NdMessage {
             kind: ADVERTISEMENT,
             flags: SOLICITED,
@@ -308,7 +310,7 @@ mod tests {
             option: Some(TARGET),
         };
         assert_eq!(we.hear(&they.frame(shared, (address("fe80::1"), OURS), &message)), taken);
-        // what we said ourselves
+        // our own frames
         assert_eq!(we.hear(&we.announcement(shared)), LinkFrame::Nothing);
     }
 
@@ -318,16 +320,16 @@ mod tests {
         let question = Question { hop: address("fd00:9::1").into(), at: None };
         let whole = they.question(question).expect("it is of IPv6");
         assert!(matches!(we.hear(&whole), LinkFrame::Told(.., Some(_))));
-        // a wire pads what is short
+        // links pad short frames
         let padded = [&whole[..], &[0; 9]].concat();
         assert!(matches!(we.hear(&padded), LinkFrame::Told(.., Some(_))));
         for length in 0..whole.len() {
             let said = we.hear(&whole[..length]);
-            // TCP looks at what is cut in its own way
+            // TCP handles truncated packets in its own way
             let nothing = matches!(said, LinkFrame::Nothing | LinkFrame::Packet(_));
             assert!(nothing, "{length} bytes: {said:?}");
         }
-        // hops, sum, an option of no length
+        // hop limit, checksum, an option of length zero
         for (at, byte) in [(21, 64), (56, 0), (79, 0)] {
             let mut strange = whole.clone();
             strange[at] = byte;

@@ -1,40 +1,40 @@
-//! By which hop packets go to an address, and where that hop is on the link. Without I/O and without a clock.
+//! Next hops of destinations and their Ethernet addresses. Without I/O and without a clock.
 
 use super::link::Mac;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use units::Nanos;
 
-/// Next hops and destinations that are remembered.
+/// Maximum number of next hops and of destinations.
 const REMEMBERED_MAX: usize = 1 << 15;
-/// A hop that does not answer is asked again after so long.
+/// Interval at which a hop without a reply is asked again.
 pub(crate) const ASK_AGAIN: Nanos = Nanos::from_secs(1);
-/// What a hop has said is true for so long, then it is asked whether it still is. A kernel waits for 15 to
-/// 45 s, and hears the announcements of those that move, which are not ours to take from it.
+/// How long the address of a hop is valid before it is verified. A kernel waits for 15 to 45 s, and
+/// receives the announcements of hosts that move, which we do not take away from it.
 const FRESH: Nanos = Nanos::from_secs(5);
-/// So long a destination counts as one without a way.
+/// How long a destination counts as unreachable.
 const NO_WAY: Nanos = Nanos::from_secs(1);
 
-/// What a hop is to be asked: where it is.
+/// The request for a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) hop: IpAddr,
-    /// Where it was: only who is there is asked.
+    /// At its last address: only a host still there is asked.
     pub(crate) at: Option<Mac>,
 }
 
-/// How packets to an address go.
+/// How packets reach an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Onward {
-    /// There, and this is to be asked as well.
+    /// The hop is known; this request is due as well.
     To(Mac, Option<Question>),
-    /// A hop is to be asked first.
+    /// A hop must be asked first.
     Ask(Question),
-    /// It has been asked.
+    /// A request was sent.
     Wait,
-    /// Nobody has said by which hop.
+    /// The next hop is unknown.
     Unknown,
-    /// By none.
+    /// Unreachable.
     Nowhere,
 }
 
@@ -47,35 +47,35 @@ enum HopWay {
 #[derive(Clone, Copy, Debug)]
 struct Hop {
     mac: Option<Mac>,
-    /// When it said so.
+    /// When the address was received.
     heard: Nanos,
-    /// When it was last asked, and how often since it was heard.
+    /// When it was last asked, and how often since its last reply.
     asked: Nanos,
     questions: u32,
 }
 
-/// The hops that our packets go by.
+/// The next hops of our packets.
 #[derive(Debug, Default)]
 pub(crate) struct Neighbours {
     hops: HashMap<IpAddr, Hop>,
     /// By destination.
     ways: HashMap<IpAddr, HopWay>,
-    /// Not before then those without a way are looked through again.
+    /// The earliest time to search the unreachable ones again.
     tidy_at: Nanos,
-    /// The last destination, where its hop is, and until when that needs no look: nearly all packets go to
-    /// a few.
+    /// The last destination, the address of its hop, and how long it is valid without a lookup:
+    /// nearly all packets go to a few destinations.
     last: Option<(IpAddr, Mac, Nanos)>,
 }
 
 impl Neighbours {
-    /// Packets to `destination` go by way of `hop`, or, at `now`, by none.
+    /// Packets to `destination` go by way of `hop`, or are unreachable as of `now`.
     pub(crate) fn learn_way(&mut self, now: Nanos, destination: IpAddr, hop: Option<IpAddr>) {
         if self.has_room(now) {
             self.ways.insert(destination, hop.map_or(HopWay::NoneSince(now), HopWay::By));
         }
     }
 
-    /// Whether one more destination can be remembered, where need be in place of those that had no way.
+    /// Whether there is room for another destination, possibly in place of an unreachable one.
     fn has_room(&mut self, now: Nanos) -> bool {
         if self.ways.len() >= REMEMBERED_MAX && now >= self.tidy_at {
             self.tidy_at = now + NO_WAY;
@@ -84,7 +84,7 @@ impl Neighbours {
         self.ways.len() < REMEMBERED_MAX
     }
 
-    /// How packets to `destination` go. A question is given once in [`ASK_AGAIN`].
+    /// How packets to `destination` go. A request is returned once per [`ASK_AGAIN`].
     pub(crate) fn onward(&mut self, now: Nanos, destination: IpAddr) -> Onward {
         if let Some((address, mac, until)) = self.last
             && address == destination
@@ -110,14 +110,14 @@ impl Neighbours {
         if state.mac.is_none() && state.questions > 0 && now < good_until {
             return Onward::Wait;
         }
-        // who has moved does not hear what goes to where it was
+        // a host that moved does not receive packets for its old address
         let at = state.mac.filter(|_| state.questions == 0);
         (state.asked, state.questions) = (now, state.questions.saturating_add(1));
         let question = Question { hop, at };
         state.mac.map_or(Onward::Ask(question), |mac| Onward::To(mac, Some(question)))
     }
 
-    /// Somebody says where he is; whether he is a hop of ours.
+    /// A host announces its address; returns whether it is a next hop of ours.
     pub(crate) fn told(&mut self, now: Nanos, who: IpAddr, mac: Mac) -> bool {
         let Some(hop) = self.hops.get_mut(&who) else { return false };
         *hop = Hop { mac: Some(mac), heard: now, asked: now, questions: 0 };
@@ -127,14 +127,14 @@ impl Neighbours {
 }
 
 impl Hop {
-    /// Until when there is no question.
+    /// Until when no request is due.
     fn good_until(&self) -> Nanos {
         if self.questions > 0 { self.asked + ASK_AGAIN } else { self.heard + FRESH }
     }
 }
 
 impl HopWay {
-    /// A way that is none may be one by now.
+    /// An unreachable destination may be reachable by now.
     fn is_over(&self, now: Nanos) -> bool {
         matches!(self, HopWay::NoneSince(then) if now - *then >= NO_WAY)
     }
@@ -150,7 +150,7 @@ mod tests {
     const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7));
 
-    /// What is to be done with packets to the server at these instants, ms.
+    /// The actions for packets to the server at these times, ms.
     fn said(we: &mut Neighbours, instants: &[u64]) -> String {
         let mut said = String::new();
         for instant in instants {
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!((we.hops.len(), we.ways.len()), (0, REMEMBERED_MAX));
         let (later, new) = (Nanos::from_secs(2), address(200_000));
         assert_eq!(we.onward(Nanos::from_millis(900), new), Onward::Nowhere);
-        // those without a way make room
+        // unreachable ones make room
         assert_eq!(we.onward(later, new), Onward::Unknown);
         we.learn_way(later, new, Some(GATEWAY));
         assert_eq!(we.ways.len(), REMEMBERED_MAX / 2 + 1);

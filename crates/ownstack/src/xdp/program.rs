@@ -1,6 +1,6 @@
-//! The program that runs for each packet which a device has received, before the kernel looks at it:
-//! packets to our addresses, and questions and answers by ARP or ND that are about one of them, go to our
-//! sockets, and all else goes on as if it were not there. Assembled by hand.
+//! The BPF program that runs for each received packet before the kernel processes it: packets to
+//! our addresses, and ARP or ND messages about one of them, go to our sockets; everything else
+//! passes unchanged. Assembled by hand.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> In
     Instruction { code, registers, offset, number }
 }
 
-/// Operations by the names of RFC 9669 section 4 and 5: class, source and operation in one byte.
+/// Operations by the names of RFC 9669 sections 4 and 5: class, source and operation in one byte.
 mod code {
     pub(super) const LOAD_32: u8 = 0x61;
     pub(super) const LOAD_16: u8 = 0x69;
@@ -33,7 +33,7 @@ mod code {
     pub(super) const SHIFT_LEFT_64: u8 = 0x67;
     pub(super) const SHIFT_RIGHT_64: u8 = 0x77;
     pub(super) const SUBTRACT_32: u8 = 0x14;
-    /// From the network's order of bytes, or into it.
+    /// From or to network byte order.
     pub(super) const NETWORK_ORDER: u8 = 0xdc;
     pub(super) const JUMP: u8 = 0x05;
     pub(super) const JUMP_IF_EQUAL: u8 = 0x15;
@@ -47,54 +47,56 @@ mod code {
 
 use code::*;
 
-/// `XDP_PASS`: the packet goes on.
+/// `XDP_PASS`: the packet goes to the kernel.
 const PASS: i32 = 2;
 /// The helper bpf_redirect_map.
 const REDIRECT_MAP: i32 = 51;
-/// The source register that makes a number the descriptor of a map.
+/// The source register value that marks a number as the descriptor of a map.
 const IS_MAP: u8 = 1;
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
 const ICMPV6: i32 = 58;
-/// No router has handed it on (RFC 4861 section 7.1.1).
+/// The hop limit of a message that no router has forwarded (RFC 4861 section 7.1.1).
 const ON_LINK_HOPS: i32 = 255;
 const SOLICITATION: i32 = 135;
 const ADVERTISEMENT: i32 = 136;
 
-/// Our addresses, in parts of equal size, and whose socket gets what of them.
+/// Our addresses, in parts of equal size, each with its own socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Steering {
-    /// The first one; those of IPv6 agree in the first 96 bits.
+    /// The first one; IPv6 addresses share the first 96 bits.
     pub(crate) first: IpAddr,
-    /// How many from the first on, at least one. The address before the first begins the first part.
+    /// Number of addresses from the first on, at least one. The address before the first belongs to
+    /// the first part.
     pub(crate) count: u32,
-    /// Addresses of a part, and parts, as powers of two.
+    /// Addresses per part and number of parts, as powers of two.
     pub(crate) part_bits: u32,
     pub(crate) parts_bits: u32,
-    /// A map whose key is the queue and, in the lowest bits, the part. A packet passes that has no socket there.
+    /// A map whose key is the queue and, in the lowest bits, the part. A packet without a socket
+    /// there passes to the kernel.
     pub(crate) map: i32,
 }
 
-/// A place in the program that is jumped to.
+/// A jump target in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Label {
-    /// An IPv4 packet, behind its kind.
+    /// An IPv4 packet, after its EtherType.
     Packet,
-    /// The last 4 bytes of an address are in register 5: are they ours?
+    /// The last 4 bytes of an address are in register 5: checks whether it is ours.
     Ask,
     /// It may be ND.
     Discovery,
-    /// It is: who says it?
+    /// It is ND: checks the source.
     Sender,
-    /// Whom is it about?
+    /// Checks the target.
     Target,
-    /// Register 5 has how far an address of ours is from the first.
+    /// Register 5 has the offset of one of our addresses from the first.
     Ours,
     Out,
 }
 
-/// The program so far. Register 2 has the packet's beginning, 3 its end, 6 what is known of it.
+/// The program so far. Register 2 has the start of the packet, 3 its end, 6 the context.
 #[derive(Debug, Default)]
 struct Assembly {
     rows: Vec<Instruction>,
@@ -116,7 +118,7 @@ impl Assembly {
         self.places.push((label, self.rows.len()));
     }
 
-    /// Shorter packets pass.
+    /// Shorter packets pass to the kernel.
     fn need(&mut self, bytes: i32) {
         self.put(COPY_64, 4, 2, 0, 0);
         self.put(ADD_64, 4, 0, 0, bytes);
@@ -124,13 +126,13 @@ impl Assembly {
         self.put(JUMP_IF_ABOVE_REGISTER, 4, 3, 0, 0);
     }
 
-    /// Unless the number of these bytes is that one, as it stands in a packet.
+    /// Jumps unless the bytes at this place equal this number in network byte order.
     fn unless(&mut self, load: u8, at: i16, number: i32, label: Label) {
         self.put(load, 5, 2, at, 0);
         self.jump(JUMP_UNLESS_EQUAL_32, 5, number, label);
     }
 
-    /// Register 5 has the last 4 bytes of an address: how far is it from the first?
+    /// Register 5 has the last 4 bytes of an address: computes its offset from the first.
     fn distance(&mut self, first: u32) {
         self.put(NETWORK_ORDER, 5, 0, 0, 32);
         self.put(SUBTRACT_32, 5, 0, 0, first as i32);
@@ -146,7 +148,7 @@ impl Assembly {
     }
 }
 
-/// The program, as the kernel's check takes it.
+/// The program in a form that the kernel's verifier accepts.
 pub(crate) fn program(steering: &Steering) -> Vec<Instruction> {
     let mut all = Assembly::default();
     all.put(COPY_64, 6, 1, 0, 0);
@@ -163,7 +165,7 @@ pub(crate) fn program(steering: &Steering) -> Vec<Instruction> {
     all.put(ADD_64, 5, 0, 0, 1);
     all.put(SHIFT_RIGHT_64, 5, 0, 0, steering.part_bits as i32);
     all.put(ADD_REGISTER_64, 2, 5, 0, 0);
-    // an instruction of two places
+    // an instruction of two slots
     all.put(LOAD_NUMBER_64, 1, IS_MAP, 0, steering.map);
     all.put(0, 0, 0, 0, 0);
     all.put(SET_64, 3, 0, 0, PASS);
@@ -187,11 +189,11 @@ fn ipv4(all: &mut Assembly, first: u32, count: u32) {
     all.jump(JUMP_UNLESS_EQUAL_32, 5, kind(ARP), Label::Out);
     // 28 bytes of ARP
     all.need(42);
-    // whose sender has an address of ours: the answer to a probe names no target
+    // the sender has an address of ours: the reply to a probe names no target
     all.put(LOAD_32, 5, 2, 28, 0);
     all.distance(first);
     all.jump(JUMP_IF_BELOW_32, 5, count as i32, Label::Ours);
-    // or that is for one of them
+    // or the target is one of them
     all.put(LOAD_32, 5, 2, 38, 0);
     all.jump(JUMP, 0, 0, Label::Ask);
     all.here(Label::Packet);
@@ -217,7 +219,8 @@ fn ipv6(all: &mut Assembly, first: [u8; 16], count: u32) {
     // the destination
     same(all, 38, Label::Discovery);
     all.jump(JUMP_IF_BELOW_32, 5, count as i32, Label::Ours);
-    // questions for one of ours go to a group, and so do questions and answers of who has one
+    // solicitations for one of ours go to a multicast group, and so do messages of a host that uses
+    // one
     all.here(Label::Discovery);
     all.need(78);
     all.unless(LOAD_8, 20, ICMPV6, Label::Out);
@@ -240,10 +243,10 @@ mod tests {
 
     const MAP: i32 = 9;
 
-    /// What the program does with a packet of queue 3. A machine for the operations that it has, which
-    /// stops at a look behind the packet's end, as the kernel's check would.
+    /// What the program does with a packet of queue 3. An interpreter for its operations that fails
+    /// on an access after the end of the packet, as the kernel's verifier would.
     fn does(rows: &[Instruction], packet: &[u8]) -> String {
-        // the packet lies at 1,000, what is known of it at 0
+        // the packet is at address 1,000, its context at 0
         let end = 1_000 + packet.len() as u64;
         let mut r = [0_u64; 11];
         let mut row = 0_usize;
@@ -305,7 +308,7 @@ mod tests {
         }
     }
 
-    /// The program for addresses from the first on in one part, for a map of one part.
+    /// The program for addresses from the first on in one part, with a map of one part.
     fn whole(first: &str, count: u32) -> Vec<Instruction> {
         let first = first.parse().expect("an address");
         program(&Steering { first, count, part_bits: 32, parts_bits: 0, map: MAP })
@@ -378,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Four parts of 64 addresses, of which each queue has four sockets: queue 3 those from 12 on.
+    /// Four parts of 64 addresses; each queue has four sockets: queue 3 those from 12 on.
     #[test]
     fn each_part_of_the_addresses_has_a_socket_of_its_own() {
         let first = "10.9.0.1".parse().expect("an address");
@@ -469,7 +472,7 @@ mod tests {
         );
     }
 
-    /// What the kernel is given, byte by byte.
+    /// The instructions given to the kernel, byte by byte.
     #[cfg(target_endian = "little")]
     #[test]
     fn the_bytes() {
@@ -496,7 +499,7 @@ mod tests {
                 "bf24000000000000",
             ]
         );
-        // the first address, so many of them, the queue, the map
+        // the first address, the number of addresses, the queue, the map
         let rest = [
             "140500000100090a",
             "36050a00fe000000",

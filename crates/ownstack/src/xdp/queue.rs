@@ -1,5 +1,5 @@
-//! One queue of a device: sockets of AF_XDP, one for each thread, with rings of their own for what comes and
-//! goes, and what they have in common: the frames that go round in them, and two rings for those.
+//! One queue of a device: AF_XDP sockets, one per thread, with their own rings for received and
+//! sent packets, and their shared state: the frames and the two rings of frames.
 
 use super::raw::{Consumer, FRAME, Frames, Mapping, PacketFrame, Places, Producer};
 use super::trouble::XdpTrouble;
@@ -16,33 +16,33 @@ use rustix::net::{
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that the kernel leaves free at the beginning of a frame that it fills.
+/// Bytes that the kernel leaves free at the start of a frame that it fills.
 const HEADROOM: usize = 256;
-/// The longest Ethernet frame that the kernel puts into one frame of memory.
+/// The maximum length of an Ethernet frame that the kernel puts into one memory frame.
 pub(crate) const SINGLE_MAX: usize = FRAME - HEADROOM;
-/// The longest packet with its head, of all its parts together.
+/// The maximum length of a packet with its header, all parts together.
 const LONGEST: usize = 70_000;
-/// What packets that are on their way out may take of the kernel's memory, bytes: the usual 200 KiB are
-/// some hundred packets.
+/// Kernel memory for outgoing packets, bytes: the default of 200 KiB is enough for some hundred
+/// packets.
 const SEND_BUFFER: usize = 32 << 20;
-/// So many packets go out in one system call, where the kernel can be asked for that.
+/// Packets sent per system call, if the kernel supports this setting.
 const SENT_AT_ONCE: u32 = 512;
-/// System calls in a row without any packet that goes out, before the rest waits for the next turn.
+/// Consecutive system calls without a sent packet before the rest waits for the next turn.
 const TRIES: u32 = 8;
 
-/// How much room a queue has; powers of two.
+/// Sizes of a queue; powers of two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Frames for what comes.
+    /// Frames for received packets.
     pub(crate) receive: u32,
-    /// Frames for what goes out. They come back when the packet's receiver is done with it.
+    /// Frames for packets to send. They are returned once the receiver has processed the packet.
     pub(crate) send: u32,
-    /// Threads that have these frames in common, each with a socket of its own.
+    /// Threads that share these frames, each with its own socket.
     pub(crate) threads: u32,
 }
 
 impl Room {
-    /// Frames that may wait for one thread: not all of them, where others want some.
+    /// Maximum number of frames waiting for one thread: fewer than all if other threads need some.
     fn waiting(self) -> u32 {
         (self.receive / self.threads.next_power_of_two()).max(WAITING_MIN).min(self.receive)
     }
@@ -51,37 +51,38 @@ impl Room {
 /// Sixteen of the longest packets.
 const WAITING_MIN: u32 = 256;
 
-/// Where a socket is bound.
+/// What a socket is bound to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueuePlace {
     pub(crate) device: u32,
     pub(crate) queue: u32,
-    /// Packets may be of several frames.
+    /// Packets may consist of several frames.
     pub(crate) in_parts: bool,
 }
 
-/// Frames that a socket takes at once for packets to be sent, and that all sockets of a queue keep together.
+/// Frames that a socket takes at once for packets to send, and that all sockets of a queue keep
+/// together.
 const TAKEN: usize = 64;
 const KEPT: usize = 1_024;
 
-/// Frames that one of so many sockets of a queue keeps.
+/// Frames kept by one of this many sockets of a queue.
 fn kept(sockets: usize) -> usize {
     (KEPT / sockets.max(1)).max(1)
 }
 
-/// What the sockets of one queue have in common.
+/// The shared state of the sockets of one queue.
 #[derive(Debug)]
 struct QueueMemory {
     frames: Frames,
     pool: Mutex<FramePool>,
 }
 
-/// Frames that no socket has.
+/// Frames owned by no socket.
 #[derive(Debug)]
 struct FramePool {
     fill: Producer<u64>,
     done: Consumer<u64>,
-    /// For packets to be sent.
+    /// For packets to send.
     free: Vec<PacketFrame>,
 }
 
@@ -98,19 +99,19 @@ pub(crate) struct XdpQueue {
     came: Consumer<XdpDesc>,
     going: Producer<XdpDesc>,
     memory: Arc<QueueMemory>,
-    /// Frames for packets to be sent.
+    /// Frames for packets to send.
     free: Vec<PacketFrame>,
-    /// Frames whose packets have been read.
+    /// Frames whose packets were read.
     read: Vec<PacketFrame>,
-    /// The parts of a packet whose last one has not come.
+    /// The parts of a packet whose last part is still missing.
     parts: Vec<u8>,
     in_parts: bool,
-    /// Packets that were not taken.
+    /// Packets that were not accepted.
     refused: u64,
 }
 
 impl XdpQueue {
-    /// Binds a socket to a queue, whose frames are those of all threads.
+    /// Binds a socket to a queue, with the frames of all threads.
     pub(crate) fn open(place: QueuePlace, room: Room) -> Result<XdpQueue, QueueTrouble> {
         let socket = new_socket()?;
         let (frames, mut ours) =
@@ -132,7 +133,7 @@ impl XdpQueue {
             fill.put(frames.lend(frame));
         }
         fill.publish();
-        // without XDP_USE_NEED_WAKEUP: in copy mode each packet that is to go out needs a call all the same
+        // without XDP_USE_NEED_WAKEUP: in copy mode each outgoing packet needs a call anyway
         let mut flags = SocketAddrXdpFlags::XDP_COPY;
         if place.in_parts {
             flags |= SocketAddrXdpFlags::XDP_USE_SG;
@@ -144,11 +145,11 @@ impl XdpQueue {
         Ok(XdpQueue::of(socket, (came, going), memory, place.in_parts))
     }
 
-    /// One more socket of the same queue, with the same memory, for another thread.
+    /// Returns another socket of the same queue, with the same memory, for another thread.
     pub(crate) fn share(&self, place: QueuePlace, room: Room) -> Result<XdpQueue, QueueTrouble> {
         let socket = new_socket()?;
         let rings = packet_rings(&socket, room).map_err(QueueTrouble::Memory)?;
-        // all else is as the first one said
+        // everything else is as requested by the first socket
         let flags = SocketAddrXdpFlags::XDP_SHARED_UMEM;
         let address = SocketAddrXdpWithSharedUmem {
             addr: SocketAddrXdp::new(flags, place.device, place.queue),
@@ -164,13 +165,13 @@ impl XdpQueue {
         memory: Arc<QueueMemory>,
         in_parts: bool,
     ) -> XdpQueue {
-        // what is refused here is the kernel's default, which will do
+        // if this is rejected, the default of the kernel is sufficient
         sockopt::set_socket_send_buffer_size_force(&socket, SEND_BUFFER).ok();
         let (free, read, parts, refused) = Default::default();
         XdpQueue { socket, came, going, memory, free, read, parts, in_parts, refused }
     }
 
-    /// Takes in what has come, `most` packets of this queue at most. Frames go back to the kernel at once.
+    /// Receives packets, at most `most` of this queue. Frames are returned to the kernel at once.
     pub(crate) fn receive(&mut self, most: usize, mut each: impl FnMut(&[u8])) -> usize {
         let mut packets = 0;
         while packets < most
@@ -181,7 +182,7 @@ impl XdpQueue {
             let offset = row.addr as usize % FRAME;
             let bytes = self.memory.frames.bytes(&frame, offset, row.len as usize);
             if more || !self.parts.is_empty() {
-                // longer than any packet: the rest is left out, and its checksum will be wrong
+                // longer than any packet: the rest is dropped, and its checksum will be wrong
                 let room = LONGEST - self.parts.len();
                 self.parts.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 if !more {
@@ -205,7 +206,7 @@ impl XdpQueue {
         packets
     }
 
-    /// Takes back the frames of packets that have gone out, and at least so many where there are.
+    /// Takes back the frames of sent packets, at least this many if available.
     fn reclaim(&mut self, least: usize) {
         let kept = kept(Arc::strong_count(&self.memory));
         let mut pool = self.memory.pool();
@@ -218,14 +219,14 @@ impl XdpQueue {
             let from = pool.free.len().saturating_sub(short);
             self.free.extend(pool.free.drain(from..));
         } else if self.free.len() > kept {
-            // packets of another thread went out as well
+            // packets of another thread were sent too
             let surplus = self.free.len() - kept / 2;
             pool.free.extend(self.free.drain(..surplus));
         }
     }
 
-    /// Makes a frame of Ethernet ready to go out; [`XdpQueue::flush`] sends it. What there is no room for is
-    /// counted as refused.
+    /// Prepares an Ethernet frame for sending; [`XdpQueue::flush`] sends it. A packet without room
+    /// counts as rejected.
     pub(crate) fn put(&mut self, head: &[u8], packet: &[u8]) {
         let parts = (head.len() + packet.len()).div_ceil(FRAME);
         if parts > 1 && !self.in_parts || !self.has_room(parts) {
@@ -252,7 +253,7 @@ impl XdpQueue {
         }
     }
 
-    /// Whether so many frames can go out, where need be after others did.
+    /// Whether this many frames can be sent, possibly after sending others.
     fn has_room(&mut self, parts: usize) -> bool {
         let has =
             |queue: &XdpQueue| queue.free.len() >= parts && queue.going.room() as usize >= parts;
@@ -267,42 +268,42 @@ impl XdpQueue {
         has(self)
     }
 
-    /// Sends what is ready. In copy mode nothing else makes the kernel send, and it takes some at a time;
-    /// what it does not take now goes with the next call.
+    /// Sends the prepared packets. In copy mode nothing else makes the kernel send, and it takes a
+    /// few at a time; the rest is sent with the next call.
     pub(crate) fn flush(&mut self) {
         self.going.publish();
         let (mut tries, mut before) = (0, self.going.waiting());
         let any = before > 0;
         while before > 0 && tries < TRIES {
             match send(&self.socket, &[], SendFlags::DONTWAIT) {
-                // no room with the device or of memory: again
+                // no room in the device or no memory: retry
                 Ok(_) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
-                // the device has dropped a packet, and the next call goes on behind it
+                // the device has dropped a packet, and the next call continues after it
                 Err(Errno::BUSY) => self.refused += 1,
-                // the device is gone or down: what waits is sent when it is up again
+                // the device is gone or down: waiting packets are sent when it is up again
                 Err(_) => break,
             }
             let waiting = self.going.waiting();
             tries = if waiting < before { 0 } else { tries + 1 };
             before = waiting;
         }
-        // once: the ring of what is done has room for every frame that may be sent
+        // once: the completion ring has room for every frame that may be sent
         if any {
             self.reclaim(0);
         }
     }
 
-    /// Whether there is something to be sent that the kernel has not taken.
+    /// Whether there are packets to send that the kernel has not taken.
     pub(crate) fn has_waiting(&self) -> bool {
         self.going.waiting() > 0
     }
 
-    /// Packets that were not taken, since this was last asked.
+    /// Packets that were not accepted, since the last call.
     pub(crate) fn refused(&mut self) -> u64 {
         std::mem::take(&mut self.refused)
     }
 
-    /// Packets that came and found no room, so far.
+    /// Received packets dropped for lack of room, so far.
     pub(crate) fn missed(&self) -> u64 {
         let counts = sockopt::xdp_statistics(&self.socket);
         counts.map_or(0, |counts| counts.rx_dropped + counts.rx_ring_full.unwrap_or(0))
@@ -325,8 +326,7 @@ fn mapped(socket: &OwnedFd, offset: u64, length: usize) -> io::Result<Arc<Mappin
     Mapping::of(socket.as_fd(), offset, length).map(Arc::new)
 }
 
-/// Makes the rings of frames, each of which has room for all that can be in it: those that are to be filled,
-/// and those whose packets have gone out.
+/// Creates the frame rings, each with room for all frames: fill ring and completion ring.
 fn frame_rings(socket: &OwnedFd, room: Room) -> io::Result<(Producer<u64>, Consumer<u64>)> {
     sockopt::set_xdp_umem_fill_ring_size(socket, room.receive)?;
     sockopt::set_xdp_umem_completion_ring_size(socket, room.send)?;
@@ -338,7 +338,7 @@ fn frame_rings(socket: &OwnedFd, room: Room) -> io::Result<(Producer<u64>, Consu
     Ok((Producer::new(fills, fill, room.receive), Consumer::new(dones, done, room.send)))
 }
 
-/// Makes the rings of packets: those that have come, and those that are to go out.
+/// Creates the packet rings: receive ring and transmit ring.
 fn packet_rings(
     socket: &OwnedFd,
     room: Room,
@@ -354,12 +354,12 @@ fn packet_rings(
     Ok((Consumer::new(cames, came, waiting), Producer::new(goings, going, room.send)))
 }
 
-/// Asks for more packets a system call than 32; kernels before 6.17 have no such setting.
+/// Requests more than 32 packets per system call; kernels before 6.17 have no such setting.
 fn sent_at_once(socket: &OwnedFd, most: u32) {
     super::raw::set_budget(socket.as_fd(), SENT_AT_ONCE.min(most)).ok();
 }
 
-/// What is in the way of a queue.
+/// The error that prevents the use of a queue.
 #[derive(Debug)]
 pub(crate) enum QueueTrouble {
     Socket(Errno),
@@ -368,7 +368,7 @@ pub(crate) enum QueueTrouble {
 }
 
 impl QueueTrouble {
-    /// In words, with the fix.
+    /// As text, with the fix.
     pub(crate) fn explain(self, device: &str, queue: u32) -> XdpTrouble {
         let device = device.to_owned();
         match self {

@@ -1,4 +1,4 @@
-//! Memory that is shared with the kernel, and the calls of bpf(2). The only unsafe code of AF_XDP.
+//! Memory shared with the kernel, and the bpf(2) calls. The only unsafe code of AF_XDP.
 #![allow(unsafe_code, reason = "rings and frames that the kernel reads and writes, bpf(2)")]
 
 use super::program::Instruction;
@@ -12,23 +12,23 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-/// Memory of pages, shared with the kernel.
+/// Memory pages shared with the kernel.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     length: usize,
 }
 
-// SAFETY: it is memory, and belongs to no thread; who may touch which part of it is what `Frames`, and
-// the positions of the rings, say
+// SAFETY: it is memory and belongs to no thread; access to its parts is governed by `Frames` and
+// the ring positions
 unsafe impl Send for Mapping {}
-// SAFETY: as above: a shared reference gives nothing away but atomic positions
+// SAFETY: as above: a shared reference only gives access to atomic positions
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Memory that is zero at first.
+    /// Memory initialized to zero.
     pub(crate) fn fresh(length: usize) -> io::Result<Mapping> {
-        // shared: a child that is forked off must not make the kernel and us look at different pages
+        // shared: after a fork, the kernel and this process must not see different pages
         Mapping::map(length, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0)
     }
 
@@ -40,7 +40,7 @@ impl Mapping {
 
     fn map(length: usize, flags: c_int, file: RawFd, offset: libc::off_t) -> io::Result<Mapping> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: the kernel chooses the place, so that nothing which is there already is touched
+        // SAFETY: the kernel chooses the address, so that no existing mapping is affected
         let start =
             unsafe { libc::mmap(std::ptr::null_mut(), length, access, flags, file, offset) };
         if start == libc::MAP_FAILED {
@@ -55,29 +55,29 @@ impl Mapping {
         self.start.as_ptr() as u64
     }
 
-    /// A position of a ring.
+    /// A ring position.
     fn number(&self, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4) && offset + 4 <= self.length, "a ring's own number");
-        // SAFETY: it lies in the mapping, aligned, and is touched by us and the kernel atomically alone
+        // SAFETY: it is in the mapping, aligned, and accessed by us and the kernel atomically only
         unsafe { AtomicU32::from_ptr(self.start.add(offset).cast().as_ptr()) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nobody has it any more; the kernel holds pages of
-        // its own as long as it needs them
+        // SAFETY: it was mapped with this length, and no reference to it exists anymore; the kernel
+        // keeps its own references to the pages as long as it needs them
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 
-/// What stands in a ring: any bits are a value of it.
+/// The entries of a ring: any bits are a valid value.
 pub(crate) trait RingEntry: Copy {}
-/// The place of a frame.
+/// The address of a frame.
 impl RingEntry for u64 {}
 impl RingEntry for XdpDesc {}
 
-/// Where the parts of a ring are in its mapping.
+/// The offsets of the parts of a ring in its mapping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     producer: usize,
@@ -96,13 +96,13 @@ impl From<XdpRingOffset> for Places {
 }
 
 impl Places {
-    /// Bytes of a ring with so many entries.
+    /// Bytes of a ring with this many entries.
     pub(crate) fn length<T: RingEntry>(&self, entries: u32) -> usize {
         self.entries + entries as usize * size_of::<T>()
     }
 }
 
-/// One end of a ring of entries, whose other end is the kernel's.
+/// One end of a ring of entries whose other end is the kernel's.
 #[derive(Debug)]
 struct RingEnd<T> {
     mapping: Arc<Mapping>,
@@ -122,16 +122,16 @@ impl<T: RingEntry> RingEnd<T> {
 
     fn entry(&self, position: u32) -> NonNull<T> {
         let row = (position & (self.size - 1)) as usize;
-        // SAFETY: all entries lie in the mapping, as `new` has seen to
+        // SAFETY: all entries are in the mapping, as checked by `new`
         unsafe { self.mapping.start.add(self.places.entries).cast::<T>().add(row) }
     }
 }
 
-/// The end that puts entries in: of the fill ring and of the transmit ring.
+/// The producer end: of the fill ring and of the transmit ring.
 #[derive(Debug)]
 pub(crate) struct Producer<T> {
     ring: RingEnd<T>,
-    /// Entries that were ever put in, as the ring counts: modulo 2^32.
+    /// Entries ever produced, as the ring counts: modulo 2^32.
     put: u32,
 }
 
@@ -146,22 +146,22 @@ impl<T: RingEntry> Producer<T> {
         self.ring.mapping.number(self.ring.places.consumer).load(Ordering::Acquire)
     }
 
-    /// How many entries have not been taken out.
+    /// Number of entries not yet consumed.
     pub(crate) fn waiting(&self) -> u32 {
         self.put.wrapping_sub(self.taken())
     }
 
-    /// How many more there is room for.
+    /// Number of free entries.
     pub(crate) fn room(&self) -> u32 {
         self.ring.size.saturating_sub(self.waiting())
     }
 
-    /// Puts one in; [`Producer::publish`] tells. False where there is no room.
+    /// Adds one; [`Producer::publish`] makes it visible. False if the ring is full.
     pub(crate) fn put(&mut self, entry: T) -> bool {
         if self.room() == 0 {
             return false;
         }
-        // SAFETY: the other end reads no entry from our position on, which is where this one is
+        // SAFETY: the other end reads no entry at or after our position, which is where this one is
         unsafe { self.ring.entry(self.put).write_volatile(entry) };
         self.put = self.put.wrapping_add(1);
         true
@@ -173,11 +173,11 @@ impl<T: RingEntry> Producer<T> {
     }
 }
 
-/// The end that takes entries out: of the completion ring and of the receive ring.
+/// The consumer end: of the completion ring and of the receive ring.
 #[derive(Debug)]
 pub(crate) struct Consumer<T> {
     ring: RingEnd<T>,
-    /// Entries that were ever taken out, modulo 2^32.
+    /// Entries ever consumed, modulo 2^32.
     taken: u32,
 }
 
@@ -188,19 +188,19 @@ impl<T: RingEntry> Consumer<T> {
         Consumer { ring, taken }
     }
 
-    /// How many there are.
+    /// Number of available entries.
     pub(crate) fn waiting(&self) -> u32 {
         let put = self.ring.mapping.number(self.ring.places.producer).load(Ordering::Acquire);
         put.wrapping_sub(self.taken).min(self.ring.size)
     }
 
-    /// Takes one out; [`Consumer::release`] lets its place be used again.
+    /// Consumes one; [`Consumer::release`] makes its slot reusable.
     pub(crate) fn take(&mut self) -> Option<T> {
         if self.waiting() == 0 {
             return None;
         }
-        // SAFETY: the other end has put it in, and writes to its place only when it is released; any bits
-        // are an entry
+        // SAFETY: the other end has written it, and overwrites it only after its release; any bits
+        // are a valid entry
         let entry = unsafe { self.ring.entry(self.taken).read_volatile() };
         self.taken = self.taken.wrapping_add(1);
         Some(entry)
@@ -212,32 +212,32 @@ impl<T: RingEntry> Consumer<T> {
     }
 }
 
-/// Bytes of a frame: a page, the most that the kernel takes.
+/// Bytes of a frame: a page, the maximum of the kernel.
 pub(crate) const FRAME: usize = 4_096;
 
-/// A frame that is ours and not the kernel's: there is one of each at most.
+/// A frame owned by us and not by the kernel: at most one exists for each.
 #[derive(Debug)]
 pub(crate) struct PacketFrame {
     number: u32,
-    /// Which memory it is of.
+    /// The memory it belongs to.
     memory: usize,
 }
 
-/// The memory of packets, in frames, each of which is the kernel's or ours.
+/// The packet memory, in frames, each owned by the kernel or by us.
 #[derive(Debug)]
 pub(crate) struct Frames {
     mapping: Mapping,
-    /// Its number, which no other memory of this process has.
+    /// Its number, unique in this process.
     memory: usize,
-    /// Which ones the kernel has.
+    /// The frames owned by the kernel.
     lent: Box<[AtomicBool]>,
 }
 
 impl Frames {
-    /// Memory, and its frames, all of which are ours.
+    /// Memory whose frames are all owned by us.
     pub(crate) fn new(count: u32) -> io::Result<(Frames, Vec<PacketFrame>)> {
         let mapping = Mapping::fresh(count as usize * FRAME)?;
-        // not its address, which other memory may have when this is gone
+        // not its address, which may be reused after this is dropped
         static MEMORIES: AtomicUsize = AtomicUsize::new(0);
         let memory = MEMORIES.fetch_add(1, Ordering::Relaxed);
         let lent = (0..count).map(|_| AtomicBool::new(false)).collect();
@@ -253,15 +253,15 @@ impl Frames {
         self.mapping.length as u64
     }
 
-    /// Gives a frame to the kernel: its place.
+    /// Gives a frame to the kernel; returns its address.
     pub(crate) fn lend(&self, frame: PacketFrame) -> u64 {
         let offset = self.offset(&frame);
         self.lent[frame.number as usize].store(true, Ordering::Release);
         offset as u64
     }
 
-    /// The kernel gives back the frame in which this place is. `None` where it does not have that frame:
-    /// what it says is not believed.
+    /// Takes back the frame that contains this address. `None` if the kernel does not own that
+    /// frame: its value is not trusted.
     pub(crate) fn back(&self, place: u64) -> Option<PacketFrame> {
         let number = usize::try_from(place).ok()? / FRAME;
         let lent = self.lent.get(number)?.swap(false, Ordering::Acquire);
@@ -273,7 +273,7 @@ impl Frames {
         frame.number as usize * FRAME
     }
 
-    /// What stands in a frame, from this offset on. Shorter where the frame ends.
+    /// The content of a frame from this offset on. Truncated at the end of the frame.
     pub(crate) fn bytes<'a>(
         &'a self,
         frame: &'a PacketFrame,
@@ -283,15 +283,15 @@ impl Frames {
         let start = self.offset(frame);
         let offset = offset.min(FRAME);
         let length = length.min(FRAME - offset);
-        // SAFETY: it lies in a frame of the mapping, whose bytes were all set at its making; the frame is
-        // ours, and cannot be lent or written while it is borrowed
+        // SAFETY: it is in a frame of the mapping, whose bytes were all initialized at creation;
+        // the frame is ours, and cannot be lent or written while it is borrowed
         unsafe {
             let start = self.mapping.start.add(start + offset);
             std::slice::from_raw_parts(start.as_ptr(), length)
         }
     }
 
-    /// A frame, to be written.
+    /// A writable frame.
     pub(crate) fn room<'a>(&'a self, frame: &'a mut PacketFrame) -> &'a mut [u8] {
         let start = self.offset(frame);
         // SAFETY: as in `bytes`, and it is borrowed exclusively, of which there is one
@@ -302,10 +302,10 @@ impl Frames {
     }
 }
 
-/// Most packets that one system call sends (XDP_MAX_TX_SKB_BUDGET, Linux 6.17).
+/// Maximum number of packets sent by one system call (XDP_MAX_TX_SKB_BUDGET, Linux 6.17).
 pub(crate) fn set_budget(socket: BorrowedFd<'_>, packets: u32) -> io::Result<()> {
     const XDP_MAX_TX_SKB_BUDGET: c_int = 9;
-    // SAFETY: the kernel reads 4 bytes, which live until the call is over
+    // SAFETY: the kernel reads 4 bytes, which live until the call returns
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -318,10 +318,10 @@ pub(crate) fn set_budget(socket: BorrowedFd<'_>, packets: u32) -> io::Result<()>
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes a device hear what goes to any group of Ethernet, until the descriptor is closed.
+/// Makes a device receive all multicast, until the descriptor is closed.
 pub(crate) fn hear_groups(device: u32) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
-    // of no protocol: no packet comes by it
+    // of no protocol: it receives no packets
     let socket = socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;
     let wish = libc::packet_mreq {
         mr_ifindex: device.cast_signed(),
@@ -329,7 +329,7 @@ pub(crate) fn hear_groups(device: u32) -> io::Result<OwnedFd> {
         mr_alen: 0,
         mr_address: [0; 8],
     };
-    // SAFETY: the kernel reads one packet_mreq, which lives until the call is over
+    // SAFETY: the kernel reads one packet_mreq, which lives until the call returns
     let done = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -342,7 +342,7 @@ pub(crate) fn hear_groups(device: u32) -> io::Result<OwnedFd> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
 }
 
-/// `union bpf_attr`, whose fields depend on the command; what is not set is 0.
+/// `union bpf_attr`, whose fields depend on the command; unset fields are 0.
 #[repr(C, align(8))]
 struct Attributes([u8; 128]);
 
@@ -357,11 +357,12 @@ impl Attributes {
     }
 
     /// # Safety
-    /// What addresses among the fields point to is as large as the command says, and lives until this
+    /// Memory addressed by the fields is as large as the command says, and lives until this
     /// returns.
     unsafe fn call(&mut self, command: c_int) -> io::Result<RawFd> {
         let length = size_of::<Attributes>();
-        // SAFETY: the kernel reads and writes the 128 bytes of `self`, and what the caller answers for
+        // SAFETY: the kernel reads and writes the 128 bytes of `self`, and the memory that the
+        // caller vouches for
         let done = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), length) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(done as RawFd) }
     }
@@ -376,10 +377,10 @@ const BPF_PROG_TYPE_XDP: u32 = 6;
 const BPF_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
-/// The program copes with packets of several parts (Linux 5.18).
+/// The program supports packets of several parts (Linux 5.18).
 const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 
-/// A map to sockets, from numbers below `entries`.
+/// Creates a map of sockets, with keys below `entries`.
 pub(crate) fn make_map(entries: u32) -> io::Result<OwnedFd> {
     let four = 4_u32.to_ne_bytes();
     let mut attributes = Attributes::new(&[
@@ -388,11 +389,11 @@ pub(crate) fn make_map(entries: u32) -> io::Result<OwnedFd> {
         (8, &four),
         (12, &entries.to_ne_bytes()),
     ]);
-    // SAFETY: no field is an address; the descriptor is new and nobody else's
+    // SAFETY: no field is an address; the descriptor is new and owned by no one else
     unsafe { attributes.call(BPF_MAP_CREATE).map(|file| OwnedFd::from_raw_fd(file)) }
 }
 
-/// What the program hands over by the number `key` goes to `socket`.
+/// Packets that the program redirects to `key` go to `socket`.
 pub(crate) fn put_socket(map: BorrowedFd<'_>, key: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
     let value = socket.as_raw_fd();
     let mut attributes = Attributes::new(&[
@@ -400,11 +401,12 @@ pub(crate) fn put_socket(map: BorrowedFd<'_>, key: u32, socket: BorrowedFd<'_>) 
         (8, &(std::ptr::from_ref(&key) as u64).to_ne_bytes()),
         (16, &(std::ptr::from_ref(&value) as u64).to_ne_bytes()),
     ]);
-    // SAFETY: key and value are of 4 bytes, as the map was made with, and live until the call is over
+    // SAFETY: key and value have 4 bytes, as the map was created with, and live until the call
+    // returns
     unsafe { attributes.call(BPF_MAP_UPDATE_ELEM).map(|_| ()) }
 }
 
-/// Has the kernel check a program and keep it.
+/// Has the kernel verify and load a program.
 pub(crate) fn load(program: &[Instruction], in_parts: bool) -> io::Result<OwnedFd> {
     let licence = c"GPL";
     let flags = if in_parts { BPF_F_XDP_HAS_FRAGS } else { 0 };
@@ -416,13 +418,13 @@ pub(crate) fn load(program: &[Instruction], in_parts: bool) -> io::Result<OwnedF
         (44, &flags.to_ne_bytes()),
         (48, b"loadstone"),
     ]);
-    // SAFETY: so many instructions of 8 bytes and a text with its end, all of which live until the call is
-    // over; the descriptor is new and nobody else's
+    // SAFETY: this many instructions of 8 bytes and a terminated text, all of which live until the
+    // call returns; the descriptor is new and owned by no one else
     unsafe { attributes.call(BPF_PROG_LOAD).map(|file| OwnedFd::from_raw_fd(file)) }
 }
 
-/// Attaches a program to a device, in the calling thread's network, until the descriptor is closed, as it
-/// is when its process ends, however that ends.
+/// Attaches a program to a device, in the network namespace of the calling thread, until the
+/// descriptor is closed, as happens at the end of its process, however it ends.
 pub(crate) fn attach(program: BorrowedFd<'_>, device: u32, native: bool) -> io::Result<OwnedFd> {
     let mode = if native { XDP_FLAGS_DRV_MODE } else { XDP_FLAGS_SKB_MODE };
     let mut attributes = Attributes::new(&[
@@ -431,7 +433,7 @@ pub(crate) fn attach(program: BorrowedFd<'_>, device: u32, native: bool) -> io::
         (8, &BPF_XDP.to_ne_bytes()),
         (12, &mode.to_ne_bytes()),
     ]);
-    // SAFETY: no field is an address; the descriptor is new and nobody else's
+    // SAFETY: no field is an address; the descriptor is new and owned by no one else
     unsafe { attributes.call(BPF_LINK_CREATE).map(|file| OwnedFd::from_raw_fd(file)) }
 }
 
@@ -506,7 +508,7 @@ pub(crate) mod tests {
         let mut last = ours.pop().expect("there are three");
         frames.room(&mut last)[10..13].copy_from_slice(b"abc");
         assert_eq!(frames.bytes(&last, 10, 3), b"abc");
-        // a length that the kernel said, behind the frame's end
+        // a length reported by the kernel, after the end of the frame
         assert_eq!(frames.bytes(&last, 4_090, 100).len(), 6);
         assert_eq!(frames.bytes(&last, 9_000, 100).len(), 0);
         assert_eq!(frames.lend(last), 8_192);
@@ -514,7 +516,7 @@ pub(crate) mod tests {
         assert_eq!(back(3 * 4_096), None, "no such frame");
         assert_eq!(back(u64::MAX), None);
         assert_eq!(back(4_096), None, "it was not lent");
-        // the kernel points into the frame, behind its headroom
+        // the kernel points into the frame, after its headroom
         assert_eq!((back(8_192 + 256), back(8_192)), (Some(2), None));
     }
 

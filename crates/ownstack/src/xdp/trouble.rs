@@ -1,4 +1,4 @@
-//! Why a device cannot be used by AF_XDP here, and the fix: one sentence each.
+//! Why a device cannot be used with AF_XDP here, and the fix: one sentence each.
 
 use super::link::Mac;
 use netpath::PathTrouble;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 
-/// What is in the way of packets by AF_XDP.
+/// Problems with packets through AF_XDP.
 #[derive(Debug)]
 pub enum XdpTrouble {
     NoDevice {
@@ -21,11 +21,11 @@ pub enum XdpTrouble {
     Down {
         device: String,
     },
-    /// Not root, or root of a user namespace alone.
+    /// Not root, or root of a user namespace only.
     Forbidden,
-    /// The kernel is without AF_XDP.
+    /// The kernel has no AF_XDP.
     NoSockets,
-    /// The memory that may be locked.
+    /// The limit of locked memory.
     Memory(io::Error),
     QueueBusy {
         device: String,
@@ -43,31 +43,31 @@ pub enum XdpTrouble {
     Attached {
         device: String,
     },
-    /// The device's driver has no such mode.
+    /// The driver of the device does not support this mode.
     Mode {
         device: String,
         mode: &'static str,
         error: io::Error,
     },
-    /// Generic mode, and the kernel cannot put a packet into several frames.
+    /// Generic mode, and the kernel does not support packets in several frames.
     GenericInParts {
         device: String,
     },
-    /// The kernel cannot put a packet of the device into several frames, and one is too short.
+    /// The kernel does not support packets in several frames, and one is too short for the device.
     Mtu {
         device: String,
         mtu: u32,
         most: u32,
     },
-    /// Packets of the device are shorter than any TCP is sure of.
+    /// The MTU of the device is below the minimum of TCP.
     SmallMtu {
         device: String,
         mtu: u32,
         least: u32,
     },
-    /// The prefix is somebody's on this host.
+    /// The prefix is in use on this host.
     Prefix(PathTrouble),
-    /// An address of ours is somebody's on the link.
+    /// An address of ours is in use on the link.
     TakenOnLink {
         address: IpAddr,
         by: Mac,
@@ -78,20 +78,20 @@ pub enum XdpTrouble {
         address: IpAddr,
         device: String,
     },
-    /// The route to a server of IPv4 leads over a neighbour with an address of IPv6 alone.
+    /// The route to an IPv4 server uses a neighbor with an IPv6 address only.
     HopOfIpv6 {
         hop: IpAddr,
         server: IpAddr,
         device: String,
     },
-    /// The next hop does not say where it is.
+    /// The next hop does not reply.
     NoAnswer {
         hop: IpAddr,
         server: IpAddr,
         device: String,
         from: String,
     },
-    /// Something else; what was tried stands first.
+    /// Another error; the failed operation comes first.
     Other(String, io::Error),
 }
 
@@ -147,7 +147,7 @@ impl fmt::Display for XdpTrouble {
 }
 
 impl XdpTrouble {
-    /// What is wrong with the device itself.
+    /// A problem with the device itself.
     fn device(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             XdpTrouble::NoDevice { device } => {

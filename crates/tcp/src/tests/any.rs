@@ -1,17 +1,17 @@
-//! Any bytes as the packets that a connection gets, with calls of its owner in between. The fuzz
-//! target takes this file in too.
+//! Arbitrary bytes as the packets of a connection, with calls of its owner in between. The fuzz
+//! target includes this file too.
 
 use super::tcp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tcp::{Checksums, End, Flow, Head, Outbox, Sources, TcpSettings, TcpStack, flag, read};
 use units::{Nanos, Seed};
 
-/// For a packet that stays: longer than any of 255 bytes sixty times.
+/// For a packet that stays in memory: more than sixty times 255 bytes.
 const ROOM: usize = 20_000;
 
-/// Each piece of the data is a byte that says what happens, a length and so many bytes.
+/// Each piece of the data is a byte that selects the action, a length and that many bytes.
 pub(crate) fn packets(data: &[u8]) {
-    // the first byte says of which family
+    // the first byte selects the family
     let six = data.first().is_some_and(|byte| byte & 0x80 != 0);
     let address = |net: u16, last: u16| match six {
         true => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, net, 0, 0, 0, last)),
@@ -60,7 +60,7 @@ pub(crate) fn packets(data: &[u8]) {
                     ..Head::default()
                 };
                 let mut out = Outbox::new(Checksums::Ours);
-                // some are as long as what is read where it lies
+                // some are long enough to be read in place
                 let long = if kind == 7 { piece.repeat(60) } else { piece.to_vec() };
                 out.push(&Flow { from: peer, to: from }, &head, [&long, &[]]);
                 out.packets().for_each(|packet| deliver(&mut stack, now, packet, kind == 7));
@@ -69,7 +69,7 @@ pub(crate) fn packets(data: &[u8]) {
         stack.arm(now);
         stack.tick(now);
     }
-    // what has no owner ends, whatever it has been through
+    // connections without an owner end, in whatever state
     stack.close(now, 0, false);
     for _ in 0..40 {
         now += Nanos::from_secs(130);
@@ -79,7 +79,7 @@ pub(crate) fn packets(data: &[u8]) {
     assert_eq!(stack.connections(), 0);
 }
 
-/// `stays`: in memory of the stack's, where it is read.
+/// `stays`: in the memory of the stack, where it is read.
 fn deliver(stack: &mut TcpStack, now: Nanos, packet: &[u8], stays: bool) {
     if !stays || packet.len() > ROOM {
         return stack.deliver(now, packet, true);

@@ -1,4 +1,4 @@
-//! Packets longer than a segment: when they are acknowledged, and data that is read where it lies.
+//! Packets longer than a segment: when they are acknowledged, and data that is read in place.
 
 use super::scripts::{A, FULL, NOTHING, Stage};
 use crate::*;
@@ -6,10 +6,10 @@ use std::ops::Range;
 
 /// Room for a packet.
 const ROOM: usize = 70_000;
-/// Where packets begin in it.
+/// Offset of packets in it.
 const AT: usize = 10;
 
-/// What is at this place of the peer's stream.
+/// The byte at this offset of the peer's stream.
 fn byte(at: usize) -> u8 {
     (at * 31 + at / 251) as u8
 }
@@ -19,8 +19,8 @@ fn bytes(range: Range<usize>) -> Vec<u8> {
 }
 
 impl Stage {
-    /// The peer's bytes of this range come in one packet, which is read into the stack's room; whether they stay
-    /// there.
+    /// Delivers these bytes of the peer in one packet, which is read into the stack's room; returns
+    /// whether they stay there.
     fn comes(&mut self, range: Range<usize>) -> bool {
         let head = self.head(A, 1 + range.start as u32, 1);
         let packet = self.packet(head, &bytes(range));
@@ -49,18 +49,18 @@ fn long_packets_are_acknowledged_when_their_batch_ends() {
     for at in [0, 10_000, 20_000] {
         stage.peer_sends(A, 1 + at, 1, &[1; 10_000]);
     }
-    // a last segment is one of the batch
+    // a last segment belongs to the batch
     stage.peer_sends(A, 30_001, 1, &[1; FULL]);
     assert_eq!(stage.sent(), NOTHING);
     assert_eq!(stage.batch_ends(), ["A 1:0 ack 31449"]);
     assert_eq!(stage.batch_ends(), NOTHING);
-    // the next request takes it along
+    // the next request carries the acknowledgment
     stage.peer_sends(A, 31_449, 1, &[1; 10_000]);
     assert_eq!(stage.read(), Ok(30_000 + FULL + 10_000));
     stage.write(100);
     assert_eq!(stage.sent(), ["PA 1:100 ack 41449"]);
     assert_eq!(stage.batch_ends(), NOTHING);
-    // without an end of the batch it is the next thing that is due
+    // without an end of the batch it is the next thing due
     stage.peer_sends(A, 41_449, 101, &[1; 10_000]);
     assert!(stage.stack.next_due(stage.now) > stage.now);
     assert_eq!(stage.sent(), ["A 101:0 ack 51449"]);
@@ -75,7 +75,7 @@ fn a_hole_among_long_packets_is_told_at_once() {
     assert_eq!(stage.sent(), ["A 1:0 ack 10001 sack 20001-30001"]);
     stage.peer_sends(A, 10_001, 1, &[1; 10_000]);
     assert_eq!(stage.sent(), ["A 1:0 ack 30001"]);
-    // what came twice
+    // duplicate data
     stage.peer_sends(A, 10_001, 1, &[1; 10_000]);
     assert_eq!(stage.sent(), ["A 1:0 ack 30001 sack 10001-20001"]);
     stage.peer_sends(A | flag::FIN, 30_001, 1, &[1; 10_000]);
@@ -92,11 +92,11 @@ fn data_is_read_where_it_lies_in_its_packet() {
         *taken.last_mut().expect("room") = mark;
         let range = stage.take(&mut taken).expect("data");
         assert_eq!(taken[range], bytes(row * 10_000..(row + 1) * 10_000));
-        // the two have changed places
+        // the two buffers were swapped
         assert_eq!(stage.stack.room(ROOM).last(), Some(&mark));
         assert_eq!(stage.take(&mut taken), Err(NotDone::WouldBlock));
     }
-    // short data does not stay, and a buffer that is too short is not taken for the next packet
+    // short data does not stay, and a buffer that is too short is not used for the next packet
     assert!(!stage.comes(20_000..20_100));
     assert_eq!(stage.take(&mut taken), Ok(0..100));
     assert!(stage.comes(20_100..30_100));
@@ -118,7 +118,7 @@ fn a_short_head_comes_with_the_bulk_behind_it() {
     assert!(range.start > 0, "the packet itself");
     assert_eq!(taken[range], bytes(0..20_300));
     assert_eq!(stage.take(&mut taken), Err(NotDone::WouldBlock));
-    // more than there is room for before a packet
+    // more than fits before a packet
     assert!(stage.comes(20_300..30_300));
     assert!(stage.comes(30_300..40_300));
     assert_eq!(stage.take(&mut taken), Ok(0..20_000));
@@ -129,7 +129,7 @@ fn a_short_head_comes_with_the_bulk_behind_it() {
 fn what_is_not_read_in_time_is_kept_in_order() {
     let mut stage = Stage::established();
     let mut taken = buffer();
-    // a packet after the other, then a hole that is filled with an overlap
+    // one packet after the other, then a hole that is filled with an overlap
     assert!(stage.comes(0..8_000));
     assert!(stage.comes(8_000..16_000));
     assert!(!stage.comes(24_000..30_000));
@@ -140,7 +140,7 @@ fn what_is_not_read_in_time_is_kept_in_order() {
         got.extend_from_slice(&taken[range]);
     }
     assert_eq!(got, bytes(0..36_000));
-    // a packet of somebody else's comes before the reader
+    // a packet of another connection arrives before the data is read
     assert!(stage.comes(36_000..44_000));
     stage.stack.deliver(stage.now, &[0; 60], false);
     stage.stack.room(ROOM).fill(0);
@@ -153,13 +153,13 @@ fn the_end_of_a_connection_lets_go_of_what_lies_in_a_packet() {
     let mut stage = Stage::established();
     let mut taken = buffer();
     assert!(stage.comes(0..8_000));
-    // a reset behind the data: that is read first
+    // a reset after the data: the data is read first
     let reset = stage.head(flag::RST, 8_001, 0);
     stage.inject(reset, b"");
     assert_eq!(stage.take(&mut taken), Ok(0..8_000));
     let failed = NotDone::Failed(sample::FailureClass::Reset);
     assert_eq!(stage.take(&mut taken), Err(failed));
-    // nobody reads, and the next connection in its place has nothing of it
+    // no one reads it, and the next connection in its row has none of it
     let mut stage = Stage::established();
     assert!(stage.comes(0..8_000));
     stage.stack.close(stage.now, 0, false);
@@ -177,7 +177,7 @@ fn a_reader_that_stops_closes_the_window() {
     stage.answer_syn();
     stage.sent();
     let mut taken = buffer();
-    // the first is read, so that the window opens to its full
+    // the first is read, so that the window opens completely
     assert!(stage.comes(0..20_000));
     stage.take(&mut taken).expect("data");
     stage.batch_ends();

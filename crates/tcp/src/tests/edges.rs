@@ -1,9 +1,9 @@
-//! What seldom happens: questions of the peer's, ends that are not clean, tuples that run out.
+//! Rare events: questions of the peer, unclean ends, exhausted tuples.
 
 use super::scripts::{A, Stage};
 use crate::{Head, flag};
 
-/// How many segments were sent, and those of them that differ from the one before.
+/// How many segments were sent, and those that differ from the one before.
 fn alike(stage: &mut Stage) -> (usize, Vec<String>) {
     let mut sent = stage.sent();
     let count = sent.len();
@@ -11,7 +11,7 @@ fn alike(stage: &mut Stage) -> (usize, Vec<String>) {
     (count, sent)
 }
 
-/// Each connection that a server keeps open asks whether we are there: thousands do in a second.
+/// A server sends keep-alive probes on every open connection: thousands per second.
 #[test]
 fn all_questions_whether_we_are_there_are_answered() {
     let mut stage = Stage::established();
@@ -19,7 +19,7 @@ fn all_questions_whether_we_are_there_are_answered() {
         stage.peer_sends(A, 0, 1, b"");
     }
     assert_eq!(alike(&mut stage), (3_000, vec!["A 1:0 ack 1".into()]));
-    // our acknowledgement of the handshake was lost
+    // our acknowledgment of the handshake was lost
     for _ in 0..3_000 {
         stage.peer_sends(flag::SYN | A, 0, 1, b"");
     }
@@ -53,7 +53,7 @@ fn a_wrong_fin_does_not_keep_the_real_one_out() {
     assert_eq!((stage.read(), stage.read()), (Ok(2), Ok(0)));
 }
 
-/// A reader that leaves a byte each time: what it has read is let go of.
+/// A reader that leaves a byte each time: data already read is freed.
 #[test]
 fn what_was_read_takes_no_memory() {
     const EACH: usize = 50_000;
@@ -69,7 +69,7 @@ fn what_was_read_takes_no_memory() {
     assert!(buffers <= 8 * EACH, "{buffers} bytes");
 }
 
-/// The window stays closed, and nobody is there who could wait for it.
+/// The window stays closed, and the connection has no owner to wait for it.
 #[test]
 fn an_orphan_before_a_closed_window_is_given_up() {
     let mut stage = Stage::established();

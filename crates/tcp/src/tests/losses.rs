@@ -1,4 +1,4 @@
-//! What a recovery sends again and when, and what becomes of the congestion window: segments by script.
+//! Retransmissions of a recovery and the congestion window: scripted segments.
 
 use super::scripts::{A, FULL, Stage};
 use crate::{Head, TcpSettings, flag};
@@ -13,13 +13,13 @@ fn stage() -> Stage {
     stage
 }
 
-/// Where segment `number` begins.
+/// The start of segment `number`.
 fn at(number: usize) -> u32 {
     1 + (number * FULL) as u32
 }
 
 impl Stage {
-    /// The peer has everything before segment `ack`, and those of `ranges`.
+    /// The peer has everything before segment `ack`, and the segments of `ranges`.
     fn peer_has(&mut self, ack: usize, ranges: &[(usize, usize)]) {
         let mut head = self.head(A, 1, at(ack));
         for (row, (from, to)) in ranges.iter().enumerate() {
@@ -37,7 +37,7 @@ impl Stage {
         heads.iter().map(|(_, head, _)| (head.seq.wrapping_sub(ours) - 1) / FULL as u32).collect()
     }
 
-    /// Writes so many segments, which arrive; says how many went out at once.
+    /// Writes this many segments, which arrive; returns how many were sent at once.
     fn burst(&mut self, count: usize, before: usize) -> usize {
         self.write(count * FULL);
         let first = self.segments().len();
@@ -53,7 +53,7 @@ impl Stage {
     }
 }
 
-/// In a recovery what was sent before something that has arrived is lost, with however little beyond it.
+/// In a recovery, data sent before data that has arrived is lost, however little is beyond it.
 #[test]
 fn all_holes_of_a_round_trip_are_mended_in_the_next() {
     let mut stage = stage();
@@ -71,7 +71,7 @@ fn all_holes_of_a_round_trip_are_mended_in_the_next() {
     assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 2));
 }
 
-/// Segment 1 is lost twice. That shows when segment 8, which was sent again later, has arrived.
+/// Segment 1 is lost twice. This is detected once segment 8, retransmitted later, has arrived.
 #[test]
 fn what_is_lost_again_is_sent_again_without_a_timeout() {
     let mut stage = stage();
@@ -87,7 +87,7 @@ fn what_is_lost_again_is_sent_again_without_a_timeout() {
     stage.peer_has(10, &[]);
     let counts = stage.stack.counts();
     assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 3));
-    // new data that was sent behind it tells as well
+    // new data sent after it reveals it too
     let mut stage = self::stage();
     stage.write(20 * FULL);
     assert_eq!(stage.segments().len(), 10);
@@ -100,8 +100,8 @@ fn what_is_lost_again_is_sent_again_without_a_timeout() {
     assert_eq!(stage.stack.counts().timeouts, 0);
 }
 
-/// RFC 9937: the window comes down while acknowledgements come in. Of 20 segments one is lost; half as many go out
-/// as arrive.
+/// RFC 9937: the window is reduced while acknowledgments arrive. Of 20 segments one is lost; half
+/// as many are sent as arrive.
 #[test]
 fn a_recovery_sends_a_share_of_what_arrives() {
     let mut stage = stage();
@@ -109,7 +109,7 @@ fn a_recovery_sends_a_share_of_what_arrives() {
     stage.write(42 * FULL);
     assert_eq!(stage.segments().len(), 20);
     stage.pass(20);
-    // two new ones, as duplicates let them (RFC 3042), then the lost one
+    // two new ones, as duplicates allow (RFC 3042), then the lost one
     for (has, sent) in [(22, 40), (23, 41), (24, 20)] {
         stage.peer_has(20, &[(21, has)]);
         assert_eq!(stage.segments(), [sent]);
@@ -119,7 +119,7 @@ fn a_recovery_sends_a_share_of_what_arrives() {
         stage.segments().len()
     });
     let sent: Vec<usize> = sent.collect();
-    // at the end 10 are under way, half of 20
+    // at the end 10 are in flight, half of 20
     assert_eq!(sent, [0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
     stage.pass(20);
     stage.peer_has(51, &[]);
@@ -127,7 +127,7 @@ fn a_recovery_sends_a_share_of_what_arrives() {
     assert_eq!(stage.stack.counts().retransmitted, 1);
 }
 
-/// RFC 9937: where most is lost, what is sent again starts slowly instead of all at once.
+/// RFC 9937: if most of the window is lost, retransmission starts slowly instead of all at once.
 #[test]
 fn a_recovery_from_many_losses_starts_slowly() {
     let mut stage = stage();
@@ -147,7 +147,7 @@ fn a_recovery_from_many_losses_starts_slowly() {
     assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 9));
 }
 
-/// Of short segments, as a sender without delays has them, each that arrives lets another one go.
+/// With small segments, as sent with TCP_NODELAY, each one that arrives allows another one.
 #[test]
 fn holes_of_short_segments_are_mended_within_a_round_trip() {
     let mut stage = stage();
@@ -180,8 +180,8 @@ fn holes_of_short_segments_are_mended_within_a_round_trip() {
     assert_eq!(again, [0, 2, 4]);
 }
 
-/// All of a flight is lost, and a queue has grown: the answer to the probe comes shortly before the timeout, the
-/// answer to what is sent again after it.
+/// A whole flight is lost and a queue has grown: the acknowledgment of the probe arrives shortly
+/// before the timeout, that of the retransmissions after it.
 #[test]
 fn a_recovery_begins_the_timeout_anew() {
     let mut stage = stage();
@@ -198,7 +198,7 @@ fn a_recovery_begins_the_timeout_anew() {
     assert_eq!((stage.segments(), stage.stack.counts().timeouts), (vec![0], 1));
 }
 
-/// On a path that reorders, little beyond a hole is no sign of a loss any more.
+/// On a path that reorders, a little data beyond a hole no longer indicates a loss.
 #[test]
 fn a_path_that_reorders_gets_time() {
     let mut stage = stage();
@@ -219,7 +219,7 @@ fn a_path_that_reorders_gets_time() {
     assert_eq!(stage.stack.counts().retransmitted, 1);
 }
 
-/// The window counts that was used, not what of it is under way when the loss shows: at the end of an
+/// The used window counts, not the bytes in flight when the loss is detected: at the end of an
 /// upload that is next to nothing.
 #[test]
 fn a_loss_at_the_end_of_an_upload_costs_half_the_window() {
@@ -233,12 +233,12 @@ fn a_loss_at_the_end_of_an_upload_costs_half_the_window() {
     assert_eq!(stage.segments(), [56]);
     stage.pass(20);
     stage.peer_has(60, &[]);
-    // slow start had doubled what was used: 40, of which half is left
+    // slow start had doubled the used window: 40, of which half remains
     assert_eq!(stage.burst(30, 60), 20);
 }
 
-/// RFC 7661's case, by RFC 2861's rule, as Linux has it: a window that was not full for as long as a timeout
-/// falls half the way to what is used, and one that rested is halved for each timeout.
+/// The case of RFC 7661 with the rule of RFC 2861, as in Linux: a window not fully used for one
+/// timeout is reduced by half of the unused part, and an idle one is halved per timeout.
 #[test]
 fn a_window_that_is_not_used_falls() {
     let mut stage = stage();
@@ -257,8 +257,8 @@ fn a_window_that_is_not_used_falls() {
     assert_eq!(stage.burst(40, sent), 10);
 }
 
-/// What was counted towards the window's growth outlasts a rest: 48 segments in three calls let a window of 10
-/// grow to 11, 12, 13 and 14.
+/// The growth counter of the window survives idle periods: 48 segments in three calls let a window
+/// of 10 grow to 11, 12, 13 and 14.
 #[test]
 fn rest_forgets_nothing_of_the_window() {
     let mut stage = stage();
@@ -282,7 +282,8 @@ fn rest_forgets_nothing_of_the_window() {
     assert_eq!(stage.burst(20, 78), 14);
 }
 
-/// What was lost again and arrived after all is not sent a third time, though nothing waits to be looked at.
+/// A retransmission that counted as lost but arrived is not sent a third time, even if nothing else
+/// is due.
 #[test]
 fn what_arrived_is_not_sent_again() {
     let mut stage = stage();
@@ -307,8 +308,8 @@ fn what_arrived_is_not_sent_again() {
     assert!(!stage.segments().contains(&0), "the first segment was acknowledged");
 }
 
-/// After a timeout no recovery begins until all is acknowledged that was sent before: the holes that the peer
-/// tells of set no timer that finds nothing to do.
+/// After a timeout no recovery starts until everything sent before is acknowledged: the holes that
+/// the peer reports set no timer that would find nothing to do.
 #[test]
 fn holes_set_no_timer_after_a_timeout() {
     let mut stage = stage();
@@ -317,7 +318,7 @@ fn holes_set_no_timer_after_a_timeout() {
     stage.peer_has(1, &[(5, 6)]);
     stage.pass(6);
     stage.segments();
-    // what was sent again is lost as well
+    // the retransmissions are lost too
     stage.pass(1_000);
     assert_eq!((stage.segments(), stage.stack.counts().timeouts), (vec![1], 1));
     stage.pass(20);
@@ -336,8 +337,8 @@ fn holes_set_no_timer_after_a_timeout() {
     assert!(looks <= 3, "{looks} timers before the next timeout");
 }
 
-/// What the peer has beyond what was sent since a timeout makes no room for more. The threshold is half of the 10 that
-/// were under way, not half of what the recovery had made of them.
+/// Data that the peer has beyond what was sent since a timeout frees no room. The threshold is half
+/// of the 10 segments that were in flight, not half of what the recovery had reduced them to.
 #[test]
 fn after_a_timeout_the_window_holds_what_was_sent_since() {
     let mut stage = stage();
@@ -361,8 +362,8 @@ fn after_a_timeout_the_window_holds_what_was_sent_since() {
     assert_eq!(stage.segments(), [10, 11, 12, 13, 14]);
 }
 
-/// A connection without time stamps, with probes of the tail or without, whose SYN comes back after so many
-/// milliseconds.
+/// A connection without timestamps, with or without tail loss probes, with a round trip of this
+/// many milliseconds.
 fn without_stamps(rtt: u64, rack: bool) -> Stage {
     let settings = TcpSettings { stamps: false, rack, ..TcpSettings::default() };
     let mut stage = Stage::open(settings);
@@ -374,7 +375,7 @@ fn without_stamps(rtt: u64, rack: bool) -> Stage {
     stage
 }
 
-/// How often each of so many calls is sent again, over a path that took 10 ms and takes a second now.
+/// Retransmissions of each of this many calls over a path that took 10 ms and now takes one second.
 fn resends_when_slow(rack: bool, calls: u32) -> Vec<usize> {
     let mut stage = without_stamps(10, rack);
     let mut resends = |call: u32| {
@@ -393,8 +394,8 @@ fn a_path_that_became_slow_is_measured_after_all() {
     assert_eq!(resends_when_slow(false, 8), [2, 1, 0, 0, 0, 0, 0, 0]);
 }
 
-/// Probes of the tail come before each timeout; each second call is measured, until the probe waits longer than a round
-/// trip.
+/// Tail loss probes precede each timeout; every second call is measured, until the probe timer
+/// exceeds a round trip.
 #[test]
 fn a_probe_does_not_hide_that_a_path_became_slow() {
     assert_eq!(resends_when_slow(true, 14), [3, 1, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0]);
@@ -412,7 +413,7 @@ fn a_repeated_syn_that_tells_no_rtt_makes_the_rto_3_s() {
     assert_eq!(stage.sent().len(), 1);
 }
 
-/// RFC 2018 section 8: a peer may drop what it has reported.
+/// RFC 2018 section 8: a peer may drop data it has reported.
 #[test]
 fn what_the_peer_dropped_again_costs_one_timeout() {
     let mut stage = stage();
@@ -448,7 +449,7 @@ fn marked() -> Stage {
     stage
 }
 
-/// RFC 3168 section 6.1.2 forbids only that the window is halved twice.
+/// RFC 3168 section 6.1.2 only forbids halving the window twice.
 #[test]
 fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
     let mut stage = marked();
@@ -467,7 +468,7 @@ fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
     assert_eq!((counts.recoveries, counts.timeouts), (1, 0));
 }
 
-/// The mark has halved the window of 20: the loss behind it lets half as many go as arrive.
+/// The mark has halved the window of 20: after the following loss half as many are sent as arrive.
 #[test]
 fn a_loss_behind_a_mark_of_congestion_halves_what_is_under_way() {
     let mut stage = marked();
@@ -484,8 +485,8 @@ fn a_loss_behind_a_mark_of_congestion_halves_what_is_under_way() {
     assert!((10..=12).contains(&sent), "{sent} for 19 that arrived");
 }
 
-/// All that is under way is lost behind the mark: the timeout leaves the threshold at half of the 20, up to which
-/// the window doubles.
+/// Everything in flight is lost after the mark: the timeout leaves the threshold at half of the 20,
+/// up to which the window doubles.
 #[test]
 fn a_timeout_behind_a_mark_of_congestion_halves_nothing_again() {
     let mut stage = marked();
@@ -511,7 +512,8 @@ fn a_timeout_behind_a_mark_of_congestion_halves_nothing_again() {
     assert_eq!(flights, [2, 4, 8, 10]);
 }
 
-/// Sequence numbers are compared within 2 GiB: a mark that stays where a stream began lies ahead of it then.
+/// Sequence numbers are compared within 2 GiB: a mark left at the start of a stream would then be
+/// ahead.
 #[test]
 fn no_mark_of_a_loss_stays_behind_on_a_long_stream() {
     let mut stage = stage();

@@ -8,7 +8,7 @@ mod scripts;
 mod uploads;
 mod world;
 
-/// The fuzzer's finds, and what it starts from.
+/// The inputs found by the fuzzer, and its seeds.
 #[test]
 fn the_corpus_does_no_harm() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/tcp");

@@ -1,4 +1,4 @@
-//! Scripted segments in virtual time: what is sent back to the peer's segments, and when.
+//! Scripted segments in virtual time: the replies to the peer's segments, and when.
 
 use crate::*;
 use sample::FailureClass;
@@ -12,14 +12,14 @@ const SOURCES: Sources = Sources {
     port_first: 40_000,
     port_last: 40_003,
 };
-/// The peer's first number; its data wraps round.
+/// The peer's initial sequence number; its data wraps around.
 const THEIRS: u32 = u32::MAX - 1_000;
 
-/// A stack and the one who plays its peer.
+/// A stack and its scripted peer.
 pub(super) struct Stage {
     pub(super) stack: TcpStack,
     pub(super) now: Nanos,
-    /// Where the connection comes from, and its first number.
+    /// Local endpoint of the connection, and its initial sequence number.
     pub(super) from: End,
     pub(super) ours: u32,
     pub(super) stamp: u32,
@@ -61,7 +61,7 @@ impl Stage {
         self.inject(head, b"");
     }
 
-    /// A head of the peer's by relative numbers.
+    /// A header of the peer, with relative sequence numbers.
     pub(super) fn head(&mut self, flags: u8, seq: u32, ack: u32) -> Head {
         self.stamp += 1;
         Head {
@@ -79,7 +79,7 @@ impl Stage {
         self.stack.deliver(self.now, &packet, false);
     }
 
-    /// A packet of the peer's.
+    /// A packet of the peer.
     pub(super) fn packet(&self, head: Head, payload: &[u8]) -> Vec<u8> {
         let mut out = Outbox::new(Checksums::Ours);
         out.push(&Flow { from: PEER, to: self.from }, &head, [payload, b""]);
@@ -91,7 +91,7 @@ impl Stage {
         self.inject(head, payload);
     }
 
-    /// A segment of the peer's for a connection that is not there.
+    /// A segment of the peer for a connection that does not exist.
     pub(super) fn stray(&mut self) {
         let mut out = Outbox::new(Checksums::Ours);
         let to = End { port: 40_001, ..self.from };
@@ -117,7 +117,8 @@ impl Stage {
         heads
     }
 
-    /// What was sent, as text: flags, relative number and length, acknowledgement, SACK blocks.
+    /// The sent segments as text: flags, relative sequence number and length, acknowledgment, SACK
+    /// blocks.
     pub(super) fn sent(&mut self) -> Vec<String> {
         let ours = self.ours;
         let line = |(_, head, length): (Flow, Head, usize)| {
@@ -150,7 +151,7 @@ impl Stage {
 
 pub(super) const NOTHING: [&str; 0] = [];
 pub(super) const A: u8 = flag::ACK;
-/// Payload of a full segment with time stamps.
+/// Payload of a full segment with timestamps.
 pub(super) const FULL: usize = 1_448;
 
 #[test]
@@ -221,7 +222,8 @@ fn a_call_after_the_other_sets_no_timer_of_its_own() {
         stage.write(100);
         stage.sent_heads();
         ours += 100;
-        // the owner reads and asks again at once: 40 ms later nothing is to be acknowledged
+        // the owner reads and sends the next request at once: 40 ms later nothing is to be
+        // acknowledged
         stage.now += Nanos::from_millis(50);
         while stage.stack.next_due(stage.now) <= stage.now {
             stage.stack.tick(stage.now);
@@ -231,7 +233,7 @@ fn a_call_after_the_other_sets_no_timer_of_its_own() {
         theirs += 160;
         assert_eq!(stage.read(), Ok(160));
     }
-    // one look in 200 ms, the least time until something is sent again
+    // one check per 200 ms, the minimum retransmission timeout
     assert!(looks <= 50 * 1_000 / 200 + 1, "{looks} timers");
 }
 
@@ -249,7 +251,7 @@ fn the_request_carries_the_acknowledgement() {
     assert_eq!(stage.sent(), NOTHING);
     stage.pass(1);
     assert_eq!(stage.sent(), ["A 201:0 ack 321"]);
-    // the first full segments are acknowledged one by one
+    // the first full segments are acknowledged individually
     stage.peer_sends(A, 321, 201, &[1; FULL]);
     assert_eq!(stage.sent(), ["A 201:0 ack 1769"]);
 }
@@ -267,7 +269,7 @@ fn full_segments_are_acknowledged_in_pairs_after_sixteen() {
     };
     let acknowledged: Vec<usize> = (0..20).map(|_| come(&mut stage)).collect();
     assert_eq!(acknowledged, [[1_usize; 16].as_slice(), &[0, 1, 0, 1]].concat());
-    // a last one waits for something to ride on
+    // the acknowledgment of a last one is delayed
     assert_eq!(come(&mut stage), 0);
     stage.pass(39);
     assert_eq!(stage.sent(), NOTHING);
@@ -280,7 +282,7 @@ fn lost_requests_are_repeated_after_200_ms_with_doubling() {
     let mut stage = Stage::established();
     stage.write(10);
     stage.sent();
-    // the first one is the probe of the tail
+    // the first one is the tail loss probe
     for pause in [200, 200, 400, 800] {
         stage.pass(pause - 1);
         assert_eq!(stage.sent(), NOTHING, "before {pause} ms");
@@ -302,7 +304,7 @@ fn what_lies_beyond_a_hole_is_reported_latest_first() {
     stage.peer_sends(A, 1, 1, &[1; 150]);
     assert_eq!(stage.sent(), ["A 1:0 ack 201 sack 301-401"]);
     assert_eq!(stage.read(), Ok(200));
-    // twice the same (RFC 2883)
+    // a duplicate (RFC 2883)
     stage.peer_sends(A, 101, 1, &[1; 50]);
     assert_eq!(stage.sent(), ["A 1:0 ack 201 sack 101-151 sack 301-401"]);
     stage.peer_sends(A | flag::FIN, 201, 1, &[1; 100]);
@@ -333,8 +335,8 @@ fn three_duplicates_send_the_lost_segment_again_and_only_that() {
     assert_eq!((stage.sent(), stage.stack.counts().recoveries), (vec![], 1));
 }
 
-/// A connection with a round trip of 20 ms whose peer has five segments of ours but for the fourth, or for
-/// the last two; the first three are acknowledged.
+/// A connection with a round trip of 20 ms whose peer has five of our segments except the fourth,
+/// or except the last two; the first three are acknowledged.
 fn with_a_lossy_tail(has_last: bool) -> Stage {
     let mut stage = Stage::open(TcpSettings::default());
     stage.pass(20);
@@ -361,7 +363,7 @@ fn a_lost_tail_is_probed_after_two_round_trips() {
     assert_eq!(stage.sent(), NOTHING);
     stage.pass(2);
     assert_eq!(stage.sent(), [format!("PA {}:1448 ack 1", 1 + 4 * FULL)]);
-    // what the probe shows to be missing goes at once
+    // the segment that the probe reveals as missing is sent at once
     stage.pass(20);
     let mut head = stage.head(A, 1, 1 + 3 * FULL as u32);
     let last = stage.ours.wrapping_add(1 + 4 * FULL as u32);
@@ -386,7 +388,7 @@ fn a_hole_with_little_beyond_it_is_lost_after_a_quarter_rtt() {
     stage.peer_sends(A, 1, 1 + 5 * FULL as u32, b"");
     let counts = stage.stack.counts();
     assert_eq!((counts.recoveries, counts.timeouts, counts.retransmitted), (1, 0, 1));
-    // reordered after all: nothing is sent
+    // it was reordered: nothing is sent
     let mut stage = with_a_lossy_tail(true);
     stage.pass(4);
     stage.peer_sends(A, 1, 1 + 5 * FULL as u32, b"");
@@ -399,7 +401,7 @@ fn a_probe_that_mended_a_loss_costs_what_a_loss_does() {
     for (twice, room) in [(false, 6), (true, 10)] {
         let mut stage = with_a_lossy_tail(false);
         stage.peer_sends(A, 1, 1 + 4 * FULL as u32, b"");
-        // one segment: its acknowledgement may be held back for 200 ms
+        // one segment: its acknowledgment may be delayed by 200 ms
         stage.pass(243);
         assert_eq!(stage.sent(), [format!("PA {}:1448 ack 1", 1 + 4 * FULL)]);
         stage.write(FULL);
@@ -490,7 +492,7 @@ fn we_close_first_and_the_tuple_rests() {
     stage.peer_sends(flag::FIN | A, 1, 2, b"");
     assert_eq!(stage.sent(), ["A 2:0 ack 2"]);
     assert_eq!((stage.stack.connections(), stage.stack.resting()), (0, 1));
-    // the FIN once more: our acknowledgement was lost
+    // the FIN again: our acknowledgment was lost
     stage.peer_sends(flag::FIN | A, 1, 2, b"");
     assert_eq!(stage.sent(), ["A 2:0 ack 2"]);
     let (address, port) = (Some(stage.from.address), Some(stage.from.port));
@@ -585,7 +587,7 @@ fn a_link_that_is_too_small_makes_smaller_segments() {
     whole.extend_from_slice(&icmp);
     stage.stack.deliver(stage.now, &whole, false);
     assert_eq!(stage.sent(), ["A 1:548 ack 1", "A 549:548 ack 1", "PA 1097:304 ack 1"]);
-    // the path's size is known to new connections, and ten minutes later it may be another path
+    // new connections use the known path MTU; ten minutes later the path may have changed
     let largest_of = |slot: u32, stage: &mut Stage| {
         stage.stack.open(stage.now, slot, PEER, true, (None, None)).expect("tuples are free");
         let (flow, head, _) = stage.sent_heads()[0];
@@ -599,7 +601,7 @@ fn a_link_that_is_too_small_makes_smaller_segments() {
     assert_eq!(largest_of(2, &mut stage), Some(1_400));
 }
 
-/// A handshake over IPv6 with another stack that has the same addresses but for the first bits.
+/// A handshake over IPv6 with another stack whose addresses differ in the first bits only.
 #[test]
 fn addresses_of_ipv6_are_told_apart_by_all_their_bits() {
     let address =
@@ -730,7 +732,7 @@ fn used_up_tuples_are_not_searched_again_and_again() {
         stage.stack.close(stage.now, 0, false);
         stage.peer_sends(A, 1, 2, b"");
         stage.peer_sends(flag::FIN | A, 1, 2, b"");
-        // seven are in use, and one rests
+        // seven are in use, and one is in TIME-WAIT
         for slot in 1..8 {
             stage.stack.open(stage.now, slot, PEER, true, (None, None)).expect("seven are free");
         }
@@ -738,7 +740,7 @@ fn used_up_tuples_are_not_searched_again_and_again() {
         let again = |stage: &mut Stage| stage.stack.open(stage.now, 8, PEER, true, (None, None));
         assert_eq!(again(&mut stage), Err(FailureClass::AddressUnavailable));
         stage.now += Nanos::from_secs(1);
-        // RFC 6191: where stamps tell the connections apart
+        // RFC 6191: if timestamps distinguish the connections
         assert_eq!(again(&mut stage).is_ok(), stamps, "after a second");
         if !stamps {
             assert_eq!(stage.stack.tuples_looked_at(), looked_at);
@@ -751,7 +753,7 @@ fn used_up_tuples_are_not_searched_again_and_again() {
 #[test]
 fn the_first_stamp_that_is_not_acknowledged_is_echoed() {
     let mut stage = Stage::established();
-    // the first segments are acknowledged one by one
+    // the first segments are acknowledged individually
     stage.stamp = 200;
     stage.peer_sends(A, 1, 1, b"abc");
     let held = stage.stack.outgoing().is_empty();
@@ -789,7 +791,7 @@ fn a_connection_at_rest_takes_less_than_256_bytes() {
     }
     assert_eq!(stack.connections(), COUNT as usize);
     let each = |stack: &TcpStack| stack.memory() / COUNT as usize;
-    // with the timers of their SYNs, and eight bytes for each in the census of held ones
+    // with their SYN timers, and eight bytes each in the census of held connections
     assert!(each(&stack) + 8 <= 256, "{} bytes a connection", each(&stack));
     let before = each(&stack);
     stack.tick(now + Nanos::from_secs(2));

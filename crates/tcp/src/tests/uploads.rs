@@ -1,5 +1,5 @@
-//! Calls with bodies over emulated links with losses: users that each send one behind the other, and
-//! a server that answers when it has the whole body.
+//! Calls with bodies over emulated lossy links: users that each send one call after the other, and
+//! a server that replies after the complete body.
 
 use super::world::Host;
 use crate::*;
@@ -11,7 +11,7 @@ use wan::{Direction, NoTraces, PathLink, PathSpec};
 
 const FIRST_PORT: u16 = 40_000;
 
-/// One direction of the path, with what is on it.
+/// One direction of the path, with the packets on it.
 struct Hop {
     link: PathLink,
     packets: HashMap<u32, Vec<u8>>,
@@ -49,12 +49,12 @@ impl Hop {
     }
 }
 
-/// What the users do, one call behind the other.
+/// The calls of the users, one after the other.
 #[derive(Clone, Copy)]
 struct Calls {
     users: u16,
     up: usize,
-    /// The server gives back what has come as it comes, or one byte for the whole body.
+    /// The server echoes the body as it arrives, or replies with one byte after the complete body.
     echo: bool,
 }
 
@@ -65,9 +65,9 @@ impl Calls {
 }
 
 struct User {
-    /// Bytes of this call's body that are still to be written.
+    /// Bytes of this call's body still to be written.
     left: usize,
-    /// Bytes of this call's response that are still to come.
+    /// Bytes of this call's response still expected.
     awaited: usize,
     done: u64,
 }
@@ -79,7 +79,7 @@ struct Server {
     owed: usize,
 }
 
-/// Calls that were done, bytes that the servers got, segments that were sent again, of all users.
+/// Completed calls, bytes received by the servers and retransmitted segments, for all users.
 struct Done {
     calls: u64,
     bytes: u64,
@@ -194,7 +194,8 @@ fn serve(server: &mut Server, now: Nanos, calls: &Calls, body: &[u8], buffer: &m
     }
 }
 
-/// The mean over `seeds` runs of `secs` seconds each: calls a second, and bytes a second that arrived.
+/// The mean of `seeds` runs of `secs` seconds each: calls per second, and bytes per second
+/// received.
 fn mean(path: &str, seeds: u64, secs: u64, calls: Calls) -> (f64, f64) {
     let all = (seeds * secs) as f64;
     let (mut done, mut bytes) = (0, 0);
@@ -206,8 +207,8 @@ fn mean(path: &str, seeds: u64, secs: u64, calls: Calls) -> (f64, f64) {
     (done as f64 / all, bytes as f64 / all)
 }
 
-/// Mathis, Semke, Mahdavi and Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm"
-/// (1997): sqrt(3/2p) segments a round trip.
+/// Mathis, Semke, Mahdavi and Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance
+/// Algorithm" (1997): sqrt(3/2p) segments per round trip.
 #[test]
 fn a_long_upload_takes_what_the_formula_of_reno_says() {
     let calls = Calls { users: 1, up: 100 << 20, echo: false };
@@ -220,8 +221,8 @@ fn a_long_upload_takes_what_the_formula_of_reno_says() {
     }
 }
 
-/// 30 KB up and back, 8 users behind 20 Mbit/s: beside each rate what Linux's client with Reno (6.18) made
-/// of the same in runs of 4 s, the median of three.
+/// 30 KB in both directions, 8 users over 20 Mbit/s: next to each rate, the result of Linux's
+/// client with Reno (6.18) for the same, in runs of 4 s, median of three.
 #[test]
 fn short_uploads_with_losses_are_as_fast_as_linuxs() {
     let calls = Calls { users: 8, up: 30_150, echo: true };
@@ -236,8 +237,9 @@ fn short_uploads_with_losses_are_as_fast_as_linuxs() {
     }
 }
 
-/// 64 users whose first windows overflow the link's queue. Linux's client with Reno (6.18) made 66.6/s of it and
-/// sent 690 segments again, the median of five; half a window at once in each recovery made 64.1/s with 731.
+/// 64 users whose initial windows overflow the link's queue. Linux's client with Reno (6.18)
+/// reached 66.6/s and retransmitted 690 segments, median of five; with half a window at once in
+/// each recovery it was 64.1/s with 731.
 #[test]
 fn senders_that_fill_a_queue_lose_no_more_than_linuxs() {
     let calls = Calls { users: 64, up: 30_150, echo: true };

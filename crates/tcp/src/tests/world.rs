@@ -1,5 +1,5 @@
-//! Two ends over a bad network: whatever is lost, doubled or reordered, every byte arrives once and in
-//! order, and both ends come to an end. The peer is a connection of ours that is put in place when a
+//! Two endpoints over a bad network: whatever is lost, duplicated or reordered, every byte arrives
+//! once and in order, and both endpoints finish. The peer is one of our connections, created when a
 //! SYN arrives.
 
 use crate::connection::{Context, Spares, Tcb, TcpState, bit};
@@ -13,7 +13,7 @@ use units::{Nanos, Purpose, Seed, Stream};
 
 pub(super) const SERVER: End = End { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), port: 80 };
 
-/// The server, and the first of the client's addresses: every other world is one of IPv6.
+/// The server, and the first client address: every second world uses IPv6.
 fn ends(seed: u64) -> (End, IpAddr) {
     if seed.is_multiple_of(2) {
         return (SERVER, Ipv4Addr::new(10, 9, 0, 1).into());
@@ -129,7 +129,7 @@ impl Host {
     }
 }
 
-/// What a network does.
+/// Impairments of a network.
 #[derive(Clone, Copy)]
 struct Bad {
     loss: f64,
@@ -139,7 +139,7 @@ struct Bad {
     jitter: f64,
 }
 
-/// When it arrives, its number, whether at the host, and the packet.
+/// Arrival time, its number, whether it goes to the host, and the packet.
 type Flying = (Nanos, u64, bool, Vec<u8>);
 
 struct World {
@@ -165,7 +165,7 @@ impl World {
         World { client, host, now, flying, number: 0, draw, bad }
     }
 
-    /// Puts what both have sent on its way.
+    /// Puts the packets of both endpoints on the network.
     fn launch(&mut self) {
         let sides = [(self.client.outgoing(), true), (&self.host.out, false)];
         for (out, to_host) in sides {
@@ -186,7 +186,7 @@ impl World {
         self.host.out.clear();
     }
 
-    /// Lets time pass until the next thing happens; false when nothing ever will.
+    /// Advances time to the next event; false if there is none.
     fn step(&mut self) -> bool {
         self.launch();
         let timer = self.host.deadline().min(self.client.next_due(self.now));
@@ -206,7 +206,7 @@ impl World {
                 // close to the wrap, so that every transfer crosses it
                 self.host.arrive(self.now, flow, &head, payload, u32::MAX - 20_000);
             } else {
-                // as one that stays until the next comes, or as one that does not
+                // as one that stays until the next one arrives, or as one that does not
                 let end = packet.len() + 10;
                 if self.number.is_multiple_of(3) {
                     self.client.deliver(self.now, &packet, false);
@@ -228,7 +228,7 @@ fn byte(at: usize) -> u8 {
     (at * 31 + at / 251) as u8
 }
 
-/// Sends `up` and `down` bytes at once, then ends both sides; gives the virtual time it took.
+/// Sends `up` and `down` bytes at once, then closes both sides; returns the virtual time it took.
 fn transfer(seed: u64, bad: Bad, settings: TcpSettings, up: usize, down: usize) -> Nanos {
     let mut world = World::new(seed, bad, settings);
     let start = world.now;
@@ -280,7 +280,7 @@ fn transfer(seed: u64, bad: Bad, settings: TcpSettings, up: usize, down: usize) 
             break;
         }
         if !world.step() && !matches!(world.client.read(world.now, 0, &mut []), Ok(0)) {
-            // nothing under way and no timer: only an unread rest may be left
+            // nothing in flight and no timer: only unread data may be left
             assert!(came < down || host_came < up || !ended, "seed {seed}: deadlock");
         }
     }
@@ -321,11 +321,11 @@ fn a_clean_upload_takes_the_rounds_of_slow_start() {
     let bad = Bad { loss: 0.0, twice: 0.0, delay: 50.0, jitter: 0.0 };
     let span = transfer(1, bad, TcpSettings::default(), 60 * 1_448, 0);
     let rounds = span.as_secs_f64() / 0.1;
-    // the handshake, three rounds of data, the end
+    // the handshake, three rounds of data, the close
     assert!((3.5..=5.0).contains(&rounds), "{rounds} rounds");
 }
 
-/// Any segments in any state: no panic, and memory that the window bounds.
+/// Arbitrary segments in any state: no panic, and memory limited by the window.
 #[test]
 fn random_segments_do_no_harm() {
     let bad = Bad { loss: 0.0, twice: 0.0, delay: 1.0, jitter: 0.0 };
@@ -377,7 +377,7 @@ fn random_segments_do_no_harm() {
         }
         assert!(most <= 4 * FIRST_WINDOW as usize, "seed {seed}: {most} bytes");
         world.client.close(world.now, 0, seed % 2 == 0);
-        // it ends, whatever it has been through
+        // it ends, whatever it received before
         for _ in 0..40 {
             world.now += Nanos::from_secs(120);
             world.client.arm(world.now);

@@ -1,23 +1,23 @@
-//! The shape of WebMark's figure 5 (capacity at 0, 5 and 10 % of loss), in virtual time: users of a
-//! closed load behind WebMark's links, a server that works on one request after the other, and of TCP
-//! what the shape comes from: a lost packet of a handshake costs a second, another one 200 ms and its
-//! doubles. The measured page is docs/lineage/webmark-figure-5.md.
+//! The shape of WebMark's figure 5 (capacity at 0, 5 and 10 % loss), in virtual time: users of a
+//! closed load behind WebMark's links, a server that processes one request after the other, and the
+//! parts of TCP that determine the shape: a lost packet of a handshake costs a second, any other
+//! one 200 ms and its doubles. The measured page is docs/lineage/webmark-figure-5.md.
 
 use super::*;
 use crate::spec::PathSpec;
 use crate::trace::NoTraces;
 
-/// The page's server: the paper's peak of HTTP/1.0 is one over this.
+/// The service time of the page: the paper's peak of HTTP/1.0 is its reciprocal.
 const SERVICE: Nanos = Nanos::from_micros(2_842);
 const SYN_AGAIN: Nanos = Nanos::SECOND;
 const DATA_AGAIN: Nanos = Nanos::from_millis(200);
 const WARM_UP: Nanos = Nanos::from_secs(10);
 const END: Nanos = Nanos::from_secs(70);
 
-/// How a connection is used.
+/// How connections are used.
 #[derive(Clone, Copy)]
 struct Use {
-    /// A flight more in each direction before the first request.
+    /// One more flight in each direction before the first request.
     tls: bool,
     groups: u32,
     /// Requests of a group, in one packet.
@@ -28,7 +28,7 @@ const PIPELINED: Use = Use { tls: false, groups: 2, together: 5 };
 const HTTP10: Use = Use { tls: false, groups: 1, together: 1 };
 const TLS: Use = Use { tls: true, groups: 2, together: 5 };
 
-/// What a user has before him: 0 the handshake, then TLS's flight, then the groups.
+/// The remaining work of a user: 0 the handshake, then the TLS flight, then the groups.
 struct User {
     up: PathLink,
     down: PathLink,
@@ -36,14 +36,14 @@ struct User {
     again: u32,
 }
 
-/// Whether a packet gets through, and when.
+/// Whether and when a packet arrives.
 fn carried(link: &mut PathLink, at: Nanos, bytes: u32) -> Option<Nanos> {
     let mut lost = Vec::new();
     link.push(at, bytes, 0, &mut lost);
     link.pop(Nanos::NEVER, &mut lost).map(|delivery| delivery.due)
 }
 
-/// Good responses a second.
+/// Successful responses per second.
 fn capacity(users: u32, how: Use, loss: u32) -> f64 {
     let path = format!("webmark, rate=10M, delay=5ms, loss={loss}%");
     let path = PathSpec::parse(&path, &NoTraces).expect("a path");
@@ -58,7 +58,7 @@ fn capacity(users: u32, how: Use, loss: u32) -> f64 {
         again: 0,
     };
     let mut crowd: Vec<User> = (0..users).map(user).collect();
-    // (instant, user, whether the user's packet has come to the server)
+    // (time, user, whether the user's packet has reached the server)
     let mut events: BinaryHeap<Reverse<(Nanos, u32, bool)>> =
         (0..users).map(|row| Reverse((Nanos::from_millis(row.into()), row, false))).collect();
     let (mut free, mut answered) = (Nanos::ZERO, 0_u32);
@@ -80,7 +80,7 @@ fn capacity(users: u32, how: Use, loss: u32) -> f64 {
             continue;
         }
         if !is_call {
-            // one flight back; where it is lost the client sends his own again
+            // one flight back; if it is lost the client retransmits its own
             let back = carried(&mut user.down, now, 60);
             (user.step, user.again) =
                 if back.is_some() { (user.step + 1, 0) } else { (user.step, user.again + 1) };
@@ -103,7 +103,7 @@ fn capacity(users: u32, how: Use, loss: u32) -> f64 {
     f64::from(answered) / (END - WARM_UP).as_secs_f64()
 }
 
-/// When the last of these responses is there: those that are lost go again after a timer.
+/// When the last of these responses has arrived: lost ones are retransmitted after a timer.
 fn all_carried(down: &mut PathLink, mut left: Vec<Nanos>) -> Nanos {
     let (mut done, mut timer) = (Nanos::ZERO, DATA_AGAIN);
     while !left.is_empty() {
@@ -122,7 +122,7 @@ fn all_carried(down: &mut PathLink, mut left: Vec<Nanos>) -> Nanos {
     done
 }
 
-/// Capacity at 5 % and 10 % as shares of that without loss.
+/// Capacity at 5 % and 10 % loss as fractions of that without loss.
 fn shape(users: u32, how: Use) -> [f64; 2] {
     let lossless = capacity(users, how, 0);
     [5, 10].map(|loss| capacity(users, how, loss) / lossless)
@@ -136,8 +136,8 @@ fn without_loss_the_server_is_the_limit() {
     }
 }
 
-/// The paper lost 5.1 % and 12.5 %; Nahum and others a half at 4 to 5 %. Both lie between what few users
-/// lose and what many do.
+/// The paper lost 5.1 % and 12.5 %; Nahum et al. a half at 4 to 5 %. Both are between the results
+/// for few users and for many.
 #[test]
 fn few_users_lose_capacity_and_many_do_not() {
     let [few, more, many] = [8, 16, 64].map(|users| shape(users, PIPELINED));
@@ -149,11 +149,11 @@ fn few_users_lose_capacity_and_many_do_not() {
     // the paper's own figures, between those of few users and of many
     assert!(few[0] < 0.949 && 0.949 < many[0], "{few:?} {many:?}");
     assert!(few[1] < 0.875 && 0.875 < many[1], "{few:?} {many:?}");
-    // Nahum's half at 5 %, with fewer users yet
+    // Nahum's half at 5 %, with even fewer users
     assert!(shape(4, PIPELINED)[0] < 0.5, "{:?}", shape(4, PIPELINED));
 }
 
-/// A connection for each request risks a handshake with each; TLS risks a flight more in ten.
+/// One connection per request risks a handshake with each; TLS adds one flight to ten at risk.
 #[test]
 fn a_connection_for_each_request_suffers_most() {
     let [pipelined, plain, tls] = [PIPELINED, HTTP10, TLS].map(|how| shape(8, how));

@@ -1,5 +1,4 @@
-//! An hour of packets in virtual time: nothing grows, nothing is lost that no model lost, and the
-//! instants do not drift.
+//! One hour of packets in virtual time: no growth, no loss without a model, and no drift.
 
 use super::*;
 use crate::spec::{Carrier, PathSpec};
@@ -7,13 +6,13 @@ use crate::trace::{NoTraces, Trace};
 
 const HOUR: Nanos = Nanos::from_secs(3_600);
 
-/// Room that the link holds for packets.
+/// Packet capacity of the buffers of the link.
 fn room(link: &PathLink) -> usize {
     link.flight.in_order.capacity() + link.flight.overtaking.capacity() + link.transmitter.room()
 }
 
-/// What came of an hour of packets of 1,000 bytes, `gap` apart: how many were handed over, and the
-/// last due instant. The room at the end is that of the tenth minute.
+/// The result of one hour of packets of 1,000 bytes, `gap` apart: the number delivered and the last
+/// delivery time. The capacity at the end is that after the tenth minute.
 fn hour(mut link: PathLink, gap: Nanos) -> (PathLink, Nanos) {
     let (mut lost, mut last, mut held) = (Vec::new(), Nanos::ZERO, 0_usize);
     let (mut now, mut token, mut early) = (Nanos::ZERO, 0_u32, 0);
@@ -54,7 +53,7 @@ fn nothing_grows_in_an_hour_of_a_bad_link() {
     for text in [
         "delay=40ms, jitter=20ms, order=free, loss=2%, burst=4, duplicate=1%, corrupt=1%",
         "delay=40ms, jitter=20ms, dist=pareto, reorder=5%:3, outage=25s:2s:fixed",
-        // less than is offered: the queue is always full, and CoDel is always dropping
+        // less than the offered load: the queue is always full, and CoDel is always dropping
         "rate=300k, queue=64k, drop=head, loss=states:1%:30%:10%:40%:1%",
         "rate=300k, drop=codel, outage=25s:2s:fixed:lose",
     ] {
@@ -64,13 +63,13 @@ fn nothing_grows_in_an_hour_of_a_bad_link() {
     }
 }
 
-/// A rate, a delay and a trace after an hour, to the nanosecond and to the packet.
+/// A rate, a delay and a trace after one hour, exact to the nanosecond and the packet.
 #[test]
 fn nothing_drifts_in_an_hour() {
     let gap = Nanos::from_millis(20);
     let (_, last) = hour(link("delay=40ms"), gap);
     assert_eq!(last, HOUR - gap + Nanos::from_millis(40));
-    // 1,000 bytes at 320 kbit/s are 25 ms: 40 packets a second of the 50 that are offered
+    // 1,000 bytes at 320 kbit/s are 25 ms: 40 of the 50 packets offered per second
     let (full, last) = hour(link("rate=320k, queue=100p"), gap);
     let carried = full.counts().delivered;
     assert_eq!(last, Nanos::from_millis(25) * carried);

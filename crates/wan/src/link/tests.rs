@@ -11,8 +11,8 @@ fn link(text: &str) -> PathLink {
     PathLink::new(up(text), Seed(1), 0, Direction::Up, Nanos::ZERO)
 }
 
-/// What becomes of packets of (microsecond, bytes): `token@µs` for arrivals, in their order, and
-/// `token!` with the cause's letter for losses.
+/// The fates of packets given as (microsecond, bytes): `token@µs` for arrivals, in order, and
+/// `token!` with the letter of the cause for losses.
 fn fates(link: &mut PathLink, packets: &[(u64, u32)]) -> String {
     let mut lost = Vec::new();
     let mut out = Vec::new();
@@ -71,8 +71,9 @@ fn queues_drop_their_tail_or_their_head() {
     assert_eq!(fates(&mut bytes, &mixed), "3! 0@1000 1@2000 2@2666 4@3000");
 }
 
-/// Twice as many packets as the link carries: the queue stands above 5 ms from about 10 ms on, so
-/// that 100 ms later the first is dropped, then 100 ms / √n after another (RFC 8289 section 5.4).
+/// Twice as many packets as the link carries: the queue delay is above 5 ms from about 10 ms on, so
+/// that the first packet is dropped 100 ms later, and further ones at intervals of 100 ms / √n (RFC
+/// 8289 section 5.4).
 #[test]
 fn codel_drops_ever_faster_while_the_queue_stands() {
     let mut link = link("rate=12M, queue=none, drop=codel");
@@ -97,13 +98,13 @@ fn webmark_charges_the_round_trip_to_the_packet() {
     assert_eq!(modem(60), "0@217142");
     assert_eq!(fates(&mut link("webmark, rate=1500k, delay=25ms"), &[(0, 1_500)]), "0@66000");
     assert_eq!(fates(&mut link("webmark, rate=10M, delay=0ms"), &[(0, 1_500)]), "0@2400");
-    // each packet has its own delay: the small acknowledgement overtakes, where that is allowed
+    // each packet has its own delay: the small acknowledgment overtakes if that is allowed
     let packets = [(0, 1_500), (0, 40)];
     let free = "webmark, rate=56k, delay=100ms, order=free";
     assert_eq!(fates(&mut link(free), &packets), "1@211428 0@628571");
     let kept = "webmark, rate=56k, delay=100ms, order=keep";
     assert_eq!(fates(&mut link(kept), &packets), "0@628571 1@628571");
-    // a kernel that looks 100 times a second
+    // a kernel with 100 timer ticks per second
     let old = "webmark, rate=56k, delay=100ms, quantum=10ms";
     assert_eq!(fates(&mut link(old), &[(0, 40)]), "0@220000");
 }
@@ -139,7 +140,8 @@ fn a_copy_passes_the_rate_by_itself() {
     assert_eq!(link.counts().duplicated, 2);
 }
 
-/// Packets are counted, not decisions: the third finds no room, and the copy of one that is flipped is too.
+/// Packets are counted, not decisions: the third is dropped by the full queue, and the copy of a
+/// flipped packet is flipped too.
 #[test]
 fn what_is_delivered_with_a_flipped_bit_is_counted() {
     let packets = [(0, 1_500); 3];
@@ -151,7 +153,7 @@ fn what_is_delivered_with_a_flipped_bit_is_counted() {
     assert_eq!((twice.counts().corrupted, twice.counts().delivered), (6, 6));
 }
 
-/// Mean delay in microseconds at so many packets a second, of a jitter of 10 ms around 50 ms.
+/// Mean delay in microseconds at this packet rate, with a jitter of 10 ms around 50 ms.
 fn mean_delay(order: &str, per_second: u64) -> u64 {
     let mut link = link(&format!("delay=50ms, jitter=10ms, dist=uniform, order={order}"));
     let (mut lost, mut sum) = (Vec::new(), 0);
@@ -166,8 +168,9 @@ fn mean_delay(order: &str, per_second: u64) -> u64 {
     sum / PACKETS / 1_000
 }
 
-/// Who may not overtake waits for the slowest before: the mean is the law's where packets are further apart
-/// than the jitter, and nears its upper end where many are under way.
+/// With order preserved, packets wait for the slowest one before: the mean delay is that of the
+/// distribution if packets are further apart than the jitter, and approaches its maximum if many
+/// are in flight.
 #[test]
 fn with_order_kept_the_mean_delay_rises_with_the_rate() {
     let means = |order| [10, 1_000, 10_000].map(|rate| mean_delay(order, rate) / 100);
@@ -182,8 +185,8 @@ fn an_outage_holds_or_loses() {
     assert_eq!(fates(&mut link("outage=10ms:1ms:fixed:lose"), &packets), "1! 0@0 2@11500");
 }
 
-/// What is lost is a function of the seed and the packet's number: neither delays nor instants nor
-/// the other stages change it.
+/// Losses are a function of the seed and the packet number: neither delays nor times nor the other
+/// stages change them.
 #[test]
 fn a_delay_does_not_change_which_packets_are_lost() {
     let lost = |text: &str, seed, gap: u64| -> Vec<u32> {
@@ -221,14 +224,14 @@ fn a_flipped_bit_lies_behind_the_header() {
         let changed: Vec<usize> = (0..60).filter(|at| packet[*at] != clean[*at]).collect();
         assert!(changed.len() == 1 && changed[0] >= 24, "{number}: {changed:?}");
     }
-    // nothing behind the header, and nothing at all: nothing to flip
+    // nothing after the header, and an empty packet: nothing to flip
     let mut header = vec![0x45; 20];
     flip(&mut header, 5);
     assert_eq!(header, [0x45; 20]);
     flip(&mut [], 5);
 }
 
-/// mahimahi's rules, millisecond by millisecond: what a program that steps through time would do.
+/// The rules of mahimahi, millisecond by millisecond: a program that steps through time.
 fn by_the_rules(lines: &[u32], packets: &[(u64, u32)]) -> Vec<(u32, u64)> {
     let period = u64::from(*lines.last().expect("a line"));
     let mut queue = VecDeque::new();
@@ -295,8 +298,8 @@ proptest! {
         prop_assert_eq!(found, by_the_rules(&lines, &packets));
     }
 
-    /// Whatever the link: nothing vanishes, order is kept where it must be, and whoever wakes up when
-    /// `next` says so hands every packet over at its very instant.
+    /// For any link: no packet vanishes, order is preserved where required, and a caller that wakes
+    /// up when `next` says so delivers every packet exactly on time.
     #[test]
     fn nothing_vanishes_and_nobody_is_woken_late(
         text in any_link(),

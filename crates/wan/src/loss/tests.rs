@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use units::{Purpose, Seed};
 
-/// Lost packets of `count`, and how many runs of them there are.
+/// Lost packets of `count`, and the number of runs of lost packets.
 fn count(model: &Loss, packets: u64, seed: u64) -> (f64, f64) {
     let mut stream = Seed(seed).stream(Purpose::Simulation, 0);
     let mut state = LossState::default();
@@ -18,8 +18,8 @@ fn count(model: &Loss, packets: u64, seed: u64) -> (f64, f64) {
 
 const PACKETS: u64 = 400_000;
 
-/// The loss within four standard deviations, for bursts of `length`: their losses come together, so
-/// that a burst counts as one draw.
+/// The loss is within four standard deviations, for bursts of `length`: their losses are
+/// correlated, so that a burst counts as one draw.
 fn near(model: &Loss, stationary: f64, length: f64) {
     assert!((model.stationary() - stationary).abs() < 1e-5, "{model:?}: {}", model.stationary());
     let (lost, _) = count(model, PACKETS, 7);
@@ -60,14 +60,14 @@ fn a_list_loses_the_packets_with_its_numbers() {
     assert_eq!(lost, [true, false, false, true, true, false, false]);
 }
 
-/// A way from 3 to 2 and none back: all packets but the first few are received.
+/// A transition from 3 to 2 and none back: all packets except the first few are received.
 #[test]
 fn a_state_that_nothing_leaves_decides_the_loss() {
     let model = |p23, p31| Loss::FourState { p13: 0.1, p31, p32: 0.2, p23, p14: 0.05 };
     let (lost, _) = count(&model(0.0, 0.5), PACKETS, 5);
     assert!(lost < 1_000.0, "{lost}");
     assert!(model(0.0, 0.5).stationary() + model(0.0, 0.0).stationary() <= 0.0);
-    // nobody comes to 2, or to 3 and from there to 2
+    // 2 is never reached, nor 3 and from there 2
     let alone = Loss::FourState { p13: 0.1, p31: 0.5, p32: 0.0, p23: 0.0, p14: 0.05 };
     near(&alone, 0.25 / 1.25, 2.0);
     let lone = Loss::FourState { p13: 0.0, p31: 0.5, p32: 0.2, p23: 0.0, p14: 0.05 };

@@ -11,7 +11,7 @@ fn wrong(text: &str) -> String {
     PathSpec::parse(text, &NoTraces).expect_err("no path").0
 }
 
-/// A trace of 12 Mbit/s, whatever is asked for.
+/// Always the same trace of 12 Mbit/s.
 struct OneTrace;
 
 impl TraceSource for OneTrace {
@@ -92,7 +92,7 @@ fn a_path_that_loses_asks_for_patience() {
     assert_eq!(millis("rtt=0ms"), 0);
 }
 
-/// Each direction has its own, and a path is read again from its text and its traces.
+/// Each direction has its own, and a path can be parsed again from its text and traces.
 #[test]
 fn traces_go_with_the_path() {
     let both = PathSpec::parse("rtt=9ms, trace=a, down-trace=b", &OneTrace).expect("a path");
