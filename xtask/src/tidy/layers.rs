@@ -1,4 +1,4 @@
-//! The layer law: who may depend on whom. docs/design.md section 4 tells why; this table is what is
+//! The layer law: which crate may depend on which. This table is what is
 //! enforced. A crate that is not in the table has no place yet and is a finding.
 
 use super::manifests::manifest;
@@ -196,7 +196,7 @@ pub(super) fn ours(tree: &Tree) -> Vec<Finding> {
     for &name in &crates {
         let path = format!("crates/{name}/Cargo.toml");
         let Some(place) = PLACES.iter().find(|place| place.name == name) else {
-            let text = "has no layer: give it one in docs/design.md and xtask/src/tidy/layers.rs";
+            let text = "has no layer: give it one in xtask/src/tidy/layers.rs";
             found.push(Finding::new(&path, 0, text));
             continue;
         };
