@@ -142,7 +142,7 @@ impl Lane {
 
     /// Why no further step is run, if the server fails for another reason than the load: most of the
     /// first step's calls have an answer that no load brings about, or the first two steps of a
-    /// course that looks for its own levels fail alike.
+    /// course that looks for its own levels fail alike. After the first step, a plain call tells as well.
     fn fails_by_itself(&self, steps: &[RampStep]) -> Option<String> {
         let own: Vec<&RampStep> = steps.iter().filter(|step| step.label == self.row).collect();
         let points: Vec<Point> = own.iter().map(|step| step.point).collect();
@@ -170,7 +170,14 @@ impl Lane {
         let (stillness, took) = self.rest.wait(self.settle)?;
         let step = self.steps + 1;
         match stillness {
-            Stillness::AtRest => {}
+            Stillness::AtRest { failing } => {
+                if let Some(first) =
+                    self.only_step(steps).filter(|one| failing && one.point.fails())
+                {
+                    self.ended = Some((fails_at_any_load(&first.run), false));
+                    return Ok(None);
+                }
+            }
             Stillness::Restless => self.notes.push(format!(
                 "Step {step} began before the server had come to rest: after {} a plain call was \
                  still slower than before the first step, or connections were still open.",
@@ -348,6 +355,10 @@ impl Lane {
         curve.notes.extend(self.notes);
         (curve, self.ended)
     }
+}
+
+fn fails_at_any_load(run: &RunReport) -> String {
+    format!("the server fails at any load: {}", Server::of(run).sentence())
 }
 
 /// Whether at least half of the calls were answered as no load makes a server answer: by a status that

@@ -20,6 +20,8 @@ const FACTOR: u64 = 2;
 const SLACK: Nanos = Nanos::from_millis(2);
 /// Pause between two checks, growing from the first to the last.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
+/// Statuses that ask for the request again, later: the load before may still be the cause.
+const LATER: [u16; 4] = [408, 425, 429, 503];
 /// How long a signal may go unnoticed while a call blocks.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
@@ -37,7 +39,10 @@ pub(crate) struct Rest {
 /// How the target was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stillness {
-    AtRest,
+    /// `failing`: the plain call got an answer that is a failure.
+    AtRest {
+        failing: bool,
+    },
     /// Not within the time it was given; the step may be run all the same.
     Restless,
     /// Nobody answers any more, with the reason.
@@ -84,7 +89,8 @@ impl Rest {
             };
             let passed = reactor::monotonic() - start;
             if !found.unreachable && found.call.took <= bound && open <= self.sockets {
-                return Ok((Stillness::AtRest, passed));
+                let failing = found.call.failure.is_some() && !LATER.contains(&found.call.status);
+                return Ok((Stillness::AtRest { failing }, passed));
             }
             if passed >= limit {
                 return Ok((self.trouble(found), passed));

@@ -372,7 +372,7 @@ fn rows(answered: [u64; 10]) -> Measurement {
 }
 
 #[test]
-fn a_server_that_answers_fewer_calls_than_fall_due_cannot_keep_up() {
+fn fewer_calls_answered_than_due_is_overload() {
     let said = |answered| Server::of(&report(rows(answered))).sentence();
     assert_eq!(said([87; 10]), "cannot keep up: 87/s answered of 300/s due");
     // a call takes two seconds: nothing at first, and then as many as fall due

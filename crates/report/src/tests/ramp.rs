@@ -310,7 +310,7 @@ fn steps_stand_by_their_purpose() {
 }
 
 #[test]
-fn a_server_that_fails_at_the_lowest_load_is_named_with_its_status() {
+fn a_server_that_fails_at_the_lowest_load_is_named() {
     let mut report = ramp(&["one"]);
     for step in &mut report.steps {
         let total = &mut step.run.measurement.total;

@@ -30,19 +30,42 @@ pub fn failing_from(levels: &[Level]) -> Option<f64> {
 /// the load matters.
 const IMPROVED_MIN: f64 = 1.2;
 
-/// Whether the first two usable steps fail alike at different loads: the load is not the cause.
+/// Fewest calls at the lowest levels whose share of failures is compared with that of the levels above.
+const CALLS_MIN: f64 = 20.0;
+
+/// Whether the steps fail alike at different loads, so that the load is not the cause: the first two
+/// usable ones or, where these have few calls, the lowest levels and those above.
 pub fn fails_alike(steps: &[Point]) -> bool {
     let usable: Vec<&Point> = steps.iter().filter(|point| !point.client_limited).collect();
-    let [first, second] = usable[..] else { return false };
-    let good = |point: &Point| 1.0 - point.failure_share;
-    let (low, high) = match first.level < second.level {
-        true => (first, second),
-        false => (second, first),
+    if let [first, second] = usable[..] {
+        let (low, high) =
+            if first.level < second.level { (first, second) } else { (second, first) };
+        return low.level < high.level && alike(&[low], &[high]);
+    }
+    let mut sorted = usable;
+    sorted.sort_by(|a, b| a.level.total_cmp(&b.level));
+    let mut calls = 0.0;
+    let enough = sorted.iter().position(|point| {
+        calls += point.achieved_per_s * point.window_s;
+        calls >= CALLS_MIN
+    });
+    let Some(last) = enough else { return false };
+    let above = sorted.partition_point(|point| point.level <= sorted[last].level);
+    let (low, high) = sorted.split_at(above);
+    !high.is_empty() && alike(low, high)
+}
+
+/// Whether both groups fail, and the lower one hardly less.
+fn alike(low: &[&Point], high: &[&Point]) -> bool {
+    let pooled = |points: &[&Point]| {
+        let calls = |point: &&Point| (point.achieved_per_s * point.window_s).max(1.0);
+        let failed: f64 = points.iter().map(|point| calls(point) * point.failure_share).sum();
+        failed / points.iter().map(calls).sum::<f64>()
     };
-    first.fails()
-        && second.fails()
-        && low.level < high.level
-        && good(low) < IMPROVED_MIN * good(high).max(1e-9)
+    let (below, above) = (pooled(low), pooled(high));
+    let fails = |point: &&Point, failure_share| Point { failure_share, ..**point }.fails();
+    let both = fails(&low[0], below) && fails(&high[0], above);
+    both && 1.0 - below < IMPROVED_MIN * (1.0 - above).max(1e-9)
 }
 
 #[cfg(test)]
@@ -63,6 +86,23 @@ mod tests {
         assert!(!fails_alike(&[at(10.0, 0.3), at(5.0, 0.0)]));
         assert!(!fails_alike(&[at(10.0, 0.3)]));
         assert!(!fails_alike(&[at(10.0, 0.3), at(10.0, 0.3)]), "the same load twice");
+    }
+
+    /// Steps of half a second: the first had five calls, all of them good.
+    #[test]
+    fn a_few_good_calls_by_chance_hide_no_failing_server() {
+        let at = |level: f64, failure_share| Point {
+            achieved_per_s: level,
+            window_s: 0.5,
+            ..at(level, failure_share)
+        };
+        let mut steps = vec![at(10.0, 0.0), at(20.0, 0.3)];
+        assert!(!fails_alike(&steps));
+        steps.extend([at(14.0, 0.28), at(17.0, 0.25), at(40.0, 0.3)]);
+        assert!(fails_alike(&steps));
+        // a server that can do 30/s
+        let good = [10.0, 20.0, 30.0].map(|level| at(level, 0.0));
+        assert!(!fails_alike(&[&good[..], &[at(40.0, 0.25), at(60.0, 0.5)]].concat()));
     }
 
     #[test]

@@ -296,7 +296,7 @@ fn refused_calls_are_no_throughput() {
 }
 
 #[test]
-fn a_server_that_fails_at_the_lowest_load_has_no_knee_and_no_capacity() {
+fn failures_at_the_lowest_load_give_no_knee() {
     let failing = |share: f64, met: Option<bool>| {
         let point = |level: f64| Point { failure_share: share, met, ..limiter(level, level) };
         let steps: Vec<(Purpose, Point)> =
