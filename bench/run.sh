@@ -11,7 +11,7 @@
 # namespace of its own where TCP's congestion control is Reno. What the host has is a fact of the raw file.
 #
 # H2LOAD3=h2load: an h2load that speaks HTTP/3, where there is one (README.md tells how it is built).
-# LOADSTONE_BIN=target/release/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
+# LOADSTONE_BIN=target/dist/loadstone  RAW=raw.tsv  ROUNDS=9 SECS=6 CONNS=64 SRV_CORE=0 CLI_CORE=1
 # The peers are those of ./peers.sh install; one that is not installed is left out and said so.
 export LOADSTONE_STORE=none
 set -uo pipefail
@@ -19,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 . ./peers.sh
 ROUNDS=${ROUNDS:-9}
 H2LOAD3=${H2LOAD3:-h2load-http3}
-LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/release/loadstone}")
+LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/dist/loadstone}")
 export RAW=${RAW:-$WORK/bench-$(date +%Y%m%d-%H%M%S).tsv}
 MEMORY_ROUNDS=3 PACE_SECS=${PACE_SECS:-5}
 # pace 2,000/s has a budget; the other rates are there to be seen
@@ -345,7 +345,7 @@ reno() {
 
 main() {
   local table
-  [ -x "$LOADSTONE_BIN" ] || { note "no $LOADSTONE_BIN: cargo build --release -p loadstone, or set LOADSTONE_BIN"; exit 2; }
+  [ -x "$LOADSTONE_BIN" ] || { note "no $LOADSTONE_BIN: cargo build --profile dist -p loadstone, or set LOADSTONE_BIN"; exit 2; }
   local needed; for needed in nginx curl openssl; do
     command -v $needed >/dev/null || { note "$needed is not installed: ./peers.sh install"; exit 2; }
   done

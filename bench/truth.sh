@@ -6,7 +6,7 @@
 #
 #   ./truth.sh FOLDER
 #
-# LOADSTONE_BIN=target/release/loadstone  RATE=2000 SECS=5 SRV_CORE=0 CLI_CORE=1
+# LOADSTONE_BIN=target/dist/loadstone  RATE=2000 SECS=5 SRV_CORE=0 CLI_CORE=1
 #
 #   reference      2,000 connections open beforehand          -> truth of the open load
 #   ours           pool free to grow                          must agree with it
@@ -20,8 +20,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 mkdir -p "$1"; OUT=$(readlink -f "$1")
 WORK=${WORK:-${XDG_CACHE_HOME:-$HOME/.cache}/loadstone-peers}
 RATE=${RATE:-2000} SECS=${SECS:-5} SRV_CORE=${SRV_CORE:-0} CLI_CORE=${CLI_CORE:-1} PORT=${PORT:-18280}
-LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/release/loadstone}")
-[ -x "$LOADSTONE_BIN" ] || { echo "no $LOADSTONE_BIN: cargo build --release -p loadstone" >&2; exit 2; }
+LOADSTONE_BIN=$(readlink -f "${LOADSTONE_BIN:-../target/dist/loadstone}")
+[ -x "$LOADSTONE_BIN" ] || { echo "no $LOADSTONE_BIN: cargo build --profile dist -p loadstone" >&2; exit 2; }
 CARGO_TARGET_DIR=$WORK/target cargo build --quiet --release --manifest-path limit/Cargo.toml
 B=$WORK/target/release
 

@@ -59,15 +59,13 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the release binary and runs the script; hands back its raw file.
+/// Builds the program as it is shipped and runs the script; hands back its raw file.
 fn measure(root: &Path, options: &Options) -> anyhow::Result<PathBuf> {
-    let mut cargo = shell::cargo();
-    shell::run(cargo.current_dir(root).args(["build", "--release", "--package", "loadstone"]))?;
-    let target = shell::target_folder(root);
-    let raw = target.join("bench.tsv");
+    let program = shell::program(root, shell::DIST)?;
+    let raw = shell::target_folder(root).join("bench.tsv");
     let mut script = Command::new(root.join("bench/run.sh"));
     script
-        .env("LOADSTONE_BIN", target.join("release/loadstone"))
+        .env("LOADSTONE_BIN", program)
         .env("RAW", &raw)
         .env("ROUNDS", options.rounds.to_string())
         .env("SECS", options.seconds.to_string());

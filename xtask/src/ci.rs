@@ -1,8 +1,8 @@
 //! Continuous integration: the cheapest check first, the same steps at the desk.
 //!
 //! Tests run twice: all of them on the dev profile, and those of the faces, of Lua and of torture on
-//! the release profile, because that is what people install. Both are built before a test runs; then they
-//! run side by side.
+//! the release profile, because that is what people build. Both are built before a test runs; then they
+//! run at the same time.
 
 use crate::{licences, packages, shell, tidy, truths};
 use anyhow::Context as _;
@@ -23,8 +23,8 @@ const STEPS: &[Step] = &[
     // before the first step that builds everything: LuaJIT is built with make
     ("packages", |_| packages::install()),
     ("clippy", |root| {
-        let what = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-        shell::run(cargo(root).args(what))
+        let what = ["clippy", "--workspace", "--all-targets", "--locked", "--"];
+        shell::run(cargo(root).args(what).args(LINTS))
     }),
     ("deny", |root| {
         if let licences::Advisories::NotLookedUp(why) = licences::run(root)? {
@@ -35,6 +35,7 @@ const STEPS: &[Step] = &[
     ("doc", |root| {
         let mut doc = cargo(root);
         doc.env("RUSTDOCFLAGS", "-D warnings");
+        checked_by_clippy(&mut doc);
         // the binary's doc comments are its help texts, with brackets that are no links
         let what = ["doc", "--workspace", "--exclude", "loadstone", "--no-deps", "--locked"];
         shell::run(doc.args(what))
@@ -43,6 +44,20 @@ const STEPS: &[Step] = &[
     // real servers, the rows that end soon
     ("truths", |root| truths::run(root, &truths::Options::ci())),
 ];
+
+/// What clippy is told.
+const LINTS: [&str; 2] = ["-D", "warnings"];
+
+/// Makes cargo take the workspace's crates as the step `clippy` has checked them, instead of checking
+/// each of them once more: cargo keeps what another compiler driver checked apart.
+fn checked_by_clippy(cargo: &mut Command) {
+    let driver = Path::new(cargo.get_program()).with_file_name("clippy-driver");
+    if driver.is_file() {
+        cargo.env("RUSTC_WORKSPACE_WRAPPER", driver);
+        // as cargo-clippy hands its arguments over
+        cargo.env("CLIPPY_ARGS", LINTS.map(|word| format!("{word}__CLIPPY_HACKERY__")).concat());
+    }
+}
 
 /// `cargo xtask ci`: every step in order; the first failure ends it.
 ///
@@ -72,7 +87,7 @@ pub(crate) fn test(root: &Path, args: &[String]) -> anyhow::Result<()> {
 }
 
 /// The tests that see the program from outside, each a test binary of the package `loadstone`: they run
-/// once more on the release build, because that is what people install.
+/// once more on the release build, because that is what people build.
 const FROM_OUTSIDE: [&str; 3] = ["faces", "hard_times", WAITING];
 
 /// Tests that wait for deadlines of servers, and do little else: more of them go at once.
@@ -130,8 +145,8 @@ fn lanes(
     })
 }
 
-/// Everything that the tests start, before any of them runs. The end of the release build, a link of
-/// minutes on one core, has the other core compile the dev profile's tests meanwhile.
+/// Everything that the tests start, before any of them runs. Both profiles are built at the same time, so
+/// that the last crate of one leaves no core idle.
 fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
     let mut release = cargo(root);
     release.args(["build", "--release", "--package", "loadstone"]).args(args);
@@ -160,7 +175,7 @@ fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What people install: Lua's tests built with it, and the tests from outside, as the dev profile built
+/// What people build: Lua's tests built with it, and the tests from outside, as the dev profile built
 /// them, with the release build as the program that they start. And the dev profile's own tests that
 /// wait. With what all of them printed.
 fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {

@@ -118,13 +118,15 @@ fn build(root: &Path, fixed: bool) -> anyhow::Result<PathBuf> {
     let flags = format!("-C target-feature={linkage} --remap-path-prefix={here}=/loadstone");
     // names and lines are split off afterwards; a folder of its own for each, or one would build
     // the other's dependencies again
-    let folder = shell::target_folder(root).join(if fixed { "dist-static" } else { "dist" });
+    let folder =
+        shell::target_folder(root).join(if fixed { "packages-static" } else { "packages" });
     cargo.current_dir(root).env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", &folder);
-    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "none");
-    cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "line-tables-only");
-    cargo.args(["build", "--release", "--locked", "--package", "loadstone", "--target", TARGET]);
+    cargo.env("CARGO_PROFILE_DIST_STRIP", "none");
+    cargo.env("CARGO_PROFILE_DIST_DEBUG", "line-tables-only");
+    cargo.args(["build", "--profile", shell::DIST, "--locked", "--package", "loadstone"]);
+    cargo.args(["--target", TARGET]);
     shell::run(&mut cargo)?;
-    Ok(folder.join(TARGET).join("release/loadstone"))
+    Ok(folder.join(TARGET).join(shell::DIST).join("loadstone"))
 }
 
 /// Whether the binary is linked as its packages say.

@@ -61,6 +61,14 @@ const SUBCOMMANDS: &[&str] = &[
     "check",
     "compare",
     "demo",
+    "fleet local",
+    "fleet manager",
+    "fleet agent",
+    "fleet watch",
+    "fleet status",
+    "fleet creds",
+    "survey",
+    "ui",
     "site",
     "torture",
     "torture diff",
@@ -77,6 +85,8 @@ const SUBCOMMANDS: &[&str] = &[
     "workload sequence",
     "workload import",
     "workload describe",
+    "workload anonymise",
+    "workload verify",
     "netpath",
     "completions",
     "man",
@@ -133,9 +143,7 @@ fn renew(path: &Path, binary: &Path, options: &Options) -> anyhow::Result<Vec<St
 }
 
 fn built(root: &Path) -> anyhow::Result<PathBuf> {
-    let mut cargo = shell::cargo();
-    shell::run(cargo.current_dir(root).args(["build", "--release", "--package", "loadstone"]))?;
-    Ok(shell::target_folder(root).join("release/loadstone"))
+    shell::program(root, shell::RELEASE)
 }
 
 fn all_pages(root: &Path) -> anyhow::Result<Vec<PathBuf>> {

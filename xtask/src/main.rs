@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line program")]
 
 mod bench;
+mod book;
 mod ci;
 mod dist;
 mod fuzz;
@@ -68,6 +69,8 @@ enum Command {
     Fuzz(fuzz::Options),
     /// Write real output into README.md and the guide, or check it against the program
     Guide(guide::Options),
+    /// Render the guide as static HTML with a search, in target/book
+    Book(book::Options),
     /// Repeat the published experiments and write docs/lineage
     Lineage(lineage::Options),
     /// Write docs/schema out of the types of the records
@@ -104,6 +107,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Release(options) => release::run(&root, &options),
         Command::Fuzz(options) => fuzz::run(&root, &options),
         Command::Guide(options) => guide::run(&root, &options),
+        Command::Book(options) => book::run(&root, &options),
         Command::Lineage(options) => lineage::run(&root, &options),
         Command::Schema => ci::schema(&root),
         Command::Paths(options) => paths::run(&root, &options),

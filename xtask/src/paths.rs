@@ -57,12 +57,7 @@ const PARTS: [Part; 5] = [Part::Pace, Part::Referee, Part::Stacks, Part::Servers
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
-        None => {
-            let mut cargo = shell::cargo();
-            cargo.current_dir(root).args(["build", "--release", "--package", "loadstone"]);
-            shell::run(&mut cargo)?;
-            shell::target_folder(root).join("release/loadstone")
-        }
+        None => shell::program(root, shell::DIST)?,
     };
     let wanted = |part: &Part| options.parts.is_empty() || options.parts.contains(part);
     let file = root.join(PAGE);

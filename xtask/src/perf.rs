@@ -22,6 +22,9 @@ pub(crate) struct Options {
     /// The counted program, instead of the example `instructions` of crates/sim
     #[arg(long)]
     program: Option<PathBuf>,
+    /// Profile of the build that is counted: `dist`, of which the figures are, or `release`
+    #[arg(long, default_value = shell::DIST)]
+    profile: String,
     /// Calls of the shorter run
     #[arg(long, default_value_t = 2_000)]
     few: u64,
@@ -68,7 +71,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     };
     let program = match &options.program {
         Some(program) => program.clone(),
-        None => build(root)?,
+        None => build(root, &options.profile)?,
     };
     let scratch = tempfile::tempdir()?;
     let mut grown = Vec::new();
@@ -95,10 +98,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the example in release mode and asks cargo where it is.
-fn build(root: &Path) -> anyhow::Result<PathBuf> {
+/// Builds the example and asks cargo where it is.
+fn build(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     let mut cargo = shell::cargo();
-    cargo.current_dir(root).args(["build", "--release", "--package", "sim", "--example", EXAMPLE]);
+    cargo.current_dir(root).args(["build", "--profile", profile, "--package", "sim"]);
+    cargo.args(["--example", EXAMPLE]);
     let said = shell::output(cargo.arg("--message-format=json-render-diagnostics"))?;
     executable(&said, EXAMPLE).context("cargo built no example `instructions` in crates/sim")
 }

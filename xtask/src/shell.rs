@@ -105,6 +105,22 @@ pub(crate) fn target_folder(root: &Path) -> PathBuf {
     }
 }
 
+/// What people build: quick to compile.
+pub(crate) const RELEASE: &str = "release";
+/// What is shipped, and therefore measured: optimized as a whole (docs/decisions/0075).
+pub(crate) const DIST: &str = "dist";
+
+/// Builds the program with one of these profiles and returns where it is.
+///
+/// # Errors
+/// The build fails.
+pub(crate) fn program(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
+    let mut cargo = cargo();
+    cargo.current_dir(root).args(["build", "--profile", profile, "--package", "loadstone"]);
+    run(&mut cargo)?;
+    Ok(target_folder(root).join(profile).join("loadstone"))
+}
+
 /// The workspace's one version.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ mod words;
 mod world;
 
 use anyhow::bail;
+pub(crate) use documents::anchor;
 use std::path::Path;
 pub(crate) use tree::Tree;
 
@@ -59,6 +60,7 @@ const RULES: &[Rule] = &[
     lines::functions,
     lines::files,
     words::banned_words,
+    words::plain_english,
     words::loose_ends,
     words::examples,
     words::machine_paths,

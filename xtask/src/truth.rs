@@ -32,15 +32,13 @@ pub(crate) struct Options {
 /// A figure is wrong; or too few rounds were fit to tell, which is [`shell::Missing`] a quiet
 /// machine.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
-    let mut cargo = shell::cargo();
-    shell::run(cargo.current_dir(root).args(["build", "--release", "--package", "loadstone"]))?;
-    let target = shell::target_folder(root);
-    let out = target.join("truth");
+    let program = shell::program(root, shell::DIST)?;
+    let out = shell::target_folder(root).join("truth");
     let mut agreed = 0;
     for index in 1..=options.tries {
         let folder = out.join(format!("round-{index}"));
         let mut script = Command::new(root.join("bench/truth.sh"));
-        script.env("LOADSTONE_BIN", target.join("release/loadstone"));
+        script.env("LOADSTONE_BIN", &program);
         script.env("SECS", options.seconds.to_string()).env_remove("CARGO_TARGET_DIR");
         shell::run(script.arg(&folder))?;
         let read = |name: &str| {

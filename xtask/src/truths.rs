@@ -337,9 +337,9 @@ fn page(sections: &[String]) -> String {
     let mut out = String::from(
         "# Truths: torture against real servers\n\n\
          Written by `cargo xtask truths`, which starts each of these servers with a small pool on \
-         loopback, runs the cases of\nits rows and holds the results against what is known of it. \
-         What is known, and the reason of each difference, stands in\n`xtask/truths`. *Measured*: by \
-         hand, before there was a program; *source*: read in the server's own source or manual.\n",
+         loopback, runs the cases of\nits rows and compares the results with the known behavior of \
+         the server. The known behavior, and the reason for each\ndifference, are in `xtask/truths`. \
+         *Measured*: by hand, independently; *source*: from the server's source code or\nmanual.\n",
     );
     out.extend(sections.iter().map(String::as_str));
     out

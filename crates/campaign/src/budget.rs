@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conversations_and_time_are_used_up_and_renewed() {
+    fn the_budget_is_used_up_and_renewed() {
         let (executions, span) = (2, Nanos::from_secs(10));
         let mut budget = SearchBudget::new(Some(Budget { executions, span }));
         let at = Nanos::from_secs;

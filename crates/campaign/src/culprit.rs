@@ -2,7 +2,7 @@
 
 use crate::findings::Finding;
 use crate::hangs::HungRequest;
-use crate::life::Struck;
+use crate::life::AffectedPart;
 use crate::trail::Suspect;
 use crate::{CampaignEvent, GATE, Runner, TRIES, gate, search};
 use dialogue::talk::{Talk, TalkScript};
@@ -36,7 +36,7 @@ pub(crate) fn attribute(runner: &mut Runner<'_>, case: &Case, result: &mut CaseR
     runner.trail.forget();
     match guilty.as_deref() {
         Some([one]) => accuse(runner, case, one, result),
-        Some(several) => accuse_all(runner, case, several, result),
+        Some(several) => record_culprits(runner, case, several, result),
         None => result.notes.push(format!(
             "plain requests failed, but not again: neither after the last conversation alone nor \
             after the last {}",
@@ -50,10 +50,10 @@ pub(crate) fn attribute(runner: &mut Runner<'_>, case: &Case, result: &mut CaseR
 pub(crate) fn suspect(
     runner: &mut Runner<'_>,
     case: &Case,
-    struck: Struck,
+    affected: AffectedPart,
     result: &mut CaseResult,
 ) {
-    if struck != Struck::Server && blame_hang(runner, case, result) {
+    if affected != AffectedPart::Server && blame_hung_request(runner, case, result) {
         return;
     }
     let Some(last) = runner.trail.take_last() else { return };
@@ -65,8 +65,8 @@ pub(crate) fn suspect(
         return;
     }
     let name = format!("{CULPRIT}{}", last.name);
-    let (outcome, why) = match struck {
-        Struck::Server => {
+    let (outcome, why) = match affected {
+        AffectedPart::Server => {
             (TestOutcome::Crashed, "the server's process exited after it and was not restarted")
         }
         _ => (
@@ -87,7 +87,7 @@ pub(crate) fn suspect(
 
 /// Names the first hung request of this case if no client gets a response since then. Returns false
 /// if none hung.
-fn blame_hang(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> bool {
+fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) -> bool {
     let hung = runner.hangs.of_case(&case.id).cloned();
     let Some(HungRequest { name, script, talk, .. }) = hung else { return false };
     let judgement = Judgement {
@@ -169,13 +169,13 @@ pub(crate) fn accuse(
     let script = TalkScript { start: runner.now(), ..guilty.script.clone() };
     let talk = runner.hold(script.clone());
     gate::pass(runner);
-    let struck = runner.life.hear(runner.world);
+    let affected = runner.life.hear(runner.world);
     let name = match guilty.case == case.id {
         true => format!("{CULPRIT}{}", guilty.name),
         false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
     };
     let lost = (TestOutcome::Fail, "plain requests fail");
-    let (outcome, what) = struck.judged().unwrap_or(lost);
+    let (outcome, what) = affected.judged().unwrap_or(lost);
     let judgement = Judgement {
         outcome,
         seen: judge::seen(&talk),
@@ -194,7 +194,12 @@ pub(crate) fn accuse(
 }
 
 /// Records several culprits in order: the last one represents them all.
-fn accuse_all(runner: &mut Runner<'_>, case: &Case, several: &[Suspect], result: &mut CaseResult) {
+fn record_culprits(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    several: &[Suspect],
+    result: &mut CaseResult,
+) {
     let names: Vec<String> =
         several.iter().map(|one| format!("{} {}", one.case, one.name)).collect();
     result.notes.push(format!(

@@ -16,9 +16,12 @@ mod segments;
 mod slow;
 mod tls;
 
-pub(super) use gone::{gone_for_good, hang_on, repeats as hang_repeats};
+pub(super) use gone::{gone_for_good, repeat_hang, repeats as hang_repeats};
 pub(super) use limits::is_timed;
-pub(super) use slow::{are_beside, heed_beside, hold_beside, is_beside, is_given, let_go_beside};
+pub(super) use slow::{
+    handle_case_end, hold_in_background, is_given, is_in_background, release_background,
+    run_in_background,
+};
 
 use crate::{Runner, leak};
 use torture::case::{Case, Family};
@@ -169,7 +172,7 @@ pub(super) fn fails_plainly(case: &Case) -> bool {
 pub(super) fn run(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut CaseResult) {
     carry_out(runner, case, family, result);
     if presses(case) {
-        leak::look_for(runner, case, result);
+        leak::detect(runner, case, result);
     }
 }
 

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_remark_stands_behind_the_name() {
+    fn a_remark_follows_the_user_agent() {
         let fields = "Host: a\r\nUser-Agent: loadstone-torture/1\r\nX: y\r\n";
         assert_eq!(
             remarked(fields, "before S-01"),

@@ -69,7 +69,7 @@ impl Held {
 }
 
 /// Adds rounds after a load case if the server holds much more than before.
-pub(crate) fn look_for(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
+pub(crate) fn detect(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
     let settled = !matches!(result.outcome, TestOutcome::Inconclusive | TestOutcome::Skipped);
     let Some(before) = runner.life.before().cloned().filter(|_| settled && !runner.life.is_gone())
     else {
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_on_growing_leaks_and_what_finds_its_size_does_not() {
+    fn continued_growth_is_a_leak_and_leveling_out_is_not() {
         let [descriptors, memory] = HELD;
         let mib = |levels: [u64; 4]| levels.map(|level| level << 20);
         for (levels, leaks) in [

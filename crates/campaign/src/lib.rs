@@ -6,15 +6,15 @@ mod baseline;
 mod bounds;
 mod budget;
 mod chain;
+mod commands;
 mod culprit;
-mod errands;
 mod families;
 mod findings;
 mod gate;
 mod habits;
 mod hangs;
 mod health;
-mod heir;
+mod inherited_state;
 mod knee;
 mod leak;
 mod life;
@@ -42,8 +42,8 @@ mod watcher;
 mod worst;
 
 pub use chain::{ChainTargets, RecordingOrigin, chain};
+pub use commands::{Done, ServerCommand};
 pub use culprit::CULPRIT;
-pub use errands::{Done, ServerCommand};
 pub use order::run;
 pub use replay::{Failure, Timing, replay, shrink_failures};
 pub use spans::{CaseSpan, span_of_run, usual_spans};
@@ -106,7 +106,7 @@ pub struct Settings {
     /// Path and query of a page much more expensive than the probed one.
     pub expensive: Option<String>,
     /// The given user commands.
-    pub errands: Vec<ServerCommand>,
+    pub commands: Vec<ServerCommand>,
     /// Duration of repeated odd requests.
     pub soak: Option<Nanos>,
     /// Maximum silence before it counts as a failure; `None`: as defined by each exchange.
@@ -182,11 +182,11 @@ pub trait World {
     }
 
     /// Schedules a user command for this instant, while the next director plays.
-    fn send_for(&mut self, _errand: ServerCommand, _at: Nanos) {}
+    fn schedule_command(&mut self, _action: ServerCommand, _at: Nanos) {}
 
     /// Returns the results of the scheduled commands in order of their start. Waits for running
     /// ones; pending ones are started if the server needs them.
-    fn errands(&mut self) -> Vec<Done> {
+    fn finished_commands(&mut self) -> Vec<Done> {
         Vec::new()
     }
 

@@ -28,29 +28,29 @@ pub(crate) struct Life {
 
 /// The part of the server affected by exits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Struck {
-    Nobody,
+pub(crate) enum AffectedPart {
+    Nothing,
     /// A worker that crashed; another kind of exit is not a loss.
     Worker,
     Server,
 }
 
-impl Struck {
-    fn by(deaths: &[Death]) -> Struck {
+impl AffectedPart {
+    fn by(deaths: &[Death]) -> AffectedPart {
         let one = |death: &Death| match (death.whole, death.how.is_fault()) {
-            (true, _) => Struck::Server,
-            (false, true) => Struck::Worker,
-            (false, false) => Struck::Nobody,
+            (true, _) => AffectedPart::Server,
+            (false, true) => AffectedPart::Worker,
+            (false, false) => AffectedPart::Nothing,
         };
-        deaths.iter().map(one).max().unwrap_or(Struck::Nobody)
+        deaths.iter().map(one).max().unwrap_or(AffectedPart::Nothing)
     }
 
     /// Returns the outcome of the conversation that caused it, and why.
     pub(crate) fn judged(self) -> Option<(TestOutcome, &'static str)> {
         match self {
-            Struck::Nobody => None,
-            Struck::Worker => Some((TestOutcome::Fail, "a worker of the server crashed")),
-            Struck::Server => Some((TestOutcome::Crashed, "the server's process exited")),
+            AffectedPart::Nothing => None,
+            AffectedPart::Worker => Some((TestOutcome::Fail, "a worker of the server crashed")),
+            AffectedPart::Server => Some((TestOutcome::Crashed, "the server's process exited")),
         }
     }
 }
@@ -124,28 +124,32 @@ impl Life {
     }
 
     /// Queries which processes have exited.
-    pub(crate) fn hear(&mut self, world: &mut dyn World) -> Struck {
+    pub(crate) fn hear(&mut self, world: &mut dyn World) -> AffectedPart {
         let heard = world.deaths();
-        let struck = Struck::by(&heard);
-        self.gone |= struck == Struck::Server;
+        let affected = AffectedPart::by(&heard);
+        self.gone |= affected == AffectedPart::Server;
         let room = DEATHS_MAX.saturating_sub(self.deaths.len());
         self.deaths.extend(heard.into_iter().take(room));
-        struck
+        affected
     }
 
     /// Judges the server's processes after the case and its gate.
-    pub(crate) fn judge_case(&mut self, world: &mut dyn World, result: &mut CaseResult) -> Struck {
+    pub(crate) fn judge_case(
+        &mut self,
+        world: &mut dyn World,
+        result: &mut CaseResult,
+    ) -> AffectedPart {
         self.hear(world);
         let deaths = self.deaths.clone();
         if deaths.is_empty() || self.expected {
-            return Struck::Nobody;
+            return AffectedPart::Nothing;
         }
         let now = world.server().unwrap_or_default();
         let lost = result.recovery.is_some() || result.health.is_some_and(|felt| felt.lost > 0.0);
         let (outcome, notes) = judge(&deaths, &now, lost);
         result.show(outcome);
         result.notes.extend(notes);
-        Struck::by(&deaths)
+        AffectedPart::by(&deaths)
     }
 
     /// Ends the case; exits since it was judged were caused by our search.
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_ended_has_crashed_and_a_worker_is_called_one() {
+    fn server_exits_are_crashes_and_worker_exits_are_named() {
         for (deaths, listeners, lost, said) in [
             (
                 &[(7, true, 11 | 0x80)][..],

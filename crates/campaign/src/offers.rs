@@ -37,7 +37,7 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     if runner.world.device().is_ok() {
         has.push(Need::Device);
     }
-    let gives = |errand: &ServerCommand| runner.settings.errands.contains(errand);
+    let gives = |action: &ServerCommand| runner.settings.commands.contains(action);
     if gives(&ServerCommand::Restart) {
         has.push(Need::Restart);
     }

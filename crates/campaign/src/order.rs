@@ -1,7 +1,7 @@
 //! The order of a run: plain requests, the server's features, the baseline, then case by case, and
 //! finally the shrinking.
 
-use crate::life::Struck;
+use crate::life::AffectedPart;
 use crate::pressure::blame;
 use crate::{
     CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, baseline, culprit, families,
@@ -23,7 +23,7 @@ pub fn run(
     let mut runner = Runner::new(target, settings, cases, world, watcher);
     let mut result = RunResult { slots_named: settings.slots, ..RunResult::default() };
     match preconditions::check(&mut runner) {
-        Ok(plain) => runner.be_ready(plain),
+        Ok(plain) => runner.set_plain(plain),
         Err(why) => {
             result.ended_early = Some(why);
             result.end(runner.world.stopped());
@@ -37,7 +37,7 @@ pub fn run(
     result.baseline = Some(baseline::measure(&mut runner));
     runner.profile.learn_quiet(result.baseline.unwrap_or_default());
     runner.life.begin(runner.world);
-    families::hold_beside(&mut runner);
+    families::hold_in_background(&mut runner);
     let (fatal, calm): (Vec<&Case>, Vec<&Case>) =
         cases.iter().partition(|case| families::is_fatal(case));
     cases_of(&mut runner, calm, &has, &mut result);
@@ -46,7 +46,7 @@ pub fn run(
         runner.life.forget(runner.world);
         cases_of(&mut runner, fatal, &has, &mut result);
     }
-    families::let_go_beside(&mut runner);
+    families::release_background(&mut runner);
     result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
     result.end(runner.world.stopped());
     result.took = runner.now() - start;
@@ -58,7 +58,7 @@ pub fn run(
 
 /// Runs cases until the last one, a request to stop, or the loss of the server.
 fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result: &mut RunResult) {
-    let beside = families::is_beside(runner);
+    let beside = families::is_in_background(runner);
     cases.sort_by_key(|case| families::place(case, beside));
     for case in cases {
         if runner.is_stopped() {
@@ -68,7 +68,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
         let mut done = case_of(runner, case, has);
         done.mask(&runner.target.secrets);
         runner.report(CampaignEvent::CaseOver(&done));
-        families::heed_beside(runner, &done);
+        families::handle_case_end(runner, &done);
         let lost = matches!(done.recovery, Some(None));
         let id = done.case.id.clone();
         result.cases.push(done);
@@ -126,26 +126,32 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     if result.recovery.is_some() {
         result.show(TestOutcome::Fail);
     }
-    let struck = runner.life.judge_case(runner.world, &mut result);
-    name_culprit(runner, case, struck, &mut result);
+    let affected = runner.life.judge_case(runner.world, &mut result);
+    name_culprit(runner, case, affected, &mut result);
     runner.life.end_case(runner.world, &mut result);
     result.took = runner.now() - start;
     result
 }
 
 /// Finds the bytes that made the server fail.
-fn name_culprit(runner: &mut Runner<'_>, case: &Case, struck: Struck, result: &mut CaseResult) {
+fn name_culprit(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    affected: AffectedPart,
+    result: &mut CaseResult,
+) {
     if families::presses(case) {
         // a load case fails by its numbers, unless a process exited
-        if struck != Struck::Nobody {
+        if affected != AffectedPart::Nothing {
             blame::blame(runner, case, result);
         }
         return;
     }
-    let late = result.recovery.is_some() || runner.trail.lost_touch() || struck != Struck::Nobody;
+    let late =
+        result.recovery.is_some() || runner.trail.was_lost() || affected != AffectedPart::Nothing;
     if late && result.recovery != Some(None) {
         culprit::attribute(runner, case, result);
     } else if late {
-        culprit::suspect(runner, case, struck, result);
+        culprit::suspect(runner, case, affected, result);
     }
 }

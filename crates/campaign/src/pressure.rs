@@ -2,21 +2,21 @@
 //! until recovery. [`outcome`] alone judges the effect on well-behaved clients.
 
 pub(crate) mod blame;
-mod calm;
 mod outcome;
-mod volley;
+mod recovery_watch;
+mod round_director;
 
 pub(crate) use crate::rounds::Plan;
-pub(crate) use calm::Calm;
 pub use outcome::{
     ARMED, BACK_WITHIN, CORRECT_HELD, DENIED_SHARE, DENIED_WINDOW, LATE_GRAVE, LATE_MAX, LOST_SHED,
     P99_FACTOR, P99_MORE, Pressed, PressureVerdict, REFUSED_MAX, SERVED_DEGRADED, SHED_SHARE,
     SLOW_FEW, health, outcome, slow_from,
 };
-pub(crate) use volley::{Ended, Volley};
+pub(crate) use recovery_watch::RecoveryWatch;
+pub(crate) use round_director::{Ended, RoundDirector};
 
 use crate::Runner;
-use crate::life::Struck;
+use crate::life::AffectedPart;
 use torture::judge::PressureOutcome;
 use torture::result::{Health, Probe, Seen};
 use units::{Nanos, show};
@@ -100,7 +100,7 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
     runner.world.own_work();
     let every = runner.prober.every();
     let slow = slow_from(&base);
-    let mut volley = Volley::new(
+    let mut round_director = RoundDirector::new(
         plan.clone(),
         runner.profile.plain(),
         LEAD,
@@ -108,10 +108,10 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
         runner.prober.origin(),
         every,
     );
-    let probes = runner.play_probed(case, &mut volley);
+    let probes = runner.play_probed(case, &mut round_director);
     let work = runner.world.own_work();
     let wanted = plan.scripts.len() as u64;
-    let pressed = volley.pressed(base, &probes, wanted);
+    let pressed = round_director.pressed(base, &probes, wanted);
     let mut felt = health(&pressed);
     let mut verdict = outcome(&pressed, &felt);
     let busy = work.filter(|share| *share > CPU_MAX);
@@ -122,11 +122,11 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
             notes: vec![format!("our own work used {percent} of a core")],
         };
     }
-    if runner.life.hear(runner.world) == Struck::Server {
+    if runner.life.hear(runner.world) == AffectedPart::Server {
         verdict.outcome = PressureOutcome::Crashed;
     }
     let ends = runner.world.governor().case_ends();
-    if volley.is_cut_short(ends) {
+    if round_director.is_cut_short(ends) {
         felt = cut_short(felt);
         if verdict.outcome != PressureOutcome::Crashed {
             verdict = PressureVerdict {
@@ -136,8 +136,8 @@ pub(crate) fn round_once(runner: &mut Runner<'_>, case: &str, plan: &Plan) -> Ro
         }
     }
     let (denied_for, served_again) = denial(&pressed);
-    let (kept, gave_way) = (pressed.kept_served(), volley.gave_way());
-    let (ended, lints) = volley.into_ended();
+    let (kept, gave_way) = (pressed.kept_served(), round_director.gave_way());
+    let (ended, lints) = round_director.into_ended();
     runner.lints.add(lints);
     Round {
         outcome: verdict.outcome,

@@ -8,7 +8,7 @@ pub use beside::{ProbeListener, Probed};
 
 use dialogue::replies::Response;
 use dialogue::talk::{Conversations, Talk, TalkEnd, TalkScript, What};
-use kept::Keeper;
+use kept::KeptConnection;
 use sample::{Blame, FailureClass};
 use std::collections::BTreeMap;
 use torture::judge;
@@ -81,7 +81,7 @@ pub struct Probes {
     next: Option<[Nanos; 2]>,
     stopped: bool,
     new: BTreeMap<usize, ProbeCall>,
-    keeper: Keeper,
+    keeper: KeptConnection,
     over: Vec<Probe>,
 }
 
@@ -89,7 +89,7 @@ impl Probes {
     pub fn new(probing: &Probing, pattern: Pattern) -> Probes {
         Probes {
             probing: probing.clone(),
-            keeper: Keeper::default(),
+            keeper: KeptConnection::default(),
             pattern,
             next: None,
             stopped: false,

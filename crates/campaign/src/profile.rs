@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_no_shorter_than_slow_plain_requests_take() {
+    fn the_silence_limit_exceeds_slow_plain_requests() {
         let mut profile = ServerProfile::default();
         let wanted = Some(Nanos::SECOND);
         profile.plain_took(Nanos::from_millis(100));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_that_were_found_stay_known() {
+    fn found_slots_stay_known() {
         let mut profile = ServerProfile::default();
         for (found, known) in
             [(None, None), (Some(4), Some(4)), (None, Some(4)), (Some(8), Some(8))]

@@ -3,7 +3,7 @@
 use crate::findings::Finding;
 use crate::{
     CULPRIT, CampaignEvent, GATE, Runner, Settings, TestTarget, Watcher, World, families, gate,
-    habits, heir, leak, preconditions, service_time, shrinking,
+    habits, inherited_state, leak, preconditions, service_time, shrinking,
 };
 use dialogue::governor::Stop;
 use dialogue::http3;
@@ -47,7 +47,7 @@ pub fn replay(
     let mut result = ReplayResult::default();
     let mut runner = Runner::new(target, settings, &[], world, watcher);
     match preconditions::check(&mut runner) {
-        Ok(plain) => runner.be_ready(plain),
+        Ok(plain) => runner.set_plain(plain),
         Err(why) => {
             result.ended_early = Some(why);
             return result;
@@ -87,7 +87,7 @@ pub fn shrink_failures(
 ) -> Result<Vec<Option<Shrunk>>, String> {
     let mut runner = Runner::new(target, settings, &[], world, watcher);
     let plain = preconditions::check(&mut runner)?;
-    runner.be_ready(plain);
+    runner.set_plain(plain);
     let mut all = Vec::new();
     for failure in failures {
         if runner.is_stopped() {
@@ -204,11 +204,11 @@ fn verdict(learned: u32, failed: u32) -> ReplayVerdict {
 }
 
 /// Plays the preceding conversations, after a plain request.
-fn lead_up_to(runner: &mut Runner<'_>, failure: &Failure) {
+fn play_preceding(runner: &mut Runner<'_>, failure: &Failure) {
     if failure.before.is_empty() {
         return;
     }
-    heir::begin_anew(runner);
+    inherited_state::isolate_attempt(runner);
     for before in &failure.before {
         let start = runner.now();
         runner.hold(TalkScript { start, ..again(runner.target, before) });
@@ -242,7 +242,7 @@ fn replay_one(
         script.steps.retain(|step| !matches!(step, Move::Pause(_)));
     }
     in_tries(runner, times, |runner, attempt| {
-        lead_up_to(runner, failure);
+        play_preceding(runner, failure);
         script.start = runner.now();
         let talk = runner.hold(script.clone());
         let judged =
@@ -279,7 +279,7 @@ fn replay_gone(
 ) -> (Replayed, bool) {
     let script = again(runner.target, &failure.transcript.script);
     in_tries(runner, times, |runner, _| {
-        let found = families::hang_on(runner, &script, with.times, with.patience);
+        let found = families::repeat_hang(runner, &script, with.times, with.patience);
         let (outcome, said, lost) = match found {
             Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
             _ => (TestOutcome::Pass, "plain requests got responses".to_owned(), false),

@@ -24,8 +24,9 @@ pub(crate) struct Plan {
 impl Plan {
     /// Returns whether closes by the server are visible, which requires reading.
     pub(crate) fn sees_ends(&self) -> bool {
-        let deaf = |(_, script): &(Nanos, TalkScript)| script.steps.contains(&Move::StopReading);
-        !self.scripts.iter().any(deaf)
+        let stops_reading =
+            |(_, script): &(Nanos, TalkScript)| script.steps.contains(&Move::StopReading);
+        !self.scripts.iter().any(stops_reading)
     }
 
     /// Returns a plan of these conversations at an interval of `pace`.

@@ -1,7 +1,7 @@
 //! Common parts of searches after a failure: replay a conversation, check whether the server is
 //! lost, whether something mostly fails, and find the smallest failing set.
 
-use crate::life::Struck;
+use crate::life::AffectedPart;
 use crate::shrink::fewest;
 use crate::trail::Suspect;
 use crate::{Runner, TRIES, gate};
@@ -15,13 +15,13 @@ const SUSPECT_SPAN: Nanos = Nanos::from_secs(10);
 /// `None`: the search must end, because the budget is used up or the server does not come back.
 pub(crate) fn lost_after(runner: &mut Runner<'_>, suspects: &[Suspect]) -> Option<bool> {
     for suspect in suspects {
-        say_again(runner, suspect)?;
+        repeat_conversation(runner, suspect)?;
     }
     is_lost(runner)
 }
 
 /// Replays one conversation; `None`: the budget is used up.
-pub(crate) fn say_again(runner: &mut Runner<'_>, suspect: &Suspect) -> Option<()> {
+pub(crate) fn repeat_conversation(runner: &mut Runner<'_>, suspect: &Suspect) -> Option<()> {
     runner.spend()?;
     let deadline = suspect.script.deadline.min(SUSPECT_SPAN);
     let start = runner.now();
@@ -45,9 +45,9 @@ pub(crate) fn fewest_of(
 /// fail permanently.
 pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Option<bool> {
     let gate = gate::pass(runner);
-    let struck = runner.life.hear(runner.world);
+    let affected = runner.life.hear(runner.world);
     match gate {
-        None => Some(struck != Struck::Nobody),
+        None => Some(affected != AffectedPart::Nothing),
         Some(Some(_)) => Some(true),
         Some(None) => None,
     }

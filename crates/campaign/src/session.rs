@@ -6,7 +6,7 @@ use crate::budget::SearchBudget;
 use crate::findings::Findings;
 use crate::hangs::HangsSeen;
 use crate::health::HealthCheck;
-use crate::life::{Life, Struck};
+use crate::life::{AffectedPart, Life};
 use crate::lints::Lints;
 use crate::prober::Prober;
 use crate::probes::{Pattern, ProbeListener};
@@ -99,7 +99,7 @@ impl Runner<'_> {
     }
 
     /// Records the usual response of the probed page: the run can start.
-    pub(crate) fn be_ready(&mut self, plain: Plain) {
+    pub(crate) fn set_plain(&mut self, plain: Plain) {
         self.profile.learn_plain(plain);
         self.watcher.hear(CampaignEvent::Ready(self.profile.plain()));
     }
@@ -168,7 +168,7 @@ impl Runner<'_> {
         let odd = scripts.iter().any(|script| !script.probe);
         let talks = self.world.talk(scripts);
         talks.iter().for_each(|talk| self.lints.see(talk));
-        if odd && bounds::is_spared(self.world.governor()) && talks.iter().any(gave_no_sign) {
+        if odd && bounds::is_spared(self.world.governor()) && talks.iter().any(got_no_response) {
             // the governor learns whether the server still responds, and otherwise stops the run
             let request = self.health.request(self.target);
             self.ask(&request);
@@ -199,21 +199,21 @@ impl Runner<'_> {
     }
 
     /// Reports a completed conversation of a case to all observers.
-    pub(crate) fn told(&mut self, execution: &Execution<'_>) {
-        let struck = self.life.hear(self.world);
-        self.told_of(execution, struck);
+    pub(crate) fn report_conversation(&mut self, execution: &Execution<'_>) {
+        let affected = self.life.hear(self.world);
+        self.report_with_effect(execution, affected);
     }
 
     /// Does the same if the affected part of the server is known.
-    pub(crate) fn told_of(&mut self, execution: &Execution<'_>, struck: Struck) {
+    pub(crate) fn report_with_effect(&mut self, execution: &Execution<'_>, affected: AffectedPart) {
         self.watcher.hear(CampaignEvent::ConversationOver(execution));
         self.hangs.see(execution);
-        self.trail.hear(execution, struck);
+        self.trail.hear(execution, affected);
     }
 }
 
 /// Returns whether there was no response: the server may be gone.
-fn gave_no_sign(talk: &Talk) -> bool {
+fn got_no_response(talk: &Talk) -> bool {
     matches!(talk.end, TalkEnd::Silent | TalkEnd::Unconnected(_))
         && talk.replies.responses.is_empty()
 }

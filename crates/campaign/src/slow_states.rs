@@ -96,7 +96,7 @@ impl SlowStates {
     }
 
     /// Switches to that mode; states tested together are tested again.
-    pub(crate) fn be_serial(&mut self) {
+    pub(crate) fn set_serial(&mut self) {
         self.serial = true;
         self.tried.clear();
     }
@@ -120,16 +120,16 @@ impl SlowStates {
     }
 
     /// Returns whether states are held alongside the cases.
-    pub(crate) fn is_beside(&self) -> bool {
+    pub(crate) fn is_in_background(&self) -> bool {
         !self.beside.is_empty()
     }
 
-    pub(crate) fn begin_beside(&mut self, wanted: Vec<WantedState>) {
+    pub(crate) fn begin_background(&mut self, wanted: Vec<WantedState>) {
         self.beside = wanted;
     }
 
     /// Stops holding them.
-    pub(crate) fn end_beside(&mut self) -> Vec<WantedState> {
+    pub(crate) fn end_background(&mut self) -> Vec<WantedState> {
         std::mem::take(&mut self.beside)
     }
 }

@@ -101,7 +101,7 @@ pub fn usual_spans(cases: &[Case], settings: &Settings, bounds: &Bounds) -> Vec<
     let first = cases.iter().position(is_slow);
     let span = |(row, case)| span_of(case, settings, bounds, first == Some(row)).usual;
     let mut usual: Vec<Nanos> = cases.iter().enumerate().map(span).collect();
-    if let Some(first) = first.filter(|_| families::are_beside(cases, Some(bounds))) {
+    if let Some(first) = first.filter(|_| families::run_in_background(cases, Some(bounds))) {
         let beside = sum(cases.iter().zip(&usual).filter(|(case, _)| is_before(case)));
         usual[first] = usual[first] - beside.min(usual[first]);
     }
@@ -122,7 +122,7 @@ fn sum<'a>(spans: impl Iterator<Item = (&'a Case, &'a Nanos)>) -> Nanos {
 pub fn span_of_run(cases: &[Case], settings: &Settings, bounds: &Bounds) -> CaseSpan {
     let usual = usual_spans(cases, settings, bounds);
     let first = cases.iter().position(is_slow);
-    let beside = first.is_some() && families::are_beside(cases, Some(bounds));
+    let beside = first.is_some() && families::run_in_background(cases, Some(bounds));
     let (mut most, mut endless, mut hangs) = (settings.baseline, Nanos::ZERO, Vec::new());
     for (row, case) in cases.iter().enumerate() {
         let span = span_of(case, settings, bounds, first == Some(row));
@@ -155,7 +155,7 @@ mod tests {
     use torture::safety::Class;
 
     #[test]
-    fn the_usual_run_is_told_to_the_minute() {
+    fn the_usual_duration_is_accurate_to_a_minute() {
         let bounds = Class::Local.usual();
         let usual = Settings {
             executions_max: u64::MAX,

@@ -1,6 +1,6 @@
 //! The evidence trail: recent conversations, and those before the server was first lost.
 
-use crate::life::Struck;
+use crate::life::AffectedPart;
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use sample::Blame;
 use std::collections::VecDeque;
@@ -47,12 +47,12 @@ impl Trail {
     }
 
     /// Returns whether the server was gone when a conversation of the case was to start.
-    pub(crate) fn lost_touch(&self) -> bool {
+    pub(crate) fn was_lost(&self) -> bool {
         self.before_loss.is_some()
     }
 
     /// Adds a completed conversation, with its effect on the server.
-    pub(crate) fn hear(&mut self, execution: &Execution<'_>, struck: Struck) {
+    pub(crate) fn hear(&mut self, execution: &Execution<'_>, affected: AffectedPart) {
         if !self.is_kept {
             return;
         }
@@ -64,7 +64,7 @@ impl Trail {
                 self.add(Suspect::of(execution.case, execution.name, script, talk));
             }
         }
-        if struck != Struck::Nobody {
+        if affected != AffectedPart::Nothing {
             self.lose();
         }
     }

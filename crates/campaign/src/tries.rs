@@ -2,9 +2,9 @@
 //! awaited concurrently: a short first attempt shows whether confirmation is needed, and the
 //! confirming attempts run at once.
 
-use crate::life::Struck;
+use crate::life::AffectedPart;
 use crate::trail::Suspect;
-use crate::{Runner, TRIES, heir, scripts};
+use crate::{Runner, TRIES, inherited_state, scripts};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use std::collections::VecDeque;
 use torture::case::{Case, Exchange, ScriptStep};
@@ -52,8 +52,8 @@ pub(crate) fn exchange(
         }
         let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
         tries += 1;
-        let struck = runner.life.hear(runner.world);
-        accuse(struck, &mut judgement, &talk, kept.as_mut());
+        let affected = runner.life.hear(runner.world);
+        accuse(affected, &mut judgement, &talk, kept.as_mut());
         let execution = Execution {
             case,
             name: &exchange.name,
@@ -62,7 +62,7 @@ pub(crate) fn exchange(
             talk: &talk,
             judgement: &judgement,
         };
-        runner.told_of(&execution, struck);
+        runner.report_with_effect(&execution, affected);
         let bad = match judgement.outcome {
             TestOutcome::Fail | TestOutcome::Crashed => true,
             // an unreachable server may be gone; what was limited or not compared says nothing
@@ -83,7 +83,7 @@ pub(crate) fn exchange(
                 pauses: record::pauses(&script.steps),
             });
         }
-        if !bad && failed == 0 || struck == Struck::Server {
+        if !bad && failed == 0 || affected == AffectedPart::Server {
             break;
         }
     }
@@ -97,7 +97,7 @@ pub(crate) fn exchange(
     }
     (result.tries, result.failed) = (tries, failed);
     if result.judgement.outcome == TestOutcome::Flaky {
-        heir::look_for(runner, case, exchange, &had.before, &mut result);
+        inherited_state::confirm(runner, case, exchange, &had.before, &mut result);
     }
     result
 }
@@ -125,7 +125,7 @@ fn next_try(
         return had;
     }
     if tried > 0 {
-        heir::begin_anew(runner);
+        inherited_state::isolate_attempt(runner);
     }
     let full = silence(exchange, runner.profile.silence_max(runner.settings.silence_max));
     let deadline = if tried == 0 { first_try(exchange, full) } else { full };
@@ -140,7 +140,7 @@ fn next_try(
         // it may wait for more, however long it is given
         return (script, talk);
     }
-    heir::begin_anew(runner);
+    inherited_state::isolate_attempt(runner);
     let scripts: Vec<TalkScript> = (0..TOGETHER)
         .map(|_| TalkScript { deadline: full, ..scripts::of_exchange(runner, exchange) })
         .collect();
@@ -182,12 +182,12 @@ fn not_tried(exchange: &Exchange) -> ExchangeResult {
 /// Blames this conversation, or the previous attempt, for exits of the server's processes: a
 /// refused connection cannot be the cause.
 pub(crate) fn accuse(
-    struck: Struck,
+    affected: AffectedPart,
     judgement: &mut Judgement,
     talk: &Talk,
     earlier: Option<&mut ExchangeResult>,
 ) {
-    let Some((outcome, why)) = struck.judged() else { return };
+    let Some((outcome, why)) = affected.judged() else { return };
     let guilty = match (talk.end, earlier) {
         (TalkEnd::Unconnected(_), None) => return,
         (TalkEnd::Unconnected(_), Some(earlier)) => &mut earlier.judgement,

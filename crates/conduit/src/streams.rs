@@ -60,8 +60,8 @@ pub enum PieceKind {
     /// To the driver, the same: bytes of our ClientHello in Initial packets, from the one whose place is the stream to
     /// the one before the payload's.
     Hello = 14,
-    /// To the driver, the same: something is done. The payload is its place among [`DEEDS`] as a code.
-    Deed = 15,
+    /// To the driver, the same: something is done. The payload is its place among [`ACTIONS`] as a code.
+    Action = 15,
     /// From the driver: of bytes that had to wait for the peer's credit some are on their way now. No payload.
     Went = 16,
 }
@@ -101,7 +101,7 @@ pub const STALE: u16 = 256;
 pub const FRESH: u16 = 512;
 
 /// What is done by a connection that is made by hand.
-pub const DEEDS: [&str; 3] = [
+pub const ACTIONS: [&str; 3] = [
     // the last words of the handshake go out
     "finish",
     // everything from here on is protected with the next keys (RFC 9001 section 6.1)
@@ -299,7 +299,7 @@ impl Head {
             12 => PieceKind::Frame,
             13 => PieceKind::Shake,
             14 => PieceKind::Hello,
-            15 => PieceKind::Deed,
+            15 => PieceKind::Action,
             16 => PieceKind::Went,
             _ => return None,
         };

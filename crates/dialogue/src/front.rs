@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn providers_name_themselves() {
+    fn providers_are_recognized_by_their_fields() {
         assert_eq!(seen("CF-RAY: 8f00-FRA\r\n"), Some("Cloudflare"));
         assert_eq!(seen("Server: AkamaiGHost\r\n"), Some("Akamai"));
         assert_eq!(seen("X-Amz-Cf-Id: x\r\n"), Some("Amazon CloudFront"));

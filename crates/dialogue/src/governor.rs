@@ -6,7 +6,7 @@
 mod requests;
 mod window;
 
-pub use requests::{Leave, Requests};
+pub use requests::{Requests, SendPermit};
 
 use crate::front::front;
 use crate::replies::Response;
@@ -26,7 +26,7 @@ pub enum Stop {
     /// A limit of time or amount was reached: which one.
     Bound(String),
     /// The target requested it: how.
-    Wish(String),
+    TargetRequest(String),
     /// The permission was withdrawn: what happened.
     Permission(String),
 }
@@ -36,7 +36,7 @@ impl Stop {
         match self {
             Stop::Interrupted => "interrupted",
             Stop::Bound(_) => "bound",
-            Stop::Wish(_) => "wish",
+            Stop::TargetRequest(_) => "wish",
             Stop::Permission(_) => "permission",
         }
     }
@@ -45,7 +45,7 @@ impl Stop {
     pub fn why(&self) -> &str {
         match self {
             Stop::Interrupted => "interrupted",
-            Stop::Bound(why) | Stop::Wish(why) | Stop::Permission(why) => why,
+            Stop::Bound(why) | Stop::TargetRequest(why) | Stop::Permission(why) => why,
         }
     }
 }
@@ -491,11 +491,11 @@ impl Governor {
         let (name, value) = STOP_FIELD;
         if response.field(name).any(|found| found.eq_ignore_ascii_case(value)) {
             let why = "the server asked us to stop (Loadstone-Torture: stop)";
-            self.stop(Stop::Wish(why.to_owned()));
+            self.stop(Stop::TargetRequest(why.to_owned()));
         }
         if response.status == 429 && response.has_field("retry-after") {
             let why = "the server asked us to retry later (429 with Retry-After)";
-            self.stop(Stop::Wish(why.to_owned()));
+            self.stop(Stop::TargetRequest(why.to_owned()));
         }
     }
 }

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_that_permit_less_than_before_are_reduced() {
+    fn reduced_settings_are_detected() {
         let table = [
             (&[][..], &[][..], false),
             (&[(0x33, 1)], &[(0x33, 1)], false),

@@ -2,27 +2,27 @@
 //! machine behind it has a TCP of its own that does what a well-behaved client does wherever a step does not
 //! say otherwise: it numbers, acknowledges, and puts in order what comes.
 //!
-//! | step | what it does |
+//! | step | effect |
 //! |---|---|
-//! | `stream TEXT` | the bytes that parts are cut from; a plain request where there is no such step |
+//! | `stream TEXT` | the bytes that parts are cut from; without it, a plain request |
 //! | `open` | the three segments of a handshake: `mss=N`, `window=N`, `stamps=yes` |
-//! | `segment` | one segment, or several: the fields below |
-//! | `expect KINDS` | waits `within=SPAN` for the first of these kinds; what came is told to the judgement |
-//! | `acks POLICY` | how what comes is acknowledged from now on: `each`, `none`, `split`, `ahead` |
-//! | `window N` | the window that is offered from now on, and a segment that says so |
+//! | `segment` | one or more segments: the fields below |
+//! | `expect KINDS` | waits `within=SPAN` for the first of these kinds; the result is part of the judgment |
+//! | `acks POLICY` | how received data is acknowledged from now on: `each`, `none`, `split`, `ahead` |
+//! | `window N` | the window advertised from now on, and a segment with it |
 //!
 //! | field of a segment | value |
 //! |---|---|
-//! | `flags` | letters of `FSRPAUEC`, or `-` for none; `A`, and with content `PA`, when it is not given |
-//! | `seq` | `next`, `start` (the first byte of the stream), `edge` (the first byte that the peer's window does not take), each with `+N` or `-N` |
-//! | `ack` | `next` (all that came), `start` (the peer's first byte), each with `+N` or `-N` |
-//! | `part` | `FROM..TO` of the stream, each left out or counted from the end by a minus |
-//! | `data` | content that is no part of the stream |
-//! | `size`, `gap` | cuts the content into segments of so many bytes, so far apart |
-//! | `times` | so many copies |
-//! | `window`, `urgent`, `reserved`, `offset` | these fields of the head; the offset in words of 32 bits |
-//! | `options` | bytes of options in hexadecimal digits, a multiple of four bytes |
-//! | `stamp` | turns the time stamp by so many ticks |
+//! | `flags` | letters of `FSRPAUEC`, or `-` for none; default `A`, and `PA` with content |
+//! | `seq` | `next`, `start` (the first byte of the stream), `edge` (the first byte beyond the peer's window), each with `+N` or `-N` |
+//! | `ack` | `next` (all received data), `start` (the peer's first byte), each with `+N` or `-N` |
+//! | `part` | `FROM..TO` of the stream; either may be omitted, or negative to count from the end |
+//! | `data` | content that is not part of the stream |
+//! | `size`, `gap` | splits the content into segments of this many bytes, at this interval |
+//! | `times` | number of copies |
+//! | `window`, `urgent`, `reserved`, `offset` | these header fields; the offset in words of 32 bits |
+//! | `options` | option bytes in hexadecimal digits, a multiple of four bytes |
+//! | `stamp` | changes the timestamp by this many ticks |
 //! | `sum` | `wrong`: the checksum is wrong |
 
 mod machine;

@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_are_read_one_after_the_other() {
+    fn responses_are_parsed_in_order() {
         let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: v\r\n\r\n";
         let table = [
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn why_nothing_more_can_be_read_of_streams_is_kept() {
+    fn the_reason_for_unparsable_streams_is_kept() {
         use crate::http3::{HEADERS, write};
         let section = |bytes: &[u8]| write::on(0, &write::frame(HEADERS, bytes), false);
         for (said, why) in [
@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_in_any_case() {
+    fn field_names_are_case_insensitive() {
         let mut replies = Replies::new(&["GET".to_owned()]);
         replies.take(b"HTTP/1.1 405 No\r\nALLOW: GET, HEAD\r\nContent-Length: 0\r\n\r\n");
         let response = &replies.responses[0];
@@ -585,7 +585,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(0u8..=255, 0..400), head in 0usize..4) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(0u8..=255, 0..400), head in 0usize..4) {
             let heads = ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
                 "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n"];
             let mut replies = Replies::new(&["GET".to_owned()]);

@@ -8,7 +8,7 @@ mod line;
 mod raw;
 
 pub use carried::Carried;
-pub use director::{All, Director, Lull, Wake, play};
+pub use director::{All, Director, WaitUntil, Wake, play};
 
 use crate::governor::Governor;
 use crate::http2::Spoken;
@@ -206,7 +206,7 @@ impl Talk {
 
 /// State of a line for a load: held connections count as occupied slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum LineState {
     /// Its start is in the future.
     Waiting,
     Connecting,
@@ -442,8 +442,11 @@ impl<'t> Conversations<'t> {
         }
     }
 
-    pub fn standing(&self, slot: usize) -> Standing {
-        self.lines.get(slot).and_then(Option::as_ref).map_or(Standing::Over, Conversation::standing)
+    pub fn standing(&self, slot: usize) -> LineState {
+        self.lines
+            .get(slot)
+            .and_then(Option::as_ref)
+            .map_or(LineState::Over, Conversation::standing)
     }
 
     /// Returns the number of active conversations, including those not started yet.
@@ -454,7 +457,7 @@ impl<'t> Conversations<'t> {
     /// Returns the number of open connections.
     pub fn open_count(&self) -> usize {
         let lines = self.lines[self.carried..].iter().flatten();
-        lines.filter(|line| line.standing() == Standing::Open).count()
+        lines.filter(|line| line.standing() == LineState::Open).count()
     }
 
     /// Takes the conversations completed since the previous call.

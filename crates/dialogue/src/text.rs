@@ -3,10 +3,10 @@
 //!
 //! | written | stands for |
 //! |---|---|
-//! | `\r` `\n` `\t` `\0` `\\` | the byte of that name |
+//! | `\r` `\n` `\t` `\0` `\\` | the escaped byte |
 //! | `\xHH` | the byte with these two hexadecimal digits |
 //! | `{{` `}}` | a brace |
-//! | `{path}` `{host}` `{post}` `{marker}` `{etag}` `{modified}` | values of the run, by [`Values`] |
+//! | `{path}` `{host}` `{post}` `{marker}` `{etag}` `{modified}` | values of the run, from [`Values`] |
 //! | `{repeat N x TEXT}` | TEXT, N times; a brace in it is written `\x7b` |
 //! | `{hex 00 ff …}` | these bytes |
 //!
@@ -14,34 +14,34 @@
 //!
 //! | written | stands for |
 //! |---|---|
-//! | `{preface}` `{opening}` `{ack}` `{ping}` | the preface; with SETTINGS and a window; SETTINGS acknowledged; a PING |
+//! | `{preface}` `{opening}` `{ack}` `{ping}` | the preface; the preface with SETTINGS and a window; a SETTINGS acknowledgment; a PING |
 //! | `{frame KIND FLAGS STREAM TEXT}` | a frame: `HEADERS` or 0 to 255, `END_STREAM+END_HEADERS` or 0 to 255, the stream, its payload |
-//! | `{framed N KIND FLAGS STREAM TEXT}` | the same whose head says N bytes |
-//! | `{get N}` `{begin N}` | a whole GET on stream N; the beginning of a POST, whose body follows |
-//! | `{streams N}` | N requests, at most 10,000, each the beginning of a POST on a stream of its own |
+//! | `{framed N KIND FLAGS STREAM TEXT}` | the same with a declared length of N bytes |
+//! | `{get N}` `{begin N}` | a complete GET on stream N; the start of a POST, whose body follows |
+//! | `{streams N}` | N requests, at most 10,000, each the start of a POST on its own stream |
 //! | `{resets N}` | the same, each reset at once |
 //! | `{request METHOD}` | the header block of a request |
-//! | `{field NAME=VALUE}` `{kept NAME=VALUE}` | a literal field; one that the dynamic table keeps |
+//! | `{field NAME=VALUE}` `{kept NAME=VALUE}` | a literal field; one with indexing |
 //!
 //! Streams of HTTP/3, by QUIC's numbers, and what is on them; numbers are decimal or begin with 0x:
 //!
 //! | written | stands for |
 //! |---|---|
-//! | `{open}` | a control stream with SETTINGS, and the two of QPACK |
-//! | `{on STREAM TEXT}` `{last STREAM TEXT}` | bytes of a stream; bytes with which it ends |
+//! | `{open}` | a control stream with SETTINGS, and the two QPACK streams |
+//! | `{on STREAM TEXT}` `{last STREAM TEXT}` | bytes of a stream; the last bytes of a stream |
 //! | `{abort STREAM CODE}` `{stop STREAM CODE}` | RESET_STREAM; STOP_SENDING |
-//! | `{h3 KIND TEXT}` `{h3-long N KIND TEXT}` | a frame: `HEADERS` or a number, its payload; one whose head says N bytes |
+//! | `{h3 KIND TEXT}` `{h3-long N KIND TEXT}` | a frame: `HEADERS` or a number, its payload; one with a declared length of N bytes |
 //! | `{section METHOD}` `{line NAME=VALUE}` | the field section of a request; a literal field line |
-//! | `{ask STREAM}` `{start STREAM}` | a whole GET; the beginning of a POST, whose content follows |
-//! | `{asks N}` `{aborts N}` | N requests on streams from 0 on; the same, each given up at once |
-//! | `{varint N}` | a number as QUIC writes it |
-//! | `{capacity N}` | an instruction of QPACK: the table has the capacity that the server permits, and N bytes more |
-//! | `{packet OPTIONS TEXT}` | a packet with these frames of QUIC; `none`, or what is odd about it |
-//! | `{limit NAME STREAM}` | frames that touch one of the server's limits |
-//! | `{port}` | what follows goes out from another local port |
-//! | `{shake OPTIONS TEXT}` | how the handshake is odd, or `none`; transport parameters behind the usual ones |
-//! | `{hello FROM TO}` | bytes of our ClientHello, from one place to before another |
-//! | `{finish}` `{update}` `{again}` | our last words of the handshake; the next keys; everything once more, as another connection |
+//! | `{ask STREAM}` `{start STREAM}` | a complete GET; the start of a POST, whose content follows |
+//! | `{asks N}` `{aborts N}` | N requests on streams from 0 on; the same, each canceled at once |
+//! | `{varint N}` | a QUIC variable-length integer |
+//! | `{capacity N}` | a QPACK instruction that sets the capacity to that permitted by the server plus N bytes |
+//! | `{packet OPTIONS TEXT}` | a packet with these QUIC frames; `none`, or its anomalies |
+//! | `{limit NAME STREAM}` | frames that test one of the server's limits |
+//! | `{port}` | the following datagrams are sent from another local port |
+//! | `{shake OPTIONS TEXT}` | anomalies of the handshake, or `none`; transport parameters after the usual ones |
+//! | `{hello FROM TO}` | bytes FROM to TO (exclusive) of our ClientHello |
+//! | `{finish}` `{update}` `{again}` | our last handshake messages; a key update; everything again, as another connection |
 
 mod frames;
 mod streams;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn text_becomes_bytes() {
+    fn text_expands_to_bytes() {
         let table = [
             (
                 r"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n",
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_fields_go_into_each_head_once() {
+    fn user_fields_are_inserted_into_each_head_once() {
         let values = Values { host: "h".into(), fields: "A: b\r\n".into(), ..Values::default() };
         let table = [
             (r"G\r\nHost: {host}\r\n\r\n", "G\r\nHost: h\r\nA: b\r\n\r\n"),
@@ -334,13 +334,13 @@ mod tests {
     }
 
     #[test]
-    fn bytes_become_text() {
+    fn bytes_are_written_as_text() {
         let long = [b"{x} \r\n\t\0\\".as_slice(), &[b'a'; 40], b"\xff"].concat();
         assert_eq!(written(&long), r"{{x}} \r\n\t\x00\\{repeat 40 x a}\xff");
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_position() {
         let table = [
             (r"\q", "not an escape"),
             (r"\x1", "not an escape"),
@@ -366,7 +366,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_reads_as_the_same_bytes(
+        fn written_text_expands_to_the_same_bytes(
             pieces in proptest::collection::vec((0u8..=255, 1usize..70), 0..20)
         ) {
             let all: Vec<u8> = pieces.iter().flat_map(|(byte, count)| vec![*byte; *count]).collect();

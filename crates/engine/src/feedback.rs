@@ -569,7 +569,7 @@ impl Feedback {
         }
     }
 
-    /// The user's connection takes no further calls; with it may end the user's session.
+    /// The user's connection takes no further calls, or there is none; with it may end the session.
     pub(crate) fn end_with_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {
             self.source.connection_over(person);

@@ -37,7 +37,7 @@ impl Network {
 
 /// Idle connections that are held open alongside the load.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct HeldCount {
     pub count: u32,
     /// Connections go to each of these in turn.
     pub peers: Vec<Peer>,
@@ -50,7 +50,7 @@ pub fn run(
     mut workers: Vec<Worker>,
     scenarios: bool,
     network: Network,
-    held: Option<Held>,
+    held: Option<HeldCount>,
     link: &mut dyn Link,
 ) -> Option<HeldFacts> {
     let Some(held) = held else {

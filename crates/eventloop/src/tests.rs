@@ -1,6 +1,6 @@
 //! Loads on a real listener of this host, over each network that needs no permission.
 
-use crate::{Held, Network, run};
+use crate::{HeldCount, Network, run};
 use conduit::Peer;
 use engine::{Endpoint, Link, Order, Row, Setup, Worker, endpoint_key};
 use plan::{Load, Plan, Think};
@@ -75,7 +75,7 @@ fn setup(address: SocketAddr) -> Arc<Setup> {
 fn outcome(loads: usize, network: Network, held: Option<u32>) -> (u64, Option<(u64, u64)>) {
     let address = server();
     let workers = (0..loads).map(|_| Worker::new(setup(address), 0, None)).collect();
-    let held = held.map(|count| Held { count, peers: vec![Peer::Tcp(address)] });
+    let held = held.map(|count| HeldCount { count, peers: vec![Peer::Tcp(address)] });
     let mut sum = Sum::default();
     let facts = run(0, workers, false, network, held, &mut sum);
     sum.0.counts.conserved().unwrap();

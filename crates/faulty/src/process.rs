@@ -10,7 +10,7 @@ const FIRST_PID: u32 = 100;
 
 /// The current process, and earlier ones.
 #[derive(Debug)]
-pub(super) struct Itself {
+pub(super) struct ProcessState {
     pid: u32,
     started: Nanos,
     deaths: Vec<Death>,
@@ -19,9 +19,9 @@ pub(super) struct Itself {
     pub(super) aborted: bool,
 }
 
-impl Itself {
-    pub(super) fn new() -> Itself {
-        Itself {
+impl ProcessState {
+    pub(super) fn new() -> ProcessState {
+        ProcessState {
             pid: FIRST_PID,
             started: Nanos::ZERO,
             deaths: Vec::new(),

@@ -5,7 +5,7 @@ use super::*;
 const SECOND: Nanos = Nanos::SECOND;
 
 /// The firing range, and its actions: seconds since the start, connection, action.
-struct Yard {
+struct Harness {
     range: FaultyServer,
     seen: Vec<(f64, u64, String)>,
     now: Nanos,
@@ -13,10 +13,10 @@ struct Yard {
 
 const START: Nanos = Nanos::from_secs(100);
 
-impl Yard {
-    fn new(defects: &[Defect]) -> Yard {
+impl Harness {
+    fn new(defects: &[Defect]) -> Harness {
         let defects: Defects = defects.iter().copied().collect();
-        Yard { range: FaultyServer::new(&defects), seen: Vec::new(), now: START }
+        Harness { range: FaultyServer::new(&defects), seen: Vec::new(), now: START }
     }
 
     fn connect(&mut self, id: u64) -> Entry {
@@ -61,22 +61,22 @@ const NEVER: (f64, &str) = (-1.0, "");
 
 /// Sends `begin`, then `drip` every 5 s; returns what was received within 200 s.
 fn held(defects: &[Defect], begin: &str, drip: &str) -> (f64, String) {
-    let mut yard = Yard::new(defects);
-    yard.connect(1);
+    let mut harness = Harness::new(defects);
+    harness.connect(1);
     if !begin.is_empty() {
-        yard.say(1, begin);
+        harness.say(1, begin);
     }
     for _ in 0..40 {
-        yard.until(Nanos::from_secs(5));
+        harness.until(Nanos::from_secs(5));
         if !drip.is_empty() {
-            yard.say(1, drip);
+            harness.say(1, drip);
         }
     }
-    yard.got(1)
+    harness.got(1)
 }
 
 #[test]
-fn every_wait_has_a_deadline_and_a_switch_that_lifts_it() {
+fn every_wait_has_a_timeout_and_a_switch_to_disable_it() {
     let refused = "HTTP/1.1 408 Request Timeout, Close";
     let head = "GET /page HTTP/1.1\r\n";
     let own = |(at, text): (f64, &str)| (at, text.to_owned());
@@ -96,25 +96,25 @@ fn every_wait_has_a_deadline_and_a_switch_that_lifts_it() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_is_given_up() {
+fn a_client_that_does_not_read_is_closed() {
     for (defects, slow, expected) in [
         (vec![], false, (20.0, "GiveUp")),
         (vec![], true, (120.0, "GiveUp")),
         (vec![Defect::WaitsForReaders], false, (0.0, "HTTP/1.1 200 OK")),
         (vec![Defect::TooStrict], true, (1.0, "GiveUp")),
     ] {
-        let mut yard = Yard::new(&defects);
-        yard.connect(1);
-        yard.say(1, "GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
-        yard.range.unsent(yard.now, 1, BIG_LEN as u64);
+        let mut harness = Harness::new(&defects);
+        harness.connect(1);
+        harness.say(1, "GET /big HTTP/1.1\r\nHost: h\r\n\r\n");
+        harness.range.unsent(harness.now, 1, BIG_LEN as u64);
         for step in 1..=10 {
-            yard.until(Nanos::from_secs(10));
+            harness.until(Nanos::from_secs(10));
             if slow {
-                yard.range.unsent(yard.now, 1, (BIG_LEN - step) as u64);
+                harness.range.unsent(harness.now, 1, (BIG_LEN - step) as u64);
             }
         }
-        yard.until(Nanos::from_secs(100));
-        let (at, text) = yard.got(1);
+        harness.until(Nanos::from_secs(100));
+        let (at, text) = harness.got(1);
         assert!(
             (at - expected.0).abs() < 1e-9 && text.ends_with(expected.1),
             "{defects:?}: {at} {text}"
@@ -123,18 +123,18 @@ fn a_client_that_takes_nothing_is_given_up() {
 }
 
 #[test]
-fn slots_are_taken_given_back_and_lost() {
+fn slots_are_occupied_released_and_leaked() {
     let few = |defects: &[Defect], half: bool| {
-        let mut yard = Yard::new(defects);
+        let mut harness = Harness::new(defects);
         for id in 0..POOL as u64 {
-            yard.connect(id);
-            yard.say(id, if half { "GET /page HT" } else { GET });
+            harness.connect(id);
+            harness.say(id, if half { "GET /page HT" } else { GET });
         }
-        yard.connect(99);
-        yard.say(99, GET);
-        let at_once = yard.got(99).1;
-        yard.until(Nanos::from_secs(60));
-        (at_once, yard.got(99))
+        harness.connect(99);
+        harness.say(99, GET);
+        let at_once = harness.got(99).1;
+        harness.until(Nanos::from_secs(60));
+        (at_once, harness.got(99))
     };
     let served = "HTTP/1.1 200 OK, Close";
     let (none, ok) = (String::new(), "HTTP/1.1 200 OK".to_owned());
@@ -151,66 +151,66 @@ fn slots_are_taken_given_back_and_lost() {
 
     for (defect, reset) in [(Defect::LosesSlotsToResets, true), (Defect::LosesSlotsToCloses, false)]
     {
-        let mut yard = Yard::new(&[defect]);
+        let mut harness = Harness::new(&[defect]);
         for id in 0..LEAKY_POOL as u64 {
-            yard.connect(id);
-            yard.say(id, "GET /page HT");
-            yard.range.gone(yard.now, id, !reset);
-            yard.connect(id);
-            yard.range.gone(yard.now, id, reset);
+            harness.connect(id);
+            harness.say(id, "GET /page HT");
+            harness.range.gone(harness.now, id, !reset);
+            harness.connect(id);
+            harness.range.gone(harness.now, id, reset);
         }
-        yard.connect(99);
-        yard.say(99, GET);
-        yard.until(Nanos::from_secs(100));
-        assert_eq!(yard.got(99).1, "", "{}", defect.id());
+        harness.connect(99);
+        harness.say(99, GET);
+        harness.until(Nanos::from_secs(100));
+        assert_eq!(harness.got(99).1, "", "{}", defect.id());
     }
 }
 
 #[test]
-fn a_crash_ends_all_connections_and_a_supervisor_restarts() {
-    let mut yard = Yard::new(&[Defect::CrashesOnThirdNul]);
+fn a_crash_closes_all_connections_and_is_followed_by_a_restart() {
+    let mut harness = Harness::new(&[Defect::CrashesOnThirdNul]);
     for id in 1..=4 {
-        yard.connect(id);
-        yard.say(id, "GET /page?%00 HTTP/1.1\r\nHost: h\r\n\r\n");
+        harness.connect(id);
+        harness.say(id, "GET /page?%00 HTTP/1.1\r\nHost: h\r\n\r\n");
         if id == 3 {
-            assert_eq!(yard.connect(9), Entry::Refuse);
-            yard.until(RESTART);
+            assert_eq!(harness.connect(9), Entry::Refuse);
+            harness.until(RESTART);
         }
     }
-    assert_eq!(yard.got(1).1, "HTTP/1.1 200 OK, Reset");
-    assert_eq!(yard.got(3).1, "Reset");
-    assert_eq!(yard.got(4).1, "HTTP/1.1 200 OK");
+    assert_eq!(harness.got(1).1, "HTTP/1.1 200 OK, Reset");
+    assert_eq!(harness.got(3).1, "Reset");
+    assert_eq!(harness.got(4).1, "HTTP/1.1 200 OK");
 }
 
 #[test]
-fn work_holds_everybody_up_and_a_short_queue_loses_attempts() {
-    let mut yard = Yard::new(&[Defect::SlowFields]);
-    yard.connect(1);
-    yard.connect(2);
-    yard.say(1, &format!("GET /page HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(99)));
-    yard.say(2, GET);
-    yard.until(SECOND);
+fn work_blocks_clients_and_a_short_queue_drops_attempts() {
+    let mut harness = Harness::new(&[Defect::SlowFields]);
+    harness.connect(1);
+    harness.connect(2);
+    harness.say(1, &format!("GET /page HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(99)));
+    harness.say(2, GET);
+    harness.until(SECOND);
     // 100 fields: 100² × 50 µs
-    assert_eq!(yard.got(1), (0.5, "HTTP/1.1 200 OK".into()));
-    assert!((yard.got(2).0 - 0.50005).abs() < 1e-9, "{:?}", yard.got(2));
+    assert_eq!(harness.got(1), (0.5, "HTTP/1.1 200 OK".into()));
+    assert!((harness.got(2).0 - 0.50005).abs() < 1e-9, "{:?}", harness.got(2));
 
-    let mut yard = Yard::new(&[Defect::ShortBacklog]);
-    let entries: Vec<Entry> = (0..10).map(|id| yard.connect(id)).collect();
+    let mut harness = Harness::new(&[Defect::ShortBacklog]);
+    let entries: Vec<Entry> = (0..10).map(|id| harness.connect(id)).collect();
     assert_eq!(entries.iter().filter(|entry| **entry == Entry::Accept).count(), 6);
-    (0..10).for_each(|id| yard.say(id, GET));
-    yard.until(Nanos::from_secs(2));
-    assert_eq!(yard.got(5), (0.05, "HTTP/1.1 200 OK".into()));
-    assert_eq!(yard.got(9), (1.0, "HTTP/1.1 200 OK".into()));
+    (0..10).for_each(|id| harness.say(id, GET));
+    harness.until(Nanos::from_secs(2));
+    assert_eq!(harness.got(5), (0.05, "HTTP/1.1 200 OK".into()));
+    assert_eq!(harness.got(9), (1.0, "HTTP/1.1 200 OK".into()));
 }
 
 #[test]
-fn limits_are_kept_and_lifted() {
+fn limits_are_enforced_and_disabled() {
     let response = |defects: &[Defect], request: &str| {
-        let mut yard = Yard::new(defects);
-        yard.connect(1);
-        yard.say(1, request);
-        yard.until(SECOND);
-        yard.got(1).1
+        let mut harness = Harness::new(defects);
+        harness.connect(1);
+        harness.say(1, request);
+        harness.until(SECOND);
+        harness.got(1).1
     };
     let line = |bytes: usize| {
         let pad = "a".repeat(bytes - "GET /page? HTTP/1.1\r\n".len());
@@ -267,7 +267,7 @@ fn limits_are_kept_and_lifted() {
 }
 
 #[test]
-fn no_bytes_and_no_order_of_calls_panic_it() {
+fn arbitrary_bytes_and_calls_do_not_panic() {
     let mut state = 7_u64;
     let mut next = |bound: u64| {
         state =
@@ -276,16 +276,16 @@ fn no_bytes_and_no_order_of_calls_panic_it() {
     };
     let pieces = [GET, POST_HEAD, "GET /page?%00 HTTP/1.1\r\n", "Host: h\r\n\r\n", "\0\r\n", "xx"];
     for defect in Defect::ALL {
-        let mut yard = Yard::new(&[*defect, Defect::FewSlots]);
+        let mut harness = Harness::new(&[*defect, Defect::FewSlots]);
         for _ in 0..300 {
             let id = next(12);
             match next(9) {
-                0 => _ = yard.connect(id),
-                1 => yard.range.gone(yard.now, id, next(2) == 0),
-                2 => yard.range.half_closed(yard.now, id),
-                3 => yard.range.unsent(yard.now, id, next(2)),
-                4 => yard.until(Nanos::from_secs(next(12))),
-                _ => yard.say(id, pieces[next(pieces.len() as u64) as usize]),
+                0 => _ = harness.connect(id),
+                1 => harness.range.gone(harness.now, id, next(2) == 0),
+                2 => harness.range.half_closed(harness.now, id),
+                3 => harness.range.unsent(harness.now, id, next(2)),
+                4 => harness.until(Nanos::from_secs(next(12))),
+                _ => harness.say(id, pieces[next(pieces.len() as u64) as usize]),
             }
         }
     }
@@ -293,12 +293,12 @@ fn no_bytes_and_no_order_of_calls_panic_it() {
 
 /// RFC 9112 sections 3.2.2 and 3.2.4.
 #[test]
-fn an_absolute_target_may_have_no_path() {
+fn an_absolute_target_needs_no_path() {
     let answer = |target: &str| {
-        let mut yard = Yard::new(&[]);
-        yard.connect(1);
-        yard.say(1, &format!("{target} HTTP/1.1\r\nHost: h\r\n\r\n"));
-        yard.got(1).1.split(' ').nth(1).unwrap_or_default().to_owned()
+        let mut harness = Harness::new(&[]);
+        harness.connect(1);
+        harness.say(1, &format!("{target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        harness.got(1).1.split(' ').nth(1).unwrap_or_default().to_owned()
     };
     for (target, status) in [
         ("GET http://h/page", "200"),

@@ -3,7 +3,7 @@
 use super::connection::Connection;
 use super::mix::Mix;
 use super::pool::Pool;
-use super::process::Itself;
+use super::process::ProcessState;
 use super::worker::{Fate, Worker};
 use super::{Act, Defect, Defects, page};
 use sample::{Death, Ending, ServerState};
@@ -58,7 +58,7 @@ pub struct FaultyServer {
     pool: Pool,
     /// If requests are work.
     worker: Option<Worker>,
-    seats: BTreeMap<u64, Seat>,
+    seats: BTreeMap<u64, ClientState>,
     /// Connections waiting for a slot, the oldest first.
     queue: VecDeque<u64>,
     /// Pending actions, by instant, in order.
@@ -78,11 +78,11 @@ pub struct FaultyServer {
     leaked: Vec<Vec<u8>>,
     resets: u64,
     mix: Mix,
-    itself: Itself,
+    itself: ProcessState,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct ClientState {
     connection: Connection,
     /// Has a slot; waits for one.
     holds: bool,
@@ -118,7 +118,7 @@ impl FaultyServer {
             leaked: Vec::new(),
             resets: 0,
             mix: Mix::default(),
-            itself: Itself::new(),
+            itself: ProcessState::new(),
         }
     }
 
@@ -148,7 +148,7 @@ impl FaultyServer {
             true => Connection::over_quic(&self.defects, from),
             false => Connection::new(&self.defects, from),
         };
-        let seat = Seat {
+        let seat = ClientState {
             connection,
             holds: false,
             queued: false,
@@ -265,7 +265,7 @@ impl FaultyServer {
     pub fn due(&self) -> Nanos {
         let act = self.acts.keys().next().map_or(Nanos::NEVER, |(at, _)| *at);
         let act = self.worker.as_ref().map_or(act, |worker| act.min(worker.due()));
-        self.seats.values().map(Seat::due).fold(act, Nanos::min)
+        self.seats.values().map(ClientState::due).fold(act, Nanos::min)
     }
 
     /// Takes all actions due until now, in order.
@@ -500,7 +500,7 @@ impl FaultyServer {
     }
 }
 
-impl Seat {
+impl ClientState {
     fn due(&self) -> Nanos {
         // connections waiting for a slot are not read: no timeout runs
         if self.queued || self.closed && !self.connection.has_unsent() {

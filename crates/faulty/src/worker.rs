@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_a_second_are_done_and_the_others_wait() {
+    fn the_rate_is_limited_and_the_others_wait() {
         assert_eq!(done_of(&mut worker(Defect::LimitedRate), 50), 50);
         assert_eq!(done_of(&mut worker(Defect::LimitedRate), 400), 100);
         // the more wait, the longer each takes
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_little_goes_first_and_who_left_costs_nothing() {
+    fn cheap_requests_go_first_and_closed_ones_are_dropped() {
         let dear = service() * COSTLY_FACTOR;
         for (defect, expected) in
             [(Defect::LimitedRate, [1, 9, 2]), (Defect::StarvesCheap, [1, 2, 9])]

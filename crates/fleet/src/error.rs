@@ -1,6 +1,6 @@
 //! What can go wrong between the machines of a fleet.
 
-/// One sentence that names what failed and the way out.
+/// One sentence that names what failed and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetError(pub String);
 

@@ -36,7 +36,7 @@ impl Lives {
     ///
     /// # Errors
     /// Nobody of this machine who may be looked at listens there, or `named` does not: a sentence with
-    /// the way out.
+    /// the fix.
     pub fn find(address: SocketAddr, named: Option<u32>) -> Result<Lives, String> {
         let holders = listener::listener_pids(address);
         let mut lives = Lives { address, watched: BTreeMap::new() };

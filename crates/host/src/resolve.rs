@@ -46,7 +46,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// What happened, without the way out.
+    /// What happened, without the fix.
     pub fn why(&self) -> String {
         match self {
             ResolveError::NotFound { host, why } => {

@@ -58,7 +58,7 @@ pub struct SutReader {
 
 impl SutReader {
     /// # Errors
-    /// No such process, or one whose files may not be read: a sentence with the way out.
+    /// No such process, or one whose files may not be read: a sentence with the fix.
     pub fn new(server: WatchedServer) -> Result<SutReader, String> {
         let pid = server.pid;
         let Some(process) = stat(pid) else {

@@ -303,7 +303,7 @@ impl Session {
             | PieceKind::Port
             | PieceKind::Shake
             | PieceKind::Hello
-            | PieceKind::Deed
+            | PieceKind::Action
             | PieceKind::Frame => {}
         }
         Ok(())

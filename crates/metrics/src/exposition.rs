@@ -2,7 +2,7 @@
 //! its protobuf with classic and native ones.
 
 use crate::exponential::SCHEMA;
-use crate::protobuf::Message;
+use crate::protobuf::WireMessage;
 use crate::reading::{BOUNDS, MetricFamily, MetricKind, Reading, Sample, Times, Value};
 
 /// Content type of [`text`].
@@ -115,7 +115,7 @@ pub fn protobuf(reading: &Reading) -> Vec<u8> {
     out
 }
 
-fn protobuf_of_family(family: &MetricFamily, started_unix_s: f64) -> Message {
+fn protobuf_of_family(family: &MetricFamily, started_unix_s: f64) -> WireMessage {
     let kind = match family.kind {
         MetricKind::Counter => 0,
         // facts are a gauge of 1: Prometheus has no kind for them
@@ -124,43 +124,45 @@ fn protobuf_of_family(family: &MetricFamily, started_unix_s: f64) -> Message {
     };
     let metrics = family.samples.iter().map(|sample| {
         let labels = sample.labels.iter();
-        let labels = labels.map(|(key, value)| Message::default().string(1, key).string(2, value));
-        let metric = Message::default().messages(1, labels);
+        let labels =
+            labels.map(|(key, value)| WireMessage::default().string(1, key).string(2, value));
+        let metric = WireMessage::default().messages(1, labels);
         match (&sample.value, family.kind) {
             (Value::Times(times), _) => metric.message(7, histogram(times, started_unix_s)),
             (value, MetricKind::Counter) => metric.message(3, number(value)),
             (value, _) => metric.message(2, number(value)),
         }
     });
-    let whole = Message::default().string(1, &family.prometheus_name()).string(2, family.help);
+    let whole = WireMessage::default().string(1, &family.prometheus_name()).string(2, family.help);
     whole.uint(3, kind).messages(4, metrics).string(5, family.unit.name())
 }
 
 /// A counter or a gauge.
-fn number(value: &Value) -> Message {
+fn number(value: &Value) -> WireMessage {
     let number = match value {
         Value::Count(count) => *count as f64,
         Value::Number(number) => *number,
         Value::Times(_) => 0.0,
     };
-    Message::default().double(1, number)
+    WireMessage::default().double(1, number)
 }
 
-fn histogram(times: &Times, started_unix_s: f64) -> Message {
-    let buckets =
-        cumulative(times).map(|(bound, count)| Message::default().uint(1, count).double(2, bound));
+fn histogram(times: &Times, started_unix_s: f64) -> WireMessage {
+    let buckets = cumulative(times)
+        .map(|(bound, count)| WireMessage::default().uint(1, count).double(2, bound));
     let (spans, deltas) = times.native.spans();
-    let spans = spans
-        .into_iter()
-        .map(|(offset, length)| Message::default().sint(1, offset.into()).uint(2, length.into()));
-    let whole = Message::default().uint(1, times.count).double(2, times.sum).messages(3, buckets);
+    let spans = spans.into_iter().map(|(offset, length)| {
+        WireMessage::default().sint(1, offset.into()).uint(2, length.into())
+    });
+    let whole =
+        WireMessage::default().uint(1, times.count).double(2, times.sum).messages(3, buckets);
     let whole = whole.sint(5, SCHEMA.into()).double(6, ZERO_THRESHOLD).uint(7, times.native.zeros);
     whole.messages(12, spans).sints(13, deltas).message(15, timestamp(started_unix_s))
 }
 
 /// `google.protobuf.Timestamp` of seconds since 1970.
-fn timestamp(unix_s: f64) -> Message {
+fn timestamp(unix_s: f64) -> WireMessage {
     let seconds = unix_s.max(0.0);
     let nanos = (seconds.fract() * 1e9) as u64;
-    Message::default().uint(1, seconds as u64).uint(2, nanos)
+    WireMessage::default().uint(1, seconds as u64).uint(2, nanos)
 }

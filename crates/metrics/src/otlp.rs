@@ -3,7 +3,7 @@
 //! The numbers of the fields are those of opentelemetry-proto; the tests read the bytes with its crate.
 
 use crate::exponential::{Exponential, SCHEMA};
-use crate::protobuf::{Field, Message, fields};
+use crate::protobuf::{WireMessage, WireValue, fields};
 use crate::reading::{MetricFamily, MetricKind, MetricUnit, Reading, Sample, Value};
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
@@ -14,15 +14,15 @@ const CUMULATIVE: u64 = 2;
 pub fn message(reading: &Reading, now_unix_s: f64) -> Vec<u8> {
     let window = PushWindow { start: nanos(reading.run.started_unix_s), now: nanos(now_unix_s) };
     let version = &reading.run.version;
-    let scope = Message::default().string(1, "loadstone").string(2, version);
+    let scope = WireMessage::default().string(1, "loadstone").string(2, version);
     let families = reading.families.iter().filter(|family| !family.samples.is_empty());
     let metrics = families.map(|family| metric(family, window));
-    let of_scope = Message::default().message(1, scope).messages(2, metrics);
+    let of_scope = WireMessage::default().message(1, scope).messages(2, metrics);
     let attributes =
         [attribute("service.name", "loadstone"), attribute("service.version", version)];
-    let resource = Message::default().messages(1, attributes);
-    let of_resource = Message::default().message(1, resource).message(2, of_scope);
-    Message::default().message(1, of_resource).into_bytes()
+    let resource = WireMessage::default().messages(1, attributes);
+    let of_resource = WireMessage::default().message(1, resource).message(2, of_scope);
+    WireMessage::default().message(1, of_resource).into_bytes()
 }
 
 /// What a collector refused of a push that it accepted in part.
@@ -36,14 +36,16 @@ pub(crate) struct Refused {
 pub(crate) fn refused(response: &[u8]) -> Option<Refused> {
     let mut refused = Refused::default();
     for (number, field) in fields(response)? {
-        let (1, Field::Bytes(partly)) = (number, field) else { continue };
+        let (1, WireValue::Bytes(partly)) = (number, field) else { continue };
         for (number, field) in fields(partly)? {
             match (number, field) {
                 // an int64 below zero has its highest bit set; none are refused then
-                (1, Field::Uint(points)) => {
+                (1, WireValue::Uint(points)) => {
                     refused.points = i64::try_from(points).map_or(0, i64::unsigned_abs);
                 }
-                (2, Field::Bytes(why)) => refused.why = std::str::from_utf8(why).ok()?.to_owned(),
+                (2, WireValue::Bytes(why)) => {
+                    refused.why = std::str::from_utf8(why).ok()?.to_owned()
+                }
                 _ => {}
             }
         }
@@ -62,15 +64,15 @@ fn nanos(unix_s: f64) -> u64 {
 }
 
 /// A `KeyValue` with a string.
-fn attribute(key: &str, value: &str) -> Message {
-    Message::default().string(1, key).message(2, Message::default().string(1, value))
+fn attribute(key: &str, value: &str) -> WireMessage {
+    WireMessage::default().string(1, key).message(2, WireMessage::default().string(1, value))
 }
 
-fn attributes(sample: &Sample) -> impl Iterator<Item = Message> {
+fn attributes(sample: &Sample) -> impl Iterator<Item = WireMessage> {
     sample.labels.iter().map(|(key, value)| attribute(key, value))
 }
 
-fn metric(family: &MetricFamily, window: PushWindow) -> Message {
+fn metric(family: &MetricFamily, window: PushWindow) -> WireMessage {
     // units by UCUM, as OTLP wants them
     let unit = match family.unit {
         MetricUnit::Seconds => "s",
@@ -78,23 +80,23 @@ fn metric(family: &MetricFamily, window: PushWindow) -> Message {
         MetricUnit::Ratio | MetricUnit::None => "1",
     };
     let name = format!("loadstone.{}", family.name);
-    let metric = Message::default().string(1, &name).string(2, family.help).string(3, unit);
+    let metric = WireMessage::default().string(1, &name).string(2, family.help).string(3, unit);
     let numbers = || {
         let points = family.samples.iter().filter_map(|sample| number(sample, window));
-        Message::default().messages(1, points)
+        WireMessage::default().messages(1, points)
     };
     match family.kind {
         MetricKind::Gauge | MetricKind::Info => metric.message(5, numbers()),
         MetricKind::Counter => metric.message(7, numbers().uint(2, CUMULATIVE).uint(3, 1)),
         MetricKind::Histogram => {
             let points = family.samples.iter().filter_map(|sample| times(sample, window));
-            metric.message(10, Message::default().messages(1, points).uint(2, CUMULATIVE))
+            metric.message(10, WireMessage::default().messages(1, points).uint(2, CUMULATIVE))
         }
     }
 }
 
-fn number(sample: &Sample, window: PushWindow) -> Option<Message> {
-    let point = Message::default().fixed(2, window.start).fixed(3, window.now);
+fn number(sample: &Sample, window: PushWindow) -> Option<WireMessage> {
+    let point = WireMessage::default().fixed(2, window.start).fixed(3, window.now);
     let point = match &sample.value {
         Value::Number(number) => point.double(4, *number),
         // an sfixed64
@@ -104,15 +106,15 @@ fn number(sample: &Sample, window: PushWindow) -> Option<Message> {
     Some(point.messages(7, attributes(sample)))
 }
 
-fn times(sample: &Sample, window: PushWindow) -> Option<Message> {
+fn times(sample: &Sample, window: PushWindow) -> Option<WireMessage> {
     let Value::Times(times) = &sample.value else { return None };
-    let point = Message::default().messages(1, attributes(sample));
+    let point = WireMessage::default().messages(1, attributes(sample));
     let point = point.fixed(2, window.start).fixed(3, window.now).fixed(4, times.count);
     let point = point.double(5, times.sum).sint(6, SCHEMA.into()).fixed(7, times.native.zeros);
     Some(point.message(8, buckets(&times.native)))
 }
 
-fn buckets(native: &Exponential) -> Message {
+fn buckets(native: &Exponential) -> WireMessage {
     let (offset, counts) = native.dense();
-    Message::default().sint(1, offset.into()).uints(2, counts)
+    WireMessage::default().sint(1, offset.into()).uints(2, counts)
 }

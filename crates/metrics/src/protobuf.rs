@@ -3,7 +3,7 @@
 
 /// A message that is being written. Every field that is given is written, also one with its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Message(Vec<u8>);
+pub(crate) struct WireMessage(Vec<u8>);
 
 /// How a field's value is encoded: the lower three bits of its tag.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ enum WireType {
     Bytes = 2,
 }
 
-impl Message {
+impl WireMessage {
     /// The message's bytes.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
@@ -27,7 +27,7 @@ impl Message {
 
     /// `uint32`, `uint64`, `bool` and enums.
     #[must_use]
-    pub(crate) fn uint(mut self, field: u32, value: u64) -> Message {
+    pub(crate) fn uint(mut self, field: u32, value: u64) -> WireMessage {
         self.tag(field, WireType::Varint);
         varint(&mut self.0, value);
         self
@@ -35,42 +35,46 @@ impl Message {
 
     /// `sint32` and `sint64`.
     #[must_use]
-    pub(crate) fn sint(self, field: u32, value: i64) -> Message {
+    pub(crate) fn sint(self, field: u32, value: i64) -> WireMessage {
         self.uint(field, zigzag(value))
     }
 
     /// `fixed64` and, by its bits, `sfixed64`.
     #[must_use]
-    pub(crate) fn fixed(mut self, field: u32, value: u64) -> Message {
+    pub(crate) fn fixed(mut self, field: u32, value: u64) -> WireMessage {
         self.tag(field, WireType::Fixed64);
         self.0.extend(value.to_le_bytes());
         self
     }
 
     #[must_use]
-    pub(crate) fn double(self, field: u32, value: f64) -> Message {
+    pub(crate) fn double(self, field: u32, value: f64) -> WireMessage {
         self.fixed(field, value.to_bits())
     }
 
     #[must_use]
-    pub(crate) fn string(self, field: u32, value: &str) -> Message {
+    pub(crate) fn string(self, field: u32, value: &str) -> WireMessage {
         self.bytes(field, value.as_bytes())
     }
 
     #[must_use]
-    pub(crate) fn message(self, field: u32, value: Message) -> Message {
+    pub(crate) fn message(self, field: u32, value: WireMessage) -> WireMessage {
         self.bytes(field, &value.0)
     }
 
     /// A repeated message field.
     #[must_use]
-    pub(crate) fn messages(self, field: u32, all: impl IntoIterator<Item = Message>) -> Message {
+    pub(crate) fn messages(
+        self,
+        field: u32,
+        all: impl IntoIterator<Item = WireMessage>,
+    ) -> WireMessage {
         all.into_iter().fold(self, |whole, one| whole.message(field, one))
     }
 
     /// A repeated `uint64`, packed; nothing when there is none.
     #[must_use]
-    pub(crate) fn uints(self, field: u32, values: impl IntoIterator<Item = u64>) -> Message {
+    pub(crate) fn uints(self, field: u32, values: impl IntoIterator<Item = u64>) -> WireMessage {
         let mut packed = Vec::new();
         values.into_iter().for_each(|value| varint(&mut packed, value));
         if packed.is_empty() { self } else { self.bytes(field, &packed) }
@@ -78,11 +82,11 @@ impl Message {
 
     /// A repeated `sint64`, packed; nothing when there is none.
     #[must_use]
-    pub(crate) fn sints(self, field: u32, values: impl IntoIterator<Item = i64>) -> Message {
+    pub(crate) fn sints(self, field: u32, values: impl IntoIterator<Item = i64>) -> WireMessage {
         self.uints(field, values.into_iter().map(zigzag))
     }
 
-    fn bytes(mut self, field: u32, value: &[u8]) -> Message {
+    fn bytes(mut self, field: u32, value: &[u8]) -> WireMessage {
         self.tag(field, WireType::Bytes);
         varint(&mut self.0, value.len() as u64);
         self.0.extend(value);
@@ -109,7 +113,7 @@ fn zigzag(value: i64) -> u64 {
 
 /// The value of a field that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field<'a> {
+pub(crate) enum WireValue<'a> {
     Uint(u64),
     /// A string, a message, or packed numbers.
     Bytes(&'a [u8]),
@@ -118,19 +122,19 @@ pub(crate) enum Field<'a> {
 }
 
 /// The fields of a message with their numbers, in the order of the bytes. `None`: they are no message.
-pub(crate) fn fields(mut bytes: &[u8]) -> Option<Vec<(u32, Field<'_>)>> {
+pub(crate) fn fields(mut bytes: &[u8]) -> Option<Vec<(u32, WireValue<'_>)>> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
         let tag = read_varint(&mut bytes)?;
         let number = u32::try_from(tag >> 3).ok().filter(|number| *number > 0)?;
         let field = match tag & 7 {
-            0 => Field::Uint(read_varint(&mut bytes)?),
-            1 => take(&mut bytes, 8).map(|_| Field::Fixed)?,
+            0 => WireValue::Uint(read_varint(&mut bytes)?),
+            1 => take(&mut bytes, 8).map(|_| WireValue::Fixed)?,
             2 => {
                 let length = usize::try_from(read_varint(&mut bytes)?).ok()?;
-                Field::Bytes(take(&mut bytes, length)?)
+                WireValue::Bytes(take(&mut bytes, length)?)
             }
-            5 => take(&mut bytes, 4).map(|_| Field::Fixed)?,
+            5 => take(&mut bytes, 4).map(|_| WireValue::Fixed)?,
             // groups, which were given up long ago
             _ => return None,
         };

@@ -57,7 +57,7 @@ impl Collector {
 /// `http://host:4318` or `https://host:4318`, or with a path that is not the usual `/v1/metrics`.
 ///
 /// # Errors
-/// What is no such URL, with the way out.
+/// What is no such URL, with the fix.
 pub fn parse_collector(text: &str) -> Result<Collector, String> {
     let way_out = "write the collector's address, like http://127.0.0.1:4318";
     let mut url =

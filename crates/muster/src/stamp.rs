@@ -26,10 +26,10 @@ pub struct Stamp {
 /// A message with its stamp.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stamped<T> {
-    #[serde(default)]
-    pub stamp: Stamp,
     #[serde(flatten)]
     pub said: T,
+    #[serde(default)]
+    pub stamp: Stamp,
 }
 
 /// Number of messages that were refused, by reason.

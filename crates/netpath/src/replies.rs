@@ -12,7 +12,7 @@ const FLOWS_MAX: usize = 65_536;
 const UDP: u8 = 17;
 
 /// Client, its port and the server's.
-type Flow = (u32, u16, u16);
+type UdpFlow = (u32, u16, u16);
 
 /// A map that forgets what was not used for longest.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl<K: std::hash::Hash + Eq + Copy> Recent<K> {
 #[derive(Debug)]
 pub(crate) struct Replies {
     server: u32,
-    flows: Recent<Flow>,
+    flows: Recent<UdpFlow>,
     /// Datagrams whose first fragment got another address: client and identification.
     fragments: Recent<(u32, u16)>,
 }
@@ -55,14 +55,16 @@ impl Replies {
 
     /// Remembers where a packet to the server goes.
     pub(crate) fn asked(&mut self, packet: &[u8]) {
-        let Some(head) = Head::of(packet).filter(|head| head.offset == 0) else { return };
+        let Some(head) = UdpHead::of(packet).filter(|head| head.offset == 0) else { return };
         let Some((from, to)) = head.ports(packet) else { return };
         self.flows.put((head.source, from, to), head.destination);
     }
 
     /// Writes the address that was asked into a packet from the server.
     pub(crate) fn answer(&mut self, packet: &mut [u8]) {
-        let Some(head) = Head::of(packet).filter(|head| head.source == self.server) else { return };
+        let Some(head) = UdpHead::of(packet).filter(|head| head.source == self.server) else {
+            return;
+        };
         let datagram = (head.destination, head.identification);
         let asked = if head.offset > 0 {
             self.fragments.get(&datagram)
@@ -91,7 +93,7 @@ impl Replies {
 
 /// What is needed of an IPv4 head in front of UDP.
 #[derive(Clone, Copy)]
-struct Head {
+struct UdpHead {
     length: usize,
     identification: u16,
     more: bool,
@@ -101,15 +103,15 @@ struct Head {
     destination: u32,
 }
 
-impl Head {
-    fn of(packet: &[u8]) -> Option<Head> {
+impl UdpHead {
+    fn of(packet: &[u8]) -> Option<UdpHead> {
         let length = usize::from(packet.first()? & 15) * 4;
         if packet[0] >> 4 != 4 || length < 20 || packet.len() < length || packet[9] != UDP {
             return None;
         }
         let number = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
         let address = |at: usize| u32::from(number(at)) << 16 | u32::from(number(at + 2));
-        Some(Head {
+        Some(UdpHead {
             length,
             identification: number(4),
             more: number(6) & 0x2000 != 0,

@@ -89,7 +89,7 @@ pub enum BuiltIn {
     Sleep,
 }
 
-/// What is wrong with a configuration, with its file and line, and the way out.
+/// What is wrong with a configuration, with its file and line, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError(String);
 

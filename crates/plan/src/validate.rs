@@ -1,4 +1,4 @@
-//! What cannot be asked for, or not together. Every sentence names the option and the way out; the
+//! What cannot be asked for, or not together. Every sentence names the option and the fix; the
 //! plan file's keys carry the options' names.
 
 mod connection;

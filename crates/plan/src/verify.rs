@@ -148,7 +148,7 @@ impl Verify {
 
 impl Knowledge<'_> {
     /// # Errors
-    /// Nothing is known of this target: its URL, and the way out.
+    /// Nothing is known of this target: its URL, and the fix.
     pub fn of(&self, target: &TargetPlan) -> Result<TargetBody, String> {
         let path = path_and_query(&target.url);
         match self {

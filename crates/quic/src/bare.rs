@@ -1,6 +1,7 @@
-//! Datagrams without a connection, for whoever tests how a server takes them: what is said goes out as it is, or
-//! as an Initial packet that is protected as it has to be (RFC 9001 section 5) and odd in a way that was asked
-//! for. What comes back is handed on unread, but for a CONNECTION_CLOSE that Initial packets carry.
+//! Datagrams without a connection, for tests of how a server handles them: they are sent as given,
+//! or as an Initial packet with the required protection (RFC 9001 section 5) and a requested
+//! anomaly. Received datagrams are passed on unparsed, except for a CONNECTION_CLOSE in Initial
+//! packets.
 
 use crate::Handshakes;
 use crate::hand::packet::{
@@ -21,9 +22,9 @@ use std::sync::Arc;
 
 /// Version 1 (RFC 9000 section 15).
 pub(crate) const VERSION: u32 = 1;
-/// Bytes of an identifier that is too short.
+/// Bytes of a connection ID that is too short.
 const SHORT_LEN: usize = 4;
-/// Datagrams of one Initial's ClientHello at most, and bytes of what was sent that are handed back.
+/// Maximum number of datagrams of one Initial's ClientHello, and of sent bytes that are returned.
 const DATAGRAMS_MAX: usize = 8;
 const SENT_KEPT: usize = 64;
 
@@ -34,10 +35,10 @@ const APPLICATION_CLOSE: u64 = 0x1d;
 
 pub(crate) struct Bare {
     keys: Keys,
-    /// Those of the short identifier.
+    /// Those of the short connection ID.
     short: Keys,
     hello: Vec<u8>,
-    /// Identifiers that we gave the server and ourselves.
+    /// The connection IDs chosen for the server and for us.
     to: ConnectionId,
     from: ConnectionId,
     numbers: u64,
@@ -48,7 +49,7 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// `None`: the server can have no certificate for this name.
+    /// `None`: no certificate can have this name.
     pub(crate) fn new(handshakes: &Handshakes, name: &str) -> Option<Bare> {
         let to = RandomConnectionIdGenerator::new(8).generate_cid();
         let from = RandomConnectionIdGenerator::new(8).generate_cid();
@@ -73,12 +74,12 @@ impl Bare {
         })
     }
 
-    /// Bytes that wait for the worker.
+    /// Bytes waiting for the worker.
     pub(crate) fn waits(&self) -> bool {
         self.inbox.waiting() > 0
     }
 
-    /// Takes what the worker says.
+    /// Processes the pieces written by the worker.
     pub(crate) fn write(
         &mut self,
         io: &mut impl Io,
@@ -106,7 +107,7 @@ impl Bare {
                 _ => return Err(IoError::Failed(FailureClass::OtherIo)),
             };
             for datagram in datagrams {
-                // what the socket has no room for is lost, as on any path
+                // datagrams without room in the socket are lost, as on any path
                 match io.write(slot, &datagram) {
                     Ok(_) => self.sent(&datagram),
                     Err(IoError::WouldBlock) => {}
@@ -153,7 +154,7 @@ impl Bare {
         }
     }
 
-    /// The datagrams of an Initial that is described like this.
+    /// The datagrams of the described Initial.
     fn initials(&mut self, described: &[u8]) -> Vec<Vec<u8>> {
         let [high, low, options, ref frames @ ..] = *described else { return Vec::new() };
         let options = u16::from(options);
@@ -194,9 +195,9 @@ impl Bare {
         let keys = if options & SHORT_ID == 0 { &self.keys } else { &self.short };
         let token: &[u8] = if options & TOKEN == 0 { b"" } else { INVENTED };
         let (to, from, number) = (self.destination(options), &self.from[..], self.numbers);
-        // at least as much as the header's protection takes a sample of (RFC 9001 section 5.4.2)
+        // at least as much as the header protection sample needs (RFC 9001 section 5.4.2)
         let least = self.head_len(options) + TAG_LEN + keys.header.local.sample_size();
-        // the others mean other things there
+        // the others have a different meaning there
         let odd = options & (RESERVED | BROKEN);
         let local = (&*keys.header.local, &*keys.packet.local);
         let packet = PacketHead { form: CarrierForm::Initial, to, from, token, number, odd }
@@ -205,7 +206,7 @@ impl Bare {
         packet
     }
 
-    /// The code of a CONNECTION_CLOSE in the Initial packets of a datagram, as pieces have it.
+    /// The code of a CONNECTION_CLOSE in the Initial packets of a datagram, as encoded in pieces.
     fn close_in(&self, datagram: &[u8]) -> Option<u64> {
         let mut rest = datagram.to_vec();
         loop {
@@ -221,7 +222,7 @@ impl Bare {
     }
 }
 
-/// The frames of the Initial packet that these bytes begin with, and where it ends.
+/// The frames of the Initial packet at the start of these bytes, and where it ends.
 fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
     let parts = packet::parts(bytes)?;
     if bytes[0] & 0x40 == 0 || parts.kind != PacketForm::Of(NumberSpace::Initial) {
@@ -232,20 +233,21 @@ fn opened(keys: &Keys, bytes: &mut [u8]) -> Option<(BytesMut, usize)> {
     Some((packet.frames(&*keys.packet.remote)?, parts.end))
 }
 
-/// Bytes that a server may send to a connection that never stands, and streams that it may open.
+/// Bytes that a server may send on a connection that is never established, and streams that it may
+/// open.
 const WINDOW: u64 = 65_535;
 pub(crate) const UNI_MAX: u64 = 16;
 
-/// What no server gave us.
+/// Not issued by any server.
 pub(crate) const INVENTED: &[u8] = b"a token of loadstone's invention";
 
-/// What a client has to say of itself, and that the server may open its control stream and more.
+/// The transport parameters of a client; the server may open its control stream and more.
 fn parameters(from: &ConnectionId, window: u64) -> Option<TransportParameters> {
     let text = parameter_bytes(Some(from), window);
     TransportParameters::read(Side::Server, &mut text.as_slice()).ok()
 }
 
-/// The same as it goes into a ClientHello; `from`: what we call ourselves, where that is said.
+/// The same as encoded in a ClientHello; `from`: our connection ID, if included.
 pub(crate) fn parameter_bytes(from: Option<&ConnectionId>, window: u64) -> Vec<u8> {
     // initial_max_data, initial_max_stream_data for three kinds, initial_max_streams_uni,
     // initial_source_connection_id (RFC 9000 section 18.2)
@@ -299,7 +301,7 @@ pub(crate) fn put_number(out: &mut Vec<u8>, number: u64) {
     VarInt::from_u64(number).unwrap_or(VarInt::MAX).encode(out);
 }
 
-/// The number at the beginning of the bytes and how many of them it is; `None`: it is not whole.
+/// The variable-length integer at the start of the bytes, and its length; `None`: incomplete.
 pub(crate) fn number(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut rest = bytes;
     let number = VarInt::decode(&mut rest).ok()?;
@@ -312,7 +314,8 @@ mod tests {
 
     #[test]
     fn a_close_is_found_behind_other_frames() {
-        // ACK of one range, CRYPTO of two bytes, PADDING, then CONNECTION_CLOSE with PROTOCOL_VIOLATION
+        // ACK of one range, CRYPTO of two bytes, PADDING, then CONNECTION_CLOSE with
+        // PROTOCOL_VIOLATION
         let frames = [2, 0, 0, 0, 0, 6, 0, 2, 1, 1, 0, 0, 0x1c, 0x0a, 6, 0];
         assert_eq!(closing(&frames), Some(0x0a | TRANSPORT));
         assert_eq!(closing(&[0x1d, 0x41, 0x00, 0]), Some(0x100));

@@ -1,4 +1,5 @@
-//! Two clocks that run alike: ours counts nanoseconds, the library's is the standard library's type.
+//! Conversion between two clocks: ours counts nanoseconds, the library uses the type of the
+//! standard library.
 
 use std::time::{Duration, Instant};
 use units::Nanos;
@@ -10,7 +11,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Both are the same moment.
+    /// Both are the same time.
     pub(crate) fn new(instant: Instant, nanos: Nanos) -> Clock {
         Clock { instant, nanos }
     }
@@ -19,7 +20,7 @@ impl Clock {
         self.instant + Duration::from_nanos((at - self.nanos).0)
     }
 
-    /// Rounded up to a nanosecond by its nature; never before the moment of [`Clock::new`].
+    /// Rounded up to a nanosecond by its nature; never before the time of [`Clock::new`].
     pub(crate) fn nanos(&self, at: Instant) -> Nanos {
         let span = at.saturating_duration_since(self.instant);
         self.nanos + Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX >> 1))

@@ -1,11 +1,11 @@
-//! Requests that go out before the handshake is over (0-RTT, RFC 9001 section 4.6).
+//! Requests sent before the handshake is complete (0-RTT, RFC 9001 section 4.6).
 
 use sample::EarlyFacts;
 
-/// What one connection sent early.
+/// The early data of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Early {
-    /// All that the worker wrote, until the server has said whether it reads that.
+    /// All bytes written by the worker, until the server has accepted or rejected early data.
     written: Vec<u8>,
     /// Requests in it.
     requests: u64,
@@ -13,17 +13,17 @@ pub(crate) struct Early {
 }
 
 impl Early {
-    /// The worker has written this before the handshake was over.
+    /// The worker has written this before the handshake was complete.
     pub(crate) fn keep(&mut self, pieces: &[u8]) {
         self.written.extend_from_slice(pieces);
     }
 
-    /// A request was opened among that.
+    /// A request was opened in it.
     pub(crate) fn count_request(&mut self) {
         self.requests += 1;
     }
 
-    /// The handshake is over. Gives back what has to be written again.
+    /// The handshake is complete. Returns the bytes that must be written again.
     pub(crate) fn settle(&mut self, read: bool) -> Vec<u8> {
         let written = std::mem::take(&mut self.written);
         if self.requests > 0 {

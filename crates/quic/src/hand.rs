@@ -1,10 +1,10 @@
-//! A connection that is made by hand, for whoever tests how a server takes what no library sends: packets of the
-//! worker's making, protected with the connection's keys, among those of a well-behaved client. No clock, no socket:
-//! datagrams and instants come in, datagrams go out.
+//! A hand-made connection, for tests of how a server handles input that no library sends: packets
+//! composed by the worker, protected with the keys of the connection, among those of a well-behaved
+//! client. No clock, no socket: datagrams and times in, datagrams out.
 //!
-//! It shakes hands, acknowledges what comes, sends again what is not acknowledged, keeps within the server's windows
-//! and validates paths. It has no congestion control and says little: its conversations are short. What the worker
-//! wants in a packet goes out as it is, once.
+//! It performs the handshake, acknowledges packets, retransmits, respects the server's windows and
+//! validates paths. It has no congestion control, as its conversations are short. Packets of the
+//! worker are sent as they are, once.
 
 mod frames;
 mod keys;
@@ -33,44 +33,45 @@ use space::{InFlight, InOrder, Space};
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
-/// A datagram with an Initial packet, or one that validates a path, has so many bytes at least (RFC 9000 sections
-/// 8.2.1 and 14.1); more than that no datagram has.
+/// The minimum size of a datagram with an Initial packet or for path validation (RFC 9000 sections
+/// 8.2.1 and 14.1), and the maximum of any datagram.
 const SIZE: usize = 1_200;
-/// Frames of one packet at most, in bytes.
+/// Maximum size of the frames of one packet, bytes.
 const FRAMES_MAX: usize = 1_100;
-/// What is not acknowledged is sent again after this and its doubles, so often.
+/// Retransmission timeout, which doubles, and the number of retransmissions.
 const AGAIN: Nanos = Nanos::from_millis(300);
 const TRIES: u32 = 6;
 /// Bytes that the server may send: so many that it never waits.
 const WINDOW: u64 = (1 << 30) - 1;
-/// Packets that wait for keys at most; a conversation before its handshake is over is a short one.
+/// Maximum number of packets waiting for keys; conversations before the end of the handshake are
+/// short.
 const POSTPONED_MAX: usize = 1_024;
 /// H3_NO_ERROR.
 const NO_ERROR: u64 = 0x100;
 /// Of QUIC's own codes (RFC 9000 section 20.1).
 const APPLICATION_ERROR: u8 = 0x0c;
-/// Bytes of the token behind a stateless reset (RFC 9000 section 10.3).
+/// Length of the token at the end of a stateless reset (RFC 9000 section 10.3).
 const TOKEN_LEN: usize = 16;
 
-/// What goes out.
+/// Output of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HandOut {
     Datagram(Vec<u8>),
-    /// What follows goes out from another local port.
+    /// The following datagrams are sent from another local port.
     Port,
 }
 
-/// An identifier that the server gave us.
+/// A connection ID issued by the server.
 #[derive(Clone, Debug)]
 struct GivenId {
     sequence: u64,
     id: Vec<u8>,
 }
 
-/// Bytes of a control stream that are kept: its type, and a SETTINGS frame.
+/// Maximum number of stored bytes of a control stream: its type, and a SETTINGS frame.
 const CONTROL_MAX: usize = 512;
 
-/// The first bytes of the server's control stream (RFC 9114 section 6.2.1), and which stream that is.
+/// The first bytes of the server's control stream (RFC 9114 section 6.2.1), and its stream number.
 #[derive(Debug, Default)]
 struct ControlBegin {
     stream: Option<u64>,
@@ -78,7 +79,7 @@ struct ControlBegin {
 }
 
 impl ControlBegin {
-    /// These bytes of a stream in one direction are the next; `first`: none were before them.
+    /// These bytes of a unidirectional stream are the next; `first`: they are the first of it.
     fn take(&mut self, stream: u64, first: bool, bytes: &[u8]) {
         if first && self.stream.is_none() && bytes.first() == Some(&0) {
             self.stream = Some(stream);
@@ -89,7 +90,7 @@ impl ControlBegin {
         }
     }
 
-    /// A whole frame is there (RFC 9114 section 7.1).
+    /// Whether a complete frame has arrived (RFC 9114 section 7.1).
     fn is_whole(&self) -> bool {
         let frame = self.begun.get(1..).unwrap_or_default();
         let whole = || {
@@ -105,36 +106,37 @@ impl ControlBegin {
 pub(crate) struct Hand {
     session: Box<dyn Session>,
     spaces: [Space; 3],
-    /// Whom the server answers to: at first what we called it.
+    /// The server's connection ID: at first the one we chose.
     to: Vec<u8>,
     first_to: ConnectionId,
     from: ConnectionId,
-    /// It has spoken: what it called itself stays.
+    /// The server has replied: its own connection ID is final.
     named: bool,
     token: Vec<u8>,
     spare: Vec<GivenId>,
     reset_tokens: Vec<Vec<u8>>,
     limits: Limits,
-    /// Of each stream of ours the next byte; of each of theirs what came.
+    /// The next offset of each of our streams; the received data of each of the server's.
     said: BTreeMap<u64, u64>,
     came: BTreeMap<u64, InOrder>,
-    /// Bytes of our window that are used, and those that wait for bytes before them, of all streams.
+    /// Used bytes of our connection window, and bytes waiting for earlier ones, of all streams.
     window_used: u64,
     held: usize,
-    /// What the server's control stream began with, and with what on the connection that our ticket came on.
+    /// The start of the server's control stream, and that of the connection on which our ticket was
+    /// issued.
     control: ControlBegin,
     remembered: Option<Vec<u8>>,
-    /// What the server's windows hold back, in order.
+    /// Data held back by the server's windows, in order.
     waiting: VecDeque<(u64, Vec<u8>, bool)>,
-    /// Frames that go into the next packet, and those that wait until there are keys for them.
+    /// Frames for the next packet, and those that wait for keys.
     ready: Vec<Vec<u8>>,
     postponed: Vec<Vec<u8>>,
     shaking: Shaking,
-    /// Those of 0-RTT packets, until there are others, and from then on for packets of the worker's making.
+    /// The 0-RTT keys, until there are others, and from then on for packets composed by the worker.
     early: Option<EarlyKeys>,
     spent: Option<EarlyKeys>,
     phases: Phases,
-    /// The handshake is confirmed: that was told.
+    /// The handshake is confirmed, and this was reported.
     stands: bool,
     closing: Option<u64>,
     cutter: Cutter,
@@ -148,8 +150,8 @@ pub(crate) struct Hand {
 }
 
 impl Hand {
-    /// With a ticket of this kind where there is one; those that come are kept. `None`: the server can have no
-    /// certificate for this name.
+    /// With a ticket of this kind if there is one; new ones are stored. `None`: no certificate can
+    /// have this name.
     pub(crate) fn new(
         sessions: &HandSessions,
         name: &str,
@@ -205,22 +207,22 @@ impl Hand {
         Some(hand)
     }
 
-    /// What the server's control stream began with.
+    /// The start of the server's control stream.
     pub(crate) fn control(&self) -> &[u8] {
         &self.control.begun
     }
 
-    /// Its first frame is there, behind its type.
+    /// Its first frame, after its type, has arrived.
     pub(crate) fn has_settings(&self) -> bool {
         self.control.is_whole()
     }
 
-    /// With what it began on the connection that the ticket came on.
+    /// Its start on the connection on which the ticket was issued.
     pub(crate) fn remember(&mut self, control: Vec<u8>) {
         self.remembered = Some(control);
     }
 
-    /// What the server permitted the last time holds until it says more (RFC 9000 section 7.4.1).
+    /// The server's former limits apply until it sends new ones (RFC 9000 section 7.4.1).
     fn begin_early(&mut self) {
         self.early = self.session.early_crypto();
         match (&self.early, self.session.transport_parameters()) {
@@ -229,7 +231,7 @@ impl Hand {
         }
     }
 
-    /// What is to go out next.
+    /// The next output.
     pub(crate) fn next_out(&mut self) -> Option<HandOut> {
         self.out.pop_front()
     }
@@ -238,24 +240,24 @@ impl Hand {
         self.over.is_some()
     }
 
-    /// Bytes that wait for the worker.
+    /// Bytes waiting for the worker.
     pub(crate) fn waiting(&self) -> usize {
         self.inbox.waiting()
     }
 
-    /// When there is something to do though nothing comes.
+    /// When to act even if nothing arrives.
     pub(crate) fn due(&self) -> Nanos {
         if self.over.is_some() || self.shaking.passes_over {
             return Nanos::NEVER;
         }
         let flights = self.spaces.iter().flat_map(|space| space.flight.values());
         let first = flights.map(|one| one.at).min();
-        // a server may not go on until it has heard of us (RFC 9002 section 6.2.2.1)
+        // a server may be unable to continue until it hears from us (RFC 9002 section 6.2.2.1)
         let first = first.or((!self.stands).then_some(self.heard_at));
         first.map_or(Nanos::NEVER, |at| at + Nanos(AGAIN.0 << self.tries))
     }
 
-    /// Time has come.
+    /// Handles timers.
     pub(crate) fn tick(&mut self, now: Nanos) {
         self.now = now;
         if self.due() > now {
@@ -275,7 +277,7 @@ impl Hand {
         for level in NumberSpace::ALL {
             let space = &mut self.spaces[level as usize];
             if level == NumberSpace::Data && !speaks {
-                // what was lost goes out with what is held back
+                // lost data is sent together with held data
                 space.flight.values_mut().for_each(|one| one.at = now);
                 continue;
             }
@@ -305,7 +307,7 @@ impl Hand {
         self.over.get_or_insert(Err(class));
     }
 
-    /// Says goodbye, in packets that the server can read.
+    /// Sends CONNECTION_CLOSE, in packets that the server can read.
     pub(crate) fn close(&mut self) {
         if self.over.is_some() {
             return;
@@ -317,7 +319,8 @@ impl Hand {
             frame.push(0);
             return self.send(NumberSpace::Data, &frame, false);
         }
-        // before the handshake is over an end of HTTP's has no other name (RFC 9000 section 10.2.3)
+        // before the handshake is complete an HTTP close must use this code (RFC 9000 section
+        // 10.2.3)
         let handshake = known(NumberSpace::Handshake);
         let level = if handshake { NumberSpace::Handshake } else { NumberSpace::Initial };
         self.send(level, &[0x1c, APPLICATION_ERROR, 0, 0], false);
@@ -326,11 +329,11 @@ impl Hand {
 
 /// The worker's side.
 impl Hand {
-    /// Takes pieces.
+    /// Processes pieces.
     ///
     /// # Errors
-    /// `WouldBlock` before the handshake is confirmed, or as far as the worker wanted to be before it; `Failed` where
-    /// the connection is no more.
+    /// `WouldBlock` before the handshake is confirmed, or before the point at which the worker
+    /// wants to write; `Failed` if the connection is closed.
     pub(crate) fn write(&mut self, bytes: &[u8], now: Nanos) -> Result<(), IoError> {
         self.now = now;
         match self.over {
@@ -391,7 +394,7 @@ impl Hand {
                 self.flush();
                 self.say_hello(head.stream, code);
             }
-            PieceKind::Deed => self.perform(code),
+            PieceKind::Action => self.perform(code),
             PieceKind::Opened
             | PieceKind::Went
             | PieceKind::Allowed
@@ -402,8 +405,8 @@ impl Hand {
         }
     }
 
-    /// Bytes of a stream, as soon as the server takes all of them: what is longer than a window never goes
-    /// out, and neither does what is said behind it.
+    /// Sends data of a stream as soon as the server's window has room for all of it: data longer
+    /// than a window is never sent, and neither is what follows it.
     fn put(&mut self, stream: u64, bytes: Vec<u8>, last: bool) {
         if !self.waiting.is_empty() || !self.limits.fits(stream, bytes.len(), &self.said) {
             self.waiting.push_back((stream, bytes, last));
@@ -424,7 +427,7 @@ impl Hand {
         self.said.insert(stream, offset);
     }
 
-    /// What was held back and may go now.
+    /// Sends held data that is now permitted.
     fn put_waiting(&mut self) {
         while let Some((stream, bytes, last)) = self.waiting.pop_front() {
             if !self.limits.fits(stream, bytes.len(), &self.said) {
@@ -437,7 +440,8 @@ impl Hand {
         }
     }
 
-    /// Goes on from another port, under another identifier where the server gave one (RFC 9000 section 9.5).
+    /// Continues from another port, with another connection ID if the server issued one (RFC 9000
+    /// section 9.5).
     fn change_port(&mut self) {
         self.flush();
         if self.limits.stays {
@@ -448,10 +452,10 @@ impl Hand {
         self.send(NumberSpace::Data, &[0x01], true);
     }
 
-    /// Gives pieces.
+    /// Returns pieces.
     ///
     /// # Errors
-    /// There is nothing now, or the connection is no more.
+    /// There are none now, or the connection is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         let count = self.inbox.read(buffer);
         match (count, self.over) {
@@ -469,7 +473,7 @@ impl Hand {
 
 /// The server's side.
 impl Hand {
-    /// Takes a datagram.
+    /// Processes a datagram.
     pub(crate) fn take(&mut self, now: Nanos, datagram: &[u8]) {
         (self.now, self.heard_at) = (now, now);
         if self.over.is_some() || self.shaking.passes_over {
@@ -495,7 +499,7 @@ impl Hand {
         let held = self.shaking.holds();
         for level in NumberSpace::ALL {
             let space = &mut self.spaces[level as usize];
-            // what the server could not read is not said
+            // data that the server cannot read yet is not sent
             if level == NumberSpace::Data && held {
                 continue;
             }
@@ -525,7 +529,7 @@ impl Hand {
         true
     }
 
-    /// RFC 9000 section 17.2.5: the server wants to see its token, once.
+    /// RFC 9000 section 17.2.5: the server requires its token, once.
     fn take_retry(&mut self, from: &[u8], packet: &[u8]) -> bool {
         let head_end = 7 + self.from.len() + from.len();
         let body = packet.len().saturating_sub(TOKEN_LEN);
@@ -542,7 +546,7 @@ impl Hand {
             for (_, one) in std::mem::take(&mut space.flight) {
                 self.send(NumberSpace::Initial, &one.frames, true);
             }
-            // it has passed over what was said early
+            // the server has dropped the early data
             let early = std::mem::take(&mut self.spaces[NumberSpace::Data as usize].flight);
             for (_, one) in early {
                 self.send(NumberSpace::Data, &one.frames, true);
@@ -551,7 +555,7 @@ impl Hand {
         valid
     }
 
-    /// It ends with a token by which the server says that it knows the connection no more.
+    /// Whether it ends with a token of a stateless reset.
     fn is_reset(&self, datagram: &[u8]) -> bool {
         let begin = datagram.len().saturating_sub(TOKEN_LEN);
         self.reset_tokens.iter().any(|token| *token == datagram[begin..])
@@ -572,9 +576,9 @@ impl Hand {
         self.over = Some(if orderly { Ok(()) } else { Err(FailureClass::Protocol) });
     }
 
-    /// Frames that are ready go out, as many in one packet as it takes.
+    /// Sends pending frames, as many per packet as fit.
     fn flush(&mut self) {
-        // a PATH_RESPONSE is sent once (RFC 9000 section 13.3), in a datagram of its own that is full
+        // a PATH_RESPONSE is sent once (RFC 9000 section 13.3), in a full datagram of its own
         let (answers, rest): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.ready).into_iter().partition(|frame| frame[0] == 0x1b);
         answers.iter().for_each(|frame| self.send(NumberSpace::Data, frame, false));
@@ -600,7 +604,7 @@ impl Hand {
         }
     }
 
-    /// A packet of ours. `kept`: it is sent again where it is not acknowledged.
+    /// Sends a packet. `kept`: it is retransmitted unless acknowledged.
     fn send(&mut self, level: NumberSpace, frames: &[u8], kept: bool) {
         if level == NumberSpace::Data && !self.speaks() {
             if kept && self.postponed.len() < POSTPONED_MAX {

@@ -1,25 +1,25 @@
 //! Pieces that wait for a worker.
 
-/// What was put in and is not read yet.
+/// Stored and unread pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     pieces: Vec<u8>,
-    /// Of which so many bytes are read.
+    /// Number of bytes already read.
     at: usize,
 }
 
 impl Inbox {
-    /// Where pieces are put behind the others.
+    /// The buffer to which new pieces are appended.
     pub(crate) fn pieces(&mut self) -> &mut Vec<u8> {
         &mut self.pieces
     }
 
-    /// Bytes that are not read.
+    /// Unread bytes.
     pub(crate) fn waiting(&self) -> usize {
         self.pieces.len() - self.at
     }
 
-    /// Gives as much as the buffer takes, and says how much that is.
+    /// Copies as much as fits into the buffer, and returns the length.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> usize {
         let rest = &self.pieces[self.at..];
         let count = rest.len().min(buffer.len());

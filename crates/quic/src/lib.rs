@@ -1,20 +1,20 @@
-//! QUIC (RFC 9000) between a worker and the world: an [`Io`] over another one. Below it are datagrams,
-//! a UDP socket for each connection; above it are pieces of streams, as [`conduit::streams`] has them.
-//! Layer 3: it opens no socket and reads no clock, so it runs in virtual time as it does over the
-//! reactor.
+//! QUIC (RFC 9000) between a worker and the network: an [`Io`] over another one. Below it are
+//! datagrams, with a UDP socket per connection; above it are pieces of streams, as in
+//! [`conduit::streams`]. Layer 3: it opens no socket and reads no clock, so it runs in virtual time
+//! as well as over the reactor.
 //!
-//! The protocol is quinn-proto's, a state machine without I/O; connections by hand alone are ours. A
-//! connection counts as connected when its handshake is over; until then a write would block. Its
-//! timers, for loss, acknowledgements, pacing and idleness, wake the worker through [`Io::wait`]. What
-//! it refuses to do: connections that others open, streams that the server opens in both directions,
-//! and QUIC's datagrams (RFC 9221).
+//! The protocol implementation is quinn-proto, a state machine without I/O; only hand-made
+//! connections are our own. A connection counts as connected once its handshake is complete; until
+//! then a write would block. Its timers, for loss, acknowledgments, pacing and idleness, wake the
+//! worker through [`Io::wait`]. Not supported: connections opened by others, bidirectional streams
+//! opened by the server, and QUIC datagrams (RFC 9221).
 #![forbid(unsafe_code)]
 
 mod bare;
 mod clock;
-pub mod deaf;
 mod early;
 mod hand;
+pub mod ignoring;
 mod inbox;
 mod link;
 mod loss;
@@ -40,20 +40,20 @@ use std::sync::Arc;
 use std::time::Instant;
 use units::Nanos;
 
-/// Who makes the handshakes.
+/// The TLS client configuration of connections.
 pub type Handshakes = Arc<dyn crypto::ClientConfig>;
 
-/// Who makes the handshakes of a user, by its number.
+/// The TLS client configuration of a user, by user number.
 pub type UserHandshakes = Box<dyn FnMut(u64) -> Handshakes>;
 
-/// What a server is given to send a ticket.
+/// How long a server has to send a ticket.
 const TICKET: Nanos = Nanos::from_secs(3);
-/// The same for SETTINGS behind a ticket that came before them, of the same time.
+/// The same for SETTINGS after a ticket, within the same time.
 const CONTROL: Nanos = Nanos::from_millis(500);
 
 /// Bytes of datagrams read at once.
 const DATAGRAMS_SIZE: usize = 64 << 10;
-/// Reads of datagrams for a connection by hand before its worker has a turn, whatever comes.
+/// Maximum number of datagram reads for a hand-made connection before its worker gets a turn.
 const READS_MAX: usize = 256;
 
 /// QUIC connections of one worker.
@@ -63,19 +63,19 @@ pub struct Quic<I> {
     endpoint: Endpoint,
     config: ClientConfig,
     moves: Option<Moves>,
-    /// Who makes the handshakes of users with sessions of their own.
+    /// The TLS configuration of users with sessions of their own.
     of_users: Option<UserHandshakes>,
     transport: Arc<quinn_proto::TransportConfig>,
     handshakes: Handshakes,
     by_hand: Option<HandSessions>,
     lanes: Vec<Lane>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
-    /// What the worker is to be told at once.
+    /// Readiness to be reported at once.
     news: Vec<(Ready, u32)>,
-    /// Connections that have heard something: what they send for it waits for what the worker writes about
-    /// it, so that an acknowledgement and the next request, or the end, share a datagram.
+    /// Connections that have received something: their replies wait for what the worker writes in
+    /// response, so that an acknowledgment and the next request, or the close, share a datagram.
     heard: Vec<(Slot, u32)>,
-    /// What was just read, and what is just sent; they serve all connections.
+    /// Receive and send buffers, shared by all connections.
     datagrams: Box<[u8]>,
     out: Vec<u8>,
 }
@@ -86,15 +86,15 @@ impl<I: std::fmt::Debug> std::fmt::Debug for Quic<I> {
     }
 }
 
-/// What one slot holds.
+/// The content of one slot.
 #[derive(Default)]
 struct Lane {
-    /// Counts openings, so that an alarm of a former connection is known as such.
+    /// Counts openings, so that an alarm of an earlier connection is recognized.
     generation: u32,
     link: Option<Box<QuicLink>>,
     /// Datagrams without a connection.
     bare: Option<Box<Bare>>,
-    /// A connection that is made by hand, how a socket is opened for it, and which of its alarms is set.
+    /// A hand-made connection, how its socket is opened, and its current alarm.
     hand: Option<Box<ByHand>>,
 }
 
@@ -102,28 +102,28 @@ struct ByHand {
     hand: Hand,
     remote: SocketAddr,
     name: String,
-    /// The connection is one that only has a ticket given; behind it comes the one that was asked for.
+    /// The connection only obtains a ticket; the requested one follows.
     fetches: Option<Fetch>,
     options: OpenOptions,
     armed: Nanos,
-    /// The worker was told that it stands, and that it is over.
+    /// The worker was told that it is established, and that it is closed.
     told: (bool, bool),
 }
 
-/// What a connection is made for that only has a ticket given.
+/// The purpose of a connection that only obtains a ticket.
 struct Fetch {
-    /// How hands are shaken on the one behind it.
+    /// The handshake options of the following connection.
     shake: Shake,
-    /// When nothing is waited for any more.
+    /// When to stop waiting.
     until: Nanos,
     /// When the ticket was first seen.
     seen: Option<Nanos>,
 }
 
 impl<I: Io> Quic<I> {
-    /// Over `io`. `instant`: what the monotonic clock of the library says at this moment; only
-    /// differences to it are used. `tls`: who makes the handshakes. `seed`: for connection identifiers
-    /// and the like; drawn from the system when `None`.
+    /// Over `io`. `instant`: the current time of the library's monotonic clock; only differences to
+    /// it are used. `tls`: the TLS client configuration. `seed`: for connection IDs and the like;
+    /// drawn from the system if `None`.
     pub fn new(
         mut io: I,
         instant: Instant,
@@ -156,26 +156,26 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// Connections change their local port so often.
+    /// When connections change their local port.
     #[must_use]
     pub fn moving(self, moves: Option<Moves>) -> Quic<I> {
         Quic { moves, ..self }
     }
 
-    /// Users, where connections are opened for one, resume their own sessions alone.
+    /// Connections opened for a user resume only sessions of that user.
     #[must_use]
     pub fn with_users(mut self, of_users: UserHandshakes) -> Quic<I> {
         self.of_users = Some(of_users);
         self
     }
 
-    /// Connections may be made by hand, with these sessions of TLS.
+    /// Connections may be hand-made, with these TLS sessions.
     #[must_use]
     pub fn by_hand(self, sessions: HandSessions) -> Quic<I> {
         Quic { by_hand: Some(sessions), ..self }
     }
 
-    /// What is below.
+    /// The underlying I/O.
     pub fn inner(&mut self) -> &mut I {
         &mut self.io
     }
@@ -184,7 +184,7 @@ impl<I: Io> Quic<I> {
         self.lanes.get_mut(slot as usize)?.link.as_deref_mut()
     }
 
-    /// The lane of a slot, made where there is none yet.
+    /// The lane of a slot, created if needed.
     fn lane(&mut self, slot: Slot) -> &mut Lane {
         let index = slot as usize;
         if self.lanes.len() <= index {
@@ -212,7 +212,7 @@ impl<I: Io> Quic<I> {
             _ => self.config.clone(),
         };
         let made = self.endpoint.connect(now, config, address, name);
-        // a name that no certificate can have, or identifiers used up
+        // a name that no certificate can have, or connection IDs exhausted
         let (handle, connection) = made.map_err(|_| IoError::Failed(FailureClass::Tls))?;
         let moves = self.moves.map(|moves| (moves, options.clone()));
         let link = QuicLink::new(handle, connection, address, options.early, moves);
@@ -254,7 +254,7 @@ impl<I: Io> Quic<I> {
         Ok(())
     }
 
-    /// Begins the connection that was asked for, once there is a ticket for it or none comes.
+    /// Starts the requested connection, once there is a ticket for it or none will arrive.
     fn begin_early(&mut self, slot: Slot) {
         let now = self.io.now();
         let Quic { lanes, io, by_hand, .. } = self;
@@ -268,7 +268,8 @@ impl<I: Io> Quic<I> {
         if has {
             seen.get_or_insert(now);
         }
-        // what SETTINGS are compared with comes before the ticket or soon after it, unless the client has to speak first
+        // the SETTINGS to compare arrive before the ticket or soon after it, unless the client must
+        // send first
         let waits = shake.compares()
             && !one.hand.has_settings()
             && seen.is_some_and(|at| now < at + CONTROL);
@@ -278,7 +279,7 @@ impl<I: Io> Quic<I> {
         }
         one.hand.close();
         while let Some(HandOut::Datagram(datagram)) = one.hand.next_out() {
-            // what the socket has no room for is lost, as on any path
+            // datagrams without room in the socket are lost, as on any path
             io.write(slot, &datagram).ok();
         }
         let shake = one.fetches.take().map(|fetch| fetch.shake).unwrap_or_default();
@@ -297,7 +298,7 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// Sends what a connection by hand has to send, and says what there is to be read.
+    /// Sends the output of a hand-made connection, and reports what can be read.
     fn advance_hand(&mut self, slot: Slot) {
         self.begin_early(slot);
         let Quic { lanes, io, news, alarms, .. } = self;
@@ -308,7 +309,7 @@ impl<I: Io> Quic<I> {
         let ByHand { hand, remote, options, armed, told, fetches, .. } = by_hand;
         while let Some(out) = hand.next_out() {
             let done = match out {
-                // what the socket has no room for is lost, as on any path
+                // datagrams without room in the socket are lost, as on any path
                 HandOut::Datagram(datagram) => io.write(slot, &datagram).map(|_| ()),
                 HandOut::Port => {
                     let anew = OpenOptions { port: None, ..options.clone() };
@@ -319,7 +320,7 @@ impl<I: Io> Quic<I> {
                 hand.lose_path(class);
             }
         }
-        // of a connection that fetches a ticket nobody hears
+        // a connection that fetches a ticket is not reported
         let state = (hand.takes(), hand.is_over());
         let over = state.1;
         let writable = fetches.is_none() && state != std::mem::replace(told, state);
@@ -355,8 +356,9 @@ impl<I: Io> Quic<I> {
         read
     }
 
-    /// Datagrams of a connection by hand, off its socket, as far as `gather` would, and [`READS_MAX`] times at most:
-    /// most of what comes is nothing to the worker, and would keep it from its turn for ever.
+    /// Reads datagrams of a hand-made connection from its socket, as `gather` does, but at most
+    /// [`READS_MAX`] times: most of them do not concern the worker, and would delay its turn
+    /// indefinitely.
     fn gather_by_hand(&mut self, slot: Slot, enough: usize) {
         let mut buffer = std::mem::take(&mut self.datagrams);
         for round in 0..=READS_MAX {
@@ -366,7 +368,7 @@ impl<I: Io> Quic<I> {
                 break;
             }
             if round == READS_MAX {
-                // a socket says once that there is something to read
+                // a socket reports readability once
                 let ready = Ready { slot, readable: true, writable: false, ended: false };
                 self.news.push((ready, lane.generation));
                 break;
@@ -388,15 +390,16 @@ impl<I: Io> Quic<I> {
             self.advance_hand(slot);
             let next = self.lanes[slot as usize].hand.as_ref();
             if fetched && next.is_some_and(|one| one.fetches.is_none()) {
-                // the connection that was asked for has begun: its early data is said before anything is heard
+                // the requested connection has started: its early data is sent before anything is
+                // received
                 break;
             }
         }
         self.datagrams = buffer;
     }
 
-    /// Does what follows from anything that happened to a connection: events, datagrams to be sent,
-    /// the next alarm.
+    /// Handles the consequences of any event of a connection: events, outgoing datagrams, the next
+    /// alarm.
     fn advance(&mut self, slot: Slot) {
         self.follow(slot);
         let now = self.io.now();
@@ -414,7 +417,7 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// The events of a connection, without what it sends for them.
+    /// The events of a connection, without sending replies.
     fn follow(&mut self, slot: Slot) {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
@@ -428,7 +431,7 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// What was heard may be answered until the next wait with what the worker writes.
+    /// Received data may be replied to, together with what the worker writes, until the next wait.
     fn owe(&mut self, slot: Slot) {
         let lane = &mut self.lanes[slot as usize];
         if let Some(link) = lane.link.as_deref_mut()
@@ -438,7 +441,7 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// Sends what is owed for what was heard before the worker's last turn.
+    /// Sends the pending replies to data received before the worker's last turn.
     fn pay(&mut self) {
         let mut heard = std::mem::take(&mut self.heard);
         heard.retain(|&(slot, generation)| {
@@ -454,7 +457,7 @@ impl<I: Io> Quic<I> {
         self.heard = heard;
     }
 
-    /// Timers that have run out.
+    /// Handles expired timers.
     fn fire(&mut self, now: Nanos) {
         while let Some(Reverse((at, slot, generation))) = self.alarms.peek().copied() {
             if at > now {
@@ -464,7 +467,7 @@ impl<I: Io> Quic<I> {
             let lane = &mut self.lanes[slot as usize];
             let current = lane.generation == generation;
             if let Some(by_hand) = lane.hand.as_deref_mut().filter(|_| current) {
-                // an earlier one was set since, and rang
+                // an earlier one was set since, and fired
                 if by_hand.armed != at {
                     continue;
                 }
@@ -481,7 +484,7 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// Datagrams off the socket, until it is drained or so much is read that the worker has to see it.
+    /// Reads datagrams from the socket, until it is drained or the worker must process the data.
     fn gather(&mut self, slot: Slot, enough: usize) {
         let mut buffer = std::mem::take(&mut self.datagrams);
         while let Some(link) = self.lanes[slot as usize].link.as_deref_mut() {
@@ -501,7 +504,7 @@ impl<I: Io> Quic<I> {
                             link.hear(handle, event);
                         }
                     }
-                    // what they meant may fill the worker's buffer
+                    // their content may fill the worker's buffer
                     let told = link.pump(&mut self.endpoint, at);
                     if told.writable {
                         let generation = self.lanes[slot as usize].generation;
@@ -598,7 +601,7 @@ impl<I: Io> Io for Quic<I> {
         };
         let read = link.read(buffer);
         if matches!(read, Ok(count) if count > 0) && link.has_ended() && link.waiting() == 0 {
-            // a short read is taken for the last one: the end is news of its own
+            // a short read is taken for the last one: the end is a separate event
             let ready = Ready { slot, readable: true, writable: false, ended: true };
             self.news.push((ready, generation));
         }
@@ -637,7 +640,7 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
-        // what QUIC knows is told by `quic`
+        // `quic` reports what QUIC knows
         if self.link(slot).is_some() { None } else { self.io.facts(slot) }
     }
 

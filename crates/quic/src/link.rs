@@ -1,4 +1,5 @@
-//! One connection: the library's state, what waits for the worker, what waits for the peer.
+//! One connection: the state of the library, data waiting for the worker, data waiting for the
+//! peer.
 
 use crate::clock::Clock;
 use crate::early::Early;
@@ -19,22 +20,22 @@ use std::net::SocketAddr;
 use std::time::Instant;
 use units::Nanos;
 
-/// Datagrams of one system call at most.
+/// Maximum number of datagrams per system call.
 const BATCH: usize = 10;
 
-/// Bytes of a stream taken over at once.
+/// Maximum number of bytes of a stream read at once.
 const CHUNK_MAX: usize = 64 << 10;
 
-/// A timer that runs out later is looked at again before: it moves with each datagram, and entries
-/// that are of no use any more would pile up for as long as a connection may be idle.
+/// A timer that expires later is checked earlier: it moves with each datagram, and outdated entries
+/// would accumulate for as long as a connection may be idle.
 const LOOK_AGAIN: Nanos = Nanos::from_secs(1);
 
-/// H3_NO_ERROR: how our side ends a connection of which it thinks no ill.
+/// H3_NO_ERROR: the code with which our side closes a connection without an error.
 const NO_ERROR: u64 = 0x100;
 
 /// initial_max_streams_bidi (RFC 9000 section 18.2).
 const MAX_STREAMS_BIDI: u64 = 0x8;
-/// disable_active_migration (the same).
+/// disable_active_migration (RFC 9000 section 18.2).
 const DISABLE_ACTIVE_MIGRATION: u64 = 0xc;
 
 pub(crate) struct QuicLink {
@@ -43,42 +44,43 @@ pub(crate) struct QuicLink {
     remote: SocketAddr,
     /// Pieces for the worker.
     inbox: Inbox,
-    /// The handshake is over; and the worker has written since.
+    /// The handshake is complete; and the worker has written since.
     stands: bool,
     greeted: bool,
     loss: Option<Loss>,
-    /// What the worker writes.
+    /// Parser of the worker's writes.
     cutter: Cutter,
     code: Vec<u8>,
-    /// Bytes of streams that the peer's windows hold back.
+    /// Stream data held back by the peer's windows.
     held: BTreeMap<u64, HeldBytes>,
-    /// Streams that the peer does not allow yet; and their order, of those in both directions and in one.
+    /// Streams that the peer does not permit yet; and their order, bidirectional and
+    /// unidirectional.
     unopened: BTreeMap<u64, HeldBytes>,
     queues: [VecDeque<u64>; 2],
-    /// Streams of ours opened so far: in both directions, in one.
+    /// Number of our streams opened: bidirectional, unidirectional.
     opened: [u64; 2],
-    /// The code with which the worker wants the connection closed.
+    /// The code with which the worker wants to close the connection.
     closing: Option<u64>,
-    /// Datagrams that the socket did not take.
+    /// Datagrams that the socket did not accept.
     unsent: Unsent,
     /// The entry among the alarms; `NEVER`: there is none.
     armed: Nanos,
-    /// After how many waits the datagrams are due that follow from what was heard; 0: none are owed.
+    /// Number of waits until the pending replies are due; 0: none are pending.
     owes: u8,
-    /// Requests may go out before the handshake is over; what did.
+    /// Requests may be sent before the handshake is complete; and those that were.
     may_be_early: bool,
     early: Early,
-    /// Changes of the local port, and how a socket is opened for them.
+    /// Changes of the local port, and how sockets for them are opened.
     migration: Option<Box<(Migration, OpenOptions)>>,
 }
 
-/// What is still to be written of a stream.
+/// Unwritten data of a stream.
 #[derive(Debug, Default)]
 struct HeldBytes {
     bytes: Vec<u8>,
     at: usize,
     last: bool,
-    /// Given up before it was opened, with this code: numbers may not be left out.
+    /// Canceled before it was opened, with this code: stream numbers may not be skipped.
     given_up: Option<u64>,
 }
 
@@ -89,7 +91,7 @@ struct Unsent {
     each: usize,
 }
 
-/// Whether datagrams are owed for what was heard.
+/// Whether replies to received data are pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Debt {
     Paid,
@@ -97,7 +99,7 @@ pub(crate) enum Debt {
     NextTime,
 }
 
-/// What the worker has to be told of.
+/// Events for the worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct News {
     pub(crate) readable: bool,
@@ -151,12 +153,12 @@ impl QuicLink {
         self.loss.is_some()
     }
 
-    /// Bytes that wait for the worker.
+    /// Bytes waiting for the worker.
     pub(crate) fn waiting(&self) -> usize {
         self.inbox.waiting()
     }
 
-    /// The socket did not take all datagrams.
+    /// The socket did not accept all datagrams.
     pub(crate) fn is_blocked(&self) -> bool {
         self.unsent.at < self.unsent.bytes.len()
     }
@@ -167,15 +169,15 @@ impl QuicLink {
         self.loss.get_or_insert_with(|| Loss::of_path(class, stood));
     }
 
-    /// A datagram came in, and the endpoint says that it is `handle`'s.
+    /// A datagram was received, and the endpoint assigns it to `handle`.
     pub(crate) fn hear(&mut self, handle: ConnectionHandle, event: ConnectionEvent) {
         if handle == self.handle {
             self.connection.handle_event(event);
         }
     }
 
-    /// Something was heard. The worker has one turn to write about it, and one more where it is yet to be
-    /// told that it may write at all. Whether nothing was owed before.
+    /// Data was received. The worker has one turn to write in response, and one more if it must
+    /// first be told that it may write. Returns whether no reply was pending before.
     pub(crate) fn owe(&mut self) -> bool {
         let turns = if self.stands && !self.greeted { 2 } else { 1 };
         let owed = self.owes;
@@ -183,7 +185,7 @@ impl QuicLink {
         owed == 0
     }
 
-    /// A wait begins.
+    /// A wait starts.
     pub(crate) fn pay(&mut self) -> Debt {
         match self.owes {
             0 => Debt::Paid,
@@ -200,8 +202,9 @@ impl QuicLink {
     }
 }
 
-/// Writes what a stream takes of `bytes`, and says how much. It is asked until it refuses: when the connection has
-/// credit again, the library tells only of streams that were refused.
+/// Writes as much of `bytes` as a stream accepts, and returns the length. Called until the stream
+/// refuses: when the connection has credit again, the library reports only streams that were
+/// refused.
 fn write_to(stream: &mut SendStream<'_>, bytes: &[u8]) -> usize {
     let mut at = 0;
     while at < bytes.len() {
@@ -217,10 +220,10 @@ fn write_to(stream: &mut SendStream<'_>, bytes: &[u8]) -> usize {
 
 /// The worker's side.
 impl QuicLink {
-    /// Takes pieces from the worker.
+    /// Processes pieces of the worker.
     ///
     /// # Errors
-    /// `WouldBlock` before the handshake is over; `Failed` when the connection is no more.
+    /// `WouldBlock` before the handshake is complete; `Failed` if the connection is closed.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), IoError> {
         if let Some(loss) = &self.loss {
             return loss.said(()).and(Err(IoError::Failed(FailureClass::ClosedEarly)));
@@ -260,7 +263,7 @@ impl QuicLink {
         Ok(())
     }
 
-    /// Bytes of a stream, which the first of them opens.
+    /// Data of a stream, which is opened by the first bytes.
     fn put(&mut self, number: u64, bytes: &[u8], last: bool) {
         if let Some(held) = self.unopened.get_mut(&number) {
             return held.add(bytes, last);
@@ -278,7 +281,7 @@ impl QuicLink {
         let written = write_to(&mut stream, bytes);
         if written == bytes.len() {
             if last {
-                // refused where the peer does not want it any more: then its response tells
+                // fails if the peer no longer wants it: then its response tells
                 stream.finish().ok();
             }
             return;
@@ -293,8 +296,8 @@ impl QuicLink {
         id.index() < self.opened[id.dir() as usize]
     }
 
-    /// Opens the stream with this number, if the peer allows so many; those before it that are not open yet
-    /// are opened with it (RFC 9000 section 2.1).
+    /// Opens the stream with this number, if the peer permits so many; unopened lower-numbered
+    /// streams are opened with it (RFC 9000 section 2.1).
     fn open_next(&mut self, number: u64) -> bool {
         let dir = id_of(number).dir();
         let queued = !self.queues[dir as usize].is_empty();
@@ -310,7 +313,7 @@ impl QuicLink {
         !queued
     }
 
-    /// A stream is open that was not before.
+    /// A stream was opened.
     fn note_opened(&mut self, number: u64) {
         if id_of(number).dir() == Dir::Uni {
             return;
@@ -323,14 +326,14 @@ impl QuicLink {
         }
     }
 
-    /// A request has its response, or is given up.
+    /// A request has its response, or was canceled.
     fn count_ended(&mut self, number: u64) {
         if let Some(moving) = &mut self.migration {
             moving.0.ended(number);
         }
     }
 
-    /// The handshake is over: what went out early and was not read is written again.
+    /// The handshake is complete: rejected early data is written again.
     fn settle_early(&mut self) {
         let read = self.connection.accepted_0rtt();
         let again = self.early.settle(read);
@@ -347,7 +350,7 @@ impl QuicLink {
         self.take_pieces(&again).expect("pieces that were taken before are taken again");
     }
 
-    /// The peer allows more streams.
+    /// The peer permits more streams.
     fn open_waiting(&mut self, dir: Dir) {
         while let Some(&number) = self.queues[dir as usize].front() {
             while !self.is_open(number) {
@@ -372,7 +375,7 @@ impl QuicLink {
     fn give_up(&mut self, number: u64, code: u64) {
         self.count_ended(number);
         let (id, code) = (id_of(number), VarInt::from_u64(code).unwrap_or(VarInt::MAX));
-        // either side of it may be over already
+        // either side of it may be finished already
         self.connection.send_stream(id).reset(code).ok();
         self.connection.recv_stream(id).stop(code).ok();
     }
@@ -381,7 +384,7 @@ impl QuicLink {
         let number = head.stream;
         let code = streams::code(&self.code).unwrap_or(0);
         self.code.clear();
-        // of the connection, and no stream's, though its number is that of the first
+        // for the connection, not a stream, although its number is that of the first
         if head.kind == PieceKind::Close {
             self.closing = Some(code);
             return;
@@ -413,7 +416,7 @@ impl QuicLink {
             | PieceKind::Frame
             | PieceKind::Shake
             | PieceKind::Hello
-            | PieceKind::Deed
+            | PieceKind::Action
             | PieceKind::Went => {}
         }
     }
@@ -434,12 +437,13 @@ impl QuicLink {
         }
     }
 
-    /// Gives pieces to the worker.
+    /// Returns pieces for the worker.
     ///
     /// # Errors
-    /// There is nothing now, or the connection is no more.
+    /// There are none now, or the connection is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
-        // what a server says with its last handshake message comes after the worker's first write
+        // data that a server sends with its last handshake message is delivered after the worker's
+        // first write
         let hold = self.stands && !self.greeted && self.loss.is_none();
         let count = if hold { 0 } else { self.inbox.read(buffer) };
         if count == 0 {
@@ -454,7 +458,7 @@ impl QuicLink {
 
 /// The library's side.
 impl QuicLink {
-    /// Takes what the library has to say.
+    /// Processes the output of the library.
     pub(crate) fn pump(&mut self, endpoint: &mut Endpoint, now: Nanos) -> News {
         let (before, ended) = (self.inbox.waiting(), self.has_ended());
         let mut told = News::default();
@@ -495,7 +499,7 @@ impl QuicLink {
         told
     }
 
-    /// The handshake is over.
+    /// The handshake is complete.
     fn stand(&mut self, now: Nanos) {
         self.stands = true;
         self.settle_early();
@@ -505,7 +509,7 @@ impl QuicLink {
         }
     }
 
-    /// Goes on from another local port, when that is due: what is on its way to the old one is lost.
+    /// Continues from another local port, if due: datagrams on their way to the old one are lost.
     pub(crate) fn move_if_due<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         let Some(moving) = &mut self.migration else { return };
         let (migration, options) = &mut **moving;
@@ -546,7 +550,7 @@ impl QuicLink {
         }
     }
 
-    /// What there is to be read of a stream becomes pieces for the worker.
+    /// Turns readable stream data into pieces for the worker.
     fn take_in(&mut self, id: StreamId) {
         let number = number_of(id);
         let mut stream = self.connection.recv_stream(id);
@@ -576,14 +580,14 @@ impl QuicLink {
                 }
             }
         }
-        // credit for the peer goes out with the next datagrams
+        // credit for the peer is sent with the next datagrams
         let _sent_with_the_next = chunks.finalize().should_transmit();
         if over {
             self.count_ended(number);
         }
     }
 
-    /// Sends what the library has to send, as far as the socket takes it.
+    /// Sends the output of the library, as far as the socket accepts it.
     pub(crate) fn send<I: Io>(&mut self, io: &mut I, slot: Slot, now: Instant, out: &mut Vec<u8>) {
         self.owes = 0;
         loop {
@@ -611,11 +615,12 @@ impl QuicLink {
         }
     }
 
-    /// The instant for a new entry among the alarms, if one is needed earlier than there is.
+    /// The time for a new entry among the alarms, if an earlier one is needed.
     pub(crate) fn next_alarm(&mut self, clock: &Clock, now: Nanos) -> Option<Nanos> {
         let timer = self.connection.poll_timeout().map_or(Nanos::NEVER, |at| clock.nanos(at));
         let due = self.migration.as_ref().map_or(Nanos::NEVER, |moving| moving.0.due());
-        // a change that waits for the server's question to the one before is looked at again later
+        // a change that waits for the server's PATH_CHALLENGE for the one before is checked again
+        // later
         let due = if due <= now { Nanos::NEVER } else { due };
         let next = timer.min(due);
         if next == Nanos::NEVER {
@@ -629,7 +634,7 @@ impl QuicLink {
         Some(at)
     }
 
-    /// The entry for `at` came up. Whether a timer has run out by `now`.
+    /// The entry for `at` fired. Returns whether a timer has expired by `now`.
     pub(crate) fn rang(&mut self, at: Nanos, now: Nanos, clock: &Clock) -> bool {
         if self.armed == at {
             self.armed = Nanos::NEVER;
@@ -637,7 +642,7 @@ impl QuicLink {
         self.connection.poll_timeout().is_some_and(|timer| clock.nanos(timer) <= now)
     }
 
-    /// Says goodbye, if the socket takes it at once.
+    /// Sends CONNECTION_CLOSE, if the socket accepts it at once.
     pub(crate) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, now: Instant, out: &mut Vec<u8>) {
         if self.loss.is_none() {
             let code = self.closing.unwrap_or(NO_ERROR);
@@ -647,7 +652,7 @@ impl QuicLink {
         }
     }
 
-    /// The endpoint need not know it any more.
+    /// The endpoint can forget it.
     pub(crate) fn forget(&mut self, endpoint: &mut Endpoint) {
         while let Some(event) = self.connection.poll_endpoint_events() {
             let last = event.is_drained();
@@ -659,12 +664,12 @@ impl QuicLink {
         endpoint.handle_event(self.handle, EndpointEvent::drained());
     }
 
-    /// Why it ended, in words, where there is more to say than the class of its failure.
+    /// Why it ended, as text, if there is more to say than the failure class.
     pub(crate) fn why(&self) -> Option<String> {
         self.loss.as_ref().and_then(|loss| loss.why.clone())
     }
 
-    /// What is known of it now.
+    /// The current facts.
     pub(crate) fn end(&self) -> QuicEnd {
         let stats = self.connection.stats();
         let session = self.connection.crypto_session();
@@ -704,18 +709,18 @@ impl HeldBytes {
     }
 }
 
-/// Streams with requests that the peer allows to begin with.
+/// Request streams that the peer initially permits.
 fn allowed(connection: &Connection) -> u64 {
     let parameters = connection.crypto_session().transport_parameters().ok().flatten();
     parameters.map_or(0, |known| number_of_parameter(&known, MAX_STREAMS_BIDI))
 }
 
-/// What the peer's transport parameters say under `wanted` (RFC 9000 section 18).
+/// The value of a transport parameter of the peer (RFC 9000 section 18).
 fn of_peer(connection: &Connection, wanted: u64) -> Option<Vec<u8>> {
     parameter(&connection.crypto_session().transport_parameters().ok()??, wanted)
 }
 
-/// The library's name of a stream (RFC 9000 section 2.1).
+/// The library's identifier of a stream (RFC 9000 section 2.1).
 fn id_of(number: u64) -> StreamId {
     let side = if number & 1 == 0 { Side::Client } else { Side::Server };
     let dir = if number & 2 == 0 { Dir::Bi } else { Dir::Uni };

@@ -1,4 +1,4 @@
-//! Why a connection is no more.
+//! Why a connection was closed.
 
 use conduit::IoError;
 use conduit::streams::{BEYOND_LIMITS, BROKEN_RULES, TRANSPORT};
@@ -9,23 +9,23 @@ use sample::{FailureClass, http3_code_name};
 /// The end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
-    /// `None`: an orderly end.
+    /// `None`: an orderly close.
     pub(crate) class: Option<FailureClass>,
-    /// In words, where it was no orderly end.
+    /// As text, unless it was an orderly close.
     pub(crate) why: Option<String>,
 }
 
-/// TLS alerts as codes of QUIC (RFC 9001 section 4.8).
+/// TLS alerts as QUIC error codes (RFC 9001 section 4.8).
 const CRYPTO: std::ops::Range<u64> = 0x100..0x200;
 /// no_application_protocol (RFC 8446 section 6.2).
 const NO_PROTOCOL: u64 = 0x178;
-/// Alerts about the certificate of our side's peer: 42 to 48.
+/// Alerts about the certificate of the peer: 42 to 48.
 const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x12a..=0x130;
 /// H3_NO_ERROR.
 const H3_NO_ERROR: u64 = 0x100;
 
 impl Loss {
-    /// `stood`: the handshake was over.
+    /// `stood`: the handshake was complete.
     pub(crate) fn of(reason: &ConnectionError, stood: bool) -> Loss {
         let lost = |class, why: String| Loss { class: Some(class), why: Some(why) };
         match reason {
@@ -84,7 +84,7 @@ impl Loss {
         }
     }
 
-    /// The code with which the peer closed the connection, as pieces have it.
+    /// The code with which the peer closed the connection, as encoded in pieces.
     pub(crate) fn code_of(reason: &ConnectionError) -> Option<u64> {
         match reason {
             ConnectionError::ApplicationClosed(close) => Some(close.error_code.into_inner()),
@@ -95,7 +95,8 @@ impl Loss {
         }
     }
 
-    /// What the peer did, of those told like frames, for which the library ended the connection itself.
+    /// The violation by the peer, of those reported like frames, for which the library closed the
+    /// connection itself.
     pub(crate) fn fault_of(reason: &ConnectionError) -> Option<u64> {
         let ConnectionError::TransportError(error) = reason else { return None };
         let limits = [
@@ -108,7 +109,7 @@ impl Loss {
 
     /// The socket itself has failed, as by ICMP.
     pub(crate) fn of_path(class: FailureClass, stood: bool) -> Loss {
-        // who stood and whose port is closed now has lost its server, as by a reset
+        // an established connection whose port is now closed has lost its server, as by a reset
         let class = match class {
             FailureClass::Refused if stood => FailureClass::Reset,
             other => other,
@@ -116,27 +117,27 @@ impl Loss {
         Loss { class: Some(class), why: Some(class.explain().to_owned()) }
     }
 
-    /// What a read of the connection says.
+    /// The result of a read from the connection.
     pub(crate) fn said<T>(&self, orderly: T) -> Result<T, IoError> {
         self.class.map_or(Ok(orderly), |class| Err(IoError::Failed(class)))
     }
 }
 
-/// Our side does not take the peer's certificate. A signature that does not fit has an alert which others have too
-/// (51, decrypt_error): then the TLS library's words tell.
+/// Our side rejects the peer's certificate. A bad signature has an alert with other causes too (51,
+/// decrypt_error): then the text of the TLS library decides.
 fn is_of_certificate(code: u64, reason: &str) -> bool {
     CERTIFICATE.contains(&code)
         || CRYPTO.contains(&code) && reason.starts_with("invalid peer certificate")
 }
 
-/// A TLS alert of the server's, in the words that it has over TCP.
+/// A TLS alert of the server, in the words used over TCP.
 fn alert(code: u64) -> String {
     rustls::Error::AlertReceived(AlertDescription::from(code as u8)).to_string()
 }
 
 const NO_HTTP3: &str = "the server speaks QUIC, but not HTTP/3 (ALPN h3)";
 
-/// Characters of a peer's own words.
+/// Maximum length of the peer's reason phrase.
 const TAIL_MAX: usize = 120;
 
 fn tail(text: &str) -> String {
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(said(120, ""), (FailureClass::Protocol, NO_HTTP3.to_owned()));
     }
 
-    /// As over TCP, where one class holds all that is wrong with a certificate.
+    /// As over TCP, where one class contains all certificate errors.
     #[test]
     fn a_certificate_that_is_refused_is_told_from_other_alerts() {
         let class = |alert, reason: &str| {

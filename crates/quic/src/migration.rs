@@ -1,30 +1,30 @@
-//! Connections that go on from another local port (RFC 9000 section 9).
+//! Connections that change their local port (RFC 9000 section 9).
 
 use sample::MigrationFacts;
 use std::collections::BTreeSet;
 use units::Nanos;
 
-/// When a connection changes its local port, again and again.
+/// When a connection changes its local port, repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moves {
     /// After this time.
     Every(Nanos),
-    /// After so many requests.
+    /// After this many requests.
     Requests(u32),
 }
 
-/// What one connection knows of its moves.
+/// The migration state of one connection.
 #[derive(Debug)]
 pub(crate) struct Migration {
     moves: Moves,
-    /// When the next change is due; `NEVER`: by requests, or not any more.
+    /// When the next change is due; `NEVER`: by requests, or never again.
     due: Nanos,
     /// Requests since the last change.
     requests: u32,
-    /// When the change that the server has not asked about yet was made, and how many of its questions
-    /// had come before.
+    /// When the change without a PATH_CHALLENGE of the server was made, and how many challenges had
+    /// arrived before.
     pending: Option<(Nanos, u64)>,
-    /// Requests under way, by their streams, and those of them that saw a change.
+    /// Open requests, by their streams, and those of them that were open during a change.
     open: BTreeSet<u64>,
     moved: BTreeSet<u64>,
     facts: MigrationFacts,
@@ -43,7 +43,7 @@ impl Migration {
         }
     }
 
-    /// The handshake is over. `allowed`: the server lets its clients move.
+    /// The handshake is complete. `allowed`: the server permits migration.
     pub(crate) fn begin(&mut self, allowed: bool, now: Nanos) {
         if !allowed {
             self.facts.forbidden = 1;
@@ -70,12 +70,13 @@ impl Migration {
         self.moved.remove(&stream);
     }
 
-    /// The instant at which a change falls due.
+    /// The time at which a change is due.
     pub(crate) fn due(&self) -> Nanos {
         self.due
     }
 
-    /// A change is due. One at a time: while the server has not asked about the last one, it waits.
+    /// Whether a change is due. One at a time: it waits until the server has validated the last
+    /// one.
     pub(crate) fn is_due(&self, now: Nanos) -> bool {
         let due = match self.moves {
             Moves::Every(_) => self.due <= now,
@@ -84,7 +85,7 @@ impl Migration {
         due && self.pending.is_none()
     }
 
-    /// The local port was changed at `now`, when `asked` of the server's questions had come.
+    /// The local port was changed at `now`, after `asked` challenges of the server.
     pub(crate) fn made(&mut self, asked: u64, now: Nanos) {
         self.pending = Some((now, asked));
         self.requests = 0;
@@ -94,7 +95,7 @@ impl Migration {
         self.moved.extend(&self.open);
     }
 
-    /// `asked` of the server's questions have come so far.
+    /// `asked` challenges of the server have arrived so far.
     pub(crate) fn hear(&mut self, asked: u64, now: Nanos) {
         if let Some((at, before)) = self.pending
             && asked > before
@@ -104,13 +105,13 @@ impl Migration {
         }
     }
 
-    /// No change can be made any more: there was no socket to be had.
+    /// No more changes are possible: no socket was available.
     pub(crate) fn stop(&mut self) {
         self.due = Nanos::NEVER;
         self.moves = Moves::Requests(u32::MAX);
     }
 
-    /// What came of it; `lost`: the connection broke.
+    /// The result; `lost`: the connection failed.
     pub(crate) fn facts(&self, lost: bool) -> MigrationFacts {
         let calls_lost = if lost { self.moved.len() as u64 } else { 0 };
         MigrationFacts { calls_lost, ..self.facts.clone() }
@@ -144,7 +145,7 @@ mod tests {
         migration.hear(1, at(113));
         assert_eq!(told(&migration, false), [1, 1, 0, 1, 0, 3_000_000]);
         assert!(migration.is_due(at(500)));
-        // what sees two changes is one call
+        // a call that is open during two changes is counted once
         migration.made(1, at(500));
         assert_eq!(told(&migration, true)[3..5], [1, 1]);
         migration.ended(4);

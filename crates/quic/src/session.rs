@@ -1,6 +1,6 @@
-//! Handshakes of QUIC (RFC 9001): rustls behind quinn-proto's contract. The library has an implementation of its own;
-//! this one also tells what was agreed on, as other sessions do, and takes transport parameters as bytes, which need
-//! not be right.
+//! QUIC handshakes (RFC 9001): rustls behind quinn-proto's interface. The library has its own
+//! implementation; this one also reports what was negotiated, as other sessions do, and takes
+//! transport parameters as bytes, which need not be valid.
 
 use crate::Handshakes;
 use aws_lc_rs::aead;
@@ -19,20 +19,20 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The only version spoken (RFC 9000 section 15).
+/// The only supported version (RFC 9000 section 15).
 const VERSION: u32 = 1;
 
-/// What whoever has the settings of TLS knows of names, sessions and errors.
+/// Functions for names, session facts and errors, provided by the owner of the TLS settings.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionWords {
     /// `None`: no certificate can have this name.
     pub name: fn(&str) -> Option<ServerName<'static>>,
-    /// What was agreed on, once the handshake is over.
+    /// What was negotiated, once the handshake is complete.
     pub facts: fn(&CommonState) -> Option<TlsFacts>,
     pub why: fn(&rustls::Error) -> String,
 }
 
-/// Handshakes with these settings: TLS 1.3 alone (RFC 9001 section 4.2).
+/// Handshakes with these settings: TLS 1.3 only (RFC 9001 section 4.2).
 pub fn handshakes(config: Arc<ClientConfig>, words: SessionWords) -> Handshakes {
     Arc::new(TlsHandshakes { config, words })
 }
@@ -73,16 +73,16 @@ fn started(
     Some(Handshake { connection, suite, words, told: false, next: None, spoiled: None })
 }
 
-/// Which tickets a connection by hand takes and keeps.
+/// Which tickets a hand-made connection uses and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tickets {
     None,
     Sound,
-    /// Those of which one bit is another one.
+    /// Tickets with one bit flipped.
     Stale,
 }
 
-/// Makes the handshakes of connections by hand, which have a store of tickets of their own.
+/// Performs the handshakes of hand-made connections, which have their own ticket store.
 #[derive(Clone, Debug)]
 pub struct HandSessions {
     config: Arc<ClientConfig>,
@@ -91,7 +91,7 @@ pub struct HandSessions {
     words: SessionWords,
 }
 
-/// Settings with a store of tickets.
+/// Settings with a ticket store.
 #[derive(Clone, Debug)]
 struct Resuming {
     config: Arc<ClientConfig>,
@@ -109,7 +109,7 @@ impl Resuming {
 }
 
 impl HandSessions {
-    /// With these settings, but for resumption and early data.
+    /// With these settings, except for resumption and early data.
     pub fn new(config: &ClientConfig, words: SessionWords) -> HandSessions {
         let (sound, stale) = (Resuming::new(config), Resuming::new(config));
         let mut full = config.clone();
@@ -125,8 +125,8 @@ impl HandSessions {
         }
     }
 
-    /// With a ticket where there is one of this kind; those of this session are kept as such. `alpn`: the protocol is
-    /// offered. `None`: the server can have no certificate for this name.
+    /// With a ticket of this kind if there is one; those of this session are stored as this kind.
+    /// `alpn`: the protocol is offered. `None`: no certificate can have this name.
     pub(crate) fn start(
         &self,
         name: &str,
@@ -142,13 +142,13 @@ impl HandSessions {
         Some(Box::new(made))
     }
 
-    /// There is a ticket of this kind and of this server's that permits early data.
+    /// Whether there is a ticket of this kind for this server that permits early data.
     pub(crate) fn has_ticket(&self, name: &str, tickets: Tickets) -> bool {
         let Some(name) = (self.words.name)(name) else { return false };
         self.of(tickets).is_some_and(|one| one.tickets.lock().iter().any(|(of, _)| *of == name))
     }
 
-    /// Throws away this server's tickets of a kind.
+    /// Discards this server's tickets of a kind.
     pub(crate) fn forget(&self, name: &str, tickets: Tickets) {
         if let (Some(name), Some(one)) = ((self.words.name)(name), self.of(tickets)) {
             one.tickets.lock().retain(|(of, _)| *of != name);
@@ -156,10 +156,10 @@ impl HandSessions {
     }
 }
 
-/// Tickets that are kept at most; the oldest is thrown away first.
+/// Maximum number of stored tickets; the oldest is discarded first.
 const TICKETS_MAX: usize = 64;
 
-/// Tickets that permit early data. The lock is the trait's demand; nobody else ever holds it.
+/// Tickets that permit early data. The lock is required by the trait; it is never contended.
 #[derive(Default)]
 struct EarlyTickets {
     kept: Mutex<VecDeque<(ServerName<'static>, Tls13ClientSessionValue)>>,
@@ -211,32 +211,34 @@ impl ClientSessionStore for EarlyTickets {
     }
 }
 
-/// The suite of the first packets is fixed (RFC 9001 section 5.2), whatever suites TLS may agree on.
+/// The cipher suite of the first packets is fixed (RFC 9001 section 5.2), whatever suites TLS may
+/// negotiate.
 fn initial_suite() -> Option<Suite> {
     use rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
     TLS13_AES_128_GCM_SHA256.tls13()?.quic_suite()
 }
 
-/// One connection's.
+/// The handshake of one connection.
 struct Handshake {
     connection: Connection,
     suite: Suite,
     words: SessionWords,
-    /// The protocol that was agreed on has been told.
+    /// The negotiated protocol was reported.
     told: bool,
     next: Option<Secrets>,
-    /// What came behind the handshake and is no whole message yet, where tickets are spoiled.
+    /// Incomplete data after the handshake, if tickets are to be corrupted.
     spoiled: Option<Vec<u8>>,
 }
 
-/// A message of TLS that brings a ticket, and the bytes before every message (RFC 8446 sections 4 and 4.6.1).
+/// The TLS message with a ticket, and the header length of messages (RFC 8446 sections 4 and
+/// 4.6.1).
 const NEW_SESSION_TICKET: u8 = 4;
 const MESSAGE_HEAD: usize = 4;
-/// Bytes that wait for the rest of their message, at most.
+/// Maximum number of bytes that wait for the rest of their message.
 const WAITING_MAX: usize = 128 << 10;
 
-/// Takes whole messages off the front of what came behind a handshake, with one bit of each ticket another one. The
-/// session itself is not concerned: its keys follow from what was said before (section 7.1).
+/// Takes complete messages received after a handshake, and flips one bit of each ticket. The
+/// session itself is not affected: its keys depend on earlier data (section 7.1).
 fn spoiled(waiting: &mut Vec<u8>, came: &[u8]) -> Vec<u8> {
     waiting.extend_from_slice(came);
     let mut at = 0;
@@ -250,14 +252,14 @@ fn spoiled(waiting: &mut Vec<u8>, came: &[u8]) -> Vec<u8> {
         }
         at += MESSAGE_HEAD + length;
     }
-    // what never becomes a message is handed on as it is
+    // data that never becomes a message is passed on unchanged
     let end = if waiting.len() - at > WAITING_MAX { waiting.len() } else { at };
     waiting.drain(..end).collect()
 }
 
 /// The last byte of the ticket of a NewSessionTicket.
 fn ticket_in(message: &mut [u8]) -> Option<&mut u8> {
-    // lifetime and what is added to the age, then a nonce behind its length
+    // lifetime and age addition, then a nonce after its length
     let nonce_at = MESSAGE_HEAD + 8;
     let ticket_at = nonce_at + 1 + usize::from(*message.get(nonce_at)?);
     let length = usize::from(u16::from_be_bytes(*message.get(ticket_at..)?.first_chunk()?));
@@ -270,7 +272,7 @@ impl crypto::Session for Handshake {
         packed(self.suite.keys(dst_cid, side, Version::V1))
     }
 
-    /// [`TlsFacts`], once the handshake is over.
+    /// [`TlsFacts`], once the handshake is complete.
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         (self.words.facts)(&self.connection).map(|facts| -> Box<dyn Any> { Box::new(facts) })
     }
@@ -280,7 +282,7 @@ impl crypto::Session for Handshake {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        // the library takes the server's former parameters for given where there are keys
+        // the library assumes that the server's former parameters exist if there are keys
         self.connection.quic_transport_parameters()?;
         let keys = self.connection.zero_rtt_keys()?;
         Some((Box::new(keys.header), Box::new(keys.packet)))
@@ -363,7 +365,7 @@ impl crypto::Session for Handshake {
     }
 }
 
-/// Bytes of the tag behind a Retry packet, its key and its nonce (RFC 9001 section 5.8).
+/// Length of the integrity tag of a Retry packet, its key and its nonce (RFC 9001 section 5.8).
 const TAG: usize = 16;
 const RETRY_KEY: [u8; 16] = [
     0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e,
@@ -406,7 +408,7 @@ mod tests {
         }
         for cut in MESSAGE_HEAD..message.len() {
             let mut short = [&[4, 0, 0, (cut - MESSAGE_HEAD) as u8], &message[4..cut]].concat();
-            // whatever it lacks, nothing panics
+            // no truncation panics
             assert!(ticket_in(&mut short).is_none_or(|byte| *byte == 4));
         }
     }

@@ -1,34 +1,35 @@
-//! How our side of a connection behaves.
+//! Transport settings of our side.
 
 use crate::bare::number;
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{TransportConfig, VarInt};
 
-/// What our side allows the peer.
+/// The limits of our side for the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one stream that may be under way.
+    /// Bytes of one stream that may be in flight.
     pub stream_window: u32,
     /// The same of all streams of a connection.
     pub connection_window: u32,
-    /// Look for the largest datagram that the path takes (RFC 9000 section 14.3), 1,200 bytes to begin with. It
-    /// takes two large datagrams to begin with and as many acknowledgements, which is of use to who uploads.
+    /// Search for the largest datagram that the path accepts (RFC 9000 section 14.3), starting at
+    /// 1,200 bytes. It initially takes two large datagrams and as many acknowledgments, which pays
+    /// for uploads.
     pub search_mtu: bool,
 }
 
 impl Default for Limits {
-    /// So large that they are no limit: a load is to find the server's.
+    /// So large that they are not limits: a load test must find those of the server.
     fn default() -> Limits {
         let window = (1 << 30) - 1;
         Limits { stream_window: window, connection_window: window, search_mtu: true }
     }
 }
 
-/// Streams in one direction that a server may open: HTTP/3 has three (RFC 9114 section 6.2 asks for
-/// room for those at least), the rest is for types that are not known here.
+/// Unidirectional streams that a server may open: HTTP/3 has three (RFC 9114 section 6.2 requires
+/// room for at least those), the rest is for unknown types.
 const UNI_MAX: u32 = 16;
 
-/// Bytes that are sent and not acknowledged yet. What waits above it stays with us.
+/// Maximum number of unacknowledged bytes. Further data waits on our side.
 const SEND_WINDOW: u64 = 64 << 20;
 
 pub(crate) fn config(limits: &Limits) -> TransportConfig {
@@ -48,7 +49,7 @@ pub(crate) fn config(limits: &Limits) -> TransportConfig {
     config
 }
 
-/// What transport parameters say under `wanted` (RFC 9000 section 18).
+/// The value of a transport parameter (RFC 9000 section 18).
 pub(crate) fn parameter(known: &TransportParameters, wanted: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     known.write(&mut bytes);
@@ -66,7 +67,7 @@ pub(crate) fn parameter(known: &TransportParameters, wanted: u64) -> Option<Vec<
     None
 }
 
-/// The same of a number; 0 where they do not have it.
+/// The same as an integer; 0 if absent.
 pub(crate) fn number_of_parameter(known: &TransportParameters, wanted: u64) -> u64 {
     let value = parameter(known, wanted).and_then(|value| number(&value));
     value.map_or(0, |(value, _)| value)

@@ -16,8 +16,8 @@ pub fn printed(record: &impl Serialize) -> String {
 /// # Errors
 /// What is not JSON, and JSON that names no schema.
 pub fn schema_of(text: &str) -> Result<String, String> {
-    let whole: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| format!("is damaged or not JSON: {error}"))?;
+    let whole: serde_json::Value = serde_json::from_str(without_mark(text))
+        .map_err(|error| format!("is damaged or not JSON: {error}"))?;
     let schema = whole.get("schema").and_then(serde_json::Value::as_str);
     schema.map(str::to_owned).ok_or_else(|| "names no schema: it has no key \"schema\"".to_owned())
 }
@@ -33,7 +33,13 @@ pub fn read<T: DeserializeOwned>(text: &str, schema: &str, command: &str) -> Res
         return Err(format!("is {found}, not {schema} (of {command})"));
     }
     // read once more from the text: the error then has the line and column
-    serde_json::from_str(text).map_err(|error| format!("is not a valid {schema}: {error}"))
+    let read = serde_json::from_str(without_mark(text));
+    read.map_err(|error| format!("is not a valid {schema}: {error}"))
+}
+
+/// A text without the byte order mark that some editors write before it.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 #[cfg(test)]
@@ -44,6 +50,7 @@ mod tests {
     fn another_schema_is_refused_by_name() {
         let read = |text: &str| read::<serde_json::Value>(text, "a/1", "loadstone a");
         assert!(read(r#"{"schema": "a/1", "more": 1}"#).is_ok());
+        assert!(read("\u{feff}{\"schema\": \"a/1\"}").is_ok());
         assert_eq!(
             read(r#"{"schema": "b/1"}"#),
             Err("is \"b/1\", not a/1 (of loadstone a)".into())

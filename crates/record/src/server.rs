@@ -261,7 +261,8 @@ impl Observed {
         if self.failed > 0 && self.missed * 2 >= self.failed {
             return (Conduct::Unexpected, self.since_s(), self.failures(run));
         }
-        let allowed = allowed_failures(run.slo);
+        // where another objective is missed, the failures are the better explanation
+        let allowed = allowed_failures(run.slo).filter(|_| missed_objectives(run.slo).is_none());
         if self.share() >= FAILING_SHARE_MIN && allowed.is_none() {
             let behind = self.behind.map_or(String::new(), |behind| {
                 format!("; cannot keep up: {}", behind_words(behind))

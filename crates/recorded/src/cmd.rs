@@ -2,7 +2,7 @@
 //! reads `"` and `\`.
 
 use crate::RecordedError;
-use crate::words::{Split, open, outside};
+use crate::commands::{Split, open, outside};
 
 /// Whether a text was quoted for cmd.exe, as Chrome's "Copy as cURL (cmd)" does.
 pub(crate) fn is_cmd(text: &str) -> bool {
@@ -95,7 +95,15 @@ fn carets(text: &str) -> Result<Vec<Mark>, RecordedError> {
 
 #[cfg(test)]
 mod tests {
-    use crate::words::split;
+    use super::*;
+    use crate::commands::ShellWord;
+
+    fn split(text: &str) -> Result<Vec<Vec<ShellWord>>, RecordedError> {
+        let mut split = Split::default();
+        read(text, &mut split)?;
+        split.finish()?;
+        Ok(split.commands)
+    }
 
     #[test]
     fn chromes_commands_for_windows_are_read() {
@@ -122,7 +130,7 @@ mod tests {
         let words = split("curl ^\"a^\n\nb^\" \"c\\\\\" d\\e \"f\"\"g\"").unwrap();
         let expected: Vec<&[u8]> = vec![b"curl", b"a\nb", b"c\\", b"d\\e", b"f\"g"];
         assert_eq!(words, [expected]);
-        assert!(split("curl ^\"a").unwrap_err().error.0.contains("not closed"));
-        assert!(split("curl ^\"a^\" | more").unwrap_err().error.0.contains("outside of quotes"));
+        assert!(split("curl ^\"a").unwrap_err().0.contains("not closed"));
+        assert!(split("curl ^\"a^\" | more").unwrap_err().0.contains("outside of quotes"));
     }
 }

@@ -3,7 +3,8 @@
 mod form;
 mod glob;
 
-use crate::words::{self, Word};
+use crate::commands::{self, ShellWord};
+use crate::words;
 use crate::{Recorded, RecordedError, is_ours};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -97,7 +98,7 @@ struct CurlDraft {
 
 /// Whether a text has a line that begins with curl, perhaps after a prompt, `time` or `sudo`.
 pub fn has_command(text: &str) -> bool {
-    text.lines().any(words::begins_command)
+    text.lines().any(commands::begins_command)
 }
 
 /// The commands of a text. What stands before the first line that begins with curl is passed over: a
@@ -110,7 +111,7 @@ pub fn read_commands(text: &str, files: FileReader<'_>) -> Result<Vec<Curl>, Rec
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut from = 0;
     for line in text.split_inclusive('\n') {
-        if words::begins_command(line) {
+        if commands::begins_command(line) {
             break;
         }
         from += line.len();
@@ -120,13 +121,13 @@ pub fn read_commands(text: &str, files: FileReader<'_>) -> Result<Vec<Curl>, Rec
     let commands = words::split(&text[from..]).map_err(|it| numbered(it.row, it.error))?;
     let mut read = Vec::new();
     for (row, words) in commands.into_iter().enumerate() {
-        let first = words.iter().find(|word| !words::is_prefix(word));
-        if let Some(other) = first.filter(|word| !words::is_curl(word)) {
+        let first = words.iter().find(|word| !commands::is_prefix(word));
+        if let Some(other) = first.filter(|word| !commands::is_curl(word)) {
             let other = quoted(&String::from_utf8_lossy(other));
             let why = format!("it is {other}, and only curl is read; delete it");
             return Err(numbered(row, RecordedError(why)));
         }
-        let command = command(words::arguments(words), files);
+        let command = command(commands::arguments(words), files);
         read.push(command.map_err(|error| numbered(row, error))?);
     }
     Ok(read)
@@ -146,10 +147,10 @@ pub fn parse_curl(text: &str, files: FileReader<'_>) -> Result<Curl, RecordedErr
             "it has more than one command; put them into a file for `loadstone workload import`";
         return Err(RecordedError(why.to_owned()));
     }
-    command(words::arguments(first), files)
+    command(commands::arguments(first), files)
 }
 
-fn command(words: Vec<Word>, files: FileReader<'_>) -> Result<Curl, RecordedError> {
+fn command(words: Vec<ShellWord>, files: FileReader<'_>) -> Result<Curl, RecordedError> {
     let mut words = words.into_iter();
     let mut draft = CurlDraft::default();
     let mut only_urls = false;
@@ -175,7 +176,7 @@ fn command(words: Vec<Word>, files: FileReader<'_>) -> Result<Curl, RecordedErro
 }
 
 /// A word as text.
-fn text_of(word: Word) -> Result<String, RecordedError> {
+fn text_of(word: ShellWord) -> Result<String, RecordedError> {
     String::from_utf8(word).map_err(|error| {
         let word = String::from_utf8_lossy(error.as_bytes());
         RecordedError(format!("{} has bytes that are not UTF-8; only a body may", quoted(&word)))
@@ -192,7 +193,7 @@ fn unknown(word: &[u8]) -> RecordedError {
 enum Does {
     Flag(fn(&mut CurlDraft)),
     /// Sets what a value on the command line says.
-    Takes(fn(&mut CurlDraft, Word, FileReader<'_>) -> Result<(), RecordedError>),
+    Takes(fn(&mut CurlDraft, ShellWord, FileReader<'_>) -> Result<(), RecordedError>),
     /// Says where output goes, or how patient curl is: nothing of the request.
     Nothing,
     /// The same, with a value.
@@ -342,7 +343,7 @@ fn option(name: &str) -> Option<Does> {
 enum Reads {
     /// As it is.
     Whole,
-    /// Without ends of lines and NUL.
+    /// Without ends of lines: see [`stripped`].
     Stripped,
     /// No file: the `@` is text.
     Nothing,
@@ -353,16 +354,26 @@ fn read(text: &[u8], files: FileReader<'_>, reads: Reads) -> Result<Vec<u8>, Rec
         return Ok(text.to_vec());
     };
     let path = String::from_utf8_lossy(path);
-    let mut content = files(&path)
+    let content = files(&path)
         .map_err(|why| RecordedError(format!("cannot read {}: {why}", quoted(&path))))?;
-    if reads == Reads::Stripped {
-        content.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+    Ok(if reads == Reads::Stripped { stripped(&content) } else { content })
+}
+
+/// curl 7.88 reads such a file by lines of 255 bytes at most, each up to a CR, an LF or a NUL.
+fn stripped(content: &[u8]) -> Vec<u8> {
+    const LINE_MAX: usize = 255;
+    let (mut kept, mut rest) = (Vec::with_capacity(content.len()), content);
+    while !rest.is_empty() {
+        let end = rest.iter().take(LINE_MAX).position(|byte| *byte == b'\n').map(|at| at + 1);
+        let (line, after) = rest.split_at(end.unwrap_or(LINE_MAX.min(rest.len())));
+        kept.extend(line.iter().take_while(|byte| !matches!(byte, b'\r' | b'\n' | 0)));
+        rest = after;
     }
-    Ok(content)
+    kept
 }
 
 /// `Name: value`; `Name;` is one without a value, and `Name:` takes one of curl's own away.
-fn header(draft: &mut CurlDraft, line: Word, _: FileReader<'_>) -> Result<(), RecordedError> {
+fn header(draft: &mut CurlDraft, line: ShellWord, _: FileReader<'_>) -> Result<(), RecordedError> {
     let line = text_of(line)?;
     let (name, value) = match (line.split_once(':'), line.strip_suffix(';')) {
         (Some((name, value)), _) => (name.trim().to_owned(), value.trim().to_owned()),
@@ -379,7 +390,7 @@ fn header(draft: &mut CurlDraft, line: Word, _: FileReader<'_>) -> Result<(), Re
     draft.field(&name, value)
 }
 
-fn cookie(draft: &mut CurlDraft, text: Word, _: FileReader<'_>) -> Result<(), RecordedError> {
+fn cookie(draft: &mut CurlDraft, text: ShellWord, _: FileReader<'_>) -> Result<(), RecordedError> {
     let text = text_of(text)?;
     if !text.contains('=') {
         let why = "names a file of cookies, which is not read here; give NAME=VALUE, or --cookies";
@@ -392,7 +403,7 @@ fn cookie(draft: &mut CurlDraft, text: Word, _: FileReader<'_>) -> Result<(), Re
 /// `content`, `=content`, `name=content`, `@file`, `name@file`.
 fn urlencode(
     draft: &mut CurlDraft,
-    text: Word,
+    text: ShellWord,
     files: FileReader<'_>,
 ) -> Result<(), RecordedError> {
     let (name, content) = match text.iter().position(|byte| matches!(byte, b'=' | b'@')) {
@@ -457,13 +468,13 @@ impl CurlDraft {
     fn does(
         &mut self,
         does: Does,
-        joined: Option<Word>,
-        words: &mut dyn Iterator<Item = Word>,
+        joined: Option<ShellWord>,
+        words: &mut dyn Iterator<Item = ShellWord>,
         word: &[u8],
         files: FileReader<'_>,
     ) -> Result<(), RecordedError> {
         let shown = String::from_utf8_lossy(word);
-        let value = |words: &mut dyn Iterator<Item = Word>| {
+        let value = |words: &mut dyn Iterator<Item = ShellWord>| {
             let lacks = || RecordedError(format!("curl's option {shown} lacks its value"));
             joined.clone().or_else(|| words.next()).ok_or_else(lacks)
         };
@@ -484,7 +495,7 @@ impl CurlDraft {
     fn cluster(
         &mut self,
         cluster: &[u8],
-        words: &mut dyn Iterator<Item = Word>,
+        words: &mut dyn Iterator<Item = ShellWord>,
         word: &[u8],
         files: FileReader<'_>,
     ) -> Result<(), RecordedError> {
@@ -596,7 +607,7 @@ impl CurlDraft {
         let kind = match () {
             () if self.json => "application/json".to_owned(),
             () if self.data.is_some() => "application/x-www-form-urlencoded".to_owned(),
-            () if !self.form.is_empty() => format!("multipart/form-data; boundary={BOUNDARY}"),
+            () if !self.form.is_empty() => return self.describe_form(),
             () => return,
         };
         if !self.has("content-type") {
@@ -607,9 +618,30 @@ impl CurlDraft {
         }
     }
 
+    /// The content type of a form: one of the command gets the boundary too.
+    fn describe_form(&mut self) {
+        let is_kind = |(name, _): &&mut (String, String)| name.eq_ignore_ascii_case("content-type");
+        let removed = self.removed.iter().any(|name| name.eq_ignore_ascii_case("content-type"));
+        match self.headers.iter_mut().find(is_kind) {
+            Some((_, value)) => value.push_str(&format!("; boundary={BOUNDARY}")),
+            None => {
+                let kind = if removed { "" } else { "multipart/form-data" };
+                let value = format!("{kind}; boundary={BOUNDARY}");
+                self.headers.push(("Content-Type".to_owned(), value));
+            }
+        }
+    }
+
     /// The body, of a form too.
     fn body(&mut self) -> Option<Vec<u8>> {
-        if self.form.is_empty() { self.data.take() } else { Some(form::body(&self.form)) }
+        if self.form.is_empty() {
+            return self.data.take();
+        }
+        let kind = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let kind = kind.map_or("", |(_, value)| value.as_str()).to_ascii_lowercase();
+        // curl calls the parts of any other content attachments
+        let of_form = kind.starts_with("multipart/form-data");
+        Some(form::body(&self.form, if of_form { "form-data" } else { "attachment" }))
     }
 }
 
@@ -636,6 +668,15 @@ fn check_path(text: &str, as_is: bool) -> Result<(), RecordedError> {
 fn address(text: &str, query: Option<&[u8]>) -> Result<Url, RecordedError> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let wrong = |why: String| RecordedError(format!("{} is not a URL: {why}", quoted(text)));
+    let control = |byte: &u8| byte.is_ascii_control();
+    // a URL here would lose them, and curl refuses them
+    if text.as_bytes().iter().any(control) {
+        return Err(wrong("it has control characters".to_owned()));
+    }
+    if query.is_some_and(|query| query.iter().any(control) || std::str::from_utf8(query).is_err()) {
+        let why = "-G puts bytes into the URL that a URL cannot have; give --data-urlencode";
+        return Err(RecordedError(why.to_owned()));
+    }
     let mut url = Url::parse(&whole).map_err(|error| wrong(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(format!("its scheme is {}, not http or https", url.scheme())));

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod cmd;
+mod commands;
 mod curl;
 mod har;
 mod openapi;

@@ -5,7 +5,7 @@ mod style;
 use crate::{Recorded, RecordedError, Recording, is_ours};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use style::{Place, Written};
+use style::{ParameterPlace, Written};
 use units::{Nanos, quoted};
 use url::Url;
 
@@ -167,18 +167,18 @@ fn file_of(from: &str, reference: &str) -> Option<String> {
 
 /// A value, and the file that it is in.
 #[derive(Clone, Copy)]
-struct Node<'a> {
+struct FileValue<'a> {
     file: &'a str,
     value: &'a Value,
 }
 
-impl<'a> Node<'a> {
+impl<'a> FileValue<'a> {
     /// Another value of the same file.
-    fn at(self, value: &'a Value) -> Node<'a> {
-        Node { file: self.file, value }
+    fn at(self, value: &'a Value) -> FileValue<'a> {
+        FileValue { file: self.file, value }
     }
 
-    fn get(self, name: &str) -> Option<Node<'a>> {
+    fn get(self, name: &str) -> Option<FileValue<'a>> {
         self.value.get(name).map(|value| self.at(value))
     }
 
@@ -202,14 +202,14 @@ struct Filled {
 }
 
 impl<'a> Description<'a> {
-    fn root(&self) -> Node<'a> {
+    fn root(&self) -> FileValue<'a> {
         const NOTHING: &Value = &Value::Null;
         let root = self.documents.get("").and_then(|root| root.as_ref().ok());
-        Node { file: "", value: root.unwrap_or(NOTHING) }
+        FileValue { file: "", value: root.unwrap_or(NOTHING) }
     }
 
     /// The value itself, or what its `$ref` leads to.
-    fn resolved(&self, node: Node<'a>) -> Result<Node<'a>, String> {
+    fn resolved(&self, node: FileValue<'a>) -> Result<FileValue<'a>, String> {
         let mut node = node;
         for _ in 0..REFERENCES_MAX {
             let Some(reference) = node.value.get("$ref") else { return Ok(node) };
@@ -224,7 +224,7 @@ impl<'a> Description<'a> {
             let pointer = reference.split_once('#').map_or("", |(_, pointer)| pointer);
             let pointer = percent_decoded(pointer);
             let value = root.pointer(pointer.as_str()).ok_or_else(nowhere)?;
-            node = Node { file, value };
+            node = FileValue { file, value };
         }
         Err("a $ref that leads nowhere, in a circle".to_owned())
     }
@@ -233,8 +233,8 @@ impl<'a> Description<'a> {
         &self,
         path: &str,
         method: &str,
-        item: Node<'a>,
-        operation: Node<'a>,
+        item: FileValue<'a>,
+        operation: FileValue<'a>,
     ) -> Result<Recorded, String> {
         let filled = self.filled(item, operation)?;
         let mut url = self.base.clone();
@@ -258,12 +258,13 @@ impl<'a> Description<'a> {
     }
 
     /// An operation's parameters go before those of its path.
-    fn filled(&self, item: Node<'a>, operation: Node<'a>) -> Result<Filled, String> {
+    fn filled(&self, item: FileValue<'a>, operation: FileValue<'a>) -> Result<Filled, String> {
         let mut filled = Filled::default();
         let mut seen = Vec::new();
         let lists = [operation.get("parameters"), item.get("parameters")];
-        let each =
-            |list: Node<'a>| list.value.as_array().into_iter().flatten().map(move |it| list.at(it));
+        let each = |list: FileValue<'a>| {
+            list.value.as_array().into_iter().flatten().map(move |it| list.at(it))
+        };
         for parameter in lists.into_iter().flatten().flat_map(each) {
             let parameter = self.resolved(parameter)?;
             let (name, place) = (parameter.word("name"), parameter.word("in"));
@@ -286,7 +287,7 @@ impl<'a> Description<'a> {
     }
 
     /// A parameter's example; with `content` in place of a schema, as text of its media type.
-    fn value_of(&self, parameter: Node<'a>) -> Result<Option<Value>, String> {
+    fn value_of(&self, parameter: FileValue<'a>) -> Result<Option<Value>, String> {
         let content = parameter.get("content").and_then(|content| {
             content.value.as_object()?.iter().next().map(|(kind, media)| (kind, content.at(media)))
         });
@@ -302,7 +303,7 @@ impl<'a> Description<'a> {
 
     /// `example`, the first of `examples`, or the same of the schema, or its `default` or first
     /// `enum`.
-    fn example(&self, holder: Node<'a>) -> Result<Option<Node<'a>>, String> {
+    fn example(&self, holder: FileValue<'a>) -> Result<Option<FileValue<'a>>, String> {
         if let Some(example) = holder.get("example") {
             return Ok(Some(example));
         }
@@ -320,12 +321,12 @@ impl<'a> Description<'a> {
         if let Some(schema) = holder.get("schema") {
             return self.example(self.resolved(schema)?);
         }
-        let first = |list: Node<'a>| list.value.get(0).map(|value| list.at(value));
+        let first = |list: FileValue<'a>| list.value.get(0).map(|value| list.at(value));
         Ok(holder.get("default").or_else(|| first(holder.get("enum")?)))
     }
 
     /// Content type and content.
-    fn body(&self, body: Node<'a>) -> Result<(String, Vec<u8>), String> {
+    fn body(&self, body: FileValue<'a>) -> Result<(String, Vec<u8>), String> {
         let body = self.resolved(body)?;
         let content = body.get("content");
         let kinds = content.and_then(|content| content.value.as_object());
@@ -347,26 +348,28 @@ impl<'a> Description<'a> {
 }
 
 /// Puts a parameter's value into its place.
-fn fill(filled: &mut Filled, parameter: Node<'_>, value: &Value) -> Result<(), String> {
+fn fill(filled: &mut Filled, parameter: FileValue<'_>, value: &Value) -> Result<(), String> {
     let name = parameter.word("name");
-    let written = |place: Place| Written::of(place, parameter.value.as_object());
+    let written = |place: ParameterPlace| Written::of(place, parameter.value.as_object());
     match parameter.word("in") {
         "path" => {
-            let value = written(Place::Path)?.write(name, value)?;
+            let value = written(ParameterPlace::Path)?.write(name, value)?;
             filled.path.insert(name.to_owned(), value);
         }
         "query" => {
-            let pairs = written(Place::Query)?.write(name, value)?;
+            let pairs = written(ParameterPlace::Query)?.write(name, value)?;
             filled.query.extend(Some(pairs).filter(|pairs| !pairs.is_empty()));
         }
         "header" => {
             let ignored = IGNORED.iter().any(|ignored| ignored.eq_ignore_ascii_case(name));
             if !ignored && !is_ours(name) {
-                filled.headers.push((name.to_owned(), written(Place::Header)?.write(name, value)?));
+                filled
+                    .headers
+                    .push((name.to_owned(), written(ParameterPlace::Header)?.write(name, value)?));
             }
         }
         "cookie" => {
-            let pairs = written(Place::Cookie)?.write(name, value)?;
+            let pairs = written(ParameterPlace::Cookie)?.write(name, value)?;
             // each value of a list is a cookie
             filled.cookies.extend(pairs.split('&').map(str::to_owned));
         }
@@ -376,11 +379,11 @@ fn fill(filled: &mut Filled, parameter: Node<'_>, value: &Value) -> Result<(), S
 }
 
 /// The fields of a form, each as the encoding of its name says.
-fn form(fields: &Object, media: Node<'_>) -> Result<String, String> {
+fn form(fields: &Object, media: FileValue<'_>) -> Result<String, String> {
     let mut pairs = Vec::new();
     for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
         let encoding = media.value.get("encoding").and_then(|encoding| encoding.get(name));
-        let written = Written::of(Place::Form, encoding.and_then(Value::as_object))
+        let written = Written::of(ParameterPlace::Form, encoding.and_then(Value::as_object))
             .and_then(|written| written.write(name, value));
         let written = written.map_err(|why| format!("the field {name} of its form: {why}"))?;
         pairs.extend(Some(written).filter(|pairs| !pairs.is_empty()));

@@ -2,16 +2,11 @@
 
 use crate::RecordedError;
 use crate::cmd;
+use crate::commands::{ShellWord, Split, open, outside};
 use std::iter::Peekable;
 use std::slice::Iter;
 
 type Rest<'a> = Peekable<Iter<'a, u8>>;
-
-/// A word of a command. It is not text: `$'\xff'` has a byte that is no character.
-pub(crate) type Word = Vec<u8>;
-
-/// Words before a command that do not change what it sends.
-const PREFIXES: [&[u8]; 8] = [b"$", b"%", b"time", b"command", b"exec", b"sudo", b"nohup", b"env"];
 
 /// Splits a text into commands at `;`, `&`, `&&` and before a line that begins with `curl`, and each of
 /// them into words: at blanks outside of `'…'`, `"…"` and `$'…'` (bash), or outside of `^"…^"` (cmd.exe).
@@ -19,7 +14,7 @@ const PREFIXES: [&[u8]; 8] = [b"$", b"%", b"time", b"command", b"exec", b"sudo",
 ///
 /// # Errors
 /// A quote that is not closed; an operator of the shell, such as `|` or `$(`, because nothing is run.
-pub(crate) fn split(text: &str) -> Result<Vec<Vec<Word>>, SplitError> {
+pub(crate) fn split(text: &str) -> Result<Vec<Vec<ShellWord>>, SplitError> {
     let mut split = Split::default();
     let done = if cmd::is_cmd(text) { cmd::read(text, &mut split) } else { read(text, &mut split) };
     let done = done.and_then(|()| split.finish());
@@ -67,115 +62,12 @@ fn read(text: &str, split: &mut Split) -> Result<(), RecordedError> {
     Ok(())
 }
 
-/// Whether a line begins with curl, perhaps after a prompt or `time`.
-pub(crate) fn begins_command(line: &str) -> bool {
-    let mut words = line.split_ascii_whitespace().map(str::as_bytes);
-    words.find(|word| !is_prefix(word)).is_some_and(is_curl)
-}
-
-/// Whether a word is the program curl.
-pub(crate) fn is_curl(word: &[u8]) -> bool {
-    let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
-    name == b"curl" || name.eq_ignore_ascii_case(b"curl.exe")
-}
-
-/// Whether a word may stand before curl.
-pub(crate) fn is_prefix(word: &[u8]) -> bool {
-    PREFIXES.contains(&word)
-}
-
-/// The words of one command without what stands before curl's arguments.
-pub(crate) fn arguments(words: Vec<Word>) -> Vec<Word> {
-    let before = words.iter().take_while(|word| is_prefix(word)).count();
-    match words.get(before) {
-        Some(word) if is_curl(word) => words.into_iter().skip(before + 1).collect(),
-        _ => words,
-    }
-}
-
-/// Commands as they are split.
-#[derive(Default)]
-pub(crate) struct Split {
-    commands: Vec<Vec<Word>>,
-    words: Vec<Word>,
-    word: Option<Word>,
-    /// The next word is the first one of a line.
-    fresh: bool,
-    /// A line that is no command and no part of one.
-    stray: Option<Word>,
-}
-
-impl Split {
-    /// The word that is being read.
-    pub(crate) fn word(&mut self) -> &mut Word {
-        self.word.get_or_insert_default()
-    }
-
-    pub(crate) fn blank(&mut self) {
-        let Some(word) = self.word.take() else { return };
-        let first = std::mem::take(&mut self.fresh) && !self.words.is_empty();
-        let prefixes = || self.words.iter().all(|word| is_prefix(word));
-        if first && !prefixes() {
-            if is_curl(&word) || is_prefix(&word) {
-                self.end();
-            } else if !(word.starts_with(b"-") || word.starts_with(b"http")) {
-                self.stray.get_or_insert_with(|| word.clone());
-            }
-        }
-        self.words.push(word);
-    }
-
-    /// A line has ended, and nothing joins it to the next one.
-    pub(crate) fn line(&mut self) {
-        self.blank();
-        self.fresh = true;
-    }
-
-    /// A command has ended.
-    pub(crate) fn end(&mut self) {
-        self.blank();
-        if !self.words.is_empty() {
-            self.commands.push(std::mem::take(&mut self.words));
-        }
-    }
-
-    /// The text has ended.
-    fn finish(&mut self) -> Result<(), RecordedError> {
-        self.blank();
-        match &self.stray {
-            None => {
-                self.end();
-                Ok(())
-            }
-            Some(word) => {
-                let word = units::quoted(&String::from_utf8_lossy(word));
-                Err(RecordedError(format!(
-                    "a line begins with {word}: only curl commands are read, and a command goes on in \
-                     the next line after a backslash; join the line, or delete it"
-                )))
-            }
-        }
-    }
-}
-
-pub(crate) fn outside(found: u8) -> RecordedError {
-    RecordedError(format!(
-        "it has {:?} outside of quotes, which a shell would act on and which is not run here; \
-         put it into single quotes, or its value in its place",
-        char::from(found)
-    ))
-}
-
 fn inside(found: u8) -> RecordedError {
     RecordedError(format!(
         "it has {:?} inside double quotes, where a shell puts in a value; write single quotes, or its \
          value in its place",
         char::from(found)
     ))
-}
-
-pub(crate) fn open(quote: &str) -> RecordedError {
-    RecordedError(format!("a quote is not closed: {quote}"))
 }
 
 /// Whether a shell puts a value in for a `$` before this byte.
@@ -202,7 +94,7 @@ fn dollar(rest: &mut Rest<'_>, split: &mut Split) -> Result<(), RecordedError> {
     }
 }
 
-fn single(rest: &mut Rest<'_>, word: &mut Word) -> Result<(), RecordedError> {
+fn single(rest: &mut Rest<'_>, word: &mut ShellWord) -> Result<(), RecordedError> {
     loop {
         match rest.next() {
             Some(b'\'') => return Ok(()),
@@ -212,7 +104,7 @@ fn single(rest: &mut Rest<'_>, word: &mut Word) -> Result<(), RecordedError> {
     }
 }
 
-fn double(rest: &mut Rest<'_>, word: &mut Word) -> Result<(), RecordedError> {
+fn double(rest: &mut Rest<'_>, word: &mut ShellWord) -> Result<(), RecordedError> {
     loop {
         match rest.next() {
             Some(b'"') => return Ok(()),
@@ -231,7 +123,7 @@ fn double(rest: &mut Rest<'_>, word: &mut Word) -> Result<(), RecordedError> {
 }
 
 /// bash's quotes with C's escapes. A NUL ends the text within the quotes, as bash's strings end.
-fn ansi(rest: &mut Rest<'_>, word: &mut Word) -> Result<(), RecordedError> {
+fn ansi(rest: &mut Rest<'_>, word: &mut ShellWord) -> Result<(), RecordedError> {
     let mut raw = Vec::new();
     loop {
         match rest.next() {

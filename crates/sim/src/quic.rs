@@ -1,15 +1,15 @@
-//! HTTP/3 in virtual time: datagrams that may be lost, and a QUIC server that answers each request when
-//! a queueing model says so. The worker, the session of HTTP/3 and QUIC's client side are those that
-//! run in production; the server's side is quinn-proto's.
+//! HTTP/3 in virtual time: datagrams that may be lost, and a QUIC server that responds to each
+//! request as a queueing model says. The worker, the HTTP/3 session and the client side of QUIC are
+//! those of production; the server side is quinn-proto.
 
 use crate::run::{Bench, Simulated};
 use crate::servers::Queue;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use dialogue::governor::{Governor, Stop};
-use dialogue::talk::{Carried, Conversations, Director, Lull, play};
+use dialogue::talk::{Carried, Conversations, Director, WaitUntil, play};
 use engine::{Endpoint as Place, Setup, Worker, drive, endpoint_key};
 use plan::Plan;
-use quic::deaf::{Deafness, deaf};
+use quic::ignoring::{IgnoredInput, ignoring};
 use quic::session::{HandSessions, SessionWords};
 use quic::{Limits, Moves, Quic};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-/// The name in the certificate of the made-up server.
+/// The name in the certificate of the simulated server.
 const NAME: &str = "sim.example";
 
 /// `:status: 200` by its index in the static table (RFC 9204 appendix A), as a HEADERS frame.
@@ -34,17 +34,17 @@ const HEAD: [u8; 5] = [1, 3, 0, 0, 0xd9];
 /// `:status: 425` in the same way.
 const TOO_EARLY: [u8; 6] = [1, 4, 0, 0, 0xff, 0x07];
 
-/// The server's control stream: its type, and SETTINGS that are empty.
+/// The server's control stream: its type, and empty SETTINGS.
 const CONTROL: [u8; 3] = [0, 4, 0];
 
-/// Datagrams on their way: to the server, or to the client.
+/// Direction of datagrams: to the server, or to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Up,
     Down,
 }
 
-/// What becomes of one request.
+/// The outcome of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestFate {
     Served,
@@ -52,58 +52,59 @@ pub enum RequestFate {
     Rejected,
     /// H3_INTERNAL_ERROR.
     Failed,
-    /// Nothing ever comes.
+    /// Never a response.
     Ignored,
 }
 
-/// What a server does about early data.
+/// How a server handles early data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EarlyDoor {
-    /// Its tickets do not allow any.
+pub enum EarlyDataMode {
+    /// Its tickets do not permit any.
     Shut,
     Open,
-    /// The same, and it reads what comes with a ticket as often as that comes (RFC 8446 section 8).
+    /// The same, and it accepts the early data of a ticket as often as it arrives (RFC 8446 section
+    /// 8).
     Repeating,
-    /// Requests that come early are answered with 425 (RFC 8470 section 5.2).
+    /// Requests in early data get 425 (RFC 8470 section 5.2).
     TooEarly,
-    /// Its tickets allow it, and it knows no session when a client comes back.
+    /// Its tickets permit it, but it has no session when a client returns.
     Forgetful,
 }
 
 /// A server, and the link to it.
-pub struct Pond {
+pub struct QuicWorld {
     pub queue: Queue,
-    /// One way's time.
+    /// One-way delay.
     pub delay: Nanos,
-    /// Streams of a connection that are allowed at once.
+    /// Maximum number of concurrent streams per connection.
     pub streams_max: u32,
-    /// Bytes of all streams of a connection together that the client may be ahead; `None`: any number.
+    /// Connection window of the server for uploads, bytes; `None`: unlimited.
     pub upload_window: Option<u32>,
     /// Bytes of content of each response.
     pub body: usize,
-    /// Requests of a connection after which it is told to go.
+    /// Number of requests on a connection before GOAWAY.
     pub calls_max: Option<u32>,
-    /// Whether the datagram with this number, of its way, is lost.
+    /// Whether the datagram with this number in its direction is lost.
     pub loses: fn(Way, u64) -> bool,
-    /// What becomes of the request with this number.
+    /// The outcome of the request with this number.
     pub fate: fn(u64) -> RequestFate,
-    /// Nobody listens: what is sent comes back as ICMP says.
-    pub deaf: bool,
-    /// What becomes of requests that come before the handshake is over.
-    pub early: EarlyDoor,
-    /// Clients may not change their address (RFC 9000 section 18.2).
+    /// The port is closed: datagrams are answered with ICMP errors.
+    pub closed_port: bool,
+    /// How requests in early data are handled.
+    pub early: EarlyDataMode,
+    /// Clients may not migrate (RFC 9000 section 18.2).
     pub fixed: bool,
-    /// What the server passes over.
-    pub deaf_to: Deafness,
-    /// What the control stream of the connection with this number begins with.
+    /// Input that the server ignores.
+    pub ignored: IgnoredInput,
+    /// The first bytes of the control stream of the connection with this number.
     pub control: fn(u64) -> Vec<u8>,
-    /// How long after the first byte of that stream the rest comes.
+    /// How long after the first byte of that stream the rest follows.
     pub control_after: Nanos,
 }
 
-impl Pond {
-    pub fn new(queue: Queue) -> Pond {
-        Pond {
+impl QuicWorld {
+    pub fn new(queue: Queue) -> QuicWorld {
+        QuicWorld {
             queue,
             delay: Nanos::ZERO,
             streams_max: 100,
@@ -112,92 +113,93 @@ impl Pond {
             calls_max: None,
             loses: |_, _| false,
             fate: |_| RequestFate::Served,
-            deaf: false,
-            early: EarlyDoor::Shut,
+            closed_port: false,
+            early: EarlyDataMode::Shut,
             fixed: false,
-            deaf_to: Deafness::default(),
+            ignored: IgnoredInput::default(),
             control: |_| CONTROL.to_vec(),
             control_after: Nanos::ZERO,
         }
     }
 }
 
-impl std::fmt::Debug for Pond {
+impl std::fmt::Debug for QuicWorld {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pond").field("queue", &self.queue).finish_non_exhaustive()
+        f.debug_struct("QuicWorld").field("queue", &self.queue).finish_non_exhaustive()
     }
 }
 
-/// A finished run, and what the server read on its streams, in order: number and bytes.
+/// A completed run, and the data received by the server on its streams, in order: stream number and
+/// bytes.
 #[derive(Debug)]
 pub struct QuicOutcome {
     pub outcome: Simulated,
     pub heard: Vec<(u64, Vec<u8>)>,
-    /// Datagrams that were sent, up and down.
+    /// Datagrams sent, up and down.
     pub datagrams: [u64; 2],
-    /// The codes with which the client closed connections, as far as the server heard of it.
+    /// The codes with which the client closed connections, as far as the server received them.
     pub closed: Vec<u64>,
 }
 
-/// Runs a plan for HTTP/3 with one worker. `origin`: where the library's clock begins; only differences
-/// to it are ever used.
+/// Runs a plan for HTTP/3 with one worker. `origin`: the start of the library's clock; only
+/// differences to it are used.
 ///
 /// # Panics
-/// When the plan cannot be made ready: a test's plan is valid.
-pub fn execute_quic(plan: Plan, pond: Pond, origin: Instant) -> QuicOutcome {
+/// If the plan is invalid: that of a test is valid.
+pub fn execute_quic(plan: Plan, world: QuicWorld, origin: Instant) -> QuicOutcome {
     let start = Nanos::from_secs(1_000);
     let endpoints = places(&plan);
     let mut setup = Setup::new(plan, endpoints, 1, start).expect("a test's plan is valid");
     setup.logging.calls = true;
     setup.logging.ends = true;
     let setup = Arc::new(setup);
-    let (client, _, server) = handshakes(pond.early);
-    let water = Water::new(pond, start, origin, server);
+    let (client, _, server) = handshakes(world.early);
+    let network = SimulatedNetwork::new(world, start, origin, server);
     let seed = Some([7; 32]);
     let moves = setup.plan.connection.migrate.map(|when| match when {
         plan::Migrate::Every(span) => Moves::Every(span),
         plan::Migrate::Calls(count) => Moves::Requests(count),
     });
-    let mut io = Quic::new(water, origin, client, &Limits::default(), seed).moving(moves);
+    let mut io = Quic::new(network, origin, client, &Limits::default(), seed).moving(moves);
     let mut bench = Bench::new(&setup);
     drive(&mut Worker::new(setup, 0, None), &mut io, &mut bench);
-    let water = io.inner();
-    let (ended_at, datagrams) = (water.now - start, water.sent);
-    let heard = std::mem::take(&mut water.host.heard);
-    let closed = std::mem::take(&mut water.host.closed);
+    let network = io.inner();
+    let (ended_at, datagrams) = (network.now - start, network.sent);
+    let heard = std::mem::take(&mut network.host.heard);
+    let closed = std::mem::take(&mut network.host.closed);
     QuicOutcome { outcome: bench.finish(false, ended_at), heard, datagrams, closed }
 }
 
-/// A torture's session with such a server, in virtual time.
-pub struct Bay {
-    quic: Quic<Water>,
+/// A torture session with such a server, in virtual time.
+pub struct QuicField {
+    quic: Quic<SimulatedNetwork>,
     governor: Governor,
     carried: Carried,
 }
 
-impl std::fmt::Debug for Bay {
+impl std::fmt::Debug for QuicField {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bay").field("governor", &self.governor).finish_non_exhaustive()
+        f.debug_struct("QuicField").field("governor", &self.governor).finish_non_exhaustive()
     }
 }
 
-impl Bay {
-    /// `origin` as for [`execute_quic`].
-    pub fn new(pond: Pond, origin: Instant) -> Bay {
-        let (client, by_hand, server) = handshakes(pond.early);
-        let water = Water::new(pond, Nanos::from_secs(1_000), origin, server);
-        let quic = Quic::new(water, origin, client, &Limits::default(), Some([7; 32]));
+impl QuicField {
+    /// `origin` as in [`execute_quic`].
+    pub fn new(world: QuicWorld, origin: Instant) -> QuicField {
+        let (client, by_hand, server) = handshakes(world.early);
+        let network = SimulatedNetwork::new(world, Nanos::from_secs(1_000), origin, server);
+        let quic = Quic::new(network, origin, client, &Limits::default(), Some([7; 32]));
         let quic = quic.by_hand(by_hand);
-        Bay { quic, governor: Governor::unbounded(), carried: Carried::default() }
+        QuicField { quic, governor: Governor::unbounded(), carried: Carried::default() }
     }
 
-    /// Where it is spoken to.
+    /// Its address.
     pub fn peer() -> Peer {
         Peer::Quic { address: SERVER.parse().expect("an address"), name: NAME.to_owned() }
     }
 }
 
-impl campaign::World for Bay {
+impl campaign::World for QuicField {
     fn now(&mut self) -> Nanos {
         self.quic.now()
     }
@@ -214,7 +216,7 @@ impl campaign::World for Bay {
 
     fn pause(&mut self, span: Nanos) {
         let until = self.quic.now() + span;
-        self.play(&mut Lull { until });
+        self.play(&mut WaitUntil { until });
     }
 
     fn carried(&mut self) -> &mut Carried {
@@ -245,8 +247,8 @@ fn places(plan: &Plan) -> Vec<Place> {
 
 const SERVER: &str = "10.0.0.2:443";
 
-/// Both sides of TLS, with a certificate of their own.
-fn handshakes(early: EarlyDoor) -> (quic::Handshakes, HandSessions, Arc<QuicServerConfig>) {
+/// Both sides of TLS, with their own certificate.
+fn handshakes(early: EarlyDataMode) -> (quic::Handshakes, HandSessions, Arc<QuicServerConfig>) {
     let made = rcgen::generate_simple_self_signed(vec![NAME.to_owned()]).expect("a certificate");
     let certificate = made.cert.der().clone();
     let key = rustls_pki_types::PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -269,13 +271,13 @@ fn handshakes(early: EarlyDoor) -> (quic::Handshakes, HandSessions, Arc<QuicServ
         .expect("a key for the certificate");
     server.alpn_protocols = vec![b"h3".to_vec()];
     // for QUIC it is all or nothing (RFC 9001 section 4.6.1)
-    server.max_early_data_size = if early == EarlyDoor::Shut { 0 } else { u32::MAX };
+    server.max_early_data_size = if early == EarlyDataMode::Shut { 0 } else { u32::MAX };
     match early {
-        EarlyDoor::Forgetful => server.session_storage = Arc::new(Forgets),
-        EarlyDoor::Repeating => {
+        EarlyDataMode::Forgetful => server.session_storage = Arc::new(Forgets),
+        EarlyDataMode::Repeating => {
             server.session_storage = Arc::new(Repeats(server.session_storage.clone()));
         }
-        EarlyDoor::Shut | EarlyDoor::Open | EarlyDoor::TooEarly => {}
+        EarlyDataMode::Shut | EarlyDataMode::Open | EarlyDataMode::TooEarly => {}
     }
     let by_hand = HandSessions::new(&client, WORDS);
     let client = QuicClientConfig::try_from(client).expect("a suite for QUIC");
@@ -283,14 +285,14 @@ fn handshakes(early: EarlyDoor) -> (quic::Handshakes, HandSessions, Arc<QuicServ
     (Arc::new(client), by_hand, Arc::new(server))
 }
 
-/// Nobody asks what was agreed on.
+/// What was negotiated is not needed.
 const WORDS: SessionWords = SessionWords {
     name: |name| rustls_pki_types::ServerName::try_from(name.to_owned()).ok(),
     facts: |_| None,
     why: |error| error.to_string(),
 };
 
-/// Takes sessions and knows none.
+/// A session store that accepts sessions and returns none.
 #[derive(Debug)]
 struct Forgets;
 
@@ -312,7 +314,7 @@ impl rustls::server::StoresServerSessions for Forgets {
     }
 }
 
-/// A ticket can be used more than once.
+/// A session store whose tickets can be used more than once.
 #[derive(Debug)]
 struct Repeats(Arc<dyn rustls::server::StoresServerSessions>);
 
@@ -334,11 +336,11 @@ impl rustls::server::StoresServerSessions for Repeats {
     }
 }
 
-/// The link as the client's side of QUIC sees it.
-struct Water {
+/// The link as seen by the client side of QUIC.
+struct SimulatedNetwork {
     now: Nanos,
     origin: (Nanos, Instant),
-    pond: Pond,
+    world: QuicWorld,
     host: Host,
     sockets: BTreeMap<Slot, UdpPort>,
     events: BinaryHeap<Reverse<(Nanos, u64)>>,
@@ -356,13 +358,18 @@ struct UdpPort {
     refused: bool,
 }
 
-impl Water {
-    fn new(pond: Pond, now: Nanos, instant: Instant, tls: Arc<QuicServerConfig>) -> Water {
-        let host = Host::new(&pond, tls);
-        Water {
+impl SimulatedNetwork {
+    fn new(
+        world: QuicWorld,
+        now: Nanos,
+        instant: Instant,
+        tls: Arc<QuicServerConfig>,
+    ) -> SimulatedNetwork {
+        let host = Host::new(&world, tls);
+        SimulatedNetwork {
             now,
             origin: (now, instant),
-            pond,
+            world,
             host,
             sockets: BTreeMap::new(),
             events: BinaryHeap::new(),
@@ -376,19 +383,19 @@ impl Water {
         self.origin.1 + Duration::from_nanos((self.now - self.origin.0).0)
     }
 
-    /// A datagram goes on its way, unless it is lost.
+    /// Sends a datagram, unless it is lost.
     fn throw(&mut self, way: Way, client: SocketAddr, bytes: Vec<u8>) {
         let number = self.sent[way as usize];
         self.sent[way as usize] += 1;
-        if (self.pond.loses)(way, number) {
+        if (self.world.loses)(way, number) {
             return;
         }
         self.sequence += 1;
         self.payload.insert(self.sequence, (way, client, bytes));
-        self.events.push(Reverse((self.now + self.pond.delay, self.sequence)));
+        self.events.push(Reverse((self.now + self.world.delay, self.sequence)));
     }
 
-    /// When something next happens of its own accord.
+    /// The time of the next event.
     fn next(&mut self) -> Nanos {
         let flying = self.events.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at);
         let timer = self.host.timer().map_or(Nanos::NEVER, |at| {
@@ -398,15 +405,15 @@ impl Water {
         flying.min(timer).min(self.host.due())
     }
 
-    /// Lets the server act at this instant.
+    /// Lets the server act at the current time.
     fn act(&mut self) {
         let now = self.instant();
-        for (client, bytes) in self.host.advance(self.now, now, &mut self.pond) {
+        for (client, bytes) in self.host.advance(self.now, now, &mut self.world) {
             self.throw(Way::Down, client, bytes);
         }
     }
 
-    /// What flies and arrives now. True: some of it at the client.
+    /// Delivers the datagrams that arrive now. True: some of them at the client.
     fn land(&mut self, ready: &mut Vec<Ready>) -> bool {
         let mut any = false;
         while let Some(Reverse((at, number))) = self.events.peek().copied() {
@@ -431,7 +438,7 @@ impl Water {
     }
 }
 
-impl Io for Water {
+impl Io for SimulatedNetwork {
     fn now(&mut self) -> Nanos {
         self.now
     }
@@ -443,11 +450,11 @@ impl Io for Water {
     }
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
-        let deaf = self.pond.deaf;
+        let closed_port = self.world.closed_port;
         let Some(socket) = self.sockets.get_mut(&slot) else { return Err(IoError::WouldBlock) };
-        socket.refused |= deaf;
+        socket.refused |= closed_port;
         let client = SocketAddr::from(([10, 0, 0, 1], socket.port));
-        if !deaf {
+        if !closed_port {
             self.throw(Way::Up, client, bytes.to_vec());
         }
         Ok(bytes.len())
@@ -504,41 +511,41 @@ impl Io for Water {
 struct Host {
     endpoint: Endpoint,
     guests: BTreeMap<ConnectionHandle, Guest>,
-    /// Responses by the instant at which they are due.
+    /// Responses by the time at which they are due.
     due: BinaryHeap<Reverse<(Nanos, u64, usize, u64)>>,
     requests: u64,
     connections: u64,
     control: fn(u64) -> Vec<u8>,
-    /// What was read, by streams: number and bytes.
+    /// Received data, by stream: number and bytes.
     heard: Vec<(u64, Vec<u8>)>,
     /// Codes with which clients closed.
     closed: Vec<u64>,
-    /// What the endpoint itself answers.
+    /// Replies of the endpoint itself.
     aside: Vec<(SocketAddr, Vec<u8>)>,
 }
 
 struct Guest {
     connection: Connection,
-    /// Rows of `heard`, by stream.
+    /// Index in `heard`, by stream.
     rows: BTreeMap<StreamId, usize>,
     calls: u32,
     control: Option<StreamId>,
-    /// What is still to come of what that stream begins with, and when.
+    /// The remaining first bytes of the control stream, and when they follow.
     begin: Vec<u8>,
     control_due: Option<Nanos>,
 }
 
 impl Host {
-    fn new(pond: &Pond, tls: Arc<QuicServerConfig>) -> Host {
+    fn new(world: &QuicWorld, tls: Arc<QuicServerConfig>) -> Host {
         let mut transport = TransportConfig::default();
-        transport.max_concurrent_bidi_streams(VarInt::from_u32(pond.streams_max));
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(world.streams_max));
         transport.mtu_discovery_config(None);
-        if let Some(window) = pond.upload_window {
+        if let Some(window) = world.upload_window {
             transport.receive_window(VarInt::from_u32(window));
         }
-        let mut config = ServerConfig::with_crypto(deaf(tls, pond.deaf_to));
+        let mut config = ServerConfig::with_crypto(ignoring(tls, world.ignored));
         config.transport_config(Arc::new(transport));
-        config.migration(!pond.fixed);
+        config.migration(!world.fixed);
         let mut own = EndpointConfig::default();
         own.rng_seed(Some([9; 32]));
         Host {
@@ -547,7 +554,7 @@ impl Host {
             due: BinaryHeap::new(),
             requests: 0,
             connections: 0,
-            control: pond.control,
+            control: world.control,
             heard: Vec::new(),
             closed: Vec::new(),
             aside: Vec::new(),
@@ -577,7 +584,7 @@ impl Host {
                 let (handle, connection) = match self.endpoint.accept(incoming, now, &mut out, None)
                 {
                     Ok(accepted) => accepted,
-                    // its first packet breaks the rules
+                    // its first packet is invalid
                     Err(refused) => {
                         let said = refused.response.map(|transmit| out[..transmit.size].to_vec());
                         self.aside.extend(said.map(|said| (client, said)));
@@ -598,21 +605,26 @@ impl Host {
         }
     }
 
-    /// Whatever there is to do at this instant; gives back the datagrams to be sent.
-    fn advance(&mut self, at: Nanos, now: Instant, pond: &mut Pond) -> Vec<(SocketAddr, Vec<u8>)> {
+    /// Performs everything due at this time; returns the datagrams to send.
+    fn advance(
+        &mut self,
+        at: Nanos,
+        now: Instant,
+        world: &mut QuicWorld,
+    ) -> Vec<(SocketAddr, Vec<u8>)> {
         while let Some(Reverse((due, _, handle, stream))) = self.due.peek().copied() {
             if due > at {
                 break;
             }
             self.due.pop();
             if let Some(guest) = self.guests.get_mut(&ConnectionHandle(handle)) {
-                guest.answer(stream, pond.body);
+                guest.answer(stream, world.body);
             }
         }
         let mut sent = std::mem::take(&mut self.aside);
         let handles: Vec<ConnectionHandle> = self.guests.keys().copied().collect();
         for handle in handles {
-            self.advance_guest(handle, at, now, pond, &mut sent);
+            self.advance_guest(handle, at, now, world, &mut sent);
         }
         sent
     }
@@ -622,7 +634,7 @@ impl Host {
         handle: ConnectionHandle,
         at: Nanos,
         now: Instant,
-        pond: &mut Pond,
+        world: &mut QuicWorld,
         sent: &mut Vec<(SocketAddr, Vec<u8>)>,
     ) {
         let Some(guest) = self.guests.get_mut(&handle) else { return };
@@ -637,7 +649,8 @@ impl Host {
             }
         }
         while let Some(event) = guest.connection.poll() {
-            let too_early = pond.early == EarlyDoor::TooEarly && guest.connection.is_handshaking();
+            let too_early =
+                world.early == EarlyDataMode::TooEarly && guest.connection.is_handshaking();
             if let Event::ConnectionLost { reason: ConnectionError::ApplicationClosed(said) } =
                 &event
             {
@@ -653,9 +666,9 @@ impl Host {
                 let number = self.requests;
                 self.requests += 1;
                 guest.calls += 1;
-                match (pond.fate)(number) {
+                match (world.fate)(number) {
                     RequestFate::Served => {
-                        let due = pond.queue.finish(at);
+                        let due = world.queue.finish(at);
                         let entry = (due, number, handle.0, stream);
                         self.due.push(Reverse(entry));
                     }
@@ -663,19 +676,19 @@ impl Host {
                     RequestFate::Failed => guest.reset(stream, 0x102),
                     RequestFate::Ignored => {}
                 }
-                if pond.calls_max == Some(guest.calls) {
+                if world.calls_max == Some(guest.calls) {
                     guest.go_away(stream + 4);
                 }
             }
         }
-        guest.go_on_with_control(at, pond.control_after);
-        // what has no service time is answered at once
+        guest.go_on_with_control(at, world.control_after);
+        // requests without a service time get a response at once
         while let Some(Reverse((due, _, of, stream))) = self.due.peek().copied() {
             if due > at || of != handle.0 {
                 break;
             }
             self.due.pop();
-            guest.answer(stream, pond.body);
+            guest.answer(stream, world.body);
         }
         let mut out = Vec::new();
         while let Some(transmit) = guest.connection.poll_transmit(now, 1, &mut out) {
@@ -689,7 +702,7 @@ impl Host {
 }
 
 impl Guest {
-    /// Requests that are whole now, by their streams.
+    /// Requests that are complete now, by their streams.
     fn hear(&mut self, event: Event, heard: &mut Vec<(u64, Vec<u8>)>) -> Vec<u64> {
         let mut whole = Vec::new();
         match event {
@@ -711,7 +724,7 @@ impl Guest {
         whole
     }
 
-    /// The first byte of the control stream at once, the rest so much later.
+    /// Sends the first byte of the control stream at once, the rest after this time.
     fn go_on_with_control(&mut self, at: Nanos, after: Nanos) {
         let Some(control) = self.control else { return };
         let due = self.control_due.is_none_or(|due| due <= at);
@@ -742,7 +755,7 @@ impl Guest {
 
     fn say(&mut self, id: StreamId, bytes: &[u8]) {
         let written = self.connection.send_stream(id).write(bytes);
-        // a stream that the client has given up takes nothing
+        // a stream canceled by the client accepts nothing
         assert!(written.is_err() || written == Ok(bytes.len()), "windows are never full here");
     }
 
@@ -759,7 +772,7 @@ impl Guest {
         self.connection.send_stream(id_of(stream)).reset(code).ok();
     }
 
-    /// GOAWAY: no request from this stream on is processed.
+    /// GOAWAY: requests from this stream on are not processed.
     fn go_away(&mut self, stream: u64) {
         let length = (stream as u32 | 0x8000_0000).to_be_bytes();
         if let Some(control) = self.control {

@@ -1,4 +1,4 @@
-//! The firing range in virtual time: a torture's conversations with a server whose every defect is
+//! The firing range in virtual time: torture conversations with a server whose defects are all
 //! known.
 
 use crate::run::drive_ready;
@@ -8,7 +8,7 @@ use conduit::Io;
 use conduit::Peer;
 use dialogue::governor::Governor;
 use dialogue::http2::Spoken;
-use dialogue::talk::{Carried, Conversations, Director, Lull, TalkScript, play};
+use dialogue::talk::{Carried, Conversations, Director, TalkScript, WaitUntil, play};
 use dialogue::text::Values;
 use faulty::{Act, Defects, Entry};
 use sample::{Death, ServerState};
@@ -21,7 +21,7 @@ use torture::judge::TestOutcome;
 use torture::record::{self, Execution, Run, Transcript};
 use units::Nanos;
 
-/// The range as a torture's target, with the page that takes bodies.
+/// The range as a torture target, with the page that accepts bodies.
 pub fn target() -> TestTarget {
     TestTarget {
         peer: Peer::Tcp(SocketAddr::from(([127, 0, 0, 1], 80))),
@@ -39,7 +39,7 @@ pub fn target() -> TestTarget {
     }
 }
 
-/// The range, spoken to in HTTP/3.
+/// The range over HTTP/3.
 pub fn target_over_quic() -> TestTarget {
     let plain = target();
     let address = SocketAddr::from(([127, 0, 0, 1], 443));
@@ -59,7 +59,7 @@ pub struct KeptFailures {
     wanted: fn(TestOutcome) -> bool,
     run: Run,
     kept: Vec<Transcript>,
-    /// What was sent before those that fail only behind it, by their names.
+    /// What was sent before failures that need preceding conversations, by their names.
     behind: Vec<(String, Vec<TalkScript>)>,
 }
 
@@ -68,10 +68,10 @@ impl KeptFailures {
         KeptFailures { wanted, run: Run::default(), kept: Vec::new(), behind: Vec::new() }
     }
 
-    /// As they are after they were written and read; `cases` are those of the run.
+    /// The failures after they were written and parsed; `cases` are those of the run.
     ///
     /// # Panics
-    /// What was written cannot be read, or a case is not there: the test is to fail.
+    /// If the failures cannot be parsed, or a case is missing: the test must fail.
     pub fn failures(&self, cases: &[Case]) -> Vec<Failure> {
         let again = |kept: &Transcript| {
             let read = record::read(&record::write(kept));
@@ -107,20 +107,20 @@ impl Watcher for KeptFailures {
     }
 }
 
-/// The firing range as a server of the made-up world.
+/// The firing range as a server of the simulated world.
 #[derive(Debug)]
 pub struct FiringRange {
     range: faulty::FaultyServer,
     clients: BTreeMap<u64, Client>,
     ids: BTreeMap<Client, u64>,
     next: u64,
-    errands: Errands,
+    commands: Commands,
 }
 
-/// Commands of the user that wait to be run against the range, by their instants: an outbox of the
-/// field, and an inbox of the server.
+/// User commands waiting to be run against the range, by time: an outbox of the field, and an inbox
+/// of the server.
 #[derive(Clone, Debug, Default)]
-pub struct Errands(Rc<RefCell<VecDeque<(Nanos, ServerCommand)>>>);
+pub struct Commands(Rc<RefCell<VecDeque<(Nanos, ServerCommand)>>>);
 
 impl FiringRange {
     pub fn new(defects: &Defects) -> FiringRange {
@@ -129,25 +129,25 @@ impl FiringRange {
             clients: BTreeMap::new(),
             ids: BTreeMap::new(),
             next: 0,
-            errands: Errands::default(),
+            commands: Commands::default(),
         }
     }
 
-    /// One that speaks HTTP/3, whose connections are made-up ones of QUIC: pieces of streams without packets.
+    /// One that speaks HTTP/3 over simulated QUIC connections: pieces of streams without packets.
     pub fn over_quic(defects: &Defects) -> FiringRange {
         FiringRange { range: faulty::FaultyServer::over_quic(defects), ..FiringRange::new(defects) }
     }
 
-    /// What the user's commands do to it comes from here.
-    pub fn with_errands(mut self, errands: &Errands) -> FiringRange {
-        self.errands = errands.clone();
+    /// Connects it to the user commands.
+    pub fn with_commands(mut self, commands: &Commands) -> FiringRange {
+        self.commands = commands.clone();
         self
     }
 
-    fn run_errands(&mut self, now: Nanos) {
-        let mut waiting = self.errands.0.borrow_mut();
-        while let Some((at, errand)) = waiting.pop_front_if(|(at, _)| *at <= now) {
-            match errand {
+    fn run_commands(&mut self, now: Nanos) {
+        let mut waiting = self.commands.0.borrow_mut();
+        while let Some((at, action)) = waiting.pop_front_if(|(at, _)| *at <= now) {
+            match action {
                 ServerCommand::Restart => self.range.restart(at),
                 ServerCommand::Starve => self.range.starve(true),
                 ServerCommand::Relieve => self.range.starve(false),
@@ -213,12 +213,12 @@ impl Server for FiringRange {
     }
 
     fn due(&self) -> Nanos {
-        let errand = self.errands.0.borrow().front().map_or(Nanos::NEVER, |(at, _)| *at);
-        self.range.due().min(errand)
+        let action = self.commands.0.borrow().front().map_or(Nanos::NEVER, |(at, _)| *at);
+        self.range.due().min(action)
     }
 
     fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
-        self.run_errands(now);
+        self.run_commands(now);
         let acts = self.range.acts(now);
         let known = acts.into_iter().filter_map(|(id, act)| Some((*self.clients.get(&id)?, act)));
         let action = |act| match act {
@@ -231,22 +231,22 @@ impl Server for FiringRange {
     }
 }
 
-/// The made-up world as a torture's session knows it.
+/// The simulated world as seen by a torture session.
 pub struct Field {
     world: Rc<RefCell<World>>,
     governor: Governor,
-    /// What else may end the run, asked every [`LOOK_EVERY`].
+    /// Another source of stops, asked every [`LOOK_EVERY`].
     outside: Option<Outside>,
-    errands: Errands,
+    commands: Commands,
     sent_for: Vec<Done>,
     patience: Nanos,
     carried: Carried,
 }
 
-/// Whether the run is to stop, and why.
+/// Whether the run must stop, and why.
 pub type Outside = Box<dyn FnMut(Nanos) -> Option<dialogue::governor::Stop>>;
 
-/// How long a reason to stop may go unnoticed: as long as in the real world.
+/// Maximum delay until a reason to stop is noticed: as in the real world.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
 
 impl std::fmt::Debug for Field {
@@ -256,7 +256,7 @@ impl std::fmt::Debug for Field {
 }
 
 impl Field {
-    /// Without bounds.
+    /// Without limits.
     pub fn new(world: World) -> Field {
         Field::governed(world, Governor::unbounded())
     }
@@ -266,26 +266,26 @@ impl Field {
             world: Rc::new(RefCell::new(world)),
             governor,
             outside: None,
-            errands: Errands::default(),
+            commands: Commands::default(),
             sent_for: Vec::new(),
             patience: Nanos::ZERO,
             carried: Carried::default(),
         }
     }
 
-    /// Over a way that loses packets of handshakes.
+    /// Over a path that loses handshake packets.
     pub fn patient(mut self, patience: Nanos) -> Field {
         self.patience = patience;
         self
     }
 
-    /// With commands that a server takes.
-    pub fn with_errands(mut self, errands: &Errands) -> Field {
-        self.errands = errands.clone();
+    /// With commands that a server accepts.
+    pub fn with_commands(mut self, commands: &Commands) -> Field {
+        self.commands = commands.clone();
         self
     }
 
-    /// With something else that may end the run.
+    /// With another source of stops.
     pub fn watched(mut self, outside: Outside) -> Field {
         self.outside = Some(outside);
         self
@@ -318,7 +318,7 @@ impl campaign::World for Field {
     fn pause(&mut self, span: Nanos) {
         let until = self.world.borrow().now() + span;
         if !self.carried.is_empty() {
-            return self.play(&mut Lull { until });
+            return self.play(&mut WaitUntil { until });
         }
         self.world.borrow_mut().advance(until);
     }
@@ -339,12 +339,12 @@ impl campaign::World for Field {
         &mut self.governor
     }
 
-    fn send_for(&mut self, errand: ServerCommand, at: Nanos) {
-        self.errands.0.borrow_mut().push_back((at, errand));
-        self.sent_for.push(Done { errand, began: at, ended: at, trouble: None });
+    fn schedule_command(&mut self, action: ServerCommand, at: Nanos) {
+        self.commands.0.borrow_mut().push_back((at, action));
+        self.sent_for.push(Done { action, began: at, ended: at, trouble: None });
     }
 
-    fn errands(&mut self) -> Vec<Done> {
+    fn finished_commands(&mut self) -> Vec<Done> {
         std::mem::take(&mut self.sent_for)
     }
 

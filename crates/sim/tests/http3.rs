@@ -2,7 +2,7 @@
 
 use plan::{Arrivals, Gaps, HttpVersion, Load, Plan, Think};
 use sample::{FailureClass, Outcome};
-use sim::quic::{Pond, QuicOutcome, RequestFate, Way, execute_quic};
+use sim::quic::{QuicOutcome, QuicWorld, RequestFate, Way, execute_quic};
 use sim::{Queue, Service, execute, plan_for};
 use stats::Little;
 use units::{Nanos, Rate};
@@ -32,13 +32,13 @@ fn closed(mut plan: Plan, users: u32, calls: u64) -> Plan {
     plan
 }
 
-fn fixed(servers: usize, millis: u64) -> Pond {
-    Pond::new(Queue::new(servers, Service::Fixed(Nanos::from_millis(millis)), 3))
+fn fixed(servers: usize, millis: u64) -> QuicWorld {
+    QuicWorld::new(Queue::new(servers, Service::Fixed(Nanos::from_millis(millis)), 3))
 }
 
-/// Runs the plan; whatever happens, no call is lost.
-fn run(plan: Plan, pond: Pond) -> QuicOutcome {
-    let ran = execute_quic(plan, pond, std::time::Instant::now());
+/// Runs the plan; no call is lost in any case.
+fn run(plan: Plan, world: QuicWorld) -> QuicOutcome {
+    let ran = execute_quic(plan, world, std::time::Instant::now());
     let counts = &ran.outcome.measurement.total.counts;
     assert_eq!(
         counts.due,
@@ -69,15 +69,15 @@ fn users_keep_as_many_streams_busy_as_they_are_given() {
     assert_eq!((facts.quic.handshakes, facts.quic.packets_lost), (4, 0));
     assert!(facts.coded_sent * 2 < facts.fields_sent, "{facts:?}");
     assert!(services(&ran).iter().all(|took| *took == Nanos::from_millis(10)));
-    // 32 under way, each for 10 ms, and nothing between them
+    // 32 in flight, 10 ms each, and nothing in between
     assert_eq!(ran.outcome.ended_at.0 / 1_000_000, 1_000);
 }
 
 /// The handshake takes one round trip, and is the connect phase.
 #[test]
 fn connecting_is_the_handshake() {
-    let pond = Pond { delay: Nanos::from_millis(10), ..fixed(0, 1) };
-    let ran = run(closed(http3(1), 1, 3), pond);
+    let world = QuicWorld { delay: Nanos::from_millis(10), ..fixed(0, 1) };
+    let ran = run(closed(http3(1), 1, 3), world);
     let total = &ran.outcome.measurement.total;
     let connect = total.connect.quantile(0.5);
     assert!(connect >= Nanos::from_millis(20) && connect < Nanos::from_millis(21), "{connect:?}");
@@ -85,11 +85,11 @@ fn connecting_is_the_handshake() {
     assert!(services(&ran).iter().all(|took| *took == Nanos::from_millis(21)));
 }
 
-/// M/D/1 does not know by what the requests come: response times are those of HTTP/1.1.
+/// M/D/1 does not depend on the transport: response times are those of HTTP/1.1.
 #[test]
 fn streams_of_one_connection_are_an_m_d_1_queue() {
     let plan = || open(http3(1_000), 800.0, Gaps::Poisson, 8_000, None);
-    let ran = run(plan(), Pond { streams_max: 1_000, ..fixed(1, 1) });
+    let ran = run(plan(), QuicWorld { streams_max: 1_000, ..fixed(1, 1) });
     let mut over_tcp = plan();
     over_tcp.request.version = HttpVersion::Http11;
     over_tcp.connection.pipeline = 1;
@@ -103,16 +103,17 @@ fn streams_of_one_connection_are_an_m_d_1_queue() {
     }
 }
 
-/// One lost datagram delays the response that was in it, and no other: what follows on other streams
-/// is heard meanwhile (RFC 9000 section 2).
+/// One lost datagram delays only the response in it: data on other streams is processed meanwhile
+/// (RFC 9000 section 2).
 #[test]
 fn a_lost_datagram_delays_one_response_only() {
-    // a response a millisecond, each in a datagram of its own
+    // one response per millisecond, each in its own datagram
     let plan = open(http3(100), 1_000.0, Gaps::Constant, 100, Some(1));
-    let pond = |loses| Pond { delay: Nanos::from_millis(5), body: 1_000, loses, ..fixed(0, 1) };
-    let sound = run(plan.clone(), pond(|_, _| false));
-    // behind the handshake and before the last ones, so that others follow
-    let lossy = run(plan, pond(|way, number| way == Way::Down && number == 40));
+    let world =
+        |loses| QuicWorld { delay: Nanos::from_millis(5), body: 1_000, loses, ..fixed(0, 1) };
+    let sound = run(plan.clone(), world(|_, _| false));
+    // after the handshake and before the last ones, so that others follow
+    let lossy = run(plan, world(|way, number| way == Way::Down && number == 40));
     let (before, after) = (services(&sound), services(&lossy));
     let usual = Nanos::from_millis(11);
     assert!(before.iter().skip(20).all(|took| *took == usual), "{before:?}");
@@ -120,18 +121,22 @@ fn a_lost_datagram_delays_one_response_only() {
     assert_eq!(late.len(), 1, "{after:?}");
     let facts = &lossy.outcome.measurement.total.connections.http3;
     assert_eq!(lossy.outcome.measurement.total.counts.succeeded, 100);
-    // it was sent again a round trip later, after three others had arrived
+    // it was retransmitted one round trip later, after three others had arrived
     let took = after[late[0]];
     assert!(took > Nanos::from_millis(20) && took < Nanos::from_millis(40), "{took:?} {facts:?}");
 }
 
-/// Every tenth datagram is lost, both ways: all calls succeed all the same, and ours are told as lost.
+/// Every tenth datagram is lost, in both directions: all calls still succeed, and our lost
+/// datagrams are reported.
 #[test]
 fn losses_are_counted_and_made_good() {
     let plan = open(http3(100), 200.0, Gaps::Poisson, 400, Some(1));
-    let pond =
-        Pond { delay: Nanos::from_millis(2), loses: |_, number| number % 10 == 9, ..fixed(0, 1) };
-    let ran = run(plan, pond);
+    let world = QuicWorld {
+        delay: Nanos::from_millis(2),
+        loses: |_, number| number % 10 == 9,
+        ..fixed(0, 1)
+    };
+    let ran = run(plan, world);
     let total = &ran.outcome.measurement.total;
     assert_eq!(total.counts.succeeded, 400);
     let quic = &total.connections.http3.quic;
@@ -139,11 +144,11 @@ fn losses_are_counted_and_made_good() {
     assert!(quic.rtt_min >= Nanos::from_millis(4), "{quic:?}");
 }
 
-/// Five streams at a time: the sixth call waits on its connection, and its wait is told as such.
+/// Five concurrent streams: the sixth call waits on its connection, and its wait is reported.
 #[test]
 fn the_server_s_limit_of_streams_is_kept() {
     let plan = open(http3(100), 4_500.0, Gaps::Poisson, 4_500, Some(1));
-    let ran = run(plan, Pond { streams_max: 5, ..fixed(0, 1) });
+    let ran = run(plan, QuicWorld { streams_max: 5, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
     assert_eq!(total.counts.succeeded, 4_500);
     let facts = &total.connections.http3;
@@ -151,33 +156,34 @@ fn the_server_s_limit_of_streams_is_kept() {
     assert!(facts.waited > 1_000, "{facts:?}");
     let waited = ran.outcome.calls.iter().filter(|(sample, _)| sample.admitted > sample.intended);
     assert!(waited.count() as u64 >= facts.waited - 5);
-    // a call is in flight from its issue on, also while it waits for a stream
+    // a call is in flight from its start, even while it waits for a stream
     let little = Little::of(total, ran.outcome.measurement.window).unwrap();
     assert!(little.deviation() < 0.05, "{little:?}");
-    // the server itself is constant: what is waited for a stream is no part of its time
+    // the server itself is constant: the wait for a stream is not part of its time
     let services = services(&ran);
     assert!(services.iter().skip(10).all(|took| *took == Nanos::from_millis(1)), "{services:?}");
 }
 
-/// A worker that has far more calls than streams asks in the order in which they fell due.
+/// A worker with far more calls than streams sends them in the order in which they were due.
 #[test]
 fn calls_that_wait_for_streams_go_out_in_their_order() {
-    let ran = run(closed(http3(4_000), 1, 8_000), Pond { streams_max: 50, ..fixed(0, 1) });
+    let ran = run(closed(http3(4_000), 1, 8_000), QuicWorld { streams_max: 50, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
     assert_eq!((total.counts.succeeded, total.connections.established), (8_000, 1));
     let requests = ran.heard.iter().map(|(stream, _)| *stream).filter(|stream| stream & 3 == 0);
     assert!(requests.eq((0..8_000).map(|index| 4 * index)));
 }
 
-/// H3_MISSING_SETTINGS: the server is told what it did wrong, also while the first request has no stream.
+/// H3_MISSING_SETTINGS: the server is told its violation, even while the first request has no
+/// stream.
 #[test]
 fn the_code_of_a_violation_reaches_the_server() {
     let goaway_first = |_| vec![0, 7, 1, 0];
     for streams_max in [0, 100] {
-        let pond = Pond { streams_max, control: goaway_first, ..fixed(0, 1) };
+        let world = QuicWorld { streams_max, control: goaway_first, ..fixed(0, 1) };
         let mut plan = closed(http3(1), 1, 3);
         plan.timeouts.call = Nanos::from_secs(1);
-        let ran = run(plan, pond);
+        let ran = run(plan, world);
         assert_eq!(failures(&ran), [(FailureClass::Protocol, 3)], "{streams_max} streams");
         assert_eq!(ran.closed.first(), Some(&0x10a), "{streams_max} streams: {:?}", ran.closed);
     }
@@ -186,7 +192,7 @@ fn the_code_of_a_violation_reaches_the_server() {
 #[test]
 fn goaway_is_a_keep_alive_limit_and_no_failure() {
     for plan in [closed(http3(4), 3, 400), open(http3(50), 2_000.0, Gaps::Poisson, 400, None)] {
-        let ran = run(plan, Pond { calls_max: Some(10), ..fixed(0, 2) });
+        let ran = run(plan, QuicWorld { calls_max: Some(10), ..fixed(0, 2) });
         let total = &ran.outcome.measurement.total;
         assert_eq!(total.counts.succeeded, 400, "{:?}", failures(&ran));
         assert!(total.connections.established >= 30, "{}", total.connections.established);
@@ -199,7 +205,7 @@ fn goaway_is_a_keep_alive_limit_and_no_failure() {
 #[test]
 fn rejected_requests_are_asked_again() {
     let fate = |number| if number % 4 == 3 { RequestFate::Rejected } else { RequestFate::Served };
-    let ran = run(closed(http3(2), 2, 300), Pond { fate, ..fixed(0, 1) });
+    let ran = run(closed(http3(2), 2, 300), QuicWorld { fate, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
     let facts = &total.connections.http3;
     assert_eq!(total.counts.succeeded + total.counts.failed, 300);
@@ -211,20 +217,20 @@ fn rejected_requests_are_asked_again() {
 #[test]
 fn a_failed_stream_fails_alone() {
     let fate = |number| if number % 10 == 9 { RequestFate::Failed } else { RequestFate::Served };
-    let ran = run(closed(http3(5), 2, 200), Pond { fate, ..fixed(0, 1) });
+    let ran = run(closed(http3(5), 2, 200), QuicWorld { fate, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
     assert_eq!(failures(&ran), [(FailureClass::StreamReset, 20)]);
     assert_eq!((total.counts.succeeded, total.connections.established), (180, 2));
     assert_eq!(total.connections.http3.resets, [(0x102, 20)].into());
 }
 
-/// A call that times out takes its stream with it, and leaves the others alone.
+/// A call that times out cancels its stream, and leaves the others alone.
 #[test]
 fn a_timed_out_call_cancels_its_stream() {
     let mut plan = closed(http3(5), 1, 100);
     plan.timeouts.call = Nanos::from_millis(50);
     let fate = |number| if number % 20 == 19 { RequestFate::Ignored } else { RequestFate::Served };
-    let ran = run(plan, Pond { fate, ..fixed(0, 1) });
+    let ran = run(plan, QuicWorld { fate, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
     assert_eq!((total.counts.succeeded, total.counts.timed_out), (95, 5));
     assert_eq!(total.connections.established, 1);
@@ -238,20 +244,20 @@ fn a_timed_out_call_cancels_its_stream() {
     assert_eq!(late, [Nanos::from_millis(50); 5]);
 }
 
-/// The connection has room for three bodies at a time, so that now and then it ends within one: that one goes on
-/// too when there is room again.
+/// The connection window has room for three bodies at a time, so that it sometimes ends inside one:
+/// that one continues too when there is room again.
 #[test]
 fn uploads_go_on_when_their_connection_has_room_again() {
     let mut plan = open(http3(100), 2_000.0, Gaps::Constant, 40, Some(1));
     plan.request.method = "POST".into();
     plan.request.body = Some(vec![b'b'; 10_000]);
     let delay = Nanos::from_millis(5);
-    let ran = run(plan, Pond { delay, upload_window: Some(35_000), ..fixed(0, 1) });
+    let ran = run(plan, QuicWorld { delay, upload_window: Some(35_000), ..fixed(0, 1) });
     assert_eq!(ran.outcome.measurement.total.counts.succeeded, 40, "{:?}", failures(&ran));
 }
 
-/// The server's credit lets a body go in parts, a round trip apart: each is progress, and the time to the first byte
-/// begins with the last of them.
+/// The server's credit lets a body be sent in parts, one round trip apart: each is progress, and
+/// the time to the first byte starts with the last of them.
 #[test]
 fn an_upload_that_waits_for_credit_goes_on() {
     let mut plan = open(http3(100), 10.0, Gaps::Constant, 1, Some(1));
@@ -260,26 +266,26 @@ fn an_upload_that_waits_for_credit_goes_on() {
     let limit = Some(Nanos::from_millis(250));
     (plan.timeouts.progress, plan.timeouts.first_byte) = (limit, limit);
     let delay = Nanos::from_millis(50);
-    let ran = run(plan, Pond { delay, upload_window: Some(10_000), ..fixed(0, 1) });
+    let ran = run(plan, QuicWorld { delay, upload_window: Some(10_000), ..fixed(0, 1) });
     assert_eq!(failures(&ran), []);
     assert!(services(&ran)[0] > Nanos::from_secs(1), "{:?}", services(&ran));
 }
 
-/// Nobody listens: ICMP says so at once; where it says nothing, the time to connect runs out.
+/// The port is closed: ICMP reports it at once; without ICMP the connect timeout expires.
 #[test]
 fn without_a_server_there_is_no_connection() {
-    let ran = run(closed(http3(1), 1, 1), Pond { deaf: true, ..fixed(0, 1) });
+    let ran = run(closed(http3(1), 1, 1), QuicWorld { closed_port: true, ..fixed(0, 1) });
     assert_eq!(failures(&ran), [(FailureClass::Refused, 1)]);
     let mut plan = closed(http3(1), 1, 1);
     plan.timeouts.connect = Nanos::from_secs(2);
-    let ran = run(plan, Pond { loses: |_, _| true, ..fixed(0, 1) });
+    let ran = run(plan, QuicWorld { loses: |_, _| true, ..fixed(0, 1) });
     assert_eq!(failures(&ran), [(FailureClass::ConnectTimeout, 1)]);
     let (sample, _) = &ran.outcome.calls[0];
     assert_eq!(sample.done - sample.intended, Nanos::from_secs(2));
     assert!(ran.datagrams[Way::Up as usize] > 2, "QUIC asks more than once: {:?}", ran.datagrams);
 }
 
-/// Ciphertext differs, because keys do; what is in it does not.
+/// Ciphertext differs, because the keys do; its content does not.
 #[test]
 fn the_same_seed_sends_the_same_bytes() {
     let plan = |seed| {

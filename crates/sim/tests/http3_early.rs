@@ -1,14 +1,14 @@
-//! QUIC's early data and its changes of port, in virtual time.
+//! QUIC early data and port changes, in virtual time.
 
 use plan::{HttpVersion, Load, Migrate, Plan, Think};
 use sample::{EarlyFacts, FailureClass};
-use sim::quic::{EarlyDoor, Pond, QuicOutcome, RequestFate, Way, execute_quic};
+use sim::quic::{EarlyDataMode, QuicOutcome, QuicWorld, RequestFate, Way, execute_quic};
 use sim::{Queue, Service, plan_for};
 use units::Nanos;
 
 const TRIP: Nanos = Nanos::from_millis(20);
 
-/// One user, a connection for each call, and 20 ms of round trip.
+/// One user, one connection per call, and a round trip of 20 ms.
 fn early(calls: u64) -> Plan {
     let mut plan = plan_for("https://sim.example/");
     plan.request.version = HttpVersion::Http3;
@@ -20,13 +20,13 @@ fn early(calls: u64) -> Plan {
     plan
 }
 
-fn pond(door: EarlyDoor) -> Pond {
+fn world(door: EarlyDataMode) -> QuicWorld {
     let queue = Queue::new(0, Service::Fixed(Nanos::from_millis(1)), 3);
-    Pond { delay: Nanos(TRIP.0 / 2), early: door, ..Pond::new(queue) }
+    QuicWorld { delay: Nanos(TRIP.0 / 2), early: door, ..QuicWorld::new(queue) }
 }
 
-fn run(plan: Plan, pond: Pond) -> QuicOutcome {
-    execute_quic(plan, pond, std::time::Instant::now())
+fn run(plan: Plan, world: QuicWorld) -> QuicOutcome {
+    execute_quic(plan, world, std::time::Instant::now())
 }
 
 fn facts(ran: &QuicOutcome) -> EarlyFacts {
@@ -40,12 +40,12 @@ fn times(ran: &QuicOutcome) -> Vec<u64> {
     calls.iter().map(|sample| (sample.done - sample.intended).0 / 1_000_000).collect()
 }
 
-/// The first connection has nothing to resume; the next two use its tickets, and save a round trip. They end
-/// with their response, before the server can send tickets (it does that once it has seen our side's
-/// Finished), so the one after them begins anew.
+/// The first connection has nothing to resume; the next two use its tickets, and save one round
+/// trip. They are closed after their response, before the server can send tickets (it does so once
+/// it has our Finished), so the one after them starts without a ticket.
 #[test]
 fn early_data_saves_a_round_trip() {
-    let ran = run(early(4), pond(EarlyDoor::Open));
+    let ran = run(early(4), world(EarlyDataMode::Open));
     assert_eq!(times(&ran), [41, 21, 21, 41]);
     assert_eq!(facts(&ran), EarlyFacts { sent: 2, accepted: 2, ..EarlyFacts::default() });
     let total = &ran.outcome.measurement.total;
@@ -54,26 +54,26 @@ fn early_data_saves_a_round_trip() {
 
 #[test]
 fn none_is_sent_where_it_is_not_asked_for_or_not_allowed() {
-    let ran = run(early(3), pond(EarlyDoor::Shut));
+    let ran = run(early(3), world(EarlyDataMode::Shut));
     assert_eq!((times(&ran), facts(&ran)), (vec![41, 41, 41], EarlyFacts::default()));
     let mut plan = early(3);
     plan.tls.early_data = false;
-    let ran = run(plan, pond(EarlyDoor::Open));
+    let ran = run(plan, world(EarlyDataMode::Open));
     assert_eq!((times(&ran), facts(&ran)), (vec![41, 41, 41], EarlyFacts::default()));
 }
 
-/// A server that does not know the session any more reads nothing of it: all is sent again, in the same
-/// order, and each call has one response.
+/// A server that has forgotten the session rejects early data: everything is sent again, in the
+/// same order, and each call has one response.
 #[test]
 fn what_is_rejected_is_sent_again() {
-    let ran = run(early(4), pond(EarlyDoor::Forgetful));
+    let ran = run(early(4), world(EarlyDataMode::Forgetful));
     assert_eq!(times(&ran), [41, 41, 41, 41]);
     assert_eq!(facts(&ran), EarlyFacts { sent: 3, rejected: 3, ..EarlyFacts::default() });
     assert_eq!(ran.outcome.measurement.total.counts.succeeded, 4);
     let mut plan = early(40);
     plan.connection.calls = Some(8);
     plan.connection.pipeline = 8;
-    let ran = run(plan, pond(EarlyDoor::Forgetful));
+    let ran = run(plan, world(EarlyDataMode::Forgetful));
     assert_eq!(facts(&ran), EarlyFacts { sent: 32, rejected: 32, ..EarlyFacts::default() });
     assert_eq!(ran.outcome.measurement.total.counts.succeeded, 40);
     // on each connection: our control stream, and requests with the same numbers
@@ -81,12 +81,12 @@ fn what_is_rejected_is_sent_again() {
     assert_eq!(requests, 40);
 }
 
-/// 425: asked again once, when the handshake is over; the call's time has both in it.
+/// 425: sent again once, after the handshake is complete; the call's time includes both.
 #[test]
 fn what_is_too_early_is_asked_again_later() {
     let mut plan = early(4);
     plan.connection.calls = Some(2);
-    let ran = run(plan, pond(EarlyDoor::TooEarly));
+    let ran = run(plan, world(EarlyDataMode::TooEarly));
     // 0: a handshake; 1: on the same connection; 2: early, 425 after 20 ms, and again; 3: a new one
     let all = facts(&ran);
     assert_eq!((all.too_early, all.rejected), (all.accepted, 0), "{all:?}");
@@ -97,11 +97,11 @@ fn what_is_too_early_is_asked_again_later() {
     assert!(times(&ran).iter().all(|took| *took <= 62), "{:?}", times(&ran));
 }
 
-/// A lost datagram with early data is sent again as any other.
+/// A lost datagram with early data is retransmitted like any other.
 #[test]
 fn early_data_may_be_lost() {
     let loses = |way, number| way == Way::Up && number % 7 == 5;
-    let ran = run(early(30), Pond { loses, ..pond(EarlyDoor::Open) });
+    let ran = run(early(30), QuicWorld { loses, ..world(EarlyDataMode::Open) });
     let all = facts(&ran);
     assert_eq!(ran.outcome.measurement.total.counts.succeeded, 30);
     assert!(all.sent >= 15 && all.accepted == all.sent, "{all:?}");
@@ -115,12 +115,12 @@ fn moving(when: Migrate, calls: u64) -> Plan {
     plan
 }
 
-/// The server asks on the new path within a round trip, and no call is lost; the one that was under way
-/// has its response at the new port.
+/// The server validates the new path within one round trip, and no call is lost; the open one gets
+/// its response at the new port.
 #[test]
 fn a_connection_goes_on_from_another_port() {
     for (when, made) in [(Migrate::Every(Nanos::from_millis(500)), 9), (Migrate::Calls(20), 10)] {
-        let ran = run(moving(when, 220), pond(EarlyDoor::Shut));
+        let ran = run(moving(when, 220), world(EarlyDataMode::Shut));
         let total = &ran.outcome.measurement.total;
         assert_eq!((total.counts.succeeded, total.connections.established), (220, 1));
         let moves = &total.connections.http3.migration;
@@ -133,19 +133,20 @@ fn a_connection_goes_on_from_another_port() {
 
 #[test]
 fn a_server_may_forbid_it() {
-    let ran = run(moving(Migrate::Calls(5), 50), Pond { fixed: true, ..pond(EarlyDoor::Shut) });
+    let ran =
+        run(moving(Migrate::Calls(5), 50), QuicWorld { fixed: true, ..world(EarlyDataMode::Shut) });
     let total = &ran.outcome.measurement.total;
     let moves = &total.connections.http3.migration;
     assert_eq!((total.counts.succeeded, moves.made, moves.forbidden), (50, 0, 1));
 }
 
-/// Calls under way when the path breaks at a change are counted.
+/// Open calls that fail because of a port change are counted.
 #[test]
 fn calls_that_a_change_costs_are_counted() {
     let mut plan = moving(Migrate::Calls(1), 1);
     plan.timeouts.call = Nanos::from_secs(2);
-    let pond = Pond { fate: |_| RequestFate::Ignored, ..pond(EarlyDoor::Shut) };
-    let ran = run(plan, pond);
+    let world = QuicWorld { fate: |_| RequestFate::Ignored, ..world(EarlyDataMode::Shut) };
+    let ran = run(plan, world);
     let total = &ran.outcome.measurement.total;
     let moves = &total.connections.http3.migration;
     assert_eq!((total.counts.timed_out, moves.made, moves.calls), (1, 1, 1), "{moves:?}");

@@ -103,7 +103,7 @@ const TWO: &str = "
 [stop]
 duration = '4s'
 [measure]
-slo = ['buy: p99<150ms']
+slo = ['buy: p95<150ms']
 [[targets]]
 url = 'http://sim.example/list'
 name = 'list'

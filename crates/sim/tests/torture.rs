@@ -1,17 +1,17 @@
-//! The catalogue against the firing range: a server without a defect passes every case, and every
+//! The catalog against the firing range: a server without a defect passes every case, and every
 //! case that can fail is turned red by a defect.
 
 use campaign::{ServerCommand, Settings, Unwatched, run};
 use faulty::{Defect, DefectKind, Defects};
 use sim::World;
-use sim::torture::{Errands, Field, FiringRange, target};
+use sim::torture::{Commands, Field, FiringRange, target};
 use std::collections::{BTreeMap, BTreeSet};
 use torture::case::{Case, FOUND, Family, Need};
 use torture::catalogue;
 use torture::result::RunResult;
 use units::Nanos;
 
-/// Bytes on their way to a client that does not read.
+/// Bytes in flight to a client that does not read.
 const WINDOW: usize = 256 << 10;
 
 fn settings() -> Settings {
@@ -23,22 +23,22 @@ fn settings() -> Settings {
         pages: vec![faulty::PATH.into(), "/other?x=1".into()],
         soak: Some(Nanos::from_secs(24)),
         expensive: Some(faulty::COSTLY.into()),
-        errands: vec![ServerCommand::Restart, ServerCommand::Starve, ServerCommand::Relieve],
+        commands: vec![ServerCommand::Restart, ServerCommand::Starve, ServerCommand::Relieve],
         ..Settings::default()
     }
 }
 
 fn against(defects: &[Defect], cases: &[Case]) -> RunResult {
     let defects: Defects = defects.iter().copied().collect();
-    let errands = Errands::default();
-    let server = Box::new(FiringRange::new(&defects).with_errands(&errands));
+    let commands = Commands::default();
+    let server = Box::new(FiringRange::new(&defects).with_commands(&commands));
     let mut world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
     world.limit_window(WINDOW);
-    let mut field = Field::new(world).with_errands(&errands);
+    let mut field = Field::new(world).with_commands(&commands);
     run(&target(), &settings(), cases, &mut field, &mut Unwatched)
 }
 
-/// Cases that did not pass, with what was seen.
+/// Cases that did not pass, with the observation.
 fn red(result: &RunResult) -> BTreeMap<String, String> {
     let bad = result.cases.iter().filter(|case| !case.outcome.is_well());
     let row = |case: &torture::result::CaseResult| {
@@ -53,34 +53,35 @@ fn red(result: &RunResult) -> BTreeMap<String, String> {
     bad.map(row).collect()
 }
 
-/// The case that builds on what it found: with every defect it would take most of the time.
+/// The case that builds on its own findings: with every defect it would take most of the time.
 const MUTATION: &str = "F-15";
 
 /// Cases that read a page of 20 MiB.
 const LONG_PAGE: [&str; 2] = ["W-06", "W-07"];
 
-/// Cases that tell something and judge nothing.
+/// Cases that report something without a verdict.
 const TOLD_ONLY: [&str; 3] = ["C-08", "L-14", "W-07"];
 
-/// All cases but those of TLS: the made-up world has none.
+/// All cases except those of TLS, which the simulated world does not have.
 fn plain_cases() -> Vec<Case> {
     let mut cases = catalogue::cases().expect("the catalogue can be read");
-    // groups H and Q speak HTTP/2 and HTTP/3, which these targets do not
+    // groups H and Q use HTTP/2 and HTTP/3, which these targets do not support
     cases.retain(|case| !case.needs.contains(&Need::Tls) && !['H', 'Q'].contains(&case.group()));
     // nor is there a device for segments
     cases.retain(|case| !case.needs.contains(&Need::Device));
     cases
 }
 
-/// A switch that is no defect: it gives the server a capacity.
+/// A switch that is not a defect: it sets a capacity of the server.
 const SOUND: Defect = Defect::LimitedRate;
 
-/// Cases of overload, and one that a soak repeats: without any it would repeat the whole catalogue.
+/// Cases of overload, and one that a soak repeats: without it, it would repeat the whole catalog.
 fn is_overload(case: &Case) -> bool {
     case.group() == 'R' || case.id == "S-01"
 }
 
-/// The cases with fewer repetitions, where the amount is a parameter: what one shows, many show.
+/// The cases with fewer repetitions, if the amount is a parameter: one repetition shows the same as
+/// many.
 fn reduced(mut cases: Vec<Case>) -> Vec<Case> {
     cases.iter_mut().filter_map(|case| case.family.as_mut()).for_each(reduce);
     cases
@@ -105,7 +106,7 @@ fn reduce(family: &mut Family) {
         Family::Pages(with) => with.each = with.each.min(8),
         // more than a small pool has
         Family::PressHeld(with) => with.connections = with.connections.min(12),
-        // a rate that a server bears for a while it bears for longer
+        // a rate sustained for a while is sustained for longer
         Family::PressRate(with) => with.span = with.span.min(Nanos::from_secs(4)),
         Family::PressResets(with) => with.rounds = 1,
         Family::SegmentsOverlap(with) => with.rounds = 1,
@@ -124,7 +125,7 @@ fn reduce(family: &mut Family) {
 fn a_server_without_a_defect_passes_every_case() {
     let (overload, cases): (Vec<Case>, Vec<Case>) =
         reduced(plain_cases()).into_iter().partition(is_overload);
-    // what nobody can overload says nothing of overload
+    // a server that cannot be overloaded shows nothing about overload
     for (defects, cases) in [(&[][..], cases), (&[SOUND], overload)] {
         let result = against(defects, &cases);
         assert_eq!(result.ended_early, None);
@@ -133,7 +134,7 @@ fn a_server_without_a_defect_passes_every_case() {
     }
 }
 
-/// Whether a case is there to show defects of this kind. A defect is tried with those only: all
+/// Whether a case is meant to detect defects of this kind. A defect is tried with those only: all
 /// with all would take most of an hour.
 fn shows(kind: DefectKind, case: &Case) -> bool {
     match kind {
@@ -145,14 +146,14 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
         DefectKind::Limit => matches!(case.group(), 'L' | FOUND) && case.id != "L-15",
         DefectKind::Deadline => case.group() == 'W' && !case.press || case.id == "L-15",
         DefectKind::Connection => matches!(case.group(), 'C' | 'M') && !case.press,
-        // the long page takes most of a run's time, and shows nothing of pools
+        // the long page takes most of a run's time, and shows nothing about pools
         DefectKind::Pressure => {
             case.press && case.group() != 'R'
                 || matches!(case.group(), 'C' | 'W') && !LONG_PAGE.contains(&case.id.as_str())
         }
         DefectKind::Overload => is_overload(case),
-        // over HTTP/2 alone: the gallery of planted bugs hunts those
-        // and over a network device those of segments, by tests of the program
+        // over HTTP/2 only: the gallery of planted bugs covers those, and tests of the program
+        // cover those of segments
         DefectKind::Frames
         | DefectKind::Streams
         | DefectKind::Tables
@@ -161,11 +162,11 @@ fn shows(kind: DefectKind, case: &Case) -> bool {
     }
 }
 
-/// What a defect turns red.
+/// The cases that a defect turns red.
 fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
-    // many clients that end inside a message show what one shows
+    // many clients that disconnect inside a message show the same as one
     let ends = |case: &Case| defect == Defect::ForgetsHalfClosed && case.id == "C-05";
-    // what hung in other cases is what this one is about
+    // hangs of other cases are the subject of this one
     let gone = |case: &Case| defect == Defect::HangsOnExtensions && case.id == "C-13";
     let own = |case: &&Case| shows(defect.kind(), case) || ends(case) || gone(case);
     let own: Vec<Case> = cases.iter().filter(own).cloned().collect();
@@ -175,11 +176,12 @@ fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
     red(&against(&[defect], &own)).into_keys().collect()
 }
 
-/// What each defect turns red, on as many threads as there are processors.
+/// The cases that each defect turns red, on as many threads as there are processors.
 fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |first: usize| {
-        // those of HTTP/2 and HTTP/3 have galleries of their own, and those of segments need a device
+        // those of HTTP/2 and HTTP/3 have galleries of their own, and those of segments need a
+        // device
         let elsewhere = [
             DefectKind::Frames,
             DefectKind::Streams,
@@ -207,7 +209,7 @@ fn every_case_that_can_fail_is_turned_red_by_a_defect() {
         text.push('\n');
     }
     insta::assert_snapshot!(text);
-    // a kind of which the catalogue has no case yet shows nothing
+    // a kind without a case in the catalog shows nothing
     let known = |defect: &Defect| match defect.kind() {
         _ if *defect == SOUND => false,
         DefectKind::Pressure => cases.iter().any(|case| case.press && case.group() != 'F'),
@@ -227,7 +229,7 @@ fn every_case_that_can_fail_is_turned_red_by_a_defect() {
 }
 
 #[test]
-fn whose_bound_a_long_line_meets_is_told() {
+fn the_limit_that_applies_to_a_long_line_is_reported() {
     let mut cases = plain_cases();
     cases.retain(|case| case.id == "L-07");
     let notes = |defects: &[Defect]| -> Vec<String> {
@@ -240,6 +242,6 @@ fn whose_bound_a_long_line_meets_is_told() {
     let field = "limit on a field line: its own limit";
     let method = "limit on a method: the limit on the request line";
     assert_eq!(notes(&[]), ["limit on a request line: its own limit", field, method]);
-    // without a bound nothing is met
+    // without a limit on the server nothing is reached
     assert_eq!(notes(&[Defect::LineOfAnyLength]), [field]);
 }

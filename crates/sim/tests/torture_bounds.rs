@@ -1,5 +1,5 @@
-//! Bounds, stop signs and permissions in virtual time: what a server sees of a torture is counted at
-//! the server.
+//! Limits, stop signals and permissions in virtual time: the traffic of torture is counted at the
+//! server.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use torture::catalogue;
 use torture::result::RunResult;
-use torture::safety::permit::Vigil;
+use torture::safety::permit::ProofMonitor;
 use torture::safety::proof::{Claim, Sources, find};
 use torture::safety::{Asked, Class};
 use units::Nanos;
@@ -35,22 +35,22 @@ fn address() -> SocketAddr {
     PUBLIC.parse().unwrap()
 }
 
-/// What the server saw, with its instants.
+/// The traffic seen by the server, with times.
 #[derive(Debug, Default)]
 struct Books {
     opened: Vec<Nanos>,
-    /// One more, one less: at the instants at which the client did it, as a FIN arrives a delay
-    /// later and a SYN at once.
+    /// Opened and closed connections: at the times at which the client acted, as a FIN arrives with
+    /// a delay and a SYN at once.
     changes: Vec<(Nanos, i64)>,
     bytes: Vec<(Nanos, u64)>,
     requests: Vec<Nanos>,
-    /// Bytes of the connection that said most without a response.
+    /// The maximum number of bytes sent on a connection without a response.
     message_most: u64,
     text: String,
 }
 
 impl Books {
-    /// The most connections that stood at once.
+    /// Maximum number of simultaneous connections.
     fn open_most(&self) -> u64 {
         let mut changes = self.changes.clone();
         changes.sort_unstable();
@@ -63,15 +63,15 @@ impl Books {
     }
 }
 
-/// Keeps books, and answers as it is told to.
+/// Counts the traffic, and responds as configured.
 struct Counter {
     books: Rc<RefCell<Books>>,
     said: BTreeMap<Client, Vec<u8>>,
     response: Rc<RefCell<Option<&'static str>>>,
 }
 
-/// Requests of a connection by another rule than the one that is tested: one for any byte at all,
-/// and one for each empty line but the first.
+/// Requests of a connection by a rule other than the tested one: one for any byte at all, and one
+/// for each empty line except the first.
 fn requests(bytes: &[u8]) -> usize {
     let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -130,7 +130,7 @@ fn counted(response: Option<&'static str>) -> (World, Rc<RefCell<Books>>, Answer
     (World::new(Box::new(server), LATENCY, Nanos::ZERO), books, response)
 }
 
-/// The most within any second.
+/// The maximum within any second.
 fn most(of: &[(Nanos, u64)]) -> u64 {
     let (mut from, mut sum, mut most) = (0, 0, 0);
     for (at, count) in of {
@@ -166,7 +166,7 @@ fn script(start: Nanos, steps: Vec<Move>, probe: bool) -> TalkScript {
     }
 }
 
-/// Two SYNs were lost on the way: the connection is established after 3 s, and the response comes late.
+/// Two SYNs were lost: the connection is established after 3 s, and the response arrives late.
 struct Late;
 
 impl Server for Late {
@@ -180,10 +180,10 @@ impl Server for Late {
     }
 }
 
-/// A conversation of 2 s at most over a path that loses packets: the handshake is none of the server's
-/// time, and nobody says that there was no connection.
+/// A conversation of at most 2 s over a path that loses packets: the handshake does not count as
+/// time of the server, and no missing connection is reported.
 #[test]
-fn a_lossy_way_is_given_patience() {
+fn a_lossy_path_gets_more_time() {
     let asked = |patience| {
         let mut field =
             Field::new(World::new(Box::new(Late), LATENCY, Nanos::ZERO)).patient(patience);
@@ -196,7 +196,7 @@ fn a_lossy_way_is_given_patience() {
     let timeout = sample::FailureClass::ConnectTimeout;
     assert_eq!(asked(Nanos::ZERO), (0, TalkEnd::Unconnected(timeout)));
     assert_eq!(asked(Nanos::from_secs(16)), (1, TalkEnd::Open));
-    // but a server that is not there is told in the end
+    // but an unreachable server is eventually reported
     assert_eq!(asked(Nanos::from_millis(400)), (0, TalkEnd::Unconnected(timeout)));
 }
 
@@ -205,7 +205,7 @@ fn any_class() -> impl Strategy<Value = Class> {
 }
 
 prop_compose! {
-    /// Options that stay below every ceiling, small ones too.
+    /// Options below every maximum, including small ones.
     fn any_asked()(
         connections_max in proptest::option::of(1_u64..200),
         opens_max in proptest::option::of(1_u64..100),
@@ -241,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn no_options_and_no_scripts_exceed_the_bounds(
+    fn neither_options_nor_scripts_exceed_the_limits(
         class in any_class(), asked in any_asked(), scripts in any_scripts(), responses in any::<bool>()
     ) {
         let bounds = asked.bounds(class, None).unwrap();
@@ -276,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn no_option_lifts_a_ceiling(class in any_class(), numbers in any::<[u64; 5]>()) {
+    fn no_option_exceeds_a_maximum(class in any_class(), numbers in any::<[u64; 5]>()) {
         let asked = Asked {
             connections_max: Some(numbers[0]),
             opens_max: Some(numbers[1]),
@@ -341,7 +341,7 @@ fn governor(class: Class) -> Governor {
     Governor::new(class.usual(), vec![address()], false)
 }
 
-/// A made-up internet, whose proof is gone from an instant on.
+/// A simulated internet whose proof is withdrawn at some time.
 struct Net {
     now: Rc<RefCell<Nanos>>,
     gone_at: Nanos,
@@ -372,7 +372,7 @@ impl Sources for Net {
 }
 
 #[test]
-fn a_proof_that_is_taken_away_stops_the_run_within_a_minute() {
+fn a_withdrawn_proof_stops_the_run_within_a_minute() {
     let claim = Claim {
         tester: "0".repeat(64),
         host: "www.example.org:80".into(),
@@ -382,7 +382,7 @@ fn a_proof_that_is_taken_away_stops_the_run_within_a_minute() {
     let now = Rc::new(RefCell::new(Nanos::ZERO));
     let mut net = Net { now: now.clone(), gone_at };
     let found = find(&claim, &mut net).unwrap();
-    let mut vigil = Vigil::new(Nanos::ZERO, claim, found);
+    let mut vigil = ProofMonitor::new(Nanos::ZERO, claim, found);
     let server = Box::new(FiringRange::new(&Defects::default()));
     let world = World::new(server, LATENCY, Nanos::ZERO);
     let outside = Box::new(move |at: Nanos| {
@@ -401,7 +401,7 @@ fn a_proof_that_is_taken_away_stops_the_run_within_a_minute() {
 
 const RIGHT: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// The server changes its response at an instant. How long after it the run had stopped.
+/// The server changes its response at some time. Returns how much later the run stopped.
 fn stopped_after(class: Class, then: Option<&'static str>) -> (Stop, Nanos) {
     let (world, books, response) = counted(Some(RIGHT));
     let at = Nanos::from_secs(30);
@@ -418,7 +418,7 @@ fn stopped_after(class: Class, then: Option<&'static str>) -> (Stop, Nanos) {
 }
 
 #[test]
-fn a_server_that_asks_us_to_stop_is_left_alone_within_a_second() {
+fn a_stop_request_by_the_server_works_within_a_second() {
     for response in [
         "HTTP/1.1 200 OK\r\nLoadstone-Torture: stop\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 429 No\r\nRetry-After: 9\r\nContent-Length: 0\r\n\r\n",
@@ -426,26 +426,27 @@ fn a_server_that_asks_us_to_stop_is_left_alone_within_a_second() {
         let (world, books, _) = counted(Some(response));
         let mut field = Field::governed(world, governor(Class::Local));
         let result = run(&mut field, &["F-01", "S-01"]);
-        assert!(matches!(field.stopped(), Some(Stop::Wish(_))), "{response}");
+        assert!(matches!(field.stopped(), Some(Stop::TargetRequest(_))), "{response}");
         assert!(result.took < Nanos::SECOND, "{:?}", result.took);
         assert_eq!(books.borrow().opened.len(), 1, "one plain request, and no more");
     }
 }
 
 #[test]
-fn a_lost_public_server_is_left_alone_within_three_seconds() {
+fn a_lost_public_server_stops_the_run_within_three_seconds() {
     let (why, after) = stopped_after(Class::Public, None);
     assert!(matches!(&why, Stop::Bound(why) if why.contains("no probe got a response")), "{why:?}");
-    // 5 s for the case under way, 5 s for the plain request after it, which is the first that is lost
+    // 5 s for the current case, and 5 s for the plain request after it, which is the first that is
+    // lost
     assert!(after <= Nanos::from_secs(5 + 5 + 3), "{after:?}");
 }
 
 #[test]
-fn the_servers_log_is_told_what_the_odd_traffic_is() {
+fn odd_traffic_is_announced_in_the_server_log() {
     let (world, books, _) = counted(Some(RIGHT));
     let mut field = Field::governed(world, governor(Class::Public));
     let result = run(&mut field, &["F-01", "S-01"]);
-    // at three a second a thousand executions take longer than a case may
+    // at three per second, a thousand executions exceed the time of a case
     let note = &result.cases[0].notes[0];
     assert_eq!(note, "stopped by the time limit of a case, 1 m 15 s");
     let text = &books.borrow().text;
@@ -457,7 +458,7 @@ fn the_servers_log_is_told_what_the_odd_traffic_is() {
 }
 
 #[test]
-fn a_run_ends_at_its_bound() {
+fn a_run_ends_at_its_limit() {
     let (world, books, _) = counted(Some(RIGHT));
     let bounds = Bounds { run_max: Some(Nanos::from_secs(40)), ..Class::Local.usual() };
     let mut field = Field::governed(world, Governor::new(bounds, vec![address()], true));

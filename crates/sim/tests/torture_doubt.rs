@@ -1,4 +1,4 @@
-//! What a torture must not say where it has not learned enough, in virtual time.
+//! What torture must not conclude without enough observations, in virtual time.
 
 use campaign::{Settings, Unwatched, run};
 use dialogue::governor::Stop;
@@ -20,7 +20,7 @@ fn field(server: impl Server + 'static) -> Field {
     Field::new(World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(100)))
 }
 
-/// What came of one case.
+/// The result of one case.
 fn case_of(id: &str, mut field: Field) -> CaseResult {
     let settings =
         Settings { seed: 1, executions_max: 100, baseline: Nanos::SECOND, ..Settings::default() };
@@ -35,7 +35,7 @@ fn shown(one: &ExchangeResult) -> String {
     format!("{}: {}, {} of {}; {why}", one.name, outcome.id(), one.failed, one.tries)
 }
 
-/// A thousand requests take longer than is waited for them, and nobody has ended the connection.
+/// A thousand requests take longer than the wait, and the connection was not closed.
 #[test]
 fn a_slow_server_that_keeps_its_connection_has_no_limit() {
     let takes = Nanos::from_millis(80);
@@ -47,7 +47,7 @@ fn a_slow_server_that_keeps_its_connection_has_no_limit() {
     assert_eq!(ends, (Some(731.0), None, "not closed within 60 s"));
 }
 
-/// Answers 500 to a request without Host, and is away for the next two seconds.
+/// Responds with 500 to a request without Host, and is down for the next two seconds.
 struct GoesAway {
     back: Nanos,
 }
@@ -67,16 +67,16 @@ impl Server for GoesAway {
 }
 
 #[test]
-fn who_is_gone_after_a_failure_has_failed() {
+fn a_server_that_disappears_after_a_failure_has_failed() {
     let case = case_of("S-01", field(GoesAway { back: Nanos::ZERO }));
     let told: Vec<String> = case.exchanges.iter().map(shown).collect();
     let failed = "the server responded 500, which reports its own failure";
     assert_eq!(told, [format!("missing: fail, 3 of 3; {failed}")]);
 }
 
-/// Answers 500 to the first long head, and has too much to do for any other.
+/// Responds with 500 to the first long head, and is too busy for any other.
 #[test]
-fn what_is_not_answered_again_is_not_taken_for_right() {
+fn a_failure_without_a_second_response_is_not_a_pass() {
     let mut failed = false;
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
         let response = match (bytes.len() > 4_000, failed) {
@@ -93,7 +93,8 @@ fn what_is_not_answered_again_is_not_taken_for_right() {
     assert!(case.notes.iter().any(|note| note.ends_with(why)), "{:?}", case.notes);
 }
 
-/// Hangs on a percent-encoded NUL; with the connection of this number after that, the user ends the run.
+/// Hangs on a percent-encoded NUL; with the connection of this number after that, the user
+/// interrupts the run.
 struct HangsLast {
     range: FiringRange,
     hung: bool,
@@ -136,9 +137,9 @@ impl Server for HangsLast {
     }
 }
 
-/// The plain request behind the hang is interrupted, and then the two tries behind that.
+/// The user interrupts first the plain request after the hang, then the two tries after it.
 #[test]
-fn what_was_tried_only_once_does_not_come_and_go() {
+fn a_single_attempt_is_not_flaky() {
     for left in [1, 2] {
         let over = Rc::new(Cell::new(false));
         let range = FiringRange::new(&Defects::from([Defect::HangsOnEncodedNul]));

@@ -1,5 +1,5 @@
-//! Bugs that were planted on purpose, each sought by a default run that is not tuned to it: found, weighed,
-//! kept with its bytes, and failing again when the bytes are sent again.
+//! Planted bugs, each searched by a default run without tuning: found, rated, recorded with its
+//! bytes, and failing again when the bytes are replayed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -15,7 +15,7 @@ use torture::judge::{TestOutcome, severity};
 use torture::result::{CaseResult, RunResult};
 use units::Nanos;
 
-/// Planted: the switch, and what a user would call it.
+/// Planted bugs: the switch, and a description.
 const GALLERY: [(Defect, &str); 8] = [
     (Defect::DiesOfLongField, "an abort at a length"),
     (Defect::DiesOnPercentN, "a format string"),
@@ -27,7 +27,7 @@ const GALLERY: [(Defect, &str); 8] = [
     (Defect::LeavesTraces, "a state that leaks between clients"),
 ];
 
-/// The same of a server that speaks HTTP/2.
+/// The same for a server that speaks HTTP/2.
 const FRAMES: [(Defect, &str); 4] = [
     (Defect::DiesOfLongFrame, "a crash by the length of a frame"),
     (Defect::KeepsResetStreams, "streams that are never forgotten"),
@@ -35,7 +35,7 @@ const FRAMES: [(Defect, &str); 4] = [
     (Defect::ServesConnect, "CONNECT that is taken for a page's request"),
 ];
 
-/// The same of a server that speaks HTTP/3.
+/// The same for a server that speaks HTTP/3.
 const STREAMS: [(Defect, &str); 9] = [
     (Defect::DiesOfDataFirst, "a crash by content before a header section"),
     (Defect::KeepsCancelledStreams, "requests given up that are never forgotten"),
@@ -70,7 +70,7 @@ fn field(defects: &[Defect], target: &TestTarget) -> Field {
     Field::new(world)
 }
 
-/// What a run does unless asked otherwise; the world has no TLS and no packets.
+/// The cases of a default run; the world has no TLS and no packets.
 fn usual(target: &TestTarget) -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let spoken = match target.spoken {
@@ -81,17 +81,17 @@ fn usual(target: &TestTarget) -> Vec<Case> {
     cases.retain(|case| !case.press && !case.needs.contains(&Need::Tls));
     cases.retain(|case| !case.needs.contains(&Need::Device));
     cases.retain(|case| spoken(case.group()));
-    // the made-up world has streams of QUIC, and no datagrams or packets
+    // the simulated world has QUIC streams, but no datagrams or packets
     cases.retain(|case| !["Q-5", "Q-7", "Q-8"].iter().any(|part| case.id.starts_with(part)));
     cases
 }
 
-/// The range, spoken to in HTTP/2.
+/// The range over HTTP/2.
 fn framed() -> TestTarget {
     TestTarget { spoken: Spoken::Http2, ..target() }
 }
 
-/// The gravest case first, and of it the gravest exchange that was kept.
+/// The most severe case, and of it the most severe recorded exchange.
 fn gravest(result: &RunResult) -> Option<&CaseResult> {
     let weight = |case: &&CaseResult| severity::of_case(case).map(|weight| weight.severity);
     let found = result.cases.iter().filter(|case| severity::of_case(case).is_some());
@@ -144,7 +144,7 @@ fn replayed(failure: &Failure, defects: &[Defect], target: &TestTarget) -> Strin
 }
 
 #[test]
-fn planted_bugs_are_found_weighed_and_replayed() {
+fn planted_bugs_are_found_rated_and_replayed() {
     let told: Vec<String> = std::thread::scope(|scope| {
         let all = GALLERY.iter().map(|one| (one, target()));
         let all = all.chain(FRAMES.iter().map(|one| (one, framed())));
@@ -167,7 +167,7 @@ fn a_correct_server_passes_every_case_of_http3() {
     assert!(exchanges_passed(&target_over_quic()) > 100);
 }
 
-/// Runs all cases against a server without a defect; says how many exchanges passed.
+/// Runs all cases against a server without a defect; returns the number of passed exchanges.
 fn exchanges_passed(target: &TestTarget) -> usize {
     let cases = usual(target);
     let mut field = field(&[], target);

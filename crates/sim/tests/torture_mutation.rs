@@ -1,5 +1,5 @@
-//! A bug that only who builds on earlier finds comes to: a search that keeps what showed a new behaviour
-//! finds it, weighs it, shrinks it and sends it again; one that keeps nothing does not.
+//! A bug that is reached only from earlier findings: a search that keeps specimens with new
+//! behavior finds it, rates it, shrinks it and replays it; one that keeps nothing does not.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -17,7 +17,7 @@ use torture::record::{Run, Transcript};
 use torture::result::RunResult;
 use units::Nanos;
 
-/// As many as a run makes unless asked otherwise.
+/// The default number of a run.
 const MUTANTS: u64 = 1_000;
 
 const BUG: [Defect; 1] = [Defect::DiesOfTrailedExtension];
@@ -28,7 +28,7 @@ fn field(defects: &[Defect]) -> Field {
     Field::new(World::new(range, Nanos::from_millis(1), Nanos::from_secs(20_000)))
 }
 
-/// The case, with room for so many specimens beyond the seeds.
+/// The case, with room for this many specimens in addition to the seeds.
 fn case(corpus: u64) -> Case {
     let mut case = catalogue::cases().unwrap().into_iter().find(|case| case.id == "F-15").unwrap();
     let Some(Family::MutateBodies(with)) = &mut case.family else { panic!("{:?}", case.family) };
@@ -87,7 +87,7 @@ fn replayed(failure: &Failure, defects: &[Defect]) -> String {
 }
 
 #[test]
-fn a_bug_behind_another_behaviour_is_found_by_what_is_kept() {
+fn a_bug_behind_new_behavior_is_found_by_feedback() {
     let mut text = String::new();
     let crashes = |seed: &u64, corpus: u64| {
         searched(*seed, corpus, &BUG).0.cases[0].outcome == TestOutcome::Crashed
@@ -114,7 +114,7 @@ fn a_bug_behind_another_behaviour_is_found_by_what_is_kept() {
 }
 
 #[test]
-fn a_sound_server_is_not_blamed_and_gets_the_same_bytes() {
+fn a_correct_server_is_not_blamed_and_gets_the_same_bytes() {
     let (result, kept) = searched(3, 200, &[]);
     let row = &result.cases[0];
     let bad: Vec<String> = row

@@ -1,11 +1,11 @@
-//! Overload in virtual time: servers whose capacity is known, and what is said of them.
+//! Overload in virtual time: servers with known capacity, and the conclusions about them.
 
 use campaign::{ServerCommand, Settings, Unwatched, run};
 use dialogue::governor::Stop;
 use dialogue::governor::{Bounds, Governor};
 use faulty::{CAPACITY, COSTLY, Defect, Defects};
 use sim::World;
-use sim::torture::{Errands, Field, FiringRange, target};
+use sim::torture::{Commands, Field, FiringRange, target};
 use torture::case::{Case, Family};
 use torture::catalogue;
 use torture::judge::TestOutcome;
@@ -13,7 +13,7 @@ use torture::result::{CaseResult, RunResult};
 use torture::safety::Class;
 use units::{Nanos, show};
 
-/// Requests under way at once: as many as the range answers within a probe's deadline.
+/// Concurrent requests: as many as the range serves within a probe's timeout.
 const WAITING: u64 = 40;
 
 fn cases(ids: &[&str]) -> Vec<Case> {
@@ -39,17 +39,17 @@ fn settings() -> Settings {
         baseline: Nanos::SECOND,
         soak: Some(Nanos::from_secs(60)),
         expensive: Some(COSTLY.into()),
-        errands: vec![ServerCommand::Restart, ServerCommand::Starve, ServerCommand::Relieve],
+        commands: vec![ServerCommand::Restart, ServerCommand::Starve, ServerCommand::Relieve],
         ..Settings::default()
     }
 }
 
 fn overloaded(defect: Defect, ids: &[&str], bounds: &Bounds) -> RunResult {
-    let errands = Errands::default();
-    let server = Box::new(FiringRange::new(&Defects::from([defect])).with_errands(&errands));
+    let commands = Commands::default();
+    let server = Box::new(FiringRange::new(&Defects::from([defect])).with_commands(&commands));
     let world = World::new(server, Nanos::from_millis(1), Nanos::from_secs(1_000));
     let governor = Governor::new(bounds.clone(), Vec::new(), false);
-    let mut field = Field::governed(world, governor).with_errands(&errands);
+    let mut field = Field::governed(world, governor).with_commands(&commands);
     run(&target(), &settings(), &cases(ids), &mut field, &mut Unwatched)
 }
 
@@ -81,7 +81,7 @@ fn of(defect: Defect, ids: &[&str], bounds: &Bounds) -> String {
     result.cases.iter().map(shown).chain(ended).collect()
 }
 
-/// The usual bounds of this machine.
+/// The default limits for this machine.
 fn usual() -> Bounds {
     Class::Local.usual()
 }
@@ -91,56 +91,56 @@ fn the_knee_of_a_server_of_known_capacity_is_found() {
     let result = overloaded(Defect::LimitedRate, &["R-01"], &usual());
     let knee = result.cases[0].measures.iter().find(|one| one.what == "knee").unwrap();
     let (low, high) = (knee.low.unwrap(), knee.high.unwrap());
-    // a rate is followed when 95% of it is answered in time
+    // a rate is sustained if 95 % of it gets a response in time
     let followed = CAPACITY as f64 / 0.95;
-    // and probes take ten requests a second of it
+    // and probes use ten requests per second of it
     let least = CAPACITY as f64 - 10.0;
     assert!(low <= followed && high >= least && high <= low * 1.3, "{low} to {high}");
     assert_eq!(result.cases[0].outcome, TestOutcome::Held);
 }
 
 #[test]
-fn a_server_that_lets_others_wait_holds() {
+fn a_server_that_queues_holds() {
     insta::assert_snapshot!(said(Defect::LimitedRate, &usual()));
 }
 
 #[test]
-fn a_server_that_does_less_the_more_wait_collapses() {
+fn a_server_with_declining_goodput_collapses() {
     insta::assert_snapshot!(said(Defect::Collapses, &usual()));
 }
 
 #[test]
-fn a_server_that_says_no_sheds() {
+fn a_server_that_refuses_sheds() {
     insta::assert_snapshot!(said(Defect::ShedsLoad, &usual()));
 }
 
 #[test]
-fn a_server_that_stands_still_after_a_rush_is_slow_to_recover() {
+fn a_server_that_stalls_after_a_spike_recovers_slowly() {
     insta::assert_snapshot!(said(Defect::Lingers, &usual()));
 }
 
 #[test]
-fn a_server_that_dies_of_load_has_crashed() {
+fn a_server_that_exits_under_load_has_crashed() {
     insta::assert_snapshot!(said(Defect::DiesOfLoad, &usual()));
 }
 
 #[test]
-fn nothing_is_said_of_overload_where_the_bound_comes_first() {
+fn overload_below_our_limit_is_inconclusive() {
     let bounds = Bounds { requests_max: Some(60), ..usual() };
     insta::assert_snapshot!(said(Defect::LimitedRate, &bounds));
 }
 
-/// The time of the search is up while it looks between the last rate that was followed and the first
-/// that was not.
+/// The time limit of the search is reached between the last sustained rate and the first
+/// unsustained one.
 #[test]
-fn a_rate_that_was_not_followed_is_told_when_the_time_is_up() {
+fn an_unsustained_rate_is_reported_at_the_time_limit() {
     let case_max = Nanos::from_secs(30);
     let bounds = Bounds { requests_max: Some(5_000), case_max, ..usual() };
     insta::assert_snapshot!(said(Defect::LimitedRate, &bounds));
 }
 
 #[test]
-fn what_costs_much_may_starve_what_costs_little() {
+fn expensive_requests_may_starve_cheap_ones() {
     let both = [Defect::LimitedRate, Defect::StarvesCheap];
     let said = both.map(|defect| of(defect, &["R-03"], &usual()));
     insta::assert_snapshot!(said.join("\n"));
@@ -154,14 +154,14 @@ fn a_storm_is_survived_or_not() {
 }
 
 #[test]
-fn a_server_that_is_started_anew_ends_what_it_has_begun_or_not() {
+fn a_restart_completes_open_requests_or_not() {
     let all = [Defect::LimitedRate, Defect::LosesInFlight, Defect::StaysAway];
     let said = all.map(|defect| of(defect, &["R-06"], &usual()));
     insta::assert_snapshot!(said.join("\n"));
 }
 
 #[test]
-fn a_server_that_starves_says_so_or_not() {
+fn a_starving_server_reports_errors_or_not() {
     let all =
         [Defect::LimitedRate, Defect::DiesStarved, Defect::SilentStarved, Defect::StaysStarved];
     let said = all.map(|defect| of(defect, &["R-07"], &usual()));
@@ -169,13 +169,13 @@ fn a_server_that_starves_says_so_or_not() {
 }
 
 #[test]
-fn a_server_without_a_limit_is_followed_up_to_the_bound() {
-    // a switch that nobody here feels
+fn an_unlimited_server_is_tested_up_to_our_limit() {
+    // a switch without effect here
     insta::assert_snapshot!(of(Defect::KeepsMemory, &["R-01"], &usual()));
 }
 
 #[test]
-fn what_drifts_in_a_soak_is_found() {
+fn drift_in_a_soak_is_found() {
     let both = [Defect::LimitedRate, Defect::Drifts];
     let ids = ["R-04", "S-01", "S-07", "F-01"];
     let all = both.map(|defect| overloaded(defect, &ids, &usual()));
@@ -187,11 +187,12 @@ fn what_drifts_in_a_soak_is_found() {
 }
 
 #[test]
-fn what_is_interrupted_is_no_finding() {
+fn an_interruption_is_not_a_finding() {
     for (id, after) in [("R-01", 25), ("R-02", 30), ("R-05", 20), ("R-06", 28), ("R-07", 30)] {
         let bounds = usual();
-        let errands = Errands::default();
-        let server = FiringRange::new(&Defects::from([Defect::LimitedRate])).with_errands(&errands);
+        let commands = Commands::default();
+        let server =
+            FiringRange::new(&Defects::from([Defect::LimitedRate])).with_commands(&commands);
         let world = World::new(Box::new(server), Nanos::from_millis(1), Nanos::from_secs(1_000));
         let governor = Governor::new(bounds, Vec::new(), false);
         let mut start = None;
@@ -199,7 +200,7 @@ fn what_is_interrupted_is_no_finding() {
             let start = *start.get_or_insert(now);
             (now > start + Nanos::from_secs(after)).then_some(Stop::Interrupted)
         };
-        let field = Field::governed(world, governor).with_errands(&errands);
+        let field = Field::governed(world, governor).with_commands(&commands);
         let mut field = field.watched(Box::new(stop));
         let result = run(&target(), &settings(), &cases(&[id]), &mut field, &mut Unwatched);
         assert!(result.interrupted, "{id} was over");

@@ -1,5 +1,5 @@
-//! Packets of QUIC that no library sends, in virtual time, to a server that is quinn-proto's: a right one has no
-//! finding, and what is planted in it is found.
+//! QUIC packets that no library sends, in virtual time, to a quinn-proto server: a correct one has
+//! no finding, and planted bugs are found.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -8,8 +8,8 @@ use conduit::OpenOptions;
 use dialogue::http2::Spoken;
 use dialogue::http3::{SETTINGS, packets, write};
 use dialogue::talk::{Move, TalkEnd, TalkScript};
-use quic::deaf::Deafness;
-use sim::quic::{Bay, EarlyDoor, Pond, Way};
+use quic::ignoring::IgnoredInput;
+use sim::quic::{EarlyDataMode, QuicField, QuicWorld, Way};
 use sim::torture::target_over_quic;
 use sim::{Queue, Service};
 use std::time::Instant;
@@ -19,7 +19,7 @@ use torture::judge::TestOutcome;
 use torture::result::RunResult;
 use units::Nanos;
 
-/// The cases whose packets are made by hand.
+/// The cases with hand-made packets.
 fn cases() -> Vec<Case> {
     let mut cases = catalogue::cases().unwrap();
     let number = |case: &Case| case.id.trim_start_matches("Q-").parse::<u32>().unwrap_or(0);
@@ -36,19 +36,19 @@ fn named(ids: &[&str]) -> Vec<Case> {
     cases
 }
 
-fn pond() -> Pond {
+fn world() -> QuicWorld {
     let service = Service::Fixed(Nanos::from_millis(1));
-    Pond { delay: Nanos::from_millis(1), ..Pond::new(Queue::new(1, service, 1)) }
+    QuicWorld { delay: Nanos::from_millis(1), ..QuicWorld::new(Queue::new(1, service, 1)) }
 }
 
-fn against(pond: Pond, cases: &[Case]) -> RunResult {
-    let target = TestTarget { peer: Bay::peer(), takes_bodies: false, ..target_over_quic() };
+fn against(world: QuicWorld, cases: &[Case]) -> RunResult {
+    let target = TestTarget { peer: QuicField::peer(), takes_bodies: false, ..target_over_quic() };
     let settings = Settings { seed: 1, baseline: Nanos::SECOND, ..Settings::default() };
-    let mut bay = Bay::new(pond, Instant::now());
-    campaign::run(&target, &settings, cases, &mut bay, &mut Unwatched)
+    let mut field = QuicField::new(world, Instant::now());
+    campaign::run(&target, &settings, cases, &mut field, &mut Unwatched)
 }
 
-/// Exchanges that are findings: case, exchange, what was seen.
+/// Exchanges that are findings: case, exchange, observation.
 fn findings(result: &RunResult) -> Vec<String> {
     assert_eq!(result.ended_early, None);
     let exchanges = result.cases.iter().flat_map(|case| {
@@ -63,36 +63,37 @@ fn findings(result: &RunResult) -> Vec<String> {
 }
 
 #[test]
-fn a_right_server_has_no_finding_behind_the_handshake() {
+fn a_correct_server_has_no_finding_after_the_handshake() {
     let cases = cases();
-    let result = against(pond(), &cases);
+    let result = against(world(), &cases);
     assert_eq!(findings(&result), Vec::<String>::new());
     assert_eq!(result.cases.len(), cases.len());
 }
 
-/// What becomes of requests in early data where they may be repeated: they are served, asked for again, or passed over.
+/// Repeatable requests in early data are served, answered with 425, or rejected: all of this
+/// passes.
 #[test]
-fn early_data_is_read_with_care_or_not_at_all() {
+fn careful_handling_of_early_data_passes() {
     let cases = named(&["Q-83", "Q-84", "Q-85", "Q-86", "Q-89"]);
-    for early in [EarlyDoor::TooEarly, EarlyDoor::Forgetful] {
-        let result = against(Pond { early, ..pond() }, &cases);
+    for early in [EarlyDataMode::TooEarly, EarlyDataMode::Forgetful] {
+        let result = against(QuicWorld { early, ..world() }, &cases);
         assert_eq!(findings(&result), Vec::<String>::new(), "{early:?}");
         let skipped = result.cases.iter().filter(|case| case.skipped.is_some()).count();
-        assert_eq!(skipped, if early == EarlyDoor::Forgetful { 3 } else { 0 }, "{early:?}");
+        assert_eq!(skipped, if early == EarlyDataMode::Forgetful { 3 } else { 0 }, "{early:?}");
     }
-    let shut = against(pond(), &cases);
+    let shut = against(world(), &cases);
     let told: Vec<_> = shut.cases.iter().filter_map(|case| case.skipped.clone()).collect();
     assert_eq!(told.len(), 5);
     assert!(told[0].contains("no ticket that allows early data"), "{told:?}");
 }
 
-/// It serves a POST in early data, and again when it is recorded and repeated; a GET may be.
+/// It executes a POST in early data, and again when replayed; for a GET that is permitted.
 #[test]
-fn a_server_that_repeats_a_post_is_found() {
+fn a_server_that_executes_a_replayed_post_is_found() {
     let cases = named(&["Q-83", "Q-84"]);
-    let once = findings(&against(Pond { early: EarlyDoor::Open, ..pond() }, &cases));
+    let once = findings(&against(QuicWorld { early: EarlyDataMode::Open, ..world() }, &cases));
     assert_eq!(once.len(), 1, "{once:#?}");
-    let result = against(Pond { early: EarlyDoor::Repeating, ..pond() }, &cases);
+    let result = against(QuicWorld { early: EarlyDataMode::Repeating, ..world() }, &cases);
     let found = findings(&result);
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(found.iter().all(|line| line.starts_with("Q-84 a POST")), "{found:#?}");
@@ -101,64 +102,72 @@ fn a_server_that_repeats_a_post_is_found() {
     assert!(again.judgement.seen.contains("early-accepted"), "{:?}", again.judgement);
 }
 
-/// What is planted, and the case that finds it.
+/// Planted bugs, and the case that finds each.
 #[test]
-fn what_a_server_passes_over_is_found() {
-    let none = Deafness::default();
+fn ignored_violations_are_found() {
+    let none = IgnoredInput::default();
     let planted = [
-        (Deafness { forbidden: true, ..none }, "Q-72", "HANDSHAKE_DONE: the connection stays open"),
-        (Deafness { windows: true, ..none }, "Q-75", "one byte too many on a stream"),
         (
-            Deafness { challenges: true, ..none },
+            IgnoredInput { forbidden: true, ..none },
+            "Q-72",
+            "HANDSHAKE_DONE: the connection stays open",
+        ),
+        (IgnoredInput { windows: true, ..none }, "Q-75", "one byte too many on a stream"),
+        (
+            IgnoredInput { challenges: true, ..none },
             "Q-71",
             "PATH_CHALLENGE: the connection stays open",
         ),
-        (Deafness { forbidden: true, ..none }, "Q-85", "HANDSHAKE_DONE: early-accepted, the"),
-        (Deafness { windows: true, ..none }, "Q-86", "one byte too many on a stream"),
-        (Deafness { handshakes: true, ..none }, "Q-55", "STREAM in a Handshake packet: the conn"),
-        (Deafness { keys: true, ..none }, "Q-87", "between two halves of a request"),
-        (Deafness { alerts: true, ..none }, "Q-56", "an invalid Finished"),
-        (Deafness { parameters: true, ..none }, "Q-57", "ack_delay_exponent of 21: the conn"),
+        (IgnoredInput { forbidden: true, ..none }, "Q-85", "HANDSHAKE_DONE: early-accepted, the"),
+        (IgnoredInput { windows: true, ..none }, "Q-86", "one byte too many on a stream"),
         (
-            Deafness { rejections: true, ..none },
+            IgnoredInput { handshakes: true, ..none },
+            "Q-55",
+            "STREAM in a Handshake packet: the conn",
+        ),
+        (IgnoredInput { keys: true, ..none }, "Q-87", "between two halves of a request"),
+        (IgnoredInput { alerts: true, ..none }, "Q-56", "an invalid Finished"),
+        (IgnoredInput { parameters: true, ..none }, "Q-57", "ack_delay_exponent of 21: the conn"),
+        (
+            IgnoredInput { rejections: true, ..none },
             "Q-89",
             "a GET, with a ticket that the server does not",
         ),
     ];
-    for (deaf_to, case, told) in planted {
+    for (ignored, case, told) in planted {
         let mut cases = cases();
         cases.retain(|one| one.id == case);
-        let early = EarlyDoor::Open;
-        let found = findings(&against(Pond { deaf_to, early, ..pond() }, &cases));
+        let early = EarlyDataMode::Open;
+        let found = findings(&against(QuicWorld { ignored, early, ..world() }, &cases));
         assert!(found.iter().any(|line| line.contains(told)), "{case}: {found:#?}");
     }
 }
 
-/// It passes over what Handshake packets cannot hold and makes a request of its own: that we end the connection for that
-/// is no word of the server's.
+/// It ignores forbidden frames in Handshake packets and makes a request of its own: that we close
+/// the connection because of it is not a reaction of the server.
 #[test]
-fn a_request_of_the_servers_hides_nothing_that_it_passes_over() {
-    let deaf_to = Deafness { handshakes: true, streams: true, ..Deafness::default() };
-    let result = against(Pond { deaf_to, ..pond() }, &named(&["Q-55"]));
+fn a_server_request_does_not_hide_ignored_violations() {
+    let ignored = IgnoredInput { handshakes: true, streams: true, ..IgnoredInput::default() };
+    let result = against(QuicWorld { ignored, ..world() }, &named(&["Q-55"]));
     let found = findings(&result);
     let asked: Vec<_> = found.iter().filter(|one| one.contains("Handshake packet")).collect();
     assert!(asked.len() >= 6, "{found:#?}");
     assert!(asked.iter().all(|one| one.contains("it exceeded our flow-control")), "{asked:#?}");
 }
 
-/// The same of connections that the library ends.
+/// The same for connections that the library closes.
 #[test]
-fn a_request_of_the_servers_is_no_answer_to_bad_streams() {
+fn a_server_request_is_not_a_reply_to_bad_streams() {
     let mut cases = catalogue::cases().unwrap();
     cases.retain(|case| case.id == "Q-12");
-    let deaf_to = Deafness { streams: true, ..Deafness::default() };
-    let found = findings(&against(Pond { deaf_to, ..pond() }, &cases));
+    let ignored = IgnoredInput { streams: true, ..IgnoredInput::default() };
+    let found = findings(&against(QuicWorld { ignored, ..world() }, &cases));
     let asked: Vec<_> = found.iter().filter(|one| one.contains("a second ")).collect();
     assert_eq!(asked.len(), 3, "{found:#?}");
     assert!(asked.iter().all(|one| one.contains("ended by us")), "{asked:#?}");
 }
 
-/// SETTINGS_MAX_FIELD_SECTION_SIZE of so many bytes, and a table of QPACK.
+/// SETTINGS_MAX_FIELD_SECTION_SIZE of this size, and a QPACK table.
 fn control(section: u64, table: u64) -> Vec<u8> {
     let mut payload = vec![6];
     write::varint(section, &mut payload);
@@ -167,9 +176,10 @@ fn control(section: u64, table: u64) -> Vec<u8> {
     [&[0][..], &write::frame(SETTINGS, &payload)].concat()
 }
 
-/// What a server permits may grow from one connection to the next, but for the table, and may not shrink.
+/// The limits of a server may grow from one connection to the next, except for the table, and may
+/// not shrink.
 #[test]
-fn settings_that_shrink_behind_early_data_are_found() {
+fn settings_reduced_after_early_data_are_found() {
     let cases = named(&["Q-89"]);
     for (begin, shrinks) in [
         ((|_| control(9_000, 100)) as fn(u64) -> Vec<u8>, false),
@@ -178,17 +188,17 @@ fn settings_that_shrink_behind_early_data_are_found() {
         (|number| control(9_000, 100 + number), true),
         (|number| if number % 2 == 0 { control(9_000, 100) } else { vec![0, 4, 0] }, true),
     ] {
-        let early = EarlyDoor::Open;
-        let found = findings(&against(Pond { early, control: begin, ..pond() }, &cases));
+        let early = EarlyDataMode::Open;
+        let found = findings(&against(QuicWorld { early, control: begin, ..world() }, &cases));
         assert_eq!(!found.is_empty(), shrinks, "{:?}: {found:#?}", begin(1));
         assert!(found.iter().all(|line| line.contains("its SETTINGS allow less")), "{found:#?}");
     }
 }
 
-/// However long the path is: from the ticket on there is time for SETTINGS to come. Where none came that could be
-/// compared, that is no pass.
+/// However long the path is: SETTINGS have time to arrive after the ticket. If none arrived for the
+/// comparison, that is not a pass.
 #[test]
-fn late_settings_are_compared_and_nothing_compared_is_no_pass() {
+fn late_settings_are_compared_and_missing_ones_do_not_pass() {
     let cases = named(&["Q-89"]);
     let steady: fn(u64) -> Vec<u8> = |_| control(9_000, 100);
     let shrinks: fn(u64) -> Vec<u8> = |number| control(9_000 - number, 100);
@@ -202,8 +212,8 @@ fn late_settings_are_compared_and_nothing_compared_is_no_pass() {
         (1, 2_500, shrinks, TestOutcome::Inconclusive),
     ] {
         let (delay, control_after) = (Nanos::from_millis(delay), Nanos::from_millis(control_after));
-        let early = EarlyDoor::Open;
-        let result = against(Pond { early, delay, control, control_after, ..pond() }, &cases);
+        let early = EarlyDataMode::Open;
+        let result = against(QuicWorld { early, delay, control, control_after, ..world() }, &cases);
         let compared =
             result.cases[0].exchanges.iter().find(|one| one.name.starts_with("SETTINGS")).unwrap();
         let judged = (compared.judgement.outcome, delay, control_after);
@@ -215,50 +225,51 @@ fn late_settings_are_compared_and_nothing_compared_is_no_pass() {
     }
 }
 
-/// The text says SHOULD: it is an advisory.
+/// The RFC says SHOULD: it is an advisory.
 #[test]
-fn a_server_that_takes_any_acknowledgement_is_told() {
+fn a_server_that_accepts_any_acknowledgment_is_reported() {
     let mut cases = cases();
     cases.retain(|one| one.id == "Q-73");
-    let of = |deaf_to| against(Pond { deaf_to, ..pond() }, &cases).cases[0].outcome;
-    assert_eq!(of(Deafness::default()), TestOutcome::Pass);
-    let outcome = of(Deafness { acks: true, ..Deafness::default() });
+    let of = |ignored| against(QuicWorld { ignored, ..world() }, &cases).cases[0].outcome;
+    assert_eq!(of(IgnoredInput::default()), TestOutcome::Pass);
+    let outcome = of(IgnoredInput { acks: true, ..IgnoredInput::default() });
     assert_eq!(outcome, TestOutcome::Alternative);
 }
 
 #[test]
-fn a_server_whose_clients_may_not_move_is_not_moved_about() {
+fn a_server_without_migration_is_not_migrated() {
     let mut cases = cases();
     cases.retain(|one| one.id == "Q-81");
-    let of = |fixed| against(Pond { fixed, ..pond() }, &cases);
+    let of = |fixed| against(QuicWorld { fixed, ..world() }, &cases);
     assert_eq!(of(false).cases[0].outcome, TestOutcome::Pass);
     let fixed = of(true);
     assert_eq!(fixed.cases[0].outcome, TestOutcome::Alternative);
     assert!(fixed.cases[0].exchanges[0].judgement.seen.contains("unmoved"), "{fixed:?}");
 }
 
-/// What is lost is sent again, in both directions and from the first datagram on.
+/// Lost data is retransmitted, in both directions and from the first datagram on.
 #[test]
-fn a_polite_conversation_by_hand_survives_losses() {
+fn a_regular_hand_made_conversation_survives_losses() {
     for (name, loses) in [
         ("none", (|_, _| false) as fn(Way, u64) -> bool),
         ("the first", |_, number| number == 0),
-        // by a hash, as a period could meet that of the server's probes for ever
+        // by a hash, as a period could coincide with that of the server's probes forever
         ("every fourth", |_, number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62 == 3),
         ("every other of the server's", |way, number| way == Way::Down && number % 2 == 1),
     ] {
-        let mut bay = Bay::new(Pond { loses, body: 50_000, ..pond() }, Instant::now());
+        let mut field =
+            QuicField::new(QuicWorld { loses, body: 50_000, ..world() }, Instant::now());
         let ping = packets::packet("none", &[1]).unwrap();
         let asked = write::request(0, &write::section(pseudo(), ""));
         let script = TalkScript {
-            peer: Bay::peer(),
+            peer: QuicField::peer(),
             options: OpenOptions::default(),
             spoken: Spoken::Http3,
-            start: bay.now(),
+            start: field.now(),
             deadline: Nanos::from_secs(60),
             ..TalkScript::of(vec![Move::Send([write::opening(), ping, asked].concat())])
         };
-        let talk = bay.talk(vec![script]).remove(0);
+        let talk = field.talk(vec![script]).remove(0);
         let responses = &talk.replies.responses;
         assert_eq!(responses.len(), 1, "{name}: {:?}", talk.end);
         let got = (responses[0].status, responses[0].body_len);

@@ -1,4 +1,4 @@
-//! Pressure in virtual time: servers whose slots and deadlines are known, and what is said of them.
+//! Stress in virtual time: servers with known slots and timeouts, and the conclusions about them.
 
 use campaign::{Settings, TestTarget, Unwatched, run};
 use conduit::Peer;
@@ -21,32 +21,32 @@ const BUSY: &str = "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\
 
 const START: Nanos = Nanos::from_secs(100);
 
-/// Workers that may idle where they are sent away.
+/// Idle workers above which some are stopped.
 const SPARE: usize = 5;
 
-/// A process for each connection, from its beginning to its end; the others wait.
+/// One process per connection, from its start to its end; other connections wait.
 #[derive(Default)]
 struct Prefork {
     workers: usize,
-    /// An unfinished head is given so long.
+    /// Timeout of an incomplete head.
     deadline: Option<Nanos>,
-    /// No connection is kept.
+    /// No connection is kept alive.
     closes: bool,
-    /// Beyond the workers 503 is answered.
+    /// Connections beyond the workers get 503.
     sheds: bool,
-    /// Beyond so many that wait and one more, first attempts to connect are lost.
+    /// If this many wait and one more, first connection attempts are lost.
     backlog: Option<usize>,
-    /// A worker whose client resets never comes back.
+    /// A worker whose client resets is lost forever.
     leaks: bool,
     lost: usize,
-    /// Each of so many responses is 500.
+    /// Every response of this number is 500.
     fails_each: Option<u64>,
     responses: u64,
-    /// The server dies when this many connections stand, and is started again after a second.
+    /// The server exits with this many connections, and restarts after a second.
     dies_of: Option<usize>,
     dead_until: Nanos,
-    /// Workers are started as they are needed, so many at most, ever more of them each second while
-    /// somebody waits, and sent away when they idle.
+    /// Workers are started on demand up to this number, increasingly many per second while clients
+    /// wait, and stopped when idle.
     grows_to: Option<usize>,
     started: usize,
     next_look: Nanos,
@@ -68,7 +68,7 @@ impl Prefork {
         self.doing.insert((at, self.number), (client, action));
     }
 
-    /// Each second: more workers where somebody waits, fewer where many idle.
+    /// Every second: more workers if clients wait, fewer if many are idle.
     fn look(&mut self, now: Nanos) {
         let Some(most) = self.grows_to.filter(|_| self.next_look <= now) else { return };
         self.next_look = now + Nanos::SECOND;
@@ -283,7 +283,7 @@ fn four_processes_with_a_deadline_are_denied_until_it_passes() {
 }
 
 #[test]
-fn a_pool_that_is_larger_than_the_bound_holds() {
+fn a_pool_larger_than_our_limit_holds() {
     insta::assert_snapshot!(of(Prefork::of(25), "W-10", 13));
 }
 
@@ -294,23 +294,23 @@ fn one_thread_is_denied_by_one_connection() {
 }
 
 #[test]
-fn a_server_that_is_full_and_says_so_sheds() {
+fn a_full_server_that_refuses_sheds() {
     insta::assert_snapshot!(of(Prefork { sheds: true, ..Prefork::of(20) }, "C-01", 256));
 }
 
 #[test]
-fn a_server_that_dies_of_many_connections_has_crashed() {
+fn a_server_that_exits_under_many_connections_has_crashed() {
     insta::assert_snapshot!(of(Prefork { dies_of: Some(20), ..Prefork::of(400) }, "W-10", 256));
 }
 
 #[test]
-fn workers_that_are_lost_to_clients_that_leave_are_a_leak() {
+fn workers_lost_to_disconnected_clients_are_a_leak() {
     insta::assert_snapshot!(of(Prefork { leaks: true, ..Prefork::of(50) }, "C-03", 256));
 }
 
-/// Apache's prefork with its usual numbers: the places of a moment say nothing of those before.
+/// Apache prefork with its default numbers: the slots at one time say nothing about earlier ones.
 #[test]
-fn a_pool_that_grows_and_shrinks_as_needed_loses_nothing() {
+fn a_dynamic_pool_has_no_leak() {
     let server = Prefork { grows_to: Some(150), started: 1, ..Prefork::of(5) };
     let result = pressed(server, &["C-01", "C-02", "C-03", "C-05", "C-06", "W-10", "W-14"], 256);
     for case in &result.cases {
@@ -319,7 +319,7 @@ fn a_pool_that_grows_and_shrinks_as_needed_loses_nothing() {
 }
 
 #[test]
-fn a_server_that_the_kept_probe_occupies_is_probed_without() {
+fn a_server_occupied_by_the_kept_probe_is_probed_without_it() {
     insta::assert_snapshot!(of(Prefork::of(1), "W-10", 256));
 }
 
@@ -332,7 +332,7 @@ fn a_baseline_that_fails_makes_everything_inconclusive() {
 }
 
 #[test]
-fn the_accept_queue_of_a_server_that_is_busy_is_counted() {
+fn the_accept_queue_of_a_busy_server_is_measured() {
     let server = Prefork { closes: true, backlog: Some(5), ..Prefork::of(1) };
     let result = pressed(server, &["C-07"], 256);
     let case = &result.cases[0];
@@ -344,7 +344,7 @@ fn the_accept_queue_of_a_server_that_is_busy_is_counted() {
 }
 
 #[test]
-fn a_burst_is_as_large_as_the_bounds_let_be_open() {
+fn a_burst_respects_the_limit_on_connections() {
     for (connections_max, opens_max, standing, note) in [
         (256, 200, 248, "; 180 per second, because of our limits"),
         (1_000, 1_000, 512, "all were accepted at once"),
@@ -363,7 +363,7 @@ fn a_burst_is_as_large_as_the_bounds_let_be_open() {
 }
 
 #[test]
-fn what_must_not_be_repeated_is_not() {
+fn stress_is_not_repeated_without_permission() {
     for (repeats, rounds) in [(true, 2), (false, 1)] {
         let mut governor = Governor::new(Class::Local.usual(), Vec::new(), false);
         if !repeats {
@@ -381,17 +381,17 @@ fn what_must_not_be_repeated_is_not() {
 }
 
 #[test]
-fn responses_that_pressure_gets_are_looked_at_too() {
+fn responses_under_load_are_checked_too() {
     let result = pressed(Prefork::of(400), &["C-01", "F-13"], 256);
     let lint = result.cases.iter().find(|case| case.case.id == "F-13").expect("it ran");
-    // "7 of 300 responses": this server names no type of its content
+    // "7 of 300 responses": this server sends no content type
     let seen = &lint.exchanges.first().expect("a rule is broken").judgement.seen;
     let all = seen.split(' ').nth(2).and_then(|count| count.parse::<u64>().ok());
     assert!(all.is_some_and(|all| all > 248), "{seen}");
     assert!(lint.exchanges.iter().all(|one| !one.sent.is_empty() && !one.received.is_empty()));
 }
 
-/// A server to whom no connection can be opened from an instant on, for want of descriptors of ours.
+/// A server to which no connection can be opened from some time on, because we have no descriptors.
 struct Unreached<S> {
     server: S,
     from: Nanos,
@@ -426,9 +426,9 @@ impl<S: Server> Server for Unreached<S> {
     }
 }
 
-/// The instants lie in the second round, and in the control arm.
+/// The times are in the second round, and in the control run.
 #[test]
-fn a_round_of_which_nothing_can_be_said_confirms_nothing() {
+fn an_inconclusive_round_confirms_nothing() {
     for (from, rounds, control, note) in [
         (30, 1, None, "a second round was inconclusive"),
         (64, 2, None, "the control run with 3 well-behaved connections was inconclusive"),
@@ -444,9 +444,9 @@ fn a_round_of_which_nothing_can_be_said_confirms_nothing() {
     }
 }
 
-/// Slow clients are cut off, and whether quick ones are is known or not.
+/// Slow clients are cut off, and whether fast ones are is known or not.
 #[test]
-fn a_control_of_which_nothing_is_known_blames_nobody() {
+fn an_inconclusive_control_blames_nothing() {
     for (until, outcome, note) in [
         (17, TestOutcome::Inconclusive, "as many fast clients was inconclusive"),
         (1_000, TestOutcome::Advisory, "a timeout is too strict for slow links"),
@@ -467,7 +467,7 @@ fn a_control_of_which_nothing_is_known_blames_nobody() {
 
 /// Interrupted, or at the end of the time of a case.
 #[test]
-fn a_round_that_was_cut_short_is_not_judged() {
+fn an_interrupted_round_is_not_judged() {
     let interrupted = |after: u64| {
         move |now: Nanos| (now >= START + Nanos::from_secs(after)).then_some(Stop::Interrupted)
     };
@@ -482,7 +482,7 @@ fn a_round_that_was_cut_short_is_not_judged() {
         let governor = Governor::new(bounds, Vec::new(), false);
         cut_short(&governed(Prefork::of(400), &[id], governor).cases[0], 0);
     }
-    // while it presses, and while it is watched whether the server recovers: rounds are still to come
+    // during the load, and while the recovery is observed: more rounds are pending
     for id in ["C-02", "C-03"] {
         for half in 6..=11 {
             let bounds =
@@ -500,16 +500,17 @@ fn cut_short(case: &CaseResult, after: u64) {
     assert!(case.measures.iter().all(|one| one.high.is_none()), "{after}: {}", shown(case));
     let endless = case.measures.iter().find(|one| one.note.starts_with("no limit found"));
     assert_eq!(endless, None, "{after}: {}", shown(case));
-    // what is not known is not said
+    // unknown results are not reported
     let said = case.health.filter(|health| health.cut_short == health.recovery.is_some());
     assert_eq!(said, None, "{after}: {}", shown(case));
-    // a round that is over its time is not had again
+    // a round beyond its time limit is not repeated
     assert!(case.took < Nanos::from_secs(15), "{after}: {}", shown(case));
 }
 
-/// Connections without sockets: none of them is there in this world, and that is counted where the round was whole.
+/// Connections without sockets: this world has none of them, which is counted if the round was
+/// complete.
 #[test]
-fn connections_of_a_round_that_was_cut_short_are_not_counted() {
+fn connections_of_an_interrupted_round_are_not_counted() {
     for (until, counted) in [(1_000, 1), (12, 0)] {
         let mut cases = catalogue::cases().expect("the catalogue reads");
         cases.retain(|case| case.id == "P-61");

@@ -1,4 +1,4 @@
-//! Probes of a server's health, in virtual time: on their schedule whatever the server does.
+//! Probes of a server's health, in virtual time: on schedule whatever the server does.
 
 use campaign::probes::{Pattern, Probed, Probes, Probing};
 use campaign::{Unwatched, World as _};
@@ -16,7 +16,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CLOSING: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 
-/// Nothing of its own, for so long.
+/// A load without requests of its own, for this long.
 struct Nothing(Nanos);
 
 impl campaign::probes::ProbeListener for Nothing {}
@@ -80,7 +80,7 @@ fn shown(probes: &[Probe]) -> String {
     probes.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
-/// Answers what `said` gives at this instant.
+/// Responds with the result of `said` for the current time.
 struct Says<F>(F);
 
 impl<F: FnMut(Nanos) -> Option<Vec<(Nanos, Action)>>> Server for Says<F> {
@@ -112,7 +112,7 @@ fn a_late_response_delays_no_probe_and_a_missing_one_is_lost() {
 }
 
 #[test]
-fn refusals_sheds_resets_and_half_responses_are_told_apart() {
+fn refusals_sheds_resets_and_truncations_are_distinguished() {
     let server = Says(|now: Nanos| {
         let mut said = vec![(now, Action::Bytes(OK.to_vec()))];
         match (now - START).0 / 200_000_000 {
@@ -140,7 +140,7 @@ fn a_connection_closed_between_two_calls_is_reopened() {
 }
 
 #[test]
-fn each_probe_is_counted_once_however_long_nothing_is_answered() {
+fn each_probe_is_counted_once_during_long_silence() {
     let felt = probed(Says(|_| Some(Vec::new())), Nanos::from_secs(10));
     assert_eq!(felt.len(), 101);
     assert!(felt.iter().all(|probe| probe.seen == Seen::Lost && probe.over >= Nanos::from_secs(2)));

@@ -1,4 +1,4 @@
-//! Failures that are sent again, attributed and shrunk, against servers whose defects are known.
+//! Failures that are replayed, attributed and shrunk, against servers with known defects.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -76,7 +76,7 @@ fn nothing_is_shrunk_of_a_server_without_a_defect() {
     assert_eq!(notes, Vec::<&String>::new());
 }
 
-/// Crashes on a percent-encoded NUL, and is there again two seconds later.
+/// Crashes on a percent-encoded NUL, and restarts two seconds later.
 struct Supervised {
     back: Nanos,
 }
@@ -98,7 +98,7 @@ impl Server for Supervised {
 }
 
 #[test]
-fn what_crashes_a_server_is_named_and_shrunk() {
+fn a_crashing_input_is_named_and_shrunk() {
     let result = tested(field(Box::new(Supervised { back: Nanos::ZERO })), &["F-09"]);
     let case = &result.cases[0];
     assert_eq!((case.outcome, &case.notes[..]), (TestOutcome::Fail, &[][..]));
@@ -107,12 +107,12 @@ fn what_crashes_a_server_is_named_and_shrunk() {
     assert!(culprit.sent.windows(3).any(|three| three == b"%00"));
     let lost: Vec<_> = result.shrunk.iter().filter(|one| one.kind == FailureKind::Lost).collect();
     let [one] = &lost[..] else { panic!("{:?}", result.shrunk) };
-    // nothing that a right server would wait for the rest of
+    // nothing for whose completion a correct server would wait
     assert_eq!(one.bytes().escape_ascii().to_string(), r"%00\r\n\r\n");
 }
 
 #[test]
-fn a_state_between_clients_is_named_with_who_left_it() {
+fn state_leaking_between_clients_is_named_with_its_cause() {
     let result = tested(defective(&[Defect::LeavesTraces]), &["S-03", "S-30"]);
     let inherited: Vec<String> = result
         .cases
@@ -133,7 +133,7 @@ fn a_state_between_clients_is_named_with_who_left_it() {
 }
 
 #[test]
-fn mixed_responses_are_critical_and_found_again() {
+fn mixed_up_responses_are_critical_and_reproducible() {
     let kept = failures(Defect::MixesPipelined, &only(&["M-02"]));
     assert!(kept.len() > 1);
     for one in &kept {
@@ -151,7 +151,7 @@ fn mixed_responses_are_critical_and_found_again() {
     assert_eq!(weight.severity, torture::judge::Severity::Critical);
 }
 
-/// What is accused in a case, with how many bytes it sent.
+/// The culprits of a case, with the number of bytes sent.
 fn culprits(result: &RunResult) -> Vec<String> {
     let cases = result.cases.iter().flat_map(|case| {
         let accused = case
@@ -195,7 +195,7 @@ fn a_crash_under_pressure_has_its_bytes() {
 }
 
 #[test]
-fn several_that_crash_a_server_together_are_named_together() {
+fn several_requests_that_crash_together_are_named_together() {
     let result = tested(defective(&[Defect::CrashesOnThirdNul]), &["F-09"]);
     let notes = &result.cases[0].notes;
     let [died, note] = &notes[..] else { panic!("{notes:?}") };
@@ -203,7 +203,7 @@ fn several_that_crash_a_server_together_are_named_together() {
     assert!(note.contains("in this order, and not after fewer of them: F-09 number"), "{note}");
 }
 
-/// Failures of a server, as they are after they were written and read.
+/// Failures of a server, after they were written and parsed.
 fn failures(defect: Defect, cases: &[Case]) -> Vec<Failure> {
     let mut failed = KeptFailures::of(|outcome| outcome == TestOutcome::Fail);
     campaign::run(&target(), &settings(), cases, &mut defective(&[defect]), &mut failed);
@@ -222,7 +222,7 @@ fn a_failure_replays_as_a_failure_and_as_fixed_once_it_is() {
         .into_iter()
         .filter(|case| "FS".contains(case.group()) && case.family.is_none())
         .collect();
-    // one switch in four, of those that fail requests one by one and always
+    // one switch in four, of those that fail requests individually and always
     let now_and_then = [Defect::FailsNowAndThen, Defect::CrashesOnThirdNul];
     let sampled = Defect::ALL.iter().filter(|defect| {
         defect.kind() == faulty::DefectKind::Syntax && !now_and_then.contains(defect)
@@ -244,7 +244,7 @@ fn a_failure_replays_as_a_failure_and_as_fixed_once_it_is() {
 }
 
 #[test]
-fn a_failure_that_comes_and_goes_is_flaky() {
+fn an_intermittent_failure_is_flaky() {
     let kept = failures(Defect::FailsOnEncodedNul, &only(&["F-09"]));
     // every tenth connection fails, and most of the others do not
     let settings = Settings::default();
@@ -262,7 +262,7 @@ fn a_failure_that_comes_and_goes_is_flaky() {
 }
 
 #[test]
-fn nobody_there_is_said() {
+fn an_unreachable_server_is_reported() {
     let kept = failures(Defect::FailsOnEncodedNul, &only(&["F-09"]));
     let dead = field(Box::new(Supervised { back: Nanos::NEVER }));
     let result = replayed(&kept, dead);

@@ -1,5 +1,4 @@
-//! The server's own processes in virtual time: crashes by their signal, workers that are called so,
-//! and what does not come back.
+//! The server's processes in virtual time: crashes by their signal, named workers, and leaks.
 
 use campaign::shrink::Budget;
 use campaign::{Settings, Unwatched, run};
@@ -57,7 +56,7 @@ fn all(result: &RunResult) -> String {
 }
 
 #[test]
-fn a_server_that_dies_for_good_names_its_signal() {
+fn a_server_that_stays_down_names_its_signal() {
     insta::assert_snapshot!(all(&of(Defect::AbortsOnEncodedNul, &["F-09", "S-01"])));
 }
 
@@ -65,7 +64,7 @@ fn a_server_that_dies_for_good_names_its_signal() {
 fn a_restarted_server_has_crashed_and_the_culprit_is_found() {
     let result = of(Defect::CrashesOnThirdNul, &["F-09", "S-01"]);
     insta::assert_snapshot!(all(&result));
-    // what the search did to it is no part of what the case did
+    // the effects of the search are not part of the effects of the case
     let deaths: Vec<usize> = result
         .cases
         .iter()
@@ -75,7 +74,7 @@ fn a_restarted_server_has_crashed_and_the_culprit_is_found() {
 }
 
 #[test]
-fn what_pressure_takes_and_does_not_come_back_is_a_leak() {
+fn resources_not_released_after_load_are_a_leak() {
     let found: String = [Defect::KeepsDescriptors, Defect::KeepsMemory, Defect::LosesSomeSlots]
         .into_iter()
         .map(|defect| format!("{}: {}", defect.id(), all(&of(defect, &["C-03"]))))
@@ -84,7 +83,7 @@ fn what_pressure_takes_and_does_not_come_back_is_a_leak() {
 }
 
 #[test]
-fn a_sound_server_has_a_row_for_each_case_and_no_remark() {
+fn a_correct_server_has_a_row_per_case_and_no_remark() {
     let result = against(FiringRange::new(&Defects::new()), &["S-01", "S-02", "C-03", "C-06"]);
     assert_eq!(all(&result), "C-03 held\nC-06 held\nS-01 pass\nS-02 pass\n");
     let rows = result.server.expect("it is seen").rows;
@@ -92,8 +91,8 @@ fn a_sound_server_has_a_row_for_each_case_and_no_remark() {
     assert_eq!((rows.len(), cases), (5, BTreeSet::from(["", "S-01", "S-02", "C-03", "C-06"])));
 }
 
-/// The range with workers for its connections: %00 takes the one that reads it, and its connection,
-/// and another is there at once.
+/// The range with workers for its connections: %00 crashes the one that reads it, with its
+/// connection, and a new one starts at once.
 struct Forking {
     range: FiringRange,
     how: Ending,
@@ -145,7 +144,7 @@ impl Server for Forking {
 }
 
 #[test]
-fn only_a_worker_that_dies_of_a_fault_is_a_finding() {
+fn only_a_crashed_worker_is_a_finding() {
     for (how, outcome) in [
         (Ending::Exit(0), TestOutcome::Pass),
         (Ending::Exit(1), TestOutcome::Pass),

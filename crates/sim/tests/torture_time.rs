@@ -1,4 +1,4 @@
-//! How long a torture takes, in virtual time: on a server that answers, and on one with ten hangs.
+//! The duration of torture, in virtual time: on a responsive server, and on one with ten hangs.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -12,7 +12,7 @@ use torture::catalogue;
 use torture::safety::Class;
 use units::Nanos;
 
-/// Together they make ten requests of the catalogue hang, and random data beside them.
+/// Together they make ten requests of the catalog hang, and random data as well.
 const HANGS: [Defect; 6] = [
     Defect::HangsOnLeadingBlank,
     Defect::HangsOnLfLines,
@@ -22,7 +22,7 @@ const HANGS: [Defect; 6] = [
     Defect::HangsAfterGarbage,
 ];
 
-/// What a run does unless asked otherwise; the world has no TLS.
+/// The cases of a default run; the world has no TLS.
 fn usual() -> (Settings, Vec<Case>) {
     let settings = Settings {
         seed: 1,
@@ -39,7 +39,7 @@ fn usual() -> (Settings, Vec<Case>) {
     (settings, cases)
 }
 
-/// What `--quick` does.
+/// The cases of `--quick`.
 fn quick() -> (Settings, Vec<Case>) {
     let (settings, mut cases) = usual();
     cases.retain(|case| ['B', 'F', 'M', 'S'].contains(&case.group()));
@@ -53,7 +53,7 @@ fn quick() -> (Settings, Vec<Case>) {
     (settings, cases)
 }
 
-/// How long a run takes, and the hangs that it found.
+/// The duration of a run, and the hangs that it found.
 fn taken((settings, cases): &(Settings, Vec<Case>), defects: &[Defect]) -> (Nanos, usize) {
     let defects: Defects = defects.iter().copied().collect();
     let range = Box::new(FiringRange::new(&defects));
@@ -67,7 +67,7 @@ fn taken((settings, cases): &(Settings, Vec<Case>), defects: &[Defect]) -> (Nano
 }
 
 #[test]
-fn a_run_keeps_to_its_time() {
+fn a_run_respects_its_time_limit() {
     let told: Vec<String> = std::thread::scope(|scope| {
         let runs = [
             ("usual", usual(), &[][..]),

@@ -1,5 +1,5 @@
-//! How many conversations are under way at once changes neither a byte that is sent nor a word that is
-//! said of what came back.
+//! The number of concurrent conversations changes neither the bytes sent nor the conclusions about
+//! the replies.
 
 use campaign::{CampaignEvent, Settings, Watcher, run};
 use faulty::{Defect, Defects};

@@ -1,4 +1,4 @@
-//! Why the site could not be started, in words that name the way out.
+//! Why the site could not be started, in words that name the fix.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What can be wrong with a store, each with the way out.
+//! What can be wrong with a store, each with the fix.
 
 use rusqlite::ErrorCode;
 use std::fmt;
@@ -122,7 +122,7 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 impl StoreError {
-    /// What is wrong with a store of ours, and the way out.
+    /// What is wrong with a store of ours, and the fix.
     fn trouble(&self) -> String {
         match self {
             StoreError::Newer { version, known, .. } => format!(

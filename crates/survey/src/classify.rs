@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_behaviour_are_held_against_each_other() {
+    fn claims_are_compared_with_behavior() {
         let alpha = [("a", "x"), ("b", "y"), ("c", "z")];
         let beta = [("a", "x"), ("b", "no"), ("c", "z")];
         assert_eq!(told("alpha/1.2 (Debian)", &alpha), "alpha 1.2 (agreed)");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_stays_unknown() {
+    fn unknown_software_stays_unknown() {
         let neither = [("a", "x"), ("b", "?"), ("c", "z")];
         // three fifths of both is not a match
         assert_eq!(told("", &neither), "unknown (unknown)");

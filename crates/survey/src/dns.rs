@@ -262,7 +262,7 @@ mod tests {
         \x00\x10\x00\x03\xc0\x0c\x00\x10\x00\x03\x00\x00\x00\x00\x00\x0f\x0eunbound 1.17.1";
 
     #[test]
-    fn a_message_is_what_the_standard_says() {
+    fn queries_match_the_wire_format() {
         let bytes = plain().message(0x0102);
         assert_eq!(
             bytes,
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_read() {
+    fn a_reply_is_parsed() {
         assert!(is_reply(UNBOUND, 1) && !is_reply(UNBOUND, 2) && !is_reply(&UNBOUND[..11], 1));
         assert!(!is_reply(&plain().message(1), 1), "a question is no reply");
         assert_eq!(signature(Some(UNBOUND)), "ra rcode 0 1/n/0");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_fingerprints_are_met_by_one_server() {
+    fn fingerprints_are_distinct() {
         for one in &TABLE {
             let own: Vec<(String, String)> = one
                 .traits

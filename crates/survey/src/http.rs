@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_questions_of_the_table_are_asked() {
+    fn every_table_question_is_asked() {
         let asked: Vec<&str> = questions().collect();
         for one in &TABLE {
             for wanted in one.traits {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_in_front_is_told_by_what_it_answers_itself() {
+    fn a_proxy_in_front_is_identified_by_its_own_replies() {
         let mut behind = evidence(&NGINX);
         for (question, seen) in &mut behind {
             match question.as_str() {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_fingerprints_are_met_by_one_server() {
+    fn fingerprints_are_distinct() {
         for one in &TABLE {
             let own: Vec<(String, String)> = one
                 .traits

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_off_what_servers_say() {
+    fn versions_are_parsed_from_claims() {
         let one =
             |claims: &'static [&'static str]| Fingerprint { software: "", claims, traits: &[] };
         for (claims, said, version) in [

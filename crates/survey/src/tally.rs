@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_names_are_one_row() {
+    fn equal_names_share_one_row() {
         let one = |name: &str, confidence| Software {
             name: name.to_owned(),
             confidence,

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_question_is_asked_in_its_turn_and_says_who_asks() {
+    fn questions_are_asked_in_order_with_our_identification() {
         let stop = TourStop {
             peer: Peer::Unix("x".into()),
             tls_name: None,

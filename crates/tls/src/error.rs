@@ -1,4 +1,4 @@
-//! What can be wrong with TLS settings, in words that name the option and the way out; and which
+//! What can be wrong with TLS settings, in words that name the option and the fix; and which
 //! failure class an error of a handshake belongs to.
 
 use crate::verify::webpki_says;

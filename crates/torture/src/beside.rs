@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_belong_to_the_case_they_fell_due_in() {
+    fn calls_count_for_the_case_in_which_they_were_due() {
         let spans =
             [span("S-01", 2_000, 3_000), span("F-09", 4_000, 4_500), span("S-02", 9_000, 9_500)];
         let felt = felt(calls(), &spans, (ms(0), ms(2_000)));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_as_before_again_has_no_recovery() {
+    fn a_load_that_never_recovers_has_no_recovery_time() {
         let mut calls = calls();
         calls.retain(|call| call.due < ms(7_000));
         let felt = felt(calls, &[span("F-09", 4_000, 4_500)], (ms(0), ms(2_000)));
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_a_finding_and_a_hiccup_is_none() {
+    fn a_large_loss_is_a_finding_and_a_small_one_is_not() {
         let all = catalogue::cases().unwrap();
         let case = |id: &str| CaseResult::of(all.iter().find(|case| case.id == id).unwrap());
         let mut cases = [case("F-09"), case("S-01"), case("S-02")];

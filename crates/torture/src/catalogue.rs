@@ -22,7 +22,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_file_is_a_case_of_its_name() {
+    fn every_file_is_named_after_its_case() {
         let cases = cases().unwrap();
         let mut ids = BTreeSet::new();
         for (case, (name, _)) in cases.iter().zip(CASES) {
@@ -54,7 +54,7 @@ mod tests {
     /// Over frames, neither the follow-up request nor the PING before it shows whether the response
     /// to the case has arrived: a page may be slow.
     #[test]
-    fn who_judges_a_response_over_frames_waits_for_it() {
+    fn frame_exchanges_wait_for_judged_responses() {
         let waits =
             |exchange: &Exchange| exchange.steps.contains(&ScriptStep::Await(Awaited::Response));
         let cases = cases().unwrap();

@@ -14,7 +14,7 @@ pub use class::Class;
 pub use kind::FailureKind;
 pub use outcome::{ConversationOutcome, LimitOutcome, LoadOutcome, PressureOutcome, TestOutcome};
 pub use severity::{Risk, Severity};
-pub use waits::{Lacking, is_hang, lacking, rightly_silent};
+pub use waits::{MissingPart, is_hang, lacking, rightly_silent};
 
 use crate::case::{Exchange, RequirementLevel};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};

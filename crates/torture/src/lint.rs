@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_as_they_should_be_break_no_rule() {
+    fn valid_responses_violate_no_rule() {
         let table = [
             format!(
                 "HTTP/1.1 200 OK\r\n{DATE}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n"
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn each_rule_is_seen_when_it_is_broken() {
+    fn each_rule_detects_its_violation() {
         let date = |more: &str| format!("HTTP/1.1 200 OK\r\n{DATE}{more}\r\n");
         let code = |code: u16| format!("HTTP/1.1 {code} X\r\n{DATE}\r\n");
         let (chunked, coded) = ("Transfer-Encoding: chunked\r\n", "Content-Length: 1\r\n");

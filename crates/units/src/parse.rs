@@ -4,7 +4,7 @@
 use crate::Nanos;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// What was wrong with a quantity, in words for the user: names the input and the way out.
+/// What was wrong with a quantity, in words for the user: names the input and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(pub String);
 

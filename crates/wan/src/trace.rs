@@ -127,6 +127,7 @@ impl Trace {
     /// last line of 0; more than [`TRACE_LINES_MAX`] lines.
     pub fn parse(text: &str) -> Result<Trace, TraceFault> {
         let mut at_ms: Vec<u32> = Vec::new();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (row, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() {
@@ -230,6 +231,8 @@ mod tests {
             "the trace \"up.txt\": line 2: \"x\" is not a whole number of milliseconds below 2^32"
         );
         assert!(Trace::of_file("up.txt", b"1\n").is_ok());
+        let marked = Trace::of_file("up.txt", b"\xef\xbb\xbf1\n");
+        assert_eq!(marked, Trace::of_file("up.txt", b"1\n"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ const DOCUMENT: u32 = 0;
 pub(crate) type NodeId = u32;
 
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum NodeContent {
     Element {
         name: String,
         attributes: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub(crate) enum Content {
 }
 
 #[derive(Debug)]
-struct Node {
+struct HtmlNode {
     parent: Option<NodeId>,
     first: Option<NodeId>,
     last: Option<NodeId>,
@@ -38,20 +38,20 @@ struct Node {
     after: Option<NodeId>,
     /// What a template holds: no part of the page.
     template: Option<NodeId>,
-    content: Content,
+    content: NodeContent,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct HtmlTree {
-    nodes: Vec<Node>,
+    nodes: Vec<HtmlNode>,
 }
 
 /// A step of a walk through a tree.
 #[derive(Debug)]
-pub(crate) enum Visit<'a> {
-    Enter(&'a Content),
-    Leave(&'a Content),
+pub(crate) enum HtmlVisit<'a> {
+    Enter(&'a NodeContent),
+    Leave(&'a NodeContent),
 }
 
 impl HtmlTree {
@@ -59,7 +59,7 @@ impl HtmlTree {
     pub(crate) fn parse(html: &[u8]) -> HtmlTree {
         let builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let options = ParseOpts { tree_builder: builder, ..ParseOpts::default() };
-        let mut parser = parse_document(Sink::new(), options);
+        let mut parser = parse_document(HtmlSink::new(), options);
         let text = String::from_utf8_lossy(html);
         let mut rest = &*text;
         while !rest.is_empty() && !parser.tokenizer.sink.sink.is_full() {
@@ -71,11 +71,11 @@ impl HtmlTree {
     }
 
     /// Calls `visit` with each node, and again after what it holds, until it returns false.
-    pub(crate) fn walk<'a>(&'a self, visit: &mut dyn FnMut(Visit<'a>) -> bool) {
+    pub(crate) fn walk<'a>(&'a self, visit: &mut dyn FnMut(HtmlVisit<'a>) -> bool) {
         let node = |id: NodeId| &self.nodes[id as usize];
         let Some(mut at) = node(DOCUMENT).first else { return };
         loop {
-            if !visit(Visit::Enter(&node(at).content)) {
+            if !visit(HtmlVisit::Enter(&node(at).content)) {
                 return;
             }
             if let Some(child) = node(at).first {
@@ -83,7 +83,7 @@ impl HtmlTree {
                 continue;
             }
             loop {
-                if !visit(Visit::Leave(&node(at).content)) {
+                if !visit(HtmlVisit::Leave(&node(at).content)) {
                     return;
                 }
                 if let Some(next) = node(at).after {
@@ -98,7 +98,7 @@ impl HtmlTree {
         }
     }
 
-    fn node(&mut self, id: NodeId) -> Option<&mut Node> {
+    fn node(&mut self, id: NodeId) -> Option<&mut HtmlNode> {
         self.nodes.get_mut(id as usize)
     }
 
@@ -147,19 +147,19 @@ struct Handle {
     name: Rc<QualName>,
 }
 
-struct Sink {
+struct HtmlSink {
     tree: RefCell<HtmlTree>,
     /// Numbers that were given.
     given: Cell<NodeId>,
     nothing: Rc<QualName>,
 }
 
-impl Sink {
-    fn new() -> Sink {
+impl HtmlSink {
+    fn new() -> HtmlSink {
         let nothing = QualName::new(None, "".into(), "".into());
         let tree = RefCell::new(HtmlTree { nodes: Vec::new() });
-        let sink = Sink { tree, given: Cell::new(0), nothing: Rc::new(nothing) };
-        sink.make(Content::Other);
+        let sink = HtmlSink { tree, given: Cell::new(0), nothing: Rc::new(nothing) };
+        sink.make(NodeContent::Other);
         sink
     }
 
@@ -167,11 +167,11 @@ impl Sink {
         self.given.get() >= NODES_MAX
     }
 
-    fn make(&self, content: Content) -> NodeId {
+    fn make(&self, content: NodeContent) -> NodeId {
         let id = self.given.get();
         self.given.set(id.saturating_add(1));
         if id < NODES_MAX {
-            let node = Node {
+            let node = HtmlNode {
                 parent: None,
                 first: None,
                 last: None,
@@ -205,11 +205,11 @@ impl Sink {
                     None => tree.nodes[parent as usize].last,
                 };
                 let known = before.and_then(|before| tree.node(before));
-                if let Some(Node { content: Content::Text(known), .. }) = known {
+                if let Some(HtmlNode { content: NodeContent::Text(known), .. }) = known {
                     return known.push_str(&text);
                 }
                 drop(tree);
-                self.make(Content::Text(text.to_string()))
+                self.make(NodeContent::Text(text.to_string()))
             }
         };
         if room && id < NODES_MAX {
@@ -230,7 +230,7 @@ fn written(name: &QualName) -> String {
     }
 }
 
-impl TreeSink for Sink {
+impl TreeSink for HtmlSink {
     type Handle = Handle;
     type Output = HtmlTree;
     type ElemName<'a> = ExpandedName<'a>;
@@ -252,9 +252,9 @@ impl TreeSink for Sink {
     fn create_element(&self, name: QualName, attrs: Vec<Attribute>, flags: ElementFlags) -> Handle {
         let attributes = attrs.iter().map(|it| (written(&it.name), it.value.to_string())).collect();
         let local = name.local.to_ascii_lowercase().to_string();
-        let id = self.make(Content::Element { name: local, attributes });
+        let id = self.make(NodeContent::Element { name: local, attributes });
         if flags.template {
-            let held = self.make(Content::Other);
+            let held = self.make(NodeContent::Other);
             if let Some(node) = self.tree.borrow_mut().node(id) {
                 node.template = Some(held);
             }
@@ -263,11 +263,11 @@ impl TreeSink for Sink {
     }
 
     fn create_comment(&self, _: StrTendril) -> Handle {
-        self.other(self.make(Content::Other))
+        self.other(self.make(NodeContent::Other))
     }
 
     fn create_pi(&self, _: StrTendril, _: StrTendril) -> Handle {
-        self.other(self.make(Content::Other))
+        self.other(self.make(NodeContent::Other))
     }
 
     fn append(&self, parent: &Handle, child: NodeOrText<Handle>) {
@@ -307,7 +307,8 @@ impl TreeSink for Sink {
 
     fn add_attrs_if_missing(&self, target: &Handle, attrs: Vec<Attribute>) {
         let mut tree = self.tree.borrow_mut();
-        let Some(Node { content: Content::Element { attributes, .. }, .. }) = tree.node(target.id)
+        let Some(HtmlNode { content: NodeContent::Element { attributes, .. }, .. }) =
+            tree.node(target.id)
         else {
             return;
         };

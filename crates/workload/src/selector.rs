@@ -2,7 +2,7 @@
 //! Selectors Level 4 the part is here that names, classes, ids, attributes and nesting make.
 //! (The libraries that have all of it are under a licence that `deny.toml` does not permit.)
 
-use crate::html_tree::{Content, HtmlTree, Visit};
+use crate::html_tree::{HtmlTree, HtmlVisit, NodeContent};
 
 /// Elements open at once that are followed; what is nested deeper is not looked at.
 const DEPTH_MAX: usize = 1_000;
@@ -96,7 +96,7 @@ impl Selector {
     /// most `most` values.
     pub fn find(&self, html: &[u8], attribute: Option<&str>, most: usize) -> Vec<String> {
         let tree = HtmlTree::parse(html);
-        let mut search = Search {
+        let mut search = PageSearch {
             selector: self,
             attribute,
             most,
@@ -160,7 +160,7 @@ fn nested(one: &[(Relation, Compound)], outer: &[Opened<'_>]) -> bool {
 }
 
 /// A walk through a page.
-struct Search<'a> {
+struct PageSearch<'a> {
     selector: &'a Selector,
     attribute: Option<&'a str>,
     most: usize,
@@ -174,24 +174,24 @@ struct Search<'a> {
     gathering: Vec<(usize, usize)>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> PageSearch<'a> {
     /// Whether the walk goes on.
-    fn visit(&mut self, visit: Visit<'a>) -> bool {
+    fn visit(&mut self, visit: HtmlVisit<'a>) -> bool {
         match visit {
-            Visit::Enter(Content::Element { name, attributes }) => {
+            HtmlVisit::Enter(NodeContent::Element { name, attributes }) => {
                 self.depth += 1;
                 if self.depth <= DEPTH_MAX {
                     self.open.push(Opened { name, attributes });
                     self.look();
                 }
             }
-            Visit::Leave(Content::Element { .. }) => {
+            HtmlVisit::Leave(NodeContent::Element { .. }) => {
                 self.open.truncate(self.depth - 1);
                 self.depth -= 1;
                 self.gathering.retain(|(depth, _)| *depth <= self.depth);
             }
-            Visit::Enter(Content::Text(part)) => self.gather(part),
-            Visit::Enter(Content::Other) | Visit::Leave(_) => {}
+            HtmlVisit::Enter(NodeContent::Text(part)) => self.gather(part),
+            HtmlVisit::Enter(NodeContent::Other) | HtmlVisit::Leave(_) => {}
         }
         self.found.len() < self.most || !self.gathering.is_empty()
     }

@@ -112,7 +112,12 @@ fn resolve(from: &str, target: &str) -> Option<String> {
 /// The anchor that a heading gets: lower case, spaces to hyphens, punctuation gone.
 fn heading(line: &str) -> Option<String> {
     let title = line.strip_prefix('#')?.trim_start_matches('#').strip_prefix(' ')?;
+    Some(anchor(title))
+}
+
+/// The anchor of a heading's text.
+pub(crate) fn anchor(title: &str) -> String {
     let kept = title.trim().to_lowercase();
     let kept = kept.chars().filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
-    Some(kept.map(|c| if c == ' ' { '-' } else { c }).collect())
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }

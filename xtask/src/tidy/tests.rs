@@ -292,6 +292,25 @@ fn words_have_one_meaning() {
     finds_nothing(&[("docs/a.md", "when the limit is hit, percentiles are never averaged\n")]);
 }
 
+#[test]
+fn plain_documents_stay_plain() {
+    for (text, expected) in [
+        ("Whoever asks gets it.", "name the party"),
+        ("The counter begins anew.", "again"),
+        ("Its way out is a flag.", "fix or hint"),
+        ("The user is told so.", "reported"),
+        ("The file stood there.", "usual verb"),
+        ("A timeout that restarts is none.", "what it is"),
+        ("It waits for so many calls.", "this many"),
+        ("Such a figure is to be believed.", "trusted"),
+    ] {
+        finds(&[("docs/guide/a.md", &format!("# A\n\n{text}\n"))], expected);
+        finds_nothing(&[("docs/guide/a.md", &format!("# A\n\n```\n{text}\n```\n"))]);
+        finds_nothing(&[("docs/b.md", &format!("# B\n\n{text}\n"))]);
+    }
+    finds_nothing(&[("docs/guide/a.md", "The recommended way: none of these. It tells them apart.\n")]);
+}
+
 /// What of the text above is named.
 fn first(text: &str) -> &str {
     ["latency", "Latencies", "RPS", "virtual users", "average", "Error rate", "hits per second"]

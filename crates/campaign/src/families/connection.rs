@@ -206,12 +206,12 @@ pub(super) fn plainly(
             runner.hold(again)
         });
         let mut judgement = judgement(runner, &talk);
-        let struck = runner.life.hear(runner.world);
-        accuse(struck, &mut judgement, &talk, None);
+        let affected = runner.life.hear(runner.world);
+        accuse(affected, &mut judgement, &talk, None);
         let outcome = judgement.outcome;
         let execution =
             Execution { case, name, attempt, script, talk: &talk, judgement: &judgement };
-        runner.told_of(&execution, struck);
+        runner.report_with_effect(&execution, affected);
         if outcome == TestOutcome::Pass && kept.is_none() {
             return;
         }

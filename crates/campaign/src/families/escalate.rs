@@ -29,17 +29,17 @@ pub(super) fn run(
     with: &Escalation,
     result: &mut CaseResult,
 ) {
-    let mut reached: Option<RainLevel> = None;
-    let mut lost: Option<(RainLevel, String)> = None;
+    let mut reached: Option<EscalationLevel> = None;
+    let mut lost: Option<(EscalationLevel, String)> = None;
     let mut cut = cut_short(runner);
     for number in 0..with.levels.min(30) {
         if cut.is_some() || lost.is_some() || result.outcome == TestOutcome::Fail {
             break;
         }
-        let mut level = RainLevel {
+        let mut level = EscalationLevel {
             length: with.length.0 << number,
             gap: Nanos(with.gap.0 >> number).max(GAP_MIN),
-            ..RainLevel::default()
+            ..EscalationLevel::default()
         };
         let probes = hold(runner, case, with, number, &mut level, result);
         cut = cut_short(runner);
@@ -68,7 +68,7 @@ pub(super) fn run(
         (
             "random data survived",
             Unit::Bytes,
-            (|level| level.length as f64) as fn(&RainLevel) -> f64,
+            (|level| level.length as f64) as fn(&EscalationLevel) -> f64,
         ),
         ("requests at that level", Unit::PerSecond, |level| {
             level.sent as f64 / level.took.as_secs_f64()
@@ -94,14 +94,14 @@ fn cut_short(runner: &mut Runner<'_>) -> Option<&'static str> {
 
 /// Length and rate of a level, and its result.
 #[derive(Clone, Debug, Default)]
-struct RainLevel {
+struct EscalationLevel {
     length: u64,
     gap: Nanos,
     sent: u64,
     took: Nanos,
 }
 
-impl RainLevel {
+impl EscalationLevel {
     fn name(&self) -> String {
         let gap = show::duration(self.gap);
         format!("up to {} each {gap}", show::bytes(self.length))
@@ -114,7 +114,7 @@ fn hold(
     case: &Case,
     with: &Escalation,
     number: u64,
-    level: &mut RainLevel,
+    level: &mut EscalationLevel,
     result: &mut CaseResult,
 ) -> Vec<Probe> {
     let start = runner.now();
@@ -132,7 +132,7 @@ fn hold(
         let index = number << 32 | turn;
         fuzz::shot(seed, &case.id, case.version, &random, index, &target.values, &target.fields)
     };
-    let mut rain = Rain {
+    let mut rain = RandomLoad {
         make: &make,
         plain: &plain,
         pattern: runner.bare(Vec::new(), PLAIN_DEADLINE),
@@ -148,7 +148,7 @@ fn hold(
         cut: VecDeque::new(),
     };
     let probes = runner.play_probed(&case.id, &mut rain);
-    let Rain { sent, tally, faults, cut, .. } = rain;
+    let RandomLoad { sent, tally, faults, cut, .. } = rain;
     for (script, talk) in cut {
         runner.trail.add(Suspect::of(case, CUT, script, talk));
     }
@@ -173,7 +173,7 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
     let name = "during the escalation";
     let (script, talk, judgement) = (&fault.script, &fault.talk, &fault.judgement);
     let execution = Execution { case, name, attempt: 1, script, talk, judgement };
-    runner.told(&execution);
+    runner.report_conversation(&execution);
     result.show(ConversationOutcome::Fail);
     if result.exchanges.len() < KEPT_MAX {
         result.exchanges.push(ExchangeResult {
@@ -191,7 +191,7 @@ fn keep(runner: &mut Runner<'_>, case: &Case, fault: Fault, result: &mut CaseRes
 
 /// Sends random requests at a fixed gap, each on its own connection. They are generated when due,
 /// because a whole level would not fit into memory.
-struct Rain<'a> {
+struct RandomLoad<'a> {
     make: &'a dyn Fn(u64) -> Shot,
     plain: &'a Plain,
     pattern: TalkScript,
@@ -209,22 +209,22 @@ struct Rain<'a> {
     cut: VecDeque<(TalkScript, Talk)>,
 }
 
-impl Rain<'_> {
+impl RandomLoad<'_> {
     fn due(&self) -> Nanos {
         self.start + self.gap * self.next
     }
 }
 
-impl ProbeListener for Rain<'_> {}
+impl ProbeListener for RandomLoad<'_> {}
 
-impl Director for Rain<'_> {
+impl Director for RandomLoad<'_> {
     fn direct(
         &mut self,
         now: Nanos,
         stage: &mut Conversations<'_>,
         over: Vec<(usize, Talk)>,
     ) -> Wake {
-        self.curtain(over);
+        self.on_abandoned(over);
         while self.next < self.count && self.due() <= now {
             let (turn, due) = (self.next, self.due());
             self.next += 1;
@@ -247,7 +247,7 @@ impl Director for Rain<'_> {
         }
     }
 
-    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+    fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         for (place, talk) in over {
             let Some((shot, script)) = self.waiting.remove(&place) else { continue };
             *self.tally.entry(fuzz::tallied(&shot, &talk)).or_default() += 1;

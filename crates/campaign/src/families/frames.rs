@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_flood_has_frames_of_its_own() {
+    fn every_flood_kind_has_distinct_frames() {
         for kind in FloodKind::ALL {
             assert_eq!(frames_of(*kind).kind, *kind);
         }

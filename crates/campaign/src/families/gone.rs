@@ -33,7 +33,7 @@ pub(super) fn run(
     }
     for hung in hangs {
         let times = with.times;
-        match hang_on(runner, &hung.script, times, with.patience) {
+        match repeat_hang(runner, &hung.script, times, with.patience) {
             Some((sent, came_back)) => tell(runner, case, &hung, (sent, came_back), result),
             None => result.notes.push(format!(
                 "{} {}: up to {} more such requests, each abandoned by its client, blocked no \
@@ -95,7 +95,7 @@ fn tell(
 /// Repeats and abandons a request. Returns the number after which plain requests failed, and how
 /// long they did (`None` inside: as long as we waited); `None` if they never failed, or it no
 /// longer hangs.
-pub(crate) fn hang_on(
+pub(crate) fn repeat_hang(
     runner: &mut Runner<'_>,
     script: &TalkScript,
     times: u64,

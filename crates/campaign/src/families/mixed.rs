@@ -321,7 +321,14 @@ fn found(
         kind: Some(FailureKind::Foreign),
     };
     let script = &asked.script;
-    runner.told(&Execution { case, name: &name, attempt: 1, script, talk, judgement: &judgement });
+    runner.report_conversation(&Execution {
+        case,
+        name: &name,
+        attempt: 1,
+        script,
+        talk,
+        judgement: &judgement,
+    });
     result.show(ConversationOutcome::Fail);
     result.exchanges.push(ExchangeResult {
         name,
@@ -340,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_of_another_is_found_wherever_it_stands() {
+    fn a_foreign_token_is_found_anywhere() {
         let own = ["lstk00000001".to_owned(), "lstk00000002".to_owned()];
         for (raw, found) in [
             (&b"X-Request-ID: lstk00000001\r\n\r\nlstk00000002"[..], None),

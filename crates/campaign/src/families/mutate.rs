@@ -36,7 +36,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, with: &Mutation, result:
     while sent < asked && !is_enough(failures, hangs) && runner.now() - start < span {
         let over = runner.has_to_end() || runner.life.is_gone();
         // check a lost server before anything else is sent
-        if over || runner.trail.lost_touch() {
+        if over || runner.trail.was_lost() {
             break;
         }
         let numbers = sent..(sent + ROUND).min(asked);

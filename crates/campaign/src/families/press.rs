@@ -3,11 +3,11 @@
 
 pub(super) mod burst;
 pub(super) mod churn;
+mod connection_search;
 pub(super) mod held;
 pub(super) mod honest;
 pub(super) mod parting;
 mod refill;
-mod siege;
 
 use units::Nanos;
 

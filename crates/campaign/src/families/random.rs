@@ -183,7 +183,7 @@ pub(crate) fn assess(
     let judgement = fuzz::judge(shot, &talk, runner.profile.plain());
     let (script, judged) = (&script, &judgement);
     let execution = Execution { case, name, attempt, script, talk: &talk, judgement: judged };
-    runner.told(&execution);
+    runner.report_conversation(&execution);
     (talk, judgement)
 }
 

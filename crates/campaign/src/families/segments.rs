@@ -149,9 +149,9 @@ pub(super) fn overlap(
             let agrees = taken.first().is_none_or(|before| *before == now);
             taken.push(now);
             let judgement = overlap_judgement(&talk, now, agrees);
-            let struck = runner.life.hear(runner.world);
+            let affected = runner.life.hear(runner.world);
             let mut judgement = judgement;
-            accuse(struck, &mut judgement, &talk, None);
+            accuse(affected, &mut judgement, &talk, None);
             let name = geometry.name;
             let execution = Execution {
                 case,
@@ -161,7 +161,7 @@ pub(super) fn overlap(
                 talk: &talk,
                 judgement: &judgement,
             };
-            runner.told_of(&execution, struck);
+            runner.report_with_effect(&execution, affected);
             if judgement.outcome != TestOutcome::Pass {
                 result.show(judgement.outcome);
                 result.exchanges.push(exchange(name, judgement, attempt, &script, talk));

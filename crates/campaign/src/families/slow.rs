@@ -8,7 +8,10 @@ mod verdict;
 
 use crate::Runner;
 use crate::slow_states::{HeldState, SlowState};
-pub(crate) use meter::{are_beside, heed_beside, hold_beside, is_beside, is_given, let_go_beside};
+pub(crate) use meter::{
+    handle_case_end, hold_in_background, is_given, is_in_background, release_background,
+    run_in_background,
+};
 pub(super) use states::SlowHold;
 
 use torture::case::Case;
@@ -39,7 +42,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
     for held in held.iter().filter(|held| !held.was_answered_early()) {
         let steady = others.iter().find(|one| one.is_as(held));
         let (judgement, measure) = held.judged(&hold, steady);
-        runner.told(&Execution {
+        runner.report_conversation(&Execution {
             case,
             name: &held.wanted.name,
             attempt: 1,

@@ -305,7 +305,7 @@ fn keep(
     result: &mut CaseResult,
 ) {
     let execution = Execution { case, name, attempt: 1, script, talk, judgement: &judgement };
-    runner.told(&execution);
+    runner.report_conversation(&execution);
     result.show(judgement.outcome);
     result.exchanges.push(ExchangeResult {
         name: name.to_owned(),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reply_is_told_and_judged() {
+    fn each_reply_is_described_and_judged() {
         use ConversationOutcome::{Advisory, Alternative, Fail, Inconclusive, Pass};
         let table: [(&[u8], TalkEnd, &str, [ConversationOutcome; 4]); 7] = [
             (
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_has_the_lengths_that_it_says() {
+    fn a_client_hello_has_correct_lengths() {
         let hello =
             Hello { name: Some(b"h.example".to_vec()), protocol: Some(b"x".to_vec()), again: None };
         let record = hello.record();

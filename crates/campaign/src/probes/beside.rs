@@ -81,7 +81,7 @@ impl Director for Probed<'_> {
         let mut next = self.probes.begin(now, stage);
         told |= self.tell();
         if self.wake == Some(Wake::Done) {
-            self.director.curtain(rest);
+            self.director.on_abandoned(rest);
         } else if told
             || !rest.is_empty()
             || self.director.watches()
@@ -105,9 +105,9 @@ impl Director for Probed<'_> {
         }
     }
 
-    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+    fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         let rest = self.probes.absorb(Nanos::ZERO, over);
         self.tell();
-        self.director.curtain(rest);
+        self.director.on_abandoned(rest);
     }
 }

@@ -71,7 +71,7 @@ struct Waiting {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Keeper {
+pub(super) struct KeptConnection {
     /// The connection, and the number of responses on it.
     place: Option<usize>,
     answered: usize,
@@ -82,7 +82,7 @@ pub(super) struct Keeper {
     dropped: BTreeSet<usize>,
 }
 
-impl Keeper {
+impl KeptConnection {
     /// Adds a due call; returns false if there is no room for it.
     pub(super) fn queue(&mut self, due: Nanos, room: usize) -> bool {
         let free = self.waiting.len() < room;

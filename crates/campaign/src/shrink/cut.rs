@@ -119,13 +119,13 @@ fn ranges(ends: impl Iterator<Item = usize>, length: usize) -> Vec<Range<usize>>
 
 /// Bytes of one write that may be replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct ByteSpan {
     step: usize,
     range: Range<usize>,
     pub(super) what: &'static str,
 }
 
-impl Stretch {
+impl ByteSpan {
     pub(super) fn len(&self) -> usize {
         self.range.len()
     }
@@ -138,7 +138,7 @@ pub(super) fn is_long(count: usize) -> bool {
 
 /// Returns long stretches whose length may matter: of a query, of other words of the head, of
 /// bodies.
-pub(super) fn stretches(moves: &[Move]) -> Vec<Stretch> {
+pub(super) fn stretches(moves: &[Move]) -> Vec<ByteSpan> {
     let mut found = Vec::new();
     for (step, what) in moves.iter().enumerate() {
         let Move::Send(bytes) = what else { continue };
@@ -154,19 +154,19 @@ pub(super) fn stretches(moves: &[Move]) -> Vec<Stretch> {
             let in_first = !bytes[..from].contains(&b'\n');
             let what = if in_first { "the first line" } else { "a field" };
             if is_long(length - skipped.min(length)) {
-                found.push(Stretch { step, range: from + skipped..from + length, what });
+                found.push(ByteSpan { step, range: from + skipped..from + length, what });
             }
             from += length + 1;
         }
         if is_long(bytes.len() - head) {
-            found.push(Stretch { step, range: head..bytes.len(), what: "the body" });
+            found.push(ByteSpan { step, range: head..bytes.len(), what: "the body" });
         }
     }
     found
 }
 
 /// Returns words of letters and digits.
-pub(super) fn words(moves: &[Move]) -> Vec<Stretch> {
+pub(super) fn words(moves: &[Move]) -> Vec<ByteSpan> {
     let mut found = Vec::new();
     for (step, what) in moves.iter().enumerate() {
         let Move::Send(bytes) = what else { continue };
@@ -176,7 +176,7 @@ pub(super) fn words(moves: &[Move]) -> Vec<Stretch> {
             // the digits of an escape are not a word
             let escape = at > 0 && bytes[at - 1] == b'%';
             if length > 0 && !escape {
-                found.push(Stretch { step, range: at..at + length, what: "a word" });
+                found.push(ByteSpan { step, range: at..at + length, what: "a word" });
             }
             at += length.max(1);
         }
@@ -185,7 +185,7 @@ pub(super) fn words(moves: &[Move]) -> Vec<Stretch> {
 }
 
 /// Returns the steps with this stretch replaced by `count` letters `a`.
-pub(super) fn filled(moves: &[Move], stretch: &Stretch, count: usize) -> Vec<Move> {
+pub(super) fn filled(moves: &[Move], stretch: &ByteSpan, count: usize) -> Vec<Move> {
     let mut moves = moves.to_vec();
     if let Some(Move::Send(bytes)) = moves.get_mut(stretch.step) {
         bytes.splice(stretch.range.clone(), std::iter::repeat_n(b'a', count));

@@ -24,7 +24,7 @@ fn random_request() -> Vec<u8> {
 }
 
 #[test]
-fn random_data_shrinks_to_what_matters() {
+fn random_data_shrinks_to_the_cause() {
     let bytes = random_request();
     let complete = |bytes: &[u8]| {
         bytes.starts_with(b"GET /")
@@ -38,7 +38,7 @@ fn random_data_shrinks_to_what_matters() {
 
 /// Pieces of streams are removed completely: half of one would be parsed with what follows.
 #[test]
-fn pieces_of_streams_are_left_out_whole() {
+fn stream_pieces_are_removed_completely() {
     use dialogue::http3::write;
     let bad = write::on(0, &[0, 1, 65], true);
     let said = [write::opening(), write::on(4, b"more", false), bad.clone(), write::reset(4, 1)];
@@ -47,7 +47,7 @@ fn pieces_of_streams_are_left_out_whole() {
 }
 
 #[test]
-fn a_length_is_found_with_both_its_sides() {
+fn a_length_boundary_is_found_on_both_sides() {
     let request = |count: usize| {
         [b"GET /x?", &vec![b'q'; count][..], b" HTTP/1.1\r\nHost: h\r\n\r\n"].concat()
     };
@@ -60,7 +60,7 @@ fn a_length_is_found_with_both_its_sides() {
 }
 
 #[test]
-fn the_length_of_a_body_stays_right() {
+fn content_length_stays_correct() {
     let body = [vec![1; 300], b"boom".to_vec(), vec![2; 300]].concat();
     let head = format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len());
     let whole = |bytes: &[u8]| {
@@ -72,7 +72,7 @@ fn the_length_of_a_body_stays_right() {
 }
 
 #[test]
-fn requests_lines_and_pauses_go() {
+fn unneeded_requests_lines_and_pauses_are_removed() {
     let bytes = |text: &str| Move::Send(text.as_bytes().to_vec());
     let moves = vec![
         bytes("GET /a HTTP/1.1\r\nHost: h\r\n\r\n"),
@@ -90,7 +90,7 @@ fn requests_lines_and_pauses_go() {
 }
 
 #[test]
-fn a_search_ends_with_its_budget_and_keeps_what_it_has() {
+fn a_search_ends_with_its_budget_and_keeps_its_result() {
     let bytes = random_request();
     let mut left = 6;
     let moves = [Move::Send(bytes.clone())];
@@ -103,7 +103,7 @@ fn a_search_ends_with_its_budget_and_keeps_what_it_has() {
 }
 
 #[test]
-fn the_fewest_are_found_in_their_order() {
+fn the_smallest_set_keeps_its_order() {
     let all: Vec<u32> = (0..32).collect();
     for wanted in [vec![31], vec![0], vec![3, 17], vec![0, 15, 16, 31]] {
         let mut asked = 0;
@@ -119,7 +119,7 @@ fn the_fewest_are_found_in_their_order() {
 }
 
 #[test]
-fn an_escape_goes_or_stays_as_a_whole() {
+fn an_escape_is_kept_or_removed_completely() {
     let (_, found) = shrunk(b"a%00b", |some| some.contains(&b'0'));
     assert_eq!(sent(&found.moves), b"%00");
     let (_, found) = shrunk(b"a%00b0", |some| some.contains(&b'0'));
@@ -128,7 +128,7 @@ fn an_escape_goes_or_stays_as_a_whole() {
 
 proptest::proptest! {
     #[test]
-    fn what_is_left_fails_and_is_no_longer(
+    fn the_shrunk_form_fails_and_is_not_longer(
         bytes in proptest::collection::vec(0u8..=255, 1..300),
         part in 0usize..300,
     ) {

@@ -67,7 +67,7 @@ enum LineKind {
 
 /// How many bytes may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leave {
+pub enum SendPermit {
     /// This many bytes; at least one.
     Bytes(usize),
     /// None until another request is [granted](Requests::grant).
@@ -90,7 +90,7 @@ impl Requests {
     }
 
     /// Returns how many of these bytes may be sent, and counts them as sent.
-    pub fn leave(&mut self, bytes: &[u8], writes: bool) -> Leave {
+    pub fn leave(&mut self, bytes: &[u8], writes: bool) -> SendPermit {
         if self.frames.is_some() || self.pieces.is_some() {
             return self.leave_frames(bytes);
         }
@@ -98,23 +98,23 @@ impl Requests {
             let first = self.used == 0;
             let ends_head = *byte == b'\n' && self.line != LineKind::Within && self.heads > 0;
             if (first || ends_head) && self.used == self.granted {
-                return if at == 0 { Leave::Ask } else { Leave::Bytes(at) };
+                return if at == 0 { SendPermit::Ask } else { SendPermit::Bytes(at) };
             }
             if !writes && self.writes(*byte) {
-                return if at == 0 { Leave::Writes } else { Leave::Bytes(at) };
+                return if at == 0 { SendPermit::Writes } else { SendPermit::Bytes(at) };
             }
             if first || ends_head {
                 self.used += 1;
             }
             self.pass(*byte);
         }
-        Leave::Bytes(bytes.len())
+        SendPermit::Bytes(bytes.len())
     }
 
-    fn leave_frames(&mut self, bytes: &[u8]) -> Leave {
+    fn leave_frames(&mut self, bytes: &[u8]) -> SendPermit {
         if self.used == 0 {
             if self.granted == 0 {
-                return Leave::Ask;
+                return SendPermit::Ask;
             }
             self.used = 1;
         }
@@ -126,7 +126,7 @@ impl Requests {
             (None, None) => 0,
         };
         self.used += before - free;
-        if count == 0 { Leave::Ask } else { Leave::Bytes(count) }
+        if count == 0 { SendPermit::Ask } else { SendPermit::Bytes(count) }
     }
 
     /// Returns whether this byte would complete a method that changes data.
@@ -221,8 +221,8 @@ fn is_packet(piece: Head) -> bool {
     piece.kind == PieceKind::Packet && piece.length >= 3
 }
 
-fn is_deed(piece: Head) -> bool {
-    piece.kind == PieceKind::Deed && piece.length >= 8
+fn is_action(piece: Head) -> bool {
+    piece.kind == PieceKind::Action && piece.length >= 8
 }
 
 impl PiecesSaid {
@@ -231,7 +231,7 @@ impl PiecesSaid {
         let head = self.head.first_chunk::<{ streams::HEAD }>().and_then(Head::from_bytes);
         match head {
             Some(piece) if is_packet(piece) => OPENED,
-            Some(piece) if is_deed(piece) => CODED,
+            Some(piece) if is_action(piece) => CODED,
             _ => streams::HEAD,
         }
     }
@@ -255,7 +255,7 @@ impl PiecesSaid {
             self.requests += 1;
         }
         // everything is sent once more
-        if is_deed(piece) && streams::code(&begun[streams::HEAD..]) == Some(AGAIN) {
+        if is_action(piece) && streams::code(&begun[streams::HEAD..]) == Some(AGAIN) {
             let Some(left) = free.checked_sub(self.requests) else { return false };
             *free = left;
         }
@@ -281,7 +281,7 @@ impl PiecesSaid {
             };
             let Some(piece) = Head::from_bytes(whole) else { return bytes.len() };
             let short = is_packet(piece) && head.len() < OPENED;
-            if short || is_deed(piece) && head.len() < CODED {
+            if short || is_action(piece) && head.len() < CODED {
                 (self.head, at) = (head, at + count);
                 continue;
             }
@@ -306,12 +306,12 @@ mod tests {
         let mut asked = 0;
         while !rest.is_empty() {
             match requests.leave(rest, true) {
-                Leave::Bytes(count) => rest = &rest[count..],
-                Leave::Ask => {
+                SendPermit::Bytes(count) => rest = &rest[count..],
+                SendPermit::Ask => {
                     asked += 1;
                     requests.grant();
                 }
-                Leave::Writes => panic!("writing is permitted"),
+                SendPermit::Writes => panic!("writing is permitted"),
             }
         }
         asked
@@ -324,12 +324,12 @@ mod tests {
         while at < said.len() {
             let end = said.len().min(at + size);
             match requests.leave(&said[at..end], false) {
-                Leave::Bytes(count) => at += count,
-                Leave::Ask => {
+                SendPermit::Bytes(count) => at += count,
+                SendPermit::Ask => {
                     asked.push(at);
                     requests.grant();
                 }
-                Leave::Writes => panic!("no method is read"),
+                SendPermit::Writes => panic!("no method is read"),
             }
         }
         asked
@@ -376,12 +376,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_again_is_asked_for_again() {
-        use crate::http3::packets::deed;
+    fn replayed_requests_need_permission_again() {
+        use crate::http3::packets::action;
         use crate::http3::write;
         let ask = |stream| write::request(stream, b"x");
-        let again = deed("again").unwrap();
-        let said = [ask(0), ask(4), again.clone(), deed("finish").unwrap(), again].concat();
+        let again = action("again").unwrap();
+        let said = [ask(0), ask(4), again.clone(), action("finish").unwrap(), again].concat();
         for size in [1, 7, said.len()] {
             let asked = asked(Spoken::Http3, &said, size);
             // two, and both twice more
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_counted_whatever_the_bytes_are() {
+    fn requests_are_counted_for_any_bytes() {
         for (text, expected) in [
             ("", 0),
             ("G", 1),
@@ -408,16 +408,16 @@ mod tests {
     fn refuses(requests: &mut Requests, mut rest: &[u8]) -> bool {
         while !rest.is_empty() {
             match requests.leave(rest, false) {
-                Leave::Bytes(count) => rest = &rest[count..],
-                Leave::Writes => return true,
-                Leave::Ask => panic!("enough was granted"),
+                SendPermit::Bytes(count) => rest = &rest[count..],
+                SendPermit::Writes => return true,
+                SendPermit::Ask => panic!("enough was granted"),
             }
         }
         false
     }
 
     #[test]
-    fn writing_methods_are_seen_wherever_a_line_begins() {
+    fn writing_methods_are_detected_at_any_line_start() {
         for (pieces, expected) in [
             (&["PUT / HTTP/1.1\r\n"][..], true),
             (&["delete / HTTP/1.1\r\n"], true),

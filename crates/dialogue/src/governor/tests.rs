@@ -75,7 +75,7 @@ fn talk(head: &str, end: TalkEnd, at: Nanos) -> Talk {
 }
 
 #[test]
-fn new_connections_keep_to_the_rate_and_leave_room_for_probes() {
+fn new_connections_respect_the_rate_and_probe_reserve() {
     let mut one = governor(narrow());
     for _ in 0..3 {
         assert_eq!(one.admit(ms(100), &peer(), false), Admission::Now);
@@ -89,7 +89,7 @@ fn new_connections_keep_to_the_rate_and_leave_room_for_probes() {
 }
 
 #[test]
-fn connections_that_fetch_something_before_count_too() {
+fn preparatory_connections_count_too() {
     let mut one = governor(narrow());
     let early = |one: &mut Governor, at| one.admit_behind(ms(at), &peer(), false, 1);
     assert_eq!(early(&mut one, 100), Admission::Now);
@@ -115,7 +115,7 @@ fn open_connections_are_counted_until_they_are_closed() {
 }
 
 #[test]
-fn bytes_and_requests_wait_for_room() {
+fn bytes_and_requests_wait_for_the_limit() {
     let mut one = governor(Bounds { requests_max: Some(2), bytes_max: Some(1_000), ..medium() });
     assert_eq!(one.request(ms(0), false), Ok(()));
     assert_eq!(one.request(ms(10), false), Ok(()));
@@ -175,7 +175,7 @@ fn lost_probes_stop_a_public_run_within_three_seconds() {
 }
 
 #[test]
-fn a_run_has_an_end() {
+fn a_run_ends_at_its_time_limit() {
     let mut one = governor(Bounds { run_max: Some(ms(5_000)), ..wide() });
     one.look(ms(9_000));
     assert_eq!(one.stopped(), None, "it begins with its first connection");
@@ -187,7 +187,7 @@ fn a_run_has_an_end() {
 }
 
 #[test]
-fn machines_of_others_in_front_bar_what_presses() {
+fn third_party_machines_in_front_bar_stress_cases() {
     let mut one = governor(narrow());
     one.bar_in_front(vec!["W-01".into()]);
     let plain = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -200,7 +200,7 @@ fn machines_of_others_in_front_bar_what_presses() {
 }
 
 #[test]
-fn a_run_whose_way_to_the_server_is_lost_stops() {
+fn a_run_stops_if_the_server_becomes_unreachable() {
     let right = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let refused = talk("", TalkEnd::Unconnected(FailureClass::Refused), ms(1));
     for end in [TalkEnd::Unconnected, TalkEnd::Broken].map(|end| end(FailureClass::Unreachable)) {
@@ -237,7 +237,7 @@ fn a_request_sent_a_moment_after_its_grant_counts_once() {
 }
 
 #[test]
-fn a_case_whose_span_was_asked_for_has_it() {
+fn a_case_gets_its_requested_time() {
     let mut one = governor(wide());
     one.begin_case();
     one.lengthen_case(Nanos::from_secs(3_600));

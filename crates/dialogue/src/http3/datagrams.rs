@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_negotiated_with_the_identifiers_turned_round() {
+    fn version_negotiation_swaps_the_connection_ids() {
         let sent = kept(SENT, b"\xc0\x1a\x2a\x3a\x4a\x02to\x04from\0\0");
         let answer = |bytes: &[u8]| negotiated(&[sent.clone(), kept(CAME, bytes)]);
         assert!(answer(b"\x80\0\0\0\0\x04from\x02to\0\0\0\x01"));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_are_known_by_their_first_bytes() {
+    fn datagrams_are_classified_by_their_first_bytes() {
         for (bytes, name) in [
             (&b"\xc0\0\0\0\x01"[..], "Initial"),
             (b"\xe0\0\0\0\x01", "Handshake"),

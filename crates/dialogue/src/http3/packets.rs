@@ -4,7 +4,7 @@
 use crate::http2::FrameSeen;
 use crate::talk::Move;
 use conduit::streams::{
-    self, AGAIN, DEEDS, EARLY, FRAMES, HEAD, LIMITS, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS,
+    self, ACTIONS, AGAIN, EARLY, FRAMES, HEAD, LIMITS, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS,
 };
 use units::quoted;
 
@@ -44,11 +44,11 @@ pub fn hello(from: u64, to: u64) -> Vec<u8> {
     out
 }
 
-/// Returns an action of the connection by its name in [`DEEDS`]; `None` if there is none.
-pub fn deed(name: &str) -> Option<Vec<u8>> {
-    let row = DEEDS.iter().position(|known| *known == name)?;
+/// Returns an action of the connection by its name in [`ACTIONS`]; `None` if there is none.
+pub fn action(name: &str) -> Option<Vec<u8>> {
+    let row = ACTIONS.iter().position(|known| *known == name)?;
     let mut out = Vec::new();
-    streams::put_code(&mut out, PieceKind::Deed, 0, Some(row as u64));
+    streams::put_code(&mut out, PieceKind::Action, 0, Some(row as u64));
     Some(out)
 }
 
@@ -89,8 +89,8 @@ pub(crate) fn times_again(steps: &[Move]) -> u64 {
         let mut rest = &bytes[..];
         while let Some(head) = rest.first_chunk::<HEAD>().and_then(streams::Head::from_bytes) {
             let end = HEAD.saturating_add(head.length as usize).min(rest.len());
-            let deed = streams::code(&rest[HEAD..end]);
-            times += u64::from(head.kind == PieceKind::Deed && deed == Some(AGAIN));
+            let action = streams::code(&rest[HEAD..end]);
+            times += u64::from(head.kind == PieceKind::Action && action == Some(AGAIN));
             rest = &rest[end..];
         }
     }
@@ -104,7 +104,7 @@ const KINDS: [PieceKind; 6] = [
     PieceKind::Port,
     PieceKind::Shake,
     PieceKind::Hello,
-    PieceKind::Deed,
+    PieceKind::Action,
 ];
 
 /// Returns frames that touch one of the server's [`LIMITS`].
@@ -252,7 +252,7 @@ mod tests {
         let early = handshake(&[Move::Send(shake("early+hold", b"").unwrap())]).unwrap();
         let other = handshake(&[Move::Send(shake("hold", b"\x0a\x01\x15").unwrap())]).unwrap();
         assert!(is_early(&early) && !is_early(&other) && other.ends_with(b"\x0a\x01\x15"));
-        let twice = [deed("again").unwrap(), deed("finish").unwrap(), deed("again").unwrap()];
+        let twice = [action("again").unwrap(), action("finish").unwrap(), action("again").unwrap()];
         assert_eq!(times_again(&[Move::Send(twice.concat()), Move::Close]), 2);
         assert_eq!(handshake(&[Move::Send(made.clone())]), Some(Vec::new()));
         assert_eq!(handshake(&[Move::Send(write::opening())]), None);
@@ -262,14 +262,14 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_connection_by_hand_is_seen_wherever_it_stands() {
+    fn hand_made_connection_steps_are_detected_anywhere() {
         let polite = Move::Send(write::opening());
         assert!(!is_said(&polite) && !is_said(&Move::Close));
         assert!(is_said(&Move::Send([write::opening(), port()].concat())));
     }
 
     #[test]
-    fn frames_that_came_are_known_by_name() {
+    fn received_frames_have_names() {
         let row = named("PATH_RESPONSE").unwrap();
         let seen = FrameSeen {
             kind: FRAME,

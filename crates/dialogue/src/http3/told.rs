@@ -1,7 +1,7 @@
 //! Readable form of pieces of streams.
 
 use super::packets;
-use conduit::streams::{self, DEEDS, HEAD, Head, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS};
+use conduit::streams::{self, ACTIONS, HEAD, Head, PACKET_OPTIONS, PieceKind, SHAKE_OPTIONS};
 use sample::http3_code_name;
 
 /// Describes the pieces one after the other, each with its payload as formatted by `shown`; `None`:
@@ -59,9 +59,9 @@ fn piece(head: Head, payload: &[u8], shown: &impl Fn(&[u8]) -> String) -> Option
             let end = streams::code(payload).unwrap_or(0);
             format!("ClientHello from byte {stream} to before {end}")
         }
-        PieceKind::Deed => {
+        PieceKind::Action => {
             let row = streams::code(payload).and_then(|row| usize::try_from(row).ok());
-            let name = row.and_then(|row| DEEDS.get(row)).copied().unwrap_or("nothing");
+            let name = row.and_then(|row| ACTIONS.get(row)).copied().unwrap_or("nothing");
             name.to_owned()
         }
     })
@@ -83,7 +83,7 @@ mod tests {
     use crate::http3::write;
 
     #[test]
-    fn pieces_are_told_and_nothing_else_is() {
+    fn only_stream_pieces_are_described() {
         let plain = |bytes: &[u8]| bytes.escape_ascii().to_string();
         let said =
             [write::on(2, &[0, 4, 0], false), write::reset(0, 0x10c), write::on(4, b"a", true)];

@@ -544,7 +544,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_data_is_parsed_back() {
         for line in [
             "stream GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n",
             "open mss=none window=0",
@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_problem() {
         let field = |name: &str, value: &str| [(name.to_owned(), value.to_owned())];
         for (name, value, fields, why) in [
             ("knock", "", field("a", "b"), "\"knock\" is not a step"),

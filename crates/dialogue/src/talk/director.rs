@@ -38,7 +38,7 @@ pub trait Director {
     }
 
     /// Receives conversations ended because the play is done or the run must end.
-    fn curtain(&mut self, _over: Vec<(usize, Talk)>) {}
+    fn on_abandoned(&mut self, _over: Vec<(usize, Talk)>) {}
 }
 
 /// Plays to the end, or until the governor stops the run. `wait` waits for sockets until an
@@ -54,7 +54,7 @@ pub fn play<I: Io>(
         let pause = stage.turn(io);
         let (over, news, now) = (stage.finished(), stage.take_news(), io.now());
         if stage.governor().stopped().is_some() {
-            director.curtain(over);
+            director.on_abandoned(over);
             break;
         }
         if !over.is_empty() || news || matches!(wake, Wake::At(at) if at <= now) {
@@ -74,16 +74,16 @@ pub fn play<I: Io>(
         }
     }
     stage.abandon(io);
-    director.curtain(stage.finished());
+    director.on_abandoned(stage.finished());
 }
 
 /// Waits for an instant, while carried conversations continue.
 #[derive(Clone, Copy, Debug)]
-pub struct Lull {
+pub struct WaitUntil {
     pub until: Nanos,
 }
 
-impl Director for Lull {
+impl Director for WaitUntil {
     fn direct(&mut self, now: Nanos, _: &mut Conversations<'_>, _: Vec<(usize, Talk)>) -> Wake {
         if now < self.until { Wake::At(self.until) } else { Wake::Done }
     }
@@ -118,11 +118,11 @@ impl Director for All {
         // all are added before one can be over: no position is reused
         let scripts = std::mem::take(&mut self.scripts);
         self.places.extend(scripts.into_iter().map(|script| stage.add(script)));
-        self.curtain(over);
+        self.on_abandoned(over);
         Wake::WhenOver
     }
 
-    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+    fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         for (place, talk) in over {
             let known = self.places.iter().position(|known| *known == place);
             if let Some(slot) = known.and_then(|at| self.talks.get_mut(at)) {

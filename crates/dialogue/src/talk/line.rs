@@ -2,8 +2,10 @@
 
 mod raw;
 
-use super::{EVENTS_MAX, Move, RECEIVED_MAX, Standing, Talk, TalkEnd, TalkEvent, TalkScript, What};
-use crate::governor::{Admission, Governor, Leave, Requests};
+use super::{
+    EVENTS_MAX, LineState, Move, RECEIVED_MAX, Talk, TalkEnd, TalkEvent, TalkScript, What,
+};
+use crate::governor::{Admission, Governor, Requests, SendPermit};
 use crate::hello::{HANDSHAKE, Hello, name_of};
 use crate::http2::{FOLLOW_UP, FrameReader, OWED_MAX, Spoken};
 use crate::http3;
@@ -78,7 +80,7 @@ pub(super) struct Conversation {
     /// When the last byte was received.
     heard_at: Nanos,
     /// Nothing more can be written, but earlier data of the server may still be available.
-    deaf: Option<FailureClass>,
+    write_failed: Option<FailureClass>,
     connected: Option<Nanos>,
     patience: Nanos,
     over: Nanos,
@@ -130,7 +132,7 @@ impl Conversation {
             },
             before_follow_up: None,
             heard_at: Nanos::ZERO,
-            deaf: None,
+            write_failed: None,
             connected: None,
             over: Nanos::ZERO,
             end: None,
@@ -222,12 +224,12 @@ impl Conversation {
         self.stage == LinePhase::Over
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> LineState {
         match self.stage {
-            LinePhase::Waiting => Standing::Waiting,
-            LinePhase::Connecting | LinePhase::Handshake => Standing::Connecting,
-            LinePhase::Talking | LinePhase::Listening => Standing::Open,
-            LinePhase::Over => Standing::Over,
+            LinePhase::Waiting => LineState::Waiting,
+            LinePhase::Connecting | LinePhase::Handshake => LineState::Connecting,
+            LinePhase::Talking | LinePhase::Listening => LineState::Open,
+            LinePhase::Over => LineState::Over,
         }
     }
 
@@ -408,7 +410,7 @@ impl Conversation {
     fn go_on(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         loop {
             self.flush(io, slot, governor);
-            if self.has_unsaid() && self.deaf.is_none() {
+            if self.has_unsaid() && self.write_failed.is_none() {
                 return;
             }
             if self.stage != LinePhase::Talking || self.paused_until.is_some() {
@@ -552,7 +554,7 @@ impl Conversation {
     /// Sends what may be sent.
     fn flush(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
         let before = self.sent;
-        while self.deaf.is_none() && self.stage != LinePhase::Over {
+        while self.write_failed.is_none() && self.stage != LinePhase::Over {
             // use a single write if possible: servers must see exactly the pieces of the case
             while self.out.len() - self.out_at < PIECE_SIZE && self.make_ready(io.now(), governor) {
             }
@@ -569,7 +571,10 @@ impl Conversation {
     }
 
     fn hand_over(&mut self, io: &mut impl Io, slot: Slot, governor: &mut Governor) {
-        while self.deaf.is_none() && self.out_at < self.out.len() && self.held_until.is_none() {
+        while self.write_failed.is_none()
+            && self.out_at < self.out.len()
+            && self.held_until.is_none()
+        {
             let now = io.now();
             // what was granted at another instant must be sent now
             if self.fresh > 0 && self.fresh_at != now {
@@ -594,7 +599,7 @@ impl Conversation {
                     governor.sent(now, count);
                 }
                 Err(IoError::WouldBlock) => break,
-                Err(IoError::Failed(class)) => self.deaf = Some(class),
+                Err(IoError::Failed(class)) => self.write_failed = Some(class),
             }
         }
         if self.out_at == self.out.len() {
@@ -622,7 +627,7 @@ impl Conversation {
             return false;
         }
         match self.requests.leave(piece, governor.writes()) {
-            Leave::Bytes(count) => {
+            SendPermit::Bytes(count) => {
                 let piece = &piece[..count];
                 match &mut self.session {
                     Some(session) => {
@@ -635,8 +640,8 @@ impl Conversation {
                 self.unanswered += count as u64;
                 true
             }
-            Leave::Ask if self.fresh > 0 && self.fresh_at != now => false,
-            Leave::Ask => match governor.request(now, self.script.probe) {
+            SendPermit::Ask if self.fresh > 0 && self.fresh_at != now => false,
+            SendPermit::Ask => match governor.request(now, self.script.probe) {
                 Ok(()) => {
                     self.requests.grant();
                     self.fresh += 1;
@@ -648,7 +653,7 @@ impl Conversation {
                     false
                 }
             },
-            Leave::Writes => {
+            SendPermit::Writes => {
                 self.finish(TalkEnd::Bounded, now);
                 false
             }
@@ -677,7 +682,7 @@ impl Conversation {
                 Ok(count) => self.hear(&buffer[..count], io, slot, governor),
                 Err(IoError::WouldBlock) => return,
                 Err(IoError::Failed(class)) => {
-                    return self.ended(io.now(), Some(self.deaf.unwrap_or(class)));
+                    return self.ended(io.now(), Some(self.write_failed.unwrap_or(class)));
                 }
             }
         }
@@ -823,7 +828,8 @@ impl Conversation {
             Some(frames) => !frames.goodbye() && self.replies.junk.is_none(),
             None => self.replies.responses.last().is_some_and(|last| last.persistent),
         };
-        let follow_up = self.script.follow_up.take().filter(|_| goes_on && self.deaf.is_none());
+        let follow_up =
+            self.script.follow_up.take().filter(|_| goes_on && self.write_failed.is_none());
         let Some(bytes) = follow_up else { return self.finish(TalkEnd::Open, now) };
         self.before_follow_up = Some(self.replies.responses.len());
         self.replies.expect("GET");

@@ -108,7 +108,7 @@ mod tests {
     use super::super::made_for_tests as made;
 
     #[test]
-    fn frames_are_made_of_text() {
+    fn frame_macros_expand() {
         let block = "\\x00\\x07:method\\x03GET\\x00\\x07:scheme\\x04http\\x00\\n:authority\\x01h\\x00\\x05:path\\x02/p\\x00\\x03x-a\\x01b";
         for (text, expected) in [
             ("{ping}", "\\x00\\x00\\x08\\x06\\x00\\x00\\x00\\x00\\x00lodstone".to_owned()),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_said() {
+    fn invalid_frame_macros_are_reported() {
         for (text, said) in [
             ("{frame NEWS 0 0}", "\"NEWS\" is not part of a frame"),
             ("{frame DATA 0 x}", "\"x\" is not a valid number in a frame"),

@@ -99,7 +99,7 @@ fn expand_packets(name: &str, argument: &str, values: &Values) -> Result<Option<
             let (from, to) = two(argument);
             packets::hello(number(from)?, number(to)?)
         }
-        _ if argument.is_empty() => return Ok(packets::deed(name)),
+        _ if argument.is_empty() => return Ok(packets::action(name)),
         _ => return Ok(None),
     }))
 }
@@ -168,7 +168,7 @@ mod tests {
     use super::super::made_for_tests as made;
 
     #[test]
-    fn streams_are_made_of_text() {
+    fn stream_macros_expand() {
         let zero = "\\x00".repeat(7);
         let head = |last: u8, length: u8, stream: u8| {
             format!("\\x00\\x0{last}\\x00\\x00\\x00\\x00\\x00\\x{length:02x}{zero}\\x{stream:02x}")
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stream_is_said() {
+    fn invalid_stream_macros_are_reported() {
         for (text, said) in [
             ("{h3 NEWS }", "\"NEWS\" is not a frame type"),
             ("{on x abc}", "\"x\" is not a stream or frame number"),

@@ -110,6 +110,7 @@ impl Worker {
                 Err(_) if self.pool.give_up_address(endpoint, address) => {}
                 Err(class) => {
                     self.record_unopened(call.user, class, now);
+                    self.feedback.end_with_connection(call.user);
                     return self.conclude(io, call, End::failed(class), now);
                 }
             }

@@ -154,7 +154,7 @@ const LONG: [Long; 38] = [
     Long { name: "h3", takes: Takes::Nothing, short_forms: false },
 ];
 
-/// The way out of what belongs to HTTP/3.
+/// The fix for what belongs to HTTP/3.
 pub(super) const NO_HTTP3: &str =
     "HTTP/3 is not part of this face; use `loadstone run --http 3`, or --npn-list=h2 or --h1";
 

@@ -268,7 +268,10 @@ mod tests {
             ("http://h/~%7e%zz", "h", "/%7E%7e%25zz", ""),
         ] {
             let address = read(text, false).expect(text);
-            assert_eq!((address.authority(), address.request.as_str()), (authority, request));
+            assert_eq!(
+                (address.authority.as_str(), address.request.as_str()),
+                (authority, request)
+            );
             assert!(shown.is_empty() || address.shown == shown, "{}", address.shown);
         }
         for text in ["ftp://h/x", "gopher:x", "u:p@h/", "http://", "/x", ""] {

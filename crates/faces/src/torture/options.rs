@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_times_and_copies_are_one_and_fractions_of_copies_are_rounded_up() {
+    fn zero_is_one_and_parts_of_copies_are_whole_ones() {
         let counts = |text: &str| {
             let read = line(text);
             (read.times, read.copies, read.length)

@@ -19,7 +19,8 @@ pub(super) fn scan_metric(text: &str) -> Option<u64> {
 
 /// Seconds, from `10`, `30s`, `2m`, `1h`.
 pub(super) fn scan_time(text: &str) -> Option<u64> {
-    scan(text, &SECONDS)
+    // a time below zero would be one of billions of years
+    scan(text, &SECONDS).filter(|_| !text.trim_start().starts_with('-'))
 }
 
 fn scan(text: &str, units: &Units) -> Option<u64> {
@@ -100,10 +101,10 @@ mod tests {
         let n = |value| Some(value);
         assert_eq!(
             counts,
-            [n(10), n(1000), n(2_000_000), n(1000), n(1000), None, None, None, None, None]
+            [n(10), n(1000), n(2_000_000), n(1000), n(1000), None, None, None, None, n(u64::MAX)]
         );
-        let times = ["10", "30s", "2m", "1h", "2H", "1x", "10sec"].map(scan_time);
-        assert_eq!(times, [n(10), n(30), n(120), n(3600), n(7200), None, None]);
+        let times = ["10", "30s", "2m", "1h", "2H", "1x", "10sec", "-1"].map(scan_time);
+        assert_eq!(times, [n(10), n(30), n(120), n(3600), n(7200), None, None, None]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Options of other programs that the pages use, and those of the faces.
 const OTHERS: &[&str] = &[
-    // docker, in the way out where there is no TUN device
+    // docker, in the fix shown where there is no TUN device
     "--device",
     "--cap-add",
     "--locked",

@@ -34,7 +34,7 @@ impl TortureOverload {
             (ServerCommand::Starve, &self.starve_command),
             (ServerCommand::Relieve, &self.relieve_command),
         ];
-        all.into_iter().filter_map(|(errand, text)| Some((errand, text.clone()?))).collect()
+        all.into_iter().filter_map(|(action, text)| Some((action, text.clone()?))).collect()
     }
 }
 

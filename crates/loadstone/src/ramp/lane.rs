@@ -149,8 +149,14 @@ impl Lane {
         let first = own.first()?;
         let wrong = own.len() == 1 && first.point.fails() && answers_wrong(&first.run);
         let alike = self.agenda.known_length().is_none() && fails_alike(&points);
-        (wrong || alike)
-            .then(|| format!("the server fails at any load: {}", Server::of(&first.run).sentence()))
+        (wrong || alike).then(|| fails_at_any_load(&first.run))
+    }
+
+    /// The target's first step, as long as there is no other.
+    fn only_step<'a>(&self, steps: &'a [RampStep]) -> Option<&'a RampStep> {
+        let mut own = steps.iter().filter(|step| step.label == self.row);
+        let first = own.next();
+        first.filter(|_| own.next().is_none())
     }
 
     /// How long a search may take at most; `None` for a course of another kind.

@@ -6,7 +6,7 @@ use super::sockets::SocketLoop;
 use crate::signals;
 use anyhow::Context;
 use engine::{Collector, Directory, LateShare, Link, Order, Row, Setup, Share, Worker, lanes};
-use eventloop::{Held, Network};
+use eventloop::{HeldCount, Network};
 use host::cpu::ThreadTime;
 use ownstack::OwnNetwork;
 use reactor::{Reactor, RingReactor};
@@ -369,12 +369,12 @@ fn start_worker(
 }
 
 /// How many connections worker `id` is to hold, and to whom; `None` where none are held.
-fn part_held(setup: &Setup, id: u32) -> Option<Held> {
+fn part_held(setup: &Setup, id: u32) -> Option<HeldCount> {
     let all = setup.plan.connection.idle?;
     let (each, more) = (all / setup.workers, all % setup.workers);
     // each server's first address: the one that answered the first call
     let peers = setup.endpoints.iter().filter_map(|endpoint| endpoint.peers.first());
-    Some(Held { count: each + u32::from(id < more), peers: peers.cloned().collect() })
+    Some(HeldCount { count: each + u32::from(id < more), peers: peers.cloned().collect() })
 }
 
 /// What the connections of one worker thread are made on.

@@ -9,7 +9,7 @@ use record::survey::SurveyRecord;
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, SocketAddr};
 use survey::Depth;
-use torture::safety::permit::Ledger;
+use torture::safety::permit::RunLog;
 use torture::safety::{Class, class};
 
 /// Addresses that the log's first line holds; each visit has a line of its own.

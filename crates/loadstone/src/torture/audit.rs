@@ -13,7 +13,7 @@ use std::rc::Rc;
 use torture::result::RunResult;
 use torture::safety::chain;
 use torture::safety::chain::ChainLink;
-use torture::safety::permit::Ledger;
+use torture::safety::permit::RunLog;
 use torture::safety::proof::FoundProof;
 
 pub(super) const FILE: &str = "torture-audit.jsonl";
@@ -170,7 +170,7 @@ pub(crate) fn words() -> Vec<String> {
     .collect()
 }
 
-impl Ledger for Audit {
+impl RunLog for Audit {
     fn begun(&mut self) -> Result<(), String> {
         self.append("begin", self.beginning.clone())
     }
@@ -217,7 +217,7 @@ impl Watcher for Writer {
 /// Logs nothing: for targets on this machine, on request.
 pub(super) struct Unwritten;
 
-impl Ledger for Unwritten {
+impl RunLog for Unwritten {
     fn begun(&mut self) -> Result<(), String> {
         Ok(())
     }

@@ -199,7 +199,7 @@ fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, 
     };
     session.trial(&target, &Change::default(), &mut |setup: &Setup| {
         shared.heard().from = Some(setup.measure_from());
-        Box::new(Ears { shared: shared.clone() })
+        Box::new(LoadObserver { shared: shared.clone() })
     })
 }
 
@@ -262,11 +262,11 @@ fn too_much(plan: &Plan, class: Class) -> Option<String> {
 }
 
 /// Receives the load's calls, and signals its end.
-struct Ears {
+struct LoadObserver {
     shared: Arc<LoadSignals>,
 }
 
-impl threads::Watcher for Ears {
+impl threads::Watcher for LoadObserver {
     fn second(&mut self, _: &Second, _: &Snapshot) {}
 
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {

@@ -133,7 +133,7 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
         soak: args.overload.soak,
         mutants_max: mutants_max(what),
         mutation: what.fuzz_time,
-        errands: args.overload.commands().into_iter().map(|(errand, _)| errand).collect(),
+        commands: args.overload.commands().into_iter().map(|(action, _)| action).collect(),
     })
 }
 

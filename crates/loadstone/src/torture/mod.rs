@@ -5,10 +5,10 @@ mod audit_command;
 mod beside;
 mod chain;
 mod choice;
+mod commands;
 mod diff;
 mod directory;
 mod emit;
-mod errands;
 mod evidence;
 pub(crate) mod key;
 #[cfg(feature = "fleet")]
@@ -37,9 +37,9 @@ use crate::run::path::{EmulatedPath, WantedPath};
 use audit::Writer;
 use beside::Planned;
 use campaign::{CampaignEvent, Settings, Watcher, Watchers, World};
+use commands::Commands;
 use dialogue::governor::Bounds;
 use directory::Recorder;
-use errands::Errands;
 use permit::Permit;
 use progress::Progress;
 use record::torture::waivers::{Day, Waiver};
@@ -135,7 +135,7 @@ fn run(
         .over_quic(args.what.spoken())?
         .through(route)
         .raw(raw)
-        .obeying(Errands::new(args.overload.commands()))
+        .with_commands(Commands::new(args.overload.commands()))
         .seeing(seen.map_or_else(|| server::machine(&args.server), |seen| Ok(Some(seen)))?);
     let load = beside::start(planned)?;
     let mut recorder = outputs::recorder(&args.outputs, target, &cases, &report, sockets.now())?;

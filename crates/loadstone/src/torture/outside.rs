@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use torture::safety::permit::Vigil;
+use torture::safety::permit::ProofMonitor;
 use torture::safety::proof::{Claim, FoundProof};
 
 /// Interval of checking the clock; the proof is checked every minute.
@@ -59,7 +59,7 @@ fn watch(
         Ok(sources) => sources,
         Err(why) => return Some(Stop::Permission(format!("the proof is invalid: {why}"))),
     };
-    let mut vigil = Vigil::new(sources.now(), claim, proof);
+    let mut vigil = ProofMonitor::new(sources.now(), claim, proof);
     while is_over.recv_timeout(VIGIL_EVERY) == Err(RecvTimeoutError::Timeout) {
         let now = sources.now();
         let stop = vigil.look(now, &mut sources);

@@ -1,6 +1,6 @@
 //! The real world of a torture run: sockets.
 
-use super::errands::Errands;
+use super::commands::Commands;
 use super::server::Seen;
 use crate::exit::Failure;
 use crate::over_quic::{Carrier, Quic};
@@ -11,7 +11,7 @@ use dialogue::governor::Governor;
 use dialogue::governor::Stop;
 use dialogue::http2::Spoken;
 use dialogue::packets::PacketLink;
-use dialogue::talk::{Carried, Conversations, Director, Lull, play};
+use dialogue::talk::{Carried, Conversations, Director, WaitUntil, play};
 use ownstack::RawLink;
 use reactor::Reactor;
 use sample::{Death, PathFacts, ServerState};
@@ -35,7 +35,7 @@ pub(crate) struct Sockets {
     work: (Nanos, Nanos),
     /// The server's own side, if visible.
     server: Option<Seen>,
-    errands: Errands,
+    commands: Commands,
     /// Conversations carried from one play to the next.
     carried: Carried,
     /// The emulated path of the cases.
@@ -62,7 +62,7 @@ impl Sockets {
             outside,
             work: (Nanos::ZERO, Nanos::ZERO),
             server: None,
-            errands: Errands::new(Vec::new()),
+            commands: Commands::new(Vec::new()),
             carried: Carried::default(),
             route: None,
             raw: Err(Need::Device.missing().to_owned()),
@@ -110,8 +110,8 @@ impl Sockets {
     }
 
     /// Runs the user's commands.
-    pub(super) fn obeying(mut self, errands: Errands) -> Sockets {
-        self.errands = errands;
+    pub(super) fn with_commands(mut self, commands: Commands) -> Sockets {
+        self.commands = commands;
         self
     }
 
@@ -158,14 +158,14 @@ impl World for Sockets {
             .patient(patience)
             .carrying(&mut self.carried)
             .linked(self.raw.as_mut().ok().map(|raw| raw as &mut dyn PacketLink));
-        let (outside, errands) = (&mut self.outside, &mut self.errands);
+        let (outside, commands) = (&mut self.outside, &mut self.commands);
         let route = self.route.as_ref();
         enter(route);
         let mut look = |now: Nanos, governor: &mut Governor| {
-            if errands.is_awaited() {
+            if commands.is_awaited() {
                 // the user's commands run where the server is
                 leave(route);
-                errands.look(now);
+                commands.look(now);
                 enter(route);
             }
             if let Some(why) = outside() {
@@ -192,7 +192,7 @@ impl World for Sockets {
         let mut ready = Vec::new();
         let until = self.reactor.now() + span;
         if !self.carried.is_empty() {
-            return self.play(&mut Lull { until });
+            return self.play(&mut WaitUntil { until });
         }
         while self.reactor.now() < until && self.governor.stopped().is_none() {
             let nap = self.reactor.now() + LOOK_EVERY;
@@ -226,19 +226,19 @@ impl World for Sockets {
         self.server.as_mut().map(Seen::deaths).unwrap_or_default()
     }
 
-    fn send_for(&mut self, errand: ServerCommand, at: Nanos) {
-        self.errands.send_for(errand, at);
+    fn schedule_command(&mut self, action: ServerCommand, at: Nanos) {
+        self.commands.schedule_command(action, at);
     }
 
-    fn errands(&mut self) -> Vec<Done> {
+    fn finished_commands(&mut self) -> Vec<Done> {
         let mut ready = Vec::new();
-        self.errands.conclude(self.reactor.now());
-        while !self.errands.is_over() {
+        self.commands.conclude(self.reactor.now());
+        while !self.commands.is_over() {
             let nap = self.reactor.now() + LOOK_EVERY;
             self.reactor.wait(nap, &mut ready);
-            self.errands.look(self.reactor.now());
+            self.commands.look(self.reactor.now());
         }
-        self.errands.take()
+        self.commands.take()
     }
 
     fn governor(&mut self) -> &mut Governor {

@@ -100,7 +100,7 @@ fn what_differs_is_told() {
     assert!(failed[0].contains("greeting") && failed[0].contains("bye"), "{failed:?}");
 }
 
-/// Nobody who speaks the version: named, with the way out, and no other version is spoken.
+/// Nobody who speaks the version: named, with the fix, and no other version is spoken.
 #[test]
 fn a_server_without_the_version_is_named() {
     let folder = tempfile::tempdir().unwrap();

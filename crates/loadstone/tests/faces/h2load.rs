@@ -381,7 +381,8 @@ fn replying(reply: &'static [u8]) -> Scripted {
 
 #[test]
 fn http1_alone_is_offered_where_it_alone_is_asked_for() {
-    let server = TlsServer::start(&TlsOptions::default());
+    let options = TlsOptions { alpn: vec!["h2", "http/1.1"], ..TlsOptions::default() };
+    let server = TlsServer::start(&options);
     let url = server.url("/");
     for option in ["--h1", "--npn-list=http/1.1"] {
         let pair = alike(&[option, "-n4", "-c2", &url]).agree();

@@ -25,7 +25,7 @@ fn options_that_do_not_go_together_are_refused() {
     }
 }
 
-/// A server that is there over TCP, and not over UDP: the way out is named, and not taken silently.
+/// A server that is there over TCP, and not over UDP: the fix is named, and not taken silently.
 #[test]
 fn without_udp_nothing_is_measured() {
     let server = TlsServer::start(&TlsOptions::default());

@@ -68,7 +68,7 @@ fn exit_codes_are_handed_on() {
     // a program that a signal ended, as shells tell it
     assert_eq!(code(&["sh", "-c", "kill -KILL $$"]), 137);
     let none = netpath(&["-q", "--rtt", "1ms"], &["/nowhere/at-all"]);
-    assert_eq!((none.code, code(&["/etc/hostname"])), (127, 126));
+    assert_eq!((none.code, code(&["/etc"])), (127, 126));
     assert_eq!(
         none.stderr,
         "loadstone: \"/nowhere/at-all\" cannot be started: No such file or directory (os error 2)\n"
@@ -402,7 +402,7 @@ fn http3_goes_through_a_path() {
 }
 
 #[test]
-fn a_udp_server_on_all_addresses_replies_from_the_one_that_was_asked() {
+fn a_udp_server_replies_from_the_address_that_was_asked() {
     if !to_be_had() {
         return;
     }

@@ -1,10 +1,10 @@
-//! A load beside the cases: what good users feel of them.
+//! A background load during the cases: their effect on regular users.
 
 use super::{outcome, support};
 use serde_json::Value;
 use support::{Site, run, text};
 
-/// The result of three cases beside a hundred calls a second.
+/// The result of three cases during a load of 100 calls per second.
 fn beside(switches: &str, code: i32) -> Value {
     let site = Site::start(&[("range", switches)]);
     let url = site.url(faulty::PATH);
@@ -19,12 +19,12 @@ fn felt<'a>(document: &'a Value, id: &str) -> &'a Value {
 }
 
 #[test]
-fn a_crash_is_felt_by_good_users() {
+fn a_crash_affects_the_background_load() {
     let document = beside("crashes", 1);
     assert_eq!(outcome(&document, "F-09"), "denied", "{document:#}");
     let crash = felt(&document, "F-09");
     let (due, lost) = (crash["due"].as_u64().unwrap(), crash["lost"].as_u64().unwrap());
-    // the case takes half a second for each crash, at a hundred calls a second
+    // the case takes half a second per crash, at 100 calls per second
     assert!(due > 30 && lost * 20 > due, "{crash:#}");
     let notes = document["cases"][0]["notes"].to_string();
     assert!(notes.contains("the background load lost"), "{notes}");
@@ -35,9 +35,9 @@ fn a_crash_is_felt_by_good_users() {
 }
 
 #[test]
-fn a_sound_server_is_no_finding_beside_a_load() {
+fn a_correct_server_has_no_finding_under_background_load() {
     let mut document = beside("none", 0);
-    // a machine that stands still spoils the p99 of a second, and only two follow the case
+    // a stalled machine spoils the p99 of a second, and only two follow the case
     for _ in 0..2 {
         if felt(&document, "F-09")["recovery_s"].is_null() {
             document = beside("none", 0);
@@ -49,7 +49,7 @@ fn a_sound_server_is_no_finding_beside_a_load() {
 }
 
 #[test]
-fn a_plan_goes_on_as_long_as_the_cases() {
+fn a_background_plan_lasts_as_long_as_the_cases() {
     let site = Site::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("good.toml");
@@ -71,7 +71,7 @@ fn a_plan_goes_on_as_long_as_the_cases() {
 }
 
 #[test]
-fn the_load_and_the_cases_share_the_bound_on_requests() {
+fn load_and_cases_share_the_limit_on_requests() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let load = ["torture", "--dry-run", "--only", "S-01", "--beside-rate", "90/s"];
@@ -83,9 +83,9 @@ fn the_load_and_the_cases_share_the_bound_on_requests() {
     assert!(refused.contains("90/s leaves nothing of --requests-max 90/s"), "{refused}");
 }
 
-/// Values of a journey may lead to a server whose owner permits nothing.
+/// Values of a journey may lead to a server whose owner has not given permission.
 #[test]
-fn a_load_that_may_go_anywhere_is_refused() {
+fn a_load_with_arbitrary_targets_is_refused() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let plan = "version = 1\nurl = 'http://127.0.0.1:1/'\n[load]\nrate = '5/s'\n\
                 [[feeder]]\nname = 'f'\ngenerate = { v = ['127.0.0.1:1'] }\n\

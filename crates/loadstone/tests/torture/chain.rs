@@ -1,5 +1,5 @@
-//! A proxy in front of a server: nginx, which frames every message anew, and servers that read one
-//! otherwise.
+//! A proxy in front of a server: nginx, which generates new framing for every message, and servers
+//! that parse a message differently.
 
 use super::support::nginx::Nginx;
 use super::support::{Site, free_port, naive, run, text};
@@ -11,7 +11,7 @@ fn row<'a>(document: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn what_arrives_behind_nginx_is_told_with_what_it_changed() {
+fn arrivals_behind_nginx_are_shown_with_its_changes() {
     let origin = free_port();
     let nginx = Nginx::in_front_of(origin);
     let address = format!("127.0.0.1:{origin}");
@@ -41,9 +41,10 @@ fn a_server_that_reads_a_body_as_a_request_is_found() {
     assert_eq!(row(&document, "a plain request")["meeting"], "agrees");
 }
 
-/// A proxy that writes what HTTP/2 says into HTTP/1.1 as it is: each way in which one request becomes more.
+/// A proxy that copies HTTP/2 field values into HTTP/1.1 unchanged: each way in which one request
+/// becomes several.
 #[test]
-fn a_proxy_that_believes_http2_is_found() {
+fn a_proxy_that_trusts_http2_bytes_is_found() {
     let origin = free_port();
     let proxy = naive::proxy_to(origin);
     let address = format!("127.0.0.1:{origin}");
@@ -81,7 +82,7 @@ fn a_proxy_that_believes_http2_is_found() {
             "{why}"
         );
     }
-    // the server behind gets what arrived, and not the frames
+    // the backend gets the arrived request, not the frames
     let range = Site::start(&[("range", "none")]);
     let back = range.url("/page");
     let ran = run(&[&arguments[..], &[&proxy.url("/page"), "--back", &back, "-q"]].concat());
@@ -92,7 +93,7 @@ fn a_proxy_that_believes_http2_is_found() {
 }
 
 #[test]
-fn an_honest_proxy_makes_one_message_of_one_request() {
+fn a_correct_proxy_forwards_one_message_per_request() {
     let origin = free_port();
     let nginx = Nginx::http2_in_front_of(origin);
     let address = format!("127.0.0.1:{origin}");
@@ -105,7 +106,7 @@ fn an_honest_proxy_makes_one_message_of_one_request() {
 }
 
 #[test]
-fn a_chain_is_for_ones_own_addresses_and_says_what_is_missing() {
+fn a_chain_needs_own_addresses_and_names_missing_options() {
     for (arguments, why) in [
         (&["http://127.0.0.1:8089/"][..], "name the server behind the proxy"),
         (&["http://127.0.0.1:8089/", "--back", "http://192.168.0.9/"], "--own 192.168.0.9"),

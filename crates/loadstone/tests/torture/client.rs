@@ -1,19 +1,20 @@
-//! The load client against the firing range's defects: no response panics it, and each is named.
+//! The load client against the defects of the firing range: no response panics it, and each defect
+//! is named.
 
 use super::support;
 use serde_json::Value;
 use support::{Site, run};
 
-/// The classes of what failed in four calls, and in the one that goes first.
+/// The classes of failures in four calls, and in the first call.
 fn failures(switch: &str, path: &str, more: &[&str]) -> Vec<String> {
     let site = Site::start(&[("range", switch)]);
     let url = site.url(path);
-    // only who hangs is to meet it
+    // only requests that hang should time out
     let patience = if switch == "hangs-on-nul" { "400ms" } else { "10s" };
     let mut arguments = vec!["run", &url, "-n", "4", "-c", "1", "--timeout", patience];
     arguments.extend(["--json", "-"]);
     arguments.extend(more);
-    // 3: nothing could be measured; 4: the measurement is not valid
+    // 3: nothing could be measured; 4: the measurement is invalid
     let document: Value = run(&arguments).expect(&[0, 1, 3, 4]).json();
     let counted = document["failures"].as_array().unwrap().iter().map(|one| &one["class"]);
     let first = &document["first_call"]["failure"]["class"];
@@ -21,7 +22,7 @@ fn failures(switch: &str, path: &str, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn no_defect_of_the_range_panics_the_client_and_each_is_named() {
+fn no_range_defect_panics_the_client_and_each_is_named() {
     let nul = "/page?%00";
     for (switch, path, more, named) in [
         ("none", "/page", &[][..], ""),

@@ -1,4 +1,4 @@
-//! Evidence that needs no Loadstone, tried: each form sends the very bytes.
+//! Evidence that is usable without Loadstone, executed: each form sends the same bytes.
 
 use super::evidence::{names, recorded};
 use super::support::{Scripted, run};
@@ -10,10 +10,10 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// No form may take longer.
+/// Timeout of each form.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Serves everything, until the client ends: malformed requests fail by that.
+/// Serves every request, until the client closes: that makes malformed requests fail.
 fn serves_everything() -> Scripted {
     Scripted::start(|mut stream, _| {
         let mut piece = [0; 65_536];
@@ -26,7 +26,8 @@ fn serves_everything() -> Scripted {
     })
 }
 
-/// What a command sends to a server that ends the connection once everything is there.
+/// The bytes that a command sends to a server that closes the connection once it has received
+/// everything.
 fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -52,7 +53,7 @@ fn sent_by(command: impl FnOnce(u16) -> Command, wanted: usize) -> Vec<u8> {
     told.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing was sent: {out:?}"))
 }
 
-/// The form of a failure, where it can be said so.
+/// The form of a failure, if it can be expressed in it.
 fn emitted(folder: &Path, form: &str) -> Option<String> {
     let ran = run(&["torture", "emit", "--as", form, folder.to_str().unwrap()]).expect(&[0, 2]);
     if ran.code == 2 {
@@ -83,7 +84,7 @@ fn failures() -> (tempfile::TempDir, Vec<(PathBuf, Vec<u8>)>) {
 }
 
 #[test]
-fn shell_lines_and_scripts_send_the_very_bytes() {
+fn shell_lines_and_scripts_send_the_same_bytes() {
     let (_parent, failures) = failures();
     let mut said = [0; 3];
     for (folder, bytes) in &failures {
@@ -112,7 +113,7 @@ fn shell_lines_and_scripts_send_the_very_bytes() {
             said[1] += 1;
         }
         if let Some(line) = emitted(folder, "curl") {
-            // the Host field has the port of the run: it stays
+            // the Host field contains the port of the run, and keeps it
             let (front, _) = line.rsplit_once("'http://").unwrap();
             let run = |port: u16| shell(&format!("{front}'http://127.0.0.1:{port}/'"));
             assert_eq!(sent_by(run, bytes.len()), *bytes, "{line}");
@@ -123,7 +124,7 @@ fn shell_lines_and_scripts_send_the_very_bytes() {
 }
 
 #[test]
-fn tests_in_rust_send_the_very_bytes() {
+fn rust_tests_send_the_same_bytes() {
     let (parent, failures) = failures();
     let mut source = String::new();
     let mut wanted = Vec::new();
@@ -153,12 +154,12 @@ fn tests_in_rust_send_the_very_bytes() {
 }
 
 #[test]
-fn a_capture_holds_what_was_said() {
+fn a_capture_contains_the_conversation() {
     let (_parent, failures) = failures();
     let (folder, bytes) = &failures[0];
     let file = fs::read(folder.join("repro.pcap")).unwrap();
     assert_eq!(file[..4], 0xa1b2_3c4d_u32.to_le_bytes());
-    // every packet as the file has it: its time, its length, IPv4 and TCP without options
+    // every packet of the file: its time, its length, IPv4 and TCP without options
     let (mut at, mut from_us, mut flags) = (24, Vec::new(), Vec::new());
     while at < file.len() {
         let length = u32::from_le_bytes(file[at + 8..at + 12].try_into().unwrap()) as usize;

@@ -1,4 +1,4 @@
-//! What a torture leaves behind: the run directory and what is done with it.
+//! The run directory of torture and its uses.
 
 use super::support::{Scripted, Site, behind, run, text};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Names in a folder, in their order.
+/// Sorted names in a folder.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
@@ -16,7 +16,7 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A run against a server that fails, and its directory.
+/// A run against a failing server, and its directory.
 pub(crate) fn recorded(server: &Scripted, only: &str) -> (TempDir, PathBuf) {
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().to_str().unwrap();
@@ -43,7 +43,7 @@ fn the_evidence_of_a_run_is_kept() {
     assert_eq!(whole["end"]["executions"], executions.len());
     assert_eq!(executions[0]["execution"], 1);
     let failed = executions.iter().filter(|line| line["outcome"] == "fail").count();
-    // every execution that failed, and at most 32 before each
+    // every failed execution, and at most 32 before each
     let wires = names(&root.join("wire"));
     assert!(wires.len() >= failed && wires.iter().all(|name| name.ends_with(".lsw")), "{wires:?}");
     let failures = names(&root.join("failures"));
@@ -61,8 +61,8 @@ fn the_evidence_of_a_run_is_kept() {
     let shrunk = failures.iter().map(|name| root.join("failures").join(name).join("shrunk.bin"));
     let shrunk: Vec<Vec<u8>> = shrunk.filter_map(|path| fs::read(path).ok()).collect();
     let told: Vec<String> = shrunk.iter().map(|bytes| bytes.escape_ascii().to_string()).collect();
-    // this server knows nothing but ends of heads and the NUL; on a busy machine the 1.5 s of --quick may end before
-    // the search has got so far
+    // this server only detects ends of heads and NUL; on a busy machine the 1.5 s of --quick may
+    // end before the search is complete
     let has_both = |one: &String| one.contains("%00") && one.ends_with(r"\r\n\r\n");
     assert!(matches!(&told[..], [one] if has_both(one)), "{told:?}");
     let wire = fs::read_to_string(one.join("wire.lsw")).unwrap();
@@ -70,7 +70,7 @@ fn the_evidence_of_a_run_is_kept() {
 }
 
 #[test]
-fn a_run_never_writes_over_another() {
+fn a_run_never_overwrites_another() {
     let server = Scripted::failing_on_nul();
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().join("a/b");
@@ -83,7 +83,7 @@ fn a_run_never_writes_over_another() {
 }
 
 #[test]
-fn where_evidence_cannot_be_kept_nothing_is_sent() {
+fn nothing_is_sent_if_evidence_cannot_be_recorded() {
     let site = Site::start(&[]);
     let ran = run(&["torture", "--out", "/dev/null/x", &site.url("/hw")]).expect(&[5]);
     assert!(ran.stderr.contains("cannot create the folder /dev/null/x"), "{ran:?}");
@@ -91,10 +91,10 @@ fn where_evidence_cannot_be_kept_nothing_is_sent() {
 }
 
 #[test]
-fn a_full_disk_is_said_once_and_the_run_goes_on() {
+fn a_full_disk_is_reported_once_and_the_run_continues() {
     let server = Scripted::failing_on_nul();
     let parent = tempfile::tempdir().unwrap();
-    // no file may grow beyond 20 blocks of 512 bytes
+    // no file may exceed 20 blocks of 512 bytes
     let limit = "trap '' XFSZ; ulimit -f 20; exec \"$0\" \"$@\"";
     let out = parent.path().to_str().unwrap();
     let url = server.url("/");
@@ -111,7 +111,7 @@ fn a_full_disk_is_said_once_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_failure_is_sent_again_and_is_fixed_once_it_is() {
+fn a_failure_is_replayed_until_it_is_fixed() {
     let server = Scripted::failing_on_nul();
     let (_parent, root) = recorded(&server, "F-09");
     let root = root.to_str().unwrap();
@@ -129,12 +129,12 @@ fn a_failure_is_sent_again_and_is_fixed_once_it_is() {
 }
 
 #[test]
-fn a_newer_rule_judges_anew_and_a_failure_keeps_its_own() {
+fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
     let server = Scripted::failing_on_nul();
     let (_parent, root) = recorded(&server, "S-02");
     let failures = root.join("failures");
     let one = failures.join(&names(&failures)[0]);
-    // as if it had been kept by an older program, with a rule of its time
+    // as if it had been recorded by an older program, with its rule
     let change = |path: &Path, from: &str, to: &str| {
         let text = fs::read_to_string(path).unwrap();
         assert!(text.contains(from), "{text}");
@@ -167,7 +167,7 @@ fn a_newer_rule_judges_anew_and_a_failure_keeps_its_own() {
 }
 
 #[test]
-fn what_became_of_failures_is_json_too() {
+fn replay_results_are_written_as_json() {
     let server = Scripted::failing_on_nul();
     let (_parent, root) = recorded(&server, "S-02");
     let root = root.to_str().unwrap();
@@ -207,7 +207,7 @@ fn a_transcript_of_another_format_is_refused_with_the_fix() {
 }
 
 #[test]
-fn a_kept_failure_is_shrunk_afterwards() {
+fn a_recorded_failure_is_shrunk_afterwards() {
     let server = Scripted::failing_on_nul();
     let (_parent, root) = recorded(&server, "F-09");
     let failures = root.join("failures");
@@ -226,7 +226,7 @@ fn a_kept_failure_is_shrunk_afterwards() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_said() {
+fn unreplayable_input_is_reported() {
     let empty = tempfile::tempdir().unwrap();
     let path = empty.path().to_str().unwrap();
     for command in ["replay", "shrink"] {

@@ -1,10 +1,10 @@
-//! A disk that is full: said once, with exit code 5, and nothing on it is a half.
+//! A full disk: reported once, with exit code 5, and no file is incomplete.
 
 use super::safety::namespaces_are_to_be_had;
 use super::support::{Scripted, behind, finish};
 
-/// What a script says that has a small disk of its own as `/mnt`, with the program as $0; `fill` is
-/// what lies on the disk already.
+/// The output of a script that has a small disk of its own as `/mnt`, with the program as $0;
+/// `fill` is on the disk already.
 fn on_a_small_disk(fill: &str, script: &str) -> String {
     let script = format!(
         "mount -t tmpfs -o size=128k tmpfs /mnt && head -c {fill} /dev/zero > /mnt/fill && {script}"
@@ -16,7 +16,7 @@ fn on_a_small_disk(fill: &str, script: &str) -> String {
 }
 
 #[test]
-fn transcripts_beyond_the_bound_end_the_evidence_not_the_run() {
+fn too_many_transcripts_end_the_evidence_not_the_run() {
     if !namespaces_are_to_be_had("--mount") {
         return;
     }
@@ -42,7 +42,7 @@ fn transcripts_beyond_the_bound_end_the_evidence_not_the_run() {
 }
 
 #[test]
-fn results_that_do_not_fit_are_not_there_at_all() {
+fn results_that_do_not_fit_are_not_written() {
     if !namespaces_are_to_be_had("--mount") {
         return;
     }

@@ -1,21 +1,21 @@
-//! Bugs that were planted on purpose, over sockets: each found by the case of a default run that is to
-//! find it, weighed, kept with its bytes, shrunk, and failing again when the bytes are sent to another
-//! server with the same bug, and to none without it. Those that take minutes, as they wait for what does
-//! not come back, are sought by simulations, and so are all of them by whole runs.
+//! Planted bugs, over sockets: each is found by its case in a default run, rated, recorded with its
+//! bytes, shrunk, and fails again when the bytes are sent to another server with the same bug, but
+//! not to one without it. Bugs that take minutes to detect, because resources are never released,
+//! are covered by simulations, and all of them by complete simulated runs.
 
 use super::evidence::names;
 use super::support::{Site, run, text};
 use serde_json::Value;
 
-/// The switch, the case, how grave it is, and whether bytes of it are shrunk: what takes several
-/// connections is kept whole.
+/// The switch, the case, its severity, and whether its bytes are shrunk: a failure that needs
+/// several connections is kept complete.
 const PLANTED: [(&str, &str, &str, bool); 3] = [
     ("dies-on-percent-n", "F-09", "high", true),
     ("mixes-pipelined", "M-02", "critical", false),
     ("leaves-traces", "B-01", "critical", false),
 ];
 
-/// What a run says of a planted bug, and whether the bytes that it kept fail again.
+/// The report of a run about a planted bug, and whether the recorded bytes fail again.
 fn planted((switch, only, severity, shrunk): (&str, &str, &str, bool)) {
     let site = Site::start(&[("range", switch)]);
     let parent = tempfile::tempdir().unwrap();
@@ -42,7 +42,7 @@ fn planted((switch, only, severity, shrunk): (&str, &str, &str, bool)) {
     assert_eq!(replayed("none", kept), (0, 0, 3), "{switch}");
 }
 
-/// Sent to a server of its own: the exit code, and how many of how many tries failed.
+/// Replayed against its own server: the exit code, and the failed tries of all tries.
 fn replayed(switch: &str, kept: &str) -> (i32, u64, u64) {
     let site = Site::start(&[("range", switch)]);
     let to = site.url(faulty::PATH);

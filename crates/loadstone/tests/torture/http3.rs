@@ -1,5 +1,5 @@
-//! Torture over HTTP/3, through the program: the firing range over QUIC with its planted bugs, servers without a
-//! defect, and what is said where HTTP/3 cannot be had.
+//! Torture over HTTP/3, through the program: the firing range over QUIC with its planted bugs,
+//! servers without a defect, and the messages if HTTP/3 is unavailable.
 
 use super::evidence::names;
 use super::outcomes;
@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use torture::case::HTTP3;
 use torture::catalogue;
 
-/// The switch, the case of a default run that finds it, and how grave it is. What takes minutes, as it waits for
-/// workers that do not come back, is sought by simulations.
+/// The switch, the case of a default run that finds it, and its severity. Bugs that take minutes to
+/// detect, because workers are never released, are covered by simulations.
 const PLANTED: [(&str, &str, &str); 9] = [
     ("dies-of-data-first", "Q-10", "high"),
     ("keeps-cancelled-streams", "Q-41", "high"),
@@ -51,7 +51,8 @@ fn planted((switch, only, severity): (&str, &str, &str)) {
     let failures = parent.path().join(&names(parent.path())[0]).join("failures");
     let kept: Vec<String> =
         names(&failures).into_iter().filter(|name| name.starts_with(only)).collect();
-    // how some of the failed conversations go depends on how busy the machine is; one of them does not
+    // the outcome of some failed conversations depends on the load of the machine; that of one does
+    // not
     let again = kept.iter().map(|name| failures.join(name)).find(|kept| {
         let kept = kept.to_str().unwrap();
         replayed(switch, kept) == (1, 3, 3) && replayed("none", kept) == (0, 0, 3)
@@ -62,7 +63,7 @@ fn planted((switch, only, severity): (&str, &str, &str)) {
     );
 }
 
-/// Sent to a server of its own: the exit code, and how many of how many tries failed.
+/// Replayed against its own server: the exit code, and the failed tries of all tries.
 fn replayed(switch: &str, kept: &str) -> (i32, u64, u64) {
     let site = QuicSite::with(&[("range", switch)]);
     let to = site.url(faulty::PATH);
@@ -80,8 +81,8 @@ fn planted_bugs_are_found_and_replayed_over_quic() {
     });
 }
 
-/// All cases of a default run, in parts: what streams carry, what is below them and in the tables, handshakes, early
-/// data, and keys. Early data waits for tickets and for the ends of connections.
+/// All cases of a default run, in parts: content of streams, lower layers and tables, handshakes,
+/// early data, and keys. Early data waits for tickets and for connections to close.
 const PARTS: [&str; 6] = [
     "Q-01,Q-02,Q-10,Q-11,Q-12,Q-13,Q-14,Q-20,Q-21",
     "Q-22,Q-23,Q-24,Q-30,Q-31,Q-40,Q-41,Q-50,Q-51,Q-52,Q-53",
@@ -105,7 +106,7 @@ fn a_server_without_a_defect_has_no_finding_over_http3() {
         let ran = tortured(&site.url(faulty::PATH), &more);
         let document = ran.json();
         let mut found = findings(&document);
-        // beside other work SETTINGS can come when nobody listens any more
+        // on a busy machine SETTINGS can arrive after the client has stopped waiting
         found.retain(|(id, outcome)| (id.as_str(), outcome.as_str()) != ("Q-89", "inconclusive"));
         assert_eq!(found, [], "{document:#}");
         assert_eq!(ran.code, 0);
@@ -121,7 +122,7 @@ fn a_server_without_a_defect_has_no_finding_over_http3() {
 }
 
 #[test]
-fn what_http3_cannot_be_tried_on_is_said() {
+fn unsupported_http3_targets_are_reported() {
     let site = Site::start(&[]);
     let cleartext = site.url("/");
     let nobody = format!("https://127.0.0.1:{}/", free_port());

@@ -1,4 +1,4 @@
-//! `loadstone torture` from outside: the built-in sites, nginx, and targets that are refused.
+//! `loadstone torture` from outside: the built-in sites, nginx, and rejected targets.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -41,7 +41,7 @@ fn outcome(document: &Value, id: &str) -> String {
 }
 
 #[test]
-fn the_built_in_site_stands_it_all() {
+fn the_built_in_site_passes_all_cases() {
     let site = Site::start(&[]);
     let tortured = || {
         let ran = run(&["torture", "--quick", "--json", "-", "--post", "/echo", &site.url("/hw")]);
@@ -52,7 +52,7 @@ fn the_built_in_site_stands_it_all() {
         let failed: Vec<_> = outcomes.filter(|(_, out)| bad.contains(&out.as_str())).collect();
         (code, document, failed)
     };
-    // with --quick 0.3 s of silence are a hang: a machine that stands still may be one, once
+    // with --quick a silence of 0.3 s is a hang: a stalled machine may cause one, once
     let first = tortured();
     let (code, document, failed) = if first.2.is_empty() { first } else { tortured() };
     assert_eq!((code, failed), (0, vec![]));
@@ -61,9 +61,9 @@ fn the_built_in_site_stands_it_all() {
     assert!(outcomes(&document).len() > 50, "every case is there");
 }
 
-/// A page behind a login, with a field of the user's in every request.
+/// A page behind a login, with a user-defined field in every request.
 #[test]
-fn fields_of_the_users_open_a_page_and_no_result_has_the_login() {
+fn user_fields_open_a_page_and_results_hide_the_login() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let (url, only) = (site.url("/auth"), ["torture", "--quick", "--only", "F-01,S-02,S-08,S-43"]);
     run(&[&only[..], &[&url]].concat()).expect(&[3]);
@@ -88,7 +88,7 @@ fn fields_of_the_users_open_a_page_and_no_result_has_the_login() {
 
 #[test]
 fn a_server_that_fails_is_found_with_bytes_to_send_again() {
-    // two defects: the other is that it serves whatever has a line
+    // two defects: the other is that it serves any request line
     let server = Scripted::failing_on_nul();
     let only = ["torture", "--quick", "--fail-on", "low", "--only", "F-09,S-01,S-08"];
     let json = run(&[&only[..], &["--json", "-", &server.url("/")]].concat()).expect(&[1]).json();
@@ -99,7 +99,7 @@ fn a_server_that_fails_is_found_with_bytes_to_send_again() {
     let ran = run(&[&only[..], &[&server.url("/")]].concat()).expect(&[1]);
     assert!(ran.stdout.contains("again     printf 'GET /"), "{}", ran.stdout);
     assert!(ran.stdout.contains(&format!("nc 127.0.0.1 {}", server.address.port())), "{ran:?}");
-    // by default what is low ends with 0 and is still told; so does whatever is found, on request
+    // by default a low finding exits with 0 and is still reported; on request so does any finding
     let url = server.url("/");
     for option in [&[][..], &["--report-only"]] {
         let words = [&only[..2], option, &only[4..], &[&url]].concat();
@@ -113,9 +113,9 @@ fn a_server_that_fails_is_found_with_bytes_to_send_again() {
 }
 
 #[test]
-fn a_server_that_dies_is_said_to_be_lost() {
+fn a_server_that_exits_is_reported_as_lost() {
     let server = Scripted::start(|mut stream, index| {
-        // plain calls, habits, what the page offers: then nobody is there any more
+        // plain calls, habits, the offers of the page: then the server is gone
         if index >= 12 {
             return;
         }
@@ -136,7 +136,7 @@ fn a_server_that_dies_is_said_to_be_lost() {
 }
 
 #[test]
-fn who_may_not_be_tortured_is_refused_and_nothing_is_sent() {
+fn forbidden_targets_are_refused_before_anything_is_sent() {
     for (url, part) in [
         ("http://8.8.8.8/", "--no-audit is for targets on this machine: this one is public"),
         ("http://[::ffff:8.8.8.8]/", "this one is public"),
@@ -148,7 +148,7 @@ fn who_may_not_be_tortured_is_refused_and_nothing_is_sent() {
         ("http://0.0.0.0/", "is a reserved address"),
         ("http://127.0.0.1:22/", "port 22 belongs to another protocol: refused"),
     ] {
-        // with --no-audit what is not this machine is refused before a packet could leave
+        // with --no-audit a remote target is rejected before any packet is sent
         let ran = run(&["torture", "--no-audit", url]).expect(&[2]);
         assert!(ran.stderr.contains(part), "{url}: {ran:?}");
     }
@@ -191,9 +191,9 @@ fn cases_are_listed_and_explained() {
     }
 }
 
-/// A server that takes a request without Host is waived until a day, and then no longer.
+/// A server that accepts a request without Host is waived until a date, and not afterwards.
 #[test]
-fn what_is_known_is_waived_until_its_day() {
+fn a_known_finding_is_waived_until_its_date() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let server = lax();
@@ -220,7 +220,7 @@ fn what_is_known_is_waived_until_its_day() {
 }
 
 #[test]
-fn two_results_are_held_against_each_other() {
+fn two_results_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (a, b, md) = (file("a.json"), file("b.json"), file("diff.md"));
@@ -252,12 +252,12 @@ fn two_results_are_held_against_each_other() {
     assert!(ran.stderr.contains("name the same file"), "{ran:?}");
 }
 
-/// 200 to everything.
+/// Responds with 200 to everything.
 fn lax() -> Scripted {
     Scripted::answering(|_| ("200 OK", "hi"))
 }
 
-/// A bound below the first amount that a search tries: Puma takes 256 bytes of a field's name.
+/// A limit below the first amount that a search tries: Puma accepts 256 bytes of a field name.
 #[test]
 fn a_limit_below_the_first_amount_is_found() {
     let server = Scripted::answering(|head| {
@@ -269,6 +269,6 @@ fn a_limit_below_the_first_amount_is_found() {
     let words = ["torture", "--only", "L-03", "--json", "-", &server.url("/")];
     let json = run(&words).expect(&[0]).json();
     let limit = &json["limits"][0];
-    // counted with what follows the name on its line, `: x` and CRLF
+    // counted with the rest of the line, `: x` and CRLF
     assert_eq!((&limit["low"], &limit["high"]), (&261.0.into(), &262.0.into()), "{json:#}");
 }

@@ -1,11 +1,11 @@
-//! Runs in which nothing can be learned: they never look like a pass, and say what to do.
+//! Runs that cannot learn anything: they never look like a pass, and say what to do.
 
 use super::support;
 use std::io::{Read, Write};
 use support::tls::{TlsOptions, TlsServer};
 use support::{Ran, Scripted, Site, behind, finish, free_port, run};
 
-/// A server that gives the same response to everything.
+/// A server that sends the same response to every request.
 fn constant(response: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         let mut piece = [0; 4096];
@@ -27,7 +27,7 @@ fn learned_nothing(ran: Ran, words: &str) {
 }
 
 #[test]
-fn nobody_there_the_wrong_scheme_and_pages_that_refuse() {
+fn unreachable_servers_wrong_schemes_and_refusing_pages() {
     let nobody = format!("http://127.0.0.1:{}/", free_port());
     learned_nothing(run(&["torture", "--quick", &nobody]), "no connection");
 
@@ -50,10 +50,10 @@ fn nobody_there_the_wrong_scheme_and_pages_that_refuse() {
     }
 }
 
-/// A front that answers the plain page and refuses whatever is odd passes what may be refused: that
-/// is what a front is for. One that begins to refuse everything half-way is seen by the page.
+/// A front end that serves the plain page and rejects odd requests passes where rejection is
+/// correct. One that starts to reject everything is detected by the plain page.
 #[test]
-fn a_front_that_begins_to_refuse_everything_ends_the_run() {
+fn a_front_end_that_starts_to_refuse_everything_ends_the_run() {
     let server = Scripted::start(|mut stream, index| {
         let mut piece = [0; 4096];
         while matches!(stream.read(&mut piece), Ok(1..)) {
@@ -71,7 +71,8 @@ fn a_front_that_begins_to_refuse_everything_ends_the_run() {
 #[test]
 fn a_tester_without_descriptors_has_tested_nothing() {
     let site = Site::start(&[]);
-    // one at a time is possible with five: standard streams, the poll's own, one connection
+    // one at a time is possible with five descriptors: standard streams, the poll's own, one
+    // connection
     for (most, only, workers) in [("4", "S", "1"), ("7", "F-01", "8")] {
         let mut command = behind(&["prlimit", &format!("--nofile={most}")]);
         command.args(["torture", "--no-audit", "--quick", "--only", only]);

@@ -1,9 +1,9 @@
-//! The options of overload, from outside. What overload does is tested in virtual time.
+//! The overload options, from outside. Overload itself is tested in virtual time.
 
 use super::support::{Site, run};
 
 #[test]
-fn what_overload_needs_is_asked_for_and_commands_are_not_shown() {
+fn overload_options_are_required_and_commands_are_hidden() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let wrong = |args: &[&str]| run(&[&["torture"], args, &[&url]].concat()).expect(&[2]).stderr;
@@ -16,7 +16,7 @@ fn what_overload_needs_is_asked_for_and_commands_are_not_shown() {
     };
     let restart = plan(&["--only", "R-06", "--restart-command", "echo s3cret"]);
     assert!(restart.contains("R-06") && !restart.contains("s3cret"), "{restart}");
-    // a soak is part of a run only with its span
+    // a soak is part of a run only with its duration
     assert!(!plan(&["--only", "R"]).contains("R-04"));
     assert!(plan(&["--only", "R", "--soak", "1h"]).contains("R-04"));
     assert_eq!(site.served().requests, 0, "nothing of this is sent to anybody");

@@ -1,4 +1,4 @@
-//! Cases that users bring, and failures that become such.
+//! User cases, and failures turned into user cases.
 
 use super::evidence::{names, recorded};
 use super::support::{Ran, Scripted, Site, run, text};
@@ -31,7 +31,7 @@ fn torture(cases: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn own_cases_run_and_their_failures_are_replayed_and_judged() {
+fn user_cases_run_and_their_failures_are_replayed() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let case = written(folder.path(), "one.toml", CASE);
     let (url, kept) = (site.url("/hw"), folder.path().join("kept"));
@@ -44,7 +44,7 @@ fn own_cases_run_and_their_failures_are_replayed_and_judged() {
     assert_eq!(fs::read_to_string(failure.join("case.toml")).unwrap(), CASE);
     let again = run(&["torture", "replay", failure.to_str().unwrap()]).expect(&[1]);
     assert!(again.stdout.contains("still failing   X-07-"), "{again:?}");
-    // the rule was wrong: judged by the one of now, nothing is
+    // the rule was wrong: by the current one there is no failure
     let mended = written(folder.path(), "two.toml", &CASE.replace("404", "200"));
     let root = root.to_str().unwrap();
     let judged = run(&["torture", "judge", "--cases", &mended, root]).expect(&[0]);
@@ -56,7 +56,7 @@ fn own_cases_run_and_their_failures_are_replayed_and_judged() {
 }
 
 #[test]
-fn a_wrong_own_case_names_file_and_line_and_sends_nothing() {
+fn an_invalid_user_case_names_file_and_line() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
     let url = site.url("/hw");
     let bad = |name: &str, text: &str| written(folder.path(), name, text);
@@ -105,7 +105,7 @@ fn failure_of(root: &Path, case: &str, file: &str) -> PathBuf {
 }
 
 #[test]
-fn a_failure_becomes_a_case_that_fails_only_where_it_was_found() {
+fn a_failure_becomes_a_reproducing_case() {
     let server = Scripted::failing_on_nul();
     let (parent, root) = recorded(&server, "F-09,S-02");
     let emitted = |case: &str, id: &str, more: &[&str]| {
@@ -136,7 +136,7 @@ fn a_failure_becomes_a_case_that_fails_only_where_it_was_found() {
 }
 
 #[test]
-fn what_is_judged_by_code_is_carried_out_anew_and_made_no_case() {
+fn code_cases_are_run_again_and_not_emitted_as_a_case() {
     let site = Site::start(&[("range", "split-heads")]);
     let parent = tempfile::tempdir().unwrap();
     let out = parent.path().display().to_string();

@@ -1,4 +1,4 @@
-//! The firing range over real sockets: what simulations show of the catalogue, once more through the
+//! The firing range over real sockets: what simulations verify for the catalog, again through the
 //! program.
 
 use super::{outcomes, support};
@@ -33,8 +33,8 @@ fn findings(switches: &str, only: &str) -> (i32, BTreeSet<String>) {
 }
 
 #[test]
-fn of_five_clean_runs_one_at_most_finds_something() {
-    // with --quick 0.3 s of silence are a hang: a machine that stands still may be one, once
+fn at_most_one_of_five_clean_runs_has_a_finding() {
+    // with --quick a silence of 0.3 s is a hang: a stalled machine may cause one, once
     let runs = (0..5).map(|_| findings("none", "S,F"));
     let found: Vec<_> = runs.filter(|run| *run != (0, BTreeSet::new())).collect();
     assert!(found.len() <= 1, "{found:?}");

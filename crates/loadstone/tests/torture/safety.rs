@@ -1,4 +1,4 @@
-//! Permission, bounds, stop signs and the audit log, from outside.
+//! Permission, limits, stop signals and the audit log, from outside.
 
 use crate::support::{Scripted, Site, behind, finish, nginx, program, run, untested};
 use std::fs;
@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A run with a state folder of its own.
+/// A run with its own state folder.
 fn torture(state: &Path, args: &[&str]) -> Command {
     let mut command = program(&[&["torture"], args].concat());
     command.env("XDG_STATE_HOME", state);
@@ -19,7 +19,7 @@ fn log_of(state: &Path) -> PathBuf {
 }
 
 #[test]
-fn every_run_is_in_the_log_and_changes_of_the_log_show() {
+fn every_run_is_logged_and_log_changes_are_detected() {
     let state = tempfile::tempdir().unwrap();
     let site = Site::start(&[]);
     let again = || finish(torture(state.path(), &["--only", "S-01,S-02", &site.url("/hw")]), b"");
@@ -52,7 +52,7 @@ fn every_run_is_in_the_log_and_changes_of_the_log_show() {
         let ran = audit(&["verify"]).expect(&[1]);
         assert!(ran.stdout.contains(part), "{part}: {ran:?}");
     }
-    // a log whose end was taken away is not written on, and nothing is sent
+    // a log whose end was removed is not extended, and nothing is sent
     let before = site.served().requests;
     let ran = again().expect(&[2]);
     assert!(
@@ -64,7 +64,7 @@ fn every_run_is_in_the_log_and_changes_of_the_log_show() {
 }
 
 #[test]
-fn without_a_log_nothing_is_sent() {
+fn nothing_is_sent_without_a_log() {
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let ran =
@@ -98,7 +98,7 @@ fn a_dry_run_opens_no_connection() {
 }
 
 #[test]
-fn bounds_have_ceilings() {
+fn limits_have_maximums() {
     for (url, option, value, part) in [
         (
             "http://8.8.8.8/",
@@ -152,10 +152,10 @@ fn a_server_may_ask_us_to_stop() {
 }
 
 #[test]
-fn what_has_lost_who_started_it_stops() {
+fn an_orphaned_run_stops() {
     let (tell, told) = std::sync::mpsc::channel();
     let tell = std::sync::Mutex::new(tell);
-    // it never answers: only the stop ends the run
+    // it never responds: only the stop ends the run
     let server = Scripted::start(move |mut stream, _| {
         let mut piece = [0; 4096];
         while matches!(stream.read(&mut piece), Ok(1..)) {
@@ -164,7 +164,7 @@ fn what_has_lost_who_started_it_stops() {
     });
     let state = tempfile::tempdir().unwrap();
     let url = server.url("/");
-    // a shell that starts it and is gone as soon as its input ends
+    // a shell that starts it and exits when its input ends
     let script = format!("\"$0\" torture --only S-01 {url} & read line");
     let mut command = behind(&["sh", "-c", &script]);
     command.env("XDG_STATE_HOME", state.path());
@@ -180,7 +180,7 @@ fn what_has_lost_who_started_it_stops() {
 }
 
 #[test]
-fn machines_of_others_are_named_by_their_addresses() {
+fn third_party_machines_are_named_by_their_addresses() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("front.txt");
     let name = file.to_str().unwrap();
@@ -198,7 +198,7 @@ fn machines_of_others_are_named_by_their_addresses() {
 }
 
 #[test]
-fn who_we_are_is_said_in_every_plain_request() {
+fn every_plain_request_identifies_us() {
     let (tell, told) = std::sync::mpsc::channel();
     let tell = std::sync::Mutex::new(tell);
     let server = Scripted::start(move |mut stream, _| {
@@ -223,12 +223,12 @@ fn who_we_are_is_said_in_every_plain_request() {
     assert!(all.last().unwrap().contains("for ticket 7 (after S-01: "), "{all:#?}");
 }
 
-/// An address that is public by its class, in a network of its own that leads nowhere else.
+/// A public address, in a network namespace without any other connection.
 pub(crate) const PUBLIC: &str = "203.0.113.7";
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
-/// What the program says of a server at a public address, all in one namespace: `script` with the
-/// program as $0; nginx serves the folder `root`.
+/// The output of the program for a server at a public address, all in one namespace: `script` with
+/// the program as $0; nginx serves the folder `root`.
 pub(crate) fn in_public(folder: &Path, script: &str) -> String {
     let root = folder.join("root");
     fs::create_dir_all(root.join(".well-known")).unwrap();
@@ -254,7 +254,7 @@ pub(crate) fn in_public(folder: &Path, script: &str) -> String {
     format!("{}{}", ran.stdout, ran.stderr)
 }
 
-/// Only root makes namespaces of this kind (`--net`, `--mount`).
+/// Only root can create namespaces of this kind (`--net`, `--mount`).
 pub(crate) fn namespaces_are_to_be_had(kind: &str) -> bool {
     let made = Command::new("unshare").args([kind, "true"]).status();
     let can = made.is_ok_and(|status| status.success());
@@ -262,7 +262,7 @@ pub(crate) fn namespaces_are_to_be_had(kind: &str) -> bool {
 }
 
 #[test]
-fn a_public_server_has_to_publish_a_proof() {
+fn a_public_server_must_publish_a_proof() {
     if !namespaces_are_to_be_had("--net") {
         return;
     }
@@ -302,7 +302,7 @@ fn a_public_server_has_to_publish_a_proof() {
 
 #[test]
 #[cfg(feature = "fleet")]
-fn a_fleet_asks_the_owner_of_a_public_server_too() {
+fn a_fleet_needs_a_proof_for_a_public_server_too() {
     if !namespaces_are_to_be_had("--net") {
         return;
     }
@@ -330,7 +330,7 @@ fn a_fleet_asks_the_owner_of_a_public_server_too() {
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // a run of so few calls may be judged in any way
+    // the verdict of a run with so few calls may vary
     let ran = |name: &str| [0, 4].iter().any(|code| said.contains(&format!("{name} {code}")));
     assert!(ran("small") && ran("proven"), "{said}");
 }

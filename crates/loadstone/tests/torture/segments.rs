@@ -1,11 +1,11 @@
-//! Group P: segments of our own making over a network device, to servers of this host.
+//! Group P: hand-made segments over a network device, to servers on this host.
 
 use super::evidence::names;
 use super::support::{Ran, Site, run, text, untested};
 use super::{outcome, outcomes};
 use serde_json::Value;
 
-/// Whether this user may make a network device here; says plainly what is missing where not.
+/// Whether this user can create a network device here; prints what is missing if not.
 fn to_be_had(site: &Site) -> bool {
     let tried = run(&["torture", "--only", "P-16", "-q", &site.url("/")]);
     if !tried.stderr.contains("TCP segments cannot be sent") {
@@ -21,12 +21,12 @@ fn tortured(only: &str, url: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_server_without_a_defect_stands_segments() {
+fn a_server_without_a_defect_passes_segment_cases() {
     let site = Site::start(&[("range", "none")]);
     if !to_be_had(&site) {
         return;
     }
-    // what takes long is measured in the guide
+    // long cases are measured in the guide
     let only =
         "P-01,P-02,P-03,P-06,P-07,P-08,P-09,P-10,P-11,P-13,P-14,P-15,P-17,P-18,P-24,P-26,P-27";
     let document = tortured(only, &site.url(faulty::PATH), &[]).expect(&[0]).json();
@@ -40,8 +40,8 @@ fn a_server_without_a_defect_stands_segments() {
     assert_eq!(habits.iter().filter(overlap).count(), 4, "{habits:?}");
 }
 
-/// Found, kept with its segments, failing again when they are sent to another server with the same
-/// bug, and to none without it.
+/// Found, recorded with its segments, failing again when they are sent to another server with the
+/// same bug, and not to one without it.
 #[test]
 fn planted_bugs_are_found_by_segments_and_replayed() {
     let site = Site::start(&[("range", "half-closed")]);
@@ -77,9 +77,10 @@ fn planted_bugs_are_found_by_segments_and_replayed() {
     }
 }
 
-/// One client that takes nothing keeps everybody waiting: seen by those who wait, not by the client.
+/// One client that does not read delays all other clients: detected by those, not by the client
+/// itself.
 #[test]
-fn a_server_that_stands_still_before_a_closed_window_is_found() {
+fn a_server_that_stalls_on_a_closed_window_is_found() {
     let site = Site::start(&[("range", "stands-still-unread")]);
     if !to_be_had(&site) {
         return;
@@ -118,9 +119,9 @@ fn a_missing_device_is_reported_with_the_fix() {
     }
 }
 
-/// A case of the user's own speaks in segments too.
+/// User cases can use segments too.
 #[test]
-fn a_case_of_ones_own_is_held_segment_by_segment() {
+fn a_user_case_can_send_segments() {
     let site = Site::start(&[]);
     if !to_be_had(&site) {
         return;

@@ -1,5 +1,5 @@
-//! The server's own processes beside a torture: crashes by their signal, servers that are started
-//! anew, workers, and a process that is named.
+//! The server's processes during torture: crashes by their signal, restarts, workers, and a process
+//! named by the user.
 
 use super::{outcome, support};
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,11 +8,11 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use support::{Scripted, Site, behind, free_port, run, text};
 
-/// A server of its own, which is ended with the test, and what it printed first.
+/// A server of its own, ended with the test, and the first lines of its output.
 struct Apart {
     child: Child,
     said: String,
-    /// What it prints later has somewhere to go.
+    /// Keeps the pipe open for later output.
     _printed: BufReader<ChildStdout>,
 }
 
@@ -34,7 +34,7 @@ impl Apart {
 
 impl Drop for Apart {
     fn drop(&mut self) {
-        // it may be gone already
+        // it may have ended already
         kill_process(Pid::from_child(&self.child), Signal::TERM).ok();
         self.child.wait().ok();
     }
@@ -47,14 +47,14 @@ fn notes(document: &Value, id: &str) -> String {
 
 const FUZZ: [&str; 7] = ["torture", "--quick", "--no-shrink", "--only", "F-09", "--json", "-"];
 
-/// Whether the kernel tells how a process ended that is nobody's child here and was waited for.
+/// Whether the kernel reports how a process ended that is not our child.
 fn kernel_tells() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     (numbers.next(), numbers.next()) >= (Some(6), Some(15))
 }
 
-/// A shell starts it again whenever it has ended.
+/// A shell restarts it whenever it has ended.
 #[test]
 fn a_server_that_aborts_and_restarts_has_crashed_by_signal_6() {
     let script = format!(
@@ -74,7 +74,7 @@ fn a_server_that_aborts_and_restarts_has_crashed_by_signal_6() {
     assert_ne!(before["listeners"][0]["pid"], after["listeners"][0]["pid"], "{document:#}");
 }
 
-/// The parent forks another worker for each that died.
+/// The parent forks a new worker for each one that ended.
 const FORKING: &str = "\
 import os, signal, socket, time
 os.setpgid(0, 0)
@@ -116,7 +116,7 @@ while True:
 ";
 
 #[test]
-fn a_worker_that_dies_is_called_a_worker() {
+fn a_crashed_worker_is_named_as_a_worker() {
     let mut python = Command::new("sh");
     python.args(["-c", "ulimit -c 0; exec python3 -c \"$0\"", FORKING]);
     let server = Apart::start(python);
@@ -131,7 +131,7 @@ fn a_worker_that_dies_is_called_a_worker() {
 }
 
 #[test]
-fn a_sound_server_is_watched_and_nothing_is_said_of_it() {
+fn a_correct_server_is_watched_without_remarks() {
     let server = Apart::site("none");
     let url = format!("{}{}", server.said, faulty::PATH);
     let only = ["torture", "--only", "S-01,S-08", "--json", "-"];
@@ -162,7 +162,7 @@ fn a_process_that_is_not_the_server_is_refused() {
     assert!(ran.stderr.contains("there is no process 4000000000"), "{ran:?}");
     let ran = run(&["torture", "--sut", "nginx", &server.said]).expect(&[2]);
     assert!(ran.stderr.contains("or none"), "{ran:?}");
-    // who started the program is no server of its own accord, and may be named
+    // the process that started the program does not count as a server by default, but may be named
     let site = Site::start(&[]);
     let only = ["torture", "--only", "S-01", "--json", "-"];
     let document = run(&[&only[..], &[&site.url("/hw")]].concat()).expect(&[0]).json();
@@ -173,7 +173,7 @@ fn a_process_that_is_not_the_server_is_refused() {
 }
 
 #[test]
-fn a_node_exporter_tells_of_its_machine_and_of_no_process() {
+fn a_node_exporter_reports_its_machine_but_no_process() {
     let exporter = Scripted::answering(|_| {
         let text = "node_cpu_seconds_total{cpu=\"0\",mode=\"user\"} 5.5\n\
                     node_memory_MemTotal_bytes 8e+09\nnode_memory_MemAvailable_bytes 3e+09\n\

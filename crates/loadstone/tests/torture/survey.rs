@@ -1,5 +1,5 @@
-//! `loadstone survey` from outside: servers on loopback, name servers as Debian has them, and addresses
-//! of others.
+//! `loadstone survey` from outside: servers on loopback, name servers as packaged by Debian, and
+//! third-party addresses.
 
 use crate::safety::{PUBLIC, in_public, namespaces_are_to_be_had};
 use crate::support::nginx::Nginx;
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Survey of a list, with a state folder of its own.
+/// Survey of a list, with its own state folder.
 fn survey(state: &Path, list: &str, args: &[&str]) -> Value {
     let mut command = program(&[&["survey", "--rate", "200", "--json", "-", "-"], args].concat());
     command.env("XDG_STATE_HOME", state).stdin(Stdio::piped());
@@ -32,11 +32,11 @@ fn told(survey: &Value) -> Vec<String> {
 }
 
 #[test]
-fn web_servers_are_told_by_words_and_by_behaviour() {
+fn web_servers_are_identified_by_claim_and_behavior() {
     let state = tempfile::tempdir().unwrap();
     let site = Site::start(&[]);
     let nginx = Nginx::start("a page");
-    // it says nginx, and nothing of what nginx does
+    // it claims to be nginx but does not behave like it
     let faker = Scripted::start(|mut stream, _| {
         let mut piece = [0; 4096];
         if matches!(stream.read(&mut piece), Ok(1..)) {
@@ -58,7 +58,7 @@ fn web_servers_are_told_by_words_and_by_behaviour() {
     assert!(rows[1].starts_with("nginx 1.") && rows[1].ends_with("(agreed)"), "{rows:?}");
     assert_eq!(rows[2], "nginx 1.27 (claimed)");
     assert_eq!(rows[3], "not reached: connection refused");
-    // the same address and port once, by both of its names
+    // the same address and port once, with both of its names
     assert_eq!((rows.len(), found["servers"][0]["names"].as_array().unwrap().len()), (4, 2));
     assert_eq!(found["software"].as_array().unwrap().len(), 3);
     assert_eq!(found["servers"][1]["http"], serde_json::json!(["1.1"]));
@@ -79,7 +79,7 @@ fn servers_are_listed_with_tls_versions_and_deadlines() {
     let (both, old) =
         (TlsOptions::default(), TlsOptions { only_12: true, ..TlsOptions::default() });
     let (both, old) = (TlsServer::start(&both), TlsServer::start(&old));
-    // bears an unfinished connection for a second
+    // tolerates an incomplete connection for one second
     let brisk = Scripted::start(|mut stream, _| {
         stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
         let (mut piece, mut head) = ([0; 4096], Vec::new());
@@ -127,7 +127,7 @@ fn a_survey_is_text_a_table_and_a_page() {
     assert!(ran.stderr.contains("list: line 2: "), "{ran:#?}");
 }
 
-/// Names of files may be of no Unicode.
+/// File names need not be Unicode.
 #[test]
 fn a_file_may_have_any_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -147,9 +147,9 @@ fn a_file_may_have_any_name() {
     assert!(odd("evidence").is_dir());
 }
 
-/// Nothing is visited for results that could not be written.
+/// Without a writable output no server is visited.
 #[test]
-fn what_a_survey_cannot_write_is_told_before() {
+fn an_unwritable_survey_output_is_reported_first() {
     let site = Site::start(&[]);
     let mut command = program(&["survey", "--no-audit", "--csv", "/nowhere/x.csv", "-"]);
     command.stdin(Stdio::piped());
@@ -158,7 +158,7 @@ fn what_a_survey_cannot_write_is_told_before() {
     assert_eq!(site.served().requests, 0);
 }
 
-/// A name server that is ended when the test is over.
+/// A name server that is ended with the test.
 struct NameServer {
     child: Child,
     port: u16,
@@ -171,7 +171,8 @@ impl Drop for NameServer {
     }
 }
 
-/// Starts it with a configuration in which `{port}` and `{folder}` are put in; back when it answers.
+/// Starts it with a configuration in which `{port}` and `{folder}` are replaced; returns when it
+/// responds.
 fn name_server(folder: &Path, name: &str, args: &[&str], config: &str) -> NameServer {
     let port = free_port();
     let home = folder.join(name);
@@ -179,7 +180,7 @@ fn name_server(folder: &Path, name: &str, args: &[&str], config: &str) -> NameSe
     let put = |text: &str| {
         text.replace("{port}", &port.to_string()).replace("{folder}", home.to_str().unwrap())
     };
-    // PowerDNS has a name of its own for the file
+    // PowerDNS has a fixed name for the file
     fs::write(home.join("pdns.conf"), put(config)).unwrap();
     fs::write(home.join("zones"), "").unwrap();
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
@@ -196,11 +197,11 @@ fn name_server(folder: &Path, name: &str, args: &[&str], config: &str) -> NameSe
     socket.connect(("127.0.0.1", port)).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let question = survey_question();
-    // it only keeps the time until the next try
+    // it only delays the next try
     let quiet = UdpSocket::bind("127.0.0.1:0").unwrap();
     quiet.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     for _ in 0..1_500 {
-        // refused, as long as nobody listens
+        // refused while no server listens
         if socket.send(&question).is_ok() && socket.recv(&mut [0; 512]).is_ok() {
             return server;
         }
@@ -217,7 +218,7 @@ fn survey_question() -> Vec<u8> {
 }
 
 #[test]
-fn name_servers_are_told_apart_as_debian_has_them() {
+fn name_servers_of_debian_are_distinguished() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let file = "{folder}/pdns.conf";
@@ -290,7 +291,7 @@ fn name_servers_are_told_apart_as_debian_has_them() {
 
 #[test]
 fn foreign_addresses_get_one_plain_request_and_only_on_demand() {
-    // refused before anything is sent, wherever this runs
+    // rejected before anything is sent, wherever this runs
     let state = tempfile::tempdir().unwrap();
     let said = |list: &str, args: &[&str]| {
         let mut command = program(&[&["survey", "-"], args].concat());

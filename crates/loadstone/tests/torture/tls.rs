@@ -1,4 +1,5 @@
-//! TLS before HTTP: a server that refuses odd records, and one that waits for what will never come.
+//! TLS before HTTP: a server that rejects odd records, and one that waits forever for incomplete
+//! ones.
 
 use crate::outcome;
 use crate::support::run;
@@ -8,8 +9,8 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-/// In front of a TLS server: lets records of usual sizes through, and closes on others, or leaves
-/// them without a word. Gives the port that it listens on.
+/// In front of a TLS server: passes records of regular sizes, and closes on others, or ignores
+/// them. Returns its port.
 fn front(behind: u16, mute: bool) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -30,7 +31,7 @@ fn front(behind: u16, mute: bool) -> u16 {
     port
 }
 
-/// Both ways, a thread each.
+/// Both directions, with a thread each.
 fn relay(client: TcpStream, behind: u16) {
     let server = TcpStream::connect((Ipv4Addr::LOCALHOST, behind)).unwrap();
     let ways = [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)];
@@ -42,14 +43,14 @@ fn relay(client: TcpStream, behind: u16) {
                     break;
                 }
             }
-            // the other side is told, whatever it makes of it
+            // the other side is notified, whatever its state
             to.shutdown(Shutdown::Write).unwrap_or(());
         });
     }
 }
 
 #[test]
-fn odd_records_are_refused_or_wait_for_ever() {
+fn odd_records_are_refused_or_wait_forever() {
     let server = TlsServer::start(&TlsOptions::default());
     for (mute, code, pieces, records) in
         [(false, 0, "advisory", "pass-alternative"), (true, 1, "fail", "fail")]
@@ -64,7 +65,7 @@ fn odd_records_are_refused_or_wait_for_ever() {
     }
 }
 
-/// OpenSSL's own server, with options of its own, on a port of the kernel's choice.
+/// OpenSSL's own server, with options of its own, on a port chosen by the kernel.
 struct OpenSsl {
     child: Child,
     port: u16,
@@ -91,7 +92,7 @@ impl OpenSsl {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let port =
             lines.find_map(|line| line.strip_prefix("ACCEPT ")?.rsplit(':').next()?.parse().ok());
-        // what it prints later must find a reader
+        // its later output must be read
         thread::spawn(move || lines.for_each(drop));
         OpenSsl { child, port: port.expect("it says where it listens"), _folder: folder }
     }
@@ -105,13 +106,13 @@ impl Drop for OpenSsl {
 }
 
 #[test]
-fn a_new_handshake_is_refused_or_granted_or_not_to_be_asked_for() {
+fn renegotiation_is_refused_granted_or_impossible() {
     let table: [(&[&str], i32, &str, &str); 3] = [
         (&[], 0, "pass", "alert no_renegotiation"),
         (&["-client_renegotiation"], 1, "fail", "a new handshake starts"),
         (&["-client_renegotiation", "-tls1_3"], 3, "skipped", ""),
     ];
-    // its page knows GET alone and leaves what else it is asked without a response: all at once
+    // its page supports GET only and leaves other requests without a response: all at once
     thread::scope(|scope| {
         for (options, code, wanted, seen) in table {
             scope.spawn(move || {

@@ -1,6 +1,6 @@
 //! The wire format: what prost writes is read, what we write prost reads, and hostile bytes end.
 
-use crate::protobuf::{Field, Message, fields};
+use crate::protobuf::{WireMessage, WireValue, fields};
 use prost::Message as _;
 
 /// A message of every kind of field that we write.
@@ -26,9 +26,9 @@ struct Whole {
 
 #[test]
 fn prost_reads_every_kind_of_field() {
-    let inner = Message::default().uint(1, 300);
+    let inner = WireMessage::default().uint(1, 300);
     let written =
-        Message::default().uint(1, u64::MAX).sint(2, i64::MIN).fixed(3, 7).double(4, -0.5);
+        WireMessage::default().uint(1, u64::MAX).sint(2, i64::MIN).fixed(3, 7).double(4, -0.5);
     let written = written.string(5, "a\u{e9}").message(6, inner);
     let written = written.uints(70, [0, 127, 128]).sints(80, [-1, 0, 64]);
     let read = Whole::decode(&written.into_bytes()[..]).unwrap();
@@ -47,7 +47,7 @@ fn prost_reads_every_kind_of_field() {
 
 #[test]
 fn empty_lists_write_nothing() {
-    assert_eq!(Message::default().uints(1, []).sints(2, []).into_bytes(), b"");
+    assert_eq!(WireMessage::default().uints(1, []).sints(2, []).into_bytes(), b"");
 }
 
 #[test]
@@ -55,7 +55,10 @@ fn fields_are_read_as_prost_writes_them() {
     let whole = Whole { uint: 300, fixed: 1, string: "why".into(), ..Whole::default() };
     let bytes = whole.encode_to_vec();
     let read = fields(&bytes).unwrap();
-    assert_eq!(read, [(1, Field::Uint(300)), (3, Field::Fixed), (5, Field::Bytes(b"why"))]);
+    assert_eq!(
+        read,
+        [(1, WireValue::Uint(300)), (3, WireValue::Fixed), (5, WireValue::Bytes(b"why"))]
+    );
 }
 
 #[test]

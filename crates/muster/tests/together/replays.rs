@@ -160,7 +160,7 @@ fn running(now: Nanos) -> (Manager, Vec<Stamped<FromAgent>>) {
 }
 
 #[test]
-fn an_agent_that_is_silent_is_not_kept_alive_by_its_old_messages() {
+fn old_messages_do_not_keep_a_silent_agent_alive() {
     let now = Nanos::from_secs(50);
     let (mut manager, mut messages) = running(now);
     let alive = Stamped { stamp: Stamp { session: 9, run: 5, number: 3 }, said: FromAgent::Alive };
@@ -197,7 +197,7 @@ fn a_message_without_a_session_is_counted_and_does_nothing() {
 }
 
 #[test]
-fn a_second_process_with_the_same_credentials_is_refused_by_name() {
+fn a_second_process_with_the_same_credentials_is_refused() {
     let mut world = world(11);
     world.until(Nanos::from_secs(20), |world| world.manager.complete());
     let hello = |session, host: &str| Hello {

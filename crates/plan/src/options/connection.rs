@@ -69,7 +69,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Connections that a call is put on at most, as one after the other ends before its response", page: "plans", ..ROW },
     Setting { field: field!(at connection.resend, SWITCH),
         help: "A call whose request crossed with the end of an idle connection goes to another one", page: "plans", ..ROW },
-    Setting { field: field!(at connection.needs_length, SWITCH),
+    Setting { field: field!(at connection.needs_length, SWITCH), shown: |plan| plan.connection.needs_length,
         help: "A response without a length, which ends with its connection, is incomplete", page: "plans", ..ROW },
     Setting { name: "unix", value: "PATH", is_file: true, field: field!(off connection.unix, PATH),
         help: "Connect to a Unix socket; the URL gives the Host and the path", ..ROW },

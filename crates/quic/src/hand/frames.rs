@@ -1,4 +1,4 @@
-//! Frames of QUIC (RFC 9000 section 19): ours written, theirs taken.
+//! QUIC frames (RFC 9000 section 19): writing ours, processing the server's.
 
 use super::packet::{ID_MAX, NumberSpace};
 use super::{GivenId, Hand, WINDOW};
@@ -6,11 +6,11 @@ use crate::bare::{UNI_MAX, number, put_number};
 use conduit::streams::{self, BEYOND_LIMITS, BROKEN_RULES, HELD_LARGE, PieceKind, TRANSPORT};
 use sample::FailureClass;
 
-/// Streams of the server's that are read at most.
+/// Maximum number of server streams that are read.
 const STREAMS_MAX: usize = 20_000;
-/// Identifiers and tokens that are remembered.
+/// Maximum number of stored connection IDs and tokens.
 const GIVEN_MAX: usize = 64;
-/// Bytes of all streams and of the handshake that may wait for those before them.
+/// Bytes of all streams and of the handshake that may wait for earlier ones.
 const HELD_MAX: usize = 64 << 20;
 
 /// Of QUIC's own codes (RFC 9000 section 20.1).
@@ -20,7 +20,7 @@ const STREAM_LIMIT_ERROR: u8 = 0x04;
 const STREAM_STATE_ERROR: u8 = 0x05;
 const FRAME_ENCODING_ERROR: u8 = 0x07;
 
-/// A frame that is nothing but numbers.
+/// A frame that consists of integers only.
 pub(super) fn of_numbers(kind: u8, numbers: &[u64]) -> Vec<u8> {
     let mut out = vec![kind];
     numbers.iter().for_each(|number| put_number(&mut out, *number));
@@ -41,7 +41,7 @@ pub(super) fn crypto(offset: u64, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Takes what frames are made of off the front.
+/// A parser of the contents of frames.
 struct FramesLeft<'f> {
     rest: &'f [u8],
 }
@@ -60,14 +60,14 @@ impl<'f> FramesLeft<'f> {
         Some(bytes)
     }
 
-    /// A length, and as many bytes.
+    /// A length, and that many bytes.
     fn text(&mut self) -> Option<&'f [u8]> {
         let length = self.number()?;
         self.bytes(length)
     }
 }
 
-/// Why a server may not send on this stream: requests are ours, and so are the streams for them.
+/// Why a server may not send on this stream: requests, and the streams for them, belong to us.
 fn forbidden(stream: u64) -> Option<u8> {
     match stream & 3 {
         1 => Some(STREAM_LIMIT_ERROR),
@@ -78,7 +78,7 @@ fn forbidden(stream: u64) -> Option<u8> {
 }
 
 impl Hand {
-    /// Takes the frames of one packet, as far as they can be read.
+    /// Processes the frames of one packet, as far as they can be parsed.
     pub(super) fn take_frames(&mut self, level: NumberSpace, frames: &[u8]) {
         let mut reader = FramesLeft { rest: frames };
         while !reader.rest.is_empty() && self.over.is_none() {
@@ -90,7 +90,7 @@ impl Hand {
 
     fn take_frame(&mut self, level: NumberSpace, from: &mut FramesLeft<'_>) -> Option<()> {
         let kind = from.number()?;
-        // whatever is no PADDING, ACK or CONNECTION_CLOSE wants to be acknowledged (section 13.2)
+        // everything except PADDING, ACK and CONNECTION_CLOSE is ack-eliciting (section 13.2)
         self.spaces[level as usize].owes |= !matches!(kind, 0 | 2 | 3 | 0x1c | 0x1d);
         match kind {
             0x00 | 0x01 => {}
@@ -130,7 +130,7 @@ impl Hand {
         Some(())
     }
 
-    /// What the worker is told of.
+    /// Reports a frame to the worker.
     fn take_told(&mut self, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
         let begin = from.rest;
         match kind {
@@ -152,11 +152,11 @@ impl Hand {
                 let known = self.spare.iter().any(|one| one.sequence == sequence);
                 let retired = sequence < self.limits.retired;
                 if retired && sequence != self.limits.used && !known {
-                    // it was retired before it came
+                    // it was retired before it arrived
                     self.ready.push(of_numbers(0x19, &[sequence]));
                 } else if self.spare.len() < GIVEN_MAX && sequence > self.limits.used && !known {
                     self.spare.push(GivenId { sequence, id });
-                    // the oldest are those of identifiers that are used no more
+                    // the oldest ones belong to connection IDs that are no longer used
                     if self.reset_tokens.len() > GIVEN_MAX {
                         self.reset_tokens.remove(0);
                     }
@@ -182,8 +182,8 @@ impl Hand {
         Some(())
     }
 
-    /// What the server wants used no more is not used, and the server is told (RFC 9000 sections 5.1.2 and 19.15). The
-    /// identifier in use stays as long as there is no other.
+    /// Stops using connection IDs that the server retires, and confirms it (RFC 9000 sections 5.1.2
+    /// and 19.15). The current one is kept while there is no other.
     fn retire(&mut self) {
         let first = self.limits.retired;
         for old in self.spare.extract_if(.., |one| one.sequence < first) {
@@ -194,7 +194,7 @@ impl Hand {
         }
     }
 
-    /// Calls the server by another identifier, if it gave one, and retires the one before.
+    /// Switches to another connection ID, if the server issued one, and retires the former one.
     pub(super) fn change_identifier(&mut self) {
         if self.spare.is_empty() {
             return;
@@ -278,7 +278,7 @@ impl Hand {
         Some(())
     }
 
-    /// The final size uses the windows up as so many bytes would have (RFC 9000 section 4.5).
+    /// The final size consumes the windows like data of this length (RFC 9000 section 4.5).
     fn take_reset(&mut self, stream: u64, code: u64, size: u64) {
         if let Some(code) = forbidden(stream) {
             return self.refuse(code);
@@ -294,14 +294,14 @@ impl Hand {
         streams::put_code(self.inbox.pieces(), PieceKind::Reset, stream, Some(code));
     }
 
-    /// The server has sent what we did not permit (RFC 9000 sections 4.1, 4.5, 4.6, 19.4 and 19.8).
+    /// The server has violated a limit (RFC 9000 sections 4.1, 4.5, 4.6, 19.4 and 19.8).
     fn refuse(&mut self, code: u8) {
         self.tell(BEYOND_LIMITS, &[]);
         self.end_with(code, FailureClass::Protocol);
     }
 
-    /// What a stream holds back has changed. More than we keep in all ends the connection: what was acknowledged and
-    /// thrown away would never come again.
+    /// The held data of a stream has changed. More than our maximum in total closes the connection:
+    /// data acknowledged and discarded would never arrive again.
     fn count_held(&mut self, before: usize, after: usize) {
         self.held = self.held + after - before;
         if self.held > HELD_MAX {
@@ -310,7 +310,7 @@ impl Hand {
         }
     }
 
-    /// Ends the connection ourselves: what was told before says so.
+    /// Closes the connection ourselves: the reason was reported before.
     fn end_with(&mut self, code: u8, class: FailureClass) {
         self.send(NumberSpace::Data, &[0x1c, code, 0, 0], false);
         self.over.get_or_insert(Err(class));
@@ -343,7 +343,7 @@ mod tests {
         Hand::new(&sessions, "localhost", Shake::default(), Tickets::None, Nanos::ZERO).unwrap()
     }
 
-    /// What is told first, by its number.
+    /// The first report, by its number.
     fn told_first(hand: &mut Hand) -> Option<u64> {
         let mut head = [0; HEAD];
         let whole = hand.inbox.read(&mut head) == HEAD;
@@ -403,7 +403,7 @@ mod tests {
         hand.take_frames(NumberSpace::Data, &given(1, 1, b"next"));
         assert_eq!((&hand.to[..], &hand.ready[..]), (&b"next"[..], &[vec![0x19, 0]][..]));
         hand.ready.clear();
-        // a spare one, and one that was retired before it came
+        // a spare one, and one that was retired before it arrived
         hand.take_frames(NumberSpace::Data, &given(3, 1, b"lost"));
         hand.take_frames(NumberSpace::Data, &given(5, 4, b"last"));
         hand.take_frames(NumberSpace::Data, &given(2, 0, b"late"));
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!((&hand.to[..], &hand.ready[..]), (&b"good"[..], &[vec![0x19, 5]][..]));
     }
 
-    /// RFC 9000 section 19.15: retired beyond itself, without a byte, with more than 20.
+    /// RFC 9000 section 19.15: retiring itself, of length zero, longer than 20.
     #[test]
     fn identifiers_that_cannot_be_end_the_connection() {
         for frame in [
@@ -445,7 +445,7 @@ mod tests {
         assert_eq!(hand.limits.used, 0x40 + 999);
     }
 
-    /// RFC 9000 section 9.5: the server gives another identifier for one that is retired.
+    /// RFC 9000 section 9.5: the server issues another connection ID for a retired one.
     #[test]
     fn each_port_has_an_identifier_of_its_own() {
         let mut hand = hand();

@@ -1,5 +1,5 @@
-//! The keys of a connection by hand: which packet is sealed and opened with which of them, and how they change (RFC
-//! 9001 section 6).
+//! The keys of a hand-made connection: which packet is sealed and opened with which of them, and
+//! key updates (RFC 9001 section 6).
 
 use super::packet::{self, CarrierForm, NumberSpace, PacketHead};
 use super::{Hand, HandOut, SIZE};
@@ -13,24 +13,24 @@ use quinn_proto::crypto::{HeaderKey, KeyPair, PacketKey};
 pub(super) type EarlyKeys = (Box<dyn HeaderKey>, Box<dyn PacketKey>);
 type PacketKeys = KeyPair<Box<dyn PacketKey>>;
 
-/// Packets that were made and wait for a change of keys, at most.
+/// Maximum number of prepared packets that wait for a key update.
 const LATE_MAX: usize = 64;
 
-/// The keys of 1-RTT packets as they change.
+/// The keys of 1-RTT packets across key updates.
 #[derive(Default)]
 pub(super) struct Phases {
-    /// The bit of those in use.
+    /// The key phase bit of the current keys.
     bit: bool,
-    /// Those before them, and those behind them where they were made already.
+    /// The former keys, and the next ones if already derived.
     old: Option<PacketKeys>,
     next: Option<PacketKeys>,
-    /// The server's new keys were told of.
+    /// The server's new keys were reported.
     told: bool,
     late: Vec<Vec<u8>>,
 }
 
 impl Hand {
-    /// We change our keys, and say something with them.
+    /// Performs a key update and sends something with the new keys.
     pub(super) fn change_keys(&mut self) {
         self.take_next_keys();
         self.send(NumberSpace::Data, &[0x01], true);
@@ -48,7 +48,7 @@ impl Hand {
         }
     }
 
-    /// The number and the frames of a packet that came.
+    /// The number and the frames of a received packet.
     pub(super) fn opened(
         &mut self,
         level: NumberSpace,
@@ -80,7 +80,7 @@ impl Hand {
         Some((number, frames))
     }
 
-    /// A packet of the worker's making.
+    /// Sends a packet composed by the worker.
     pub(super) fn say_packet(&mut self, odd: u16, frames: &[u8]) {
         let (level, form) = match odd {
             _ if odd & IN_INITIAL != 0 => (NumberSpace::Initial, CarrierForm::Initial),
@@ -94,7 +94,7 @@ impl Hand {
             return;
         }
         if odd & PHASE != 0 {
-            // the key is as wrong as the bit says that it is new: nobody can open it
+            // the key is wrong, and the bit claims a new one: no one can open it
             let body = packet.len().saturating_sub(packet::TAG_LEN);
             packet[body..].iter_mut().for_each(|byte| *byte ^= 0x5a);
         }
@@ -110,7 +110,7 @@ impl Hand {
         self.out.push_back(HandOut::Datagram(packet));
     }
 
-    /// How packets of this space look now.
+    /// The current form of packets of this number space.
     pub(super) fn form(&self, level: NumberSpace) -> CarrierForm {
         match level {
             NumberSpace::Initial => CarrierForm::Initial,
@@ -120,7 +120,7 @@ impl Hand {
         }
     }
 
-    /// A packet, or nothing where its keys are not there.
+    /// A packet, or nothing if its keys are missing.
     pub(super) fn sealed(
         &mut self,
         (level, form): (NumberSpace, CarrierForm),

@@ -1,37 +1,37 @@
-//! What the server lets us send (RFC 9000 sections 4 and 18.2), and frames that touch that.
+//! The server's limits (RFC 9000 sections 4 and 18.2), and frames that test them.
 
 use super::frames;
 use crate::transport::{number_of_parameter, parameter};
 use quinn_proto::transport_parameters::TransportParameters;
 use std::collections::BTreeMap;
 
-/// Streams that are used up to their limits to reach that of the connection, at most.
+/// Maximum number of streams used up to reach the connection limit.
 const STREAMS_USED: u64 = 64;
-/// Streams whose limit is remembered.
+/// Maximum number of streams with a stored limit.
 const RAISED_MAX: usize = 20_000;
-/// Bytes of the connection that are left for what follows.
+/// Bytes of the connection limit reserved for later data.
 const LEFT: u64 = 4_096;
-/// The first of them: those before it are the conversation's own.
+/// The first of them: earlier ones belong to the conversation itself.
 const FIRST_USED: u64 = 8;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Limits {
     /// Bytes of all streams.
     data: u64,
-    /// Bytes of each stream with a request, and of each in one direction.
+    /// Bytes of each request stream, and of each unidirectional stream.
     stream_data: u64,
     one_way_data: u64,
-    /// Streams with requests, and in one direction.
+    /// Request streams, and unidirectional streams.
     pub(super) streams: u64,
     one_way: u64,
-    /// Streams with a limit of their own by now.
+    /// Streams with a raised limit.
     raised: BTreeMap<u64, u64>,
-    /// Clients may not move.
+    /// The server forbids migration.
     pub(super) stays: bool,
     pub(super) reset_token: Option<Vec<u8>>,
-    /// The number of the server's identifier that is in use.
+    /// The sequence number of the server's connection ID in use.
     pub(super) used: u64,
-    /// The server wants those below this number used no more.
+    /// The server has retired those below this number.
     pub(super) retired: u64,
 }
 
@@ -52,7 +52,7 @@ impl Limits {
         }
     }
 
-    /// Those that a server may not lower once it has read early data (RFC 9000 section 7.4.1).
+    /// The limits that a server may not reduce after accepting early data (RFC 9000 section 7.4.1).
     pub(super) fn remembered(&self) -> [u64; 5] {
         [self.data, self.stream_data, self.one_way_data, self.streams, self.one_way]
     }
@@ -78,7 +78,7 @@ impl Limits {
         self.raised.get(&stream).copied().unwrap_or(usual)
     }
 
-    /// So many more bytes of this stream may be sent.
+    /// Whether this many more bytes of this stream may be sent.
     pub(super) fn fits(&self, stream: u64, more: usize, said: &BTreeMap<u64, u64>) -> bool {
         let most = if stream & 2 == 0 { self.streams } else { self.one_way };
         let now = said.get(&stream).copied().unwrap_or(0);
@@ -87,7 +87,8 @@ impl Limits {
         stream >> 2 < most && now + more <= self.of_stream(stream) && all + more <= self.data
     }
 
-    /// The frames of packets that touch one of [`conduit::streams::LIMITS`]; `None`: there is no such limit.
+    /// The frames of packets that test one of [`conduit::streams::LIMITS`]; `None`: there is no
+    /// such limit.
     pub(super) fn frames(
         &self,
         wanted: usize,
@@ -96,7 +97,7 @@ impl Limits {
     ) -> Option<Vec<Vec<u8>>> {
         let byte = |stream: u64, offset: u64| vec![frames::stream(stream, offset, b"x", false)];
         let of_stream = self.of_stream(stream);
-        // numbers have 62 bits, and streams 60
+        // integers have 62 bits, and stream counts 60
         let (bytes, streams) = ((1 << 62) - 1, 1 << 60);
         Some(match wanted {
             0 => byte(stream, self.edge(stream, said).checked_sub(1)?),
@@ -109,15 +110,16 @@ impl Limits {
         })
     }
 
-    /// The bytes that a stream may have; where all streams together may have no more, a few are left for the rest
-    /// of the conversation.
+    /// The bytes that a stream may have; if all streams together may not have more, some are
+    /// reserved for the rest of the conversation.
     fn edge(&self, stream: u64, said: &BTreeMap<u64, u64>) -> u64 {
         let others = said.iter().filter(|(other, _)| **other != stream).map(|(_, said)| said);
         let left = self.data.saturating_sub(others.sum::<u64>());
         self.of_stream(stream).min(left.saturating_sub(LEFT))
     }
 
-    /// Streams of which the last byte is sent that each takes, until their sum is one too many.
+    /// Streams and final bytes that use each stream's limit until their sum exceeds the connection
+    /// limit by one.
     fn beyond_connection(&self, said: &BTreeMap<u64, u64>) -> Option<Vec<Vec<u8>>> {
         let mut left = self.data - said.values().sum::<u64>().min(self.data);
         let last = self.streams.min(FIRST_USED + STREAMS_USED);
@@ -125,7 +127,7 @@ impl Limits {
         for index in FIRST_USED..last {
             let stream = 4 * index;
             let most = self.of_stream(stream);
-            // the byte at `left` is the first that is too much
+            // the byte at `left` is the first beyond the limit
             let beyond = left < most;
             let offset = if beyond { left } else { most.checked_sub(1)? };
             out.push(frames::stream(stream, offset, b"x", false));

@@ -1,20 +1,20 @@
-//! Packets as bytes (RFC 9000 section 17), protected as RFC 9001 section 5 has it.
+//! Packets as bytes (RFC 9000 section 17), with the protection of RFC 9001 section 5.
 
 use crate::bare::{VERSION, number, put_number};
 use bytes::BytesMut;
 use conduit::streams::{BROKEN, PHASE, RESERVED, UNFIXED};
 use quinn_proto::crypto::{HeaderKey, PacketKey};
 
-/// Bytes of our packet numbers, so many that none can be taken for another; and of the tag behind what is protected.
+/// Length of our packet numbers, unambiguous in any case; and of the authentication tag.
 pub(crate) const NUMBER_LEN: usize = 4;
 pub(crate) const TAG_LEN: usize = 16;
-/// Bytes of our own connection identifiers.
+/// Length of our own connection IDs.
 pub(crate) const ID_LEN: usize = 8;
-/// Bytes of an identifier of version 1 at most; a packet with a longer one is dropped (RFC 9000 section
-/// 17.2).
+/// Maximum length of a connection ID in version 1; a packet with a longer one is dropped (RFC 9000
+/// section 17.2).
 pub(super) const ID_MAX: usize = 20;
 
-/// The three spaces of packet numbers (RFC 9000 section 12.3).
+/// The three packet number spaces (RFC 9000 section 12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NumberSpace {
     Initial = 0,
@@ -27,18 +27,18 @@ impl NumberSpace {
         [NumberSpace::Initial, NumberSpace::Handshake, NumberSpace::Data];
 }
 
-/// Packets that carry frames (section 17.2 and 17.3.1).
+/// Packets that carry frames (sections 17.2 and 17.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CarrierForm {
     Initial,
     /// 0-RTT.
     Early,
     Handshake,
-    /// With a short header; true: the bit of its key phase is set.
+    /// With a short header; true: its key phase bit is set.
     Short(bool),
 }
 
-/// What the header of a packet of ours says, and what is odd about it.
+/// The content of a packet header of ours, and its anomalies.
 pub(crate) struct PacketHead<'h> {
     pub(crate) form: CarrierForm,
     pub(crate) to: &'h [u8],
@@ -49,7 +49,7 @@ pub(crate) struct PacketHead<'h> {
 }
 
 impl PacketHead<'_> {
-    /// The header as far as the length, which only long ones have.
+    /// The header up to the length field, which only long headers have.
     fn begin(&self) -> Vec<u8> {
         let bits = NUMBER_LEN as u8 - 1;
         let fixed = if self.odd & UNFIXED == 0 { 0x40 } else { 0 };
@@ -76,7 +76,7 @@ impl PacketHead<'_> {
         out
     }
 
-    /// The packet, of so many bytes at least.
+    /// The packet, with this minimum size.
     pub(crate) fn sealed(
         &self,
         (header, body): (&dyn HeaderKey, &dyn PacketKey),
@@ -105,12 +105,12 @@ impl PacketHead<'_> {
     }
 }
 
-/// Where the parts of a packet stand that came.
+/// The offsets of the parts of a received packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PacketParts {
-    /// `None`: a packet that cannot be opened at all.
+    /// `None`: a packet that cannot be decrypted.
     pub(crate) kind: PacketForm,
-    /// The server's identifier, where the header has it.
+    /// The server's connection ID, if the header contains it.
     pub(crate) from: Vec<u8>,
     pub(crate) number_at: usize,
     pub(crate) end: usize,
@@ -124,7 +124,7 @@ pub(crate) enum PacketForm {
     Other,
 }
 
-/// The packet that these bytes begin with.
+/// Parses the packet at the start of these bytes.
 pub(crate) fn parts(bytes: &[u8]) -> Option<PacketParts> {
     let first = *bytes.first()?;
     if first & 0x80 == 0 {
@@ -157,7 +157,7 @@ pub(crate) fn parts(bytes: &[u8]) -> Option<PacketParts> {
     (end <= bytes.len()).then_some(PacketParts { kind, from, number_at, end })
 }
 
-/// A packet without the protection of its header.
+/// A packet without header protection.
 pub(crate) struct BarePacket<'p> {
     pub(crate) number: u64,
     head: &'p [u8],
@@ -165,7 +165,7 @@ pub(crate) struct BarePacket<'p> {
 }
 
 impl BarePacket<'_> {
-    /// The bit of a short header that names the keys (RFC 9001 section 6).
+    /// The key phase bit of a short header (RFC 9001 section 6).
     pub(crate) fn phase(&self) -> bool {
         self.head.first().is_some_and(|first| first & 0b100 != 0)
     }
@@ -178,14 +178,14 @@ impl BarePacket<'_> {
     }
 }
 
-/// The packet with its number; `largest`: the highest number that has come.
+/// The packet with its number; `largest`: the highest number received.
 pub(crate) fn unmasked<'p>(
     key: &dyn HeaderKey,
     packet: &'p mut [u8],
     number_at: usize,
     largest: Option<u64>,
 ) -> Option<BarePacket<'p>> {
-    // the sample stands where a number of four bytes would end (RFC 9001 section 5.4.2)
+    // the sample is where a four-byte number would end (RFC 9001 section 5.4.2)
     if packet.len() < number_at + 4 + key.sample_size() {
         return None;
     }
@@ -198,7 +198,7 @@ pub(crate) fn unmasked<'p>(
     Some(BarePacket { number, head, body })
 }
 
-/// The number with these low bits that is next to what was expected (RFC 9000 appendix A.3).
+/// The number with these low bits that is closest to the expected one (RFC 9000 appendix A.3).
 fn expanded(low: u64, bits: u32, expected: u64) -> u64 {
     let (window, half) = (1_u64 << bits, 1_u64 << (bits - 1));
     let candidate = expected & !(window - 1) | low;
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!([20, 21].map(retry), [Some(PacketForm::Retry), None]);
     }
 
-    /// Bytes of anybody's, and packets that begin as they should.
+    /// Arbitrary bytes, and packets with a valid start.
     #[test]
     fn no_datagram_panics() {
         let mut state = 1_u64;

@@ -1,4 +1,5 @@
-//! The handshake of a connection by hand: our ClientHello, early data, and last words that may be held back.
+//! The handshake of a hand-made connection: our ClientHello, early data, and our last handshake
+//! messages, which may be held back.
 
 use super::packet::NumberSpace;
 use super::{FRAMES_MAX, Hand, HandOut, Limits, frames};
@@ -9,19 +10,19 @@ use conduit::streams::{
 };
 use quinn_proto::{ConnectionIdGenerator, RandomConnectionIdGenerator, Side};
 
-/// Bytes of a frame of CRYPTO beside what it carries.
+/// Bytes of a CRYPTO frame in addition to its data.
 const CRYPTO_HEAD: usize = 16;
 
-/// How hands are shaken.
+/// Options of a handshake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shake {
     options: u16,
-    /// Transport parameters behind the usual ones.
+    /// Transport parameters after the usual ones.
     pub(super) parameters: Vec<u8>,
 }
 
 impl Shake {
-    /// As [`conduit::streams::PieceKind::Shake`] has it.
+    /// Parses the encoding of [`conduit::streams::PieceKind::Shake`].
     pub(crate) fn of(described: &[u8]) -> Shake {
         let [high, low, parameters @ ..] = described else { return Shake::default() };
         Shake { options: u16::from_be_bytes([*high, *low]), parameters: parameters.to_vec() }
@@ -31,7 +32,7 @@ impl Shake {
         self.options & option != 0
     }
 
-    /// The tickets that its connection takes and keeps.
+    /// The tickets that the connection uses and stores.
     pub(crate) fn tickets(&self) -> Tickets {
         match (self.is(EARLY), self.is(STALE)) {
             (false, _) => Tickets::None,
@@ -40,30 +41,30 @@ impl Shake {
         }
     }
 
-    /// SETTINGS are compared with those of the connection that the ticket came on.
+    /// SETTINGS are compared with those of the connection on which the ticket was issued.
     pub(crate) fn compares(&self) -> bool {
         self.is(FRESH)
     }
 
-    /// The ticket has to be a new one.
+    /// A new ticket is required.
     pub(crate) fn is_fresh(&self) -> bool {
         self.is(FRESH | STALE)
     }
 }
 
-/// Where the handshake stands that a worker has a say in.
+/// The state of a handshake that the worker controls.
 #[derive(Debug, Default)]
 pub(super) struct Shaking {
     pub(super) shake: Shake,
     /// Our ClientHello.
     hello: Vec<u8>,
-    /// Our last words, where they are ready and held back.
+    /// Our last handshake messages, if complete and held back.
     held: Option<Vec<u8>>,
-    /// The worker has let them go.
+    /// The worker has released them.
     finished: bool,
-    /// What comes is passed over.
+    /// Received data is ignored.
     pub(super) passes_over: bool,
-    /// That something of a response came was told.
+    /// The arrival of response data was reported.
     told: bool,
 }
 
@@ -79,7 +80,7 @@ impl Shaking {
 }
 
 impl Hand {
-    /// The worker may say something.
+    /// The worker may write.
     pub(crate) fn takes(&self) -> bool {
         let shake = &self.shaking.shake;
         self.stands
@@ -88,14 +89,14 @@ impl Hand {
             || self.shaking.holds()
     }
 
-    /// Frames in 1-RTT packets can be read by the server once it has heard our last words, and those in 0-RTT packets
-    /// before.
+    /// The server can read frames in 1-RTT packets once it has our last handshake messages, and
+    /// those in 0-RTT packets before.
     pub(super) fn speaks(&self) -> bool {
         let held = self.shaking.holds();
         self.spaces[NumberSpace::Data as usize].keys.is_some() && !held || self.early.is_some()
     }
 
-    /// Says what TLS has to say, and takes the keys that it gives.
+    /// Sends TLS handshake messages, and takes new keys.
     pub(super) fn shake_hands(&mut self) {
         loop {
             let known = |level: &NumberSpace| self.spaces[*level as usize].keys.is_some();
@@ -157,7 +158,7 @@ impl Hand {
         }
     }
 
-    /// Some bytes of our ClientHello.
+    /// Sends some bytes of our ClientHello.
     pub(super) fn say_hello(&mut self, from: u64, to: u64) {
         let length = self.shaking.hello.len();
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(length);
@@ -188,7 +189,7 @@ impl Hand {
         }
     }
 
-    /// The server has said whether it reads what was said early: what it does not read is said again.
+    /// The server has accepted or rejected early data: rejected data is sent again.
     fn settle_early(&mut self) {
         if self.early.is_none() {
             return;
@@ -206,17 +207,17 @@ impl Hand {
         self.ready.extend(lost.into_values().map(|one| one.frames));
     }
 
-    /// A response has come, or a part of it.
+    /// A response, or a part of it, has arrived.
     pub(super) fn hear_response(&mut self) {
         if self.shaking.holds() && !std::mem::replace(&mut self.shaking.told, true) {
             self.tell(BEFORE_FINISHED, &[]);
         }
     }
 
-    /// Does what the worker wants, by its place among [`conduit::streams::DEEDS`].
-    pub(super) fn perform(&mut self, deed: u64) {
+    /// Performs an action of the worker, by its index in [`conduit::streams::ACTIONS`].
+    pub(super) fn perform(&mut self, action: u64) {
         self.flush();
-        match deed {
+        match action {
             FINISH => {
                 self.shaking.finished = true;
                 if let Some(said) = self.shaking.held.take() {
@@ -230,7 +231,7 @@ impl Hand {
         }
     }
 
-    /// Everything so far, as if to another connection. What answers the first is not heard.
+    /// Sends everything again as a second connection. Replies to the first are ignored.
     fn say_again(&mut self) {
         let first_to = RandomConnectionIdGenerator::new(super::ID_LEN).generate_cid();
         self.spaces[0].keys = Some(self.session.initial_keys(&first_to, Side::Client));

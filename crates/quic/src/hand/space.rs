@@ -1,17 +1,17 @@
-//! What one space of packet numbers has sent and received, and bytes that come in any order.
+//! Sent and received packets of one packet number space, and out-of-order bytes.
 
 use crate::bare::put_number;
 use quinn_proto::crypto::Keys;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
-/// Numbers that are remembered, and ranges of them that one ACK has.
+/// Maximum number of stored packet numbers, and of ranges in an ACK.
 const NUMBERS_MAX: usize = 1_024;
 const RANGES_MAX: usize = 32;
-/// What a piece that waits takes besides its bytes.
+/// Memory overhead of a waiting piece.
 const PIECE: usize = 64;
 
-/// Frames that are not acknowledged.
+/// Unacknowledged frames.
 #[derive(Clone, Debug)]
 pub(super) struct InFlight {
     pub(super) frames: Vec<u8>,
@@ -21,13 +21,13 @@ pub(super) struct InFlight {
 #[derive(Default)]
 pub(super) struct Space {
     pub(super) keys: Option<Keys>,
-    /// The next number of ours.
+    /// Our next packet number.
     pub(super) next: u64,
-    /// What came.
+    /// Received packet numbers.
     came: BTreeSet<u64>,
-    /// Something came that wants to be acknowledged.
+    /// An ack-eliciting packet was received.
     pub(super) owes: bool,
-    /// The handshake's bytes that came, and how many we said.
+    /// Received bytes of the handshake, and the number of sent ones.
     pub(super) crypto: InOrder,
     pub(super) crypto_said: u64,
     pub(super) flight: BTreeMap<u64, InFlight>,
@@ -38,7 +38,7 @@ impl Space {
         self.came.last().copied()
     }
 
-    /// False: this packet has come before, or may have.
+    /// False: this packet was received before, or may have been.
     pub(super) fn is_new(&mut self, number: u64) -> bool {
         let forgotten = self.came.len() == NUMBERS_MAX && self.came.first() > Some(&number);
         if forgotten || !self.came.insert(number) {
@@ -50,7 +50,7 @@ impl Space {
         true
     }
 
-    /// An ACK of what came (RFC 9000 section 19.3); `None`: nothing did.
+    /// An ACK of the received packets (RFC 9000 section 19.3); `None`: there are none.
     pub(super) fn ack(&self) -> Option<Vec<u8>> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for number in self.came.iter().rev() {
@@ -76,20 +76,20 @@ impl Space {
     }
 }
 
-/// Bytes put in order.
+/// Reassembly of bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InOrder {
     next: u64,
     parts: BTreeMap<u64, Vec<u8>>,
     held: usize,
-    /// The byte behind the last that came, in whatever order.
+    /// The highest received offset.
     highest: u64,
     end: Option<u64>,
 }
 
 impl InOrder {
     pub(super) fn put(&mut self, offset: u64, bytes: &[u8], last: bool) {
-        // numbers have 62 bits
+        // integers have 62 bits
         let end = offset + bytes.len() as u64;
         if last {
             self.end = Some(end);
@@ -105,7 +105,7 @@ impl InOrder {
         self.held += bytes.len() - known;
     }
 
-    /// What is in order now.
+    /// Returns the bytes now in order.
     pub(super) fn take(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         while let Some((offset, bytes)) = self.parts.pop_first() {
@@ -123,27 +123,27 @@ impl InOrder {
         out
     }
 
-    /// Bytes that were taken in their order.
+    /// Number of bytes taken in order.
     pub(super) fn taken(&self) -> u64 {
         self.next
     }
 
-    /// Bytes that wait for those before them; each piece counts for as much as it takes besides.
+    /// Bytes that wait for earlier ones, including the memory overhead of each piece.
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// The stream ends at this byte, and what is missing before it will not come.
+    /// The stream ends at this offset, and bytes missing before it will not arrive.
     pub(super) fn reach(&mut self, size: u64) {
         self.highest = self.highest.max(size);
     }
 
-    /// So many bytes of the stream's window are used.
+    /// Used bytes of the stream's window.
     pub(super) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// All of it was taken.
+    /// Everything was taken.
     pub(super) fn is_over(&self) -> bool {
         self.end.is_some_and(|end| self.next >= end)
     }

@@ -2,7 +2,7 @@
 
 use super::{FileReader, Reads, read};
 use crate::RecordedError;
-use crate::words::Word;
+use crate::commands::ShellWord;
 use units::quoted;
 
 /// Parts of a form are apart by this: 24 dashes and 16 digits as curl's, but the same each time.
@@ -24,8 +24,8 @@ const KINDS: [(&str, &str); 10] = [
 
 /// A part of a form.
 pub(super) struct FormPart {
-    name: Word,
-    file: Option<Word>,
+    name: ShellWord,
+    file: Option<ShellWord>,
     kind: Option<String>,
     content: Vec<u8>,
 }
@@ -33,9 +33,9 @@ pub(super) struct FormPart {
 /// What `NAME=CONTENT;type=...;filename=...` says, as curl 7.88 reads it.
 #[derive(Default)]
 struct Described {
-    content: Word,
-    kind: Option<Word>,
-    file: Option<Word>,
+    content: ShellWord,
+    kind: Option<ShellWord>,
+    file: Option<ShellWord>,
 }
 
 /// A part of `-F`; without `files`, of `--form-string`, whose content is never read.
@@ -98,7 +98,7 @@ fn skip_blanks(text: &[u8], mut at: usize) -> usize {
 }
 
 /// A word up to `;` or `end`, and where it ends; in `"…"` these two are part of it.
-fn word(text: &[u8], from: usize, end: u8) -> (Word, usize) {
+fn word(text: &[u8], from: usize, end: u8) -> (ShellWord, usize) {
     let ends = |byte: u8| byte == b';' || (byte == end && end != 0);
     if text.get(from) == Some(&b'"') {
         let (mut word, mut at) = (Vec::new(), from + 1);
@@ -185,11 +185,13 @@ fn escaped(name: &[u8]) -> Vec<u8> {
     name.iter().flat_map(escape).collect()
 }
 
-/// The parts as a body.
-pub(super) fn body(parts: &[FormPart]) -> Vec<u8> {
+/// The parts as a body, each with this disposition.
+pub(super) fn body(parts: &[FormPart], disposition: &str) -> Vec<u8> {
     let mut body = Vec::new();
     for part in parts {
-        body.extend(format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"").as_bytes());
+        body.extend(
+            format!("--{BOUNDARY}\r\nContent-Disposition: {disposition}; name=\"").as_bytes(),
+        );
         body.extend(escaped(&part.name));
         body.push(b'"');
         if let Some(file) = &part.file {

@@ -55,9 +55,9 @@ fn address_length(text: &str) -> Option<usize> {
     address.parse::<std::net::Ipv6Addr>().ok().map(|_| end + 1)
 }
 
-type Parts = Result<(Vec<String>, usize), &'static str>;
+type GlobParts = Result<(Vec<String>, usize), &'static str>;
 
-fn set(text: &str) -> Parts {
+fn set(text: &str) -> GlobParts {
     let (mut parts, mut part) = (Vec::new(), String::new());
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, next)) = chars.next() {
@@ -83,7 +83,7 @@ fn set(text: &str) -> Parts {
     Err("a brace is not closed")
 }
 
-fn range(text: &str) -> Parts {
+fn range(text: &str) -> GlobParts {
     let end = text.find(']').ok_or("a bracket is not closed")?;
     let bad = "a range is [1-10], [a-z] or either with :STEP";
     let (ends, step) = match text[1..end].split_once(':') {

@@ -84,6 +84,37 @@ fn a_form_has_parts_and_files() {
     );
 }
 
+/// Postman writes the content type of a form beside it.
+#[test]
+fn a_form_has_its_boundary_in_a_given_content_type_too() {
+    let sent = |kind: &str| {
+        let text = format!("curl h -H 'content-type:{kind}' -F a=b");
+        let request = parse_curl(&text, &files).unwrap().requests.remove(0);
+        let body = String::from_utf8(request.body.unwrap()).unwrap();
+        let disposition = body.lines().nth(1).unwrap().split(';').next().unwrap().to_owned();
+        assert_eq!(request.headers.len(), 1);
+        format!("{} {disposition}", request.headers[0].1.replace(BOUNDARY, "B"))
+    };
+    let of_form = "Content-Disposition: form-data";
+    assert_eq!(sent("Multipart/form-data"), format!("Multipart/form-data; boundary=B {of_form}"));
+    let attached = "Content-Disposition: attachment";
+    assert_eq!(sent("text/plain"), format!("text/plain; boundary=B {attached}"));
+    assert_eq!(sent(""), format!("; boundary=B {attached}"));
+}
+
+#[test]
+fn a_file_of_text_is_read_by_lines() {
+    let long = [b"x".repeat(254), b"\ry\nz".to_vec()].concat();
+    for (content, kept) in [
+        (&b"a\nb\r\n\0c\nd"[..], &b"abd"[..]),
+        (b"a\rb\nc", b"ac"),
+        (b"", b""),
+        (&long, &[b"x".repeat(254), b"yz".to_vec()].concat()),
+    ] {
+        assert_eq!(stripped(content), kept);
+    }
+}
+
 #[test]
 fn the_words_of_a_form_are_read_as_curl_reads_them() {
     let part = |text: &str| {
@@ -144,6 +175,9 @@ fn what_cannot_be_taken_over_says_what_to_do() {
         ("curl h | sh", "outside of quotes"),
         ("curl \"http://h/?$top=3\"", "'$' inside double quotes"),
         ("curl a; curl b", "more than one command"),
+        ("curl $'h/a\\tb'", "it has control characters"),
+        ("curl -G h -d $'a\\tb'", "give --data-urlencode"),
+        ("curl -G h -d $'a\\xff'", "give --data-urlencode"),
         ("curl 'h/[1-'", "is a glob that cannot be read: a bracket is not closed"),
         ("curl --path-as-is h/a/../b", "--path-as-is: the path of \"h/a/../b\" has the segment"),
         ("curl h/a/%2E%2e/b", "has the segment \"%2E%2e\""),

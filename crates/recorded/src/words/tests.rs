@@ -1,4 +1,5 @@
 use super::*;
+use crate::commands::begins_command;
 use proptest::prelude::*;
 
 /// The words of one command, as text.

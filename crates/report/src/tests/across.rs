@@ -32,6 +32,8 @@ fn merged_runs_have_the_quantiles_of_one_and_not_their_mean() {
 fn a_counted_rate_is_taken_over_the_time_that_it_needs() {
     let mut report = fixtures::troubled();
     report.measurement.intended_span = Some(Nanos::from_secs(8));
+    let plan::Load::Open { arrivals, .. } = &mut report.plan.load else { unreachable!() };
+    (arrivals.from, arrivals.to) = (units::Rate(500.0), units::Rate(500.0));
     let run = RunRecord::of(&report);
     assert_eq!(run.intended_per_s, Some(500.0));
     let share = run.offered_per_s / RunRecord::of(&fixtures::troubled()).offered_per_s;

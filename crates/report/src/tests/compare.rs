@@ -5,6 +5,7 @@ use super::sessions::run;
 use crate::Style;
 use crate::compare::{csv, json, text};
 use record::compare::{FailIf, Judgement, Scope, plan_differences};
+use sample::FailureClass;
 use stats::State;
 
 const STYLE: Style =
@@ -52,6 +53,30 @@ fn lines_fit_the_terminal_and_ascii_is_ascii() {
         let quiet = text(&report, Style { quiet: true, ..STYLE });
         assert!(quiet.lines().count() < 9 && plain.lines().count() > 8, "{quiet}");
     }
+}
+
+/// Refusals are answered fast: their rate is no throughput.
+#[test]
+fn a_failing_side_is_named_and_its_refusals_are_not_compared() {
+    let failing = |index| {
+        let mut run = run(index, 1.0, 1.0);
+        let total = &mut run.measurement.total;
+        let failed = total.counts.succeeded / 2;
+        total.counts.succeeded -= failed;
+        total.counts.failed += failed;
+        *total.failures.entry(FailureClass::Status).or_default() += failed;
+        total.status.add_n(503, failed);
+        run
+    };
+    let before = (0..12).map(failing).collect();
+    let after = (0..12).map(|index| run(index + 3, 1.0, 1.0)).collect();
+    let order = "ABBA BAAB BAAB ABBA ABBA BAAB";
+    let report = of(before, after, order, &["throughput -5%", "goodput -5%"]);
+    assert!(report.answer.starts_with("A is failing: "), "{}", report.answer);
+    assert!(report.answer.contains("answered 503"), "{}", report.answer);
+    let compared = |figure: &str| report.differences.iter().any(|one| one.figure == figure);
+    assert!(!compared("throughput") && compared("goodput"));
+    assert!(report.bounds[0].crossed && report.bounds[0].why.contains("a failing side"));
 }
 
 /// One run a side says nothing of the spread between runs; a gate stays shut.

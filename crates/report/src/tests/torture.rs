@@ -1,4 +1,4 @@
-//! A torture's report in its forms.
+//! A torture report in its formats.
 
 use super::tortures::{accompanied, case, lost, mixed, pressed, watched};
 use super::{fits_its_schema, validator_of};
@@ -14,7 +14,7 @@ use torture::safety::Class;
 use units::Nanos;
 
 #[test]
-fn the_text_says_what_was_found() {
+fn the_text_lists_the_findings() {
     let style = Style { unicode: true, ..Style::default() };
     insta::assert_snapshot!("torture_text", text(&mixed().record(), style));
     let quiet = text(&mixed().record(), Style { quiet: true, ..style });
@@ -30,9 +30,9 @@ fn the_text_says_what_was_found() {
     }
 }
 
-/// An interrupted round says nothing of the recovery, which is not "never".
+/// An interrupted round leaves the recovery unknown, which is not "never".
 #[test]
-fn a_recovery_that_nobody_saw_is_not_known() {
+fn an_unobserved_recovery_is_unknown() {
     let mut report = pressed();
     let felt = |one: &&mut CaseResult| one.case.id == "W-10";
     let case = report.result.cases.iter_mut().find(felt).unwrap();
@@ -73,7 +73,7 @@ fn the_background_load_is_reported() {
 }
 
 #[test]
-fn the_markdown_says_what_counts_and_the_limits() {
+fn the_markdown_lists_findings_and_limits() {
     insta::assert_snapshot!("torture_markdown", crate::torture::markdown(&pressed().record()));
     let lost = crate::torture::markdown(&lost().record());
     assert!(lost.contains("It ended early: no plain request got"), "{lost}");
@@ -87,7 +87,7 @@ fn the_markdown_says_what_counts_and_the_limits() {
 }
 
 #[test]
-fn what_became_of_the_server_is_told() {
+fn the_state_of_the_server_is_reported() {
     let style = Style { unicode: true, ..Style::default() };
     let whole = text(&watched().record(), style);
     let start = whole.find("The server during the torture").unwrap();
@@ -152,7 +152,8 @@ fn the_json_keeps_its_schema() {
     assert!(!validator.is_valid(&wrong));
 }
 
-/// Four exchanges of one way to fail and one of another, and a second case that fails in the first way.
+/// Four exchanges that fail in one way and one in another, and a second case that fails in the
+/// first way.
 fn repetitive() -> Report {
     let mut report = mixed();
     let like = |name: &str, sent: &str| {
@@ -179,7 +180,7 @@ fn repetitive() -> Report {
 }
 
 #[test]
-fn what_failed_alike_is_one_block_with_its_shortest_example() {
+fn similar_failures_share_one_block_with_the_shortest_example() {
     let style = Style { unicode: true, quiet: true, ..Style::default() };
     let shown = text(&repetitive().record(), style);
     let blocks = shown.lines().filter(|line| line.starts_with("    sent "));
@@ -191,7 +192,7 @@ fn what_failed_alike_is_one_block_with_its_shortest_example() {
 }
 
 #[test]
-fn a_build_server_sees_a_failure_for_what_is_grave_enough() {
+fn junit_fails_for_severe_findings_only() {
     for (fail_on, failures) in [(Severity::Low, 2), (Severity::Medium, 0)] {
         let xml = junit(&Report { fail_on, ..repetitive() }.record());
         let document = roxmltree::Document::parse(&xml).unwrap();
@@ -207,7 +208,7 @@ fn a_build_server_sees_a_failure_for_what_is_grave_enough() {
 }
 
 #[test]
-fn the_xml_is_well_formed_and_counts_right() {
+fn the_xml_is_well_formed_and_its_counts_are_correct() {
     let all = Report { fail_on: Severity::Low, ..lost() };
     let text = junit(&all.record());
     let document = roxmltree::Document::parse(&text).unwrap();
@@ -221,9 +222,9 @@ fn the_xml_is_well_formed_and_counts_right() {
     }
 }
 
-/// What is written is read, and written again as it was.
+/// The written document is parsed, and written again identically.
 #[test]
-fn the_json_is_read_back() {
+fn the_json_is_parsed_back() {
     for report in [mixed(), lost(), pressed(), accompanied(), watched()] {
         let written = json(&report.record());
         let again = serde_json::to_string_pretty(&read(&written).unwrap()).unwrap();

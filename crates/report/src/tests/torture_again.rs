@@ -1,4 +1,4 @@
-//! Kept failures, sent and judged again: text and JSON.
+//! Recorded failures, replayed and judged again: text and JSON.
 
 use super::fits_its_schema;
 use crate::torture::{case_file, rejudged_text, replay_text};
@@ -56,7 +56,7 @@ fn kept(name: &str) -> Transcript {
 }
 
 #[test]
-fn what_became_of_failures_is_told() {
+fn replay_results_are_reported() {
     let transcripts = ["different", "by code", "never reached"].map(kept);
     let replayed = |verdict, failed, judgement| Replayed { verdict, tries: 3, failed, judgement };
     let by_code = "C-04 is judged by code while it runs and cannot be judged again";
@@ -98,7 +98,7 @@ fn what_became_of_failures_is_told() {
 }
 
 #[test]
-fn what_is_judged_otherwise_is_told_with_the_versions() {
+fn changed_judgments_are_reported_with_versions() {
     let row =
         |case: &str, kept_by: &str, now_version: Option<u32>, now: Option<TestOutcome>| Rejudged {
             file: format!("wire/{case}.lsw"),

@@ -1,4 +1,4 @@
-//! What a proxy makes of requests: the record, held against its schema, and the text.
+//! How a proxy transforms requests: the record, checked against its schema, and the text.
 
 use super::fits_its_schema;
 use record::torture::chain::{ChainEnds, ChainRecord, chain_record};
@@ -57,7 +57,7 @@ fn record() -> ChainRecord {
 }
 
 #[test]
-fn a_chain_fits_its_schema_and_is_read_back() {
+fn a_chain_matches_its_schema_and_is_parsed_back() {
     let record = record();
     let json = record::document::printed(&record);
     fits_its_schema("torture-chain", &json);

@@ -1,4 +1,4 @@
-//! Two tortures held against each other, and what is waived.
+//! Comparison of two torture results, and waivers.
 
 use super::tortures::{case, mixed, pressed, result};
 use super::validator_of;
@@ -17,8 +17,8 @@ fn unicode() -> Style {
     Style { unicode: true, ..Style::default() }
 }
 
-/// The same server a version later: one fixed, one new, one worse, one that is another case by now,
-/// a deadline gone.
+/// The same server one version later: one fixed, one new, one worse, one renamed, a timeout
+/// removed.
 fn later() -> Report {
     let mut report = pressed();
     let find = |report: &mut Report, id: &str| -> usize {
@@ -55,7 +55,7 @@ fn kinds(diff: &DiffRecord) -> Vec<(&str, ChangeKind)> {
 }
 
 #[test]
-fn what_is_new_and_what_is_gone() {
+fn new_and_fixed_findings_are_listed() {
     let [a, b] = documents();
     let diff = compare(&a, &b);
     let expected = [
@@ -112,9 +112,9 @@ fn another_exchange_that_fails_is_worse() {
     assert_eq!(at(&compare(&one, &one)), (ChangeKind::Still, String::new()));
 }
 
-/// Brackets that touch are the same number, times move by themselves, sizes do not.
+/// Brackets that touch are the same number; times vary anyway, sizes do not.
 #[test]
-fn numbers_that_moved() {
+fn changed_numbers_are_listed() {
     let with = |unit: Unit, low: f64, high: Option<f64>| {
         let mut report = pressed();
         let measure = &mut report.result.cases[6].measures[0];
@@ -140,7 +140,7 @@ fn numbers_that_moved() {
 
 fn waived(file: &str) -> Report {
     let mut report = pressed();
-    // the catalogue has not all of the cases that are made up
+    // the catalog does not contain all of the invented cases
     let mut known: Vec<_> = report.result.cases.iter().map(|one| one.case.clone()).collect();
     known.push(case("S-55"));
     let waivers = waivers::read(file, &known).unwrap();
@@ -167,7 +167,7 @@ until = 2099-01-01
 ";
 
 #[test]
-fn what_is_waived_is_shown_and_does_not_count() {
+fn a_waived_finding_is_shown_and_does_not_count() {
     let report = waived(WAIVERS);
     let record = report.record();
     let found: Vec<&str> = record.counted_findings().iter().map(|one| one.id.as_str()).collect();
@@ -199,7 +199,7 @@ fn what_is_waived_is_shown_and_does_not_count() {
     assert_eq!((count("failure"), count("skipped")), (3, 2), "{xml}");
 }
 
-/// A new finding that is waived in B is no reason to stop.
+/// A new finding that is waived in B does not fail the comparison.
 #[test]
 fn a_waived_finding_is_not_worse() {
     let without = {

@@ -1,4 +1,4 @@
-//! Tortures made up.
+//! Invented torture results.
 
 use crate::RunRecord;
 use crate::torture::{Beside, Report};
@@ -42,7 +42,7 @@ fn exchange(name: &str, outcome: TestOutcome, sent: &[u8]) -> ExchangeResult {
     }
 }
 
-/// Random data that came and went, a breach, a case that could not be tested, a pass.
+/// Flaky random data, a violation, an inconclusive case, a pass.
 pub(super) fn mixed() -> Report {
     let mut failed = result("S-07", TestOutcome::Fail);
     let request = b"GET /'\x00 HTTP/1.1\r\nHost : h\r\n\r\n";
@@ -75,7 +75,7 @@ pub(super) fn mixed() -> Report {
     }
 }
 
-/// The server was lost on the way, and the user gave up.
+/// The server was lost during the run, and the user interrupted it.
 pub(super) fn lost() -> Report {
     let mut report = mixed();
     report.result.cases[1].recovery = Some(None);
@@ -85,7 +85,7 @@ pub(super) fn lost() -> Report {
     report
 }
 
-/// A case that the catalogue need not have.
+/// A case that need not be in the catalog.
 fn made_up(id: &str, title: &str, outcome: TestOutcome) -> CaseResult {
     let mut case = case("S-07");
     (case.id, case.title) = (id.into(), title.into());
@@ -98,7 +98,7 @@ fn measure(what: &str, (low, high): (Option<f64>, Option<f64>), unit: Unit, note
     Measure { what: what.into(), low, high, unit, note: note.into() }
 }
 
-/// A prefork server of 4 workers without a deadline: slow heads deny service.
+/// A prefork server of 4 workers without a timeout: slow heads deny service.
 pub(super) fn pressed() -> Report {
     let mut report = mixed();
     let mut slow = made_up("W-10", "half heads, many at once", TestOutcome::Denied);
@@ -153,8 +153,8 @@ pub(super) fn pressed() -> Report {
     report
 }
 
-/// The same as [`mixed`], with a load that lost calls in one case, was not asked in another and felt
-/// nothing of a third.
+/// The same as [`mixed`], with a load that lost calls in one case, sent none in another and was not
+/// affected by a third.
 pub(super) fn accompanied() -> Report {
     let during = |due, lost, slowest| Interval {
         due,
@@ -201,8 +201,8 @@ fn state(pids: &[u32], held: u64) -> ServerState {
     }
 }
 
-/// The same as [`pressed`], with the server's processes in sight: one case left descriptors behind,
-/// in another a worker died, and then the server itself.
+/// The same as [`pressed`], with visible server processes: one case leaked descriptors, in another
+/// a worker crashed, and then the server itself.
 pub(super) fn watched() -> Report {
     let mut report = pressed();
     let states =
@@ -227,7 +227,7 @@ pub(super) fn watched() -> Report {
     report
 }
 
-/// Three minutes, five probes a second, those on new connections lost from 60 s to 120 s.
+/// Three minutes, five probes per second, those on new connections lost from 60 s to 120 s.
 fn probes() -> Vec<Probe> {
     let probe = |n: u64, kind: ProbeKind| {
         let due = Nanos::from_millis(n * 200);

@@ -601,7 +601,7 @@ hold = "3s"
 "#;
 
     #[test]
-    fn a_flood_is_of_a_kind_and_the_kind_of_a_protocol() {
+    fn a_flood_kind_belongs_to_one_protocol() {
         let read = |id: &str, kind: &str| {
             let head = HEAD.replace("C-91", id);
             let family = FLOOD.replace("ping", kind);
@@ -628,7 +628,7 @@ hold = "4s"
 "#;
 
     #[test]
-    fn a_family_has_its_parameters_in_their_types() {
+    fn family_parameters_are_parsed_with_their_types() {
         let (state, connections) = (PressedState::HalfHead, 256);
         let held = PressHeld { state, connections, hold: Nanos::from_secs(4) };
         let family = read(HELD).unwrap();
@@ -648,7 +648,7 @@ hold = "4s"
     }
 
     #[test]
-    fn what_is_wrong_with_a_parameter_is_said_with_its_line() {
+    fn invalid_parameters_are_reported_with_their_line() {
         let known = "expected one of `state`, `connections`, `hold`";
         for (old, new, part) in [
             ("press.held", "press.helt", "line 11: unknown variant `press.helt`, expected one of"),

@@ -453,7 +453,7 @@ accept = ["saw:ack plain"]
 "#;
 
     #[test]
-    fn a_case_of_segments_is_read() {
+    fn a_segment_case_is_parsed() {
         let case = read_own("X-09.toml", RAW).unwrap();
         assert_eq!(case.answers, Answers::Kernel);
         let lines: Vec<String> = case.exchanges[0]
@@ -503,7 +503,7 @@ accept = ["400"]
 "#;
 
     #[test]
-    fn a_case_is_read() {
+    fn a_case_is_parsed() {
         let mut case = read_case("S-07.toml", GOOD).unwrap();
         assert_eq!(&*case.text, GOOD);
         case.text = "".into();
@@ -511,7 +511,7 @@ accept = ["400"]
     }
 
     #[test]
-    fn a_case_of_a_user_is_of_a_group_of_its_own_and_has_exchanges() {
+    fn user_cases_have_their_own_group_and_exchanges_only() {
         let own = GOOD.replace("S-07", "X-07");
         assert_eq!(read_own("X-07.toml", &own).unwrap().id, "X-07");
         let random = own.split("[[exchange]]").next().unwrap().to_owned();
@@ -529,7 +529,7 @@ accept = ["400"]
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_are_reported_with_their_line() {
         let table = [
             (r#""S-07""#, r#""7""#, "line 2: \"7\" is not an id"),
             (r#""MUST""#, r#""OUGHT""#, "line 5: \"OUGHT\" is not a level"),

@@ -8,7 +8,7 @@ fn values() -> Values {
 }
 
 #[test]
-fn every_request_is_one_of_its_name_and_most_can_be_misread() {
+fn request_names_are_unique_and_framing_faults_are_listed() {
     let all = requests().unwrap();
     let mut told = String::new();
     for request in &all {
@@ -27,7 +27,7 @@ fn every_request_is_one_of_its_name_and_most_can_be_misread() {
 }
 
 #[test]
-fn lengths_cover_what_they_say() {
+fn length_placeholders_match_the_content() {
     let all = requests().unwrap();
     let made = |name: &str| {
         let request = all.iter().find(|request| request.name == name).unwrap();
@@ -44,7 +44,7 @@ fn lengths_cover_what_they_say() {
 }
 
 #[test]
-fn what_a_proxy_changed_is_told() {
+fn changes_by_a_proxy_are_listed() {
     let sent =
         b"POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n\
                  3;a\r\nabc\r\n0\r\n\r\n";
@@ -78,7 +78,7 @@ fn what_a_proxy_changed_is_told() {
 /// Every HTTP/2 request has a unique name and consists of frames of stream 1, the last of which
 /// ends it.
 #[test]
-fn every_downgrade_is_one_request_of_its_name() {
+fn every_downgrade_is_one_request_with_a_unique_name() {
     use dialogue::http2::{END_STREAM, FRAME_HEAD};
     let all = downgrades(Spoken::Http2).unwrap();
     for request in &all {
@@ -100,7 +100,7 @@ fn every_downgrade_is_one_request_of_its_name() {
 
 /// Over HTTP/3 the same requests are complete on the first stream and have the same field bytes.
 #[test]
-fn every_downgrade_is_one_stream_of_http3() {
+fn every_downgrade_is_one_http3_stream() {
     let (all, framed) = (downgrades(Spoken::Http3).unwrap(), downgrades(Spoken::Http2).unwrap());
     assert_eq!(all.len(), framed.len());
     let shown = |payload: &[u8]| payload.escape_ascii().to_string();
@@ -121,7 +121,7 @@ fn every_downgrade_is_one_stream_of_http3() {
 
 /// Returns the bytes of a field: names and values are unchanged.
 #[test]
-fn what_http1_takes_for_ends_is_within_a_field() {
+fn http1_delimiters_stay_inside_one_field() {
     let all = downgrades(Spoken::Http2).unwrap();
     let made = |name: &str| {
         let request = all.iter().find(|request| request.name == name).unwrap();
@@ -141,7 +141,7 @@ fn what_http1_takes_for_ends_is_within_a_field() {
 }
 
 #[test]
-fn one_request_that_has_become_more_is_known() {
+fn a_request_split_by_the_proxy_is_detected() {
     let told = |arrived: &[&str]| {
         let all: Vec<Arrival> = arrived
             .iter()

@@ -16,7 +16,7 @@ fn bytes(seed: u64, fuzz: &Fuzz, index: u64) -> Vec<u8> {
 }
 
 #[test]
-fn an_execution_is_a_function_of_seed_case_and_index() {
+fn an_execution_depends_on_seed_case_and_index_only() {
     for (_, place) in FuzzPlace::ALL {
         let fuzz = Fuzz { place, count: 10, length: 100 };
         let forwards: Vec<Vec<u8>> = (0..10).map(|index| bytes(7, &fuzz, index)).collect();
@@ -30,7 +30,7 @@ fn an_execution_is_a_function_of_seed_case_and_index() {
 }
 
 #[test]
-fn the_bytes_of_a_seed_stay_what_they_are() {
+fn the_bytes_of_a_seed_are_stable() {
     let fuzz = Fuzz { place: FuzzPlace::Query, count: 1, length: 12 };
     let made: Vec<String> =
         (0..4).map(|index| bytes(1, &fuzz, index).escape_ascii().to_string()).collect();

@@ -14,43 +14,43 @@ use units::{Nanos, quoted};
 /// | word | holds when |
 /// |---|---|
 /// | `200`, `2xx` | the first final response has this status |
-/// | `statuses:200,400` | these are the final responses, no more and no fewer |
-/// | `all:2xx` | there are responses, and every one has this status |
-/// | `reject` | the first response is 4xx, 501 or 505, or the connection ends without one |
+/// | `statuses:200,400` | the final responses have exactly these statuses |
+/// | `all:2xx` | there are responses, and all have this status |
+/// | `reject` | the first response is 4xx, 501 or 505, or the connection closes without one |
 /// | `answered` | there is a final response |
 /// | `one-answer` | there is exactly one |
 /// | `no-answer` | there is none |
-/// | `close` | the server ended the connection, in order or not |
-/// | `ended` | it answered, or ended the connection: it does not hang |
-/// | `silent` | nothing final came, and the connection stays open |
-/// | `interim`, `no-interim` | an interim response came; none did |
+/// | `close` | the server closed the connection, gracefully or not |
+/// | `ended` | it responded or closed the connection: it does not hang |
+/// | `silent` | no final response, and the connection stays open |
+/// | `interim`, `no-interim` | an interim response was received; none was |
 /// | `not:101` | no response has this status |
-/// | `has:NAME`, `lacks:NAME` | the first final response has the field; there is one without it |
-/// | `cut-off` | the first final response began and did not come to its end |
-/// | `nothing-more` | no byte came that belongs to no response |
+/// | `has:NAME`, `lacks:NAME` | the first final response has the field; it has no such field |
+/// | `cut-off` | the first final response is incomplete |
+/// | `nothing-more` | no bytes were received beyond the responses |
 /// | `no-body` | the first final response has no content |
 /// | `plain` | the first final response is that of a plain GET |
-/// | `all-plain` | there are responses, and every one is that of a plain GET |
-/// | `not-longer` | what came is at most a tenth more than a plain GET's response, and 1 KiB |
-/// | `connection:CODE,…` | HTTP/2: GOAWAY with one of these codes, or the server ended the connection without one; no end of ours |
+/// | `all-plain` | there are responses, and all are those of a plain GET |
+/// | `not-longer` | the received bytes exceed those of a plain GET by at most a tenth plus 1 KiB |
+/// | `connection:CODE,…` | HTTP/2: GOAWAY with one of these codes, or the server closed the connection without one; not closed by us |
 /// | `connection` | the same with any code but NO_ERROR |
 /// | `stream:CODE,…`, `stream` | HTTP/2: RST_STREAM with one of these codes, with any |
 /// | `goaway` | HTTP/2: GOAWAY with a code other than NO_ERROR |
-/// | `acknowledged:N` | HTTP/2: so many of our SETTINGS were acknowledged |
-/// | `first-data:N` | HTTP/2: the first DATA had no more than so many bytes |
-/// | `stands` | HTTP/2: neither GOAWAY nor an end |
-/// | `pong` | HTTP/2: the PING behind everything else was answered |
-/// | `unheard` | datagrams of QUIC: nothing came back |
-/// | `threefold` | the same: at most three times the bytes that were sent came back |
-/// | `one-beyond` | the same: so many, and one datagram that began before they were used up |
-/// | `smaller` | the same: what came back is smaller than what was sent |
-/// | `sound-table` | HTTP/3: nothing is wrong with the server's table of QPACK |
-/// | `negotiated` | the same: Version Negotiation came, for the connection that was asked for |
-/// | `heard:NAME` | packets of QUIC: a frame with this name came, `stateless-reset`, what became of early data (`early-accepted`), or there was nothing to be done: `unlimited`, `unmoved` |
-/// | `not-heard:NAME` | the same: it did not |
-/// | `echoed:TEXT` | the same: PATH_RESPONSE came with these eight bytes |
-/// | `saw:KIND,…` | the steps that waited for a segment saw these, in order: `syn-ack`, `ack`, `data`, `fin`, `rst`, `nothing` |
-/// | `prompt` | the first word of the server came within a second of being asked |
+/// | `acknowledged:N` | HTTP/2: this many of our SETTINGS were acknowledged |
+/// | `first-data:N` | HTTP/2: the first DATA had at most this many bytes |
+/// | `stands` | HTTP/2: no GOAWAY, and the connection stays open |
+/// | `pong` | HTTP/2: the PING after everything else was acknowledged |
+/// | `unheard` | QUIC datagrams: no reply |
+/// | `threefold` | QUIC datagrams: the replies have at most three times the bytes sent |
+/// | `one-beyond` | QUIC datagrams: the same, plus one datagram that started within the limit |
+/// | `smaller` | QUIC datagrams: the replies are smaller than what was sent |
+/// | `sound-table` | HTTP/3: the server's QPACK table has no faults |
+/// | `negotiated` | QUIC datagrams: Version Negotiation for the requested connection |
+/// | `heard:NAME` | QUIC packets: a frame with this name was received, `stateless-reset`, the result of early data (`early-accepted`), or nothing was to be done: `unlimited`, `unmoved` |
+/// | `not-heard:NAME` | QUIC packets: not so |
+/// | `echoed:TEXT` | QUIC packets: PATH_RESPONSE with these eight bytes was received |
+/// | `saw:KIND,…` | the steps that waited for a segment received these, in order: `syn-ack`, `ack`, `data`, `fin`, `rst`, `nothing` |
+/// | `prompt` | the first data of the server arrived within one second of the request |
 #[derive(Clone, Debug)]
 pub struct Class {
     words: Vec<Word>,

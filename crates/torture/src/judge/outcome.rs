@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_each_question_keep_their_order_on_the_ladder() {
+    fn outcomes_of_each_question_keep_their_order() {
         use ConversationOutcome::{Advisory, Alternative, Fail, Pass, Unbounded};
         use PressureOutcome::{Crashed, Degraded, Denied, Held, Inconclusive, Leak, Shed};
         let unknown = ConversationOutcome::Inconclusive;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_and_a_load_say_what_is_on_the_ladder_too() {
+    fn limit_and_load_outcomes_map_to_test_outcomes() {
         use LimitOutcome::{Advisory, Degraded, Fail, Flaky, Inconclusive, Pass};
         let limits = [Pass, Inconclusive, Advisory, Flaky, Degraded, Fail];
         assert!(limits.is_sorted() && limits.map(TestOutcome::from).is_sorted());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_tested_is_neither_well_nor_a_finding() {
+    fn an_untested_outcome_is_neither_good_nor_a_finding() {
         assert!(TestOutcome::ALL.is_sorted());
         for one in TestOutcome::ALL {
             let untested = ["skipped", "unseen", "inconclusive"].contains(&one.id());

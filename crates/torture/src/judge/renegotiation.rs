@@ -14,7 +14,7 @@ const NO_RENEGOTIATION: u8 = 100;
 
 /// Result of the renegotiation request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Renegotiation {
     /// A ServerHello arrived: the new handshake started.
     Granted,
     /// An alert: its description.
@@ -30,43 +30,45 @@ pub enum Wish {
     Unasked,
 }
 
-impl Wish {
-    pub fn of(talk: &Talk) -> Wish {
+impl Renegotiation {
+    pub fn of(talk: &Talk) -> Renegotiation {
         let first = records(&talk.raw).find_map(|(kind, fragment)| match (kind, fragment) {
-            (HANDSHAKE, [SERVER_HELLO, ..]) => Some(Wish::Granted),
-            (ALERT, [_, CLOSE_NOTIFY]) => Some(Wish::Ended),
-            (ALERT, [_, description]) => Some(Wish::Refused(*description)),
-            (APPLICATION, _) => Some(Wish::Ignored),
+            (HANDSHAKE, [SERVER_HELLO, ..]) => Some(Renegotiation::Granted),
+            (ALERT, [_, CLOSE_NOTIFY]) => Some(Renegotiation::Ended),
+            (ALERT, [_, description]) => Some(Renegotiation::Refused(*description)),
+            (APPLICATION, _) => Some(Renegotiation::Ignored),
             _ => None,
         });
         first.unwrap_or(match talk.end {
-            TalkEnd::Unconnected(FailureClass::Tls) => Wish::NoSession,
-            TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => Wish::Unasked,
-            TalkEnd::Closed | TalkEnd::Broken(_) => Wish::Ended,
-            TalkEnd::Open | TalkEnd::Silent => Wish::Unanswered,
+            TalkEnd::Unconnected(FailureClass::Tls) => Renegotiation::NoSession,
+            TalkEnd::Unconnected(_) | TalkEnd::Bounded | TalkEnd::Ours => Renegotiation::Unasked,
+            TalkEnd::Closed | TalkEnd::Broken(_) => Renegotiation::Ended,
+            TalkEnd::Open | TalkEnd::Silent => Renegotiation::Unanswered,
         })
     }
 
     pub fn said(self) -> String {
         match self {
-            Wish::Granted => "a new handshake starts".to_owned(),
-            Wish::Refused(NO_RENEGOTIATION) => "alert no_renegotiation".to_owned(),
-            Wish::Refused(description) => format!("alert {description}"),
-            Wish::Ignored => "ignored, and the next request gets a response".to_owned(),
-            Wish::Ended => "closed".to_owned(),
-            Wish::Unanswered => "no response, the connection stays open".to_owned(),
-            Wish::NoSession => "no TLS 1.2 session".to_owned(),
-            Wish::Unasked => "not requested".to_owned(),
+            Renegotiation::Granted => "a new handshake starts".to_owned(),
+            Renegotiation::Refused(NO_RENEGOTIATION) => "alert no_renegotiation".to_owned(),
+            Renegotiation::Refused(description) => format!("alert {description}"),
+            Renegotiation::Ignored => "ignored, and the next request gets a response".to_owned(),
+            Renegotiation::Ended => "closed".to_owned(),
+            Renegotiation::Unanswered => "no response, the connection stays open".to_owned(),
+            Renegotiation::NoSession => "no TLS 1.2 session".to_owned(),
+            Renegotiation::Unasked => "not requested".to_owned(),
         }
     }
 
     /// `always`: it was granted on every connection.
     pub fn judge(self, always: bool) -> ConversationOutcome {
         match self {
-            Wish::Granted if always => ConversationOutcome::Fail,
-            Wish::Granted | Wish::Unanswered => ConversationOutcome::Advisory,
-            Wish::Refused(_) | Wish::Ignored | Wish::Ended => ConversationOutcome::Pass,
-            Wish::NoSession | Wish::Unasked => ConversationOutcome::Inconclusive,
+            Renegotiation::Granted if always => ConversationOutcome::Fail,
+            Renegotiation::Granted | Renegotiation::Unanswered => ConversationOutcome::Advisory,
+            Renegotiation::Refused(_) | Renegotiation::Ignored | Renegotiation::Ended => {
+                ConversationOutcome::Pass
+            }
+            Renegotiation::NoSession | Renegotiation::Unasked => ConversationOutcome::Inconclusive,
         }
     }
 
@@ -82,9 +84,9 @@ impl Wish {
 
     pub fn why(self, always: bool) -> &'static str {
         match self {
-            Wish::Granted if always => "every connection may request unlimited handshakes",
-            Wish::Granted => "it is sometimes accepted",
-            Wish::Unanswered => "the request is neither accepted nor refused",
+            Renegotiation::Granted if always => "every connection may request unlimited handshakes",
+            Renegotiation::Granted => "it is sometimes accepted",
+            Renegotiation::Unanswered => "the request is neither accepted nor refused",
             _ => "",
         }
     }
@@ -111,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wish_is_told_and_judged() {
+    fn each_renegotiation_result_is_described_and_judged() {
         let warning = [21, 3, 3, 0, 2, 1, 100];
         let answer = [23, 3, 3, 0, 4, b'H', b'T', b'T', b'P'];
         let both = [warning.as_slice(), &answer].concat();
@@ -154,9 +156,9 @@ mod tests {
             ),
         ];
         for (raw, end, said, outcomes) in table {
-            let wish = Wish::of(&heard(raw, end));
-            assert_eq!(wish.said(), said);
-            assert_eq!([wish.judge(false), wish.judge(true)], outcomes, "{said}");
+            let renegotiation = Renegotiation::of(&heard(raw, end));
+            assert_eq!(renegotiation.said(), said);
+            assert_eq!([renegotiation.judge(false), renegotiation.judge(true)], outcomes, "{said}");
         }
     }
 }

@@ -76,7 +76,7 @@ impl Risk {
         self.weight().reason
     }
 
-    fn weight(self) -> Weight {
+    fn weight(self) -> RatedSeverity {
         match self {
             Risk::Smuggling => SMUGGLED,
             Risk::Intermediaries => MISLED,
@@ -89,96 +89,104 @@ impl Risk {
 
 /// A severity with its reason: a clause without a full stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weight {
+pub struct RatedSeverity {
     pub severity: Severity,
     pub reason: &'static str,
 }
 
-const SMUGGLED: Weight = Weight {
+const SMUGGLED: RatedSeverity = RatedSeverity {
     severity: Severity::Critical,
     reason: "the server and an intermediary in front of it may find different requests in the same bytes",
 };
-const MISLED: Weight = Weight {
+const MISLED: RatedSeverity = RatedSeverity {
     severity: Severity::Medium,
     reason: "an intermediary may interpret the message differently",
 };
-const COSTLY: Weight = Weight {
+const COSTLY: RatedSeverity = RatedSeverity {
     severity: Severity::Medium,
     reason: "a client makes the server use far more CPU time or memory than it uses itself",
 };
-const UNSERVED: Weight = Weight {
+const UNSERVED: RatedSeverity = RatedSeverity {
     severity: Severity::High,
     reason: "valid requests fail when they arrive in different segments",
 };
-const REPEATED: Weight = Weight {
+const REPEATED: RatedSeverity = RatedSeverity {
     severity: Severity::High,
     reason: "an attacker who replays a recorded request executes it again, as its sender",
 };
-const DEAD: Weight = Weight {
+const DEAD: RatedSeverity = RatedSeverity {
     severity: Severity::Critical,
     reason: "the server's process exits: all its clients are disconnected",
 };
-const LEAKING: Weight = Weight {
+const LEAKING: RatedSeverity = RatedSeverity {
     severity: Severity::Critical,
     reason: "resources are not released: enough repetitions stop the server",
 };
-const SHUT_OUT: Weight =
-    Weight { severity: Severity::Critical, reason: "a few connections keep all other clients out" };
-const CROWDED: Weight =
-    Weight { severity: Severity::High, reason: "well-behaved clients are not served meanwhile" };
-const WORKER_LOST: Weight = Weight {
+const SHUT_OUT: RatedSeverity = RatedSeverity {
+    severity: Severity::Critical,
+    reason: "a few connections keep all other clients out",
+};
+const CROWDED: RatedSeverity = RatedSeverity {
+    severity: Severity::High,
+    reason: "well-behaved clients are not served meanwhile",
+};
+const WORKER_LOST: RatedSeverity = RatedSeverity {
     severity: Severity::High,
     reason: "a worker of the server crashes: its clients are disconnected",
 };
-const OTHERS_LOST: Weight = Weight {
+const OTHERS_LOST: RatedSeverity = RatedSeverity {
     severity: Severity::High,
     reason: "afterwards, plain requests of other clients no longer get their usual response",
 };
-const LATE: Weight = Weight {
+const LATE: RatedSeverity = RatedSeverity {
     severity: Severity::Medium,
     reason: "well-behaved clients are served slowly, or some not at all",
 };
-const KEPT: Weight = Weight {
+const KEPT: RatedSeverity = RatedSeverity {
     severity: Severity::Medium,
     reason: "each such connection occupies a slot as long as its client likes",
 };
-const HANGING: Weight = Weight {
+const HANGING: RatedSeverity = RatedSeverity {
     severity: Severity::High,
     reason: "a complete request gets no response, and its connection is kept open",
 };
-const STUCK: Weight = Weight {
+const STUCK: RatedSeverity = RatedSeverity {
     severity: Severity::High,
     reason: "there is no response, and the connection is kept \
         open",
 };
-const MIXED: Weight = Weight {
+const MIXED: RatedSeverity = RatedSeverity {
     severity: Severity::Critical,
     reason: "responses no longer match their requests: a client may get the response of another",
 };
-const INHERITED: Weight = Weight {
+const INHERITED: RatedSeverity = RatedSeverity {
     severity: Severity::Critical,
     reason: "a request of one client changes the response to another",
 };
-const FOREIGN: Weight = Weight {
+const FOREIGN: RatedSeverity = RatedSeverity {
     severity: Severity::Critical,
     reason: "a client gets the response to another request",
 };
-const NO_HTTP: Weight = Weight {
+const NO_HTTP: RatedSeverity = RatedSeverity {
     severity: Severity::Medium,
     reason: "an intermediary cannot find the end of the response",
 };
-const OWN_FAULT: Weight =
-    Weight { severity: Severity::Low, reason: "the request gets a response, but a server error" };
-const NOT_AS_DEMANDED: Weight =
-    Weight { severity: Severity::Low, reason: "only the client that sends this is affected" };
+const OWN_FAULT: RatedSeverity = RatedSeverity {
+    severity: Severity::Low,
+    reason: "the request gets a response, but a server error",
+};
+const NOT_AS_DEMANDED: RatedSeverity = RatedSeverity {
+    severity: Severity::Low,
+    reason: "only the client that sends this is affected",
+};
 
-const BELOW: Weight = Weight {
+const BELOW: RatedSeverity = RatedSeverity {
     severity: Severity::Low,
     reason: "caused by the TCP of the server's kernel, not by the server's program",
 };
 
 /// Returns the weight of an exchange that is a finding.
-pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<Weight> {
+pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<RatedSeverity> {
     let judgement = &exchange.judgement;
     Some(match judgement.outcome {
         outcome if !outcome.is_finding() => return None,
@@ -195,7 +203,7 @@ pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<Weight> {
     })
 }
 
-fn of_kind(kind: Option<FailureKind>) -> Weight {
+fn of_kind(kind: Option<FailureKind>) -> RatedSeverity {
     match kind {
         Some(FailureKind::Hang) => HANGING,
         Some(FailureKind::OutOfStep) => MIXED,
@@ -209,13 +217,13 @@ fn of_kind(kind: Option<FailureKind>) -> Weight {
     }
 }
 
-fn graver(one: Weight, other: Option<Weight>) -> Weight {
+fn graver(one: RatedSeverity, other: Option<RatedSeverity>) -> RatedSeverity {
     other.filter(|other| other.severity > one.severity).unwrap_or(one)
 }
 
 /// Returns the weight of a case that is a finding: that of its most severe exchange, or of the
 /// effect on the server.
-pub fn of_case(row: &CaseResult) -> Option<Weight> {
+pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
     if !row.outcome.is_finding() {
         return None;
     }
@@ -246,7 +254,7 @@ fn is_slow(exchange: &ExchangeResult) -> bool {
 }
 
 /// Overload denies service by its nature, and so do as many well-behaved connections.
-fn denied(row: &CaseResult) -> Weight {
+fn denied(row: &CaseResult) -> RatedSeverity {
     let control = row.health.as_ref().and_then(|health| health.control_denied);
     match control == Some(true) || row.case.group() == OVERLOAD {
         true => CROWDED,

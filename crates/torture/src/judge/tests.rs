@@ -64,7 +64,7 @@ fn talk_page() -> Plain {
 }
 
 #[test]
-fn what_comes_back_is_judged_by_the_lists() {
+fn responses_are_judged_by_the_outcome_lists() {
     let lists = ["400", "reject", "2xx"];
     let table = [
         (talk(BAD, TalkEnd::Closed, None), "pass (400, closed)"),
@@ -104,7 +104,7 @@ fn what_comes_back_is_judged_by_the_lists() {
 }
 
 #[test]
-fn the_level_decides_what_a_breach_is() {
+fn the_level_decides_the_outcome_of_a_violation() {
     let odd = talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None);
     for (level, expected) in [
         (RequirementLevel::Must, "fail"),
@@ -118,7 +118,7 @@ fn the_level_decides_what_a_breach_is() {
 }
 
 #[test]
-fn a_request_that_follows_must_be_in_step() {
+fn the_follow_up_must_be_in_step() {
     let two = format!("{OK}{OK}");
     let three = format!("{OK}{OK}{OK}");
     let other = format!("{OK}HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
@@ -148,7 +148,7 @@ fn a_request_that_follows_must_be_in_step() {
 }
 
 #[test]
-fn every_word_can_hold_and_can_fail() {
+fn every_class_can_match_and_can_fail() {
     let ok = talk(OK, TalkEnd::Open, None);
     let bad = talk(BAD, TalkEnd::Closed, None);
     let none = talk("", TalkEnd::Closed, None);
@@ -211,7 +211,7 @@ fn prompt_at(events: &str) -> bool {
 }
 
 #[test]
-fn a_handshake_and_tickets_are_no_prompt_word() {
+fn handshakes_and_tickets_are_not_prompt_replies() {
     for (events, expected) in [
         ("0 sent, 3 received", true),
         ("0 sent, 3000 received", false),
@@ -231,7 +231,7 @@ fn a_handshake_and_tickets_are_no_prompt_word() {
 }
 
 #[test]
-fn of_many_responses_the_first_are_shown() {
+fn only_the_first_of_many_responses_are_shown() {
     let many = |count: usize| "HTTP/1.1 100 Continue\r\n\r\n".repeat(count) + &OK.repeat(count);
     assert_eq!(
         seen(&talk(&many(2), TalkEnd::Open, None)),
@@ -249,7 +249,7 @@ fn of_many_responses_the_first_are_shown() {
 }
 
 #[test]
-fn what_follows_leftover_bytes_is_not_out_of_step() {
+fn a_response_after_leftover_bytes_is_in_step() {
     use crate::fuzz::{self, Shot};
     use dialogue::talk::Move;
     let page = talk_page();
@@ -302,7 +302,7 @@ fn told_over_quic(told: &[u64], follow_up_after: Option<usize>) -> Talk {
 /// We close the connection if the server sends invalid data, which says nothing about how it
 /// handled the case.
 #[test]
-fn an_end_of_ours_is_no_error_of_the_servers() {
+fn our_own_close_is_not_a_server_error() {
     let cases = crate::catalogue::cases().unwrap();
     let case = cases.iter().find(|case| case.id == "Q-55").unwrap();
     let outcome = |exchange: &Exchange, told: &[u64]| {

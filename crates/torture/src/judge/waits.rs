@@ -4,7 +4,7 @@ use dialogue::talk::{Move, Talk, TalkEnd, is_raw};
 
 /// The missing part of a message for a strict parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lacking {
+pub enum MissingPart {
     /// CR LF CR LF: a server need not accept LF as a line terminator (RFC 9112 section 2.2).
     EndOfHead,
     /// Content announced by Content-Length (RFC 9112 section 6.3).
@@ -13,13 +13,13 @@ pub enum Lacking {
     Chunks,
 }
 
-impl Lacking {
+impl MissingPart {
     /// Returns the part as a noun phrase.
     pub fn text(self) -> &'static str {
         match self {
-            Lacking::EndOfHead => "the CR LF CR LF that ends a head",
-            Lacking::Content => "the content that Content-Length promises",
-            Lacking::Chunks => "the rest of the chunked content",
+            MissingPart::EndOfHead => "the CR LF CR LF that ends a head",
+            MissingPart::Content => "the content that Content-Length promises",
+            MissingPart::Chunks => "the rest of the chunked content",
         }
     }
 }
@@ -31,7 +31,7 @@ pub fn is_hang(talk: &Talk) -> bool {
 }
 
 /// Returns what the server may still wait for after everything was sent without a response.
-pub fn rightly_silent(talk: &Talk) -> Option<Lacking> {
+pub fn rightly_silent(talk: &Talk) -> Option<MissingPart> {
     waits(talk).filter(|_| is_silent(talk))
 }
 
@@ -39,7 +39,7 @@ fn is_silent(talk: &Talk) -> bool {
     talk.end == TalkEnd::Silent && talk.all_sent && talk.replies.responses.is_empty()
 }
 
-fn waits(talk: &Talk) -> Option<Lacking> {
+fn waits(talk: &Talk) -> Option<MissingPart> {
     if talk.replies.frames.is_some() {
         // a final PING always gets a reply
         return None;
@@ -56,18 +56,18 @@ fn waits(talk: &Talk) -> Option<Lacking> {
 
 /// Returns the missing part of the first message. An invalid message is complete: it must be
 /// refused.
-pub fn lacking(sent: &[u8]) -> Option<Lacking> {
+pub fn lacking(sent: &[u8]) -> Option<MissingPart> {
     lacks(sent, false)
 }
 
 /// `encouraged`: the interim response for Expect was received.
-fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
+fn lacks(sent: &[u8], encouraged: bool) -> Option<MissingPart> {
     let mut rest = sent;
     // an empty line before a request is ignored (RFC 9112 section 2.2)
     while let Some(after) = rest.strip_prefix(b"\r\n") {
         rest = after;
     }
-    let Some(end) = find(rest, b"\r\n\r\n") else { return Some(Lacking::EndOfHead) };
+    let Some(end) = find(rest, b"\r\n\r\n") else { return Some(MissingPart::EndOfHead) };
     let (head, content) = (&rest[..end], &rest[end + 4..]);
     let framing = ClaimedFraming::of(head);
     if framing.expects && content.is_empty() && !encouraged {
@@ -75,7 +75,7 @@ fn lacks(sent: &[u8], encouraged: bool) -> Option<Lacking> {
         return None;
     }
     if framing.length > content.len() as u128 {
-        return Some(Lacking::Content);
+        return Some(MissingPart::Content);
     }
     // some servers accept a bare LF: what they wait for counts too
     framing.chunked.then(|| chunks(content).or_else(|| chunks_by_lf(content))).flatten()
@@ -124,10 +124,10 @@ fn number(value: &[u8]) -> u128 {
 }
 
 /// Returns the missing part of chunked content, or `None` at its end or at an invalid chunk.
-fn chunks(content: &[u8]) -> Option<Lacking> {
+fn chunks(content: &[u8]) -> Option<MissingPart> {
     let mut rest = content;
     loop {
-        let Some(end) = find(rest, b"\r\n") else { return Some(Lacking::Chunks) };
+        let Some(end) = find(rest, b"\r\n") else { return Some(MissingPart::Chunks) };
         if end == 0 {
             // a parser that ignores an empty line waits for the next chunk
             rest = &rest[2..];
@@ -138,25 +138,25 @@ fn chunks(content: &[u8]) -> Option<Lacking> {
         rest = &rest[end + 2..];
         if size == 0 {
             let whole = rest.starts_with(b"\r\n") || find(rest, b"\r\n\r\n").is_some();
-            return (!whole).then_some(Lacking::Chunks);
+            return (!whole).then_some(MissingPart::Chunks);
         }
         let Some(size) = usize::try_from(size).ok().filter(|size| *size <= rest.len()) else {
-            return Some(Lacking::Chunks);
+            return Some(MissingPart::Chunks);
         };
         rest = &rest[size..];
         if rest.len() < 2 {
             // two bytes are read before they are compared with CR LF
-            return Some(Lacking::Chunks);
+            return Some(MissingPart::Chunks);
         }
         rest = rest.strip_prefix(b"\r\n")?;
     }
 }
 
 /// Does the same for a parser that accepts a bare LF.
-fn chunks_by_lf(content: &[u8]) -> Option<Lacking> {
+fn chunks_by_lf(content: &[u8]) -> Option<MissingPart> {
     let mut rest = content;
     loop {
-        let Some((line, after)) = line_by_lf(rest) else { return Some(Lacking::Chunks) };
+        let Some((line, after)) = line_by_lf(rest) else { return Some(MissingPart::Chunks) };
         rest = after;
         let size = line.split(|byte| *byte == b';').next().unwrap_or_default();
         let size = chunk_size(size.trim_ascii_end())?;
@@ -164,10 +164,10 @@ fn chunks_by_lf(content: &[u8]) -> Option<Lacking> {
             break;
         }
         let Some(size) = usize::try_from(size).ok().filter(|size| *size < rest.len()) else {
-            return Some(Lacking::Chunks);
+            return Some(MissingPart::Chunks);
         };
         rest = &rest[size..];
-        let Some((end, after)) = line_by_lf(rest) else { return Some(Lacking::Chunks) };
+        let Some((end, after)) = line_by_lf(rest) else { return Some(MissingPart::Chunks) };
         if !end.is_empty() {
             return None;
         }
@@ -179,7 +179,7 @@ fn chunks_by_lf(content: &[u8]) -> Option<Lacking> {
         }
         rest = after;
     }
-    Some(Lacking::Chunks)
+    Some(MissingPart::Chunks)
 }
 
 /// Splits off a line without its end, CR LF or LF.
@@ -206,11 +206,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_messages_lack_something_and_broken_ones_nothing() {
+    fn incomplete_messages_lack_a_part_and_invalid_ones_do_not() {
         let chunked = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
         let sized = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ";
-        let head = Some(Lacking::EndOfHead);
-        let (content, rest) = (Some(Lacking::Content), Some(Lacking::Chunks));
+        let head = Some(MissingPart::EndOfHead);
+        let (content, rest) = (Some(MissingPart::Content), Some(MissingPart::Chunks));
         for (bytes, expected) in [
             ("", head),
             ("\r\n\r\n", head),
@@ -253,7 +253,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_bytes_are_too_odd(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
             lacking(&bytes);
             lacking(&[b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", &bytes[..]].concat());
         }

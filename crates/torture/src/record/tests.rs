@@ -92,7 +92,7 @@ fn a_transcript_is_readable_text() {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_data_is_parsed_back() {
     let kept = transcript();
     let text = write(&kept);
     let again = read(&text).unwrap();
@@ -105,7 +105,7 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
-fn a_receive_buffer_that_was_set_is_set_again() {
+fn a_receive_buffer_size_is_restored() {
     let mut kept = transcript();
     kept.script.options.recv_buffer = Some(4_096);
     let text = write(&kept);
@@ -114,7 +114,7 @@ fn a_receive_buffer_that_was_set_is_set_again() {
 }
 
 #[test]
-fn behind_tls_what_was_understood_stands_apart() {
+fn plaintext_is_recorded_separately_with_tls() {
     let mut kept = transcript();
     kept.script.tls_name = Some("example.org".into());
     let text = write(&kept);
@@ -123,7 +123,7 @@ fn behind_tls_what_was_understood_stands_apart() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_are_reported_with_their_line() {
     let text = write(&transcript());
     let changed = |from: &str, to: &str| read(&text.replace(from, to)).unwrap_err();
     let table = [

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_chain_is_sound() {
+    fn an_unchanged_chain_is_valid() {
         for count in [0, 1, 5] {
             let (lines, last) = chain(count);
             let found = verify(&text(&lines), Some(&last)).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_to_it_is_named() {
+    fn every_manipulation_of_the_chain_is_named() {
         let (lines, last) = chain(5);
         let mut edited = lines.clone();
         edited[2] = edited[2].replace("\"n\":2", "\"n\":3");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_cut_off_by_a_crash_is_recognised_and_continued_after() {
+    fn a_line_truncated_by_a_crash_is_recognized() {
         let (lines, last) = chain(3);
         let mut bytes = text(&lines);
         let rest = &lines[2].as_bytes()[..40];
@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_single_byte_can_be_changed(at in 0_usize..10_000, by in 1_u8..=255) {
+        fn every_changed_byte_is_detected(at in 0_usize..10_000, by in 1_u8..=255) {
             let (lines, last) = chain(6);
             let mut bytes = text(&lines);
             let at = at % bytes.len();
@@ -284,7 +284,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+        fn arbitrary_input_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
             verify(&bytes, Some(&ChainLink::start())).ok();
             ChainLink::parse(&String::from_utf8_lossy(&bytes));
         }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use units::Nanos;
 
 /// A log that is written before anything is sent. On return the data is on disk.
-pub trait Ledger {
+pub trait RunLog {
     /// # Errors
     /// Writing failed.
     fn begun(&mut self) -> Result<(), String>;
@@ -39,7 +39,7 @@ pub enum PermitRefusal {
 pub fn permit(
     class: Class,
     claim: &Claim,
-    ledger: &mut dyn Ledger,
+    ledger: &mut dyn RunLog,
     sources: &mut dyn Sources,
 ) -> Result<Option<FoundProof>, PermitRefusal> {
     ledger.begun().map_err(PermitRefusal::Unwritten)?;
@@ -196,15 +196,15 @@ impl Grounds<'_> {
 
 /// Rechecks a proof periodically during a run.
 #[derive(Clone, Debug)]
-pub struct Vigil {
+pub struct ProofMonitor {
     claim: Claim,
     found: FoundProof,
     due: Nanos,
 }
 
-impl Vigil {
-    pub fn new(now: Nanos, claim: Claim, found: FoundProof) -> Vigil {
-        Vigil { claim, found, due: now + RECHECK }
+impl ProofMonitor {
+    pub fn new(now: Nanos, claim: Claim, found: FoundProof) -> ProofMonitor {
+        ProofMonitor { claim, found, due: now + RECHECK }
     }
 
     /// Returns why the run must stop: at any call because of the time, or every [`RECHECK`] because
@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    impl Ledger for Scene<'_> {
+    impl RunLog for Scene<'_> {
         fn begun(&mut self) -> Result<(), String> {
             self.note("begun written")
         }
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_before_the_beginning_is_written_down() {
+    fn the_start_is_logged_before_anything_is_sent() {
         let file = Some(text("fuzz", "none"));
         let (steps, permitted) = happened(Class::Public, false, file.clone());
         assert_eq!(steps, ["begun written", "packet to 203.0.113.1:80", "proof written"]);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_had_where() {
+    fn permitted_groups_depend_on_the_target_class() {
         let addresses: Vec<IpAddr> = vec!["10.0.0.5".parse().unwrap()];
         let none = Ranges::default();
         let given = Ranges::parse("10.0.0.0/24 Someone").unwrap();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_affected_a_public_server_is_repeated_on_demand_only() {
+    fn effects_on_public_servers_are_repeated_on_request_only() {
         for (class, confirmed, repeats) in [
             (Class::Local, false, true),
             (Class::Private, false, true),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_is_for_those_who_own_the_server() {
+    fn overload_needs_ownership_of_the_server() {
         let addresses: Vec<IpAddr> = vec!["10.0.0.5".parse().unwrap()];
         let proof = |groups| Proof::parse(text(groups, "none").as_bytes()).unwrap();
         let of = |class, own: &[IpAddr], proof: Option<&Proof>| {
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_needs_more() {
+    fn writing_methods_need_more_permission() {
         let mut case = catalogue::cases().unwrap().into_iter().find(|case| case.group() == 'S');
         let case = case.as_mut().unwrap();
         case.exchanges[0].methods = vec!["PUT".into()];

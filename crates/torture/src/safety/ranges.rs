@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_lie_in_ranges() {
+    fn addresses_match_ranges() {
         let text = "# as published\n203.0.113.0/24 Example CDN\n203.0.113.9/32  Nobody # later\n\n\
                     2001:db8::/32 Example CDN\n10.0.0.0/8 a host\n198.51.100.0/31 two\n";
         let ranges = Ranges::parse(text).unwrap();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_named_with_its_line() {
+    fn invalid_ranges_are_reported_with_their_line() {
         for (text, said) in [
             ("1.2.3.4/24 x", "line 1: \"1.2.3.4/24\" has bits set after the first 24"),
             ("\n1.2.3.0/33 x", "line 2: \"1.2.3.0/33\" is not a range"),

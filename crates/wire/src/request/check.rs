@@ -4,7 +4,7 @@
 use super::{RequestHead, Target};
 use crate::fields::is_token;
 
-/// Why a request is not rendered. Each text names the input and the way out.
+/// Why a request is not rendered. Each text names the input and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
     /// A method that is no token (RFC 9110 §9.1).

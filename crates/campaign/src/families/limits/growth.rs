@@ -356,10 +356,10 @@ pub(super) fn noted(
 ) -> Judgement {
     let mut judgement =
         Judgement { outcome: shown.into(), seen: judge::seen(talk), why, ..Judgement::default() };
-    let struck = runner.life.hear(runner.world);
-    accuse(struck, &mut judgement, talk, None);
+    let affected = runner.life.hear(runner.world);
+    accuse(affected, &mut judgement, talk, None);
     let execution = Execution { case, name, attempt, script, talk, judgement: &judgement };
-    runner.told_of(&execution, struck);
+    runner.report_with_effect(&execution, affected);
     judgement
 }
 

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_heads_of_parts_are_no_cost_and_a_page_sent_again_is() {
+    fn part_headers_are_free_and_repeated_pages_are_charged() {
         // Caddy: a page of 214 bytes in 107 parts, requested with 8,647 bytes
         assert!(charged(15_322, 8_647) < SHARE_HELD);
         // the same page 1,000 times, and a longer one five times
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_ranges() {
+    fn range_lists_are_built_by_kind() {
         let table = [
             ("disjoint", 3, 30, "0-0,10-10,20-20"),
             ("overlapping", 3, 30, "0-,1-,2-"),

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_any_request_takes_hides_no_work_and_makes_none() {
+    fn plain_request_time_neither_hides_nor_creates_work() {
         let grown = |long, short, plain| {
             quotient(Nanos::from_millis(long), Nanos::from_millis(short), Nanos::from_millis(plain))
         };

@@ -1,7 +1,7 @@
 //! Finds the knee: the rate doubles from a low start, and the last step is bisected until the
 //! bracket is narrow.
 
-use super::course::{self, Course, Played};
+use super::course::{self, LoadPlan, Played};
 use super::felt;
 use super::load::{Flow, Route};
 use super::steps::LoadStep;
@@ -65,7 +65,7 @@ pub(super) fn find(runner: &mut Runner<'_>, case: &Case, search: KneeSearch, rou
         }
         let span = search.step;
         let flow = Flow::new(0, Nanos::ZERO, span, rate);
-        let course = Course::new(vec![route.clone()], vec![flow], span);
+        let course = LoadPlan::new(vec![route.clone()], vec![flow], span);
         let played = course::play(runner, case, search.waiting, course);
         let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
         if played.cut_short {

@@ -1,7 +1,7 @@
 //! Plays one load, with probes alongside.
 
-use super::load::{Flow, Load, Offer, Route};
-use crate::pressure::{Calm, slow_from};
+use super::load::{Flow, Load, OfferedLoad, Route};
+use crate::pressure::{RecoveryWatch, slow_from};
 use crate::{Runner, bounds, habits};
 use dialogue::talk::TalkScript;
 use torture::case::Case;
@@ -13,7 +13,7 @@ const CALM_GAPS: u64 = 2;
 
 /// Description of a load.
 #[derive(Clone, Debug)]
-pub(super) struct Course {
+pub(super) struct LoadPlan {
     pub(super) routes: Vec<Route>,
     pub(super) flows: Vec<Flow>,
     /// Conversations of another kind, with their start times.
@@ -24,9 +24,9 @@ pub(super) struct Course {
     pub(super) resends: bool,
 }
 
-impl Course {
-    pub(super) fn new(routes: Vec<Route>, flows: Vec<Flow>, released: Nanos) -> Course {
-        Course { routes, flows, odd: Vec::new(), released, resends: true }
+impl LoadPlan {
+    pub(super) fn new(routes: Vec<Route>, flows: Vec<Flow>, released: Nanos) -> LoadPlan {
+        LoadPlan { routes, flows, odd: Vec::new(), released, resends: true }
     }
 }
 
@@ -51,10 +51,10 @@ pub(super) fn probed_route(runner: &Runner<'_>) -> Route {
 }
 
 /// Plays flows with probes alongside; from `released` on, watches the recovery.
-pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: Course) -> Played {
-    let Course { routes, flows, odd, released, resends } = course;
+pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: LoadPlan) -> Played {
+    let LoadPlan { routes, flows, odd, released, resends } = course;
     let every = runner.prober.every();
-    let offer = Offer {
+    let offer = OfferedLoad {
         routes,
         flows,
         odd,
@@ -63,7 +63,7 @@ pub(super) fn play(runner: &mut Runner<'_>, case: &Case, waiting: u64, course: C
         waiting_max: bounds::connections_max(runner.world.governor(), waiting) as usize,
         opens_max: bounds::opens_max(runner.world.governor(), u64::MAX),
         released,
-        calm: Calm::new(slow_from(&runner.profile.quiet()), every, every * CALM_GAPS),
+        calm: RecoveryWatch::new(slow_from(&runner.profile.quiet()), every, every * CALM_GAPS),
         origin: runner.prober.origin(),
     };
     let mut load = Load::new(offer);

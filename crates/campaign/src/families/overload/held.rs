@@ -1,6 +1,6 @@
 //! twice the rate of the knee, held for a while.
 
-use super::course::{self, Course};
+use super::course::{self, LoadPlan};
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
@@ -32,7 +32,7 @@ pub(in crate::families) fn run(
     let flow = Flow::new(0, Nanos::ZERO, span, rate);
     let route = course::probed_route(runner);
     let played =
-        course::play(runner, case, with.waiting, Course::new(vec![route], vec![flow], span));
+        course::play(runner, case, with.waiting, LoadPlan::new(vec![route], vec![flow], span));
     let step = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, span);
     let (health, verdict) = felt(runner, &played, Nanos::ZERO);
     result.health = Some(health);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_of_the_peak_has_a_word() {
+    fn the_sustained_share_of_the_peak_has_a_verdict() {
         let step = |shed| LoadStep { due: 100, shed, ..LoadStep::default() };
         for (kept, shed, expected) in [
             (1.0, 0, PressureOutcome::Held),

@@ -3,7 +3,7 @@
 
 use super::steps::{LoadedCall, Met};
 use crate::GATE;
-use crate::pressure::Calm;
+use crate::pressure::RecoveryWatch;
 use crate::probes::ProbeListener;
 use conduit::Close;
 use dialogue::replies::Response;
@@ -58,7 +58,7 @@ const RATE_MIN: f64 = 0.1;
 
 /// The offered load.
 #[derive(Clone, Debug)]
-pub(super) struct Offer {
+pub(super) struct OfferedLoad {
     pub(super) routes: Vec<Route>,
     pub(super) flows: Vec<Flow>,
     /// Conversations of another kind, in order of their start; their results are not used here.
@@ -73,13 +73,13 @@ pub(super) struct Offer {
     /// From here on probes are watched until they are normal, at most for [`GATE`]; the flows end
     /// then.
     pub(super) released: Nanos,
-    pub(super) calm: Calm,
+    pub(super) calm: RecoveryWatch,
     /// The start of the run, from which probes count.
     pub(super) origin: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct LoadTarget {
     flow: usize,
     due: Nanos,
     late: Nanos,
@@ -91,7 +91,7 @@ struct Wanted {
 struct LoadConnection {
     /// Number of consumed responses.
     answered: usize,
-    call: Option<Wanted>,
+    call: Option<LoadTarget>,
     idle_since: Nanos,
     /// We are closing it.
     dropped: bool,
@@ -100,7 +100,7 @@ struct LoadConnection {
 /// Plays a load.
 #[derive(Debug)]
 pub(super) struct Load {
-    offer: Offer,
+    offer: OfferedLoad,
     start: Option<Nanos>,
     /// The next request of each flow; the number of started conversations of another kind.
     next: Vec<u64>,
@@ -109,7 +109,7 @@ pub(super) struct Load {
     /// Idle connections, the last used at the end.
     idle: Vec<usize>,
     /// Resent, because the server closed the idle connection meanwhile.
-    again: VecDeque<Wanted>,
+    again: VecDeque<LoadTarget>,
     opened: VecDeque<Nanos>,
     calls: Vec<LoadedCall>,
     /// Maximum number of open connections.
@@ -123,7 +123,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) fn new(offer: Offer) -> Load {
+    pub(super) fn new(offer: OfferedLoad) -> Load {
         Load {
             next: vec![0; offer.flows.len()],
             odd_begun: 0,
@@ -184,7 +184,7 @@ impl Load {
         self.cut_off
     }
 
-    fn note(&mut self, wanted: Wanted, met: Met, now: Nanos) {
+    fn note(&mut self, wanted: LoadTarget, met: Met, now: Nanos) {
         let flow = &self.offer.flows[wanted.flow];
         self.calls.push(LoadedCall {
             route: flow.route,
@@ -210,7 +210,7 @@ impl Load {
             Some(response) if response.complete => self.judged(wanted, response),
             // closed between two requests: any client retries on a new connection
             None if line.answered > 0 && !wanted.again && self.resends(talk.end) => {
-                self.again.push_back(Wanted { again: true, ..wanted });
+                self.again.push_back(LoadTarget { again: true, ..wanted });
                 return;
             }
             Some(_) => Met::Short,
@@ -223,11 +223,11 @@ impl Load {
         self.offer.resends && matches!(end, TalkEnd::Closed | TalkEnd::Broken(_))
     }
 
-    fn route(&self, wanted: Wanted) -> &Route {
+    fn route(&self, wanted: LoadTarget) -> &Route {
         &self.offer.routes[self.offer.flows[wanted.flow].route]
     }
 
-    fn judged(&self, wanted: Wanted, response: &Response) -> Met {
+    fn judged(&self, wanted: LoadTarget, response: &Response) -> Met {
         match response.status {
             _ if self.route(wanted).plain.is(response) => Met::Right,
             429 | 503 => Met::Shed,
@@ -283,7 +283,7 @@ impl Load {
                     break;
                 }
                 self.next[flow] += 1;
-                self.send(now, Wanted { flow, due, late: now - due, again: false }, stage);
+                self.send(now, LoadTarget { flow, due, late: now - due, again: false }, stage);
             }
         }
         soonest
@@ -300,7 +300,7 @@ impl Load {
         Nanos::NEVER
     }
 
-    fn send(&mut self, now: Nanos, wanted: Wanted, stage: &mut Conversations<'_>) {
+    fn send(&mut self, now: Nanos, wanted: LoadTarget, stage: &mut Conversations<'_>) {
         if self.is_crowded(wanted) {
             return self.note(wanted, Met::Unsent, now);
         }
@@ -337,12 +337,12 @@ impl Load {
     }
 
     /// Returns whether its route has the maximum of outstanding requests.
-    fn is_crowded(&self, wanted: Wanted) -> bool {
+    fn is_crowded(&self, wanted: LoadTarget) -> bool {
         let (flows, share) = (&self.offer.flows, self.route(wanted).share);
         if share >= 1.0 {
             return false;
         }
-        let own = |one: &Wanted| flows[one.flow].route == flows[wanted.flow].route;
+        let own = |one: &LoadTarget| flows[one.flow].route == flows[wanted.flow].route;
         let calls = self.lines.values().filter_map(|line| line.call.as_ref());
         calls.filter(|call| own(call)).count() as f64 >= self.offer.waiting_max as f64 * share
     }
@@ -413,7 +413,7 @@ impl Director for Load {
         true
     }
 
-    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+    fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         for (_, talk) in over {
             if matches!(talk.end, TalkEnd::Broken(_)) {
                 self.broken_at.push(talk.start + talk.over);

@@ -1,7 +1,7 @@
 //! an expensive page is requested far beyond its capacity, and a cheap one at an easy rate.
 
 use super::climb;
-use super::course::{self, Course};
+use super::course::{self, LoadPlan};
 use super::load::{Flow, Route};
 use super::steps::LoadStep;
 use super::{GRAVE, felt, found, settle, unreached};
@@ -53,7 +53,7 @@ pub(in crate::families) fn run(
     let end = ALONE + with.hold;
     let flows = vec![Flow::new(0, Nanos::ZERO, end, easy), Flow::new(1, ALONE, with.hold, rate)];
     let routes = vec![course::probed_route(runner), costly];
-    let played = course::play(runner, case, with.waiting, Course::new(routes, flows, end));
+    let played = course::play(runner, case, with.waiting, LoadPlan::new(routes, flows, end));
     let alone = LoadStep::of(played.load.calls(), 0, Nanos::ZERO, ALONE);
     let mixed = LoadStep::of(played.load.calls(), 0, ALONE, end);
     let dear = LoadStep::of(played.load.calls(), 1, ALONE, end);

@@ -1,6 +1,6 @@
 //! the server is restarted while well-behaved clients continue.
 
-use super::course::{self, Course};
+use super::course::{self, LoadPlan};
 use super::load::Flow;
 use super::steps::{LoadedCall, Met};
 use super::{CUT_SHORT, felt, found};
@@ -18,7 +18,7 @@ const BEFORE: Nanos = Nanos::from_secs(2);
 
 /// Effect of a restart on the requests of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Toll {
+struct RestartEffect {
     /// Requests outstanding when the command started.
     in_flight: u64,
     /// Cut off: reset, or a truncated response.
@@ -36,37 +36,37 @@ struct Toll {
     refused_for: Nanos,
 }
 
-impl Toll {
+impl RestartEffect {
     /// Computes the effect on the calls of a load, with the command started at this instant.
-    fn of(calls: &[LoadedCall], at: Nanos) -> Toll {
-        let mut toll = Toll::default();
+    fn of(calls: &[LoadedCall], at: Nanos) -> RestartEffect {
+        let mut effect = RestartEffect::default();
         let mut refused: Option<(Nanos, Nanos)> = None;
         for call in calls {
             let end = call.due + call.over;
-            toll.due += 1;
-            toll.in_flight += u64::from(
+            effect.due += 1;
+            effect.in_flight += u64::from(
                 call.due <= at && end > at && !matches!(call.met, Met::Unsent | Met::Unopened),
             );
             match call.met {
-                Met::Reset | Met::Short => toll.cut += 1,
-                Met::Closed => toll.closed += 1,
+                Met::Reset | Met::Short => effect.cut += 1,
+                Met::Closed => effect.closed += 1,
                 Met::Refused => {
-                    toll.refused += 1;
+                    effect.refused += 1;
                     let (first, last) = refused.unwrap_or((call.due, call.due));
                     refused = Some((first.min(call.due), last.max(call.due)));
                 }
-                Met::Silent => toll.silent += 1,
-                Met::Shed => toll.shed += 1,
-                Met::Wrong | Met::Fault => toll.wrong += 1,
+                Met::Silent => effect.silent += 1,
+                Met::Shed => effect.shed += 1,
+                Met::Wrong | Met::Fault => effect.wrong += 1,
                 Met::Right | Met::Unsent | Met::Unopened | Met::Ours => {}
             }
         }
         if let Some((first, last)) = refused {
             let right = calls.iter().filter(|call| call.met == Met::Right && call.due > last);
             let again = right.map(|call| call.due).min().unwrap_or(last);
-            toll.refused_for = again - first;
+            effect.refused_for = again - first;
         }
-        toll
+        effect
     }
 
     fn lost(&self) -> u64 {
@@ -101,25 +101,25 @@ pub(in crate::families) fn run(
     let (span, easy) = (with.watch, easy(&knee));
     let at = runner.now() + BEFORE;
     runner.life.expect_end();
-    runner.world.send_for(ServerCommand::Restart, at);
+    runner.world.schedule_command(ServerCommand::Restart, at);
     let end = BEFORE + span;
     let flow = Flow::new(0, Nanos::ZERO, end, easy);
     let route = course::probed_route(runner);
-    let course = Course { resends: false, ..Course::new(vec![route], vec![flow], end) };
+    let course = LoadPlan { resends: false, ..LoadPlan::new(vec![route], vec![flow], end) };
     let played = course::play(runner, case, with.waiting, course);
-    let done = runner.world.errands();
+    let done = runner.world.finished_commands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
     let Some(command) = ran(&done, ServerCommand::Restart, result) else { return };
     let began = command.began - played.load.start();
-    let toll = Toll::of(played.load.calls(), began);
-    measure(&toll, command, easy, result);
-    let lost = toll.cut + toll.silent;
+    let effect = RestartEffect::of(played.load.calls(), began);
+    measure(&effect, command, easy, result);
+    let lost = effect.cut + effect.silent;
     if lost > 0 {
         result.notes.push(format!(
             "cut off or without a response: {} of {} requests",
             show::count(lost),
-            show::count(toll.due),
+            show::count(effect.due),
         ));
     }
     let shown = if played.cut_short {
@@ -146,11 +146,11 @@ pub(super) fn easy(knee: &Knee) -> f64 {
 /// Returns the completed command; records if it was not run or failed.
 pub(super) fn ran<'a>(
     done: &'a [Done],
-    errand: ServerCommand,
+    action: ServerCommand,
     result: &mut CaseResult,
 ) -> Option<&'a Done> {
-    let found = done.iter().find(|one| one.errand == errand);
-    let option = errand.option();
+    let found = done.iter().find(|one| one.action == action);
+    let option = action.option();
     match found.map(|one| &one.trouble) {
         None => {
             result.outcome = PressureOutcome::Inconclusive.into();
@@ -162,24 +162,24 @@ pub(super) fn ran<'a>(
     found
 }
 
-fn measure(toll: &Toll, command: &Done, easy: f64, result: &mut CaseResult) {
+fn measure(effect: &RestartEffect, command: &Done, easy: f64, result: &mut CaseResult) {
     let count = |what: &str, count: u64, note: String| {
         Measure::exact(what, count as f64, Unit::Count, note)
     };
     let took = show::duration(command.ended - command.began);
     result.measures.push(Measure::exact(
         "refused during a restart",
-        toll.refused_for.as_secs_f64(),
+        effect.refused_for.as_secs_f64(),
         Unit::Spent,
         format!("the command took {took}, at {}", show::rate(easy)),
     ));
-    result.measures.push(count("lost during a restart", toll.lost(), toll.words()));
-    let note = match toll.in_flight {
+    result.measures.push(count("lost during a restart", effect.lost(), effect.words()));
+    let note = match effect.in_flight {
         0 => "none in flight".to_owned(),
-        _ if toll.cut == 0 => "no request was cut off".to_owned(),
-        _ => format!("{} of all requests were cut off", show::count(toll.cut)),
+        _ if effect.cut == 0 => "no request was cut off".to_owned(),
+        _ => format!("{} of all requests were cut off", show::count(effect.cut)),
     };
-    result.measures.push(count("in flight at the restart", toll.in_flight, note));
+    result.measures.push(count("in flight at the restart", effect.in_flight, note));
 }
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_restart_has_its_toll() {
+    fn effects_of_a_restart_are_counted() {
         let ms = Nanos::from_millis;
         let call = |due: u64, over: u64, met| LoadedCall {
             route: 0,
@@ -206,11 +206,11 @@ mod tests {
             call(1_300, 5, Met::Right),
             call(1_400, 5, Met::Shed),
         ];
-        let toll = Toll::of(&calls, ms(1_000));
-        assert_eq!((toll.in_flight, toll.cut, toll.closed, toll.refused), (3, 1, 1, 2));
-        assert_eq!((toll.refused_for, toll.lost(), toll.due), (ms(200), 5, 8));
-        assert_eq!(toll.words(), "1 cut off, 1 closed without a response, 2 refused, 1 shed");
-        let none = Toll::of(&calls[..1], ms(1_000));
+        let effect = RestartEffect::of(&calls, ms(1_000));
+        assert_eq!((effect.in_flight, effect.cut, effect.closed, effect.refused), (3, 1, 1, 2));
+        assert_eq!((effect.refused_for, effect.lost(), effect.due), (ms(200), 5, 8));
+        assert_eq!(effect.words(), "1 cut off, 1 closed without a response, 2 refused, 1 shed");
+        let none = RestartEffect::of(&calls[..1], ms(1_000));
         assert_eq!(
             (none.words(), none.refused_for),
             ("all got their usual response".into(), ms(0))

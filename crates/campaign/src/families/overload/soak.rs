@@ -2,7 +2,7 @@
 
 mod drift;
 
-use super::course::{self, Course};
+use super::course::{self, LoadPlan};
 use super::found;
 use super::load::Flow;
 use super::steps::LoadStep;
@@ -49,9 +49,9 @@ pub(in crate::families) fn run(
         let window = window(with, span);
         let flow = Flow::new(0, Nanos::ZERO, window, easy);
         let scripts = odd_scripts(runner, with, &odd, window, &mut turn);
-        let course = Course {
+        let course = LoadPlan {
             odd: scripts,
-            ..Course::new(vec![course::probed_route(runner)], vec![flow], window)
+            ..LoadPlan::new(vec![course::probed_route(runner)], vec![flow], window)
         };
         let at = runner.now() - began;
         let played = course::play(runner, case, with.waiting, course);

@@ -1,6 +1,6 @@
 //! a spike far beyond the knee, and the recovery from it.
 
-use super::course::{self, Course};
+use super::course::{self, LoadPlan};
 use super::load::Flow;
 use super::steps::LoadStep;
 use super::{felt, found, measure_recovery, settle, unreached};
@@ -32,7 +32,7 @@ pub(in crate::families) fn run(
         Flow::new(0, end, GATE, easy),
     ];
     let route = course::probed_route(runner);
-    let played = course::play(runner, case, with.waiting, Course::new(vec![route], flows, end));
+    let played = course::play(runner, case, with.waiting, LoadPlan::new(vec![route], flows, end));
     let step = LoadStep::of(played.load.calls(), 0, BEFORE, end);
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);

@@ -1,6 +1,6 @@
 //! a user command withdraws a resource that the server needs, and restores it.
 
-use super::course::{self, Course};
+use super::course::{self, LoadPlan};
 use super::load::Flow;
 use super::restart::{easy, ran};
 use super::steps::{LoadedCall, Met};
@@ -26,22 +26,22 @@ pub(in crate::families) fn run(
     let (span, easy) = (with.starve, easy(&knee));
     let end = BEFORE + span;
     let start = runner.now();
-    runner.world.send_for(ServerCommand::Starve, start + BEFORE);
-    runner.world.send_for(ServerCommand::Relieve, start + end);
+    runner.world.schedule_command(ServerCommand::Starve, start + BEFORE);
+    runner.world.schedule_command(ServerCommand::Relieve, start + end);
     // the load continues after the restoration, which needs a moment
     let flow = Flow::new(0, Nanos::ZERO, end + GATE, easy);
     let route = course::probed_route(runner);
     let played =
-        course::play(runner, case, with.waiting, Course::new(vec![route], vec![flow], end));
-    let done = runner.world.errands();
+        course::play(runner, case, with.waiting, LoadPlan::new(vec![route], vec![flow], end));
+    let done = runner.world.finished_commands();
     let (health, verdict) = felt(runner, &played, BEFORE);
     result.health = Some(health);
     let Some(starved) = ran(&done, ServerCommand::Starve, result) else { return };
     let Some(relieved) = ran(&done, ServerCommand::Relieve, result) else { return };
     let trouble = starved.trouble.is_some() || relieved.trouble.is_some();
     let (from, until) = (starved.began - played.load.start(), relieved.began - played.load.start());
-    let toll = Toll::of(played.load.calls(), from, until);
-    let note = format!("starved for {}: {}", show::duration(until - from), toll.words());
+    let results = StarvationResult::of(played.load.calls(), from, until);
+    let note = format!("starved for {}: {}", show::duration(until - from), results.words());
     measure_recovery(result, "recovery after starvation", &health, note);
     let grave = [PressureOutcome::Crashed, PressureOutcome::Leak];
     let shown: LoadOutcome = match verdict.outcome {
@@ -54,14 +54,14 @@ pub(in crate::families) fn run(
             result.notes.extend(verdict.notes);
             LoadOutcome::Felt(word)
         }
-        _ if toll.unanswered as f64 > toll.due as f64 * SILENT_MAX => {
-            let (lost, due) = (show::count(toll.unanswered), show::count(toll.due));
+        _ if results.unanswered as f64 > results.due as f64 * SILENT_MAX => {
+            let (lost, due) = (show::count(results.unanswered), show::count(results.due));
             result.notes.push(format!(
                 "during the starvation {lost} of {due} requests got no response, not even an error"
             ));
             PressureOutcome::Degraded.into()
         }
-        _ if toll.right == toll.due => {
+        _ if results.right == results.due => {
             result
                 .notes
                 .push("the starvation had no effect, so nothing can be concluded".to_owned());
@@ -74,7 +74,7 @@ pub(in crate::families) fn run(
 
 /// Results of requests that were due during the starvation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Toll {
+struct StarvationResult {
     due: u64,
     right: u64,
     /// 503 or 429, or another error response.
@@ -83,21 +83,21 @@ struct Toll {
     unanswered: u64,
 }
 
-impl Toll {
-    fn of(calls: &[LoadedCall], from: Nanos, until: Nanos) -> Toll {
-        let mut toll = Toll::default();
+impl StarvationResult {
+    fn of(calls: &[LoadedCall], from: Nanos, until: Nanos) -> StarvationResult {
+        let mut results = StarvationResult::default();
         for call in calls.iter().filter(|call| call.due >= from && call.due < until) {
-            toll.due += 1;
+            results.due += 1;
             match call.met {
-                Met::Right => toll.right += 1,
-                Met::Shed | Met::Fault | Met::Wrong => toll.said += 1,
+                Met::Right => results.right += 1,
+                Met::Shed | Met::Fault | Met::Wrong => results.said += 1,
                 Met::Short | Met::Closed | Met::Reset | Met::Refused | Met::Silent => {
-                    toll.unanswered += 1;
+                    results.unanswered += 1;
                 }
-                Met::Unsent | Met::Unopened | Met::Ours => toll.due -= 1,
+                Met::Unsent | Met::Unopened | Met::Ours => results.due -= 1,
             }
         }
-        toll
+        results
     }
 
     fn words(&self) -> String {
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fell_due_while_it_starved_is_counted() {
+    fn requests_due_during_starvation_are_counted() {
         let ms = Nanos::from_millis;
         let met = [Met::Right, Met::Shed, Met::Fault, Met::Reset, Met::Silent, Met::Unsent];
         let call = |(n, met): (usize, &Met)| LoadedCall {
@@ -128,8 +128,8 @@ mod tests {
             met: *met,
         };
         let calls: Vec<LoadedCall> = met.iter().enumerate().map(call).collect();
-        let all = Toll::of(&calls, ms(0), ms(1_000));
-        assert_eq!(all, Toll { due: 5, right: 1, said: 2, unanswered: 2 });
-        assert_eq!(Toll::of(&calls, ms(100), ms(200)).due, 1);
+        let all = StarvationResult::of(&calls, ms(0), ms(1_000));
+        assert_eq!(all, StarvationResult { due: 5, right: 1, said: 2, unanswered: 2 });
+        assert_eq!(StarvationResult::of(&calls, ms(100), ms(200)).due, 1);
     }
 }

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_counts_after_its_start_and_what_was_served_meanwhile() {
+    fn a_step_excludes_its_start_and_counts_served_requests() {
         let quick = step(&calls(Met::Right, 5));
         assert_eq!((quick.due, quick.right, quick.served), (75, 75, 75));
         assert!(quick.is_followed() && quick.lateness().is_none());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_served_is_told_apart() {
+    fn unserved_requests_are_distinguished() {
         let mut mixed = calls(Met::Right, 5);
         for (n, call) in mixed.iter_mut().enumerate() {
             call.met = [Met::Right, Met::Shed, Met::Unsent, Met::Silent][n % 4];
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_fault_it_was() {
+    fn unsent_requests_are_attributed() {
         let mut late = calls(Met::Right, 5);
         late.iter_mut().skip(90).for_each(|call| call.late = ms(51));
         assert!(step(&late).lateness().is_some());

@@ -1,6 +1,6 @@
 //! Held states: the conversations of each.
 
-use super::siege::Siege;
+use super::connection_search::ConnectionSearch;
 use crate::{Runner, habits};
 use dialogue::talk::{Move, TalkScript};
 use torture::case::{Case, PressHeld, PressedState};
@@ -41,7 +41,7 @@ pub(in crate::families) fn run(
         PressedState::Idle => ("an idle connection", &idle),
     };
     let polite: &dyn Fn(&mut Runner<'_>) -> TalkScript = &idle;
-    let siege = Siege {
+    let connection_search = ConnectionSearch {
         case,
         state,
         make,
@@ -49,7 +49,7 @@ pub(in crate::families) fn run(
         most: with.connections,
         hold: with.hold,
     };
-    siege.run(runner, result);
+    connection_search.run(runner, result);
 }
 
 fn held(runner: &mut Runner<'_>, steps: Vec<Move>) -> TalkScript {

@@ -2,9 +2,11 @@
 //! noticed. If it has spare slots, they are held from the start of the run, alongside the cases
 //! without load.
 
-mod beside;
+mod background;
 
-pub(crate) use beside::{are_beside, heed_beside, hold_beside, is_beside, let_go_beside};
+pub(crate) use background::{
+    handle_case_end, hold_in_background, is_in_background, release_background, run_in_background,
+};
 
 use super::states::SlowHold;
 use crate::probes::ProbeListener;
@@ -36,7 +38,7 @@ pub(crate) fn hold_states(runner: &mut Runner<'_>, case: &Case) -> Option<String
     if let Some(why) = page.and_then(|(least, _)| big_page(runner, least).err()) {
         return Some(why);
     }
-    beside::await_beside(runner, &case.id);
+    background::await_background(runner, &case.id);
     if !runner.states.tried().contains(&state) && !runner.states.is_serial() {
         let wanted = wanted(runner, &all_slow(runner, case));
         hold_together(runner, &case.id, wanted);
@@ -179,7 +181,7 @@ fn hold_together(runner: &mut Runner<'_>, case: &str, mut wanted: Vec<WantedStat
     let mut together = Together::new(scripts);
     runner.play_probed(case, &mut together);
     if together.served.is_full {
-        runner.states.be_serial();
+        runner.states.set_serial();
         return;
     }
     for (one, talk) in wanted.into_iter().zip(together.talks) {
@@ -251,12 +253,12 @@ impl Director for Together {
     ) -> Wake {
         let scripts = std::mem::take(&mut self.scripts);
         self.places.extend(scripts.into_iter().map(|script| stage.add(script)));
-        self.curtain(over);
+        self.on_abandoned(over);
         let all_over = self.talks.iter().all(Option::is_some);
         if all_over || self.served.is_full { Wake::Done } else { Wake::WhenOver }
     }
 
-    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+    fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         for (place, talk) in over {
             // a probe reuses a slot only after its conversation is over
             let free =

@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_alert_of_an_end_is_not_taken_for_a_response() {
+    fn a_closing_alert_is_not_a_response() {
         let response = [(5, 1_500), (10, 230)];
         let ended = |bytes| [&response[..], &[(2_010, bytes)]].concat();
         // close_notify alone, after user_canceled, and an alert that breaks the connection

@@ -4,7 +4,7 @@ use crate::{Runner, habits};
 use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::{Case, TlsAgain};
 use torture::judge::Judgement;
-use torture::judge::renegotiation::Wish;
+use torture::judge::renegotiation::Renegotiation;
 use torture::record::Execution;
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
@@ -27,20 +27,20 @@ pub(in crate::families) fn run(
     let steps = vec![Move::Renegotiate, Move::Pause(THEN), Move::Send(request)];
     let script = TalkScript { hold: true, ..runner.bare(steps, with.wait) };
     let talks = runner.together(vec![script.clone(); with.connections as usize]);
-    let wishes: Vec<Wish> = talks.iter().map(Wish::of).collect();
-    if wishes.iter().all(|wish| *wish == Wish::NoSession) {
+    let results: Vec<Renegotiation> = talks.iter().map(Renegotiation::of).collect();
+    if results.iter().all(|result| *result == Renegotiation::NoSession) {
         return result.skip("it does not support TLS 1.2; later versions have no renegotiation");
     }
-    let granted = wishes.iter().filter(|wish| **wish == Wish::Granted).count();
-    let always = granted == wishes.len();
+    let granted = results.iter().filter(|result| **result == Renegotiation::Granted).count();
+    let always = granted == results.len();
     let mut worst: Option<(Judgement, &Talk)> = None;
-    for (index, (wish, talk)) in wishes.iter().zip(&talks).enumerate() {
-        let judgement = wish.judgement(always);
+    for (index, (result, talk)) in results.iter().zip(&talks).enumerate() {
+        let judgement = result.judgement(always);
         let attempt = index as u32 + 1;
         let judged = &judgement;
         let execution =
             Execution { case, name: NAME, attempt, script: &script, talk, judgement: judged };
-        runner.told(&execution);
+        runner.report_conversation(&execution);
         if worst.as_ref().is_none_or(|(worst, _)| worst.outcome < judgement.outcome) {
             worst = Some((judgement, talk));
         }
@@ -57,7 +57,7 @@ pub(in crate::families) fn run(
     result.exchanges.push(ExchangeResult {
         name: NAME.to_owned(),
         judgement,
-        tries: wishes.len() as u32,
+        tries: results.len() as u32,
         failed: granted as u32,
         // it was encrypted: the same bytes cannot be sent again
         sent: Vec::new(),

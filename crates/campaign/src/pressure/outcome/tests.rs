@@ -93,7 +93,7 @@ fn word_for(row: Row) -> PressureOutcome {
 }
 
 #[test]
-fn held_ends_where_clients_wait_or_are_not_served() {
+fn slow_or_unserved_clients_are_not_held() {
     let new = |new: String| word_for(Row { new, ..Row::default() });
     assert_eq!(new(with(100, '.', 0..0)), PressureOutcome::Held);
     // two slow probes may be noise
@@ -106,7 +106,7 @@ fn held_ends_where_clients_wait_or_are_not_served() {
 }
 
 #[test]
-fn what_is_shed_is_not_lost() {
+fn shed_probes_are_not_lost() {
     let new = |new: String| word_for(Row { new, ..Row::default() });
     assert_eq!(new(with(100, 's', 0..1)), PressureOutcome::Degraded);
     assert_eq!(new(with(100, 's', 0..2)), PressureOutcome::Shed);
@@ -116,7 +116,7 @@ fn what_is_shed_is_not_lost() {
 }
 
 #[test]
-fn denied_is_over_a_twentieth_of_ten_seconds_for_either_kind() {
+fn denied_means_over_5_percent_of_10_s_for_either_kind() {
     let new = |new: String| word_for(Row { new, ..Row::default() });
     // 0.4 s, then 0.6 s of 10 s
     assert_eq!(new(with(100, 'x', 40..42)), PressureOutcome::Degraded);
@@ -130,7 +130,7 @@ fn denied_is_over_a_twentieth_of_ten_seconds_for_either_kind() {
 }
 
 #[test]
-fn the_notes_tell_pool_from_standstill() {
+fn the_notes_distinguish_exhaustion_from_a_stall() {
     let lost = || with(100, 'x', 0..100);
     let pool = judged(&Row { new: lost(), ..Row::default() });
     assert_eq!(
@@ -150,7 +150,7 @@ fn the_notes_tell_pool_from_standstill() {
 }
 
 #[test]
-fn a_restart_is_refusals_and_resets_at_the_same_time() {
+fn a_restart_shows_as_simultaneous_refusals_and_resets() {
     let refused = || with(100, 'r', 20..25);
     let at = ARMED_AT + EVERY * 20;
     let row = |broken: usize| Row { new: refused(), broken_at: vec![at; broken], ..Row::default() };
@@ -164,7 +164,7 @@ fn a_restart_is_refusals_and_resets_at_the_same_time() {
 }
 
 #[test]
-fn what_never_comes_back_is_a_leak_and_what_stays_slow_is_not() {
+fn no_recovery_is_a_leak_and_slowness_is_not() {
     // the watch ends 30 s after the release
     let row = |after: String| Row { back: None, after, ..Row::default() };
     let (outcome, health, notes) = judged(&row(with(150, 'x', 0..150)));
@@ -175,7 +175,7 @@ fn what_never_comes_back_is_a_leak_and_what_stays_slow_is_not() {
 }
 
 #[test]
-fn a_sick_instrument_says_nothing_of_what_may_be_its_own() {
+fn late_probes_make_slowness_inconclusive() {
     let row = |letters: String| Row { new: letters, ..Row::default() };
     assert_eq!(word_for(row(with(100, 'l', 0..2))), PressureOutcome::Held);
     let (outcome, _, notes) = judged(&row(with(100, 'l', 0..3)));
@@ -197,7 +197,7 @@ fn a_sick_instrument_says_nothing_of_what_may_be_its_own() {
 }
 
 #[test]
-fn a_response_after_the_release_tells_nothing_of_the_pressure() {
+fn a_response_after_the_release_does_not_count() {
     // the last two probes were still outstanding at the release
     let row = Row { new: with(100, '~', 99..100), ..Row::default() };
     let mut all = probes(ProbeKind::New, ARMED_AT, &row.new);

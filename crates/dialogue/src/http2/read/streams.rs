@@ -179,7 +179,7 @@ impl FrameReader {
             | PieceKind::Port
             | PieceKind::Shake
             | PieceKind::Hello
-            | PieceKind::Deed
+            | PieceKind::Action
             | PieceKind::Frame => return,
         };
         let code = kept_code(code).to_be_bytes();

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_does_with_its_table_is_judged() {
+    fn faults_of_the_server_table_are_detected() {
         let more: &[u8] = b"\x41c\x01d";
         let (first, second): (&[u8], &[u8]) = (b"\x02\0\x80", b"\x03\0\x80");
         let of = |name: &str, permit, said: &[(Option<u64>, &[u8])], told: &[u64]| {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_acknowledged_where_a_client_does() {
+    fn received_frames_are_acknowledged_like_a_client() {
         let said = [(None, BEGIN), (Some(4), &b"\x02\0\x80"[..])];
         assert_eq!(read((100, 0, true), &said).1, [1, 0x84]);
         assert_eq!(read((100, 0, false), &said).1, []);
@@ -232,7 +232,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_bytes_panic(said in proptest::collection::vec(proptest::prelude::any::<(bool, u8, Vec<u8>)>(), 0..12)) {
+        fn arbitrary_bytes_do_not_panic(said in proptest::collection::vec(proptest::prelude::any::<(bool, u8, Vec<u8>)>(), 0..12)) {
             let mut table = ServerTable::new(TablePermit { capacity: 100, blocked: 2, acknowledges: true });
             table.instruct(BEGIN);
             for (instruction, stream, bytes) in said {

@@ -34,7 +34,7 @@ fn told(input: &[u8]) -> String {
 }
 
 #[test]
-fn answers_of_streams_are_read() {
+fn responses_on_streams_are_parsed() {
     let settings = frame(SETTINGS, 0, 0, &[]);
     let ok = block(&[(":status", "200"), ("server", "x")]);
     let input = [
@@ -62,7 +62,7 @@ fn answers_of_streams_are_read() {
 }
 
 #[test]
-fn what_is_no_http2_is_junk() {
+fn invalid_http2_is_junk() {
     let settings = frame(SETTINGS, 0, 0, &[]);
     for (after, said) in [
         (frame(CONTINUATION, 4, 1, b"x"), "a CONTINUATION without a header block"),
@@ -78,7 +78,7 @@ fn what_is_no_http2_is_junk() {
 }
 
 #[test]
-fn what_a_polite_client_owes_is_told_once() {
+fn required_replies_are_returned_once() {
     let mut reader = Replies::http2();
     reader.take(&[frame(SETTINGS, 0, 0, &[]), frame(PING, 0, 0, b"12345678")].concat());
     let frames = reader.frames.as_mut().unwrap();
@@ -88,7 +88,7 @@ fn what_a_polite_client_owes_is_told_once() {
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(kind in 0u8..11, flags in any::<u8>(), stream in 0u32..4,
+    fn arbitrary_frames_do_not_panic(kind in 0u8..11, flags in any::<u8>(), stream in 0u32..4,
         payload in prop::collection::vec(any::<u8>(), 0..60), rest in prop::collection::vec(any::<u8>(), 0..40)) {
         let mut replies = Replies::http2();
         replies.take(&frame(SETTINGS, 0, 0, &[]));
@@ -100,7 +100,7 @@ proptest! {
 
 /// Data over QUIC, however it is split: a response, and the ends of streams and of the connection.
 #[test]
-fn pieces_of_streams_are_read() {
+fn stream_pieces_are_parsed() {
     use crate::http3::write;
     use conduit::streams::{PieceKind, TRANSPORT, put_code};
     let control = write::on(3, &[&[0][..], &write::frame(4, &[])].concat(), false);
@@ -154,7 +154,7 @@ fn settings_on_a_request_stream_are_junk() {
 /// CANCEL_PUSH (RFC 9114 section 7.2.3) has the number of HTTP/2's RST_STREAM; unknown types may
 /// have those of our markers.
 #[test]
-fn frames_of_http3_pass_for_no_others() {
+fn http3_frames_are_not_mistaken_for_others() {
     use crate::http3::write;
     let settings = write::frame(4, &[]);
     let others =

@@ -312,7 +312,7 @@ const SCRIPTS: &[(&[&str], &str)] = &[
 ];
 
 #[test]
-fn scripts_do_what_they_say() {
+fn scripts_yield_the_expected_results() {
     for (lines, what) in SCRIPTS {
         let (talk, _) = talk(lines, &mut Machine::default());
         assert_eq!(said(&talk), *what, "{lines:?}: {:#?}", talk.events);
@@ -324,7 +324,7 @@ fn scripts_do_what_they_say() {
 }
 
 #[test]
-fn overlapping_bytes_reach_the_program_as_its_machine_decides() {
+fn overlapping_bytes_are_resolved_by_the_receiver() {
     let lines = ["open", "segment part=1..", "segment seq=start+1 data=YYY", "segment part=..1"];
     let mut machine = Machine::default();
     let (talk, _) = talk(&lines, &mut machine);
@@ -337,7 +337,7 @@ fn overlapping_bytes_reach_the_program_as_its_machine_decides() {
 }
 
 #[test]
-fn a_closed_window_is_kept_and_what_waits_is_given_its_time() {
+fn a_closed_window_is_respected_and_waits_time_out() {
     let lines = ["open window=100", "segment part=..", "window 0", "pause 3s", "window 65535"];
     let (talk, took) = talk(&lines, &mut Machine::default());
     assert_eq!(said(&talk), "200 closed");
@@ -349,7 +349,7 @@ fn a_closed_window_is_kept_and_what_waits_is_given_its_time() {
 }
 
 #[test]
-fn a_syn_into_silence_is_sent_again_and_nothing_without_end() {
+fn an_unanswered_syn_is_retransmitted_a_few_times() {
     let mut machine = PacketTalk::new(CLIENT, SERVER, 7);
     machine.open(Nanos::ZERO, Opening::default());
     for second in 1..60 {
@@ -369,7 +369,7 @@ fn a_syn_into_silence_is_sent_again_and_nothing_without_end() {
 }
 
 #[test]
-fn what_a_full_queue_drops_is_sent_again_and_not_for_ever() {
+fn dropped_segments_are_retransmitted_a_few_times() {
     for (drops, what) in [(1, "200 closed"), (3, "200 closed"), (4, "silent")] {
         let mut machine = Machine { drops, ..Machine::default() };
         let (talk, _) = talk(&["open", "segment part=.."], &mut machine);
@@ -378,7 +378,7 @@ fn what_a_full_queue_drops_is_sent_again_and_not_for_ever() {
 }
 
 #[test]
-fn what_is_left_behind_is_nothing() {
+fn no_connection_state_is_left_behind() {
     // reset with the number that the peer expects; FIN if the peer has closed
     let mut machine = Machine::default();
     let (talk, _) = talk(&["open", "segment part=..9"], &mut machine);

@@ -9,13 +9,13 @@ use sample::SocketFacts;
 /// A server that accepts everything and sends without end. Each reading of the clock takes a
 /// millisecond, and readiness is reported once.
 #[derive(Default)]
-struct Torrent {
+struct FloodingServer {
     now: Nanos,
     untold: Vec<Slot>,
     reads: u32,
 }
 
-impl Io for Torrent {
+impl Io for FloodingServer {
     fn now(&mut self) -> Nanos {
         self.now += Nanos::from_millis(1);
         self.now
@@ -55,7 +55,7 @@ fn ends(governor: &mut Governor, wish: Option<u32>) -> Vec<TalkEnd> {
 
 /// Plays until it is over, or the stop request comes at this wait.
 fn played(director: &mut dyn Director, governor: &mut Governor, wish: Option<u32>) {
-    let (mut io, mut waits) = (Torrent::default(), 0);
+    let (mut io, mut waits) = (FloodingServer::default(), 0);
     let mut stage = Conversations::new(None, governor);
     play(&mut io, &mut stage, director, &mut |io, until, governor| {
         waits += 1;
@@ -82,18 +82,18 @@ impl Director for Watching {
             let place = stage.add(script);
             stage.watch(place);
         }
-        self.curtain(over);
+        self.on_abandoned(over);
         Wake::WhenOver
     }
 
-    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+    fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         self.1 = over.first().map(|(_, talk)| talk.end).or(self.1);
     }
 }
 
 /// Bytes after a response are news once, however many there are.
 #[test]
-fn a_wish_is_heard_while_a_watched_server_sends_without_end() {
+fn a_stop_request_works_while_a_watched_server_floods() {
     let request = Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
     let script = TalkScript {
         deadline: Nanos::from_millis(500),
@@ -106,17 +106,17 @@ fn a_wish_is_heard_while_a_watched_server_sends_without_end() {
 }
 
 #[test]
-fn a_server_that_sends_without_end_is_left_in_time() {
+fn a_flooding_server_is_left_in_time() {
     assert_eq!(ends(&mut Governor::unbounded(), None), [TalkEnd::Silent; 2]);
 }
 
 #[test]
-fn a_wish_is_heard_while_a_server_sends_without_end() {
+fn a_stop_request_works_while_a_server_floods() {
     assert_eq!(ends(&mut Governor::unbounded(), Some(3)), [TalkEnd::Ours; 2]);
 }
 
 #[test]
-fn a_case_is_over_while_a_server_sends_without_end() {
+fn a_case_ends_in_time_while_a_server_floods() {
     let bounds = Bounds {
         connections_max: 100,
         opens_max: 100,
@@ -133,7 +133,7 @@ fn a_case_is_over_while_a_server_sends_without_end() {
 }
 
 #[test]
-fn what_is_owed_to_who_does_not_read_is_bounded() {
+fn replies_to_a_server_that_does_not_read_are_limited() {
     use crate::http2::{OCTETS, PING, SETTINGS, write};
     let ping = write::frame(PING, 0, 0, &OCTETS);
     let flood = [write::frame(SETTINGS, 0, 0, &[]), ping.repeat(130_000)].concat();
@@ -151,13 +151,13 @@ fn what_is_owed_to_who_does_not_read_is_bounded() {
 }
 
 /// A server that responds to each write with these bytes at once.
-struct Prompt {
+struct PromptServer {
     now: Nanos,
     says: &'static [u8],
     unread: Vec<u8>,
 }
 
-impl Io for Prompt {
+impl Io for PromptServer {
     fn now(&mut self) -> Nanos {
         self.now
     }
@@ -198,7 +198,7 @@ fn ends_with(says: &'static [u8], steps: Vec<Move>) -> (TalkEnd, Nanos) {
 fn script_ends_with(says: &'static [u8], script: TalkScript) -> (TalkEnd, Nanos) {
     let script = TalkScript { deadline: Nanos::SECOND, ..script };
     let mut all = All::new(vec![script]);
-    let mut io = Prompt { now: Nanos::ZERO, says, unread: Vec::new() };
+    let mut io = PromptServer { now: Nanos::ZERO, says, unread: Vec::new() };
     let mut governor = Governor::unbounded();
     let mut stage = Conversations::new(None, &mut governor);
     play(&mut io, &mut stage, &mut all, &mut |io, until, _| {
@@ -210,7 +210,7 @@ fn script_ends_with(says: &'static [u8], script: TalkScript) -> (TalkEnd, Nanos)
 }
 
 #[test]
-fn a_step_finds_the_response_that_came_before_it() {
+fn a_step_accepts_an_earlier_response() {
     let request = || Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
     let response = || Move::Await(Awaited::Response);
     let pause = || Move::Pause(Nanos::from_millis(100));
@@ -225,7 +225,7 @@ fn a_step_finds_the_response_that_came_before_it() {
 }
 
 #[test]
-fn a_step_finds_the_head_that_came_before_it() {
+fn a_step_accepts_an_earlier_head() {
     let head = Move::Send(b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n".to_vec());
     let interim = || Move::Await(Awaited::Interim);
     let pause = Move::Pause(Nanos::from_millis(100));
@@ -244,7 +244,7 @@ fn a_step_finds_the_head_that_came_before_it() {
 }
 
 #[test]
-fn an_interim_response_goes_with_its_response() {
+fn an_interim_response_is_consumed_with_its_response() {
     let hints = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let request = || Move::Send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
     let awaits = |what| Move::Await(what);
@@ -263,7 +263,7 @@ fn an_interim_response_goes_with_its_response() {
 /// A stream is reset during the pause: the step waits for what arrives after it. Two simultaneous
 /// resets satisfy two steps.
 #[test]
-fn in_frames_what_came_before_the_last_deed_is_over() {
+fn frame_steps_ignore_replies_before_the_last_action() {
     // SETTINGS, as at the start of every server, and RST_STREAM
     let reset = b"\0\0\0\x04\0\0\0\0\0\0\0\x04\x03\0\0\0\0\x01\0\0\0\x01";
     let resets = [&reset[..], &reset[..]].concat().leak();

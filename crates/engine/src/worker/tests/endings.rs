@@ -149,12 +149,12 @@ fn a_response_before_a_failed_write_is_the_result() {
     let (head, end) = EARLY.split_at(40);
     assert_eq!(outcome(url, 300, &[Ok(EARLY), Err(RESET)]), "(413, 1) status");
     assert_eq!(outcome(url, 300, &[Ok(head), Ok(end), Ok("")]), "(413, 1) status");
-    assert_eq!(outcome(url, 300, &[Ok(head), Err(RESET)]), " reset");
-    assert_eq!(outcome(url, 300, &[Ok(head), Ok("")]), " reset");
-    assert_eq!(outcome(url, 300, &[Err(RESET)]), " reset");
-    assert_eq!(outcome(url, 300, &[Ok("")]), " reset");
+    assert_eq!(outcome(url, 300, &[Ok(head), Err(RESET)]), " connreset");
+    assert_eq!(outcome(url, 300, &[Ok(head), Ok("")]), " connreset");
+    assert_eq!(outcome(url, 300, &[Err(RESET)]), " connreset");
+    assert_eq!(outcome(url, 300, &[Ok("")]), " connreset");
     // a body that only the close ends is not whole after a reset
-    assert_eq!(outcome(url, 300, &[Ok("HTTP/1.1 413 X\r\n\r\nno"), Ok("")]), " reset");
+    assert_eq!(outcome(url, 300, &[Ok("HTTP/1.1 413 X\r\n\r\nno"), Ok("")]), " connreset");
 }
 
 #[test]

@@ -182,6 +182,7 @@ fn read_csv(text: &str) -> Result<Cells, String> {
 }
 
 fn read_json_lines(text: &str) -> Result<Cells, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut columns: Vec<String> = Vec::new();
     let mut cells = Vec::new();
     for (index, line) in text.lines().enumerate() {

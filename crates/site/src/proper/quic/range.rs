@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ::quic::deaf::Deafness;
+use ::quic::ignoring::IgnoredInput;
 use conduit::streams::{self, Cutter, Head, PieceKind};
 use faulty::{Act, Defect, Defects, Entry, FaultyServer};
 use quinn::{Connection, Dir, ReadError, RecvStream, SendStream, Side, StreamId, VarInt};
@@ -36,7 +36,7 @@ type Shared = Rc<RefCell<QuicRange>>;
 /// Serves for ever.
 pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) {
     let QuicListener { socket, mut config, .. } = listener;
-    config.crypto = ::quic::deaf::deaf(config.crypto, deafness(defects));
+    config.crypto = ::quic::ignoring::ignoring(config.crypto, ignored_input(defects));
     let own = quinn::EndpointConfig::default();
     let runtime = std::sync::Arc::new(quinn::TokioRuntime);
     let Ok(endpoint) = quinn::Endpoint::new(own, Some(config), socket, runtime) else { return };
@@ -65,9 +65,9 @@ pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) 
 }
 
 /// What is wrong below the streams.
-fn deafness(defects: &Defects) -> Deafness {
+fn ignored_input(defects: &Defects) -> IgnoredInput {
     let has = |defect| defects.contains(&defect);
-    Deafness {
+    IgnoredInput {
         forbidden: has(Defect::PassesOverForbidden),
         acks: has(Defect::TakesAnyAck),
         windows: has(Defect::KeepsNoWindow),
@@ -77,7 +77,7 @@ fn deafness(defects: &Defects) -> Deafness {
         alerts: has(Defect::PassesOverAlerts),
         parameters: has(Defect::TakesAnyParameter),
         rejections: has(Defect::ClosesOnStaleTickets),
-        ..Deafness::default()
+        ..IgnoredInput::default()
     }
 }
 

@@ -10,7 +10,7 @@ fn many(corpus: &Corpus, seed: u64, count: u64) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_seeds_are_whole_and_are_followed() {
+fn seeds_are_complete_and_have_a_follow_up() {
     let values = values();
     for seed in seeds(&Frame { values: &values, fields: "" }) {
         let bytes = seed.bytes();
@@ -20,14 +20,14 @@ fn the_seeds_are_whole_and_are_followed() {
 }
 
 #[test]
-fn specimens_are_a_function_of_the_seed_and_of_what_was_kept() {
+fn specimens_depend_on_the_seed_and_the_corpus_only() {
     let corpus = Corpus::new(&values(), "A: b\r\n", 10);
     assert_eq!(many(&corpus, 1, 300), many(&corpus, 1, 300));
     assert_ne!(many(&corpus, 1, 300), many(&corpus, 2, 300));
 }
 
 #[test]
-fn changes_are_manifold_and_mostly_leave_something_to_read() {
+fn mutations_vary_and_are_mostly_parsable() {
     let all: BTreeSet<Vec<u8>> =
         many(&Corpus::new(&values(), "A: b\r\n", 0), 1, 2_000).into_iter().collect();
     assert!(all.len() > 1_200, "{}", all.len());
@@ -38,7 +38,7 @@ fn changes_are_manifold_and_mostly_leave_something_to_read() {
 }
 
 #[test]
-fn what_is_new_is_kept_up_to_a_bound() {
+fn new_behaviors_are_kept_up_to_the_maximum() {
     let mut corpus = Corpus::new(&values(), "A: b\r\n", 2);
     let behaviour = |status| Behaviour { statuses: vec![status], ..Behaviour::default() };
     let child = corpus.specimen(1, 100);

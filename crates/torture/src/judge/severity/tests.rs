@@ -38,7 +38,7 @@ fn weighed(risk: &str, outcome: TestOutcome, kind: Option<FailureKind>) -> Optio
 }
 
 #[test]
-fn a_severity_follows_from_what_happened_and_from_the_rule() {
+fn severity_depends_on_the_failure_and_the_rule() {
     use FailureKind::{Answer, Hang, Lost, NoHttp, OutOfStep, Slow, Status};
     use Severity::{Critical, High, Low, Medium};
     use TestOutcome::{Crashed, Degraded, Fail, Flaky, Leak, Unbounded};
@@ -66,14 +66,14 @@ fn a_severity_follows_from_what_happened_and_from_the_rule() {
 }
 
 #[test]
-fn what_is_no_finding_has_none() {
+fn an_outcome_without_a_finding_has_no_severity() {
     for outcome in TestOutcome::ALL.into_iter().filter(|outcome| !outcome.is_finding()) {
         assert_eq!(weighed("smuggling", outcome, None), None, "{outcome:?}");
     }
 }
 
 #[test]
-fn what_befell_the_server_outweighs_its_responses() {
+fn effects_on_the_server_outweigh_its_responses() {
     let case = case("S-99", "");
     let mut struck = row(&case, TestOutcome::Fail, Some(FailureKind::Answer));
     let process = Process { pid: 8, started: 0, name: "httpd".into() };
@@ -90,7 +90,7 @@ fn what_befell_the_server_outweighs_its_responses() {
 }
 
 #[test]
-fn service_that_well_behaved_clients_deny_too_is_less_grave() {
+fn denial_by_well_behaved_clients_is_less_severe() {
     let denied = |id: &str, control_denied: Option<bool>| {
         let health = Health { control_denied, ..Health::default() };
         let row = row(&case(id, ""), TestOutcome::Denied, None);
@@ -103,7 +103,7 @@ fn service_that_well_behaved_clients_deny_too_is_less_grave() {
 }
 
 #[test]
-fn a_risk_that_nobody_knows_is_named_with_its_line() {
+fn an_unknown_risk_is_reported_with_its_line() {
     let text = "id = \"S-99\"\nversion = 1\ntitle = \"t\"\nlevel = \"MUST\"\nrisk = \"dire\"\n\
                 ref = \"r\"\nwhy = \"w\"\n[[exchange]]\nname = \"x\"\nsend = ['']\naccept = [\"400\"]\n";
     let told = read_case("x.toml", text).unwrap_err();

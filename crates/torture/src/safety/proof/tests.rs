@@ -34,7 +34,7 @@ fn claim() -> Claim {
 }
 
 #[test]
-fn the_text_to_publish() {
+fn the_published_text_is_stable() {
     insta::assert_snapshot!(sample().to_file(), @"
     loadstone-torture/1
     tester: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
@@ -54,7 +54,7 @@ fn the_text_to_publish() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_are_reported_with_their_line() {
     let whole = sample().to_file();
     let changed = |from: &str, to: &str| {
         assert!(whole.contains(from), "{from}");
@@ -94,7 +94,7 @@ fn what_is_wrong_is_said_with_its_line() {
 }
 
 #[test]
-fn it_permits_one_tester_one_host_and_a_time() {
+fn a_proof_permits_one_tester_one_host_and_a_time() {
     let now = |proof: &Proof, at: i64| proof.check(&claim(), at);
     let proof = sample();
     assert_eq!(now(&proof, OPENS), Ok(()));
@@ -139,7 +139,7 @@ impl Sources for Net {
 }
 
 #[test]
-fn the_file_has_to_be_on_every_address() {
+fn the_proof_file_must_be_on_every_address() {
     let text = sample().to_file().into_bytes();
     let mut net = Net { now: OPENS, ..Net::default() };
     net.files.insert(claim().addresses[0], text.clone());
@@ -157,7 +157,7 @@ fn the_file_has_to_be_on_every_address() {
 }
 
 #[test]
-fn a_record_that_names_us_is_enough() {
+fn one_txt_record_that_names_us_is_enough() {
     let mut net = Net { now: OPENS, ..Net::default() };
     net.txt = vec![b"v=spf1 -all".to_vec(), sample().to_txt().into_bytes()];
     let found = find(&claim(), &mut net).unwrap();
@@ -211,7 +211,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(proof in any_proof()) {
+    fn a_written_proof_is_parsed_back(proof in any_proof()) {
         let file = proof.to_file();
         prop_assume!(file.len() <= PROOF_MAX);
         prop_assert_eq!(Proof::parse(file.as_bytes()), Ok(proof.clone()));
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_read_can_be_written(
+    fn every_parsed_proof_can_be_written(
         at in 0_usize..400, byte in any::<u8>(), cut in 0_usize..400, proof in any_proof()
     ) {
         let mut bytes = proof.to_file().into_bytes();
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..1_200)) {
+    fn arbitrary_input_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..1_200)) {
         Proof::parse(&bytes).ok();
         Proof::parse_txt(&bytes).ok();
     }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_is_found_and_what_trembles_is_not() {
+    fn drift_is_found_and_noise_is_not() {
         const MIB: f64 = 1_048_576.0;
         let steady = rows(30, |n| 2.0 + (n * 7 % 5) as f64, |n| (50 + n % 3) as f64 * MIB);
         assert_eq!(found(&steady), Vec::<String>::new());
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_not_told() {
+    fn invisible_figures_are_not_reported() {
         let mut rows = rows(10, |_| 1.0, |_| 1.0);
         rows[4].server = None;
         let names: Vec<&str> = drifts(&rows).iter().map(|one| one.figure.what).collect();

@@ -26,7 +26,7 @@ impl ServerCommand {
 /// A completed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    pub errand: ServerCommand,
+    pub action: ServerCommand,
     /// By the world's clock.
     pub began: Nanos,
     pub ended: Nanos,

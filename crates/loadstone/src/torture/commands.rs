@@ -8,10 +8,10 @@ use std::process::{Child, ExitStatus, Stdio};
 use units::{Nanos, show};
 
 /// A command still running after this time is killed.
-pub(super) const ERRAND_MAX: Nanos = Nanos::from_secs(60);
+pub(super) const COMMAND_MAX: Nanos = Nanos::from_secs(60);
 /// The commands: pending and running ones.
 #[derive(Debug)]
-pub(super) struct Errands {
+pub(super) struct Commands {
     commands: Vec<(ServerCommand, String)>,
     due: Vec<(Nanos, ServerCommand)>,
     running: Vec<Running>,
@@ -20,35 +20,35 @@ pub(super) struct Errands {
 
 #[derive(Debug)]
 struct Running {
-    errand: ServerCommand,
+    action: ServerCommand,
     began: Nanos,
     child: Child,
 }
 
-impl Errands {
-    pub(super) fn new(commands: Vec<(ServerCommand, String)>) -> Errands {
+impl Commands {
+    pub(super) fn new(commands: Vec<(ServerCommand, String)>) -> Commands {
         crate::shell::remember_limit();
-        Errands { commands, due: Vec::new(), running: Vec::new(), done: Vec::new() }
+        Commands { commands, due: Vec::new(), running: Vec::new(), done: Vec::new() }
     }
 
-    pub(super) fn send_for(&mut self, errand: ServerCommand, at: Nanos) {
-        self.due.push((at, errand));
+    pub(super) fn schedule_command(&mut self, action: ServerCommand, at: Nanos) {
+        self.due.push((at, action));
     }
 
     /// Starts due commands, and records completed ones.
     pub(super) fn look(&mut self, now: Nanos) {
         let due: Vec<ServerCommand> = self.take_due(|at, _| at <= now);
-        due.into_iter().for_each(|errand| self.begin(errand, now));
+        due.into_iter().for_each(|action| self.begin(action, now));
         let running = std::mem::take(&mut self.running);
         for mut one in running {
             match one.child.try_wait() {
-                Ok(None) if now < one.began + ERRAND_MAX => self.running.push(one),
+                Ok(None) if now < one.began + COMMAND_MAX => self.running.push(one),
                 Ok(None) => {
-                    let span = show::duration(ERRAND_MAX);
+                    let span = show::duration(COMMAND_MAX);
                     self.put_to_an_end(one, now, Some(format!("had not exited after {span}")));
                 }
-                Ok(Some(status)) => self.note(one.errand, one.began, now, trouble(status)),
-                Err(error) => self.note(one.errand, one.began, now, Some(error.to_string())),
+                Ok(Some(status)) => self.note(one.action, one.began, now, trouble(status)),
+                Err(error) => self.note(one.action, one.began, now, Some(error.to_string())),
             }
         }
     }
@@ -56,14 +56,14 @@ impl Errands {
     /// Finishes after the last play: the restoring command is started if needed, and the starving
     /// one must end.
     pub(super) fn conclude(&mut self, now: Nanos) {
-        let begun = self.running.iter().map(|one| one.errand);
+        let begun = self.running.iter().map(|one| one.action);
         let starves = begun
-            .chain(self.done.iter().map(|one| one.errand))
+            .chain(self.done.iter().map(|one| one.action))
             .any(|one| one == ServerCommand::Starve);
-        let relief = self.take_due(|_, errand| errand == ServerCommand::Relieve);
+        let relief = self.take_due(|_, action| action == ServerCommand::Relieve);
         self.due.clear();
         if starves {
-            relief.into_iter().for_each(|errand| self.begin(errand, now));
+            relief.into_iter().for_each(|action| self.begin(action, now));
         }
     }
 
@@ -84,30 +84,30 @@ impl Errands {
     }
 
     fn take_due(&mut self, wanted: impl Fn(Nanos, ServerCommand) -> bool) -> Vec<ServerCommand> {
-        let taken = |(at, errand): &(Nanos, ServerCommand)| wanted(*at, *errand);
-        let due = self.due.iter().filter(|one| taken(one)).map(|(_, errand)| *errand).collect();
+        let taken = |(at, action): &(Nanos, ServerCommand)| wanted(*at, *action);
+        let due = self.due.iter().filter(|one| taken(one)).map(|(_, action)| *action).collect();
         self.due.retain(|one| !taken(one));
         due
     }
 
-    fn begin(&mut self, errand: ServerCommand, now: Nanos) {
-        if errand == ServerCommand::Relieve {
+    fn begin(&mut self, action: ServerCommand, now: Nanos) {
+        if action == ServerCommand::Relieve {
             let running = std::mem::take(&mut self.running);
             for one in running {
-                match one.errand {
+                match one.action {
                     // holding a resource may be the way to starve a server of it
                     ServerCommand::Starve => self.put_to_an_end(one, now, None),
                     _ => self.running.push(one),
                 }
             }
         }
-        let known = self.commands.iter().find(|(known, _)| *known == errand);
+        let known = self.commands.iter().find(|(known, _)| *known == action);
         let Some((_, command)) = known else { return };
         // its standard error goes where our messages go
         match shell(command).stdout(Stdio::null()).spawn() {
-            Ok(child) => self.running.push(Running { errand, began: now, child }),
+            Ok(child) => self.running.push(Running { action, began: now, child }),
             Err(error) => {
-                self.note(errand, now, now, Some(format!("cannot be started: {error}")));
+                self.note(action, now, now, Some(format!("cannot be started: {error}")));
             }
         }
     }
@@ -116,15 +116,15 @@ impl Errands {
     fn put_to_an_end(&mut self, mut one: Running, now: Nanos, trouble: Option<String>) {
         kill_process_group(Pid::from_child(&one.child), Signal::KILL).ok();
         one.child.wait().ok();
-        self.note(one.errand, one.began, now, trouble);
+        self.note(one.action, one.began, now, trouble);
     }
 
-    fn note(&mut self, errand: ServerCommand, began: Nanos, ended: Nanos, trouble: Option<String>) {
-        self.done.push(Done { errand, began, ended, trouble });
+    fn note(&mut self, action: ServerCommand, began: Nanos, ended: Nanos, trouble: Option<String>) {
+        self.done.push(Done { action, began, ended, trouble });
     }
 }
 
-impl Drop for Errands {
+impl Drop for Commands {
     fn drop(&mut self) {
         let running = std::mem::take(&mut self.running);
         for one in running {
@@ -144,20 +144,20 @@ mod tests {
     /// Runs to the end, regardless of the clock.
     fn run(commands: &[(ServerCommand, &str)]) -> Vec<Done> {
         let commands =
-            commands.iter().map(|(errand, text)| (*errand, (*text).to_owned())).collect();
-        let mut errands = Errands::new(commands);
-        errands.send_for(ServerCommand::Restart, Nanos(5));
-        errands.send_for(ServerCommand::Starve, Nanos(6));
-        errands.send_for(ServerCommand::Relieve, Nanos::NEVER);
-        errands.look(Nanos(4));
-        assert!(errands.is_over());
-        errands.look(Nanos(6));
-        errands.conclude(Nanos(7));
-        while !errands.is_over() {
+            commands.iter().map(|(action, text)| (*action, (*text).to_owned())).collect();
+        let mut commands = Commands::new(commands);
+        commands.schedule_command(ServerCommand::Restart, Nanos(5));
+        commands.schedule_command(ServerCommand::Starve, Nanos(6));
+        commands.schedule_command(ServerCommand::Relieve, Nanos::NEVER);
+        commands.look(Nanos(4));
+        assert!(commands.is_over());
+        commands.look(Nanos(6));
+        commands.conclude(Nanos(7));
+        while !commands.is_over() {
             std::thread::yield_now();
-            errands.look(Nanos(8));
+            commands.look(Nanos(8));
         }
-        errands.take()
+        commands.take()
     }
 
     #[test]
@@ -168,8 +168,8 @@ mod tests {
             (ServerCommand::Starve, "exec sleep 1000"),
             (ServerCommand::Relieve, "true"),
         ]);
-        done.sort_by_key(|one| one.errand);
-        let said: Vec<_> = done.iter().map(|one| (one.errand, one.trouble.as_deref())).collect();
+        done.sort_by_key(|one| one.action);
+        let said: Vec<_> = done.iter().map(|one| (one.action, one.trouble.as_deref())).collect();
         assert_eq!(
             said,
             [

@@ -28,7 +28,7 @@ const PROBE_WAIT_MORE: Nanos = Nanos::SECOND;
 pub(super) type Make<'m> = &'m dyn Fn(&mut Runner<'_>) -> TalkScript;
 
 /// What is held, by how many connections, and how long.
-pub(super) struct Siege<'m> {
+pub(super) struct ConnectionSearch<'m> {
     pub(super) case: &'m Case,
     /// Description: `half a head`.
     pub(super) state: &'m str,
@@ -50,7 +50,7 @@ struct Bracket {
     seen: u32,
 }
 
-impl Siege<'_> {
+impl ConnectionSearch<'_> {
     pub(super) fn run(&self, runner: &mut Runner<'_>, result: &mut CaseResult) {
         if let Some(why) = pressure::noise(runner) {
             result.outcome = PressureOutcome::Inconclusive.into();

@@ -5,7 +5,7 @@ use units::Nanos;
 
 /// Watches probes of both kinds. Instants count from the start of the run.
 #[derive(Clone, Debug)]
-pub(crate) struct Calm {
+pub(crate) struct RecoveryWatch {
     /// Response time from which a probe is not normal.
     slow_from: Nanos,
     /// Interval between two probes of a kind.
@@ -50,9 +50,15 @@ impl Track {
     }
 }
 
-impl Calm {
-    pub(crate) fn new(slow_from: Nanos, every: Nanos, span: Nanos) -> Calm {
-        Calm { slow_from, every, span, released_at: Nanos::NEVER, tracks: Default::default() }
+impl RecoveryWatch {
+    pub(crate) fn new(slow_from: Nanos, every: Nanos, span: Nanos) -> RecoveryWatch {
+        RecoveryWatch {
+            slow_from,
+            every,
+            span,
+            released_at: Nanos::NEVER,
+            tracks: Default::default(),
+        }
     }
 
     /// Marks the end of the load: probes due from now on count.

@@ -11,7 +11,7 @@ use torture::result::ExchangeResult;
 
 /// Sends a plain request on a new connection, so that no attempt depends on state left by the
 /// previous one.
-pub(crate) fn begin_anew(runner: &mut Runner<'_>) {
+pub(crate) fn isolate_attempt(runner: &mut Runner<'_>) {
     let plain = habits::plain_request(runner.target, "Connection: close\r\n");
     let script = TalkScript { probe: true, ..runner.bare(vec![Move::Send(plain)], PLAIN_DEADLINE) };
     runner.hold(script);
@@ -19,7 +19,7 @@ pub(crate) fn begin_anew(runner: &mut Runner<'_>) {
 
 /// Checks an exchange that failed in some attempts only: it fails if it does so after the earlier
 /// conversations.
-pub(crate) fn look_for(
+pub(crate) fn confirm(
     runner: &mut Runner<'_>,
     case: &Case,
     exchange: &Exchange,
@@ -76,9 +76,9 @@ fn fails_behind(
     exchange: &Exchange,
     before: &[Suspect],
 ) -> Option<bool> {
-    begin_anew(runner);
+    isolate_attempt(runner);
     for suspect in before {
-        search::say_again(runner, suspect)?;
+        search::repeat_conversation(runner, suspect)?;
     }
     let script = scripts::of_exchange(runner, exchange);
     let talk = runner.hold(script);

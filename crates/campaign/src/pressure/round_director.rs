@@ -1,11 +1,11 @@
 //! The director of one round: lead, arm, hold, release, watch.
 
-use super::{Calm, PRESS_MIN, Plan, Pressed};
+use super::{PRESS_MIN, Plan, Pressed, RecoveryWatch};
 use crate::GATE;
 use crate::lints::Lints;
 use crate::probes::ProbeListener;
 use conduit::Close;
-use dialogue::talk::{Conversations, Director, Standing, Talk, TalkEnd, Wake};
+use dialogue::talk::{Conversations, Director, LineState, Talk, TalkEnd, Wake};
 use sample::Blame;
 use std::collections::{BTreeMap, VecDeque};
 use torture::judge::Plain;
@@ -43,7 +43,7 @@ enum Phase {
 }
 
 #[derive(Debug)]
-pub(crate) struct Volley {
+pub(crate) struct RoundDirector {
     plan: Plan,
     plain: Plain,
     /// The start of the run, from which probes count.
@@ -70,11 +70,11 @@ pub(crate) struct Volley {
     served_from: Option<Nanos>,
     served_to: Nanos,
     /// After the release.
-    calm: Calm,
+    calm: RecoveryWatch,
     every: Nanos,
 }
 
-impl Volley {
+impl RoundDirector {
     pub(crate) fn new(
         plan: Plan,
         plain: &Plain,
@@ -82,10 +82,10 @@ impl Volley {
         slow_from: Nanos,
         origin: Nanos,
         every: Nanos,
-    ) -> Volley {
-        Volley {
+    ) -> RoundDirector {
+        RoundDirector {
             to_come: (0..plan.scripts.len()).collect(),
-            calm: Calm::new(slow_from, every, plan.calm),
+            calm: RecoveryWatch::new(slow_from, every, plan.calm),
             plan,
             plain: plain.clone(),
             origin,
@@ -192,7 +192,7 @@ impl Volley {
     }
 
     fn count(&mut self, stage: &Conversations<'_>) {
-        let open = |place: &&usize| stage.standing(**place) == Standing::Open;
+        let open = |place: &&usize| stage.standing(**place) == LineState::Open;
         self.armed = self.armed.max(self.places.keys().filter(open).count() as u64);
     }
 
@@ -254,7 +254,7 @@ impl Volley {
     }
 }
 
-impl Director for Volley {
+impl Director for RoundDirector {
     fn direct(
         &mut self,
         now: Nanos,
@@ -292,12 +292,12 @@ impl Director for Volley {
         }
     }
 
-    fn curtain(&mut self, over: Vec<(usize, Talk)>) {
+    fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         self.note(over);
     }
 }
 
-impl ProbeListener for Volley {
+impl ProbeListener for RoundDirector {
     fn probed(&mut self, probe: &Probe) {
         self.calm.felt(probe);
         if self.phase == Phase::Press && probe.due >= self.armed_at - self.origin {

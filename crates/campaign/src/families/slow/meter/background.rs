@@ -29,7 +29,7 @@ const CONNECTIONS: u64 = 200;
 
 /// Returns whether states are held alongside these cases: other cases can use the time, and the
 /// limits have room for both.
-pub(crate) fn are_beside(cases: &[Case], bounds: Option<&Bounds>) -> bool {
+pub(crate) fn run_in_background(cases: &[Case], bounds: Option<&Bounds>) -> bool {
     let others = |case: &Case| place(case, true) == 0;
     cases.iter().any(is_slow)
         && cases.iter().any(others)
@@ -38,8 +38,8 @@ pub(crate) fn are_beside(cases: &[Case], bounds: Option<&Bounds>) -> bool {
 
 /// Starts to hold the states of all selected cases, if other cases can use the time and the server
 /// has room.
-pub(crate) fn hold_beside(runner: &mut Runner<'_>) {
-    let Some(first) = first_beside(runner) else { return };
+pub(crate) fn hold_in_background(runner: &mut Runner<'_>) {
+    let Some(first) = first_background(runner) else { return };
     let mut wanted = meter::wanted(runner, &meter::all_slow(runner, &first));
     if wanted.is_empty() {
         return;
@@ -47,21 +47,21 @@ pub(crate) fn hold_beside(runner: &mut Runner<'_>) {
     let now = runner.now();
     wanted.iter_mut().for_each(|one| one.script.start = now);
     runner.world.carried().begin(wanted.iter().map(|one| one.script.clone()).collect());
-    runner.states.begin_beside(wanted);
+    runner.states.begin_background(wanted);
     let spare = (0..SPARE).map(|_| TalkScript { hold: true, ..runner.bare(Vec::new(), SPARE_FOR) });
     let mut room = Room { scripts: spare.collect(), served: OthersServed::default() };
     runner.play_probed(&first.id, &mut room);
     if room.served.right < RIGHT {
-        let_go_beside(runner);
+        release_background(runner);
         gate::pass(runner);
     }
 }
 
 /// Returns the first case whose states can be held alongside others.
-fn first_beside(runner: &mut Runner<'_>) -> Option<Case> {
+fn first_background(runner: &mut Runner<'_>) -> Option<Case> {
     let address = runner.target.peer.address();
     let local = address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
-    let beside = are_beside(runner.cases, runner.world.governor().bounds());
+    let beside = run_in_background(runner.cases, runner.world.governor().bounds());
     if !local || !beside || runner.target.spoken.has_frames() || runner.settings.soak.is_some() {
         return None;
     }
@@ -71,13 +71,13 @@ fn first_beside(runner: &mut Runner<'_>) -> Option<Case> {
 }
 
 /// Returns whether states are held alongside the cases.
-pub(crate) fn is_beside(runner: &Runner<'_>) -> bool {
-    runner.states.is_beside()
+pub(crate) fn is_in_background(runner: &Runner<'_>) -> bool {
+    runner.states.is_in_background()
 }
 
 /// Stops using what is held alongside the cases; it is held again on request.
-pub(crate) fn let_go_beside(runner: &mut Runner<'_>) {
-    let wanted = runner.states.end_beside();
+pub(crate) fn release_background(runner: &mut Runner<'_>) {
+    let wanted = runner.states.end_background();
     if wanted.is_empty() {
         return;
     }
@@ -89,25 +89,25 @@ pub(crate) fn let_go_beside(runner: &mut Runner<'_>) {
 }
 
 /// Handles the end of a case that may have closed held connections.
-pub(crate) fn heed_beside(runner: &mut Runner<'_>, done: &CaseResult) {
+pub(crate) fn handle_case_end(runner: &mut Runner<'_>, done: &CaseResult) {
     let died = done.server.as_ref().is_some_and(|server| !server.deaths.is_empty());
     let lost = done.health.is_some_and(|felt| felt.lost > 0.0 || felt.shed > 0.0);
     if died || lost || done.recovery.is_some() {
-        let_go_beside(runner);
+        release_background(runner);
     }
 }
 
 /// Waits for what is held alongside the cases.
-pub(super) fn await_beside(runner: &mut Runner<'_>, case: &str) {
-    if !is_beside(runner) {
+pub(super) fn await_background(runner: &mut Runner<'_>, case: &str) {
+    if !is_in_background(runner) {
         return;
     }
     let mut rest = AwaitCarried(OthersServed::default());
     runner.play_probed(case, &mut rest);
     if rest.0.is_full {
-        return let_go_beside(runner);
+        return release_background(runner);
     }
-    let wanted = runner.states.end_beside();
+    let wanted = runner.states.end_background();
     let mut talks: Vec<Option<Talk>> = wanted.iter().map(|_| None).collect();
     for (at, talk) in runner.world.carried().take_over() {
         if let Some(known) = talks.get_mut(at) {

@@ -1,6 +1,6 @@
-//! The server's side of a handshake that passes over some of what its clients say: bugs that are planted in a server,
-//! so that it can be shown that they are found. A packet that begins with such a frame is PING and PADDING to the
-//! library behind it.
+//! The server's side of a handshake that ignores some client input: bugs planted in a server, to
+//! show that they are found. A packet that starts with such a frame becomes PING and PADDING for
+//! the library behind it.
 
 use crate::bare::number;
 use bytes::BytesMut;
@@ -14,47 +14,49 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is passed over.
+/// What is ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deafness {
+pub struct IgnoredInput {
     /// HANDSHAKE_DONE and NEW_TOKEN, which only a server may send.
     pub forbidden: bool,
-    /// ACK of a packet number that is beyond all that were sent.
+    /// ACK of a packet number beyond all sent ones.
     pub acks: bool,
-    /// STREAM behind the first 1,000,000 bytes of its stream.
+    /// STREAM beyond the first 1,000,000 bytes of its stream.
     pub windows: bool,
     /// PATH_CHALLENGE.
     pub challenges: bool,
-    /// Frames that Handshake packets cannot hold.
+    /// Frames that are not permitted in Handshake packets.
     pub handshakes: bool,
     /// Packets with new keys.
     pub keys: bool,
-    /// Errors of TLS.
+    /// TLS errors.
     pub alerts: bool,
-    /// Transport parameters that cannot be.
+    /// Invalid transport parameters.
     pub parameters: bool,
     /// That early data need not be read: a connection whose early data is rejected is closed.
     pub rejections: bool,
-    /// Whose streams for requests are: behind the first that it passes over, and behind a client's fourth stream in one
-    /// direction, it makes a request of its own.
+    /// The ownership of request streams: after the first frame that it ignores for this reason, and
+    /// after the fourth unidirectional stream of a client, it makes a request of its own.
     pub streams: bool,
 }
 
-/// Numbers from here on are nobody's, and bytes behind them beyond the windows of a server.
+/// Packet numbers from here on were never sent, and stream offsets are beyond the windows of a
+/// server.
 const BEYOND: u64 = 1_000_000;
 
-/// A client's fourth stream in one direction, where it has three over HTTP/3: that of control, and two of QPACK's.
+/// The fourth unidirectional stream of a client, which has three in HTTP/3: the control stream and
+/// two of QPACK.
 const FOURTH: u64 = 14;
 
-impl Deafness {
-    /// What a Handshake packet begins with is passed over.
+impl IgnoredInput {
+    /// Whether a Handshake packet that starts with these frames is ignored.
     fn concerns_handshake(self, frames: &[u8]) -> bool {
         // PADDING, PING, ACK, CRYPTO, CONNECTION_CLOSE (RFC 9000 section 12.5)
         let usual = [0, 1, 2, 3, 6, 0x1c];
         self.handshakes && number(frames).is_some_and(|(kind, _)| !usual.contains(&kind))
     }
 
-    /// The frame that these begin with is passed over, and those behind it.
+    /// Whether the frame at the start, and thus the ones after it, are ignored.
     fn concerns(self, frames: &[u8]) -> bool {
         let Some((kind, used)) = number(frames) else { return false };
         let mut rest = &frames[used..];
@@ -74,7 +76,7 @@ impl Deafness {
         }
     }
 
-    /// Behind what begins with this, the server makes a request of its own.
+    /// Whether the server makes a request of its own after these frames.
     fn is_provoked_by(self, frames: &[u8]) -> bool {
         let stream = number(frames).filter(|(kind, _)| (0x08..=0x0f).contains(kind));
         let id = stream.and_then(|(_, used)| number(&frames[used..]));
@@ -82,17 +84,17 @@ impl Deafness {
     }
 }
 
-/// The same server, but deaf to this.
-pub fn deaf(inner: Arc<dyn ServerConfig>, to: Deafness) -> Arc<dyn ServerConfig> {
-    Arc::new(Deaf { inner, to })
+/// The same server, but ignoring this input.
+pub fn ignoring(inner: Arc<dyn ServerConfig>, to: IgnoredInput) -> Arc<dyn ServerConfig> {
+    Arc::new(IgnoringConfig { inner, to })
 }
 
-struct Deaf {
-    to: Deafness,
+struct IgnoringConfig {
+    to: IgnoredInput,
     inner: Arc<dyn ServerConfig>,
 }
 
-impl ServerConfig for Deaf {
+impl ServerConfig for IgnoringConfig {
     fn initial_keys(&self, version: u32, to: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
         self.inner.initial_keys(version, to)
     }
@@ -108,28 +110,28 @@ impl ServerConfig for Deaf {
     ) -> Box<dyn Session> {
         let inner = Arc::clone(&self.inner).start_session(version, params);
         let provoked = Arc::default();
-        Box::new(DeafSession { to: self.to, inner, keys: 0, heard: Vec::new(), provoked })
+        Box::new(IgnoringSession { to: self.to, inner, keys: 0, heard: Vec::new(), provoked })
     }
 }
 
-struct DeafSession {
-    to: Deafness,
+struct IgnoringSession {
+    to: IgnoredInput,
     inner: Box<dyn Session>,
-    /// Keys that were given: first those of the handshake, then those of everything behind it.
+    /// Number of key sets issued: first those of the handshake, then the later ones.
     keys: u32,
-    /// What the client has said, where its transport parameters are of interest.
+    /// The ClientHello, if its transport parameters matter.
     heard: Vec<u8>,
     provoked: Arc<AtomicBool>,
 }
 
-impl DeafSession {
-    fn wrap(&self, inner: Box<dyn PacketKey>, place: DeafIn) -> Box<dyn PacketKey> {
+impl IgnoringSession {
+    fn wrap(&self, inner: Box<dyn PacketKey>, place: PacketClass) -> Box<dyn PacketKey> {
         let provoked = Arc::clone(&self.provoked);
-        Box::new(DeafKey { to: self.to, place, inner, provoked })
+        Box::new(IgnoringKey { to: self.to, place, inner, provoked })
     }
 }
 
-impl Session for DeafSession {
+impl Session for IgnoringSession {
     fn initial_keys(&self, to: &ConnectionId, side: Side) -> Keys {
         self.inner.initial_keys(to, side)
     }
@@ -144,7 +146,7 @@ impl Session for DeafSession {
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         let (header, packet) = self.inner.early_crypto()?;
-        Some((header, self.wrap(packet, DeafIn::Data)))
+        Some((header, self.wrap(packet, PacketClass::Data)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -185,14 +187,14 @@ impl Session for DeafSession {
         let Keys { header, packet } = self.inner.write_handshake(out)?;
         self.keys += 1;
         let KeyPair { local, remote } = packet;
-        let place = if self.keys == 2 { DeafIn::Data } else { DeafIn::Handshake };
+        let place = if self.keys == 2 { PacketClass::Data } else { PacketClass::Handshake };
         let (local, remote) = (self.wrap(local, place), self.wrap(remote, place));
         Some(Keys { header, packet: KeyPair { local, remote } })
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         let KeyPair { local, remote } = self.inner.next_1rtt_keys()?;
-        Some(KeyPair { local, remote: self.wrap(remote, DeafIn::NewKeys) })
+        Some(KeyPair { local, remote: self.wrap(remote, PacketClass::NewKeys) })
     }
 
     fn is_valid_retry(&self, first_to: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {
@@ -209,16 +211,17 @@ impl Session for DeafSession {
     }
 }
 
-/// Bytes of a ClientHello that are kept.
+/// Maximum number of stored bytes of a ClientHello.
 const HEARD_MAX: usize = 16 << 10;
-/// The extension with transport parameters (RFC 9001 section 8.2), and the one that says that early data comes (RFC 8446
-/// section 4.2.10).
+/// The extension for transport parameters (RFC 9001 section 8.2), and the one that announces early
+/// data (RFC 8446 section 4.2.10).
 const PARAMETERS: u16 = 0x39;
 const EARLY_DATA: u16 = 42;
 
-/// What this extension of a ClientHello has (RFC 8446 section 4.1.2); `None`: there is none, or it is not whole.
+/// The content of this extension of a ClientHello (RFC 8446 section 4.1.2); `None`: absent or
+/// incomplete.
 fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
-    // message head, version, random
+    // message header, version, random
     let mut rest = hello.get(4 + 2 + 32..)?;
     let mut take = |length_bytes: usize| {
         let length =
@@ -227,7 +230,7 @@ fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
         rest = &rest[length_bytes + length..];
         Some(taken)
     };
-    // session, suites, compression
+    // session id, cipher suites, compression methods
     for length_bytes in [1, 2, 1] {
         take(length_bytes)?;
     }
@@ -243,7 +246,7 @@ fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
     }
 }
 
-/// Those of them that every client of ours says, once each (RFC 9000 section 18.2).
+/// Those that every client of ours sends, once each (RFC 9000 section 18.2).
 fn sound(mut parameters: &[u8]) -> Vec<u8> {
     let (mut out, mut seen) = (Vec::new(), Vec::new());
     while let Some((id, first)) = number(parameters)
@@ -261,31 +264,32 @@ fn sound(mut parameters: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whose packets are heard.
+/// The packets to which it applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum DeafIn {
+enum PacketClass {
     Handshake,
     Data,
     NewKeys,
 }
 
-struct DeafKey {
-    to: Deafness,
-    place: DeafIn,
+struct IgnoringKey {
+    to: IgnoredInput,
+    place: PacketClass,
     inner: Box<dyn PacketKey>,
-    /// What it makes a request of its own behind has come, and it was not made yet.
+    /// The trigger of the server's own request has arrived, and the request was not made yet.
     provoked: Arc<AtomicBool>,
 }
 
-/// STREAM of the first request that a server would make, up to the end of its packet (RFC 9000 section 19.8).
+/// STREAM of the first request that a server would make, up to the end of its packet (RFC 9000
+/// section 19.8).
 const OWN_REQUEST: [u8; 2] = [0x08, 1];
 
-impl PacketKey for DeafKey {
+impl PacketKey for IgnoringKey {
     fn encrypt(&self, packet: u64, bytes: &mut [u8], header_len: usize) {
         let end = bytes.len().saturating_sub(self.inner.tag_len());
         let said = bytes.get_mut(header_len..end).filter(|said| said.len() > OWN_REQUEST.len());
         if let Some(said) = said
-            && self.place == DeafIn::Data
+            && self.place == PacketClass::Data
             && self.to.streams
             && self.provoked.swap(false, Ordering::Relaxed)
         {
@@ -301,15 +305,15 @@ impl PacketKey for DeafKey {
         header: &[u8],
         payload: &mut BytesMut,
     ) -> Result<(), CryptoError> {
-        if self.place == DeafIn::NewKeys && self.to.keys {
+        if self.place == PacketClass::NewKeys && self.to.keys {
             return Err(CryptoError);
         }
         self.inner.decrypt(packet, header, payload)?;
         let concerned = match self.place {
-            DeafIn::Handshake => self.to.concerns_handshake(payload),
-            DeafIn::Data | DeafIn::NewKeys => self.to.concerns(payload),
+            PacketClass::Handshake => self.to.concerns_handshake(payload),
+            PacketClass::Data | PacketClass::NewKeys => self.to.concerns(payload),
         };
-        if concerned || self.place == DeafIn::Data && self.to.is_provoked_by(payload) {
+        if concerned || self.place == PacketClass::Data && self.to.is_provoked_by(payload) {
             self.provoked.store(true, Ordering::Relaxed);
         }
         if concerned && !payload.is_empty() {
@@ -338,9 +342,9 @@ mod tests {
 
     #[test]
     fn only_what_is_named_is_passed_over() {
-        let none = Deafness::default();
+        let none = IgnoredInput::default();
         let (forbidden, acks, windows, challenges) = (true, true, true, true);
-        let all = Deafness { forbidden, acks, windows, challenges, ..none };
+        let all = IgnoredInput { forbidden, acks, windows, challenges, ..none };
         let far = [0x80, 0x0f, 0x42, 0x40];
         let ack = [&[2][..], &far, &[0, 0, 0]].concat();
         let stream = [&[0x0e, 12][..], &far, &[1, b'x']].concat();
@@ -350,7 +354,7 @@ mod tests {
         for frames in [&[][..], &[0x01], &[2, 5, 0, 0, 0], &[0x0e, 12, 5, 1, b'x'], &[0x0e]] {
             assert!(!all.concerns(frames), "{frames:?}");
         }
-        let streams = Deafness { streams: true, ..none };
+        let streams = IgnoredInput { streams: true, ..none };
         assert!(streams.is_provoked_by(&[0x08, 14]) && !none.is_provoked_by(&[0x08, 14]));
         for frames in [&[][..], &[0x08], &[0x08, 10], &[0x04, 14]] {
             assert!(!streams.is_provoked_by(frames), "{frames:?}");
