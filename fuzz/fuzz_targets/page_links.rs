@@ -1,7 +1,7 @@
 //! Any bytes as a page: a bounded list of URLs.
 #![no_main]
 
-#[path = "../../crates/workload/tests/checks/mod.rs"]
+#[path = "../../crates/load/workload/tests/checks/mod.rs"]
 mod checks;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| checks::page_links(data));

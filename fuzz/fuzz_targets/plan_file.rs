@@ -1,7 +1,7 @@
 //! Any bytes as a plan file: understood, or refused with words.
 #![no_main]
 
-#[path = "../../crates/plan/tests/checks/mod.rs"]
+#[path = "../../crates/load/plan/tests/checks/mod.rs"]
 #[allow(dead_code, reason = "each target runs one of the checks")]
 mod checks;
 

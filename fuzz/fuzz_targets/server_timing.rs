@@ -1,7 +1,7 @@
 //! Any bytes as a Server-Timing value: bounds that hold, a list read as its parts.
 #![no_main]
 
-#[path = "../../crates/wire/tests/checks/mod.rs"]
+#[path = "../../crates/http/protocol/tests/http1_checks/mod.rs"]
 #[allow(dead_code, reason = "each target runs one of the checks")]
 mod checks;
 

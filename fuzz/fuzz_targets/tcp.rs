@@ -4,7 +4,7 @@
 // `any` finds the crate through its parent module, in the crate's own tests as well
 use tcp;
 
-#[path = "../../crates/tcp/src/tests/any.rs"]
+#[path = "../../crates/system/tcp/src/tests/any.rs"]
 mod any;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| any::packets(data));

@@ -165,7 +165,7 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
 /// # Errors
 /// There are none: then something else is tested than is meant.
 fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
-    let folder = root.join("crates/lua/tests");
+    let folder = root.join("crates/load/lua/tests");
     let files = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
     let rust = files.flatten().map(|file| file.path());
     let rust = rust.filter(|path| path.extension().is_some_and(|end| end == "rs"));

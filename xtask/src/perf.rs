@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// Write the new figures into bench/instructions.txt
     #[arg(long)]
     accept: bool,
-    /// The counted program, instead of the example `instructions` of crates/sim
+    /// The counted program, instead of the example `instructions` of crates/load/sim
     #[arg(long)]
     program: Option<PathBuf>,
     /// Profile of the build that is counted: `dist`, of which the figures are, or `release`
@@ -104,7 +104,7 @@ fn build(root: &Path, profile: &str) -> anyhow::Result<PathBuf> {
     cargo.current_dir(root).args(["build", "--profile", profile, "--package", "sim"]);
     cargo.args(["--example", EXAMPLE]);
     let said = shell::output(cargo.arg("--message-format=json-render-diagnostics"))?;
-    executable(&said, EXAMPLE).context("cargo built no example `instructions` in crates/sim")
+    executable(&said, EXAMPLE).context("cargo built no example `instructions` in crates/load/sim")
 }
 
 /// The executable of a target in cargo's messages.

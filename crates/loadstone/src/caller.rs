@@ -5,8 +5,8 @@ use crate::over_quic;
 use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{self, Exchange, Heard, Message, Outgoing, Pause, Request, Trouble};
 use engine::{Endpoint, endpoint_key};
+use net::reactor::Reactor;
 use ownstack::OwnNetwork;
-use reactor::Reactor;
 use sample::FailureClass;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ pub(crate) struct Caller {
     ways: BTreeMap<String, Endpoint>,
     /// Finds the way to an endpoint that none is known to.
     meet: Option<Meet>,
-    settings: tls::Settings,
-    tls: Option<tls::Factory>,
+    settings: net::tls::Settings,
+    tls: Option<net::tls::Factory>,
     /// With the names of HTTP/2 and HTTP/3 in ALPN.
-    tls_http2: Option<tls::Factory>,
-    tls_http3: Option<tls::Client>,
+    tls_http2: Option<net::tls::Factory>,
+    tls_http3: Option<net::tls::Client>,
 }
 
 impl Caller {
@@ -43,7 +43,7 @@ impl Caller {
     ///
     /// # Errors
     /// No descriptor left.
-    pub(crate) fn new(connect: Nanos, settings: tls::Settings) -> Result<Caller, String> {
+    pub(crate) fn new(connect: Nanos, settings: net::tls::Settings) -> Result<Caller, String> {
         let reactor = Reactor::new(Nanos::ZERO)
             .map_err(|error| format!("cannot wait for sockets: {error}"))?;
         let known = BTreeMap::new();
@@ -87,7 +87,7 @@ impl Caller {
             return Err("this program was built without HTTP/3 (the feature h3)".to_owned());
         }
         if self.tls_http3.is_none() {
-            self.tls_http3 = Some(client_for(&self.settings, http3::ALPN)?);
+            self.tls_http3 = Some(client_for(&self.settings, protocol::http3::ALPN)?);
         }
         Ok(())
     }
@@ -194,13 +194,13 @@ fn host_of(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 
-fn client_of(settings: &tls::Settings) -> Result<tls::Client, String> {
-    tls::Client::new(settings).map_err(|error| error.to_string())
+fn client_of(settings: &net::tls::Settings) -> Result<net::tls::Client, String> {
+    net::tls::Client::new(settings).map_err(|error| error.to_string())
 }
 
 /// A client that offers one protocol alone.
-fn client_for(settings: &tls::Settings, protocol: &str) -> Result<tls::Client, String> {
-    client_of(&tls::Settings { alpn: vec![protocol.to_owned()], ..settings.clone() })
+fn client_for(settings: &net::tls::Settings, protocol: &str) -> Result<net::tls::Client, String> {
+    client_of(&net::tls::Settings { alpn: vec![protocol.to_owned()], ..settings.clone() })
 }
 
 /// Makes the exchanges; a signal ends them.

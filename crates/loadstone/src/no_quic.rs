@@ -1,12 +1,12 @@
 //! A program that was built without HTTP/3 makes no QUIC connections; its options say so.
 
+use net::reactor::Reactor;
 use plan::Plan;
-use reactor::Reactor;
 
 /// There is none.
 pub(crate) enum Carrier {}
 
-pub(crate) fn carrier(_plan: &Plan, _client: &tls::Client) -> Option<Carrier> {
+pub(crate) fn carrier(_plan: &Plan, _client: &net::tls::Client) -> Option<Carrier> {
     None
 }
 
@@ -19,11 +19,11 @@ pub(crate) fn network(io: Quic) -> eventloop::Network {
 }
 
 impl Carrier {
-    pub(crate) fn of_factory(_factory: &tls::Factory) -> Option<Carrier> {
+    pub(crate) fn of_factory(_factory: &net::tls::Factory) -> Option<Carrier> {
         None
     }
 
-    pub(crate) fn of(_client: &tls::Client) -> Option<Carrier> {
+    pub(crate) fn of(_client: &net::tls::Client) -> Option<Carrier> {
         None
     }
 

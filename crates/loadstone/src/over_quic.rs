@@ -1,8 +1,8 @@
 //! QUIC over this machine's sockets.
 
 use ::quic::{Limits, Moves};
+use net::reactor::Reactor;
 use plan::{HttpVersion, Migrate, Plan};
-use reactor::Reactor;
 
 /// What one worker needs to make QUIC connections.
 pub(crate) struct Carrier {
@@ -10,13 +10,13 @@ pub(crate) struct Carrier {
     /// Makes those of connections by hand, which only a torture has.
     by_hand: Option<::quic::session::HandSessions>,
     /// Makes those of users who resume their own sessions alone.
-    users: Option<tls::Factory>,
+    users: Option<net::tls::Factory>,
     limits: Limits,
     moves: Option<Moves>,
 }
 
 /// `None`: the plan's connections are none of QUIC's.
-pub(crate) fn carrier(plan: &Plan, client: &tls::Client) -> Option<Carrier> {
+pub(crate) fn carrier(plan: &Plan, client: &net::tls::Client) -> Option<Carrier> {
     let limits = Limits {
         stream_window: plan.http2.stream_window,
         connection_window: plan.http2.connection_window,
@@ -50,20 +50,20 @@ pub(crate) fn network(io: Quic) -> eventloop::Network {
 
 impl Carrier {
     /// With the handshakes of a factory that offers HTTP/3.
-    pub(crate) fn of_factory(factory: &tls::Factory) -> Option<Carrier> {
+    pub(crate) fn of_factory(factory: &net::tls::Factory) -> Option<Carrier> {
         let by_hand = Some(factory.quic_by_hand());
         let handshakes = factory.quic();
         Some(Carrier { handshakes, by_hand, users: None, limits: wide(), moves: None })
     }
 
     /// For single exchanges, whose windows are wide. `client` offers HTTP/3.
-    pub(crate) fn of(client: &tls::Client) -> Option<Carrier> {
+    pub(crate) fn of(client: &net::tls::Client) -> Option<Carrier> {
         Carrier::of_factory(&client.factory())
     }
 
     pub(crate) fn over(self, io: Reactor) -> Quic {
         let Carrier { handshakes, by_hand, users, limits, moves } = self;
-        let quic = ::quic::Quic::new(io, reactor::instant(), handshakes, &limits, None);
+        let quic = ::quic::Quic::new(io, net::reactor::instant(), handshakes, &limits, None);
         let quic = quic.moving(moves);
         let quic = match by_hand {
             Some(sessions) => quic.by_hand(sessions),

@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use engine::exchange::{Caller as _, Message, Outgoing};
 use host::sut::{SutReader, SutReading, WatchedServer};
+use protocol::http1::response::Asked;
 use sample::SutSeries;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,7 +11,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Nanos;
 use url::Url;
-use wire::response::Asked;
 
 /// Rows kept: more than a day of them.
 const ROWS_MAX: usize = 100_000;
@@ -69,7 +69,8 @@ impl SutSource {
                 Ok((SutSource::Process(reader), series))
             }
             Who::Exporter(url) => {
-                let caller = crate::caller::Caller::new(EXPORTER_MAX, tls::Settings::default())?;
+                let caller =
+                    crate::caller::Caller::new(EXPORTER_MAX, net::tls::Settings::default())?;
                 let mut source = SutSource::Exporter(Box::new(caller), url.clone());
                 let (_, cores, memory) = source.fetch()?;
                 let series = SutSeries {
@@ -178,15 +179,15 @@ fn follow(
     told: &Receiver<()>,
     measure_from: Nanos,
 ) -> SutSeries {
-    let mut before = (reactor::monotonic(), source.read());
+    let mut before = (net::reactor::monotonic(), source.read());
     let mut next = measure_from;
     loop {
         while next <= before.0 {
             next += INTERVAL;
         }
-        let wait = Duration::from_nanos((next - reactor::monotonic()).0);
+        let wait = Duration::from_nanos((next - net::reactor::monotonic()).0);
         let ended = !matches!(told.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
-        let after = (reactor::monotonic(), source.read());
+        let after = (net::reactor::monotonic(), source.read());
         note(&mut series, &before, &after, measure_from);
         if ended || after.1.is_err() {
             return series;

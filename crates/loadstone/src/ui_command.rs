@@ -2,8 +2,8 @@
 
 use crate::args::UiArgs;
 use crate::exit::{Code, Failure};
+use live::browser::{Ui, UiConfig};
 use std::time::Duration;
-use ui::{Ui, UiConfig};
 
 /// How often a signal is looked for.
 const LOOK: Duration = Duration::from_millis(50);

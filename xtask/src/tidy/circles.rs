@@ -1,6 +1,7 @@
 //! No circles among the modules of a crate: what uses each other cannot be read, or changed, alone.
 
 use super::source::Source;
+use super::tree::source_of;
 use super::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,13 +27,13 @@ const LIST: &str = "xtask/src/tidy/circles.rs";
 
 const NAMED: &[Named] = &[
     Named {
-        folder: "crates/dialogue/src/",
+        folder: "crates/torture/dialogue/src/",
         modules: &["front", "governor", "http2", "http3", "packets", "replies", "talk", "text"],
         reason: "a conversation writes and reads every protocol, and a protocol is moves and events \
                  of conversations",
     },
     Named {
-        folder: "crates/engine/src/",
+        folder: "crates/load/engine/src/",
         modules: &[
             "call",
             "check",
@@ -56,7 +57,7 @@ const NAMED: &[Named] = &[
         reason: "one state machine: the worker with its drawers, and what asks it for calls",
     },
     Named {
-        folder: "crates/fileset/src/",
+        folder: "crates/load/workload/src/fileset/",
         modules: &[
             "content",
             "sequence",
@@ -71,65 +72,84 @@ const NAMED: &[Named] = &[
                  all have",
     },
     Named {
-        folder: "crates/lua/src/",
+        folder: "crates/load/lua/src/",
         modules: &["address", "director", "figures", "part", "state", "thread"],
         reason: "a script's state hands out objects, and their methods look into the state",
     },
     Named {
-        folder: "crates/norm/src/",
+        folder: "crates/tools/norm/src/",
         modules: &["auth", "files"],
         reason: "files are guarded, and who is refused gets a file",
     },
     Named {
-        folder: "crates/norm/src/",
+        folder: "crates/tools/norm/src/",
         modules: &["connection", "node", "outgoing", "refusal", "server", "stream", "visit"],
         reason: "one state machine: a server, its connections and what they send",
     },
     Named {
-        folder: "crates/ownstack/src/",
+        folder: "crates/system/ownstack/src/",
         modules: &["links", "port", "shared", "uring", "xdp"],
         reason: "the network opens the ways of packets, and each counts for the network",
     },
     Named {
-        folder: "crates/plan/src/",
+        folder: "crates/load/plan/src/",
         modules: &["file", "journey", "model", "options", "stack"],
         reason: "a file is read by the rows of options, and a row reads the values of files",
     },
     Named {
-        folder: "crates/quic/src/",
+        folder: "crates/http/quic/src/",
         modules: &["bare", "hand", "transport"],
         reason: "a connection by hand is made of bare packets, which hold its parameters",
     },
     Named {
-        folder: "crates/site/src/",
+        folder: "crates/tools/site/src/",
         modules: &["faults", "weakness"],
         reason: "faults hold the weaknesses, which are parsed as faults are",
     },
     Named {
-        folder: "crates/stats/src/",
+        folder: "crates/base/stats/src/",
         modules: &["endings", "scenario", "snapshot"],
         reason: "a snapshot holds those of scenarios, which are snapshots",
     },
     Named {
-        folder: "crates/tls/src/",
+        folder: "crates/system/net/src/tls/",
         modules: &["error", "names"],
         reason: "an error lists the names that there are, and a wrong name is an error",
     },
     Named {
-        folder: "crates/torture/src/",
+        folder: "crates/torture/torture/src/",
         modules: &["case", "fuzz", "judge", "record", "result"],
         reason: "a case says what passes in the words of its judge, who judges by the case",
     },
     Named {
-        folder: "crates/ui/src/",
+        folder: "crates/result/live/src/browser/",
         modules: &["pages", "refusal"],
         reason: "a refusal is a page, and pages refuse",
     },
     Named {
-        folder: "crates/wan/src/",
+        folder: "crates/system/wan/src/",
         modules: &["codel", "link", "spec", "transmitter"],
         reason: "one state machine: a link, its queue and the policy of that",
     },
+];
+
+/// Modules that are as large as a crate, with the paths by which their own modules name each other.
+const LARGE: &[(&str, &[&str])] = &[
+    ("crates/tools/faces/src/ab/", &["super::", "crate::ab::"]),
+    ("crates/tools/fleet/src/protocol/", &["crate::protocol::"]),
+    ("crates/http/protocol/src/http1/", &["crate::http1::"]),
+    ("crates/http/protocol/src/http3/", &["crate::http3::"]),
+    ("crates/http/protocol/src/login/", &["crate::login::"]),
+    ("crates/load/workload/src/schedule/", &["crate::schedule::"]),
+    ("crates/load/workload/src/fileset/", &["crate::fileset::"]),
+    ("crates/load/workload/src/access_log/", &["crate::access_log::"]),
+    ("crates/load/workload/src/recorded/", &["crate::recorded::"]),
+    ("crates/torture/torture/src/survey/", &["crate::survey::"]),
+    ("crates/result/live/src/terminal/", &["crate::terminal::"]),
+    ("crates/result/live/src/browser/", &["crate::browser::"]),
+    ("crates/result/live/src/metrics/", &["crate::metrics::"]),
+    ("crates/system/net/src/reactor/", &["crate::reactor::"]),
+    ("crates/system/net/src/tls/", &["crate::tls::"]),
 ];
 
 /// For each module of a folder those of its modules that it uses.
@@ -172,20 +192,21 @@ fn among(tree: &Tree, all_named: &[Named]) -> Vec<Finding> {
     findings
 }
 
-/// Every crate of the program, and the modules of one folder that is as large as a crate.
+/// Every crate of the program, and the modules that are as large as one.
 fn all_held(tree: &Tree) -> Vec<Held> {
     let mut all = Vec::new();
     for (path, _) in tree.rust() {
-        let root = match path.strip_prefix("crates/").and_then(|rest| rest.split_once('/')) {
-            Some((_, "src/lib.rs")) => "lib.rs",
-            Some((_, "src/main.rs")) => "main.rs",
+        let root = match source_of(path) {
+            Some((_, "lib.rs")) => "lib.rs",
+            Some((_, "main.rs")) => "main.rs",
             _ => continue,
         };
         let folder = path.trim_end_matches(root).to_owned();
         all.push(Held { folder, root, prefixes: &["crate::"] });
     }
-    let ab = "crates/faces/src/ab/".to_owned();
-    all.push(Held { folder: ab, root: "mod.rs", prefixes: &["super::", "crate::ab::"] });
+    for (folder, prefixes) in LARGE {
+        all.push(Held { folder: (*folder).to_owned(), root: "mod.rs", prefixes });
+    }
     all
 }
 
@@ -289,9 +310,9 @@ mod tests {
     #[test]
     fn modules_below_a_folder_name_each_other_by_super() {
         let files = [
-            ("crates/faces/src/ab/mod.rs", "mod options; mod text;"),
-            ("crates/faces/src/ab/options.rs", "fn f() { super::text::banner(); }"),
-            ("crates/faces/src/ab/text.rs", "use super::options::Options;"),
+            ("crates/tools/faces/src/ab/mod.rs", "mod options; mod text;"),
+            ("crates/tools/faces/src/ab/options.rs", "fn f() { super::text::banner(); }"),
+            ("crates/tools/faces/src/ab/text.rs", "use super::options::Options;"),
         ];
         assert_eq!(found(&files), ["modules that use each other in a circle: options, text"]);
     }

@@ -7,32 +7,34 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 static CRATE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"crates/([a-z][a-z0-9_-]*)").expect("a tested pattern"));
+    LazyLock::new(|| Regex::new(r"crates(?:/[a-z0-9_-]+)+").expect("a tested pattern"));
 static LINK: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"\]\(([^)\s]+)(?:\s+"[^"]*")?\)"#).expect("a tested pattern"));
 static CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new("`[^`]*`").expect("a tested pattern"));
 
 const MAP: &str = "ARCHITECTURE.md";
 
-/// ARCHITECTURE.md names every crate as `crates/NAME`, and no crate that is not there.
+/// ARCHITECTURE.md names every crate by its folder, and no crate that is not there.
 pub(super) fn crates_on_the_map(tree: &Tree) -> Vec<Finding> {
     let Some(map) = tree.text(MAP) else {
         return vec![Finding::new(MAP, 0, "missing")];
     };
-    let crates: BTreeSet<&str> = tree.crates().collect();
     let mut named = BTreeSet::new();
     let mut found = Vec::new();
     for (index, line) in map.lines().enumerate() {
-        for name in CRATE.captures_iter(line).filter_map(|captures| captures.get(1)) {
-            named.insert(name.as_str());
-            if !crates.contains(name.as_str()) {
-                let text = format!("names crates/{}, which is not there", name.as_str());
-                found.push(Finding::new(MAP, index + 1, text));
+        for path in CRATE.find_iter(line).map(|path| path.as_str()) {
+            match tree.crate_of(path) {
+                Some(name) => drop(named.insert(name)),
+                None if tree.holds(path) => {}
+                None => {
+                    let text = format!("names {path}, which is not there");
+                    found.push(Finding::new(MAP, index + 1, text));
+                }
             }
         }
     }
-    for name in crates.difference(&named) {
-        found.push(Finding::new(MAP, 0, format!("does not name crates/{name}")));
+    for (_, folder) in tree.crate_folders().filter(|(name, _)| !named.contains(name)) {
+        found.push(Finding::new(MAP, 0, format!("does not name {folder}")));
     }
     found
 }

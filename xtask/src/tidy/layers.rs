@@ -29,50 +29,34 @@ const PLACES: &[Place] = &[
     only("units", 0, &[]),
     only("sample", 1, &["units"]),
     only("conduit", 1, &["units", "sample"]),
-    only("wire", 2, &["units"]),
+    only("protocol", 2, &["units", "sample", "conduit"]),
     only("http2", 2, &["sample"]),
-    only("hpack", 2, &[]),
-    only("http3", 2, &["sample", "conduit", "hpack"]),
-    only("schedule", 2, &["units", "sample"]),
-    only("fileset", 2, &["units", "sample", "stats"]),
-    only("weblog", 2, &["units", "stats"]),
-    only("workload", 2, &["units", "sample", "wire", "conduit", "http2", "http3"]),
-    only("recorded", 2, &["units"]),
-    only("login", 2, &["units"]),
     only("stats", 2, &["units", "sample"]),
-    only("dialogue", 2, &["units", "sample", "conduit", "hpack", "http3", "tcp"]),
+    only("workload", 2, &["units", "sample", "conduit", "protocol", "http2", "stats"]),
+    only("dialogue", 2, &["units", "sample", "conduit", "protocol", "tcp"]),
     only("torture", 2, &["units", "sample", "conduit", "dialogue"]),
-    only("survey", 2, &["units", "sample", "conduit", "dialogue", "torture"]),
-    only("faulty", 2, &["units", "sample", "conduit", "hpack", "http3"]),
+    only("faulty", 2, &["units", "sample", "conduit", "protocol"]),
     only("wan", 2, &["units"]),
     only("tcp", 2, &["units", "sample"]),
     up_to("plan", 3, 2),
     only("quic", 3, &["conduit"]),
-    only("muster", 3, &["schedule", "stats"]),
     up_to("engine", 3, 3),
-    only("record", 3, &["plan", "stats", "torture", "survey", "fileset"]),
+    only("record", 3, &["plan", "stats", "torture", "workload"]),
     // faulty: its reader says whether a conforming server would wait for the rest of a request
     only("campaign", 3, &["conduit", "stats", "dialogue", "torture", "faulty"]),
-    only("reactor", 4, &["conduit"]),
-    only("tls", 4, &["conduit", "quic"]),
-    only("lua", 4, &["conduit", "wire", "workload"]),
+    only("net", 4, &["conduit", "quic"]),
+    only("lua", 4, &["conduit", "protocol", "workload"]),
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),
-    only("fleet", 4, &["muster", "reactor"]),
-    only("ownstack", 4, &["conduit", "dialogue", "tcp", "wan", "netpath", "reactor"]),
-    only("eventloop", 4, &["conduit", "engine", "quic", "reactor", "ownstack"]),
+    only("fleet", 4, &["net", "stats", "workload"]),
+    only("ownstack", 4, &["conduit", "dialogue", "tcp", "wan", "netpath", "net"]),
+    only("eventloop", 4, &["conduit", "engine", "quic", "net", "ownstack"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
-    only("metrics", 4, &["stats"]),
-    only("site", 4, &["conduit", "reactor", "faulty", "fileset", "login", "quic"]),
+    only("site", 4, &["conduit", "net", "faulty", "workload", "protocol", "quic"]),
     only("norm", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
-    only("tui", 5, &["report", "stats"]),
-    only("ui", 5, &["record", "report", "stats", "store"]),
-    only(
-        "faces",
-        5,
-        &["plan", "stats", "record", "dialogue", "torture", "wire", "workload", "login"],
-    ),
+    only("live", 5, &["record", "report", "stats", "store"]),
+    only("faces", 5, &["plan", "stats", "record", "dialogue", "torture", "protocol", "workload"]),
     up_to("loadstone", 6, 5),
     // virtual time for tests: drives the pure layers, never the shells
     up_to("sim", 4, 3),
@@ -122,8 +106,8 @@ const GATES: &[Gate] = &[
     },
     Gate {
         packages: &["tokio", "async-std", "smol", "axum"],
-        allowed: |name| ["fleet", "site", "norm", "ui", "metrics"].contains(&name),
-        why: "an async runtime lives in fleet, site, norm, ui and metrics only",
+        allowed: |name| ["fleet", "site", "norm", "live"].contains(&name),
+        why: "an async runtime lives in fleet, site, norm and live only",
     },
     Gate {
         packages: &["rusqlite", "libsqlite3-sys", "sqlx", "diesel"],
@@ -132,8 +116,8 @@ const GATES: &[Gate] = &[
     },
     Gate {
         packages: &["http", "httparse", "hyper", "h2", "h3"],
-        allowed: |name| !["reactor", "stats"].contains(&name),
-        why: "reactor and stats know no HTTP",
+        allowed: |name| !["net", "stats"].contains(&name),
+        why: "net and stats know no HTTP",
     },
 ];
 
@@ -193,8 +177,8 @@ pub(super) fn is_pure(name: &str) -> bool {
 pub(super) fn ours(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let crates: Vec<&str> = tree.crates().collect();
-    for &name in &crates {
-        let path = format!("crates/{name}/Cargo.toml");
+    for (name, folder) in tree.crate_folders() {
+        let path = format!("{folder}/Cargo.toml");
         let Some(place) = PLACES.iter().find(|place| place.name == name) else {
             let text = "has no layer: give it one in xtask/src/tidy/layers.rs";
             found.push(Finding::new(&path, 0, text));
@@ -236,8 +220,8 @@ fn allowed(place: &Place, dependency: &str) -> bool {
 /// Crates of others stand only where their kind of work is done.
 pub(super) fn theirs(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    for name in tree.crates() {
-        let path = format!("crates/{name}/Cargo.toml");
+    for (name, folder) in tree.crate_folders() {
+        let path = format!("{folder}/Cargo.toml");
         for dependency in dependencies(tree, &path) {
             for gate in GATES {
                 if gate.packages.contains(&dependency.as_str()) && !(gate.allowed)(name) {

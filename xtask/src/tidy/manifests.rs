@@ -10,8 +10,8 @@ const NAMELESS: &[&str] =
 /// No crate with a name that means nothing; a crate's name is its folder's.
 pub(super) fn names(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    for name in tree.crates() {
-        let path = format!("crates/{name}/Cargo.toml");
+    for (name, folder) in tree.crate_folders() {
+        let path = format!("{folder}/Cargo.toml");
         if NAMELESS.contains(&name) {
             found.push(Finding::new(&path, 0, format!("a crate called {name}: name what it does")));
         }
@@ -30,14 +30,14 @@ const WRAPPERS: &[&str] = &["http2"];
 /// Every crate inherits the workspace's lints; the pure layers forbid unsafe code.
 pub(super) fn lints(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
-    for name in tree.crates() {
-        let path = format!("crates/{name}/Cargo.toml");
+    for (name, folder) in tree.crate_folders() {
+        let path = format!("{folder}/Cargo.toml");
         let manifest = manifest(tree, &path);
         let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace"));
         if inherits.and_then(toml::Value::as_bool) != Some(true) {
             found.push(Finding::new(&path, 0, "add [lints] workspace = true"));
         }
-        let root = format!("crates/{name}/src/lib.rs");
+        let root = format!("{folder}/src/lib.rs");
         let pure = layer_of(name).is_some_and(|layer| layer <= PURE_LAYER_MAX);
         let pure = pure && !WRAPPERS.contains(&name);
         if let (true, Some(text)) = (pure, tree.text(&root))

@@ -1,5 +1,6 @@
 //! One noun, one type: a name that many crates define in senses of their own tells a reader nothing.
 
+use super::tree::source_of;
 use super::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::Visit;
@@ -29,11 +30,7 @@ type Homes = BTreeMap<String, BTreeMap<String, (String, usize)>>;
 fn crates_by_name(tree: &Tree) -> Homes {
     let mut homes = Homes::new();
     for (path, source) in tree.sources().filter(|(path, _)| !tree.tests().contains(*path)) {
-        let Some((name, _)) =
-            path.strip_prefix("crates/").and_then(|rest| rest.split_once("/src/"))
-        else {
-            continue;
-        };
+        let Some((name, _)) = source_of(path) else { continue };
         let mut types = Types::default();
         types.visit_file(&source.file);
         for (noun, line) in types.found {

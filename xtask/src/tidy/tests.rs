@@ -8,21 +8,21 @@ const CLEAN: &[(&str, &str)] = &[
     ("CHANGELOG.md", "# Changelog\n\n## [0.1.0] - unreleased\n"),
     (
         "ARCHITECTURE.md",
-        "# Map\n\n- `crates/units`, `crates/wire`, `crates/reactor`, `crates/report`\n",
+        "# Map\n\n- `crates/units`, `crates/protocol`, `crates/net`, `crates/report`\n",
     ),
     (
         "README.md",
         "# Loadstone\n\nSee [the map](ARCHITECTURE.md#map) and [units](crates/units/).\n",
     ),
     ("crates/units/src/lib.rs", "#![forbid(unsafe_code)]\n"),
-    ("crates/wire/src/lib.rs", "#![forbid(unsafe_code)]\n"),
-    ("crates/reactor/src/lib.rs", "//! Sockets.\n"),
+    ("crates/protocol/src/lib.rs", "#![forbid(unsafe_code)]\n"),
+    ("crates/net/src/lib.rs", "//! Sockets.\n"),
     ("crates/report/src/lib.rs", "//! Text.\n"),
 ];
 
 /// The clean tree with some files added or replaced.
 fn tree(changes: &[(&str, &str)]) -> Tree {
-    let mut files: Vec<(String, String)> = ["units", "wire", "reactor", "report"]
+    let mut files: Vec<(String, String)> = ["units", "protocol", "net", "report"]
         .iter()
         .map(|name| (format!("crates/{name}/Cargo.toml"), manifest(name, "")))
         .collect();
@@ -57,8 +57,8 @@ fn finds_nothing(changes: &[(&str, &str)]) {
     assert_eq!(found(changes), [""; 0]);
 }
 
-const PURE: &str = "crates/wire/src/machine.rs";
-const SHELL: &str = "crates/reactor/src/loop.rs";
+const PURE: &str = "crates/protocol/src/machine.rs";
+const SHELL: &str = "crates/net/src/loop.rs";
 const SHOWN: &str = "crates/report/src/text.rs";
 
 #[test]
@@ -77,31 +77,29 @@ fn a_clean_tree_has_no_findings() {
 #[test]
 fn dependencies_go_downwards() {
     let depends = |name: &str, on: &str| manifest(name, &format!("[dependencies]\n{on} = \"1\"\n"));
-    let wire = "crates/wire/Cargo.toml";
+    let protocol = "crates/protocol/Cargo.toml";
     finds(
-        &[(wire, &depends("wire", "reactor"))],
-        "wire (layer 2) may not depend on reactor (layer 4)",
+        &[(protocol, &depends("protocol", "net"))],
+        "protocol (layer 2) may not depend on net (layer 4)",
     );
-    finds(&[("crates/units/Cargo.toml", &depends("units", "wire"))], "units (layer 0)");
-    finds(
-        &[("crates/reactor/Cargo.toml", &depends("reactor", "report"))],
-        "may not depend on report",
-    );
-    finds_nothing(&[(wire, &depends("wire", "units"))]);
+    finds(&[("crates/units/Cargo.toml", &depends("units", "protocol"))], "units (layer 0)");
+    finds(&[("crates/net/Cargo.toml", &depends("net", "report"))], "may not depend on report");
+    finds_nothing(&[(protocol, &depends("protocol", "units"))]);
     finds_nothing(&[("crates/report/Cargo.toml", &depends("report", "units"))]);
-    let renamed = manifest("wire", "[dependencies]\nio = { package = \"reactor\", path = \"\" }\n");
-    finds(&[(wire, &renamed)], "may not depend on reactor");
-    let unix = manifest("wire", "[target.'cfg(unix)'.dependencies]\nreactor.workspace = true\n");
-    finds(&[(wire, &unix)], "may not depend on reactor");
-    let build = manifest("wire", "[build-dependencies]\nreactor.workspace = true\n");
-    finds(&[(wire, &build)], "may not depend on reactor");
-    let dev = manifest("wire", "[dev-dependencies]\nreactor.workspace = true\n");
-    finds_nothing(&[(wire, &dev)]);
+    let renamed = manifest("protocol", "[dependencies]\nio = { package = \"net\", path = \"\" }\n");
+    finds(&[(protocol, &renamed)], "may not depend on net");
+    let unix =
+        manifest("protocol", "[target.'cfg(unix)'.dependencies]\nreactor.workspace = true\n");
+    finds(&[(protocol, &unix)], "may not depend on net");
+    let build = manifest("protocol", "[build-dependencies]\nreactor.workspace = true\n");
+    finds(&[(protocol, &build)], "may not depend on net");
+    let dev = manifest("protocol", "[dev-dependencies]\nreactor.workspace = true\n");
+    finds_nothing(&[(protocol, &dev)]);
 }
 
 #[test]
 fn nothing_depends_on_the_binary_or_the_simulator() {
-    let map = "`crates/units` `crates/wire` `crates/reactor` `crates/report` `crates/loadstone` `crates/sim`";
+    let map = "`crates/units` `crates/protocol` `crates/net` `crates/report` `crates/loadstone` `crates/sim`";
     let base = [
         ("ARCHITECTURE.md", format!("# Map\n{map}\n")),
         ("crates/loadstone/Cargo.toml", manifest("loadstone", "[dependencies]\nreport = \"1\"\n")),
@@ -125,7 +123,7 @@ fn nothing_depends_on_the_binary_or_the_simulator() {
     let dev = manifest("report", "[dev-dependencies]\nsim = \"1\"\n");
     assert!(with("crates/report/Cargo.toml", dev).is_empty());
     let shell = manifest("sim", "[dependencies]\nreactor = \"1\"\n");
-    assert!(with("crates/sim/Cargo.toml", shell)[0].contains("may not depend on reactor"));
+    assert!(with("crates/sim/Cargo.toml", shell)[0].contains("may not depend on net"));
 }
 
 #[test]
@@ -135,25 +133,28 @@ fn libraries_stand_where_their_work_is_done() {
         let text = manifest(name, &format!("[dependencies]\n{library}.workspace = true\n"));
         found(&[(path.as_str(), text.as_str())])
     };
-    assert!(uses("wire", "socket2")[0].contains("wire may not use socket2"));
-    assert!(uses("reactor", "httparse")[0].contains("know no HTTP"));
+    assert!(uses("protocol", "socket2")[0].contains("protocol may not use socket2"));
+    assert!(uses("net", "httparse")[0].contains("know no HTTP"));
     assert!(uses("report", "tokio")[0].contains("async runtime"));
     assert!(uses("report", "rusqlite")[0].contains("SQL lives in store"));
-    assert!(uses("wire", "httparse").is_empty() && uses("reactor", "socket2").is_empty());
+    assert!(uses("protocol", "httparse").is_empty() && uses("net", "socket2").is_empty());
 }
 
 #[test]
 fn a_crate_has_a_place_a_name_and_the_lints() {
     let map =
-        "# Map\n`crates/units` `crates/wire` `crates/reactor` `crates/report` `crates/utils`\n";
+        "# Map\n`crates/units` `crates/protocol` `crates/net` `crates/report` `crates/utils`\n";
     let added =
         found(&[("ARCHITECTURE.md", map), ("crates/utils/Cargo.toml", &manifest("utils", ""))]);
     assert_eq!(added.len(), 2, "{added:?}");
     assert!(added.iter().any(|text| text.contains("a crate called utils")));
     assert!(added.iter().any(|text| text.contains("has no layer")));
-    finds(&[("crates/wire/Cargo.toml", &manifest("http", ""))], "not its folder's");
-    finds(&[("crates/wire/Cargo.toml", "[package]\nname = \"wire\"\n")], "[lints] workspace");
-    finds(&[("crates/wire/src/lib.rs", "//! Safe.\n")], "forbids unsafe code");
+    finds(&[("crates/protocol/Cargo.toml", &manifest("http", ""))], "not its folder's");
+    finds(
+        &[("crates/protocol/Cargo.toml", "[package]\nname = \"protocol\"\n")],
+        "[lints] workspace",
+    );
+    finds(&[("crates/protocol/src/lib.rs", "//! Safe.\n")], "forbids unsafe code");
 }
 
 #[test]
@@ -198,10 +199,10 @@ fn what_only_looks_like_the_world_is_let_pass() {
 fn test_modules_in_files_of_their_own_are_tests() {
     let files = |declared| {
         [
-            ("crates/wire/src/machine.rs", declared),
-            ("crates/wire/src/machine/tests.rs", "mod deeper;\nuse std::fs::read;\n"),
-            ("crates/wire/src/machine/tests/deeper.rs", "use std::fs::read;\n"),
-            ("crates/wire/tests/whole.rs", "use std::fs::read;\n"),
+            ("crates/protocol/src/machine.rs", declared),
+            ("crates/protocol/src/machine/tests.rs", "mod deeper;\nuse std::fs::read;\n"),
+            ("crates/protocol/src/machine/tests/deeper.rs", "use std::fs::read;\n"),
+            ("crates/protocol/tests/whole.rs", "use std::fs::read;\n"),
         ]
     };
     finds_nothing(&files("#[cfg(test)]\nmod tests;\n"));
@@ -221,7 +222,7 @@ fn clocks_stay_in_the_shells() {
 fn one_file_of_the_binary_reads_the_clock() {
     let code = "fn f() { std::time::SystemTime::now(); }";
     let map =
-        "# Map\n`crates/units` `crates/wire` `crates/reactor` `crates/report` `crates/loadstone`\n";
+        "# Map\n`crates/units` `crates/protocol` `crates/net` `crates/report` `crates/loadstone`\n";
     let manifest = manifest("loadstone", "");
     let one = [
         ("ARCHITECTURE.md", map),
@@ -239,10 +240,7 @@ fn one_file_of_the_binary_reads_the_clock() {
 fn tests_do_not_sleep() {
     let code = "#[test]\nfn t() { std::thread::sleep(D); }";
     finds(&[(SHELL, code)], "loop.rs:2: a test that sleeps");
-    finds(
-        &[("crates/reactor/tests/a.rs", "use std::thread;\nfn f() { thread::sleep(D); }")],
-        ":2:",
-    );
+    finds(&[("crates/net/tests/a.rs", "use std::thread;\nfn f() { thread::sleep(D); }")], ":2:");
 }
 
 #[test]
@@ -308,7 +306,10 @@ fn plain_documents_stay_plain() {
         finds_nothing(&[("docs/guide/a.md", &format!("# A\n\n```\n{text}\n```\n"))]);
         finds_nothing(&[("docs/b.md", &format!("# B\n\n{text}\n"))]);
     }
-    finds_nothing(&[("docs/guide/a.md", "The recommended way: none of these. It tells them apart.\n")]);
+    finds_nothing(&[(
+        "docs/guide/a.md",
+        "The recommended way: none of these. It tells them apart.\n",
+    )]);
 }
 
 /// What of the text above is named.
@@ -359,11 +360,11 @@ fn no_path_of_one_machine() {
 #[test]
 fn the_map_names_every_crate_and_no_other() {
     finds(
-        &[("ARCHITECTURE.md", "# Map\n`crates/units` `crates/wire` `crates/reactor`\n")],
+        &[("ARCHITECTURE.md", "# Map\n`crates/units` `crates/protocol` `crates/net`\n")],
         "does not name crates/report",
     );
     let map =
-        "# Map\n`crates/units` `crates/wire` `crates/reactor` `crates/report`\n`crates/lua`\n";
+        "# Map\n`crates/units` `crates/protocol` `crates/net` `crates/report`\n`crates/lua`\n";
     finds(&[("ARCHITECTURE.md", map)], "ARCHITECTURE.md:3: names crates/lua, which is not there");
 }
 

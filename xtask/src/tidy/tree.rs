@@ -26,6 +26,12 @@ const SKIPPED: &[&str] = &[".git", "target", "dist", "vendor", "corpus", "artifa
 const TEXT: &[&str] =
     &["rs", "md", "toml", "sh", "py", "json", "snap", "txt", "yml", "yaml", "html", "css", "js"];
 
+/// The crate of a source file, and the file's path below `src/`.
+pub(crate) fn source_of(path: &str) -> Option<(&str, &str)> {
+    let (folder, file) = path.strip_prefix("crates/")?.split_once("/src/")?;
+    Some((folder.rsplit('/').next()?, file))
+}
+
 impl Tree {
     /// Reads the tree below `root`. Symbolic links are not followed.
     ///
@@ -90,12 +96,31 @@ impl Tree {
         path.is_empty() || self.paths.contains(path)
     }
 
-    /// Names of the folders in `crates/`.
+    /// Name and folder of every crate: `crates/NAME`, or `crates/GROUP/NAME`.
+    pub(crate) fn crate_folders(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.paths.iter().filter(|path| self.is_crate(path)).map(|path| {
+            let name = path.rsplit('/').next().expect("a path has a last part");
+            (name, path.as_str())
+        })
+    }
+
+    /// Names of the crates.
     pub(crate) fn crates(&self) -> impl Iterator<Item = &str> {
-        self.paths
-            .iter()
-            .filter_map(|path| path.strip_prefix("crates/"))
-            .filter(|name| !name.contains('/') && self.holds(&format!("crates/{name}/Cargo.toml")))
+        self.crate_folders().map(|(name, _)| name)
+    }
+
+    fn is_crate(&self, path: &str) -> bool {
+        let depth = path.split('/').count();
+        (2..=3).contains(&depth)
+            && path.starts_with("crates/")
+            && self.holds(&format!("{path}/Cargo.toml"))
+    }
+
+    /// The crate whose folder a path is, or is in.
+    pub(crate) fn crate_of<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).skip(1).take(2);
+        let folder = ends.map(|end| &path[..end]).find(|folder| self.is_crate(folder))?;
+        folder.rsplit('/').next()
     }
 
     /// Our Rust files: path and text.

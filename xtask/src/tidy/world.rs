@@ -2,6 +2,7 @@
 
 use super::layers::{SHELL_LAYER, is_pure, layer_of};
 use super::source::{Named, Source};
+use super::tree::source_of;
 use super::{Finding, Tree};
 
 /// Not in the pure crates. A name ending in `*` stands for all that begins so.
@@ -52,11 +53,11 @@ pub(super) fn pure_crates(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Outside layer 4, `tui`, `ui` and `metrics`, nothing reads a clock or sleeps, but for one file of
+/// Outside layer 4, and `live`, nothing reads a clock or sleeps, but for one file of
 /// the binary.
 pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
     let clockless = |name: &str| {
-        let shell = layer_of(name) == Some(SHELL_LAYER) || ["tui", "ui"].contains(&name);
+        let shell = layer_of(name) == Some(SHELL_LAYER) || name == "live";
         !shell && !is_pure(name)
     };
     let mut found = Vec::new();
@@ -102,10 +103,7 @@ pub(super) fn sleeping_tests(tree: &Tree) -> Vec<Finding> {
 /// Parsed files below `crates/NAME/src` that are not tests, of the crates that `of` picks.
 fn product(tree: &Tree, of: impl Fn(&str) -> bool) -> impl Iterator<Item = (&str, &Source)> {
     tree.sources().filter(move |(path, _)| {
-        let mut parts = path.split('/');
-        let of_crate = (parts.next(), parts.next(), parts.next());
-        matches!(of_crate, (Some("crates"), Some(name), Some("src")) if of(name))
-            && !tree.tests().contains(*path)
+        source_of(path).is_some_and(|(name, _)| of(name)) && !tree.tests().contains(*path)
     })
 }
 

@@ -290,8 +290,11 @@ impl FleetTask {
             task.agents = Some(said);
             task.words.drain(at..at + 2);
         }
-        if task.agents.is_some_and(|agents| agents == 0 || agents > muster::manager::AGENTS_MAX) {
-            let most = muster::manager::AGENTS_MAX;
+        if task
+            .agents
+            .is_some_and(|agents| agents == 0 || agents > fleet::protocol::manager::AGENTS_MAX)
+        {
+            let most = fleet::protocol::manager::AGENTS_MAX;
             return Err(UsageError::new(format!("--agents takes a number from 1 to {most}")));
         }
         // said now: not when all agents have come

@@ -304,9 +304,9 @@ impl<R: SharedRows> FromArgMatches for SharedOptions<R> {
 }
 
 /// What such a plan says of certificates, for who opens TLS by itself.
-pub(crate) fn trust(plan: &Plan) -> tls::Settings {
+pub(crate) fn trust(plan: &Plan) -> net::tls::Settings {
     let (insecure, ca) = (plan.tls.insecure, plan.tls.ca.clone());
-    tls::Settings { insecure, ca, ..tls::Settings::default() }
+    net::tls::Settings { insecure, ca, ..net::tls::Settings::default() }
 }
 
 /// Of every command that opens TLS: whether any certificate is taken.

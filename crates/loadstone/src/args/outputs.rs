@@ -53,7 +53,7 @@ pub(crate) struct Outputs {
     pub(crate) live: bool,
     /// Where Prometheus finds the figures while it runs, and who gets them pushed.
     pub(crate) metrics: Option<SocketAddr>,
-    pub(crate) otlp: Option<metrics::Collector>,
+    pub(crate) otlp: Option<live::metrics::Collector>,
     /// The server whose own resources are watched.
     pub(crate) sut: Option<crate::sut::Who>,
     /// The table of quantiles, in full.

@@ -2,14 +2,14 @@
 
 use super::UsageError;
 use plan::{Auth, FileSource, HttpVersion, Plan, TargetPlan, rules};
-use recorded::{Curl, CurlLogin, CurlVersion, Recorded};
+use workload::recorded::{Curl, CurlLogin, CurlVersion, Recorded};
 
 /// The plan of `--curl`.
 ///
 /// # Errors
 /// A command that cannot be taken over.
 pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
-    let curl = recorded::parse_curl(text, &|path| files.read(path))
+    let curl = workload::recorded::parse_curl(text, &|path| files.read(path))
         .map_err(|error| UsageError::new(format!("--curl: {error}")))?;
     let mut plan = Plan::for_targets(Vec::new());
     let requests: Vec<&Recorded> = curl.requests.iter().collect();

@@ -76,8 +76,8 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = units::parse_listen, hide_short_help = true)]
     pub(super) metrics: Option<std::net::SocketAddr>,
     /// Push metrics to an OTLP collector every second: http://127.0.0.1:4318, or https://
-    #[arg(long, value_name = "URL", value_parser = metrics::parse_collector, hide_short_help = true)]
-    pub(super) otlp: Option<metrics::Collector>,
+    #[arg(long, value_name = "URL", value_parser = live::metrics::parse_collector, hide_short_help = true)]
+    pub(super) otlp: Option<live::metrics::Collector>,
     /// Watch the server's CPU, memory, descriptors and listen queue: a process number on this
     /// machine, or the URL of a node exporter
     #[arg(long, value_name = "PID|URL", value_parser = crate::sut::parse, hide_short_help = true)]

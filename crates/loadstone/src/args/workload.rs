@@ -3,14 +3,14 @@
 use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::{UsageError, parse};
 use clap::{Args, Subcommand, ValueEnum};
-use fileset::fit::FitModel;
-use fileset::{Matching, SequenceOptions, Spec};
 use plan::Location;
 use plan::representative::TOP_PER_FILE;
 use std::path::PathBuf;
 use units::{Nanos, Seed};
 use url::Url;
-use weblog::HashedPaths;
+use workload::access_log::HashedPaths;
+use workload::fileset::fit::FitModel;
+use workload::fileset::{Matching, SequenceOptions, Spec};
 
 /// Make a workload: the files of a server, and the requests for them
 #[derive(Args, Clone, Debug)]

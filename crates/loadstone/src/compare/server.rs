@@ -194,7 +194,7 @@ fn send(signal: Signal, to: &[Pid]) {
 /// TERM to everything, once each; KILL to what is left after a while. Whoever is orphaned on the way
 /// is ours from then on.
 fn end_all() -> Result<(), String> {
-    let start = reactor::monotonic();
+    let start = net::reactor::monotonic();
     let mut told: Vec<Pid> = Vec::new();
     let mut pause = PAUSES.0;
     loop {
@@ -202,7 +202,7 @@ fn end_all() -> Result<(), String> {
         if reap(&mut now) {
             return Ok(());
         }
-        let passed = reactor::monotonic() - start;
+        let passed = net::reactor::monotonic() - start;
         if passed > TERM_PATIENCE + KILL_PATIENCE {
             let left: Vec<String> = children().iter().map(ToString::to_string).collect();
             return Err(format!(

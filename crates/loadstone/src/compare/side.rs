@@ -256,10 +256,10 @@ impl<'a> Side<'a> {
         over: impl Fn() -> bool,
         length: impl Fn(Nanos) -> Nanos,
     ) -> Result<FirstLook, Failure> {
-        let start = reactor::monotonic();
+        let start = net::reactor::monotonic();
         let mut pause = PAUSES.0;
         loop {
-            let passed = reactor::monotonic() - start;
+            let passed = net::reactor::monotonic() - start;
             let look = self.look(length(patience - passed.min(patience)))?;
             // what is silent then may have been ended by the signal
             if signals::caught() > 0 {

@@ -3,10 +3,10 @@
 use crate::caller::Caller;
 use engine::exchange::{Caller as _, Message, Outgoing};
 use faces::{FOLDER_FILES_MAX, Files, PageRequest, Reference, SystemError};
+use protocol::http1::response::Asked;
 use std::io::Read;
 use std::net::IpAddr;
 use units::Nanos;
-use wire::response::Asked;
 
 /// The disk; `-` is a file like any other.
 pub(super) struct Disk;
@@ -54,7 +54,7 @@ impl Files for Disk {
 
     fn now(&self) -> faces::Date {
         faces::Date {
-            at: reactor::monotonic(),
+            at: net::reactor::monotonic(),
             unix_s: crate::wall_clock::unix_seconds(),
             utc_offset_s: crate::wall_clock::utc_offset_s(),
         }
@@ -72,12 +72,12 @@ impl Files for Disk {
 
     fn look_at(&self, page: &PageRequest<'_>) -> Result<Vec<Reference>, String> {
         let tls = page.tls;
-        let settings = tls::Settings {
+        let settings = net::tls::Settings {
             insecure: tls.insecure,
             ca: tls.ca.clone(),
             cert: tls.cert.clone(),
             key: tls.key.clone(),
-            ..tls::Settings::default()
+            ..net::tls::Settings::default()
         };
         let outgoing = Outgoing {
             url: page.url.clone(),

@@ -3,7 +3,7 @@
 use super::finish;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Slot};
 use faces::{Ending, Extras, Idle, Said, words};
-use reactor::Reactor;
+use net::reactor::Reactor;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use units::Nanos;

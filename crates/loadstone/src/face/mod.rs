@@ -284,7 +284,7 @@ fn measured(
     let mut origin = Nanos::ZERO;
     let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
         origin = setup.measure_from();
-        let ahead = origin.as_secs_f64() - reactor::monotonic().as_secs_f64();
+        let ahead = origin.as_secs_f64() - net::reactor::monotonic().as_secs_f64();
         let unix_s = crate::wall_clock::unix_seconds() + ahead;
         face.borrow_mut().dated(&Date { at: origin, unix_s, utc_offset_s });
         Box::new(Watch::new(face.clone(), log.take()))

@@ -18,7 +18,7 @@ pub(super) fn of(error: &anyhow::Error) -> StartTrouble {
         return StartTrouble::Descriptors;
     }
     let text = format!("{error:#}");
-    match error.downcast_ref::<tls::SetupError>() {
+    match error.downcast_ref::<net::tls::SetupError>() {
         Some(_) => StartTrouble::Tls(text),
         None => StartTrouble::Other(text),
     }

@@ -13,11 +13,11 @@ use crate::run::prepare::{MachinePart, Prepared};
 use crate::run::scripted::Stages;
 use crate::run::threads::{Estate, Leash, Watcher};
 use engine::{Order, Row, Share};
+use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
+use fleet::protocol::message::{self, Final, FinalCause, FromAgent, Hello, PartEnding};
+use fleet::protocol::stamp::Stamped;
+use fleet::protocol::{DEAD_MAN, PROTOCOL};
 use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
-use muster::agent::{Agent, Deed, ReadyFacts};
-use muster::message::{self, Final, FinalCause, FromAgent, Hello, PartEnding};
-use muster::stamp::Stamped;
-use muster::{DEAD_MAN, PROTOCOL};
 use plan::Plan;
 use record::run::PathRecord;
 use sample::CallRecord;
@@ -75,12 +75,12 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
         NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
     let (give, words) = channel();
     let mut post = AgentPost {
-        machine: Agent::new(&id, hello, reactor::monotonic()),
+        machine: Agent::new(&id, hello, net::reactor::monotonic()),
         link,
         subjects,
         id,
         seal_key,
-        orders: Orders::new(reactor::monotonic()),
+        orders: Orders::new(net::reactor::monotonic()),
         ready: None,
         give,
         scripts: args.allow_scripts,
@@ -147,7 +147,7 @@ impl AgentPost {
             while let Ok(word) = words.try_recv() {
                 self.word(word);
             }
-            let now = reactor::monotonic();
+            let now = net::reactor::monotonic();
             self.machine.tick(now);
             self.orders.leash.hear(self.machine.watched_at(), now);
             while let Some(deed) = self.machine.deed() {
@@ -201,7 +201,7 @@ impl AgentPost {
             Word::Row(row) => self.machine.row(row),
             Word::Over(said) => {
                 self.dead_man |= said.ending == PartEnding::DeadMan;
-                self.machine.over(*said, reactor::monotonic());
+                self.machine.over(*said, net::reactor::monotonic());
             }
         }
     }
@@ -444,7 +444,7 @@ impl Watcher for Reporter {
     /// The dead-man switch is looked at here too: workers that have nothing to issue look seldom.
     fn order(&self) -> Order {
         match self.orders.order.load(Ordering::Relaxed) {
-            0 if !self.orders.leash.holds(reactor::monotonic()) => Order::Stop,
+            0 if !self.orders.leash.holds(net::reactor::monotonic()) => Order::Stop,
             0 => Order::Go,
             1 => Order::Stop,
             _ => Order::Abandon,

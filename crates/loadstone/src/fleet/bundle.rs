@@ -1,7 +1,7 @@
 //! The rows of an agent's workers as one row of the agent: per edge, when all of them have passed it.
 
 use engine::Row;
-use muster::row::{RowHead, encode};
+use fleet::protocol::row::{RowHead, encode};
 use stats::Snapshot;
 use std::collections::BTreeMap;
 use units::Nanos;

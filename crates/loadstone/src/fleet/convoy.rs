@@ -16,10 +16,10 @@ use crate::run::prepare::Prepared;
 use crate::run::threads::{DriverCost, Watcher};
 use anyhow::{Context, Result, bail};
 use engine::{Setup, Share};
-use muster::manager::FleetEvent;
-use muster::message::{Final, Holding};
-use muster::slots::SlotTable;
-use muster::stamp::RefusedMessages;
+use fleet::protocol::manager::FleetEvent;
+use fleet::protocol::message::{Final, Holding};
+use fleet::protocol::slots::SlotTable;
+use fleet::protocol::stamp::RefusedMessages;
 use plan::{Plan, Secrets};
 use record::run::PathRecord;
 use sample::{AgentFacts, BudgetFacts, FleetFacts, PathFacts, RefusedFacts};
@@ -144,7 +144,7 @@ impl Elsewhere for Convoy {
         let setup = Arc::new(setup);
         wire.measuring(setup.measure_from());
         let mut observer = watcher(&setup);
-        let ahead = start.0 as f64 - reactor::monotonic().0 as f64;
+        let ahead = start.0 as f64 - net::reactor::monotonic().0 as f64;
         let started_unix_s = crate::wall_clock::unix_seconds() + ahead / 1e9;
         let sut = crate::run::measure::watch_server(prepared)?;
         if let Some(sut) = &sut {
@@ -257,7 +257,7 @@ fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> O
 /// A part that nobody holds is that of [`GONE`].
 fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let held = wire.recall(RECALL_MAX)?;
-    let now = reactor::monotonic();
+    let now = net::reactor::monotonic();
     let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
     // what an earlier step left is nobody's any more
     let step = held.iter().map(|(_, held)| (held.run, held.step)).max().unwrap_or_default();
@@ -303,7 +303,7 @@ fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared, on_loss: OnLoss) 
         sealed.insert(agent.clone(), bytes.with_context(|| format!("the plan for {agent}"))?);
     }
     wire.prepare(&plan_hash(plan), &sealed);
-    let until = reactor::monotonic() + PREPARE_MAX;
+    let until = net::reactor::monotonic() + PREPARE_MAX;
     loop {
         match wire.event(LOOK) {
             Some(FleetEvent::Ready) => return Ok(()),
@@ -321,7 +321,7 @@ fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared, on_loss: OnLoss) 
         if crate::signals::caught() > 0 {
             bail!("interrupted before the start");
         }
-        if reactor::monotonic() > until {
+        if net::reactor::monotonic() > until {
             bail!("not every agent was ready for the plan within a minute");
         }
     }
@@ -351,7 +351,7 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShare
             (agent.clone(), slots.by_ref().take(count).collect())
         })
         .collect();
-    let start = reactor::monotonic() + wire.lead();
+    let start = net::reactor::monotonic() + wire.lead();
     let shares = shares_of(&parts, table.of)?;
     wire.arm(parts, table.of, start);
     loop {
@@ -367,7 +367,7 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShare
             }
             _ => {}
         }
-        if reactor::monotonic() > start {
+        if net::reactor::monotonic() > start {
             wire.stop(true);
             bail!("not every agent confirmed the start in time");
         }

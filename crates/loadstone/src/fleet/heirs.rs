@@ -5,8 +5,8 @@ use super::merge::Merge;
 use super::wire::Wire;
 use crate::args::OnLoss;
 use engine::{Order, Share};
-use muster::agent::SLOTS_MAX;
-use muster::slots::SlotTable;
+use fleet::protocol::agent::SLOTS_MAX;
+use fleet::protocol::slots::SlotTable;
 use plan::{Load, Plan};
 use sample::PartMove;
 use units::Nanos;
@@ -112,7 +112,7 @@ impl Merge {
             .filter(|row| !self.ledgers[*row].is_relieved())
             .collect();
         let silent = wire.relieve(&self.names[lost]);
-        let at = self.edge_from(silent.max(reactor::monotonic() + TELL));
+        let at = self.edge_from(silent.max(net::reactor::monotonic() + TELL));
         if heirs.is_empty() || at >= self.cut {
             return;
         }

@@ -8,10 +8,10 @@ use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
 use crate::run::elsewhere::Elsewhere;
 use anyhow::Context;
+use fleet::protocol::manager::{AGENTS_MAX, Manager};
 use fleet::{
     Credentials, Grant, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
 };
-use muster::manager::{AGENTS_MAX, Manager};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn open(
     }
     // in microseconds: agents follow a later manager, also one that began within the same second
     let epoch = (crate::wall_clock::unix_seconds() * 1e6) as u64;
-    let manager = Manager::new(epoch, agents, reactor::monotonic());
+    let manager = Manager::new(epoch, agents, net::reactor::monotonic());
     Ok(Wire::start(manager, link, subjects, server)?)
 }
 

@@ -8,9 +8,9 @@ use super::wire::{Seats, Wire};
 use crate::args::OnLoss;
 use crate::run::threads::Watcher;
 use engine::{Collector, Order, Owed, Row, Setup, Share};
-use muster::manager::FleetEvent;
-use muster::message::{Hello, PartEnding};
-use muster::row;
+use fleet::protocol::manager::FleetEvent;
+use fleet::protocol::message::{Hello, PartEnding};
+use fleet::protocol::row;
 use sample::{AgentNow, AgentState};
 use stats::{Measurement, Snapshot};
 use std::collections::BTreeMap;
@@ -102,13 +102,13 @@ impl Merge {
 
     /// Until every agent has come to its end, or is known not to.
     pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) {
-        let begun = reactor::monotonic();
+        let begun = net::reactor::monotonic();
         while self.ledgers.iter().any(|ledger| ledger.standing != LedgerState::Over) {
             if let Some(event) = wire.event(LOOK) {
                 self.hear(wire, event, observer);
             }
             self.give_orders(wire, observer);
-            self.pass(wire, begun, reactor::monotonic(), observer);
+            self.pass(wire, begun, net::reactor::monotonic(), observer);
         }
     }
 
@@ -198,7 +198,7 @@ impl Merge {
 
     fn stop(&mut self, wire: &mut Wire, order: Order) {
         self.stopped = order;
-        self.cut = self.cut.min(reactor::monotonic());
+        self.cut = self.cut.min(net::reactor::monotonic());
         wire.stop(order == Order::Abandon);
     }
 
@@ -413,7 +413,7 @@ impl Merge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster::manager::Manager;
+    use fleet::protocol::manager::Manager;
     use plan::{Arrivals, Load, Plan};
     use sample::CallRecord;
     use stats::Second;
@@ -477,7 +477,7 @@ mod tests {
         let (mut merge, mut wire) = merge(None);
         assert_eq!(merge.late(START), Nanos::NEVER);
         merge.stop(&mut wire, Order::Stop);
-        let now = reactor::monotonic();
+        let now = net::reactor::monotonic();
         assert!(merge.late(Nanos::ZERO) <= now + Nanos::SECOND + GRACE);
         merge.pass(&mut wire, Nanos::ZERO, now + Nanos::SECOND + GRACE + Nanos(1), &mut Nobody);
         assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));

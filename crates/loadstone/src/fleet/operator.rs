@@ -3,9 +3,9 @@
 use super::usage;
 use crate::args::FleetOperatorArgs;
 use crate::exit::{Code, Failure};
+use fleet::protocol::message::{self, OperatorWord, Status};
+use fleet::protocol::stamp::RefusedMessages;
 use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
-use muster::message::{self, OperatorWord, Status};
-use muster::stamp::RefusedMessages;
 use std::time::Duration;
 
 /// Longest wait for the server, and for the manager's answer.
@@ -29,8 +29,8 @@ fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
 pub(super) fn status(args: &FleetOperatorArgs) -> Result<Code, Failure> {
     let (link, subjects) = connect(args)?;
     link.sender().send(subjects.control(), message::write(&OperatorWord::Status));
-    let until = reactor::monotonic() + units::Nanos(PATIENCE.as_nanos() as u64);
-    while reactor::monotonic() < until {
+    let until = net::reactor::monotonic() + units::Nanos(PATIENCE.as_nanos() as u64);
+    while net::reactor::monotonic() < until {
         match link.inbox.recv_timeout(PATIENCE) {
             Ok(Incoming::Message { bytes, .. }) => {
                 let status = message::read(&bytes).map_err(Failure::usage)?;

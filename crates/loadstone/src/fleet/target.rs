@@ -5,12 +5,12 @@ use super::usage;
 use crate::args::FleetWatchArgs;
 use crate::exit::{Code, Failure};
 use crate::sut::{SutSource, Who};
+use fleet::protocol::PROTOCOL;
+use fleet::protocol::message::{self, FromWatch, WatchHello};
+use fleet::protocol::stamp::Stamped;
+use fleet::protocol::watch::{FleetWatch, WatchDeed};
 use fleet::{Credentials, Incoming, NatsLink, Role, SealKey, Subjects};
 use host::sut::SutReading;
-use muster::PROTOCOL;
-use muster::message::{self, FromWatch, WatchHello};
-use muster::stamp::Stamped;
-use muster::watch::{FleetWatch, WatchDeed};
 use sample::SutSeries;
 use std::net::SocketAddr;
 use std::sync::mpsc::RecvTimeoutError;
@@ -38,7 +38,7 @@ pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
         NatsLink::connect(&args.door.place(), &credentials, listen, patience).map_err(usage)?;
     let key = SealKey::generate().map_err(usage)?;
     let hello = WatchHello { session: super::agent::session(&key), ..hello(&series) };
-    let machine = FleetWatch::new(hello, reactor::monotonic());
+    let machine = FleetWatch::new(hello, net::reactor::monotonic());
     WatchPost { machine, link, subjects, id, source, following: None }.run()
 }
 
@@ -90,7 +90,7 @@ struct WatchPost {
 impl WatchPost {
     fn run(&mut self) -> Result<Code, Failure> {
         loop {
-            let now = reactor::monotonic();
+            let now = net::reactor::monotonic();
             let due = self.following.as_ref().map_or(TURN, |step| step.next - now);
             match self.link.inbox.recv_timeout(Duration::from_nanos(due.min(TURN).0)) {
                 Ok(Incoming::Message { subject, bytes, at }) => self.message(&subject, &bytes, at),
@@ -100,7 +100,7 @@ impl WatchPost {
                     return Err(Failure::usage("the network's thread ended; this is a bug"));
                 }
             }
-            self.machine.tick(reactor::monotonic());
+            self.machine.tick(net::reactor::monotonic());
             let trouble = self.read_when_due();
             if let Err(why) = &trouble {
                 self.machine.trouble(why.clone());
@@ -133,7 +133,7 @@ impl WatchPost {
             WatchDeed::Say(said) => self.say(&said),
             WatchDeed::Follow { from, .. } => match self.source.read() {
                 Ok(reading) => {
-                    let now = reactor::monotonic();
+                    let now = net::reactor::monotonic();
                     let next = edge_after(from, now);
                     self.following = Some(Following { from, next, before: (now, reading) });
                 }
@@ -155,11 +155,11 @@ impl WatchPost {
     /// A row at each whole second of the measured phase.
     fn read_when_due(&mut self) -> Result<(), String> {
         let Some(step) = &mut self.following else { return Ok(()) };
-        if reactor::monotonic() < step.next {
+        if net::reactor::monotonic() < step.next {
             return Ok(());
         }
         let reading = self.source.read()?;
-        let now = reactor::monotonic();
+        let now = net::reactor::monotonic();
         let (then, before) = &step.before;
         let at_s = now.as_secs_f64() - step.from.as_secs_f64();
         let row = host::sut::row(before, &reading, (now - *then).as_secs_f64(), at_s);

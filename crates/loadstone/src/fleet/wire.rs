@@ -2,11 +2,11 @@
 
 use super::convoy::LOOK;
 use anyhow::{Result, bail};
+use fleet::protocol::LOST_AFTER;
+use fleet::protocol::manager::{FleetEvent, Manager, Post};
+use fleet::protocol::message::{self, Final, Hello, Holding, OperatorWord, ToAgent};
+use fleet::protocol::stamp::RefusedMessages;
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
-use muster::LOST_AFTER;
-use muster::manager::{FleetEvent, Manager, Post};
-use muster::message::{self, Final, Hello, Holding, OperatorWord, ToAgent};
-use muster::stamp::RefusedMessages;
 use sample::SutSeries;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -89,7 +89,7 @@ impl Wire {
 
     pub(super) fn seats(&self) -> Seats {
         self.with(|manager| {
-            let facts = |seat: &muster::manager::AgentSeat| SeatFacts {
+            let facts = |seat: &fleet::protocol::manager::AgentSeat| SeatFacts {
                 hello: seat.hello.clone(),
                 workers: seat.workers,
                 ahead: seat.ahead,
@@ -156,10 +156,10 @@ impl Wire {
     /// Not all of them answer within `patience`.
     pub(super) fn recall(&self, patience: Nanos) -> Result<BTreeMap<String, Holding>> {
         self.with(Manager::recall);
-        let until = reactor::monotonic() + patience;
+        let until = net::reactor::monotonic() + patience;
         while !self.with(|manager| manager.seats().values().all(|seat| seat.held.is_some())) {
             self.event(LOOK);
-            if reactor::monotonic() > until {
+            if net::reactor::monotonic() > until {
                 bail!("not every agent said what it holds");
             }
         }
@@ -192,13 +192,13 @@ impl Wire {
     /// What was seen of the target's machine in a measured phase of `span_s`. Its last row may still be
     /// on its way.
     pub(super) fn seen(&self, span_s: f64) -> Option<SutSeries> {
-        let until = reactor::monotonic() + LAST_ROW_MAX;
+        let until = net::reactor::monotonic() + LAST_ROW_MAX;
         loop {
             let series = self.with(|manager| manager.seen().cloned())?;
             let last = series.rows.last().map_or(0.0, |row| row.at_s);
             // a row ends within a tenth of a second of its edge, or nobody reads any more
             let whole = last + 0.1 >= span_s || !series.trouble.is_empty();
-            if whole || span_s.is_infinite() || reactor::monotonic() > until {
+            if whole || span_s.is_infinite() || net::reactor::monotonic() > until {
                 return Some(series);
             }
             self.event(LOOK);
@@ -210,13 +210,13 @@ impl Wire {
     /// # Errors
     /// Nobody does within `patience`, or a signal came.
     pub(super) fn await_watch(&self, patience: Duration) -> Result<()> {
-        let until = reactor::monotonic() + Nanos(patience.as_nanos() as u64);
+        let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.watched()) {
             self.event(TURN);
             if crate::signals::caught() > 0 {
                 bail!("interrupted: no `fleet watch` had joined yet");
             }
-            if reactor::monotonic() > until {
+            if net::reactor::monotonic() > until {
                 bail!("no `fleet watch` joined in time; see --watch and --wait");
             }
         }
@@ -246,14 +246,14 @@ impl Wire {
     /// # Errors
     /// They are not within `patience`, or a signal came.
     pub(super) fn muster(&self, wanted: usize, patience: Duration) -> Result<()> {
-        let until = reactor::monotonic() + Nanos(patience.as_nanos() as u64);
+        let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.complete()) {
             self.event(TURN);
             let there = self.with(|manager| manager.seats().len());
             if crate::signals::caught() > 0 {
                 bail!("interrupted: {there} of {wanted} agents had joined");
             }
-            if reactor::monotonic() > until {
+            if net::reactor::monotonic() > until {
                 bail!("only {there} of {wanted} agents joined in time; see --wait");
             }
         }
@@ -266,7 +266,7 @@ impl Wire {
     /// # Errors
     /// None is there within `patience`, or a signal came.
     pub(super) fn rejoin(&self, wanted: Option<usize>, patience: Duration) -> Result<()> {
-        let until = reactor::monotonic() + Nanos(patience.as_nanos() as u64);
+        let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         let mut first = Nanos::NEVER;
         loop {
             let (there, complete) = self.with(|manager| {
@@ -278,7 +278,7 @@ impl Wire {
                 manager.recall();
                 (manager.seats().len(), manager.complete())
             });
-            let now = reactor::monotonic();
+            let now = net::reactor::monotonic();
             if there > 0 {
                 first = first.min(now);
             }
@@ -334,7 +334,7 @@ fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
             Post::All(command) => sender.send(subjects.command(), message::write(&command)),
             Post::One(agent, mut told) => {
                 if let ToAgent::Clock { returned, .. } = &mut told.said {
-                    *returned = reactor::monotonic().0;
+                    *returned = net::reactor::monotonic().0;
                 }
                 sender.send(subjects.to(&agent), message::write(&told));
             }
@@ -368,11 +368,11 @@ impl Desk {
                 let Ok(heard) = self.link.inbox.try_recv() else { break };
                 self.heard(heard);
             }
-            if self.down && reactor::monotonic() >= self.next_try {
+            if self.down && net::reactor::monotonic() >= self.next_try {
                 self.revive();
             }
             let mut manager = self.manager.lock().unwrap_or_else(PoisonError::into_inner);
-            manager.tick(reactor::monotonic());
+            manager.tick(net::reactor::monotonic());
             send_posts(&mut manager, &self.link.sender(), &self.subjects);
             while let Some(event) = manager.event() {
                 self.give.send(event).ok();
@@ -401,7 +401,7 @@ impl Desk {
             Ok(true) => crate::say("nats-server had died and was started again"),
             Ok(false) => {}
             Err(error) => {
-                self.next_try = reactor::monotonic() + REVIVE_PAUSE;
+                self.next_try = net::reactor::monotonic() + REVIVE_PAUSE;
                 crate::say(&error.to_string());
             }
         }

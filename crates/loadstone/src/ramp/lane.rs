@@ -9,6 +9,7 @@ use crate::run::threads::Watcher;
 use crate::run::trial::{Change, Target, TrialSession};
 use engine::Setup;
 use engine::ramp::{Agenda, Errand};
+use live::terminal::Climb;
 use plan::{Load, Plan};
 use record::server::{Conduct, Server};
 use report::RunReport;
@@ -17,7 +18,6 @@ use sample::FailureClass;
 use stats::Objective;
 use stats::curve::{Axis, Curve, Point, as_before, fails_alike};
 use std::sync::Arc;
-use tui::Climb;
 use units::{Nanos, Rate, show};
 
 /// Rows of a recovery hold about so many calls, within these bounds.

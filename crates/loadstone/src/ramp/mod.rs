@@ -84,7 +84,10 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
 /// Takes the terminal for `--live`.
 fn open_view(task: &RampTask) -> Result<Option<View>, Failure> {
     let first = task.targets.first().filter(|_| task.outputs.live);
-    let climb = || tui::Climb { step: "before the first step".to_owned(), ..tui::Climb::default() };
+    let climb = || live::terminal::Climb {
+        step: "before the first step".to_owned(),
+        ..live::terminal::Climb::default()
+    };
     first.map(|target| View::open(&target.plan, &target.name, Some(climb()))).transpose()
 }
 

@@ -78,16 +78,16 @@ impl Rest {
     /// # Errors
     /// A plain call that cannot even be tried.
     pub(crate) fn wait(&self, limit: Nanos) -> Result<(Stillness, Nanos), Failure> {
-        let start = reactor::monotonic();
+        let start = net::reactor::monotonic();
         let bound = Nanos(self.call.0.saturating_mul(FACTOR)).max(self.call + SLACK);
         let mut pause = PAUSES.0;
         loop {
             let open = host::connections_to(&self.addresses);
-            let left = limit - (reactor::monotonic() - start).min(limit);
+            let left = limit - (net::reactor::monotonic() - start).min(limit);
             let Some(found) = self.call(left.max(bound))? else {
-                return Ok((Stillness::Interrupted, reactor::monotonic() - start));
+                return Ok((Stillness::Interrupted, net::reactor::monotonic() - start));
             };
-            let passed = reactor::monotonic() - start;
+            let passed = net::reactor::monotonic() - start;
             if !found.unreachable && found.call.took <= bound && open <= self.sockets {
                 let failing = found.call.failure.is_some() && !LATER.contains(&found.call.status);
                 return Ok((Stillness::AtRest { failing }, passed));

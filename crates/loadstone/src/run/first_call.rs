@@ -8,15 +8,15 @@ use engine::exchange::{
 };
 use engine::redirect::{self, Redirect, redirect_method};
 use engine::{Endpoint, build_template, endpoint_key, open_options, proof};
+use net::reactor::{Reactor, failure_class};
 use ownstack::OwnNetwork;
 use plan::{HttpVersion, Plan};
-use reactor::{Reactor, failure_class};
+use protocol::http1::fields;
 use report::FirstCall;
 use sample::FailureClass;
 use std::sync::Arc;
 use units::Nanos;
 use url::Url;
-use wire::fields;
 use workload::Template;
 
 /// What the first call found out.
@@ -49,7 +49,7 @@ const EXCERPT_MAX: usize = 300;
 pub(crate) fn make(
     plan: &Plan,
     endpoint: &mut Endpoint,
-    tls: Option<&tls::Client>,
+    tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     template: &Template,
 ) -> Found {
@@ -67,12 +67,12 @@ pub(crate) fn make(
 pub(crate) fn connect(
     plan: &Plan,
     endpoint: &mut Endpoint,
-    tls: Option<&tls::Client>,
+    tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
 ) -> Found {
-    let start = reactor::monotonic();
+    let start = net::reactor::monotonic();
     let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake);
-    let took = contact.at.unwrap_or_else(reactor::monotonic) - start;
+    let took = contact.at.unwrap_or_else(net::reactor::monotonic) - start;
     let trouble = heard.result.err().or_else(|| without_http2(plan, contact.agreed.as_deref()));
     let unreachable = trouble.is_some();
     let call = trouble.map(|trouble| failed(plan, trouble, &contact, endpoint));
@@ -94,15 +94,15 @@ fn without_http2(plan: &Plan, agreed: Option<&str>) -> Option<Trouble> {
 fn once(
     plan: &Plan,
     endpoint: &mut Endpoint,
-    tls: Option<&tls::Client>,
+    tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     template: &Template,
 ) -> (Found, Option<Vec<u8>>) {
-    let start = reactor::monotonic();
+    let start = net::reactor::monotonic();
     let message = Message::of(template.clone(), None);
     let (heard, contact) = exchange(plan, endpoint, tls, own, message);
     // closing the connection is no part of the call
-    let took = contact.at.unwrap_or_else(reactor::monotonic) - start;
+    let took = contact.at.unwrap_or_else(net::reactor::monotonic) - start;
     // of what breaks its rules nothing can be measured
     let broken = |trouble: &Trouble| trouble.class == FailureClass::Protocol;
     let unreachable = !heard.connected || heard.result.as_ref().is_err_and(broken);
@@ -156,7 +156,7 @@ fn named(class: FailureClass, text: String, peer: &str) -> String {
 fn exchange(
     plan: &Plan,
     endpoint: &mut Endpoint,
-    tls: Option<&tls::Client>,
+    tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     message: Message,
 ) -> (Heard, Contact) {
@@ -168,7 +168,7 @@ fn exchange(
         message,
         timeout: plan.timeouts.call,
     };
-    let mut factory = tls.map(tls::Client::factory);
+    let mut factory = tls.map(net::tls::Client::factory);
     let factory = factory.as_mut().map(|factory| factory as &mut dyn TlsFactory);
     let (http1, http2) = if over_http2 { (None, factory) } else { (factory, None) };
     let machine = Exchange::new(vec![request], plan.timeouts.connect, http1).http2_over(http2);
@@ -186,7 +186,7 @@ fn exchange(
 /// Does the exchange over connections as the plan has them: QUIC, our own TCP, or the kernel's sockets.
 fn over_connections_of(
     plan: &Plan,
-    tls: Option<&tls::Client>,
+    tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     machine: Exchange<'_>,
 ) -> std::io::Result<(Heard, Contact)> {
@@ -232,7 +232,7 @@ fn drive(mut machine: Exchange<'_>, io: &mut impl Io) -> (Heard, Contact) {
 pub(crate) fn preference(
     plan: &Plan,
     endpoint: &mut Endpoint,
-    tls: Option<&tls::Client>,
+    tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
 ) -> Option<Option<String>> {
     let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake);

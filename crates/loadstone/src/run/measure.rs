@@ -48,15 +48,17 @@ pub(crate) fn measure(
     let watch = ForeignWatch::start(&prepared.servers);
     let sut = watch_server(prepared)?;
     let part = prepared.part.as_ref();
-    let start =
-        part.map_or_else(|| reactor::monotonic() + super::placement::lead(plan), |part| part.start);
+    let start = part.map_or_else(
+        || net::reactor::monotonic() + super::placement::lead(plan),
+        |part| part.start,
+    );
     let endpoints = prepared.endpoints.clone();
     let mut setup = Setup::new(plan.clone(), endpoints, prepared.workers, start)?;
     if let Some(part) = part {
         setup = setup.with_shares(part.shares.clone())?;
     }
     setup.logging = logging;
-    let now_s = reactor::monotonic().as_secs_f64();
+    let now_s = net::reactor::monotonic().as_secs_f64();
     setup.unix_s = (crate::wall_clock::unix_seconds() - now_s).max(0.0) as u64;
     let own = prepared.own.as_ref();
     setup.crowd = match (&prepared.route, own) {
@@ -73,7 +75,7 @@ pub(crate) fn measure(
     // what went through it until now was no part of this run
     route.map(|route| route.facts()).transpose()?;
     own.map(|network| network.facts());
-    let ahead = (start - reactor::monotonic()).as_secs_f64();
+    let ahead = (start - net::reactor::monotonic()).as_secs_f64();
     let started_unix_s = crate::wall_clock::unix_seconds() + ahead;
     let tls = prepared.tls.as_ref();
     let ways = Ways { route, own, sockets: prepared.sockets };

@@ -4,7 +4,7 @@ use super::threads::Watcher;
 use crate::args::Outputs;
 use crate::exit::Failure;
 use engine::{Intention, Setup};
-use metrics::{Board, Collector, Endpoint, Pusher, Reading, RunLabels};
+use live::metrics::{Board, Collector, Endpoint, Pusher, Reading, RunLabels};
 use sample::{AgentNow, CallRecord};
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
@@ -85,7 +85,8 @@ impl Meters {
 /// A collector is not the measured server: it is known by the system's certificates, whatever the
 /// run trusts.
 fn pusher(to: Collector) -> anyhow::Result<Pusher> {
-    let tls = to.secure().then(|| tls::Client::new(&tls::Settings::default())).transpose()?;
+    let tls =
+        to.secure().then(|| net::tls::Client::new(&net::tls::Settings::default())).transpose()?;
     Pusher::start(to, tls.map(|client| client.config()))
 }
 

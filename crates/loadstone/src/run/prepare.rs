@@ -27,7 +27,7 @@ pub(crate) struct Prepared {
     pub(crate) settled: Settled,
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) resolved: Vec<Resolved>,
-    pub(crate) tls: Option<tls::Client>,
+    pub(crate) tls: Option<net::tls::Client>,
     pub(crate) workers: u32,
     /// How many there can be under any load.
     pub(crate) threads_most: u32,
@@ -368,14 +368,14 @@ fn addresses(
     Ok(found.into_iter().map(Peer::Tcp).collect())
 }
 
-fn tls_client(plan: &Plan) -> Result<tls::Client> {
-    Ok(tls::Client::new(&tls_settings(plan))?)
+fn tls_client(plan: &Plan) -> Result<net::tls::Client> {
+    Ok(net::tls::Client::new(&tls_settings(plan))?)
 }
 
 /// What the plan says of TLS.
-pub(crate) fn tls_settings(plan: &Plan) -> tls::Settings {
+pub(crate) fn tls_settings(plan: &Plan) -> net::tls::Settings {
     let wanted = &plan.tls;
-    tls::Settings {
+    net::tls::Settings {
         laid_open: false,
         insecure: wanted.insecure,
         ca: wanted.ca.clone(),
@@ -385,15 +385,15 @@ pub(crate) fn tls_settings(plan: &Plan) -> tls::Settings {
         early_data: wanted.early_data,
         nameless: !wanted.sni,
         versions: match wanted.versions {
-            TlsVersions::Any => tls::Versions::Any,
-            TlsVersions::Tls12 => tls::Versions::Tls12,
-            TlsVersions::Tls13 => tls::Versions::Tls13,
+            TlsVersions::Any => net::tls::Versions::Any,
+            TlsVersions::Tls12 => net::tls::Versions::Tls12,
+            TlsVersions::Tls13 => net::tls::Versions::Tls13,
         },
         alpn: match plan.request.version {
             HttpVersion::Http10 | HttpVersion::Http11 => wanted.alpn.clone(),
             HttpVersion::Http2 => vec![http2::ALPN.to_owned()],
             HttpVersion::Auto => super::negotiate::offered(wanted),
-            HttpVersion::Http3 => vec![http3::ALPN.to_owned()],
+            HttpVersion::Http3 => vec![protocol::http3::ALPN.to_owned()],
         },
         groups: wanted.groups.clone(),
         ciphers: wanted.ciphers.clone(),

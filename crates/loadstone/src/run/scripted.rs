@@ -10,8 +10,8 @@ use crate::script::LoadedScript;
 use faces::wrk::{WrkFigures, figures_of};
 use faces::{ScriptJob, StartTrouble};
 use plan::{Auth, Plan};
+use protocol::http1::request::basic_authorization;
 use url::Position;
-use wire::request::basic_authorization;
 
 /// The stages of the repeats so far, each with what its script is told at the end.
 #[derive(Debug, Default)]
@@ -137,7 +137,7 @@ fn headers(plan: &Plan) -> Vec<(String, String)> {
         add("Priority", priority.to_string());
     }
     if request.compressed {
-        add("Accept-Encoding", wire::coding::ACCEPTED.to_owned());
+        add("Accept-Encoding", protocol::http1::coding::ACCEPTED.to_owned());
     }
     let authorization = match &request.auth {
         Some(Auth::Basic { user, password }) => basic_authorization(user, password).ok(),

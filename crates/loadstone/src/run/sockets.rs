@@ -25,7 +25,7 @@ impl SocketLoop {
 /// The loop that the plan's connections have on this machine; and why it is not the one that was asked
 /// for, as a sentence.
 pub(crate) fn choose(plan: &Plan) -> (SocketLoop, Option<String>) {
-    choose_where(plan, reactor::probe_ring)
+    choose_where(plan, net::reactor::probe_ring)
 }
 
 /// `probe`: whether io_uring is to be had.
@@ -45,7 +45,7 @@ fn choose_where(
     }
     match probe() {
         Ok(()) => (SocketLoop::Ring, None),
-        Err(error) => because(&reactor::why_no_ring(&error, "Linux 6.1")),
+        Err(error) => because(&net::reactor::why_no_ring(&error, "Linux 6.1")),
     }
 }
 

@@ -7,10 +7,10 @@ use super::threads::Cast;
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};
 use engine::specweb99::{SpecwebLoad, command};
-use fileset::specweb99::{compare, read_log};
 use plan::Plan;
 use sample::PostFacts;
 use std::sync::Arc;
+use workload::fileset::specweb99::{compare, read_log};
 
 /// What is to be compared when a run is over.
 pub(super) struct Posting {

@@ -8,8 +8,8 @@ use anyhow::Context;
 use engine::{Collector, Directory, LateShare, Link, Order, Row, Setup, Share, Worker, lanes};
 use eventloop::{HeldCount, Network};
 use host::cpu::ThreadTime;
+use net::reactor::{Reactor, RingReactor};
 use ownstack::OwnNetwork;
-use reactor::{Reactor, RingReactor};
 use sample::{AgentNow, CallRecord, Ends, HeldFacts};
 use stats::{Measurement, Second, Snapshot};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -141,7 +141,11 @@ impl Link for ThreadLink {
     #[inline]
     fn order(&mut self) -> Order {
         match self.order.load(Ordering::Relaxed) {
-            0 if self.leash.as_ref().is_some_and(|leash| !leash.holds(reactor::monotonic())) => {
+            0 if self
+                .leash
+                .as_ref()
+                .is_some_and(|leash| !leash.holds(net::reactor::monotonic())) =>
+            {
                 Order::Stop
             }
             0 => Order::Go,
@@ -246,7 +250,7 @@ pub(crate) struct Ways<'a> {
 /// `casts`: the same for who makes the requests, with several loads one for each of them.
 pub(crate) fn execute(
     setup: &Arc<Setup>,
-    tls: Option<&tls::Client>,
+    tls: Option<&net::tls::Client>,
     cores: &[u32],
     casts: Vec<Cast>,
     ways: Ways<'_>,
@@ -310,7 +314,7 @@ struct Berth {
 }
 
 impl Berth {
-    fn worker(self, id: u32, tls: Option<&tls::Client>) -> Worker {
+    fn worker(self, id: u32, tls: Option<&net::tls::Client>) -> Worker {
         let factory =
             tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
         let worker = Worker::new(self.setup, id, factory);
@@ -326,7 +330,7 @@ impl Berth {
 fn start_worker(
     seats: Vec<Berth>,
     id: u32,
-    tls: Option<&tls::Client>,
+    tls: Option<&net::tls::Client>,
     cores: &[u32],
     ways: Ways<'_>,
     mut link: ThreadLink,
@@ -341,7 +345,7 @@ fn start_worker(
     let sockets_of_tcp = carrier.is_none() || own.is_some();
     let held = seats.first().filter(|_| sockets_of_tcp).and_then(|seat| part_held(&seat.setup, id));
     let body = move || {
-        reactor::sharpen_timers();
+        net::reactor::sharpen_timers();
         if let Some(route) = &route {
             // sockets belong to the network of the thread that opens them
             route.enter()?;

@@ -8,6 +8,7 @@ use crate::args::Outputs;
 use crate::calibration::Calibration;
 use crate::exit::Failure;
 use engine::{Intention, Row, Setup};
+use live::terminal::{Climb, Judged, Look, Screen, Subject};
 use plan::Plan;
 use record::server::{Inputs, Server};
 use report::SloResult;
@@ -15,7 +16,6 @@ use sample::{AgentNow, CallRecord};
 use stats::{Measurement, Objective, Second, Snapshot};
 use std::io::IsTerminal;
 use std::rc::Rc;
-use tui::{Climb, Judged, Look, Screen, Subject};
 use units::Nanos;
 
 /// That there is a terminal for `--live`.
@@ -66,7 +66,7 @@ impl View {
         let color = !super::output::no_color();
         let look = Look { color, unicode: style.unicode, help: false };
         // a terminal that a signal ends the program on must be given back as well
-        crate::signals::before_exit(tui::restore)
+        crate::signals::before_exit(live::terminal::restore)
             .map_err(|error| Failure::usage(format!("cannot catch signals: {error}")))?;
         let stop = Box::new(crate::signals::interrupt);
         let screen = Screen::open(subject.clone(), look, stop)

@@ -24,7 +24,7 @@ pub(crate) fn survey(args: &SurveyArgs) -> Result<Code, Failure> {
     let listed = list::resolved(&entries);
     let mut permit = Permit::new(args, &listed)?;
     let started_unix_s = crate::wall_clock::unix_seconds();
-    let start = reactor::monotonic();
+    let start = net::reactor::monotonic();
     let mut servers: Vec<SurveyedServer> = match args.dns {
         true => names::visit(args, &listed, &permit),
         false => web::visit(args, &listed, &permit)?,
@@ -33,7 +33,7 @@ pub(crate) fn survey(args: &SurveyArgs) -> Result<Code, Failure> {
     let kind = if args.dns { SurveyKind::NameServers } else { SurveyKind::WebServers };
     let record = SurveyRecord::of(kind, servers)
         .begun(started_unix_s)
-        .took((reactor::monotonic() - start).as_secs_f64(), crate::signals::caught() > 0);
+        .took((net::reactor::monotonic() - start).as_secs_f64(), crate::signals::caught() > 0);
     let code = exit_code(&record);
     permit.end(&record, code as u8);
     write(args, &record)?;

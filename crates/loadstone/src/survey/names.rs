@@ -6,8 +6,8 @@ use crate::args::SurveyArgs;
 use host::{Asking, NameServerVisit, ask_name_servers};
 use record::survey::SurveyedServer;
 use std::time::Duration;
-use survey::dns::{QUERIES, Query};
-use survey::{Depth, classify, dns};
+use torture::survey::dns::{QUERIES, Query};
+use torture::survey::{Depth, classify, dns};
 
 /// For the reply to each question.
 const WAIT: Duration = Duration::from_secs(2);

@@ -8,9 +8,9 @@ use crate::torture::{key, run_id};
 use record::survey::SurveyRecord;
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, SocketAddr};
-use survey::Depth;
 use torture::safety::permit::RunLog;
 use torture::safety::{Class, class};
+use torture::survey::Depth;
 
 /// Addresses that the log's first line holds; each visit has a line of its own.
 const ADDRESSES_MAX: usize = 200;

@@ -15,8 +15,8 @@ use sample::TlsFacts;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
-use survey::http::PLAIN;
-use survey::{Depth, HALF, IDLE, Tour, TourResult, TourStop, classify, http};
+use torture::survey::http::PLAIN;
+use torture::survey::{Depth, HALF, IDLE, Tour, TourResult, TourStop, classify, http};
 use units::Nanos;
 use url::Position;
 
@@ -35,7 +35,7 @@ pub(super) fn visit(
     let stops: Vec<TourStop> =
         listed.servers.iter().map(|one| stop(args, one, permit.depth(one.address.ip()))).collect();
     let secure = stops.iter().any(|stop| stop.tls_name.is_some());
-    let tls = if secure { Some(factory(tls::Versions::Any, &["http/1.1"])?) } else { None };
+    let tls = if secure { Some(factory(net::tls::Versions::Any, &["http/1.1"])?) } else { None };
     let addresses: Vec<SocketAddr> = listed.servers.iter().map(|one| one.address).collect();
     let outside = || (crate::signals::caught() > 0).then_some(Stop::Interrupted);
     let governor = Governor::new(bounds(args), addresses, false);
@@ -122,7 +122,7 @@ fn look_at_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Resu
     if !secure {
         return Ok(());
     }
-    for versions in [tls::Versions::Tls12, tls::Versions::Tls13] {
+    for versions in [net::tls::Versions::Tls12, net::tls::Versions::Tls13] {
         if !crate::signals::pause(gap) {
             return Ok(());
         }
@@ -138,7 +138,7 @@ fn look_at_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Resu
 }
 
 /// What a handshake agreed on; `None`: it came to none.
-fn shaken(address: SocketAddr, factory: &mut tls::Factory, name: &str) -> Option<TlsFacts> {
+fn shaken(address: SocketAddr, factory: &mut net::tls::Factory, name: &str) -> Option<TlsFacts> {
     let mut session = factory.session(name).ok()?;
     let mut stream = TcpStream::connect_timeout(&address, WAIT).ok()?;
     stream.set_read_timeout(Some(WAIT)).ok()?;
@@ -162,10 +162,11 @@ fn shaken(address: SocketAddr, factory: &mut tls::Factory, name: &str) -> Option
 }
 
 /// Any certificate will do: nothing secret is sent, and what it says is not asked here.
-fn factory(versions: tls::Versions, alpn: &[&str]) -> Result<tls::Factory, Failure> {
+fn factory(versions: net::tls::Versions, alpn: &[&str]) -> Result<net::tls::Factory, Failure> {
     let alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
-    let settings = tls::Settings { insecure: true, versions, alpn, ..tls::Settings::default() };
-    let client = tls::Client::new(&settings);
+    let settings =
+        net::tls::Settings { insecure: true, versions, alpn, ..net::tls::Settings::default() };
+    let client = net::tls::Client::new(&settings);
     Ok(client.map_err(|error| Failure::usage(error.to_string()))?.factory())
 }
 
@@ -180,8 +181,8 @@ mod tests {
         let place = "127.0.0.1:1".parse().unwrap();
         let listed = list::resolved(&list::read(&format!("https://{place}/"), false).unwrap());
         let mut server = SurveyedServer::at(place, &[]);
-        let begun = reactor::monotonic();
+        let begun = net::reactor::monotonic();
         look_at_tls(&listed.servers[0], &mut server, Duration::from_millis(100)).unwrap();
-        assert!(reactor::monotonic() - begun >= Nanos::from_millis(200));
+        assert!(net::reactor::monotonic() - begun >= Nanos::from_millis(200));
     }
 }

@@ -297,7 +297,9 @@ impl threads::Watcher for LoadObserver {
 impl Running {
     /// Waits for `done`, a signal, or the end of the load; returns whether it continues.
     fn wait_for(&self, mut done: impl FnMut(&Heard, Nanos) -> bool) -> bool {
-        while crate::signals::caught() == 0 && !done(&self.shared.heard(), reactor::monotonic()) {
+        while crate::signals::caught() == 0
+            && !done(&self.shared.heard(), net::reactor::monotonic())
+        {
             if self.alive.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
                 return false;
             }
@@ -315,7 +317,7 @@ impl Running {
     /// # Errors
     /// The load failed.
     pub(super) fn end(self, spans: &Spans, cases: &mut [CaseResult]) -> Result<Beside, Failure> {
-        let over = reactor::monotonic() + REST;
+        let over = net::reactor::monotonic() + REST;
         self.wait_for(|_, now| now >= over);
         self.shared.stop.store(true, Ordering::Relaxed);
         let shared = self.shared.clone();
@@ -342,10 +344,10 @@ pub(super) struct Spans {
 impl Watcher for Spans {
     fn hear(&mut self, event: CampaignEvent<'_>) {
         match event {
-            CampaignEvent::CaseBegins(_) => self.begun = reactor::monotonic(),
+            CampaignEvent::CaseBegins(_) => self.begun = net::reactor::monotonic(),
             CampaignEvent::CaseOver(result) if result.skipped.is_none() => {
                 let (case, from) = (result.case.id.clone(), self.begun);
-                self.over.push(CaseSpan { case, from, until: reactor::monotonic() });
+                self.over.push(CaseSpan { case, from, until: net::reactor::monotonic() });
             }
             _ => {}
         }

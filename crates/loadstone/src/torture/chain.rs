@@ -92,7 +92,7 @@ pub(super) fn chain(args: &ChainArgs) -> Result<Code, Failure> {
 }
 
 /// Returns TLS settings if either of the two uses it.
-fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<tls::Factory>, Failure> {
+fn tls(args: &ChainArgs, front: &TortureArgs) -> Result<Option<net::tls::Factory>, Failure> {
     let mut urls = std::iter::once(&args.proxy).chain(&args.back);
     let Some(url) = urls.find(|url| url.scheme() == "https") else { return Ok(None) };
     target::tls_for(front, url)

@@ -91,7 +91,7 @@ impl Progress {
         if let Some(bar) = &bar {
             bar.enable_steady_tick(TICK);
         }
-        let lines = (bar.is_none() && !quiet).then(|| Lines::new(reactor::monotonic(), cases));
+        let lines = (bar.is_none() && !quiet).then(|| Lines::new(net::reactor::monotonic(), cases));
         let mut progress = Progress { bar, lines, found: 0, spans, left: all };
         progress.tell_left();
         progress
@@ -113,7 +113,8 @@ impl Progress {
 
     fn tell(&mut self) {
         let found = self.found;
-        let line = self.lines.as_mut().and_then(|lines| lines.line(reactor::monotonic(), found));
+        let line =
+            self.lines.as_mut().and_then(|lines| lines.line(net::reactor::monotonic(), found));
         if let Some(line) = line {
             crate::say(&line);
         }

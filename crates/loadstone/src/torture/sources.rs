@@ -3,19 +3,19 @@
 
 use conduit::{Io, Peer, TlsFactory};
 use engine::exchange::{Exchange, Heard, Message, Request};
-use reactor::Reactor;
+use net::reactor::Reactor;
+use protocol::http1::response::Asked;
 use std::net::SocketAddr;
 use torture::safety::proof::{FILE_PATH, PROOF_MAX, Sources};
 use units::Nanos;
 use url::Url;
-use wire::response::Asked;
 
 /// Time limit of a connection, and of its response.
 const WAIT: Nanos = Nanos::from_secs(5);
 
 pub(super) struct Internet {
     reactor: Reactor,
-    tls: Option<tls::Factory>,
+    tls: Option<net::tls::Factory>,
     /// Name for SNI and the certificate; `None` without TLS.
     tls_name: Option<String>,
     /// The value of the Host field.
@@ -33,7 +33,7 @@ impl Internet {
         let secure = url.scheme() == "https";
         let tls = match secure {
             true => {
-                let client = tls::Client::new(&tls::Settings::default());
+                let client = net::tls::Client::new(&net::tls::Settings::default());
                 Some(client.map_err(|error| error.to_string())?.factory())
             }
             false => None,

@@ -12,22 +12,22 @@ use std::net::{IpAddr, SocketAddr};
 use torture::safety::{Class, proof};
 use url::Url;
 
-pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<tls::Factory>, Failure> {
+pub(super) fn tls_for(args: &TortureArgs, url: &Url) -> Result<Option<net::tls::Factory>, Failure> {
     if url.scheme() != "https" {
         return Ok(None);
     }
     let alpn = match args.what.spoken() {
         Spoken::Http1 => Vec::new(),
         Spoken::Http2 | Spoken::Http2Raw => vec![http2::ALPN.to_owned()],
-        Spoken::Http3 | Spoken::Datagrams => vec![http3::ALPN.to_owned()],
+        Spoken::Http3 | Spoken::Datagrams => vec![protocol::http3::ALPN.to_owned()],
     };
-    let settings = tls::Settings {
+    let settings = net::tls::Settings {
         insecure: args.what.is_insecure(),
         laid_open: true,
         alpn,
-        ..tls::Settings::default()
+        ..net::tls::Settings::default()
     };
-    let client = tls::Client::new(&settings);
+    let client = net::tls::Client::new(&settings);
     Ok(Some(client.map_err(|error| Failure::usage(error.to_string()))?.factory()))
 }
 

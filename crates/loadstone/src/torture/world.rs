@@ -12,8 +12,8 @@ use dialogue::governor::Stop;
 use dialogue::http2::Spoken;
 use dialogue::packets::PacketLink;
 use dialogue::talk::{Carried, Conversations, Director, WaitUntil, play};
+use net::reactor::Reactor;
 use ownstack::RawLink;
-use reactor::Reactor;
 use sample::{Death, PathFacts, ServerState};
 use torture::case::Need;
 use units::Nanos;
@@ -28,7 +28,7 @@ pub(crate) struct Sockets {
     reactor: Reactor,
     /// The QUIC sockets for HTTP/3.
     quic: Option<Box<Quic>>,
-    tls: Option<tls::Factory>,
+    tls: Option<net::tls::Factory>,
     governor: Governor,
     outside: Outside,
     /// When our own work was last measured, and its amount.
@@ -48,7 +48,7 @@ impl Sockets {
     /// # Errors
     /// No descriptor is available.
     pub(crate) fn new(
-        tls: Option<tls::Factory>,
+        tls: Option<net::tls::Factory>,
         governor: Governor,
         outside: Outside,
     ) -> Result<Sockets, Failure> {

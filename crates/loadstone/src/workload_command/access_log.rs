@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use units::{Nanos, Rate, show};
 use url::Url;
-use weblog::{Access, Description, Log, LogReader, Model};
+use workload::access_log::{Access, Description, Log, LogReader, Model};
 
 /// A line that is longer is not read to its end, and is no request.
 pub(super) const LINE_MAX: u64 = 1 << 20;
@@ -165,7 +165,9 @@ fn replay(log: &Log, args: &ImportArgs) -> Plan {
         }
         By::Visits => {
             let visits = log.visits(args.pause());
-            let first = |visit: &weblog::ClientVisit| at(&log.accesses[visit.rows[0] as usize]);
+            let first = |visit: &workload::access_log::ClientVisit| {
+                at(&log.accesses[visit.rows[0] as usize])
+            };
             let due = visits.iter().map(first).collect();
             let visits = visits.iter().map(|visit| groups(log, visit, args.speed())).collect();
             (due, Some(SessionPlan { visits, ..SessionPlan::of(1, Think::None) }))
@@ -192,7 +194,7 @@ fn joined(base: &Url, target: &str) -> Url {
 }
 
 /// Each request by itself, and behind its response the pause that the log has.
-fn groups(log: &Log, visit: &weblog::ClientVisit, speed: f64) -> Visit {
+fn groups(log: &Log, visit: &workload::access_log::ClientVisit, speed: f64) -> Visit {
     let at = |row: &u32| log.accesses[*row as usize].at;
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);
     let groups = visit.rows.iter().zip(nexts).map(|(row, next)| VisitGroup {
@@ -204,7 +206,7 @@ fn groups(log: &Log, visit: &weblog::ClientVisit, speed: f64) -> Visit {
 
 pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
     let log = read(&args.log, &mut open(&args.log)?, Vec::new())?;
-    let found = weblog::describe(&log, args.pause);
+    let found = workload::access_log::describe(&log, args.pause);
     let text = told(&log, &found, args.pause);
     files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
     if log.broken > 0 {

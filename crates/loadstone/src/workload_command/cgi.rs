@@ -2,10 +2,10 @@
 
 use crate::args::CgiArgs;
 use crate::exit::{Code, Failure};
-use fileset::specweb99::{
+use units::Seed;
+use workload::fileset::specweb99::{
     Advertising, DYNAMIC_TYPE, DynamicQuery, PageHead, Visitor, page_of_file,
 };
-use units::Seed;
 
 /// Answers the one request that the environment tells of.
 pub(super) fn answer(args: &CgiArgs) -> Result<Code, Failure> {

@@ -3,10 +3,10 @@
 use crate::args::FilesArgs;
 use crate::exit::{Code, Failure};
 use anyhow::Context;
-use fileset::{File, FileSet};
 use std::io::Write;
 use std::path::Path;
 use units::Seed;
+use workload::fileset::{File, FileSet};
 
 /// Bytes that are made, and written, at a time.
 const PIECE: usize = 1 << 20;

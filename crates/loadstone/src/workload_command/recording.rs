@@ -4,13 +4,13 @@ use super::access_log::sped;
 use crate::args::{By, Disk, ImportArgs, ImportFrom, set_login, set_manner, set_targets};
 use crate::exit::Failure;
 use plan::{Arrivals, FileSource, Load, Plan, SessionPlan, Think, Visit, VisitGroup};
-use recorded::{Curl, Recorded, Recording};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{BufRead, Read};
 use std::path::Path;
 use units::{Nanos, Rate, show};
 use url::Url;
+use workload::recorded::{Curl, Recorded, Recording};
 
 /// Of a file, what tells its format.
 const SNIFFED: usize = 4096;
@@ -44,7 +44,7 @@ pub(super) fn sniff(input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
         {
             ImportFrom::Openapi
         }
-        () if recorded::has_command(text) => ImportFrom::Curl,
+        () if workload::recorded::has_command(text) => ImportFrom::Curl,
         () => ImportFrom::Log,
     })
 }
@@ -85,12 +85,12 @@ pub(super) fn plan(
     let wrong = |why: &str| Failure::usage(format!("{}: {why}", units::quoted(&args.log)));
     let mut plan = Plan::for_targets(Vec::new());
     let recording = match from {
-        ImportFrom::Har => recorded::read_har(input).map_err(|error| wrong(&error.0))?,
+        ImportFrom::Har => workload::recorded::read_har(input).map_err(|error| wrong(&error.0))?,
         ImportFrom::Openapi => {
             let text = text(input).map_err(|why| wrong(&why))?;
             let folder = Path::new(&args.log).parent().unwrap_or(Path::new("")).to_owned();
             let read = |file: &str| Disk.read(&folder.join(file).to_string_lossy());
-            let read = recorded::read_openapi(&text, args.base.as_ref(), &read);
+            let read = workload::recorded::read_openapi(&text, args.base.as_ref(), &read);
             read.map_err(|error| wrong(&error.0))?
         }
         ImportFrom::Curl | ImportFrom::Log => {
@@ -127,7 +127,7 @@ fn text(input: &mut dyn BufRead) -> Result<String, String> {
 
 fn commands(text: &str, plan: &mut Plan) -> Result<Recording, String> {
     let mut recording = Recording::default();
-    let commands = recorded::read_commands(text, &|path| Disk.read(path));
+    let commands = workload::recorded::read_commands(text, &|path| Disk.read(path));
     let commands = commands.map_err(|error| error.to_string())?;
     let compressed = commands.iter().all(|curl| curl.compressed);
     recording.left_out.extend(shared(&commands));

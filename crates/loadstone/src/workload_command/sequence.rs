@@ -3,12 +3,12 @@
 use crate::args::{Format, SequenceArgs, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
-use fileset::{Sequence, SequenceStep};
 use plan::representative::{folder, visits_of};
 use plan::{Load, Plan, SessionPlan};
 use std::fmt::Write as _;
 use units::{Seed, show};
 use url::Url;
+use workload::fileset::{Sequence, SequenceStep};
 
 /// Sessions that httperf reads from a file.
 const SESSIONS_MAX: usize = 1_000;
@@ -18,7 +18,7 @@ pub(super) fn write(args: &SequenceArgs) -> Result<Code, Failure> {
     if let Sink::File(path) = &args.output {
         files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
     }
-    let sequence = fileset::sequence(args.preset.spec, &options, Seed(args.seed))
+    let sequence = workload::fileset::sequence(args.preset.spec, &options, Seed(args.seed))
         .map_err(|error| Failure::usage(error.to_string()))?;
     let (text, told) = match args.format() {
         Format::Urls => (urls(&sequence, args.base.as_ref()), String::new()),

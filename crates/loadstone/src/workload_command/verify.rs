@@ -4,13 +4,13 @@ use super::access_log::{open, read};
 use crate::args::{Sink, VerifyArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
-use fileset::fit::{Fit, FitModel, Requests, fit_files, fit_requests};
 use record::fit::{FitKind, FitRecord};
 use std::collections::HashMap;
 use std::io::BufRead;
 use std::path::Path;
 use units::{Nanos, quoted};
-use weblog::Log;
+use workload::access_log::Log;
+use workload::fileset::fit::{Fit, FitModel, Requests, fit_files, fit_requests};
 
 /// Files of a folder at most.
 const FILES_MAX: usize = 10_000_000;
@@ -83,7 +83,7 @@ fn of_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64, Fit
     let start = start.map_err(|error| Failure::usage(format!("{}: {error}", args.what)))?;
     let start = String::from_utf8_lossy(start).into_owned();
     let mut lines = start.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    if lines.any(|line| weblog::parse_line(line).is_ok()) {
+    if lines.any(|line| workload::access_log::parse_line(line).is_ok()) {
         let log = read(&args.what, &mut input, vec!["GET".to_owned()])?;
         return Ok((FitKind::Log, log.broken, fit_requests(model, &of_log(&log))));
     }

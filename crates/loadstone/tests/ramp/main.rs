@@ -1,5 +1,5 @@
 //! `loadstone ramp` as a user runs it, against servers in this process. What a busy machine may make
-//! of the figures is not tested here: the curves are, in virtual time, in `crates/sim/tests/ramp.rs`.
+//! of the figures is not tested here: the curves are, in virtual time, in `crates/load/sim/tests/ramp.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

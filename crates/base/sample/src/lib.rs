@@ -1,0 +1,155 @@
+//! The contract between load, counting and report: what fell due, what became of it, and who is to
+//! blame when it failed. Layer 1: plain data, no behaviour beyond names.
+#![forbid(unsafe_code)]
+
+mod body;
+mod ends;
+mod environment;
+mod failure;
+mod fleet;
+mod held;
+mod http2;
+mod http3;
+mod life;
+mod path;
+mod posts;
+mod remark;
+mod stack;
+mod sut;
+
+pub use body::{BodyPrint, WrongBody};
+pub use ends::{ConnectionRecord, Ends, SessionRecord};
+pub use environment::Environment;
+pub use failure::{Blame, FailureClass};
+pub use fleet::{
+    AgentFacts, AgentNow, AgentState, BudgetFacts, FleetFacts, PartMove, RefusedFacts,
+};
+pub use held::HeldFacts;
+pub use http2::{Http2Facts, VIOLATIONS_MAX, http2_code, http2_code_name};
+pub use http3::{
+    EarlyFacts, Http3Facts, MigrationFacts, QuicEnd, QuicFacts, http3_code, http3_code_name,
+};
+pub use life::{Death, Ending, Process, ServerState, together};
+pub use path::{PathDirection, PathFacts, PathKind};
+pub use posts::PostFacts;
+pub use remark::{Noticed, Remark};
+pub use stack::{AddressConflict, StackFacts};
+use std::any::Any;
+use std::sync::Arc;
+pub use sut::{Fullness, SutRow, SutSeries};
+use units::Nanos;
+
+/// One unit of work that falls due: index and instant are computed by the schedule, never read off
+/// a clock. It exists even if nothing is ever sent for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    pub index: u64,
+    pub intended: Nanos,
+}
+
+/// What became of an arrival. Exactly one per arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Outcome {
+    /// A whole response that met every expectation.
+    Succeeded,
+    /// A response that did not, or none; the class says which.
+    Failed,
+    /// Not done within its limit; recorded at its full age.
+    TimedOut,
+    /// Due, but never issued: a limit of the plan or of this machine was reached. Has no time.
+    Dropped,
+    /// Issued, but the run was stopped first.
+    Abandoned,
+}
+
+/// The record of one call, made once, when its outcome is known.
+///
+/// All instants are of the driver's monotonic clock; an instant that never came is zero.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    pub index: u64,
+    /// Row of the target list.
+    pub target: u32,
+    /// Number of the user or session whose call it was; `None` in a plain open load.
+    pub user: Option<u64>,
+    /// When it fell due.
+    pub intended: Nanos,
+    /// When the worker started work on it: lookup or connect, or, on an idle connection, the
+    /// handing over of the first request byte.
+    pub issued: Nanos,
+    /// When its connection became free for it; `wait` = this − intended, `lag` = issued − this. Over
+    /// HTTP/3 it may be later than `issued`, where a call that was issued waited for a stream; then there is
+    /// no lag.
+    pub admitted: Nanos,
+    /// When the first request byte was handed over.
+    pub sent: Nanos,
+    /// When the last request byte was handed over; zero when all of it went with the first.
+    pub written: Nanos,
+    /// When the first byte of the response was read.
+    pub first_byte: Nanos,
+    /// When the outcome was known.
+    pub done: Nanos,
+    /// Time to connect and to shake hands, where this call opened the connection of its final response. Of
+    /// connections that it left at a redirect the totals alone have these times.
+    pub connect: Option<Nanos>,
+    pub tls: Option<Nanos>,
+    /// Status code of the final response; 0 when none came.
+    pub status: u16,
+    pub class: Option<FailureClass>,
+    /// The response left its connection open for another call.
+    pub persistent: bool,
+    /// Bytes of this call handed to the transport (plaintext).
+    pub bytes_sent: u64,
+    /// Bytes of its responses, heads and framing included (plaintext).
+    pub bytes_received: u64,
+    /// Of these, bytes of heads, and of trailers with the empty line that ends them (chunked responses
+    /// only).
+    pub head_bytes: u64,
+    pub trailer_bytes: u64,
+    /// Bytes of body as framed by HTTP, and after content decoding.
+    pub body_bytes: u64,
+    pub decoded_bytes: u64,
+    /// Redirects followed within this call.
+    pub redirects: u16,
+}
+
+/// A finished call as it is handed to whoever logs calls.
+#[derive(Clone, Debug)]
+pub struct CallRecord {
+    pub sample: Sample,
+    pub outcome: Outcome,
+    /// The beginning of its response as it came, head first; empty unless the run keeps responses.
+    pub response: Vec<u8>,
+    /// What its guide has to say of it, where users are guided.
+    pub note: Option<Note>,
+}
+
+/// Something that passes through the engine from the guide of a run's users to whoever logs calls,
+/// which both know the type of.
+#[derive(Clone, Debug)]
+pub struct Note(pub Arc<dyn Any + Send + Sync>);
+
+/// What TLS agreed on for one connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TlsFacts {
+    /// `TLSv1.3`.
+    pub version: String,
+    /// `TLS13_AES_128_GCM_SHA256`.
+    pub cipher: String,
+    /// `X25519MLKEM768`; empty when a resumed session did no exchange.
+    pub group: String,
+    pub resumed: bool,
+    /// Bits of the key in the server's certificate; 0 when they are not known.
+    pub key_bits: u32,
+    /// Empty when none was agreed on.
+    pub alpn: String,
+}
+
+/// What the kernel knows of one TCP connection (TCP_INFO).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketFacts {
+    /// Segments retransmitted over the connection's life.
+    pub retransmits: u64,
+    /// Smoothed round-trip time.
+    pub rtt: Nanos,
+}

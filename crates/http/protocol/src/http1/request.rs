@@ -1,0 +1,156 @@
+//! Requests, rendered once: the bytes of a whole message for a connection that stays open, the bytes
+//! for the last call on one, and the place where a `Cookie` line can be put in.
+//!
+//! Refuses to render what would break the message's framing: line ends or NUL in a field, a name
+//! that is no token, a Content-Length that lies.
+
+mod check;
+
+pub use check::RequestError;
+
+use crate::http1::response::Asked;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    Http10,
+    Http11,
+}
+
+/// The request target (RFC 9112 §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// Path and query, beginning with `/`; or `*`.
+    Origin(&'a str),
+    /// A whole `http` URL without fragment, for a proxy.
+    Absolute(&'a str),
+    /// `host:port`, for CONNECT.
+    Authority(&'a str),
+}
+
+/// One request, before it is bytes. What is `None` is not sent; what the user gave in `headers`
+/// replaces the field of the same name of ours.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestHead<'a> {
+    /// A token; its case is kept.
+    pub method: &'a str,
+    pub target: Target<'a>,
+    pub version: Version,
+    /// Value of the Host field: `host` or `host:port`.
+    pub host: &'a str,
+    /// The user's fields, sent in this order after ours.
+    pub headers: &'a [(String, String)],
+    pub user_agent: Option<&'a str>,
+    pub accept_encoding: Option<&'a str>,
+    /// Value of the Authorization field; see [`basic_authorization`].
+    pub authorization: Option<&'a str>,
+    /// Sent with its Content-Length; an empty one too.
+    pub body: Option<&'a [u8]>,
+}
+
+/// A request as bytes. `bytes[..cookie_at]`, then a `Cookie: …` line with its CRLF, then
+/// `bytes[cookie_at..]` is a valid message too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// For a connection that stays open: HTTP/1.0 asks for that by `Connection: keep-alive`.
+    pub bytes: Vec<u8>,
+    /// For the last call on a connection: HTTP/1.1 says `Connection: close`.
+    pub last: Vec<u8>,
+    pub cookie_at: usize,
+    pub cookie_at_last: usize,
+    /// What the response reader must know.
+    pub asked: Asked,
+}
+
+impl RequestHead<'_> {
+    /// # Errors
+    /// A part that would break the message's framing; the text names it and says what to do.
+    pub fn render(&self) -> Result<Rendered, RequestError> {
+        check::head(self)?;
+        let (keep, last) = match self.version {
+            Version::Http10 => (Some("keep-alive"), None),
+            Version::Http11 => (None, Some("close")),
+        };
+        let (bytes, cookie_at) = self.message(keep);
+        let (last, cookie_at_last) = self.message(last);
+        let asked = asked(self.method);
+        Ok(Rendered { bytes, last, cookie_at, cookie_at_last, asked })
+    }
+
+    /// The message, and where its field lines end.
+    fn message(&self, connection: Option<&str>) -> (Vec<u8>, usize) {
+        let body = self.body.unwrap_or_default();
+        let mut out = Vec::with_capacity(512 + body.len());
+        let (Target::Origin(target) | Target::Absolute(target) | Target::Authority(target)) =
+            self.target;
+        let version = match self.version {
+            Version::Http10 => " HTTP/1.0\r\n",
+            Version::Http11 => " HTTP/1.1\r\n",
+        };
+        for part in [self.method, " ", target, version] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        // RFC 9110 §7.2: Host should come first
+        self.field(&mut out, "Host", Some(self.host));
+        self.field(&mut out, "User-Agent", self.user_agent);
+        self.field(&mut out, "Accept-Encoding", self.accept_encoding);
+        self.field(&mut out, "Authorization", self.authorization);
+        for (name, value) in self.headers {
+            line(&mut out, name, value);
+        }
+        let length = self.content_length().map(|length| length.to_string());
+        self.field(&mut out, "Content-Length", length.as_deref());
+        self.field(&mut out, "Connection", connection);
+        let cookie_at = out.len();
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(body);
+        (out, cookie_at)
+    }
+
+    /// One of our fields, unless the user gave one of that name.
+    fn field(&self, out: &mut Vec<u8>, name: &str, value: Option<&str>) {
+        let given = self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        if let Some(value) = value.filter(|_| !given) {
+            line(out, name, value);
+        }
+    }
+
+    /// RFC 9110 §8.6: without a body, 0 is said where the method leads one to expect content.
+    fn content_length(&self) -> Option<usize> {
+        let expected = matches!(self.method, "POST" | "PUT" | "PATCH");
+        self.body.map(<[u8]>::len).or(expected.then_some(0))
+    }
+}
+
+/// What the response reader must know of a request with this method.
+pub fn asked(method: &str) -> Asked {
+    match method {
+        "HEAD" => Asked::Head,
+        "CONNECT" => Asked::Connect,
+        _ => Asked::Ordinary,
+    }
+}
+
+/// The Authorization value of the Basic scheme (RFC 7617), in UTF-8.
+///
+/// # Errors
+/// A colon in the user name, or a control character: neither can be sent (RFC 7617 §2).
+pub fn basic_authorization(user: &str, password: &str) -> Result<String, RequestError> {
+    if user.contains(':') {
+        return Err(RequestError::Credentials("the user name has a colon in it"));
+    }
+    if user.chars().chain(password.chars()).any(char::is_control) {
+        return Err(RequestError::Credentials("there is a control character in them"));
+    }
+    Ok(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+}
+
+fn line(out: &mut Vec<u8>, name: &str, value: &str) {
+    for part in [name, ": ", value.trim_matches([' ', '\t']), "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;

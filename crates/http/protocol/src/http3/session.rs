@@ -1,0 +1,437 @@
+//! One connection's session.
+
+use crate::http3::code::{NO_ERROR, REQUEST_CANCELLED, REQUEST_REJECTED, STREAM_CREATION_ERROR};
+use crate::http3::control::{CONTROL, Control};
+use crate::http3::frame::{self, SETTINGS};
+use crate::http3::qpack::SectionDecoder;
+use crate::http3::request::Coded;
+use crate::http3::stream::{Stream, StreamFacts, Stretch, Trouble};
+use crate::http3::{SessionSettings, Violation, code, varint};
+use conduit::streams::{self, Cutter, Head, PieceKind};
+use sample::Http3Facts;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// The number of our control stream: the first that a client opens in one direction.
+const OWN_CONTROL: u64 = 2;
+
+/// Requests' streams are numbered by fours (RFC 9000 section 2.1).
+const STEP: u64 = 4;
+
+/// The last number of a request's stream.
+const ID_LAST: u64 = varint::MAX - 3;
+
+/// SETTINGS_MAX_FIELD_SECTION_SIZE (RFC 9114 section 7.2.4.1).
+const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
+
+/// A client's session. A stream is named by its place among those outstanding, in the order in which
+/// they were asked; one that is done or gone leaves, and those behind it move up.
+#[derive(Debug)]
+pub struct Session {
+    settings: SessionSettings,
+    cutter: Cutter,
+    /// The code of a piece that comes in.
+    code: Vec<u8>,
+    streams: VecDeque<Stream>,
+    /// The response that was done last, or as much as came of one that is gone.
+    done: Stream,
+    /// Streams whose memory can be used again.
+    spare: Vec<Stream>,
+    next_id: u64,
+    control: Control,
+    decoder: SectionDecoder,
+    part: Option<(u64, Range<usize>, bool)>,
+    gone: VecDeque<(u64, u64, Parting)>,
+    opened: Vec<u64>,
+    /// Of which the peer's credit let more go.
+    went: Vec<u64>,
+    facts: Http3Facts,
+}
+
+/// How a stream ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parting {
+    /// The peer did not process the request.
+    Refused,
+    ByPeer,
+    ByUs,
+}
+
+/// What one call of [`Session::feed`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// Bytes of the input that are used up: of one frame at most.
+    pub consumed: usize,
+}
+
+/// A piece of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Of its stream, before it leaves.
+    pub place: usize,
+    /// Content within the input.
+    pub body: Range<usize>,
+    /// The response is whole; its stream has left.
+    pub done: bool,
+}
+
+/// A stream that ended without its whole response, and has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GoneStream {
+    pub place: usize,
+    pub code: u64,
+    /// The peer has not processed the request: it is safe to send it again (RFC 9114 sections 4.1.1
+    /// and 5.2).
+    pub refused: bool,
+    /// The peer gave it up; else our side did, because of what the peer sent.
+    pub by_peer: bool,
+}
+
+/// Streams whose memory is kept.
+const SPARE_MAX: usize = 256;
+
+impl Session {
+    pub fn new(settings: &SessionSettings) -> Session {
+        Session {
+            settings: *settings,
+            cutter: Cutter::default(),
+            code: Vec::with_capacity(8),
+            streams: VecDeque::new(),
+            done: Stream::default(),
+            spare: Vec::new(),
+            next_id: 0,
+            control: Control::default(),
+            decoder: SectionDecoder::default(),
+            part: None,
+            gone: VecDeque::new(),
+            opened: Vec::new(),
+            went: Vec::new(),
+            facts: Http3Facts::default(),
+        }
+    }
+
+    /// What comes before the first request: our control stream, with the settings.
+    pub fn start(&self, out: &mut Vec<u8>) {
+        let mut settings = Vec::new();
+        varint::put(&mut settings, MAX_FIELD_SECTION_SIZE);
+        varint::put(&mut settings, u64::from(self.settings.section_max));
+        let mut bytes = vec![CONTROL as u8];
+        frame::put_head(&mut bytes, SETTINGS, settings.len() as u64);
+        bytes.extend_from_slice(&settings);
+        streams::put_data(out, OWN_CONTROL, &bytes, false);
+    }
+
+    /// Further requests can be asked.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.control.limit().is_none() && self.next_id <= ID_LAST
+    }
+
+    /// Asks on a stream of its own, which takes the place behind those outstanding. `cookie`: the
+    /// value of a Cookie field beside those of the request.
+    pub fn ask(&mut self, request: &Coded, cookie: Option<&str>, out: &mut Vec<u8>) {
+        let id = self.next_id;
+        self.next_id += STEP;
+        // the head goes in with its length at the end: what is rendered is rendered in its place
+        let start = out.len();
+        out.reserve(streams::HEAD + request.room());
+        out.extend_from_slice(&[0; streams::HEAD]);
+        let (plain, coded) = request.put(cookie, out);
+        let length = (out.len() - start - streams::HEAD) as u32;
+        let head = Head { kind: PieceKind::Data, last: true, length, stream: id };
+        out[start..start + streams::HEAD].copy_from_slice(&head.to_bytes());
+        let mut stream = self.spare.pop().unwrap_or_default();
+        stream.renew(id, request.headless);
+        self.streams.push_back(stream);
+        self.facts.streams += 1;
+        self.facts.fields_sent += plain;
+        self.facts.coded_sent += coded;
+        self.facts.streams_peak = self.facts.streams_peak.max(self.streams.len() as u64);
+    }
+
+    /// Takes input in, of one frame at most. Then [`Session::take_gone`] and [`Session::take_part`]
+    /// say what it meant. `out`: what is to be said to the peer.
+    ///
+    /// # Errors
+    /// Afterwards the connection is of no use: what the server did that it must not.
+    pub fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Fed, Violation> {
+        let broken = Violation::new(code::INTERNAL_ERROR, "a piece of no stream", "own contract");
+        let head_bytes = self.cutter.open(input).map_err(|_| broken)?;
+        let Some(head) = self.cutter.current() else { return Ok(Fed { consumed: head_bytes }) };
+        let payload = self.cutter.payload(&input[head_bytes..]);
+        let taken = match head.kind {
+            PieceKind::Data => self.hear(head.stream, payload, head_bytes, out)?,
+            _ => {
+                self.code.extend_from_slice(payload);
+                payload.len()
+            }
+        };
+        if self.cutter.pass(taken) {
+            match head.kind {
+                PieceKind::Data if head.last => self.end(head.stream, out)?,
+                PieceKind::Data => {}
+                _ => {
+                    let code = streams::code(&self.code).unwrap_or(0);
+                    self.code.clear();
+                    self.signal(head, code, out)?;
+                }
+            }
+        }
+        Ok(Fed { consumed: head_bytes + taken })
+    }
+
+    /// Bytes of a stream; `before`: bytes of the input before them. Gives back how many are used up.
+    fn hear(
+        &mut self,
+        id: u64,
+        payload: &[u8],
+        before: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<usize, Violation> {
+        if payload.is_empty() {
+            return Ok(0);
+        }
+        match id % STEP {
+            0 => {}
+            3 => {
+                let taken = self.control.hear(id, payload)?;
+                self.look_at_limit();
+                return Ok(taken);
+            }
+            _ => {
+                let what = "a stream in both directions that the server opened";
+                let section = "RFC 9114 section 6.1";
+                return Err(Violation::new(STREAM_CREATION_ERROR, what, section));
+            }
+        }
+        // what still comes for a stream that has left goes unread
+        let Some(place) = self.place(id) else { return Ok(payload.len()) };
+        let stream = &mut self.streams[place];
+        match stream.hear(payload, &mut self.decoder, &self.settings) {
+            Ok(Stretch { consumed, content, fields }) => {
+                if let Some((plain, coded)) = fields {
+                    self.facts.fields_received += plain;
+                    self.facts.coded_received += coded;
+                }
+                let body = content.start + before..content.end + before;
+                self.part = Some((id, if content.is_empty() { 0..0 } else { body }, false));
+                Ok(consumed)
+            }
+            Err(Trouble::Connection(violation)) => Err(violation),
+            Err(Trouble::Stream(code)) => {
+                self.give_up(id, code, Parting::ByUs, out);
+                Ok(payload.len())
+            }
+        }
+    }
+
+    /// The server has ended a stream.
+    fn end(&mut self, id: u64, out: &mut Vec<u8>) -> Result<(), Violation> {
+        if !id.is_multiple_of(STEP) {
+            return self.control.end(id);
+        }
+        let Some(place) = self.place(id) else { return Ok(()) };
+        match self.streams[place].end() {
+            Ok(()) => {
+                let body =
+                    self.part.take().filter(|(of, ..)| *of == id).map_or(0..0, |part| part.1);
+                self.part = Some((id, body, true));
+                Ok(())
+            }
+            Err(Trouble::Connection(violation)) => Err(violation),
+            Err(Trouble::Stream(code)) => {
+                self.give_up(id, code, Parting::ByUs, out);
+                Ok(())
+            }
+        }
+    }
+
+    /// A stream leaves with an outcome of its own.
+    fn give_up(&mut self, id: u64, code: u64, fate: Parting, out: &mut Vec<u8>) {
+        self.part = self.part.take().filter(|(of, ..)| *of != id);
+        if fate == Parting::ByUs {
+            streams::put_code(out, PieceKind::Stop, id, Some(code));
+            streams::put_code(out, PieceKind::Reset, id, Some(code));
+        }
+        self.gone.push_back((id, code, fate));
+    }
+
+    /// What is said of a stream without bytes of it.
+    fn signal(&mut self, head: Head, code: u64, out: &mut Vec<u8>) -> Result<(), Violation> {
+        let id = head.stream;
+        match head.kind {
+            PieceKind::Allowed => {
+                let least = self.facts.streams_max.map_or(code, |before| before.min(code));
+                self.facts.streams_max = Some(least);
+            }
+            PieceKind::Opened => {
+                self.facts.waited += 1;
+                self.opened.push(id);
+            }
+            PieceKind::Went => self.went.push(id),
+            PieceKind::Reset if !id.is_multiple_of(STEP) => return self.control.end(id),
+            PieceKind::Reset => {
+                if self.place(id).is_some() {
+                    *self.facts.resets.entry(code).or_default() += 1;
+                    let refused = code == REQUEST_REJECTED;
+                    self.give_up(
+                        id,
+                        code,
+                        if refused { Parting::Refused } else { Parting::ByPeer },
+                        out,
+                    );
+                }
+            }
+            PieceKind::Stop if id == OWN_CONTROL => {
+                let what = "our control stream is not wanted";
+                let section = "RFC 9114 section 6.2.1";
+                return Err(Violation::new(code::CLOSED_CRITICAL_STREAM, what, section));
+            }
+            PieceKind::Stop => {
+                // the response may come all the same; a server that rejects resets as well
+                if code != NO_ERROR && self.place(id).is_some() {
+                    *self.facts.resets.entry(code).or_default() += 1;
+                }
+            }
+            PieceKind::Data
+            | PieceKind::Close
+            | PieceKind::Datagram
+            | PieceKind::Initial
+            | PieceKind::Sent
+            | PieceKind::Packet
+            | PieceKind::Limit
+            | PieceKind::Port
+            | PieceKind::Shake
+            | PieceKind::Hello
+            | PieceKind::Action
+            | PieceKind::Frame => {}
+        }
+        Ok(())
+    }
+
+    /// After GOAWAY: what the server will not process leaves.
+    fn look_at_limit(&mut self) {
+        let Some(limit) = self.control.limit() else { return };
+        let refused: Vec<u64> =
+            self.streams.iter().map(|stream| stream.id).filter(|id| *id >= limit).collect();
+        for id in refused {
+            if !self.gone.iter().any(|(gone, ..)| *gone == id) {
+                self.gone.push_back((id, REQUEST_REJECTED, Parting::Refused));
+            }
+        }
+    }
+
+    fn place(&self, id: u64) -> Option<usize> {
+        place_in(&self.streams, id)
+    }
+
+    /// A stream that ended without its whole response.
+    pub fn take_gone(&mut self) -> Option<GoneStream> {
+        while let Some((id, code, fate)) = self.gone.pop_front() {
+            let Some(place) = self.place(id) else { continue };
+            let Some(stream) = self.streams.remove(place) else { continue };
+            self.replace_done(stream);
+            let refused = fate == Parting::Refused;
+            self.facts.refused += u64::from(refused);
+            return Some(GoneStream { place, code, refused, by_peer: fate != Parting::ByUs });
+        }
+        None
+    }
+
+    /// [`Session::take_part`] has something.
+    pub fn has_part(&self) -> bool {
+        self.part.as_ref().is_some_and(|(id, ..)| self.place(*id).is_some())
+    }
+
+    /// The piece of a response that the input was.
+    pub fn take_part(&mut self) -> Option<Part> {
+        let (id, body, done) = self.part.take()?;
+        let place = self.place(id)?;
+        if done && let Some(stream) = self.streams.remove(place) {
+            self.replace_done(stream);
+        }
+        Some(Part { place, body, done })
+    }
+
+    fn replace_done(&mut self, stream: Stream) {
+        let before = std::mem::replace(&mut self.done, stream);
+        self.keep(before);
+    }
+
+    fn leave(&mut self, place: usize) -> Option<u64> {
+        let stream = self.streams.remove(place)?;
+        let id = stream.id;
+        self.keep(stream);
+        Some(id)
+    }
+
+    fn keep(&mut self, stream: Stream) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(stream);
+        }
+    }
+
+    /// The place of a request that had to wait for its stream, and is on its way now.
+    pub fn take_opened(&mut self) -> Option<usize> {
+        std::iter::from_fn(|| self.opened.pop()).find_map(|id| place_in(&self.streams, id))
+    }
+
+    /// The place of a request of which some bytes had to wait for the peer's credit, and are on their way now.
+    pub fn take_went(&mut self) -> Option<usize> {
+        std::iter::from_fn(|| self.went.pop()).find_map(|id| place_in(&self.streams, id))
+    }
+
+    /// Gives a request up: its stream leaves, and the peer is told.
+    pub fn withdraw(&mut self, place: usize, out: &mut Vec<u8>) {
+        if let Some(id) = self.leave(place) {
+            streams::put_code(out, PieceKind::Reset, id, Some(REQUEST_CANCELLED));
+            streams::put_code(out, PieceKind::Stop, id, Some(REQUEST_CANCELLED));
+        }
+    }
+
+    /// Of the response that was done last, or of what had come of the one that is gone.
+    #[inline]
+    pub fn facts(&self) -> StreamFacts {
+        self.done.facts
+    }
+
+    /// Its fields as HTTP/1 would write them, where heads are kept.
+    pub fn head(&self) -> &[u8] {
+        &self.done.head
+    }
+
+    /// The values of its Server-Timing fields.
+    pub fn timings(&self) -> &[u8] {
+        &self.done.timings
+    }
+
+    /// Fields of a response that is under way, where heads are kept.
+    pub fn head_of(&self, place: usize) -> &[u8] {
+        self.streams.get(place).map_or(&[], |stream| &stream.head)
+    }
+
+    /// What has come of a response that is not whole; `None` before its first frame.
+    pub fn partial(&self, place: usize) -> Option<StreamFacts> {
+        self.streams.get(place).filter(|stream| stream.has_begun()).map(|stream| stream.facts)
+    }
+
+    /// Requests outstanding.
+    pub fn outstanding(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// The peer takes no further requests.
+    pub fn is_going_away(&self) -> bool {
+        self.control.limit().is_some()
+    }
+
+    /// What was counted so far; counting begins anew.
+    pub fn take_facts(&mut self) -> Http3Facts {
+        self.facts.goaways += self.control.take_goaways();
+        std::mem::take(&mut self.facts)
+    }
+}
+
+fn place_in(streams: &VecDeque<Stream>, id: u64) -> Option<usize> {
+    streams.binary_search_by_key(&id, |stream| stream.id).ok()
+}

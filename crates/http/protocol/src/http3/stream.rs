@@ -1,0 +1,310 @@
+//! One stream with a request under way, and what has come of its response.
+
+use crate::http3::code::{
+    DECOMPRESSION_FAILED, EXCESSIVE_LOAD, FRAME_ERROR, FRAME_UNEXPECTED, ID_ERROR, MESSAGE_ERROR,
+};
+use crate::http3::frame::{
+    CANCEL_PUSH, DATA, FrameReader, GOAWAY, HEADERS, MAX_PUSH_ID, PUSH_PROMISE, SETTINGS,
+    is_reserved,
+};
+use crate::http3::qpack::{SectionDecoder, Unreadable};
+use crate::http3::{SessionSettings, Violation};
+use std::ops::Range;
+
+/// What is known of a response. Its bytes on the stream are `head_bytes + body_bytes + framing_bytes`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamFacts {
+    /// Of the final response, 100 to 999; 0 before its fields are there.
+    pub status: u16,
+    /// HEADERS frames before the content, types and lengths included.
+    pub head_bytes: u64,
+    /// Content.
+    pub body_bytes: u64,
+    /// Types and lengths of frames around content, frames of unknown types, and trailers.
+    pub framing_bytes: u64,
+    /// Of these, trailers.
+    pub trailer_bytes: u64,
+    /// Interim responses.
+    pub interim: u16,
+    /// It has a Server-Timing field.
+    pub timed: bool,
+}
+
+/// Bytes of Server-Timing values that are kept of one response.
+const TIMINGS_MAX: usize = 16 << 10;
+
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    pub(crate) id: u64,
+    pub(crate) facts: StreamFacts,
+    /// The fields of the final response as HTTP/1 would write them, where heads are kept.
+    pub(crate) head: Vec<u8>,
+    /// Values of Server-Timing fields, separated by commas.
+    pub(crate) timings: Vec<u8>,
+    reader: FrameReader,
+    /// The section of fields that comes in.
+    section: Vec<u8>,
+    /// The final response's fields are all there, or its trailers too.
+    has_head: bool,
+    has_trailers: bool,
+    /// Bytes of content that the response announces.
+    announced: Option<u64>,
+    /// Its response has no content, whatever it announces.
+    headless: bool,
+}
+
+/// What a stretch of a stream was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// Bytes of the input that are used up: of one frame at most.
+    pub(crate) consumed: usize,
+    /// Content within them.
+    pub(crate) content: Range<usize>,
+    /// Bytes of names and values of a section that has come to its end, and of its code.
+    pub(crate) fields: Option<(u64, u64)>,
+}
+
+/// Why a stream cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Its connection neither.
+    Connection(Violation),
+    /// It alone; our side gives it up with this code.
+    Stream(u64),
+}
+
+impl Trouble {
+    const fn connection(code: u64, what: &'static str, section: &'static str) -> Trouble {
+        Trouble::Connection(Violation::new(code, what, section))
+    }
+}
+
+impl Stream {
+    /// Ready for another request; buffers keep their memory.
+    pub(crate) fn renew(&mut self, id: u64, headless: bool) {
+        let emptied = |buffer: &mut Vec<u8>| {
+            buffer.clear();
+            std::mem::take(buffer)
+        };
+        let head = emptied(&mut self.head);
+        let timings = emptied(&mut self.timings);
+        let section = emptied(&mut self.section);
+        *self = Stream { id, head, timings, section, headless, ..Stream::default() };
+    }
+
+    /// Takes in what follows on the stream, of one frame at most.
+    pub(crate) fn hear(
+        &mut self,
+        input: &[u8],
+        decoder: &mut SectionDecoder,
+        settings: &SessionSettings,
+    ) -> Result<Stretch, Trouble> {
+        let head = self.reader.open(input);
+        let Some((kind, left)) = self.reader.current() else {
+            return Ok(Stretch { consumed: head, ..Stretch::default() });
+        };
+        if head > 0 {
+            self.begin_frame(kind, left, settings)?;
+        }
+        let rest = &input[head..];
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
+        let consumed = head + count;
+        let mut stretch = Stretch { consumed, ..Stretch::default() };
+        match kind {
+            DATA => {
+                stretch.content = head..consumed;
+                self.facts.body_bytes += count as u64;
+            }
+            HEADERS => self.section.extend_from_slice(&rest[..count]),
+            _ => self.facts.framing_bytes += count as u64,
+        }
+        if self.reader.pass(count) && kind == HEADERS {
+            let coded = self.section.len() as u64;
+            stretch.fields = Some((self.end_section(decoder, settings)?, coded));
+        }
+        Ok(stretch)
+    }
+
+    /// The head of a frame is whole: whether it may stand here.
+    fn begin_frame(
+        &mut self,
+        kind: u64,
+        length: u64,
+        settings: &SessionSettings,
+    ) -> Result<(), Trouble> {
+        let unexpected =
+            |what| Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 4.1"));
+        let head = self.reader.head_bytes();
+        match kind {
+            DATA if !self.has_head => {
+                return unexpected("content before the fields of its response");
+            }
+            DATA | HEADERS if self.has_trailers => return unexpected("a frame behind trailers"),
+            HEADERS => {
+                if length > u64::from(settings.section_max) {
+                    return Err(Trouble::Stream(EXCESSIVE_LOAD));
+                }
+                let bytes = head + length;
+                if self.has_head {
+                    self.facts.framing_bytes += bytes;
+                    self.facts.trailer_bytes += bytes;
+                } else {
+                    self.facts.head_bytes += bytes;
+                }
+                return Ok(());
+            }
+            CANCEL_PUSH | SETTINGS | GOAWAY | MAX_PUSH_ID => {
+                let what = "a frame of the control stream on a request's";
+                return Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 7.2"));
+            }
+            PUSH_PROMISE => {
+                let what = "a push that was not allowed";
+                return Err(Trouble::connection(ID_ERROR, what, "RFC 9114 section 7.2.5"));
+            }
+            kind if is_reserved(kind) => {
+                let what = "a frame of a type that is HTTP/2's";
+                return Err(Trouble::connection(FRAME_UNEXPECTED, what, "RFC 9114 section 7.2.8"));
+            }
+            _ => {}
+        }
+        self.facts.framing_bytes += head;
+        Ok(())
+    }
+
+    /// A section of fields is whole: gives back its bytes before coding.
+    fn end_section(
+        &mut self,
+        decoder: &mut SectionDecoder,
+        settings: &SessionSettings,
+    ) -> Result<u64, Trouble> {
+        let section = std::mem::take(&mut self.section);
+        let trailers = self.has_head;
+        let mut status = None;
+        let read = decoder.decode(&section, settings.section_max, |name, value| {
+            self.field(name, value, trailers, &mut status, settings.keeps_heads)
+        });
+        self.section = section;
+        self.section.clear();
+        let plain = read.map_err(|broken| match broken {
+            Unreadable::Coding => Trouble::connection(
+                DECOMPRESSION_FAILED,
+                "fields that cannot be decompressed",
+                "RFC 9204 section 2.2",
+            ),
+            Unreadable::TooLarge => Trouble::Stream(EXCESSIVE_LOAD),
+            Unreadable::Field => Trouble::Stream(MESSAGE_ERROR),
+        })?;
+        match status {
+            _ if trailers => self.has_trailers = true,
+            None => return Err(Trouble::Stream(MESSAGE_ERROR)),
+            Some(100..=199) => {
+                self.facts.interim += 1;
+                (self.announced, self.facts.timed) = (None, false);
+                self.timings.clear();
+                self.head.clear();
+            }
+            Some(status) => {
+                self.has_head = true;
+                self.facts.status = status;
+                if !self.head.is_empty() {
+                    self.head.extend_from_slice(b"\r\n");
+                }
+            }
+        }
+        Ok(plain)
+    }
+
+    fn field(
+        &mut self,
+        name: &[u8],
+        value: &[u8],
+        trailers: bool,
+        status: &mut Option<u16>,
+        keeps: bool,
+    ) -> Result<(), Unreadable> {
+        if name.starts_with(b":") {
+            // the only one that a response has, before all fields (RFC 9114 section 4.3.2)
+            let wrong = trailers || name != b":status" || status.is_some();
+            let number = if wrong { None } else { number_of_status(value) };
+            *status = Some(number.ok_or(Unreadable::Field)?);
+            if keeps {
+                self.head.clear();
+                for part in [b"HTTP/3 ", value, b"\r\n"] {
+                    self.head.extend_from_slice(part);
+                }
+            }
+            return Ok(());
+        }
+        if !is_well_formed(name, value) || (!trailers && status.is_none()) {
+            return Err(Unreadable::Field);
+        }
+        // of trailers only the server's times are wanted
+        if trailers && name != b"server-timing" {
+            return Ok(());
+        }
+        if keeps && !trailers {
+            for part in [name, b": ", value, b"\r\n"] {
+                self.head.extend_from_slice(part);
+            }
+        }
+        match name {
+            b"content-length" => {
+                let length = number_of_length(value).ok_or(Unreadable::Field)?;
+                if self.announced.replace(length).is_some_and(|before| before != length) {
+                    return Err(Unreadable::Field);
+                }
+            }
+            b"server-timing" if self.timings.len() + value.len() < TIMINGS_MAX => {
+                self.facts.timed = true;
+                self.timings.extend_from_slice(value);
+                self.timings.push(b',');
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The peer has ended the stream: whether the response is whole.
+    pub(crate) fn end(&self) -> Result<(), Trouble> {
+        if !self.reader.is_between() {
+            let what = "a stream that ends within a frame";
+            return Err(Trouble::connection(FRAME_ERROR, what, "RFC 9114 section 7.1"));
+        }
+        // RFC 9110 section 6.4.1: what has no content whatever its length says
+        let bare = self.headless || matches!(self.facts.status, 204 | 304);
+        let short = self.announced.is_some_and(|length| length != self.facts.body_bytes) && !bare;
+        if !self.has_head || short {
+            return Err(Trouble::Stream(MESSAGE_ERROR));
+        }
+        Ok(())
+    }
+
+    /// Something of its response has come.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.facts.head_bytes + self.facts.framing_bytes > 0
+    }
+}
+
+/// Three digits, of which the first is not 0.
+fn number_of_status(value: &[u8]) -> Option<u16> {
+    let &[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = value else { return None };
+    Some([a, b, c].iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0')))
+}
+
+fn number_of_length(value: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(value).ok()?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// Names in lower case, no byte that could end a line, nothing that concerns a connection of HTTP/1
+/// (RFC 9114 section 4.2).
+fn is_well_formed(name: &[u8], value: &[u8]) -> bool {
+    let sound = |byte: &u8| byte.is_ascii_graphic() && !byte.is_ascii_uppercase() && *byte != b':';
+    !name.is_empty()
+        && name.iter().all(sound)
+        && !value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'))
+        && !matches!(
+            name,
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade"
+        )
+}

@@ -1,0 +1,10 @@
+//! Protocol state machines without I/O: HTTP/1.x, HTTP/3, field compression and logins.
+//!
+//! Bytes and instants are arguments; nothing here opens a socket or reads a clock. HTTP/2 is a crate
+//! of its own, because it wraps a library in C.
+#![forbid(unsafe_code)]
+
+pub mod hpack;
+pub mod http1;
+pub mod http3;
+pub mod login;

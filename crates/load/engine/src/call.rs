@@ -1,0 +1,156 @@
+//! One arrival under way.
+
+use crate::intake::Intake;
+use protocol::http1::response::{Asked, ResponseFacts};
+use sample::{FailureClass, Outcome, Sample};
+use units::Nanos;
+use workload::Template;
+
+/// The user of a call in a plain open load: nobody in particular.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// A call from its due instant to its outcome. Instants that have not come yet are zero.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) index: u64,
+    pub(crate) target: u32,
+    pub(crate) user: u32,
+    pub(crate) asked: Asked,
+    /// Connections it has been put on; bounds how often a call stranded by a close is put again.
+    pub(crate) tries: u16,
+    /// At most 100 (`FOLLOW_MAX` of plans).
+    pub(crate) redirects: u8,
+    /// Times it was sent again to log in.
+    pub(crate) logins: u8,
+    /// Responses still to come, where a script sends several requests as one call.
+    pub(crate) responses_due: u16,
+    /// The server found it too early: it goes out only where a handshake is over (RFC 8470 section 5.2).
+    pub(crate) late: bool,
+    /// A request of its own in place of the target's: a redirect's, or a guide's.
+    pub(crate) request: Option<Box<Template>>,
+    /// What is gathered of its response, where somebody wants to see it.
+    pub(crate) intake: Option<Box<Intake>>,
+    pub(crate) intended: Nanos,
+    pub(crate) admitted: Nanos,
+    pub(crate) issued: Nanos,
+    pub(crate) sent: Nanos,
+    pub(crate) written: Nanos,
+    pub(crate) first_byte: Nanos,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) head_bytes: u32,
+    pub(crate) trailer_bytes: u32,
+    pub(crate) body_bytes: u64,
+    pub(crate) decoded_bytes: u64,
+}
+
+/// A longer one is moved by a call of memcpy, of which there was one for each response.
+const _: () = assert!(size_of::<Call>() <= 128);
+
+impl Call {
+    pub(crate) fn new(index: u64, target: u32, user: u32, intended: Nanos, asked: Asked) -> Call {
+        Call {
+            index,
+            target,
+            user,
+            asked,
+            tries: 0,
+            redirects: 0,
+            logins: 0,
+            responses_due: 1,
+            late: false,
+            request: None,
+            intake: None,
+            intended,
+            admitted: Nanos::ZERO,
+            issued: Nanos::ZERO,
+            sent: Nanos::ZERO,
+            written: Nanos::ZERO,
+            first_byte: Nanos::ZERO,
+            bytes_sent: 0,
+            bytes_received: 0,
+            head_bytes: 0,
+            trailer_bytes: 0,
+            body_bytes: 0,
+            decoded_bytes: 0,
+        }
+    }
+
+    pub(crate) fn is_issued(&self) -> bool {
+        !self.issued.is_zero()
+    }
+
+    /// Adds one response's bytes.
+    #[inline]
+    pub(crate) fn add(&mut self, facts: &ResponseFacts, decoded: u64) {
+        self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
+        // the reader bounds each head; together they stay below 4 GiB, or are told as that
+        let sum = |a: u32, b: u64| (u64::from(a) + b).min(u64::from(u32::MAX)) as u32;
+        self.head_bytes = sum(self.head_bytes, facts.head_bytes);
+        self.trailer_bytes = sum(self.trailer_bytes, facts.trailer_bytes);
+        self.body_bytes += facts.body_bytes;
+        self.decoded_bytes += decoded;
+    }
+
+    #[inline]
+    pub(crate) fn sample(&self, done: Nanos, end: &End) -> Sample {
+        Sample {
+            index: self.index,
+            target: self.target,
+            user: None,
+            intended: self.intended,
+            issued: self.issued,
+            admitted: self.admitted,
+            sent: self.sent,
+            written: self.written,
+            first_byte: self.first_byte,
+            done,
+            connect: None,
+            tls: None,
+            status: end.status,
+            class: end.class,
+            persistent: end.persistent,
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            head_bytes: u64::from(self.head_bytes),
+            trailer_bytes: u64::from(self.trailer_bytes),
+            body_bytes: self.body_bytes,
+            decoded_bytes: self.decoded_bytes,
+            redirects: self.redirects.into(),
+        }
+    }
+}
+
+/// How a call ended, before it becomes a sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) outcome: Outcome,
+    pub(crate) status: u16,
+    pub(crate) class: Option<FailureClass>,
+    pub(crate) persistent: bool,
+}
+
+impl End {
+    /// A whole response came; `class`: what is wrong with it.
+    #[inline]
+    pub(crate) fn answered(facts: &ResponseFacts, class: Option<FailureClass>) -> End {
+        let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };
+        End { outcome, status: facts.status, class, persistent: facts.persistent }
+    }
+
+    pub(crate) fn failed(class: FailureClass) -> End {
+        End::without_response(Outcome::Failed, Some(class))
+    }
+
+    pub(crate) fn timed_out(class: FailureClass) -> End {
+        End::without_response(Outcome::TimedOut, Some(class))
+    }
+
+    pub(crate) fn abandoned() -> End {
+        End::without_response(Outcome::Abandoned, None)
+    }
+
+    fn without_response(outcome: Outcome, class: Option<FailureClass>) -> End {
+        End { outcome, status: 0, class, persistent: false }
+    }
+}

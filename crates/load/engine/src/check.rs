@@ -1,0 +1,352 @@
+//! A check plan run to its end: requests made out of steps, responses held against what was expected,
+//! values carried from one step to the next. The world is a trait, so that all of it runs without
+//! one.
+
+pub(crate) mod capture;
+pub(crate) mod judge;
+pub(crate) mod prepare;
+
+use crate::exchange::{Caller, Heard, Outgoing, Trouble};
+use judge::{Answered, ResponseParts};
+use plan::check::{
+    Action, Ask, CheckPlan, CheckResult, Content, Difference, Entries, Group, State, Step,
+    StepResult,
+};
+use sample::FailureClass;
+use std::collections::BTreeMap;
+use units::Nanos;
+use workload::Jar;
+
+/// What a check needs of the world.
+pub trait CheckWorld: Caller {
+    fn now(&mut self) -> Nanos;
+
+    /// Files of the site can be looked at.
+    fn has_files(&self) -> bool;
+
+    /// # Errors
+    /// One sentence that names the file.
+    fn read_file(&mut self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// Names of everything in a folder, sorted.
+    ///
+    /// # Errors
+    /// One sentence that names the folder.
+    fn list_folder(&mut self, path: &str) -> Result<Vec<String>, String>;
+
+    /// Waits.
+    fn pause(&mut self, span: Nanos);
+}
+
+/// Time between two looks at a file that is not yet as expected.
+const LOOK_EVERY: Nanos = Nanos::from_millis(50);
+
+/// That every request of the plan can be sent.
+///
+/// # Errors
+/// The first that cannot: line, step and reason.
+pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
+    for step in &plan.steps {
+        let asks: Vec<&Ask> = match &step.action {
+            Action::Ask(ask) => vec![ask],
+            Action::Together(group) => group.members.iter().map(|(_, ask)| ask).collect(),
+            Action::File { .. } | Action::Folder { .. } => Vec::new(),
+        };
+        for ask in asks {
+            prepare::rehearse(plan, ask)
+                .map_err(|why| format!("line {}: step {:?}: {why}", step.line, step.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the steps for which `chosen` holds, in their order. `told` hears of each when it is done.
+pub fn run_check(
+    plan: &CheckPlan,
+    chosen: &dyn Fn(&Step) -> bool,
+    world: &mut dyn CheckWorld,
+    told: &mut dyn FnMut(&StepResult),
+) -> CheckResult {
+    let start = world.now();
+    let mut runner = Runner {
+        plan,
+        world,
+        captured: BTreeMap::new(),
+        jars: BTreeMap::new(),
+        met: false,
+        unreachable: None,
+    };
+    let mut result = CheckResult {
+        name: plan.name.clone(),
+        base: plan.base.to_string(),
+        ..CheckResult::default()
+    };
+    for step in plan.steps.iter().filter(|step| chosen(step)) {
+        if runner.world.interrupted() {
+            result.interrupted = true;
+            break;
+        }
+        let done = match &runner.unreachable {
+            Some(_) => runner.skipped(step, "no connection"),
+            None => runner.step(step),
+        };
+        if runner.world.interrupted() {
+            // what the signal cut short says nothing of the site
+            result.interrupted = true;
+            break;
+        }
+        told(&done);
+        result.steps.push(done);
+    }
+    result.unreachable = runner.unreachable.take();
+    result.took = runner.world.now() - start;
+    result
+}
+
+struct Runner<'a> {
+    plan: &'a CheckPlan,
+    world: &'a mut dyn CheckWorld,
+    captured: BTreeMap<String, String>,
+    jars: BTreeMap<String, Jar>,
+    /// A connection has been made.
+    met: bool,
+    unreachable: Option<String>,
+}
+
+/// What one round of a step came to.
+struct Round {
+    difference: Option<Difference>,
+    status: Option<u16>,
+    members: Vec<StepResult>,
+}
+
+impl Runner<'_> {
+    fn skipped(&self, step: &Step, why: &str) -> StepResult {
+        StepResult {
+            name: step.name.clone(),
+            line: step.line,
+            state: State::Skipped(why.to_owned()),
+            took: Nanos::ZERO,
+            asked: asked(self.plan, &step.action),
+            status: None,
+            members: Vec::new(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> StepResult {
+        if let Some(why) = &step.skip {
+            return self.skipped(step, why);
+        }
+        let files = matches!(step.action, Action::File { .. } | Action::Folder { .. });
+        if files && !self.world.has_files() {
+            return self.skipped(step, "--root says where the site's files are");
+        }
+        let start = self.world.now();
+        let mut round = Round { difference: None, status: None, members: Vec::new() };
+        for turn in 1..=step.repeat {
+            round = self.round(step);
+            if let Some(difference) = &mut round.difference {
+                if step.repeat > 1 {
+                    difference.what =
+                        format!("round {turn} of {}: {}", step.repeat, difference.what);
+                }
+                break;
+            }
+            if self.world.interrupted() {
+                break;
+            }
+        }
+        StepResult {
+            name: step.name.clone(),
+            line: step.line,
+            state: State::of(round.difference),
+            took: self.world.now() - start,
+            asked: asked(self.plan, &step.action),
+            status: round.status,
+            members: round.members,
+        }
+    }
+
+    fn round(&mut self, step: &Step) -> Round {
+        match &step.action {
+            Action::Ask(ask) => self.single(ask),
+            Action::Together(group) => self.group(group, step.line),
+            Action::File { path, wanted, within } => {
+                let look = |runner: &mut Self| runner.look_at_file(path, wanted);
+                Round::plain(self.watch(*within, look))
+            }
+            Action::Folder { path, wanted, within } => {
+                let look = |runner: &mut Self| runner.look_at_folder(path, wanted);
+                Round::plain(self.watch(*within, look))
+            }
+        }
+    }
+
+    fn single(&mut self, ask: &Ask) -> Round {
+        let mut heard = self.exchange(&[ask]);
+        match heard.pop() {
+            Some((_, heard)) if self.unmet(ask, &heard) => {
+                let trouble = heard.result.err();
+                self.unreachable =
+                    Some(trouble.as_ref().map(Trouble::with_common_way_out).unwrap_or_default());
+                let text = trouble.map(|trouble| trouble.text).unwrap_or_default();
+                Round::plain(Some(Difference::new("connection", "one", text)))
+            }
+            Some((sent, heard)) => self.weigh(ask, &sent, &heard),
+            None => Round::plain(None),
+        }
+    }
+
+    /// Nobody has been met yet, and nobody is there now, against what was expected.
+    fn unmet(&mut self, ask: &Ask, heard: &Heard) -> bool {
+        self.met |= heard.connected;
+        let silent = !self.met && heard.result.is_err();
+        silent && ask.expect.outcome == plan::check::Wanted::Response
+    }
+
+    /// Sends the requests at the same moment; those that cannot be made are heard of as trouble.
+    fn exchange(&mut self, asks: &[&Ask]) -> Vec<(Option<Outgoing>, Heard)> {
+        let prepared: Vec<Result<Outgoing, String>> = asks
+            .iter()
+            .map(|ask| prepare::prepare(self.plan, ask, &self.captured, &self.jars))
+            .collect();
+        let outgoing = prepared.iter().flatten().cloned().collect();
+        let mut responses = self.world.exchange(outgoing).into_iter();
+        let mut pair = |sent: Result<Outgoing, String>| match sent {
+            Ok(sent) => {
+                let lost = || silence("no word of this request came back".to_owned());
+                (Some(sent), responses.next().unwrap_or_else(lost))
+            }
+            Err(why) => (None, silence(why)),
+        };
+        prepared.into_iter().map(&mut pair).collect()
+    }
+
+    /// Holds a response against what was expected; cookies and captured values are kept.
+    fn weigh(&mut self, ask: &Ask, sent: &Option<Outgoing>, heard: &Heard) -> Round {
+        let status = heard.result.as_ref().ok().map(|reply| reply.facts.status);
+        let Some(sent) = sent else {
+            let why = heard.result.as_ref().err().map(|trouble| trouble.text.clone());
+            let difference =
+                Difference::new("request", "one that can be made", why.unwrap_or_default());
+            return Round { difference: Some(difference), status, members: Vec::new() };
+        };
+        if let (Ok(reply), Some(jar)) = (&heard.result, &ask.jar) {
+            let jar = self.jars.entry(jar.clone()).or_default();
+            for cookie in protocol::http1::fields::set_cookies(&reply.head) {
+                jar.absorb(&sent.url, cookie);
+            }
+        }
+        let answered = Answered { result: &heard.result, took: heard.took };
+        let mut difference = judge::difference(&ask.expect, &answered, &self.captured);
+        if let (None, Ok(reply)) = (&difference, &heard.result) {
+            for (name, wanted) in &ask.capture {
+                // there is no seed: of several the first is as good as any
+                match capture::capture(
+                    wanted,
+                    &ResponseParts::of(reply),
+                    &self.captured,
+                    &mut |_| 0,
+                ) {
+                    Ok(value) => drop(self.captured.insert(name.clone(), value)),
+                    Err(wrong) => {
+                        difference = Some(Difference { what: format!("capture {name}"), ..wrong });
+                        break;
+                    }
+                }
+            }
+        }
+        Round { difference, status, members: Vec::new() }
+    }
+
+    fn group(&mut self, group: &Group, line: usize) -> Round {
+        let asks: Vec<&Ask> = group.members.iter().map(|(_, ask)| ask).collect();
+        let heard = self.exchange(&asks);
+        self.met |= heard.iter().any(|(_, heard)| heard.connected);
+        if !self.met
+            && let Some(trouble) = heard.iter().find_map(|(_, heard)| heard.result.as_ref().err())
+        {
+            self.unreachable = Some(trouble.with_common_way_out());
+        }
+        let mut members = Vec::new();
+        for ((name, ask), (sent, heard)) in group.members.iter().zip(&heard) {
+            let round = self.weigh(ask, sent, heard);
+            members.push(StepResult {
+                name: name.clone(),
+                line,
+                state: State::of(round.difference),
+                took: heard.took,
+                asked: asked_of(self.plan, ask),
+                status: round.status,
+                members: Vec::new(),
+            });
+        }
+        let difference = judge::group(group, &mut members);
+        Round { difference, status: None, members }
+    }
+
+    /// Looks again and again until all is as expected or the time is over.
+    fn watch(
+        &mut self,
+        within: Nanos,
+        mut look: impl FnMut(&mut Self) -> Option<Difference>,
+    ) -> Option<Difference> {
+        let looks = within.0 / LOOK_EVERY.0;
+        for _ in 0..looks {
+            look(self)?;
+            if self.world.interrupted() {
+                break;
+            }
+            self.world.pause(LOOK_EVERY);
+        }
+        look(self)
+    }
+
+    fn look_at_file(&mut self, path: &str, wanted: &Content) -> Option<Difference> {
+        match self.world.read_file(path) {
+            Ok(bytes) => {
+                judge::content("content", wanted, &bytes, bytes.len() as u64, &self.captured)
+            }
+            Err(why) => Some(Difference::new("file", "one that can be read", why)),
+        }
+    }
+
+    fn look_at_folder(&mut self, path: &str, wanted: &Entries) -> Option<Difference> {
+        match self.world.list_folder(path) {
+            Ok(names) => judge::entries(wanted, &names),
+            Err(why) => Some(Difference::new("folder", "one that can be read", why)),
+        }
+    }
+}
+
+impl Round {
+    fn plain(difference: Option<Difference>) -> Round {
+        Round { difference, status: None, members: Vec::new() }
+    }
+}
+
+fn silence(text: String) -> Heard {
+    Heard::nothing(Trouble::new(FailureClass::WorkloadEnd, text))
+}
+
+/// What a step asks of whom, for people.
+fn asked(plan: &CheckPlan, action: &Action) -> String {
+    match action {
+        Action::Ask(ask) => asked_of(plan, ask),
+        Action::Together(_) => String::new(),
+        Action::File { path, .. } | Action::Folder { path, .. } => path.clone(),
+    }
+}
+
+fn asked_of(plan: &CheckPlan, ask: &Ask) -> String {
+    let url = ask.url.settled().unwrap_or_else(|| "(captured)".to_owned());
+    let url = prepare::locate(&plan.base, &url).map_or(url, |(url, _)| url.to_string());
+    let over = match ask.version.has_streams() {
+        true => format!(" over {}", ask.version.name()),
+        false => String::new(),
+    };
+    format!("{} {url}{over}", ask.method)
+}
+
+#[cfg(test)]
+mod tests;

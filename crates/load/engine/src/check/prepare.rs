@@ -1,0 +1,192 @@
+//! A request of a step as bytes.
+
+use crate::exchange::{Message, Outgoing};
+use plan::HttpVersion;
+use plan::check::{Ask, Body, CheckPlan, Text, Upload, UploadContent, ValueSource};
+use protocol::http1::multipart::{FormPart, form_data};
+use protocol::http1::request::{RequestHead, Target, Version, basic_authorization};
+use std::collections::BTreeMap;
+use url::{Position, Url};
+use workload::{Jar, with_target};
+
+type Captured = BTreeMap<String, String>;
+
+const AGENT: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
+
+/// That the request can be made, whatever is captured for it.
+pub(super) fn rehearse(plan: &CheckPlan, ask: &Ask) -> Result<(), String> {
+    // of a captured value nothing is known yet
+    if ask.url.settled().is_none() {
+        return Ok(());
+    }
+    match prepare(plan, ask, &Captured::new(), &BTreeMap::new()) {
+        Err(why) if !why.ends_with("was not captured") => Err(why),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn prepare(
+    plan: &CheckPlan,
+    ask: &Ask,
+    captured: &Captured,
+    jars: &BTreeMap<String, Jar>,
+) -> Result<Outgoing, String> {
+    let mut made = assemble(&plan.base, ask, captured)?;
+    let jar = ask.jar.as_ref().and_then(|jar| jars.get(jar));
+    if let Some(cookies) = jar.and_then(|jar| jar.header(&made.url)) {
+        add(&mut made.headers, "Cookie", cookies);
+    }
+    let head = RequestHead {
+        method: &ask.method,
+        target: Target::Origin(&made.target),
+        version: match ask.version {
+            HttpVersion::Http10 => Version::Http10,
+            HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto => {
+                Version::Http11
+            }
+        },
+        host: &made.url[Position::BeforeHost..Position::AfterPort],
+        headers: &made.headers,
+        user_agent: Some(AGENT),
+        accept_encoding: None,
+        authorization: made.authorization.as_deref(),
+        body: made.body.as_deref(),
+    };
+    let rendered = head.render().map_err(|error| error.to_string())?;
+    let bytes = if ask.close { rendered.last } else { rendered.bytes };
+    let version = ask.version;
+    if version == HttpVersion::Http3 && made.url.scheme() != "https" {
+        let url = &made.url;
+        return Err(format!("HTTP/3 is never without TLS, and this is {url}: write https://"));
+    }
+    let message = Message::translated(version, &made.url, bytes, rendered.asked, ask.close);
+    let message = message.map_err(|error| error.to_string())?;
+    Ok(Outgoing { url: made.url, message, timeout: ask.timeout })
+}
+
+/// The parts of a request, with every value put in.
+#[derive(Debug)]
+pub(crate) struct Assembled {
+    pub(crate) url: Url,
+    /// Path and query as they are sent.
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) authorization: Option<String>,
+}
+
+/// # Errors
+/// A value that is not there, or one with which there is no URL or no request: a sentence.
+pub(crate) fn assemble(
+    base: &Url,
+    ask: &Ask,
+    values: &dyn ValueSource,
+) -> Result<Assembled, String> {
+    let (mut url, target) = locate(base, &ask.url.expand(values)?)?;
+    let query = expanded(&ask.query, values)?;
+    let mut target =
+        target.unwrap_or_else(|| url[Position::BeforePath..Position::AfterQuery].to_owned());
+    if !query.is_empty() {
+        let pairs =
+            url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&query).finish();
+        let sign = if target.contains('?') { '&' } else { '?' };
+        target = format!("{target}{sign}{pairs}");
+        url.query_pairs_mut().extend_pairs(&query);
+    }
+    let mut headers = expanded(&ask.headers, values)?;
+    let body = content(&ask.body, values, &mut headers)?;
+    let login = ask.user.as_ref().map(|user| user.expand(values)).transpose()?;
+    let authorization = login.map(|login| authorization(&login)).transpose()?;
+    Ok(Assembled { url, target, headers, body, authorization })
+}
+
+/// Where a step's URL leads to, and its path as it was written: a path is sent as it stands, so that
+/// dot segments reach the server.
+pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), String> {
+    if text.starts_with('/') {
+        return Ok((with_target(base, text), Some(text.to_owned())));
+    }
+    let mut url = base.join(text).map_err(|error| format!("{text:?} is not a URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(format!("{text:?} is not an http or https URL"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("leave the login out of the URL; a step has user = \"name:password\"".into());
+    }
+    url.set_fragment(None);
+    Ok((url, None))
+}
+
+fn authorization(login: &str) -> Result<String, String> {
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    basic_authorization(user, password).map_err(|error| error.to_string())
+}
+
+fn expanded(
+    pairs: &[(String, Text)],
+    captured: &dyn ValueSource,
+) -> Result<Vec<(String, String)>, String> {
+    pairs.iter().map(|(name, value)| Ok((name.clone(), value.expand(captured)?))).collect()
+}
+
+/// A field of ours, unless the step has one of that name.
+fn add(headers: &mut Vec<(String, String)>, name: &str, value: String) {
+    if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        headers.push((name.to_owned(), value));
+    }
+}
+
+fn content(
+    body: &Body,
+    captured: &dyn ValueSource,
+    headers: &mut Vec<(String, String)>,
+) -> Result<Option<Vec<u8>>, String> {
+    Ok(match body {
+        Body::None => None,
+        Body::Text(text) => Some(text.expand(captured)?.into_bytes()),
+        Body::Bytes(bytes) => Some(bytes.clone()),
+        Body::Json(text) => {
+            add(headers, "Content-Type", "application/json".to_owned());
+            Some(text.expand(captured)?.into_bytes())
+        }
+        Body::Form(fields) => {
+            let fields = expanded(fields, captured)?;
+            let mut form = url::form_urlencoded::Serializer::new(String::new());
+            add(headers, "Content-Type", "application/x-www-form-urlencoded".to_owned());
+            Some(form.extend_pairs(&fields).finish().into_bytes())
+        }
+        Body::Multipart(fields, files) => {
+            let (kind, bytes) = multipart(fields, files, captured)?;
+            add(headers, "Content-Type", kind);
+            Some(bytes)
+        }
+    })
+}
+
+fn multipart(
+    fields: &[(String, Text)],
+    files: &[Upload],
+    captured: &dyn ValueSource,
+) -> Result<(String, Vec<u8>), String> {
+    let fields = expanded(fields, captured)?;
+    let mut contents = Vec::new();
+    for file in files {
+        contents.push(match &file.content {
+            UploadContent::Text(text, times) => {
+                text.expand(captured)?.repeat(*times as usize).into_bytes()
+            }
+            UploadContent::Bytes(bytes) => bytes.clone(),
+        });
+    }
+    let texts = fields.iter().map(|(name, value)| FormPart {
+        field: name,
+        file: None,
+        content: value.as_bytes(),
+    });
+    let uploads = files.iter().zip(&contents).map(|(file, content)| FormPart {
+        field: &file.field,
+        file: Some((&file.name, &file.media_type)),
+        content,
+    });
+    Ok(form_data(&texts.chain(uploads).collect::<Vec<_>>()))
+}

@@ -1,0 +1,967 @@
+//! One connection of a worker: where it stands, what is outstanding on it, when it must move.
+//!
+//! Between its calls a connection is [`Conn`] alone. What only calls under way need stands in [`Work`],
+//! which it has from a list of its pool and gives back, so that thousands of connections whose users
+//! think have room for as many calls as there are.
+
+mod limits;
+
+use crate::call::{Call, NOBODY};
+use crate::intake::Intake;
+use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
+use crate::transport::{Flushed, Transport};
+use conduit::{Io, IoError, Slot, TlsError, TlsSession};
+use protocol::http1::response::{
+    Advance, Asked, HeadCache, Leniency, ResponseFacts, ResponseReader,
+};
+use sample::{ConnectionRecord, EarlyFacts, FailureClass, TlsFacts};
+use stats::lives::ConnectionLife;
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// Where a connection is established. Each state is entered at most once, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ConnState {
+    /// No socket.
+    Closed,
+    /// The transport is being connected.
+    Connecting,
+    /// CONNECT was sent to a proxy.
+    Tunnel,
+    /// TLS is shaking hands.
+    Handshake,
+    /// Requests go out, responses come in.
+    Open,
+}
+
+/// Requests that go out before the handshake is over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    allowed: bool,
+    /// Calls, the oldest, whose requests are handed to TLS as early data; and those of them whose bytes
+    /// the socket took.
+    released: u32,
+    calls: u32,
+}
+
+/// Steps in which idleness is measured: about a millisecond, by a shift.
+const IDLE_STEP: Nanos = Nanos(1 << 20);
+
+fn idle_steps(span: Nanos) -> u32 {
+    (span.0 >> 20) as u32
+}
+
+#[derive(Debug)]
+pub(crate) struct Conn {
+    work: Option<Box<Work>>,
+    opened: Nanos,
+    /// When requests could go out; for the record.
+    established: Nanos,
+    /// The slot's entry among the deadlines; `NEVER`: it has none. It outlives the connection.
+    armed: Nanos,
+    /// Time with a call outstanding, for conformity: the connection's life less its think time.
+    busy: Nanos,
+    received: u64,
+    /// Counts openings of this slot.
+    generation: u32,
+    endpoint: u32,
+    /// Row of the endpoint's addresses.
+    address: u32,
+    /// The user it belongs to, or [`NOBODY`].
+    user: u32,
+    /// Calls put on it so far, and responses had from it.
+    assigned: u32,
+    served: u32,
+    /// When its last call left, in steps of [`IDLE_STEP`] after its opening: a few bytes are enough for
+    /// that in each slot.
+    idle_from: u32,
+    state: ConnState,
+    /// Why no request can go out any more; for the record.
+    broken: Option<FailureClass>,
+    /// Why a write failed. What the server sent before is still read.
+    unwritable: Option<FailureClass>,
+    /// The server ended it, or said that it would.
+    by_server: bool,
+}
+
+/// What a connection works with: what is outstanding, what is to be sent, what was read of a response.
+/// Of one that speaks HTTP/1 without TLS nothing of it outlives its calls.
+#[derive(Debug)]
+pub(crate) struct Work {
+    calls: VecDeque<Call>,
+    speaker: Speaker,
+    transport: Transport,
+    /// Calls put on it since bytes last went out: nothing can have been answered of these.
+    unflushed: u32,
+    early: Early,
+    /// Reads the proxy's response to CONNECT, until the tunnel stands.
+    tunnel: Option<Box<ResponseReader>>,
+    /// When `connect` had returned, then when the transport stood.
+    connected: Nanos,
+    /// Connect and TLS time, until the first call takes them into its sample.
+    setup: Option<(Nanos, Option<Nanos>)>,
+    /// When bytes last came in, or more of a request went out, or were last waited for from now on.
+    progress: Nanos,
+    busy_since: Nanos,
+}
+
+/// A connection that has just been given one more call to carry.
+#[derive(Debug)]
+pub(crate) struct Employed<'a> {
+    /// Where the call is to be put.
+    pub(crate) work: &'a mut Work,
+    /// Calls put on the connection so far, with this one.
+    pub(crate) assigned: u32,
+    open: bool,
+    armed: Nanos,
+}
+
+/// What decides whether a call that was just put on its connection needs an entry among the deadlines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PutCall {
+    /// When the call was due.
+    pub(crate) intended: Nanos,
+    /// The connection is open.
+    pub(crate) open: bool,
+    /// When the slot's entry comes up; `NEVER`: it has none.
+    pub(crate) armed: Nanos,
+}
+
+impl Employed<'_> {
+    /// The call, of whose request `written` bytes were just written, is outstanding from now on.
+    #[inline(always)]
+    pub(crate) fn put(self, mut call: Call, written: u64, now: Nanos) -> PutCall {
+        call.bytes_sent += written;
+        if self.open {
+            call.sent = now;
+        }
+        let intended = call.intended;
+        self.work.put(call, now);
+        PutCall { intended, open: self.open, armed: self.armed }
+    }
+}
+
+impl Work {
+    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Work {
+        Work {
+            // by itself it would make room for four, of which most connections need one
+            calls: VecDeque::with_capacity(1),
+            speaker: Speaker::new(protocol, keeps_heads, lenient),
+            transport: Transport::default(),
+            unflushed: 0,
+            early: Early::default(),
+            tunnel: None,
+            connected: Nanos::ZERO,
+            setup: None,
+            progress: Nanos::ZERO,
+            busy_since: Nanos::ZERO,
+        }
+    }
+
+    /// Makes it ready for a connection; buffers keep their memory. `direct`: the protocol has the
+    /// transport to itself, without TLS or tunnel.
+    #[inline]
+    fn renew(&mut self, direct: bool, depth: u32) {
+        self.calls.clear();
+        self.unflushed = 0;
+        (self.setup, self.tunnel) = (None, None);
+        self.early = Early::default();
+        self.transport.renew(direct);
+        self.speaker.start(self.transport.plaintext());
+        self.calls.reserve_exact(depth as usize);
+    }
+
+    /// Nothing is in it that the next call of its connection would need.
+    fn is_over(&self) -> bool {
+        self.calls.is_empty()
+            && self.setup.is_none()
+            && self.transport.is_plain()
+            && self.speaker.forgets()
+    }
+
+    #[inline(always)]
+    fn take(&mut self, call: usize) -> Option<Call> {
+        if call > 0 {
+            self.bring_to_front(call);
+        }
+        // always from the front, so that the compiler need not copy the call on its way
+        self.calls.pop_front()
+    }
+
+    /// The calls before it keep their order behind it.
+    #[cold]
+    fn bring_to_front(&mut self, call: usize) {
+        if let Some(call) = self.calls.remove(call) {
+            self.calls.push_front(call);
+        }
+    }
+
+    /// The connection is closed, or at rest.
+    pub(crate) fn clear(&mut self) {
+        self.calls.clear();
+        self.transport.close();
+        self.tunnel = None;
+    }
+}
+
+impl Conn {
+    pub(crate) fn new() -> Conn {
+        Conn {
+            work: None,
+            opened: Nanos::ZERO,
+            established: Nanos::ZERO,
+            armed: Nanos::NEVER,
+            busy: Nanos::ZERO,
+            received: 0,
+            generation: 0,
+            endpoint: 0,
+            address: 0,
+            user: NOBODY,
+            assigned: 0,
+            served: 0,
+            idle_from: 0,
+            state: ConnState::Closed,
+            broken: None,
+            unwritable: None,
+            by_server: false,
+        }
+    }
+
+    /// Makes the slot ready for a new connection, which `connect` was called for at `now`.
+    pub(crate) fn renew(&mut self, endpoint: u32, address: usize, user: u32, now: Nanos) {
+        self.state = ConnState::Connecting;
+        self.generation = self.generation.wrapping_add(1);
+        (self.endpoint, self.address, self.user) = (endpoint, address as u32, user);
+        (self.assigned, self.served) = (0, 0);
+        (self.established, self.broken, self.by_server) = (Nanos::ZERO, None, false);
+        self.unwritable = None;
+        self.opened = now;
+        (self.busy, self.received) = (Nanos::ZERO, 0);
+    }
+
+    /// `connect` has returned, at `now`. `direct`: the protocol has the transport to itself, without
+    /// TLS or tunnel. At most `depth` calls will be outstanding. `take`: what it works with, where the
+    /// slot has kept nothing.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        take: impl FnOnce() -> Box<Work>,
+        (direct, depth): (bool, u32),
+        now: Nanos,
+    ) {
+        let work = self.work.get_or_insert_with(take);
+        work.renew(direct, depth);
+        (work.connected, work.progress, work.busy_since) = (now, self.opened, self.opened);
+    }
+
+    /// One more call is put on it. Where it was at rest it goes on with the work that `take` gives; at
+    /// most `depth` calls will be outstanding.
+    #[inline(always)]
+    pub(crate) fn employ(&mut self, take: impl FnOnce() -> Box<Work>, depth: u32) -> Employed<'_> {
+        self.assigned += 1;
+        let work = self.work.get_or_insert_with(|| {
+            let mut work = take();
+            work.renew(true, depth);
+            work
+        });
+        let open = self.state == ConnState::Open;
+        Employed { work, assigned: self.assigned, open, armed: self.armed }
+    }
+
+    /// What it needs no longer, if it is at rest.
+    pub(crate) fn rest(&mut self) -> Option<Box<Work>> {
+        let over = self.is_open() && self.work.as_ref().is_some_and(|work| work.is_over());
+        if over { self.work.take() } else { None }
+    }
+
+    /// The connection is closed: what it worked with.
+    pub(crate) fn take_work(&mut self) -> Option<Box<Work>> {
+        self.work.take()
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> ConnState {
+        self.state
+    }
+
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == ConnState::Open
+    }
+
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state == ConnState::Closed
+    }
+
+    /// Whether this is still the connection that had `generation`, and not closed.
+    #[inline]
+    pub(crate) fn is_still(&self, generation: u32) -> bool {
+        self.generation == generation && self.state != ConnState::Closed
+    }
+
+    #[inline]
+    pub(crate) fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    #[inline]
+    pub(crate) fn endpoint(&self) -> u32 {
+        self.endpoint
+    }
+
+    pub(crate) fn address(&self) -> usize {
+        self.address as usize
+    }
+
+    #[inline]
+    pub(crate) fn user(&self) -> u32 {
+        self.user
+    }
+
+    /// It belongs to nobody from now on; gives back to whom it belonged.
+    pub(crate) fn release(&mut self) -> u32 {
+        std::mem::replace(&mut self.user, NOBODY)
+    }
+
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.work.as_ref().is_none_or(|work| work.calls.is_empty())
+    }
+
+    #[inline]
+    pub(crate) fn opened(&self) -> Nanos {
+        self.opened
+    }
+
+    /// It has carried as many calls as one connection is to carry.
+    pub(crate) fn is_used_up(&self, calls_max: u32) -> bool {
+        self.assigned >= calls_max
+    }
+
+    /// Whether one more call may be put on it.
+    #[inline]
+    pub(crate) fn takes(&self, depth: u32, calls_max: u32) -> bool {
+        let fits = |work: &Work| (work.calls.len() as u32) < work.speaker.capacity(depth);
+        self.state != ConnState::Closed
+            && self.work.as_deref().is_none_or(fits)
+            && self.assigned < calls_max
+    }
+
+    /// The peer takes no further calls.
+    pub(crate) fn takes_no_more(&self, depth: u32) -> bool {
+        self.work.as_deref().is_some_and(|work| work.speaker.capacity(depth) == 0)
+    }
+}
+
+/// Calls going out.
+impl Work {
+    /// Writes a call's request; gives back its bytes.
+    #[inline(always)]
+    pub(crate) fn ask(&mut self, request: &Request<'_>) -> u64 {
+        let out = self.transport.plaintext();
+        let before = out.len();
+        self.speaker.ask(request, out);
+        (out.len() - before) as u64
+    }
+
+    /// A request that somebody else renders; gives back what that one says, and the bytes.
+    pub(crate) fn ask_as_written<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> (T, u64) {
+        let out = self.transport.plaintext();
+        let before = out.len();
+        let said = write(out);
+        (said, (out.len() - before) as u64)
+    }
+
+    /// The call whose request was just written is outstanding from now on.
+    #[inline(always)]
+    fn put(&mut self, call: Call, now: Nanos) {
+        let first = self.calls.is_empty();
+        self.calls.push_back(call);
+        if first {
+            self.busy_since = now;
+            self.progress = now;
+        }
+        self.unflushed += 1;
+    }
+}
+
+/// Bytes going out.
+impl Conn {
+    /// Bytes wait for the socket.
+    #[inline]
+    pub(crate) fn wants_to_write(&self) -> bool {
+        self.state != ConnState::Closed
+            && self.work.as_ref().is_some_and(|work| work.transport.has_unsent())
+    }
+
+    /// Bytes wait for the socket or for TLS.
+    pub(crate) fn has_output(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.transport.has_output())
+    }
+
+    /// Writes out what waits, as far as the socket takes it. True: these were its first bytes, so
+    /// the transport stands.
+    ///
+    /// # Errors
+    /// The connection is no more.
+    #[inline]
+    pub(crate) fn flush<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        now: Nanos,
+    ) -> Result<bool, IoError> {
+        let Some(work) = &mut self.work else { return Ok(false) };
+        let open = self.state == ConnState::Open;
+        if open {
+            work.transport.release();
+        } else if work.early.allowed {
+            return self.flush_early(io, slot, now);
+        }
+        let Flushed::Taken { resumed, whole } = work.transport.flush(io, slot)? else {
+            return Ok(false);
+        };
+        if open {
+            work.unflushed = 0;
+        }
+        if resumed {
+            // of a request under way more has gone out; that a new one begins is no progress of those before it
+            work.progress = now;
+        }
+        if resumed
+            && whole
+            && let Some(call) = work.calls.back_mut()
+        {
+            call.written = now;
+        }
+        Ok(self.state == ConnState::Connecting)
+    }
+}
+
+/// Before the handshake is over.
+impl Conn {
+    /// Requests may go out with the first flight of a handshake.
+    pub(crate) fn allow_early(&mut self, allowed: bool) {
+        if let Some(work) = &mut self.work {
+            work.early.allowed = allowed;
+        }
+    }
+
+    /// As [`Conn::flush`], with the requests that are there, if the session can have them early.
+    #[cold]
+    fn flush_early<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) -> Result<bool, IoError> {
+        let Some(work) = self.work.as_deref_mut() else { return Ok(false) };
+        let Work { transport, early, calls, unflushed, .. } = work;
+        if transport.release_early() {
+            early.released = calls.len() as u32;
+        }
+        let Flushed::Taken { .. } = transport.flush(io, slot)? else { return Ok(false) };
+        let before = early.calls as usize;
+        early.calls = early.released;
+        for call in calls.iter_mut().take(early.calls as usize).skip(before) {
+            call.sent = now;
+        }
+        *unflushed = calls.len() as u32 - early.calls;
+        Ok(self.state == ConnState::Connecting)
+    }
+
+    /// What went out early on a connection of TCP; `None`: nothing did.
+    #[inline]
+    pub(crate) fn early(&self) -> Option<EarlyFacts> {
+        let work = self.work.as_ref()?;
+        let sent = u64::from(work.early.calls);
+        if sent == 0 {
+            return None;
+        }
+        let read = work.transport.early_read();
+        let of = |what| if read == Some(what) { sent } else { 0 };
+        Some(EarlyFacts { sent, accepted: of(true), rejected: of(false), too_early: 0 })
+    }
+}
+
+/// From the first byte out to the first request.
+impl Conn {
+    /// Sends CONNECT to a proxy, ahead of everything else.
+    pub(crate) fn send_connect(&mut self, request: &[u8]) {
+        if let Some(work) = &mut self.work {
+            work.transport.send_bare(request);
+        }
+    }
+
+    pub(crate) fn start_tls(&mut self, session: Box<dyn TlsSession>) {
+        if let Some(work) = &mut self.work {
+            work.transport.start_tls(session);
+        }
+    }
+
+    /// The transport stands: its first bytes were taken at `now`. Gives back when it came to stand;
+    /// `tunnelled`: a proxy was asked for a tunnel.
+    pub(crate) fn connect(&mut self, tunnelled: bool, now: Nanos) -> Nanos {
+        let Some(work) = &mut self.work else { return now };
+        // taken with the first flush: `connect` had done it all; later: it is done now
+        let at = work.connected.max(now);
+        (work.connected, work.progress) = (at, at);
+        if tunnelled {
+            self.state = ConnState::Tunnel;
+            let mut reader = Box::new(ResponseReader::new(false));
+            reader.start(Asked::Connect);
+            work.tunnel = Some(reader);
+        } else if work.transport.is_encrypted() {
+            self.state = ConnState::Handshake;
+        }
+        at
+    }
+
+    /// Reads the proxy's response to CONNECT. True when the tunnel stands.
+    ///
+    /// # Errors
+    /// The proxy refuses, or says what it should not.
+    pub(crate) fn hear_proxy(&mut self, bytes: &[u8], now: Nanos) -> Result<bool, FailureClass> {
+        let Some(work) = &mut self.work else { return Err(FailureClass::Proxy) };
+        let Some(reader) = &mut work.tunnel else { return Err(FailureClass::Proxy) };
+        // once for each connection: nothing is gained by a cache
+        let advance = reader.advance(&mut HeadCache::new(), bytes);
+        let advance = advance.map_err(|_| FailureClass::Proxy)?;
+        if !advance.done {
+            return Ok(false);
+        }
+        if !(200..300).contains(&reader.facts().status) || advance.consumed < bytes.len() {
+            return Err(FailureClass::Proxy);
+        }
+        work.tunnel = None;
+        work.connected = now;
+        self.state = ConnState::Handshake;
+        Ok(true)
+    }
+
+    /// TLS agreed on another protocol than the one that the connection is to speak.
+    pub(crate) fn is_misled(&self, facts: Option<&TlsFacts>) -> bool {
+        let demanded = self.work.as_ref().and_then(|work| work.speaker.demanded());
+        demanded.is_some_and(|name| facts.is_none_or(|facts| facts.alpn != name))
+    }
+
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.speaker.is_multiplexed())
+    }
+
+    /// The peer has gone away, and nothing is outstanding.
+    pub(crate) fn is_left(&self) -> bool {
+        self.is_open() && self.work.as_ref().is_some_and(|work| work.speaker.is_over())
+    }
+
+    /// Counts what went out at `now` of requests that had to wait for room, or for a stream.
+    pub(crate) fn credit_late(&mut self, now: Nanos) {
+        let Some(work) = &mut self.work else { return };
+        while let Some(call) = work.speaker.take_opened() {
+            if let Some(call) = work.calls.get_mut(call) {
+                // its wait ends now, unless its connection was not there before; it has been in flight since
+                // it was issued (law 1)
+                if call.issued >= self.established {
+                    call.admitted = now;
+                }
+                call.sent = now;
+            }
+        }
+        while let Some(late) = work.speaker.take_late() {
+            if let Some(call) = work.calls.get_mut(late.place) {
+                call.bytes_sent += late.bytes;
+                call.written = now;
+                if late.begins {
+                    call.sent = now;
+                }
+            }
+        }
+    }
+
+    /// A call of its user waits here, though the peer allows no further stream now: the protocol
+    /// holds it back until one is free.
+    pub(crate) fn holds_back(&self, calls_max: u32) -> bool {
+        let holds = |speaker: &Speaker| speaker.is_multiplexed() && speaker.capacity(u32::MAX) > 0;
+        self.state != ConnState::Closed
+            && self.work.as_ref().is_some_and(|work| holds(&work.speaker))
+            && self.assigned < calls_max
+    }
+
+    /// What was counted of the protocol itself.
+    #[inline]
+    pub(crate) fn take_protocol_facts(&mut self) -> Option<ProtocolFacts> {
+        self.work.as_mut().filter(|work| !work.speaker.forgets())?.speaker.take_facts()
+    }
+
+    /// Ciphertext in, plaintext out.
+    pub(crate) fn decrypt(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), TlsError> {
+        let Some(work) = &mut self.work else { return Ok(()) };
+        work.transport.decrypt(bytes, plain)
+    }
+
+    /// TLS has just agreed: what it took, and on what.
+    pub(crate) fn take_handshake(&self, now: Nanos) -> Option<(Nanos, Option<TlsFacts>)> {
+        let work = self.work.as_ref()?;
+        let over = self.state == ConnState::Handshake && !work.transport.is_handshaking();
+        over.then(|| (now - work.connected, work.transport.tls_facts()))
+    }
+
+    /// The peer ended the stream inside TLS.
+    pub(crate) fn is_tls_closed(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.transport.is_tls_closed())
+    }
+
+    /// Requests can go out from `now` on; gives back what connecting took.
+    pub(crate) fn establish(&mut self, tls: Option<Nanos>, now: Nanos) -> Nanos {
+        self.state = ConnState::Open;
+        self.established = now;
+        let Some(work) = self.work.as_deref_mut() else { return Nanos::ZERO };
+        work.unflushed = if tls.is_some() { work.unflushed } else { 0 };
+        let connect = work.connected - self.opened;
+        work.setup = Some((connect, tls));
+        for call in work.calls.iter_mut().skip(work.early.calls as usize) {
+            call.sent = now;
+        }
+        connect
+    }
+
+    /// Connect and TLS time, once.
+    #[inline]
+    pub(crate) fn take_setup_times(&mut self) -> Option<(Nanos, Option<Nanos>)> {
+        self.work.as_mut()?.setup.take()
+    }
+
+    /// The call that took them goes on: they wait for the next sample.
+    #[cold]
+    pub(crate) fn give_setup_times(&mut self, times: Option<(Nanos, Option<Nanos>)>) {
+        if let Some(work) = self.work.as_mut().filter(|_| self.state == ConnState::Open) {
+            work.setup = work.setup.or(times);
+        }
+    }
+
+    /// It has answered one call so far.
+    pub(crate) fn has_served_once(&self) -> bool {
+        self.served == 1
+    }
+}
+
+/// Responses coming in.
+impl Conn {
+    /// Bytes came off the transport. Gives back where the connection is established, and whether they are
+    /// encrypted.
+    #[inline]
+    pub(crate) fn touch(&mut self, now: Nanos) -> (ConnState, bool) {
+        let Some(work) = &mut self.work else { return (self.state, false) };
+        work.progress = now;
+        (self.state, work.transport.is_encrypted())
+    }
+
+    /// Takes plaintext in where responses come in order: a piece of the oldest call's. Its first byte
+    /// is stamped.
+    #[inline(always)]
+    pub(crate) fn hear_in_order(
+        &mut self,
+        shared: &mut ReadCaches,
+        input: &[u8],
+        now: Nanos,
+    ) -> Result<Advance, Fault> {
+        let Some(Work { speaker, calls, unflushed, .. }) = self.work.as_deref_mut() else {
+            return Err(Fault::Unasked);
+        };
+        let Speaker::Http1(http1) = speaker else { return Err(Fault::Unasked) };
+        if calls.len() <= *unflushed as usize {
+            return Err(Fault::Unasked);
+        }
+        let Some(call) = calls.front_mut() else { return Err(Fault::Unasked) };
+        if call.first_byte.is_zero() {
+            call.first_byte = now;
+        }
+        http1.hear(shared, call.asked, input)
+    }
+
+    /// Takes plaintext in, one event's worth; the call's first byte is stamped.
+    pub(crate) fn hear(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
+        let Some(work) = &mut self.work else { return Err(Fault::Unasked) };
+        let out = work.transport.plaintext();
+        let heard = work.speaker.hear(input, out);
+        if let Ok(Heard { event: Event::Response { call, .. }, .. }) = &heard
+            && let Some(call) = work.calls.get_mut(*call)
+            && call.first_byte.is_zero()
+        {
+            call.first_byte = now;
+        }
+        heard
+    }
+
+    /// The peer ended its side with calls outstanding. `Ok`: the oldest has its whole response.
+    ///
+    /// # Errors
+    /// What that means to the oldest call.
+    pub(crate) fn hear_end(&mut self) -> Result<(), FailureClass> {
+        let Some(work) = &mut self.work else { return Err(FailureClass::ClosedEarly) };
+        match self.state {
+            ConnState::Open => {
+                work.speaker.hear_end()?;
+                // a close that anyone could have made does not end a body (RFC 9112 section 9.8)
+                let cut = work.transport.is_encrypted() && !work.transport.is_tls_closed();
+                match self.unwritable {
+                    None if cut => Err(FailureClass::ClosedEarly),
+                    None => Ok(()),
+                    Some(class) => Err(class),
+                }
+            }
+            ConnState::Tunnel => Err(FailureClass::Proxy),
+            ConnState::Handshake => Err(FailureClass::Tls),
+            ConnState::Closed | ConnState::Connecting => Err(FailureClass::ClosedEarly),
+        }
+    }
+
+    /// Facts, head and timings of the response that is done.
+    #[inline(always)]
+    pub(crate) fn facts(&self) -> ResponseFacts {
+        self.work.as_ref().map_or_else(ResponseFacts::default, |work| work.speaker.facts())
+    }
+
+    /// The bytes of its head, where heads are kept; of one under way, what is there.
+    pub(crate) fn head(&self) -> &[u8] {
+        self.work.as_ref().map_or(&[], |work| work.speaker.head())
+    }
+
+    /// Who speaks, while calls are under way.
+    pub(crate) fn speaker(&self) -> Option<&Speaker> {
+        self.work.as_ref().map(|work| &work.speaker)
+    }
+
+    pub(crate) fn call(&self, call: usize) -> Option<&Call> {
+        self.work.as_ref()?.calls.get(call)
+    }
+
+    fn call_mut(&mut self, call: usize) -> Option<&mut Call> {
+        self.work.as_mut()?.calls.get_mut(call)
+    }
+
+    /// Takes away what is gathered of the call's response; [`Conn::give_intake`] gives it back.
+    pub(crate) fn take_intake(&mut self, call: usize) -> Option<Box<Intake>> {
+        self.call_mut(call)?.intake.take()
+    }
+
+    pub(crate) fn give_intake(&mut self, call: usize, intake: Option<Box<Intake>>) {
+        if let Some(call) = self.call_mut(call) {
+            call.intake = intake;
+        }
+    }
+
+    /// One of a call's several responses is there. True when more are to come on this connection.
+    pub(crate) fn take_one_of_many(&mut self, call: usize, facts: &ResponseFacts) -> bool {
+        let Some(call) = self.call_mut(call) else { return false };
+        if call.responses_due <= 1 || !facts.persistent {
+            return false;
+        }
+        call.responses_due -= 1;
+        call.add(facts, facts.body_bytes);
+        true
+    }
+
+    /// The call has its whole response, and leaves. `received`: bytes that count for conformity.
+    #[inline(always)]
+    pub(crate) fn take_served(&mut self, call: usize, received: u64, now: Nanos) -> Option<Call> {
+        let work = self.work.as_mut()?;
+        self.served += u32::from(call < work.calls.len());
+        self.received += received;
+        if work.calls.len() <= 1 {
+            self.busy += now - work.busy_since;
+            self.idle_from = idle_steps(now - self.opened);
+        }
+        // last, and as it came off the list: a call is long, and each look at it would copy it
+        work.take(call)
+    }
+
+    /// The server closes it after the response that is done, or it has carried all it is to carry.
+    #[inline]
+    pub(crate) fn is_over(&mut self, persistent: bool, calls_max: u32) -> bool {
+        let used_up = self.assigned >= calls_max && self.is_idle();
+        if !persistent {
+            self.by_server = !used_up;
+        }
+        !persistent || used_up
+    }
+}
+
+/// Trouble, and the end.
+impl Conn {
+    /// The peer has ended its side.
+    pub(crate) fn end_by_server(&mut self) {
+        self.by_server = true;
+    }
+
+    /// Notes that a write failed; `false`: one had failed before.
+    pub(crate) fn note_unwritable(&mut self, class: FailureClass) -> bool {
+        let first = self.unwritable.is_none();
+        self.unwritable.get_or_insert(class);
+        first
+    }
+
+    /// Why the first write that failed did.
+    pub(crate) fn unwritable(&self) -> Option<FailureClass> {
+        self.unwritable
+    }
+
+    pub(crate) fn break_with(&mut self, class: FailureClass) {
+        self.broken = Some(class);
+    }
+
+    /// The oldest call has waited in vain for its response's first byte.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.call(0).is_some_and(|call| call.first_byte.is_zero())
+    }
+
+    /// It has answered at least one call.
+    pub(crate) fn has_served(&self) -> bool {
+        self.served > 0
+    }
+
+    /// It has served, and no byte of the calls that are on it now has gone out: what ends it came before them.
+    /// Where responses come in any order, calls leave it in any order too, and nobody knows which are written.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        let unwritten = |work: &Work| {
+            let known = !work.calls.is_empty() && !work.speaker.is_multiplexed();
+            known && work.calls.len() <= work.unflushed as usize
+        };
+        self.is_open() && self.has_served() && self.work.as_deref().is_some_and(unwritten)
+    }
+
+    /// Of requests whose connection ends those bytes count that went out: the last ones did not. Gives back
+    /// how many more than those of the calls that are on it. Over HTTP/2 and HTTP/3 a request counts once it
+    /// is handed to an open connection, for what waits may be frames of the protocol's own. Of a call put on it again,
+    /// at most what all its tries sent.
+    pub(crate) fn take_back_unsent(&mut self) -> u64 {
+        if self.is_open() && self.is_multiplexed() {
+            return 0;
+        }
+        let Some(work) = self.work.as_deref_mut() else { return 0 };
+        let mut unsent = work.transport.take_unsent();
+        for call in work.calls.iter_mut().rev() {
+            let own = call.bytes_sent.min(unsent);
+            call.bytes_sent -= own;
+            unsent -= own;
+        }
+        unsent
+    }
+
+    /// The connection ends before its calls: they keep the bytes that went out, and those that came of responses
+    /// that will not be whole. Once, and before any call is taken off, for the protocol knows them by their places.
+    pub(crate) fn settle_bytes(&mut self) {
+        self.take_back_unsent();
+        let calls =
+            if self.is_open() { self.work.as_ref().map_or(0, |work| work.calls.len()) } else { 0 };
+        for call in 0..calls {
+            self.count_partial(call);
+        }
+    }
+
+    fn count_partial(&mut self, call: usize) {
+        if let Some(Work { speaker, calls, .. }) = self.work.as_deref_mut()
+            && let Some(facts) = speaker.partial(call)
+            && let Some(call) = calls.get_mut(call)
+        {
+            call.add(&facts, facts.body_bytes);
+        }
+    }
+
+    /// Takes off the call that a break of the connection hits: the oldest.
+    pub(crate) fn take_hit(&mut self) -> Option<Call> {
+        self.work.as_mut()?.calls.pop_front()
+    }
+
+    /// Where responses come in any order, a break hits every call whose response has begun.
+    pub(crate) fn take_begun(&mut self) -> Vec<Call> {
+        let Some(work) = self.work.as_mut().filter(|work| work.speaker.is_multiplexed()) else {
+            return Vec::new();
+        };
+        let (begun, rest) =
+            work.calls.drain(..).partition::<Vec<_>, _>(|call| !call.first_byte.is_zero());
+        work.calls.extend(rest);
+        begun
+    }
+
+    /// Takes a call off that is refused, or given up after `came` of its response.
+    pub(crate) fn take_failed(
+        &mut self,
+        call: usize,
+        came: &ResponseFacts,
+        now: Nanos,
+    ) -> Option<Call> {
+        let work = self.work.as_mut()?;
+        let mut taken = work.take(call)?;
+        taken.add(came, came.body_bytes);
+        if work.calls.is_empty() {
+            self.busy += now - work.busy_since;
+            self.idle_from = idle_steps(now - self.opened);
+        }
+        Some(taken)
+    }
+
+    /// Gives the call up. `Some(true)`: the connection goes on without it.
+    pub(crate) fn withdraw(&mut self, call: usize, now: Nanos) -> Option<(Call, bool)> {
+        let open = self.is_open();
+        let Work { speaker, transport, .. } = self.work.as_deref_mut()?;
+        let came = speaker.partial(call).unwrap_or_default();
+        if open && speaker.withdraw(call, transport.plaintext()) {
+            return self.take_failed(call, &came, now).map(|call| (call, true));
+        }
+        self.settle_bytes();
+        self.work.as_mut()?.take(call).map(|call| (call, false))
+    }
+
+    /// The calls that are still outstanding, all of them.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Call> + '_ {
+        self.work.iter_mut().flat_map(|work| work.calls.drain(..))
+    }
+
+    /// What it looks like at its end; busy until `now` where calls are outstanding.
+    pub(crate) fn life(&mut self, now: Nanos) -> ConnectionLife {
+        let busy = self.work.as_ref().filter(|work| !work.calls.is_empty());
+        let steps = idle_steps(now - self.opened).saturating_sub(self.idle_from);
+        let idle = if busy.is_some() { Nanos::ZERO } else { IDLE_STEP * u64::from(steps) };
+        if let Some(work) = busy {
+            self.busy += now - work.busy_since;
+        }
+        ConnectionLife {
+            idle,
+            responses: self.served,
+            busy: self.busy,
+            open: now - self.established,
+            asked: self.assigned > 0,
+            by_server: self.by_server,
+        }
+    }
+
+    pub(crate) fn record(&self, user: Option<u64>, now: Nanos) -> ConnectionRecord {
+        ConnectionRecord {
+            user,
+            opened: self.opened,
+            established: self.established,
+            closed: now,
+            responses: self.served,
+            class: self.broken,
+        }
+    }
+
+    /// Bits per second that came in while a call was outstanding; `None` when nothing was asked.
+    pub(crate) fn bandwidth(&self) -> Option<f64> {
+        if self.served == 0 || self.busy.is_zero() {
+            return None;
+        }
+        Some(self.received as f64 * 8.0 / self.busy.as_secs_f64())
+    }
+
+    /// Says goodbye in TLS, where there is any.
+    pub(crate) fn say_goodbye<I: Io>(&mut self, io: &mut I, slot: Slot) {
+        if let Some(work) = &mut self.work {
+            work.transport.say_goodbye(io, slot);
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.state = ConnState::Closed;
+        if let Some(work) = &mut self.work {
+            work.clear();
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! A site walked through from one page: every address that its pages lead to, as a list for a run.
+//! Only the start's own scheme, host and port are asked; everything is bounded, and what was left
+//! out is counted. The world is a trait, as it is for checks.
+
+use crate::exchange::{Caller, Heard, Message, Outgoing, Reply};
+use protocol::http1::fields;
+use protocol::http1::request::{RequestError, RequestHead, Target, Version};
+use sample::FailureClass;
+use std::collections::{BTreeSet, VecDeque};
+use units::Nanos;
+use url::{Position, Url};
+use workload::{Use, links};
+
+/// Addresses that are remembered; those beyond are counted and left out.
+const SEEN_MAX: usize = 200_000;
+/// Broken links that are told one by one.
+const BROKEN_MAX: usize = 1_000;
+
+/// What is to be walked through.
+#[derive(Clone, Debug)]
+pub struct CrawlPlan {
+    pub start: Url,
+    /// Addresses asked at most, at least 1.
+    pub calls_max: u64,
+    /// Links followed at most to reach a page from the start; 0: the start and its parts alone.
+    pub depth_max: u32,
+    /// Requests under way at the same time, at least 1.
+    pub together: usize,
+    /// From the moment a request goes out to the end of its response.
+    pub timeout: Nanos,
+    /// Images, scripts, style sheets and the like are asked and listed as well as pages.
+    pub parts: bool,
+    /// In order; a `User-Agent` here replaces ours.
+    pub headers: Vec<(String, String)>,
+    pub user_agent: String,
+}
+
+/// An address that gave no good response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub url: Url,
+    /// `404`, or why there was no response.
+    pub why: String,
+    /// The page that it was found on; `None` for the start.
+    pub found_on: Option<Url>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Crawl {
+    /// Addresses that answered with a status of 200 to 299, in the order in which they were asked.
+    pub good: Vec<Url>,
+    pub broken: Vec<Broken>,
+    /// Broken ones beyond those listed.
+    pub more_broken: u64,
+    pub asked: u64,
+    /// Different addresses on other sites, or of other schemes.
+    pub elsewhere: u64,
+    /// Known addresses that a bound kept from being asked.
+    pub left_out: u64,
+    /// No connection was made at all, and why.
+    pub unreachable: Option<String>,
+    pub interrupted: bool,
+}
+
+/// Walks through the site, level by level. `told` hears the number of addresses asked and known.
+///
+/// # Errors
+/// A header that cannot be sent.
+pub fn crawl(
+    plan: &CrawlPlan,
+    world: &mut dyn Caller,
+    told: &mut dyn FnMut(u64, u64),
+) -> Result<Crawl, RequestError> {
+    let mut walk = Walk::new(plan);
+    while !walk.next.is_empty() && walk.found.asked < plan.calls_max {
+        if world.interrupted() {
+            walk.found.interrupted = true;
+            break;
+        }
+        let room = usize::try_from(plan.calls_max - walk.found.asked).unwrap_or(usize::MAX);
+        let count = plan.together.max(1).min(room).min(walk.next.len());
+        let places: Vec<Place> = walk.next.drain(..count).collect();
+        let outgoing: Result<Vec<Outgoing>, RequestError> =
+            places.iter().map(|place| request(plan, &place.url)).collect();
+        let heard = world.exchange(outgoing?);
+        if world.interrupted() {
+            walk.found.interrupted = true;
+            break;
+        }
+        for (place, heard) in places.into_iter().zip(heard) {
+            walk.take(place, heard);
+        }
+        if walk.found.unreachable.is_some() {
+            break;
+        }
+        told(walk.found.asked, walk.found.asked + walk.next.len() as u64);
+    }
+    walk.found.left_out += walk.next.len() as u64;
+    Ok(walk.found)
+}
+
+/// An address that is to be asked.
+struct Place {
+    url: Url,
+    depth: u32,
+    found_on: Option<Url>,
+}
+
+struct Walk<'a> {
+    plan: &'a CrawlPlan,
+    next: VecDeque<Place>,
+    /// Everything that was ever in `next`.
+    seen: BTreeSet<String>,
+    elsewhere: BTreeSet<String>,
+    too_deep: BTreeSet<String>,
+    met: bool,
+    found: Crawl,
+}
+
+impl Walk<'_> {
+    fn new(plan: &CrawlPlan) -> Walk<'_> {
+        let mut start = plan.start.clone();
+        start.set_fragment(None);
+        let seen = BTreeSet::from([start.to_string()]);
+        let place = Place { url: start, depth: 0, found_on: None };
+        Walk {
+            plan,
+            next: VecDeque::from([place]),
+            seen,
+            elsewhere: BTreeSet::new(),
+            too_deep: BTreeSet::new(),
+            met: false,
+            found: Crawl::default(),
+        }
+    }
+
+    fn take(&mut self, place: Place, heard: Heard) {
+        self.found.asked += 1;
+        self.met |= heard.connected;
+        let reply = match heard.result {
+            Ok(reply) => reply,
+            Err(trouble) => {
+                if !self.met && trouble.class != FailureClass::Length {
+                    self.found.unreachable = Some(trouble.with_common_way_out());
+                }
+                return self.broken(place, trouble.text);
+            }
+        };
+        match reply.facts.status {
+            200..=299 => self.good(place, &reply),
+            300..=399 => match location(&place.url, &reply) {
+                Some(url) => self.note(url, place.depth, &place.url),
+                None => self.broken(place, format!("{} that leads nowhere", reply.facts.status)),
+            },
+            status => self.broken(place, status.to_string()),
+        }
+    }
+
+    fn good(&mut self, place: Place, reply: &Reply) {
+        if is_html(&reply.head) {
+            for link in links(&reply.body, &place.url) {
+                match link.usage {
+                    Use::Part if !self.plan.parts && !is_page_within(&link.element) => {}
+                    // a part belongs to its page: it is no step further away
+                    Use::Part => self.note(link.url, place.depth, &place.url),
+                    Use::Link | Use::Refresh => self.note(link.url, place.depth + 1, &place.url),
+                }
+            }
+        }
+        self.found.good.push(place.url);
+    }
+
+    /// A URL was found: it is asked if it is of this site, new and not too far away.
+    fn note(&mut self, mut url: Url, depth: u32, found_on: &Url) {
+        url.set_fragment(None);
+        let full = self.seen.len() + self.elsewhere.len() + self.too_deep.len() >= SEEN_MAX;
+        let text = url.to_string();
+        if self.seen.contains(&text) {
+            return;
+        }
+        if url.origin() != self.plan.start.origin() || !url.username().is_empty() {
+            if !full && self.elsewhere.insert(text) {
+                self.found.elsewhere += 1;
+            }
+            return;
+        }
+        if full {
+            self.found.left_out += 1;
+            return;
+        }
+        if depth > self.plan.depth_max {
+            if self.too_deep.insert(text) {
+                self.found.left_out += 1;
+            }
+            return;
+        }
+        if self.too_deep.remove(&text) {
+            self.found.left_out -= 1;
+        }
+        self.seen.insert(text);
+        self.next.push_back(Place { url, depth, found_on: Some(found_on.clone()) });
+    }
+
+    fn broken(&mut self, place: Place, why: String) {
+        if self.found.broken.len() == BROKEN_MAX {
+            self.found.more_broken += 1;
+            return;
+        }
+        self.found.broken.push(Broken { url: place.url, why, found_on: place.found_on });
+    }
+}
+
+/// Frames are parts of a page and pages themselves.
+fn is_page_within(element: &str) -> bool {
+    matches!(element, "frame" | "iframe")
+}
+
+fn request(plan: &CrawlPlan, url: &Url) -> Result<Outgoing, RequestError> {
+    let head = RequestHead {
+        method: "GET",
+        target: Target::Origin(&url[Position::BeforePath..Position::AfterQuery]),
+        version: Version::Http11,
+        host: &url[Position::BeforeHost..Position::AfterPort],
+        headers: &plan.headers,
+        user_agent: Some(&plan.user_agent),
+        accept_encoding: None,
+        authorization: None,
+        body: None,
+    };
+    let rendered = head.render()?;
+    let message = Message::Http1 { bytes: rendered.last, asked: rendered.asked };
+    Ok(Outgoing { url: url.clone(), message, timeout: plan.timeout })
+}
+
+fn location(url: &Url, reply: &Reply) -> Option<Url> {
+    let value = fields::location(&reply.head)?;
+    url.join(&String::from_utf8_lossy(value)).ok()
+}
+
+fn is_html(head: &[u8]) -> bool {
+    let kind = fields::find(head, "content-type").unwrap_or_default();
+    let kind = String::from_utf8_lossy(kind).to_ascii_lowercase();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind == "text/html" || kind == "application/xhtml+xml"
+}
+
+#[cfg(test)]
+mod tests;

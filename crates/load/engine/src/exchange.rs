@@ -1,0 +1,809 @@
+//! Single exchanges, each on a connection of its own: all connections are made first, then all
+//! requests go out at the same moment, and every response is kept whole. For checks, where what came
+//! back matters and not how much of it.
+
+mod message;
+mod terms;
+mod voice;
+
+pub use message::Message;
+pub use terms::{ResponseLimits, Terms};
+
+use conduit::{Close, Io, IoError, Peer, Ready, Slot, TlsError, TlsFactory, TlsSession};
+use protocol::http1::response::{Asked, Framing, HeadCache, ResponseFacts};
+use sample::FailureClass;
+use terms::Patience;
+use units::Nanos;
+use url::Url;
+use voice::{Said, Voice};
+
+/// One request, ready to go.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Addresses, tried in turn; never empty.
+    pub peers: Vec<Peer>,
+    /// Name for SNI and the certificate check; `None` without TLS, and with QUIC, which has its own.
+    pub tls_name: Option<String>,
+    /// The CONNECT with which the peer, a proxy, is asked for a tunnel (RFC 9110 section 9.3.6).
+    pub tunnel: Option<Vec<u8>>,
+    pub message: Message,
+    /// From the moment the requests go out to the end of the response.
+    pub timeout: Nanos,
+}
+
+/// A request on its way out.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// Scheme, host and port say where it goes.
+    pub url: Url,
+    pub message: Message,
+    /// From the moment it goes out to the end of its response.
+    pub timeout: Nanos,
+}
+
+/// Whoever can make exchanges.
+pub trait Caller {
+    /// Makes a connection for each request, then sends all at the same moment; gives back what was
+    /// heard in the order of the requests.
+    fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard>;
+
+    /// It is to end now: the user has had enough.
+    fn interrupted(&self) -> bool;
+}
+
+/// A whole response.
+#[derive(Clone, Debug, Default)]
+pub struct Reply {
+    pub facts: ResponseFacts,
+    /// The final head as it stood on the wire.
+    pub head: Vec<u8>,
+    /// Chunk framing removed, content coding not undone.
+    pub body: Vec<u8>,
+}
+
+/// Why there is no whole response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    pub class: FailureClass,
+    pub text: String,
+    /// A sentence on what to do about it.
+    pub way_out: Option<&'static str>,
+}
+
+/// Most servers under test have signed their own.
+const TRUST: &str = "Trust its issuer with --ca FILE, or accept any certificate with --insecure.";
+
+impl Trouble {
+    pub fn new(class: FailureClass, text: String) -> Trouble {
+        Trouble { class, text, way_out: None }
+    }
+
+    /// Its words, and what to do about it.
+    pub fn with_way_out(&self) -> String {
+        let untrusted = self.class == FailureClass::Certificate;
+        match self.way_out.or(untrusted.then_some(TRUST)) {
+            Some(way_out) => format!("{}. {way_out}", self.text),
+            None => self.text.clone(),
+        }
+    }
+
+    /// The same for who has no options of TLS but --ca and --insecure.
+    pub fn with_common_way_out(&self) -> String {
+        let of_tls = matches!(self.class, FailureClass::Tls | FailureClass::Certificate);
+        let way_out = self.way_out.filter(|_| !of_tls);
+        Trouble { way_out, ..self.clone() }.with_way_out()
+    }
+}
+
+impl From<TlsError> for Trouble {
+    fn from(TlsError { class, text, way_out }: TlsError) -> Trouble {
+        Trouble { class, text, way_out }
+    }
+}
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub struct Heard {
+    pub result: Result<Reply, Trouble>,
+    /// A connection (and its TLS) was made.
+    pub connected: bool,
+    /// From the moment the requests went out to the end; zero when it came to that never.
+    pub took: Nanos,
+}
+
+impl Heard {
+    /// It came to no connection.
+    pub fn nothing(trouble: Trouble) -> Heard {
+        Heard { result: Err(trouble), connected: false, took: Nanos::ZERO }
+    }
+}
+
+/// What is known of a request's connection beside what was heard over it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contact {
+    /// The address that took the connection.
+    pub peer: Option<Peer>,
+    /// The protocol that TLS agreed on, by its name in ALPN, empty for none; `None`: no handshake was
+    /// completed, or it was QUIC's.
+    pub agreed: Option<String>,
+    /// Streams that the peer allows at once, where it said so.
+    pub streams_max: Option<u64>,
+    /// When the response was whole, or it was known that there will be none.
+    pub at: Option<Nanos>,
+}
+
+/// What a turn ends in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// Nothing to do until then, unless a connection becomes ready.
+    Until(Nanos),
+    Over,
+}
+
+/// Bytes of body that are kept; a longer one is a failure.
+pub const BODY_MAX: usize = 64 << 20;
+/// Bytes read at once.
+const READ_SIZE: usize = 64 << 10;
+
+/// Where a connection is established; never goes back, but for the next address of `Connecting`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Connecting,
+    /// The proxy is asked for a tunnel.
+    Tunnel,
+    /// It has made one.
+    Through,
+    Handshake,
+    /// Waits for the others.
+    Ready,
+    Asked,
+    /// The response is whole; the end of the connection is still to come.
+    Closing(Nanos),
+    Over,
+}
+
+#[derive(Debug)]
+struct Line {
+    request: Request,
+    stage: Stage,
+    /// The next of the request's addresses.
+    peer: usize,
+    /// When its connection must stand.
+    stand_by: Nanos,
+    /// The address took the connection.
+    taken: bool,
+    /// Speaks with the proxy, where one is asked for a tunnel.
+    proxy: Option<Voice>,
+    session: Option<Box<dyn TlsSession>>,
+    /// For the transport, of which `out_at` bytes are gone.
+    out: Vec<u8>,
+    out_at: usize,
+    plain: Vec<u8>,
+    voice: Voice,
+    body: Vec<u8>,
+    /// Bytes of the body that are not kept.
+    unkept: usize,
+    limits: ResponseLimits,
+    patience: Patience,
+    /// Why nothing more can be written; a response may be there all the same.
+    unwritable: Option<(FailureClass, String)>,
+    agreed: Option<String>,
+    ended: bool,
+    connected: bool,
+    /// The server has sent something after the handshake.
+    answered: bool,
+    /// Our side has closed it, before the others.
+    parted: bool,
+    heard: Option<(Result<Reply, Trouble>, Nanos)>,
+}
+
+/// Requests that go out together, as a machine: [`Exchange::turn`] and [`Exchange::handle`].
+pub struct Exchange<'t> {
+    lines: Vec<Line>,
+    tls: Option<&'t mut dyn TlsFactory>,
+    /// For requests over HTTP/2: sessions that offer it in ALPN.
+    tls_http2: Option<&'t mut dyn TlsFactory>,
+    cache: HeadCache,
+    terms: Terms,
+    connect: Nanos,
+    begun: bool,
+    released: Option<Nanos>,
+}
+
+impl std::fmt::Debug for Exchange<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exchange").field("lines", &self.lines).finish_non_exhaustive()
+    }
+}
+
+impl<'t> Exchange<'t> {
+    /// `connect`: the longest that making a connection to one address may take, with all that comes before
+    /// the request. `tls` must be there when a request of HTTP/1.x has a `tls_name`.
+    pub fn new(
+        requests: Vec<Request>,
+        connect: Nanos,
+        tls: Option<&'t mut dyn TlsFactory>,
+    ) -> Exchange<'t> {
+        let lines = requests.into_iter().map(Line::new).collect();
+        let cache = HeadCache::new();
+        let (tls_http2, terms) = (None, Terms::default());
+        Exchange { lines, tls, tls_http2, cache, terms, connect, begun: false, released: None }
+    }
+
+    /// What is not as for a check.
+    pub fn under(mut self, terms: Terms) -> Exchange<'t> {
+        for line in &mut self.lines {
+            line.limits = terms.limits;
+        }
+        self.terms = terms;
+        self
+    }
+
+    /// `tls` makes the sessions of requests over HTTP/2.
+    pub fn http2_over(mut self, tls: Option<&'t mut dyn TlsFactory>) -> Exchange<'t> {
+        self.tls_http2 = tls;
+        self
+    }
+
+    /// Does what can be done now.
+    pub fn turn(&mut self, io: &mut impl Io) -> Pause {
+        if !self.begun {
+            self.begun = true;
+            for slot in 0..self.lines.len() {
+                self.open(io, slot);
+            }
+        }
+        self.pass_deadlines(io);
+        self.release(io);
+        self.part(io);
+        let busy = self.lines.iter().filter(|line| line.stage != Stage::Over);
+        let next = busy.map(|line| line.deadline(self.released)).min();
+        match next {
+            Some(at) => Pause::Until(at),
+            None => {
+                self.hang_up(io);
+                Pause::Over
+            }
+        }
+    }
+
+    /// Does all of it, for who has nothing else to wait for.
+    pub fn drive(&mut self, io: &mut impl Io) {
+        let mut ready = Vec::new();
+        while let Pause::Until(at) = self.turn(io) {
+            io.wait(at, &mut ready);
+            for event in &ready {
+                self.handle(io, *event);
+            }
+        }
+    }
+
+    /// Takes one readiness event.
+    pub fn handle(&mut self, io: &mut impl Io, event: Ready) {
+        self.move_on(io, event.slot as usize);
+    }
+
+    /// Ends everything now; what has no response yet has none.
+    pub fn abandon(&mut self, io: &mut impl Io) {
+        let now = io.now();
+        for line in &mut self.lines {
+            line.fail(FailureClass::OtherIo, "interrupted".to_owned(), now);
+        }
+        self.hang_up(io);
+    }
+
+    /// Of the connection of a request, by its number.
+    pub fn contact(&mut self, request: usize) -> Contact {
+        let Some(line) = self.lines.get_mut(request) else { return Contact::default() };
+        let taken = line.peer.checked_sub(1).filter(|_| line.taken);
+        Contact {
+            peer: taken.and_then(|row| line.request.peers.get(row).cloned()),
+            agreed: line.agreed.clone(),
+            streams_max: line.voice.streams_max(),
+            at: line.heard.as_ref().map(|(_, at)| *at),
+        }
+    }
+
+    /// What was heard, in the order of the requests.
+    pub fn finish(self) -> Vec<Heard> {
+        let start = self.released;
+        let heard = |line: Line| {
+            let silent = || {
+                let why = Trouble::new(FailureClass::OtherIo, "not begun".to_owned());
+                (Err(why), Nanos::ZERO)
+            };
+            let (result, at) = line.heard.unwrap_or_else(silent);
+            let took = start.map_or(Nanos::ZERO, |start| at - start);
+            Heard { result, connected: line.connected, took }
+        };
+        self.lines.into_iter().map(heard).collect()
+    }
+
+    /// Closes what was to carry no other request, where it is not the server that ends it.
+    fn part(&mut self, io: &mut impl Io) {
+        for (slot, line) in self.lines.iter_mut().enumerate() {
+            let over = line.stage == Stage::Over && line.heard.is_some();
+            if over && line.request.message.ends_connection() && !line.parted {
+                line.parted = true;
+                io.close(slot as Slot, Close::Orderly);
+            }
+        }
+    }
+
+    fn hang_up(&mut self, io: &mut impl Io) {
+        for (slot, _) in self.lines.iter().enumerate().filter(|(_, line)| !line.parted) {
+            io.close(slot as Slot, Close::Orderly);
+        }
+    }
+
+    fn pass_deadlines(&mut self, io: &mut impl Io) {
+        let (now, released) = (io.now(), self.released);
+        for slot in 0..self.lines.len() {
+            let line = &mut self.lines[slot];
+            if now < line.deadline(released) {
+                continue;
+            }
+            match line.stage {
+                Stage::Connecting => self.refused(io, slot, FailureClass::ConnectTimeout),
+                Stage::Tunnel => {
+                    let text = "the proxy did not answer CONNECT in time".to_owned();
+                    line.fail(FailureClass::Proxy, text, now);
+                }
+                Stage::Handshake => {
+                    let text = "the TLS handshake was not over in time".to_owned();
+                    line.fail(FailureClass::ConnectTimeout, text, now);
+                }
+                Stage::Asked => line.give_up(now, released),
+                Stage::Closing(_) => line.stage = Stage::Over,
+                Stage::Through | Stage::Ready | Stage::Over => {}
+            }
+        }
+    }
+
+    /// All requests go out once every connection is established or has failed.
+    fn release(&mut self, io: &mut impl Io) {
+        let waits = |line: &Line| {
+            matches!(line.stage, Stage::Connecting | Stage::Tunnel | Stage::Handshake)
+        };
+        if self.released.is_some() || self.lines.iter().any(waits) {
+            return;
+        }
+        self.released = Some(io.now());
+        for line in self.lines.iter_mut().filter(|line| line.stage == Stage::Ready) {
+            if line.request.message.is_handshake() {
+                line.part_in_peace(io.now());
+                continue;
+            }
+            line.stage = Stage::Asked;
+            line.patience = line.limits.begin(io.now());
+            let mut bytes = Vec::new();
+            line.voice.ask(&mut line.request.message, &mut bytes);
+            line.send(&bytes);
+        }
+        for slot in 0..self.lines.len() {
+            self.lines[slot].flush(io, slot);
+        }
+        for slot in 0..self.lines.len() {
+            self.move_on(io, slot);
+        }
+    }
+
+    /// Starts a connection to the next address.
+    fn open(&mut self, io: &mut impl Io, slot: usize) {
+        let line = &mut self.lines[slot];
+        let Some(peer) = line.request.peers.get(line.peer).cloned() else {
+            return line.fail(FailureClass::OtherIo, "no address".to_owned(), io.now());
+        };
+        line.peer += 1;
+        line.stand_by = io.now() + self.connect;
+        line.plain.clear();
+        let opened = io.open(slot as Slot, &peer, &self.terms.options);
+        // nothing written: whether the connection is established
+        match opened.and_then(|()| io.write(slot as Slot, &[])) {
+            Ok(_) => self.connected(io, slot),
+            Err(IoError::WouldBlock) => {}
+            Err(IoError::Failed(class)) => self.refused(io, slot, class),
+        }
+    }
+
+    fn connected(&mut self, io: &mut impl Io, slot: usize) {
+        let line = &mut self.lines[slot];
+        line.taken = true;
+        match line.request.tunnel.take() {
+            Some(bytes) => {
+                let mut connect = Message::Http1 { bytes, asked: Asked::Connect };
+                line.proxy.insert(Voice::of(&connect)).ask(&mut connect, &mut line.out);
+                line.stage = Stage::Tunnel;
+                self.move_on(io, slot);
+            }
+            None => self.secure(io, slot),
+        }
+    }
+
+    /// The connection leads to the server: TLS comes next, where it is spoken.
+    fn secure(&mut self, io: &mut impl Io, slot: usize) {
+        let line = &mut self.lines[slot];
+        let Some(name) = line.request.tls_name.clone() else {
+            line.connected = true;
+            line.stage = Stage::Ready;
+            return;
+        };
+        let over_http2 = matches!(line.request.message, Message::Http2 { .. });
+        let factory = if over_http2 { &mut self.tls_http2 } else { &mut self.tls };
+        let none = || Trouble::new(FailureClass::Tls, "TLS is not set up".to_owned());
+        let session = match factory {
+            Some(factory) => factory.session(&name).map_err(Trouble::from),
+            None => Err(none()),
+        };
+        match session {
+            Ok(session) => {
+                line.session = Some(session);
+                line.stage = Stage::Handshake;
+                line.drain();
+                // what came behind the proxy's response
+                let early = std::mem::take(&mut line.plain);
+                line.take(&early, io, slot, &mut self.cache);
+                self.move_on(io, slot);
+            }
+            Err(trouble) => line.suffer(trouble, io.now()),
+        }
+    }
+
+    /// Writes and reads as far as it goes.
+    fn move_on(&mut self, io: &mut impl Io, slot: usize) {
+        let Some(line) = self.lines.get_mut(slot) else { return };
+        match line.stage {
+            Stage::Connecting => {
+                let written = match line.shake(io, slot) {
+                    Ok(()) => io.write(slot as Slot, &[]),
+                    Err(error) => Err(error),
+                };
+                match written {
+                    Ok(_) => self.connected(io, slot),
+                    Err(IoError::WouldBlock) => {}
+                    Err(IoError::Failed(class)) => self.refused(io, slot, class),
+                }
+            }
+            Stage::Tunnel | Stage::Handshake | Stage::Asked | Stage::Closing(_) => {
+                line.flush(io, slot);
+                line.listen(io, slot, &mut self.cache);
+                line.flush(io, slot);
+                if line.stage == Stage::Through {
+                    self.secure(io, slot);
+                }
+            }
+            Stage::Through | Stage::Ready | Stage::Over => {}
+        }
+    }
+
+    /// The address does not take us: the next one, if there is one.
+    fn refused(&mut self, io: &mut impl Io, slot: usize, class: FailureClass) {
+        // of our own limit the system knows nothing
+        let why = match class {
+            FailureClass::ConnectTimeout => None,
+            _ => io.why(slot as Slot),
+        };
+        io.close(slot as Slot, Close::Orderly);
+        let line = &mut self.lines[slot];
+        if line.peer < line.request.peers.len() {
+            return self.open(io, slot);
+        }
+        let name = match line.request.peers.last() {
+            Some(peer) => peer.to_string(),
+            None => String::new(),
+        };
+        let why = why.unwrap_or_else(|| class.explain().to_owned());
+        line.fail_to_connect(class, format!("{name}: {why}"), io.now());
+    }
+}
+
+impl Line {
+    fn new(request: Request) -> Line {
+        Line {
+            voice: Voice::of(&request.message),
+            request,
+            stage: Stage::Connecting,
+            peer: 0,
+            stand_by: Nanos::NEVER,
+            taken: false,
+            proxy: None,
+            session: None,
+            out: Vec::new(),
+            out_at: 0,
+            plain: Vec::new(),
+            body: Vec::new(),
+            unkept: 0,
+            limits: ResponseLimits::default(),
+            patience: Patience::default(),
+            unwritable: None,
+            agreed: None,
+            ended: false,
+            connected: false,
+            answered: false,
+            parted: false,
+            heard: None,
+        }
+    }
+
+    /// The instant at which it has waited long enough for what it waits for.
+    fn deadline(&self, released: Option<Nanos>) -> Nanos {
+        match (self.stage, released) {
+            (Stage::Connecting | Stage::Tunnel | Stage::Handshake, _) => self.stand_by,
+            (Stage::Asked, Some(start)) => {
+                let whole = start + self.request.timeout;
+                self.patience.next().map_or(whole, |(at, _)| at.min(whole))
+            }
+            (Stage::Closing(until), _) => until,
+            _ => Nanos::NEVER,
+        }
+    }
+
+    /// The response is late, by its request's timeout or by a limit within that.
+    fn give_up(&mut self, now: Nanos, released: Option<Nanos>) {
+        let whole = released.map_or(Nanos::NEVER, |start| start + self.request.timeout);
+        match self.patience.next() {
+            Some((at, class)) if at < whole => self.fail(class, class.explain().to_owned(), now),
+            _ => {
+                let span = units::show::duration(self.request.timeout);
+                let text = format!("no whole response within {span}");
+                self.fail(FailureClass::ClientTimeout, text, now);
+            }
+        }
+    }
+
+    fn fail(&mut self, class: FailureClass, text: String, now: Nanos) {
+        self.suffer(Trouble::new(class, text), now);
+    }
+
+    /// As [`Line::fail`], where it may be that the protocol is not spoken there.
+    fn fail_to_connect(&mut self, class: FailureClass, text: String, now: Nanos) {
+        let unmet = matches!(
+            class,
+            FailureClass::Refused
+                | FailureClass::ConnectTimeout
+                | FailureClass::SocketTimeout
+                | FailureClass::Unreachable
+                | FailureClass::Protocol
+        );
+        let way_out = self.request.message.unmet_way_out().filter(|_| unmet);
+        self.suffer(Trouble { class, text, way_out }, now);
+    }
+
+    fn suffer(&mut self, trouble: Trouble, now: Nanos) {
+        if self.heard.is_none() {
+            self.heard = Some((Err(trouble), now));
+        }
+        self.stage = Stage::Over;
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        match &mut self.session {
+            Some(session) => {
+                session.send(bytes);
+                session.drain(&mut self.out);
+            }
+            None => self.out.extend_from_slice(bytes),
+        }
+    }
+
+    fn drain(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.drain(&mut self.out);
+        }
+    }
+
+    fn flush(&mut self, io: &mut impl Io, slot: usize) {
+        while self.unwritable.is_none() && self.out_at < self.out.len() {
+            match io.write(slot as Slot, &self.out[self.out_at..]) {
+                Ok(count) => self.out_at += count,
+                Err(IoError::WouldBlock) => return,
+                Err(IoError::Failed(class)) => {
+                    self.unwritable = Some((class, words(io, slot, class)));
+                }
+            }
+        }
+    }
+
+    /// QUIC shakes hands in datagrams that are read before the connection is established; what the server says
+    /// behind its handshake may come along.
+    fn shake(&mut self, io: &mut impl Io, slot: usize) -> Result<(), IoError> {
+        if !self.request.message.is_http3() {
+            return Ok(());
+        }
+        let mut buffer = vec![0; READ_SIZE];
+        loop {
+            match io.read(slot as Slot, &mut buffer) {
+                Ok(0) => return Err(IoError::Failed(FailureClass::ClosedEarly)),
+                Ok(count) => self.plain.extend_from_slice(&buffer[..count]),
+                Err(IoError::WouldBlock) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn listen(&mut self, io: &mut impl Io, slot: usize, cache: &mut HeadCache) {
+        let mut buffer = vec![0; READ_SIZE];
+        while !matches!(self.stage, Stage::Through | Stage::Over) {
+            match io.read(slot as Slot, &mut buffer) {
+                Ok(0) => {
+                    self.ended = true;
+                    return self.end(io.now());
+                }
+                Ok(count) => self.take(&buffer[..count], io, slot, cache),
+                Err(IoError::WouldBlock) => return,
+                Err(IoError::Failed(class)) => {
+                    let unwritable = self.unwritable.take();
+                    let (class, why) =
+                        unwritable.unwrap_or_else(|| (class, words(io, slot, class)));
+                    let class = match self.stage {
+                        Stage::Tunnel => FailureClass::Proxy,
+                        _ => class,
+                    };
+                    return self.fail(class, why, io.now());
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], io: &mut impl Io, slot: usize, cache: &mut HeadCache) {
+        let Some(session) = &mut self.session else {
+            self.plain.extend_from_slice(bytes);
+            self.read_proxy(cache, io.now());
+            self.read_response(cache, io.now());
+            return self.flush(io, slot);
+        };
+        let fed = session.feed(bytes, &mut self.plain);
+        let (closed, shaking) = (session.closed(), session.handshaking());
+        let agreed = (self.stage == Stage::Handshake && !shaking)
+            .then(|| session.facts().map(|facts| facts.alpn).unwrap_or_default());
+        self.drain();
+        self.flush(io, slot);
+        if let Err(error) = fed {
+            // over TLS 1.3 a server refuses the client's part of the handshake when ours is over
+            self.connected &= self.answered;
+            return self.suffer(error.into(), io.now());
+        }
+        if let Some(agreed) = agreed {
+            let trouble = self.request.message.disagreement(&agreed);
+            self.agreed = Some(agreed);
+            if let Some(trouble) = trouble {
+                return self.suffer(trouble, io.now());
+            }
+            self.connected = true;
+            self.stage = Stage::Ready;
+        }
+        self.read_response(cache, io.now());
+        if closed {
+            self.end(io.now());
+        }
+    }
+
+    /// Reads what the proxy says to CONNECT.
+    fn read_proxy(&mut self, cache: &mut HeadCache, now: Nanos) {
+        let Some(proxy) = self.proxy.as_mut().filter(|_| self.stage == Stage::Tunnel) else {
+            return;
+        };
+        let input = std::mem::take(&mut self.plain);
+        match proxy.hear(cache, &input, &mut Vec::new(), &mut Vec::new()) {
+            Ok(Said { used, done, .. }) => {
+                self.plain = input[used..].to_vec();
+                if done {
+                    self.pass_proxy(now);
+                }
+            }
+            Err(trouble) => self.fail(FailureClass::Proxy, trouble.text, now),
+        }
+    }
+
+    /// The proxy has responded to CONNECT.
+    fn pass_proxy(&mut self, now: Nanos) {
+        let status = self.proxy.as_ref().map_or(0, |proxy| proxy.reply().0.status);
+        if (200..300).contains(&status) {
+            self.stage = Stage::Through;
+        } else {
+            let text = format!("the proxy answered CONNECT with {status}");
+            self.fail(FailureClass::Proxy, text, now);
+        }
+    }
+
+    /// The handshake was all that was wanted: the server is to take the end for no error.
+    fn part_in_peace(&mut self, now: Nanos) {
+        if let Some(session) = &mut self.session {
+            session.close();
+        }
+        self.drain();
+        self.heard = Some((Ok(Reply::default()), now));
+        self.stage = Stage::Over;
+    }
+
+    /// Reads what has come; what is left over is kept.
+    fn read_response(&mut self, cache: &mut HeadCache, now: Nanos) {
+        if self.stage != Stage::Asked {
+            return;
+        }
+        let input = std::mem::take(&mut self.plain);
+        let mut reply = Vec::new();
+        let heard = self.voice.hear(cache, &input, &mut self.body, &mut reply);
+        if !reply.is_empty() {
+            self.send(&reply);
+        }
+        match heard {
+            Ok(Said { used, begun, done }) => {
+                if !input.is_empty() {
+                    self.answered = true;
+                    self.patience.hear(&self.limits, now, begun);
+                }
+                self.plain = input[used..].to_vec();
+                let long = self.unkept + self.body.len() > BODY_MAX;
+                self.let_go_of_body();
+                if done {
+                    self.whole(now);
+                } else if long && self.limits.body_kept.is_some() {
+                    let (facts, head) = self.voice.so_far();
+                    let body = std::mem::take(&mut self.body);
+                    self.heard = Some((Ok(Reply { facts, head, body }), now));
+                    self.stage = Stage::Over;
+                } else if long {
+                    let text = "the body is longer than 64 MiB, more than is looked at".to_owned();
+                    self.fail(FailureClass::Length, text, now);
+                }
+            }
+            Err(trouble) => {
+                // where nothing of the protocol was heard, nobody who speaks it was met
+                self.connected &= self.voice.is_met();
+                self.suffer(trouble, now);
+            }
+        }
+    }
+
+    /// Keeps no more of the body than the limits say.
+    fn let_go_of_body(&mut self) {
+        let kept = self.limits.body_kept.unwrap_or(usize::MAX);
+        self.unkept += self.body.len().saturating_sub(kept);
+        self.body.truncate(kept);
+    }
+
+    fn whole(&mut self, now: Nanos) {
+        let (facts, head) = self.voice.reply();
+        let reply = Reply { facts, head, body: std::mem::take(&mut self.body) };
+        self.heard = Some((Ok(reply), now));
+        let closes = !facts.persistent && facts.framing != Framing::UntilClose && !self.ended;
+        self.stage = if closes { Stage::Closing(now + self.limits.linger) } else { Stage::Over };
+    }
+
+    /// The peer has ended its side.
+    fn end(&mut self, now: Nanos) {
+        match self.stage {
+            Stage::Asked => match self.voice.hear_end() {
+                Ok(()) if self.session.as_ref().is_some_and(|session| !session.closed()) => {
+                    self.fail(FailureClass::ClosedEarly, CUT.to_owned(), now);
+                }
+                Ok(()) => {
+                    self.ended = true;
+                    self.whole(now);
+                }
+                Err(trouble) => self.suffer(trouble, now),
+            },
+            Stage::Tunnel => match self.proxy.as_mut().map(Voice::hear_end) {
+                Some(Err(trouble)) => self.fail(FailureClass::Proxy, trouble.text, now),
+                _ => self.pass_proxy(now),
+            },
+            Stage::Ready => self.suffer(voice::closed_early(), now),
+            Stage::Handshake => self.fail(
+                FailureClass::Tls,
+                "the server closed during the TLS handshake".to_owned(),
+                now,
+            ),
+            _ => self.stage = Stage::Over,
+        }
+    }
+}
+
+/// A close that anyone could have made does not end a body.
+const CUT: &str = "the connection was closed without TLS's close_notify, so that the body may be cut off \
+                   (RFC 9112 section 9.8)";
+
+/// What is to be said of a connection that failed.
+fn words(io: &mut impl Io, slot: usize, class: FailureClass) -> String {
+    io.why(slot as Slot).unwrap_or_else(|| class.explain().to_owned())
+}

@@ -1,0 +1,122 @@
+//! A request in the form in which its connection speaks.
+
+use super::Trouble;
+use plan::HttpVersion;
+use protocol::http1::request::RequestError;
+use protocol::http1::response::Asked;
+use sample::FailureClass;
+use url::Url;
+use workload::Template;
+
+/// What to try where nobody is met who speaks HTTP/3.
+pub(super) const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP come through? \
+                        With --http 2 it is asked over TCP.";
+/// The same where somebody is met.
+pub(super) const ASK_OVER_TCP: &str = "With --http 2 it is asked over TCP.";
+/// What to try where what was met may not speak HTTP/2.
+pub(super) const SPEAK_HTTP1: &str =
+    "Does it speak HTTP/2 here? With --http 1.1 it is asked in the older way.";
+
+/// One request, by the protocol that carries it.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// Nothing: the connection with its TLS is all that is wanted.
+    Handshake,
+    /// Bytes for a connection of HTTP/1.x.
+    Http1 { bytes: Vec<u8>, asked: Asked },
+    /// One stream of a connection.
+    Http2 { request: http2::Request, cookie: Option<String>, last: bool },
+    /// The same over QUIC.
+    Http3 { request: protocol::http3::Coded, cookie: Option<String>, last: bool },
+}
+
+impl Message {
+    /// A whole request in HTTP/1's form, for the version that is to carry it. `last`: the connection
+    /// is to carry no other.
+    ///
+    /// # Errors
+    /// What that version cannot say.
+    pub(crate) fn translated(
+        version: HttpVersion,
+        url: &Url,
+        bytes: Vec<u8>,
+        asked: Asked,
+        last: bool,
+    ) -> Result<Message, RequestError> {
+        if !version.has_streams() {
+            return Ok(Message::Http1 { bytes, asked });
+        }
+        let (http2, http3) = crate::render::translated(version, url, &bytes)?;
+        Ok(match (http2, http3) {
+            (Some(request), _) => Message::Http2 { request, cookie: None, last },
+            (None, Some(request)) => Message::Http3 { request, cookie: None, last },
+            (None, None) => Message::Http1 { bytes, asked },
+        })
+    }
+
+    /// A template's request, as the last of its connection, with the value of a Cookie field.
+    pub fn of(template: Template, cookie: Option<String>) -> Message {
+        let last = true;
+        if let Some(request) = template.http2 {
+            return Message::Http2 { request, cookie, last };
+        }
+        if let Some(request) = template.http3 {
+            return Message::Http3 { request, cookie, last };
+        }
+        let mut bytes = template.last;
+        if let Some(cookie) = cookie {
+            let line = format!("Cookie: {cookie}\r\n").into_bytes();
+            bytes.splice(template.cookie_at_last..template.cookie_at_last, line);
+        }
+        Message::Http1 { bytes, asked: template.asked }
+    }
+
+    /// The bytes of a request over HTTP/1.x; none of another.
+    #[cfg(test)]
+    pub(crate) fn http1_bytes(&self) -> &[u8] {
+        match self {
+            Message::Http1 { bytes, .. } => bytes,
+            _ => &[],
+        }
+    }
+
+    /// It goes over QUIC.
+    pub fn is_http3(&self) -> bool {
+        matches!(self, Message::Http3 { .. })
+    }
+
+    pub(super) fn is_handshake(&self) -> bool {
+        matches!(self, Message::Handshake)
+    }
+
+    /// Our side is to end the connection behind the response: over HTTP/1.x the server does, which
+    /// has been asked to.
+    pub(super) fn ends_connection(&self) -> bool {
+        match self {
+            Message::Handshake => true,
+            Message::Http1 { .. } => false,
+            Message::Http2 { last, .. } | Message::Http3 { last, .. } => *last,
+        }
+    }
+
+    /// What to try where no connection is made.
+    pub(super) fn unmet_way_out(&self) -> Option<&'static str> {
+        self.is_http3().then_some(OVER_TCP)
+    }
+
+    /// TLS must have agreed on HTTP/2, where that is what comes next.
+    pub(super) fn disagreement(&self, agreed: &str) -> Option<Trouble> {
+        matches!(self, Message::Http2 { .. }).then(|| not_http2(agreed)).flatten()
+    }
+}
+
+/// Why a connection cannot be used for HTTP/2 on whose TLS this name was agreed by ALPN, empty for
+/// none; `None`: it can be.
+fn not_http2(agreed: &str) -> Option<Trouble> {
+    if agreed == http2::ALPN {
+        return None;
+    }
+    let chosen = if agreed.is_empty() { "no protocol" } else { agreed };
+    let text = format!("the server chose {chosen} where HTTP/2 (ALPN h2) was offered");
+    Some(Trouble { class: FailureClass::Protocol, text, way_out: Some(SPEAK_HTTP1) })
+}

@@ -1,0 +1,233 @@
+//! What speaks on a connection that carries one request.
+
+use super::message::{ASK_OVER_TCP, SPEAK_HTTP1};
+use super::{BODY_MAX, Message, Trouble};
+use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
+use protocol::http1::response::{
+    HeadCache, Leniency, ResponseError, ResponseFacts, ResponseReader,
+};
+use sample::{FailureClass, http2_code_name, http3_code_name};
+
+#[derive(Debug)]
+pub(super) enum Voice {
+    Http1(ResponseReader),
+    Streams {
+        speaker: Box<Speaker>,
+        /// Something came that is the protocol's.
+        met: bool,
+    },
+}
+
+/// What became of a piece of input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Bytes that are used up.
+    pub(super) used: usize,
+    /// Some of it was the response's.
+    pub(super) begun: bool,
+    /// The response is whole.
+    pub(super) done: bool,
+}
+
+impl Voice {
+    pub(super) fn of(message: &Message) -> Voice {
+        let streams = |protocol| {
+            let speaker = Box::new(Speaker::new(protocol, true, Leniency::default()));
+            Voice::Streams { speaker, met: false }
+        };
+        match message {
+            Message::Handshake | Message::Http1 { .. } => Voice::Http1(ResponseReader::new(true)),
+            Message::Http2 { .. } => streams(Protocol::Http2(http2::SessionSettings::default())),
+            Message::Http3 { .. } => {
+                streams(Protocol::Http3(protocol::http3::SessionSettings::default()))
+            }
+        }
+    }
+
+    /// Puts the request behind `out`; of HTTP/1.x its bytes are taken out of the message.
+    pub(super) fn ask(&mut self, message: &mut Message, out: &mut Vec<u8>) {
+        match (self, message) {
+            (Voice::Http1(reader), Message::Http1 { bytes, asked }) => {
+                reader.start(*asked);
+                out.append(bytes);
+            }
+            (Voice::Streams { speaker, .. }, message) => {
+                speaker.start(out);
+                speaker.ask_message(message, out);
+            }
+            (Voice::Http1(_), _) => {}
+        }
+    }
+
+    /// Takes input in; content goes behind `body`, replies of the protocol itself behind `out`.
+    ///
+    /// # Errors
+    /// There will be no whole response.
+    pub(super) fn hear(
+        &mut self,
+        cache: &mut HeadCache,
+        input: &[u8],
+        body: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<Said, Trouble> {
+        match self {
+            Voice::Http1(reader) => hear_http1(reader, cache, input, body),
+            Voice::Streams { speaker, met } => hear_streams(speaker, met, input, body, out),
+        }
+    }
+
+    /// The peer has ended its side. `Ok`: that was the end of the response.
+    pub(super) fn hear_end(&mut self) -> Result<(), Trouble> {
+        match self {
+            Voice::Http1(reader) => reader.end_of_input().map_err(|error| misread(&error, &[])),
+            Voice::Streams { speaker, .. } => {
+                let class = speaker.hear_end().err().unwrap_or(FailureClass::ClosedEarly);
+                Err(Trouble::new(class, class.explain().to_owned()))
+            }
+        }
+    }
+
+    /// Nothing says that the peer speaks another protocol.
+    pub(super) fn is_met(&self) -> bool {
+        match self {
+            Voice::Http1(_) => true,
+            Voice::Streams { met, .. } => *met,
+        }
+    }
+
+    /// Facts and head of the response that is under way.
+    pub(super) fn so_far(&self) -> (ResponseFacts, Vec<u8>) {
+        match self {
+            Voice::Http1(_) => self.reply(),
+            Voice::Streams { speaker, .. } => {
+                (speaker.partial(0).unwrap_or_default(), speaker.head().to_vec())
+            }
+        }
+    }
+
+    /// Streams that the peer allows at once; `None`: it did not say, or there are none.
+    pub(super) fn streams_max(&mut self) -> Option<u64> {
+        match self {
+            Voice::Http1(_) => None,
+            Voice::Streams { speaker, .. } => match speaker.take_facts()? {
+                ProtocolFacts::Http2(facts) => facts.streams_max.map(u64::from),
+                ProtocolFacts::Http3(facts) => facts.streams_max,
+            },
+        }
+    }
+
+    /// Facts and head of the response that is whole.
+    pub(super) fn reply(&self) -> (ResponseFacts, Vec<u8>) {
+        match self {
+            Voice::Http1(reader) => (reader.facts(), reader.head().to_vec()),
+            // no connection outlives its one request here
+            Voice::Streams { speaker, .. } => {
+                let facts = ResponseFacts { persistent: true, ..speaker.facts() };
+                (facts, speaker.head().to_vec())
+            }
+        }
+    }
+}
+
+fn hear_http1(
+    reader: &mut ResponseReader,
+    cache: &mut HeadCache,
+    input: &[u8],
+    body: &mut Vec<u8>,
+) -> Result<Said, Trouble> {
+    let mut used = 0;
+    while used < input.len() {
+        let rest = &input[used..];
+        let advance = reader.advance(cache, rest).map_err(|error| misread(&error, rest))?;
+        body.extend_from_slice(&rest[advance.body.clone()]);
+        used += advance.consumed;
+        if advance.done || body.len() > BODY_MAX {
+            return Ok(Said { used, begun: true, done: advance.done });
+        }
+        if advance.consumed == 0 {
+            break;
+        }
+    }
+    Ok(Said { used, begun: !input.is_empty(), done: false })
+}
+
+fn hear_streams(
+    speaker: &mut Speaker,
+    met: &mut bool,
+    input: &[u8],
+    body: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Said, Trouble> {
+    let (mut used, mut begun) = (0, false);
+    while used < input.len() {
+        let rest = &input[used..];
+        let heard = speaker.hear(rest, out).map_err(|fault| broken(speaker, fault, *met))?;
+        *met = true;
+        used += heard.consumed;
+        match heard.event {
+            Event::Connection => {}
+            Event::Response { body: content, done, .. } => {
+                body.extend_from_slice(&rest[content]);
+                begun = true;
+                if done || body.len() > BODY_MAX {
+                    return Ok(Said { used, begun, done });
+                }
+            }
+            Event::Refused { .. } => {
+                let class = FailureClass::StreamRefused;
+                return Err(Trouble::new(class, "the server refused the stream".to_owned()));
+            }
+            Event::Failed { class, .. } => {
+                return Err(Trouble::new(class, given_up(speaker, class)));
+            }
+        }
+    }
+    Ok(Said { used, begun, done: false })
+}
+
+/// Why there is no response on this stream, with the peer's code where it reset it.
+fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
+    let code = match speaker.take_facts() {
+        Some(ProtocolFacts::Http2(facts)) => facts.resets.into_keys().next().map(http2_code_name),
+        Some(ProtocolFacts::Http3(facts)) => facts.resets.into_keys().next().map(http3_code_name),
+        None => None,
+    };
+    match code.filter(|_| class == FailureClass::StreamReset) {
+        Some(code) => format!("the server reset the stream with {code}"),
+        None => class.explain().to_owned(),
+    }
+}
+
+/// What came breaks the rules of the protocol; where nothing came before, it may be another one.
+fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
+    let (Fault::Broken { class }, over_http2) = (fault, matches!(speaker, Speaker::Http2(_)))
+    else {
+        return Trouble::new(FailureClass::Unasked, FailureClass::Unasked.explain().to_owned());
+    };
+    let violations = match speaker.take_facts() {
+        Some(ProtocolFacts::Http2(facts)) => facts.violations,
+        Some(ProtocolFacts::Http3(facts)) => facts.violations,
+        None => std::collections::BTreeMap::new(),
+    };
+    let text = violations.into_keys().next().unwrap_or_else(|| class.explain().to_owned());
+    let another = if over_http2 { SPEAK_HTTP1 } else { ASK_OVER_TCP };
+    Trouble { class, text, way_out: (!over_http2 || !met).then_some(another) }
+}
+
+pub(super) fn closed_early() -> Trouble {
+    misread(&ResponseError::ClosedEarly, &[])
+}
+
+/// What a response of HTTP/1.x that could not be read is told as. `at`: the bytes at which it could not be
+/// understood.
+fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
+    let class = class_of(error);
+    // a TLS record of an alert (RFC 8446 §5.1)
+    let alert = class == FailureClass::NotHttp && at.starts_with(&[0x15, 0x03]);
+    let text = if alert {
+        "the server responded in TLS: is this a port for https://?".to_owned()
+    } else {
+        error.to_string()
+    };
+    Trouble::new(class, text)
+}

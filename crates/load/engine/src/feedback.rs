@@ -1,0 +1,707 @@
+//! What comes next, from what came back: the source of calls, the people who make them, and the
+//! script or the guide that attends to their responses. Decides; the worker acts.
+
+use crate::Endpoint;
+use crate::call::{Call, NOBODY};
+use crate::guide::{AnsweredCall, Directory, Guided};
+use crate::proof::KnownChallenge;
+use crate::script::Scripted;
+use crate::setup::{LateShare, Setup};
+use crate::source::{People, Population, Source, lanes};
+use conduit::{Peer, Slot};
+use plan::{Pace, Think};
+use protocol::http1::fields;
+use protocol::http1::response::Asked;
+use sample::{FailureClass, Note, Outcome, Remark, Sample, SessionRecord};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use units::Nanos;
+use url::Url;
+use workload::{Guide, Script, Step, Template};
+
+/// Keeps the next call of a user whose call failed out of the turn in which it failed: a server that
+/// refuses at once must not be asked from within its own refusal.
+const NEXT_TURN: Nanos = Nanos(1);
+
+#[derive(Debug)]
+pub(crate) struct Feedback {
+    setup: Arc<Setup>,
+    source: Source,
+    people: People,
+    population: Option<Population>,
+    /// Failed calls of sessions, to be made again.
+    again: VecDeque<Call>,
+    /// Users make one call after the other, without pauses, groups or visits.
+    one_by_one: bool,
+    script: Option<Box<Scripted>>,
+    guided: Option<Box<Guided>>,
+    /// A script or a guide attends to each response.
+    attended: bool,
+    /// The end of the measured phase.
+    until: Nanos,
+    /// When the calls of a session fall due, where the clock says it.
+    pace: Option<Pace>,
+    /// A failed call does not end its session.
+    survives: bool,
+    /// The login of calls that are nobody's.
+    login: KnownChallenge,
+}
+
+/// An arrival of an open load.
+#[derive(Debug)]
+pub(crate) enum Arrived {
+    Call(Call),
+    /// `count` calls of a new session's user.
+    Session {
+        user: u32,
+        count: u32,
+        intended: Nanos,
+    },
+}
+
+/// A call of a user that has ended, as far as it decides what comes next. Small, and passed by value:
+/// the call itself then never has to stand in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndedCall {
+    pub(crate) user: u32,
+    pub(crate) target: u32,
+    pub(crate) index: u64,
+    /// No byte of the request was sent: there was no connection to send it on.
+    pub(crate) unopened: bool,
+    pub(crate) outcome: Outcome,
+    /// Zero: there was no response.
+    pub(crate) status: u16,
+}
+
+/// When a user's next calls fall due, after one has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// So many now.
+    Now(u32),
+    /// At that instant; the user thinks until then.
+    Later(Nanos),
+    /// There are to be fewer users: at that instant, or no more.
+    Rests(Option<Nanos>),
+    /// The same call, with the next look at what is due.
+    Again,
+    /// None now, and perhaps none any more.
+    Nothing,
+}
+
+/// What a dropped call was to its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DroppedPart {
+    /// There is no session.
+    Nothing,
+    /// Its beginning: nothing of it took place.
+    All,
+    Rest,
+}
+
+/// A user who has left.
+#[derive(Debug)]
+pub(crate) struct Retired {
+    /// Of a session: its record, and its connections, which end with it.
+    pub(crate) session: Option<(SessionRecord, Vec<Slot>)>,
+}
+
+impl Feedback {
+    pub(crate) fn new(setup: &Arc<Setup>, worker: u32) -> Feedback {
+        let (source, people) = Source::new(setup, worker);
+        let session = setup.plan.load.session();
+        Feedback {
+            source,
+            people,
+            again: VecDeque::new(),
+            one_by_one: one_by_one(setup),
+            population: Population::of(setup),
+            script: None,
+            guided: None,
+            attended: false,
+            until: setup.measure_until(),
+            pace: session.and_then(|session| session.pace.clone()),
+            survives: session.is_some_and(|session| session.survives),
+            login: None,
+            setup: setup.clone(),
+        }
+    }
+
+    /// Requests are made by `script` from now on.
+    pub(crate) fn attend_by_script(&mut self, script: Box<dyn Script>) {
+        let mut scripted = Box::new(Scripted::new(script));
+        if scripted.makes_pauses() && matches!(self.source, Source::Closed { .. }) {
+            self.people.put_off(|_| scripted.pause());
+        }
+        self.script = Some(scripted);
+        self.attended = true;
+    }
+
+    /// Users are guided from now on.
+    pub(crate) fn attend_by_guide(&mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) {
+        let guided = Guided::new(guide, directory, &mut self.people, self.setup.start);
+        self.guided = Some(Box::new(guided));
+        self.attended = true;
+        self.one_by_one = false;
+    }
+
+    /// Takes a part of the load over; a closed loop has none to be taken over.
+    pub(crate) fn take_over(&mut self, more: &LateShare) {
+        if let Source::Open(open) = &mut self.source {
+            open.take_over(&self.setup, more);
+        }
+    }
+
+    /// Nothing more falls due.
+    pub(crate) fn stop(&mut self) {
+        if let Source::Open(open) = &mut self.source {
+            open.stop();
+        }
+    }
+
+    /// The next instant at which a call falls due, repeated ones `now`.
+    pub(crate) fn next_due(&self, now: Nanos) -> Nanos {
+        let again = if self.again.is_empty() { Nanos::NEVER } else { now };
+        self.source.next_due().min(self.people.next_due()).min(again)
+    }
+
+    /// The instant of the next arrival of an open load; `NEVER` in a closed one.
+    pub(crate) fn next_arrival(&self) -> Nanos {
+        self.source.next_due()
+    }
+
+    /// No call will fall due and nobody is at it.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.people.active == 0 && self.source.next_due() == Nanos::NEVER
+    }
+
+    /// The next arrival of an open load.
+    pub(crate) fn arrive(&mut self) -> Option<Arrived> {
+        let Source::Open(open) = &mut self.source else { return None };
+        let (arrival, content) = open.take()?;
+        if open.session.is_some() {
+            let cookies = self.setup.plan.request.cookies;
+            let calls = self.setup.session_calls(arrival.index);
+            let user = self.people.admit(arrival.index, calls, cookies);
+            let person = &mut self.people.users[user as usize];
+            person.started = arrival.intended;
+            let count = match (&mut self.guided, self.pace.is_some()) {
+                (Some(guided), _) => {
+                    guided.begin(user, person, arrival.intended);
+                    1
+                }
+                (None, true) => self.fallen_due(user, arrival.intended),
+                (None, false) => self.step(user).0,
+            };
+            return Some(Arrived::Session { user, count, intended: arrival.intended });
+        }
+        let row = self.setup.targets.pick(content)?;
+        let asked = self.setup.targets.template(row).asked;
+        Some(Arrived::Call(Call::new(arrival.index, row, NOBODY, arrival.intended, asked)))
+    }
+
+    /// A user who has thought enough by `until`: the instant, the user, the calls.
+    pub(crate) fn rouse(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
+        let (at, user, count) = self.people.rouse(until)?;
+        // without an end to it the run is being stopped, and no further instant is looked for
+        let paced = self.pace.is_some() && until != Nanos::NEVER;
+        Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
+    }
+
+    /// Of a session whose calls fall due by the clock: how many may go out at `now`, which is as many
+    /// as have fallen due and its connection may have outstanding. Its next instant is noted.
+    fn fallen_due(&mut self, user: u32, now: Nanos) -> u32 {
+        let Some(pace) = &self.pace else { return 0 };
+        let person = &mut self.people.users[user as usize];
+        let all = match person.left {
+            u32::MAX => u64::MAX,
+            left => person.turns + u64::from(left),
+        };
+        let fallen = pace.due_within(now - person.started).min(all);
+        let room = lanes(&self.setup).saturating_sub(person.outstanding);
+        let count = fallen.saturating_sub(person.turns).min(u64::from(room)) as u32;
+        // without room the next response looks at the clock: ticks that change nothing take no time
+        if fallen < all && person.thinking == 0 && count < room {
+            let at = person.started + pace.offset(fallen);
+            self.people.think(at, user, 0);
+        }
+        count
+    }
+
+    /// A failed call that is to be made again.
+    pub(crate) fn take_again(&mut self) -> Option<Call> {
+        self.again.pop_front()
+    }
+
+    pub(crate) fn again_count(&self) -> usize {
+        self.again.len()
+    }
+
+    /// A guide decides what the users do next.
+    #[inline]
+    pub(crate) fn is_guided(&self) -> bool {
+        !self.one_by_one && self.guided.is_some()
+    }
+
+    /// The user's next call, due at `intended`, and the endpoint that it goes to; `None` when there is
+    /// none to be made any more.
+    #[inline(always)]
+    pub(crate) fn next_call(
+        &mut self,
+        user: u32,
+        intended: Nanos,
+        warm_up: bool,
+    ) -> Option<(Call, u32)> {
+        let closed = matches!(self.source, Source::Closed { .. });
+        let left = self.people.users[user as usize].left;
+        if left == 0 || (closed && intended >= self.until) {
+            return None;
+        }
+        let index = self.people.next_index(warm_up)?;
+        let (row, due) = if self.one_by_one {
+            (self.setup.targets.pick(index)?, intended)
+        } else {
+            (self.row_of(user, index)?, self.due_of(user, intended))
+        };
+        let person = &mut self.people.users[user as usize];
+        person.left = if left == u32::MAX { left } else { left - 1 };
+        person.outstanding += 1;
+        person.turns += 1;
+        let template = self.setup.targets.template(row);
+        let mut call = Call::new(index, row, user, due, template.asked);
+        if due < intended {
+            // until now the session's earlier calls were in the way, and not this client
+            call.admitted = intended;
+        }
+        Some((call, template.endpoint))
+    }
+
+    /// The guided user's call that falls due at `intended`, with its index; `None`: there is none.
+    pub(crate) fn next_errand(
+        &mut self,
+        user: u32,
+        intended: Nanos,
+        warm_up: bool,
+        stopping: bool,
+    ) -> Option<(Step, u64)> {
+        let closed = matches!(self.source, Source::Closed { .. });
+        let errand = self.guided.as_mut()?.take_errand(user);
+        let index = self.people.next_index(warm_up);
+        if stopping || (closed && intended >= self.until) {
+            return None;
+        }
+        let (errand, index) = (errand?, index?);
+        let person = &mut self.people.users[user as usize];
+        person.outstanding += 1;
+        person.turns += 1;
+        Some((errand, index))
+    }
+
+    /// The row of an endpoint that a guided user goes to. Where it was never met before, it is
+    /// looked for, and `add` gives it a row.
+    pub(crate) fn endpoint_of(
+        &mut self,
+        url: &Arc<Url>,
+        add: impl FnOnce(Endpoint) -> u32,
+    ) -> Option<u32> {
+        self.guided.as_mut()?.endpoint_of(url, &self.setup, add)
+    }
+
+    /// The row of the target list that the user's next call goes to.
+    fn row_of(&self, user: u32, index: u64) -> Option<u32> {
+        let person = &self.people.users[user as usize];
+        match self.setup.script(person.id, person.turns) {
+            Some(step) => Some(step.target),
+            None if self.source.has_own_order() => self.setup.targets.pick(person.turns),
+            None => self.setup.targets.pick(index),
+        }
+    }
+
+    /// When the user's next call falls due: by the clock where that says it, else at `intended`.
+    fn due_of(&self, user: u32, intended: Nanos) -> Nanos {
+        let person = &self.people.users[user as usize];
+        self.pace.as_ref().map_or(intended, |pace| person.started + pace.offset(person.turns))
+    }
+
+    /// How many calls the user makes next, and the pause before them.
+    fn step(&self, user: u32) -> (u32, Nanos) {
+        let person = &self.people.users[user as usize];
+        if let Some(step) = self.setup.script(person.id, person.turns) {
+            let lead = step.first && self.source.leads();
+            let room = self.source.parallel().saturating_sub(person.outstanding);
+            return (if lead { 1 } else { step.rest.min(room) }, step.pause);
+        }
+        let think = || match self.source.think() {
+            Think::None => Nanos::ZERO,
+            think => think.pause(self.setup.seed, person.id, person.turns),
+        };
+        if self.setup.plan.connection.group.is_none() {
+            let first = if person.turns == 0 { lanes(&self.setup) } else { 1 };
+            return (first.min(person.left), think());
+        }
+        let group = u64::from(lanes(&self.setup));
+        let into = person.turns % group;
+        if into > 0 {
+            // the response to the first is there: the rest of its group follows at once
+            return (((group - into) as u32).min(person.left), Nanos::ZERO);
+        }
+        let count = if self.source.leads() { 1 } else { group as u32 };
+        (count.min(person.left), think())
+    }
+
+    /// A call of a user has ended, and the next one simply falls due at once. False: nothing is done,
+    /// and [`Feedback::follow`] says what follows.
+    #[inline(always)]
+    pub(crate) fn goes_on(&mut self, ended: &EndedCall) -> bool {
+        let simply = self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded;
+        if simply {
+            let person = &mut self.people.users[ended.user as usize];
+            person.responses += 1;
+            person.outstanding -= 1;
+        }
+        simply
+    }
+
+    /// A call of a user has ended: when does the next one fall due? `warm_up`: a call that falls
+    /// due now is of the warm-up.
+    pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
+        let user = ended.user;
+        let closed = matches!(self.source, Source::Closed { .. });
+        let group = self.setup.plan.connection.group;
+        let failed = ended.outcome != Outcome::Succeeded;
+        let Some(person) = self.people.user(user) else { return Next::Nothing };
+        person.responses += u32::from(ended.status != 0);
+        if failed && ended.outcome == Outcome::Failed && self.source.retries(person) {
+            person.retries += 1;
+            self.repeat(ended, warm_up, now);
+            return Next::Again;
+        }
+        person.outstanding -= 1;
+        let survived = self.survives && ended.outcome == Outcome::Failed;
+        if failed && !closed && !survived {
+            person.failed = true;
+            // a guide decides itself what follows
+            person.left = if self.guided.is_some() { person.left } else { 0 };
+        }
+        let unanswered = failed && ended.status == 0 && (closed || survived);
+        let least = match (unanswered, ended.unopened) {
+            (false, _) => Nanos::ZERO,
+            (true, false) => NEXT_TURN,
+            (true, true) => self.setup.plan.connection.reconnect_pause.max(NEXT_TURN),
+        };
+        if self.pace.is_some() {
+            if unanswered && person.left > 0 {
+                self.people.think(now + least, user, 0);
+                return Next::Later(now + least);
+            }
+            return match self.fallen_due(user, now) {
+                0 => Next::Nothing,
+                count => Next::Now(count),
+            };
+        }
+        let Some(person) = self.people.user(user) else { return Next::Nothing };
+        // inside a group whose calls are not all under way the next one follows each that ends
+        let within = self.source.parallel() != u32::MAX
+            && self.setup.script(person.id, person.turns).is_some_and(|step| !step.first);
+        let whole_group =
+            (group.is_none() && !self.source.is_scripted()) || person.outstanding == 0 || within;
+        if person.left == 0 || !whole_group {
+            return Next::Nothing;
+        }
+        let (count, mut pause) = if self.one_by_one {
+            (1, Nanos::ZERO)
+        } else if let Some(guided) = &mut self.guided {
+            match guided.pause(user, person, now) {
+                Some(wait) => (1, wait),
+                None => return Next::Nothing,
+            }
+        } else {
+            self.step(user)
+        };
+        if closed && let Some(script) = &mut self.script {
+            pause = pause.max(script.pause());
+        }
+        pause = pause.max(least);
+        if let Some(rest) = self.rest(user, count, now + pause) {
+            return rest;
+        }
+        if pause.is_zero() {
+            return Next::Now(count);
+        }
+        self.people.think(now + pause, user, count);
+        Next::Later(now + pause)
+    }
+
+    /// The user's next calls would fall due at `at`, when there are to be fewer users.
+    fn rest(&mut self, user: u32, count: u32, at: Nanos) -> Option<Next> {
+        let population = self.population.as_ref()?;
+        let back = population.next(self.people.users[user as usize].id, at);
+        if back == Some(at) {
+            return None;
+        }
+        if let Some(back) = back {
+            self.people.think(back, user, count);
+        }
+        Some(Next::Rests(back))
+    }
+
+    /// A session's failed call falls due again with the next look at what is due: a server that
+    /// refuses at once must not be asked from within its own refusal. It stays outstanding.
+    fn repeat(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) {
+        let index = self.people.next_index(warm_up).unwrap_or(ended.index);
+        let asked = self.setup.targets.template(ended.target).asked;
+        self.again.push_back(Call::new(index, ended.target, ended.user, now, asked));
+    }
+}
+
+/// Users and sessions: who goes on, who leaves, and by which connection.
+impl Feedback {
+    /// The user has nothing outstanding.
+    #[inline]
+    pub(crate) fn is_idle(&self, user: u32) -> bool {
+        self.people.users[user as usize].outstanding == 0
+    }
+
+    /// A user with nothing outstanding and nothing to come leaves.
+    pub(crate) fn retire_if_idle(&mut self, user: u32, now: Nanos) -> Option<Retired> {
+        let person = &mut self.people.users[user as usize];
+        if !person.active || person.outstanding + person.thinking > 0 {
+            return None;
+        }
+        let more = person.belongings.as_mut().map(|own| std::mem::take(&mut own.more));
+        let (first, mut conns) = (person.conn.take(), more.unwrap_or_default());
+        let mut session = None;
+        if let Source::Open(open) = &mut self.source {
+            open.session_over(now);
+            if let Some(slot) = first {
+                conns.insert(0, slot);
+            }
+            session = Some((person.record(now), conns));
+        }
+        self.people.retire(user);
+        Some(Retired { session })
+    }
+
+    /// A call of the user was dropped: a session ends with that.
+    pub(crate) fn drop_call(&mut self, user: u32) -> DroppedPart {
+        let Some(person) = self.people.user(user) else { return DroppedPart::Nothing };
+        person.outstanding -= 1;
+        person.left = 0;
+        person.failed = true;
+        if person.turns == 1 && person.outstanding == 0 {
+            self.people.retire(user);
+            return DroppedPart::All;
+        }
+        DroppedPart::Rest
+    }
+
+    /// A call of the user has failed on its connection: a session ends with that.
+    pub(crate) fn fail_session(&mut self, user: u32) {
+        if self.guided.is_none() {
+            self.people.fail_session(user, &self.source);
+        }
+    }
+
+    /// As [`Feedback::fail_session`], unless the call will be made again or its session survives.
+    pub(crate) fn fail_session_unless_repeated(&mut self, user: u32) {
+        if let Some(person) = self.people.user(user)
+            && !self.survives
+            && !self.source.retries(person)
+        {
+            self.fail_session(user);
+        }
+    }
+
+    pub(crate) fn has_failed(&mut self, user: u32) -> bool {
+        // what failed before is no reason for a guided user's next call to fail
+        self.guided.is_none() && self.people.user(user).is_some_and(|person| person.failed)
+    }
+
+    /// The user's number across all workers; `None` for nobody.
+    pub(crate) fn user_id(&mut self, user: u32) -> Option<u64> {
+        self.people.user(user).map(|person| person.id)
+    }
+
+    /// The connection that the user's calls go out on.
+    #[inline]
+    pub(crate) fn connection_of(&mut self, user: u32) -> Option<Slot> {
+        self.people.user(user)?.conn
+    }
+
+    /// The user's further connections.
+    pub(crate) fn further_connections_of(&mut self, user: u32) -> &[Slot] {
+        self.people.user(user).map_or(&[], |person| person.more())
+    }
+
+    /// A connection was opened for the user; `several`: beside those that there are.
+    pub(crate) fn give_connection(&mut self, user: u32, slot: Slot, several: bool) {
+        if let Some(person) = self.people.user(user) {
+            person.connections += 1;
+            match person.conn {
+                Some(_) if several => person.own().more.push(slot),
+                _ => person.conn = Some(slot),
+            }
+        }
+    }
+
+    /// The user leaves the connection, which goes on.
+    pub(crate) fn part_from_connection(&mut self, user: u32) {
+        if let Some(person) = self.people.user(user) {
+            person.conn = None;
+        }
+    }
+
+    /// The connections of a user who has nothing outstanding.
+    pub(crate) fn connections_at_rest(&mut self, user: u32) -> Vec<Slot> {
+        let Some(person) = self.people.user(user).filter(|person| person.outstanding == 0) else {
+            return Vec::new();
+        };
+        person.conn.iter().chain(person.more()).copied().collect()
+    }
+
+    /// The user's connection is no more.
+    pub(crate) fn lose_connection(&mut self, user: u32, slot: Slot) {
+        let Some(person) = self.people.user(user) else { return };
+        if person.conn == Some(slot) {
+            person.conn = person.belongings.as_mut().and_then(|own| own.more.pop());
+            self.source.connection_over(person);
+        } else if let Some(own) = &mut person.belongings {
+            own.more.retain(|other| *other != slot);
+        }
+    }
+
+    /// The user's connection takes no further calls, or there is none; with it may end the session.
+    pub(crate) fn end_with_connection(&mut self, user: u32) {
+        if let Some(person) = self.people.user(user) {
+            self.source.connection_over(person);
+        }
+    }
+
+    /// The value of the Cookie field that the user sends to `url`.
+    pub(crate) fn cookie(&self, user: u32, template: &Template) -> Option<String> {
+        let own = self.people.users.get(user as usize)?.belongings.as_ref()?;
+        match &own.cookie {
+            Some(last) => Some(last.to_string()),
+            None => own.jar.as_ref().filter(|jar| jar.is_used())?.header(template.url()),
+        }
+    }
+
+    /// What the user, or all that are nobody in particular, knows of the server's challenge.
+    pub(crate) fn login_of(&mut self, user: u32) -> &mut KnownChallenge {
+        match self.people.users.get_mut(user as usize) {
+            Some(person) => &mut person.own().login,
+            None => &mut self.login,
+        }
+    }
+
+    /// Takes the cookies of a response's head into the user's jar.
+    pub(crate) fn take_cookies(&mut self, user: u32, from: &Template, head: &[u8]) {
+        let last_alone = self.setup.plan.request.last_cookie;
+        let Some(person) = self.people.user(user) else { return };
+        if last_alone && let Some(value) = fields::set_cookies(head).last() {
+            let pair = value.split(|byte| *byte == b';').next().unwrap_or_default();
+            person.own().cookie = Some(String::from_utf8_lossy(pair).trim().into());
+        } else if let Some(jar) = person.belongings.as_mut().and_then(|own| own.jar.as_mut()) {
+            for value in fields::set_cookies(head) {
+                jar.absorb(from.url(), value);
+            }
+        }
+    }
+}
+
+/// The script's and the guide's part.
+impl Feedback {
+    #[inline]
+    pub(crate) fn is_attended(&self) -> bool {
+        self.attended
+    }
+
+    #[inline]
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.script.is_some()
+    }
+
+    /// The script's next request goes to `out`; what was asked, and how many responses come.
+    pub(crate) fn scripted_request(&mut self, out: &mut Vec<u8>) -> (Asked, u16) {
+        self.script.as_mut().map_or((Asked::Ordinary, 1), |script| script.request(out))
+    }
+
+    /// The address that the script chose for the next connection.
+    pub(crate) fn scripted_peer(&mut self) -> Option<Peer> {
+        self.script.as_mut()?.peer()
+    }
+
+    /// What went wrong with the script, once.
+    pub(crate) fn script_failure(&mut self) -> Option<String> {
+        self.script.as_mut()?.take_failure()
+    }
+
+    /// A script or a guide wants to see bodies.
+    pub(crate) fn wants_bodies(&self) -> bool {
+        self.script.as_ref().is_some_and(|script| script.wants_responses())
+            || self.guided.as_ref().is_some_and(|guided| guided.keeps_bodies())
+    }
+
+    pub(crate) fn wants_heads(&self) -> bool {
+        self.wants_bodies() || self.guided.is_some()
+    }
+
+    /// Shows a response to the script. True when the script wants the run to end.
+    pub(crate) fn show_script(&mut self, status: u16, head: &[u8], body: &[u8]) -> bool {
+        let Some(script) = &mut self.script else { return false };
+        script.take_response(status, head, body);
+        script.stopped()
+    }
+
+    /// Keeps a response for the guide, until its call is concluded.
+    pub(crate) fn keep_for_guide(&mut self, head: &[u8], body: impl FnOnce(&mut Vec<u8>)) {
+        if let Some(guided) = &mut self.guided {
+            guided.keep(head, body);
+        }
+    }
+
+    /// A guide wants to hear of each call's end.
+    pub(crate) fn is_attended_to_the_end(&self) -> bool {
+        self.guided.as_ref().is_some_and(|guided| guided.attends_to_each())
+    }
+
+    /// With the last of the users the run is over.
+    pub(crate) fn ends_with_its_users(&self) -> bool {
+        self.guided.as_ref().is_some_and(|guided| guided.ends_with_its_users())
+            && matches!(self.source, Source::Closed { .. })
+    }
+
+    /// What is wrong with a response by the guide; `planned`: by the plan.
+    pub(crate) fn judge_by_guide(
+        &mut self,
+        user: u32,
+        seen: &AnsweredCall,
+        planned: Option<FailureClass>,
+    ) -> Option<FailureClass> {
+        let id = self.user_id(user);
+        match (&mut self.guided, id) {
+            (Some(guided), Some(id)) => guided.judge(id, seen, planned),
+            _ => planned,
+        }
+    }
+
+    /// What the guide noticed since it was asked last.
+    pub(crate) fn hear_guide(&mut self, hear: &mut dyn FnMut(Remark)) {
+        if let Some(guided) = &mut self.guided {
+            guided.hear(hear);
+        }
+    }
+
+    /// Tells the guide what came of a user's call.
+    pub(crate) fn tell_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
+        self.guided.as_mut()?.tell(sample, outcome)
+    }
+}
+
+/// Whether the users of a closed loop just make one call after the other.
+fn one_by_one(setup: &Setup) -> bool {
+    let plain = |think: &Think, session: &Option<plan::SessionPlan>| {
+        *think == Think::None && session.is_none() && setup.plan.connection.group.is_none()
+    };
+    setup.plan.stages.is_none()
+        && matches!(&setup.plan.load, plan::Load::Closed { think, session, .. } if plain(think, session))
+}

@@ -1,0 +1,318 @@
+//! Looking at a response's body: content coding undone, length, hash, text. Only where the plan asks
+//! for it; bodies are otherwise counted and dropped.
+
+use crate::verify::Hashing;
+use plan::{BodyRule, Expect};
+use protocol::http1::coding::Decoder;
+use protocol::http1::events::EventReader;
+use protocol::http1::fields;
+use regex::bytes::Regex;
+use sample::{BodyPrint, FailureClass};
+use sha2::{Digest, Sha256};
+
+/// A body that must be searched is kept up to this many bytes; what lies beyond is not seen.
+const KEPT_MAX: usize = 16 << 20;
+
+/// What the plan wants to know of bodies, ready for use by every connection.
+#[derive(Debug, Default)]
+pub(crate) struct BodyTest {
+    rule: Option<BodyRule>,
+    regex: Option<Regex>,
+    length: Option<u64>,
+    decode: bool,
+    /// Bodies are hashed.
+    hashes: bool,
+    /// Some bodies are streams of events.
+    streams: bool,
+    /// See [`BodyTest::looks`].
+    looks: bool,
+}
+
+impl BodyTest {
+    /// # Errors
+    /// The regular expression does not compile; the sentence says where.
+    pub(crate) fn new(expect: &Expect, decode: bool, streams: bool) -> Result<BodyTest, String> {
+        let regex = match &expect.body {
+            Some(BodyRule::Regex(text)) => {
+                Some(Regex::new(text).map_err(|error| format!("--expect-body regex: {error}"))?)
+            }
+            _ => None,
+        };
+        let (rule, hashes) = (expect.body.clone(), expect.verify.is_some());
+        let looks = rule.is_some() || decode || hashes || streams;
+        Ok(BodyTest { rule, regex, length: expect.length, decode, hashes, streams, looks })
+    }
+
+    /// Whether bodies have to be looked at, beyond counting their bytes.
+    #[inline]
+    pub(crate) fn looks(&self) -> bool {
+        self.looks
+    }
+
+    /// Whether some bodies are streams of events.
+    #[inline]
+    pub(crate) fn streams(&self) -> bool {
+        self.streams
+    }
+
+    fn keeps(&self) -> bool {
+        matches!(self.rule, Some(BodyRule::Regex(_) | BodyRule::Contains(_)))
+    }
+
+    /// What is wrong with a body of `bytes` bytes that was not looked at.
+    pub(crate) fn judge_length(&self, bytes: u64) -> Option<FailureClass> {
+        let wrong = self.length.is_some_and(|wanted| wanted != bytes);
+        wrong.then_some(FailureClass::Length)
+    }
+}
+
+/// Encoded bytes undone at a time. Content swells up to 1,032 times (deflate), so that a connection
+/// needs about 1 MiB for it, whatever a server sends.
+const BITE: usize = 1 << 10;
+
+/// One response's body as it arrives.
+#[derive(Debug, Default)]
+pub(crate) struct Inspect {
+    begun: bool,
+    decoder: Option<Decoder>,
+    broken: bool,
+    decoded: u64,
+    sha256: Sha256,
+    hashing: Hashing,
+    /// The body so far where it must be searched; the scratch of one piece otherwise.
+    kept: Vec<u8>,
+    /// Still equal to the expected body.
+    equal: bool,
+    /// Where the body is a stream of events; and events that nobody has taken note of yet.
+    events: Option<EventReader>,
+    fresh: u64,
+}
+
+impl Inspect {
+    /// Makes ready for the next response.
+    pub(crate) fn reset(&mut self) {
+        self.begun = false;
+        self.decoder = None;
+        self.broken = false;
+        self.decoded = 0;
+        self.sha256 = Sha256::new();
+        self.hashing = Hashing::None;
+        self.kept.clear();
+        self.equal = true;
+        self.events = None;
+        self.fresh = 0;
+    }
+
+    /// The body that begins is a stream of events.
+    pub(crate) fn expect_events(&mut self, reader: impl FnOnce() -> EventReader) {
+        if !self.begun {
+            self.events.get_or_insert_with(reader);
+        }
+    }
+
+    /// Whether the body is a stream of events.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.events.is_some()
+    }
+
+    /// Events that have come since this was last asked; `whole`: the body is.
+    pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
+        if whole && let Some(reader) = &mut self.events {
+            self.fresh += reader.finish();
+        }
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Takes a piece of the body in; `head` is the response's, `last`: it is the end of the body.
+    pub(crate) fn take(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
+        if !self.begun {
+            self.begun = true;
+            let encoding = if test.decode { fields::content_encoding(head) } else { None };
+            if let Some(encoding) = encoding {
+                self.decoder = Decoder::for_encoding(&encoding);
+                self.broken = self.decoder.is_none() && !encoding.eq_ignore_ascii_case(b"identity");
+            }
+        }
+        if self.decoder.is_none() && test.rule.is_none() {
+            // there is nothing to search: no copy is needed
+            if test.hashes {
+                self.hashing.add(piece, last);
+            }
+            if let Some(reader) = &mut self.events {
+                self.fresh += reader.push(piece);
+            }
+            self.decoded += piece.len() as u64;
+            return;
+        }
+        // a bomb's thousandfold of a bite is looked at before the next bite is taken
+        let bite = if self.decoder.is_some() { BITE } else { piece.len().max(1) };
+        for bite in piece.chunks(bite) {
+            if !test.keeps() {
+                self.kept.clear();
+            }
+            let from = self.kept.len();
+            match &mut self.decoder {
+                Some(decoder) => self.broken |= decoder.push(bite, &mut self.kept).is_err(),
+                None => self.kept.extend_from_slice(bite),
+            }
+            self.absorb(test, from);
+        }
+    }
+
+    fn absorb(&mut self, test: &BodyTest, from: usize) {
+        let fresh = &self.kept[from..];
+        if let Some(reader) = &mut self.events {
+            self.fresh += reader.push(fresh);
+        }
+        if test.hashes {
+            self.hashing.add(fresh, false);
+        }
+        match &test.rule {
+            Some(BodyRule::Sha256(_)) => self.sha256.update(fresh),
+            Some(BodyRule::Exact(wanted)) => {
+                let at = usize::try_from(self.decoded).unwrap_or(usize::MAX);
+                let here = wanted.get(at..at.saturating_add(fresh.len()));
+                self.equal &= here == Some(fresh);
+            }
+            _ => {}
+        }
+        self.decoded += fresh.len() as u64;
+        self.kept.truncate(KEPT_MAX);
+    }
+
+    /// The body is whole: its length after decoding, and what is wrong with it.
+    pub(crate) fn finish(&mut self, test: &BodyTest) -> (u64, Option<FailureClass>) {
+        if let Some(decoder) = &mut self.decoder {
+            self.broken |= decoder.finish().is_err();
+        }
+        let class = if self.broken {
+            Some(FailureClass::Encoding)
+        } else if let Some(class) = test.judge_length(self.decoded) {
+            Some(class)
+        } else {
+            (!self.meets(test)).then_some(FailureClass::Body)
+        };
+        (self.decoded, class)
+    }
+
+    /// Length and hash of the body that is whole, where bodies are hashed.
+    pub(crate) fn print(&mut self, test: &BodyTest) -> Option<BodyPrint> {
+        let length = Some(self.decoded);
+        test.hashes.then(|| BodyPrint { length, hash: self.hashing.finish() })
+    }
+
+    fn meets(&mut self, test: &BodyTest) -> bool {
+        match &test.rule {
+            None => true,
+            Some(BodyRule::Exact(wanted)) => self.equal && self.decoded == wanted.len() as u64,
+            Some(BodyRule::Sha256(wanted)) => {
+                let sum = std::mem::take(&mut self.sha256).finalize();
+                sum.as_slice() == wanted
+            }
+            Some(BodyRule::Contains(text)) => {
+                text.is_empty() || self.kept.windows(text.len()).any(|window| window == text)
+            }
+            Some(BodyRule::Regex(_)) => {
+                test.regex.as_ref().is_some_and(|regex| regex.is_match(&self.kept))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test_of(rule: BodyRule) -> BodyTest {
+        BodyTest::new(&Expect { body: Some(rule), ..Expect::default() }, false, false).unwrap()
+    }
+
+    const GZIP: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n";
+
+    /// Feeds the body in two pieces cut at every place; all cuts must agree.
+    fn verdict(test: &BodyTest, body: &[u8]) -> Option<FailureClass> {
+        let judge = |cut: usize| {
+            let mut inspect = Inspect::default();
+            inspect.reset();
+            inspect.take(test, b"", &body[..cut], false);
+            inspect.take(test, b"", &body[cut..], true);
+            inspect.finish(test).1
+        };
+        let verdicts: Vec<_> = (0..=body.len()).map(judge).collect();
+        assert!(verdicts.iter().all(|verdict| *verdict == verdicts[0]), "{verdicts:?}");
+        verdicts[0]
+    }
+
+    #[test]
+    fn each_rule_accepts_the_right_body_and_no_other() {
+        let sum = Sha256::digest(b"hello").as_slice().try_into().unwrap();
+        for rule in [
+            BodyRule::Exact(b"hello".to_vec()),
+            BodyRule::Sha256(sum),
+            BodyRule::Contains(b"ell".to_vec()),
+            BodyRule::Regex("^h.*o$".into()),
+        ] {
+            let test = test_of(rule.clone());
+            assert_eq!(verdict(&test, b"hello"), None, "{rule:?}");
+            assert_eq!(verdict(&test, b"hullp"), Some(FailureClass::Body), "{rule:?}");
+            assert_eq!(verdict(&test, b""), Some(FailureClass::Body), "{rule:?}");
+        }
+        let exact = test_of(BodyRule::Exact(b"hello".to_vec()));
+        assert_eq!(verdict(&exact, b"hello!"), Some(FailureClass::Body), "longer");
+        assert_eq!(verdict(&exact, b"hell"), Some(FailureClass::Body), "shorter");
+    }
+
+    #[test]
+    fn a_wrong_length_is_its_own_class() {
+        let test =
+            BodyTest::new(&Expect { length: Some(5), ..Expect::default() }, true, false).unwrap();
+        assert_eq!(verdict(&test, b"hello"), None);
+        assert_eq!(verdict(&test, b"hell"), Some(FailureClass::Length));
+        assert_eq!(test.judge_length(5), None);
+        assert_eq!(test.judge_length(6), Some(FailureClass::Length));
+    }
+
+    #[test]
+    fn events_are_counted_of_the_decoded_body() {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(b"data: a\n\n").unwrap();
+        encoder.flush().unwrap();
+        let first = encoder.get_ref().len();
+        encoder.write_all(b"data: b\n\n").unwrap();
+        let packed = encoder.finish().unwrap();
+        let test = BodyTest::new(&Expect::default(), true, true).unwrap();
+        let mut inspect = Inspect::default();
+        inspect.reset();
+        inspect.expect_events(EventReader::sse);
+        inspect.take(&test, GZIP, &packed[..first], false);
+        assert_eq!((inspect.take_events(false), inspect.take_events(false)), (1, 0));
+        inspect.take(&test, GZIP, &packed[first..], true);
+        assert_eq!(inspect.take_events(true), 1);
+        inspect.reset();
+        assert!(!inspect.is_stream());
+    }
+
+    #[test]
+    fn a_bad_expression_is_refused_with_its_text() {
+        let expect = Expect { body: Some(BodyRule::Regex("(".into())), ..Expect::default() };
+        assert!(BodyTest::new(&expect, false, false).unwrap_err().contains("--expect-body"));
+    }
+
+    #[test]
+    fn bytes_that_are_not_the_announced_coding_fail_the_call() {
+        let test = BodyTest::new(&Expect::default(), true, false).unwrap();
+        let mut inspect = Inspect::default();
+        inspect.reset();
+        inspect.take(&test, GZIP, b"this is not gzip stream", true);
+        assert_eq!(inspect.finish(&test).1, Some(FailureClass::Encoding));
+        inspect.reset();
+        inspect.take(
+            &test,
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\n\r\n",
+            b"plain",
+            true,
+        );
+        assert_eq!(inspect.finish(&test), (5, None));
+    }
+}

@@ -1,0 +1,99 @@
+//! What is gathered of a response under way, where somebody wants to see more of it than its length.
+
+use crate::inspect::{BodyTest, Inspect};
+use crate::setup::RESPONSE_KEPT_MAX;
+use plan::Streaming;
+use protocol::http1::events::EventReader;
+use sample::{BodyPrint, FailureClass};
+use stats::StreamMarks;
+
+/// A body is gathered for a script or a guide up to this many bytes; what lies beyond is cut off.
+const BODY_MAX: usize = 16 << 20;
+
+/// Belongs to one call, so that responses may arrive interleaved.
+#[derive(Debug, Default)]
+pub(crate) struct Intake {
+    inspect: Inspect,
+    body: Vec<u8>,
+    /// The beginning of the response as it came over the wire.
+    kept: Vec<u8>,
+    /// Where the response stands as a stream of events.
+    pub(crate) marks: StreamMarks,
+}
+
+impl Intake {
+    /// Ready for another call; buffers keep their memory.
+    pub(crate) fn renew(&mut self) {
+        self.inspect.reset();
+        self.body.clear();
+        self.kept.clear();
+        self.marks = StreamMarks::default();
+    }
+
+    /// The body that begins is a stream of events.
+    pub(crate) fn expect_events(&mut self, form: Streaming) {
+        self.inspect.expect_events(|| match form {
+            Streaming::Sse => EventReader::sse(),
+            Streaming::Lines => EventReader::lines(),
+        });
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        self.inspect.is_stream()
+    }
+
+    /// Events that have come since this was last asked; `whole`: the body is.
+    pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
+        self.inspect.take_events(whole)
+    }
+
+    /// Keeps a piece of the response, as far as there is room.
+    pub(crate) fn keep(&mut self, piece: &[u8]) {
+        let room = RESPONSE_KEPT_MAX - self.kept.len();
+        self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+
+    pub(crate) fn take_kept(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.kept)
+    }
+
+    pub(crate) fn clear_kept(&mut self) {
+        self.kept.clear();
+    }
+
+    /// A piece of the body that the plan's expectations look at.
+    pub(crate) fn inspect(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
+        self.inspect.take(test, head, piece, last);
+    }
+
+    /// The body is whole: its length after decoding, what is wrong with it, and its print.
+    pub(crate) fn judge(
+        &mut self,
+        test: &BodyTest,
+    ) -> (u64, Option<FailureClass>, Option<BodyPrint>) {
+        let (decoded, wrong) = self.inspect.finish(test);
+        let print = self.inspect.print(test);
+        self.inspect.reset();
+        (decoded, wrong, print)
+    }
+
+    /// A piece of the body that a script or a guide wants.
+    pub(crate) fn gather(&mut self, piece: &[u8]) {
+        let room = BODY_MAX.saturating_sub(self.body.len());
+        self.body.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Gives the body away in exchange for an empty buffer.
+    pub(crate) fn swap_body(&mut self, other: &mut Vec<u8>) {
+        std::mem::swap(&mut self.body, other);
+        self.body.clear();
+    }
+
+    pub(crate) fn clear_body(&mut self) {
+        self.body.clear();
+    }
+}

@@ -1,0 +1,384 @@
+//! What a worker writes down: the recorder of the interval under way, finished calls and ended
+//! connections where they are logged, and the beginnings of responses that are kept.
+
+use crate::Row;
+use crate::call::{Call, End};
+use crate::edges::RowEnd;
+use crate::setup::{Logging, Setup};
+use crate::speaker::ProtocolFacts;
+use crate::worker::Link;
+use protocol::http1::timing::{Malformed, Timing};
+use sample::{
+    CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, Note, QuicEnd, Remark, Sample,
+    SessionRecord, SocketFacts, TlsFacts, WrongBody,
+};
+use stats::lives::ConnectionLife;
+use stats::{Recorder, Snapshot, StreamEnd, StreamMarks};
+use units::Nanos;
+
+/// Records are handed over when this many are there.
+const LOG_BATCH: usize = 4096;
+
+#[derive(Debug)]
+pub(crate) struct Journal {
+    recorder: Recorder,
+    /// A clear snapshot for the next row.
+    spare: Box<Snapshot>,
+    logging: Logging,
+    /// Finished calls are logged, told to somebody, ends of streams, or counted by kinds of clients.
+    watched: bool,
+    log: Vec<CallRecord>,
+    /// The log holds a failure that is not to be kept back.
+    log_urgent: bool,
+    ends: Ends,
+    /// Responses whose beginning is still to be kept.
+    responses_left: u64,
+    /// Bytes received with finished calls, and how many end the run.
+    received: u64,
+    received_max: u64,
+    last_done: Nanos,
+    /// TCP_INFO samples that are due by the plan's share.
+    facts_owed: f64,
+    facts_share: f64,
+    /// Connections open now, and at most within the row.
+    open_count: u32,
+    open_peak: u32,
+}
+
+impl Journal {
+    /// `received_max`: bytes received by this worker that end the run.
+    pub(crate) fn new(setup: &Setup, received_max: u64) -> Journal {
+        let window = (setup.measure_from(), setup.measure_until());
+        let rows = setup.plan.measure.folds.table();
+        let mut recorder = Recorder::new(0, window).with_rows(rows);
+        recorder.now = setup.fresh_snapshot();
+        let spare = setup.fresh_snapshot();
+        Journal {
+            recorder,
+            spare,
+            logging: setup.logging,
+            watched: setup.logging.calls || setup.body.streams() || setup.crowd.is_some(),
+            log: Vec::new(),
+            log_urgent: false,
+            ends: Ends::default(),
+            responses_left: setup.logging.responses,
+            received: 0,
+            received_max,
+            last_done: setup.start,
+            facts_owed: 1.0,
+            facts_share: setup.plan.measure.tcp_info_share,
+            open_count: 0,
+            open_peak: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn in_warm_up(&self, intended: Nanos) -> bool {
+        self.recorder.in_warm_up(intended)
+    }
+
+    /// Calls in flight.
+    pub(crate) fn flight(&self) -> u64 {
+        self.recorder.flight()
+    }
+
+    #[inline]
+    pub(crate) fn due(&mut self, intended: Nanos) {
+        self.recorder.due(intended);
+    }
+
+    /// The call is issued now, unless it was before.
+    #[inline]
+    pub(crate) fn issue(&mut self, call: &mut Call, now: Nanos) {
+        if !call.is_issued() {
+            if call.admitted.is_zero() {
+                call.admitted = call.intended;
+            }
+            call.issued = now.max(call.intended);
+            self.recorder.issued(call.intended, call.issued);
+        }
+    }
+
+    /// A due call finds no connection and no room in the queue.
+    pub(crate) fn drop_call(&mut self, intended: Nanos) {
+        self.recorder.dropped(intended, FailureClass::ConnectionLimit);
+    }
+
+    /// Counts a finished call. True when the run has received all it was to receive.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, sample: &Sample, end: &End, issued: bool) -> bool {
+        self.recorder.done(sample, end.outcome, issued);
+        self.last_done = sample.done;
+        self.received = self.received.saturating_add(sample.bytes_received);
+        self.received >= self.received_max
+    }
+
+    /// A finished call was of this kind of clients.
+    pub(crate) fn of_kind(&mut self, kind: u32, sample: &Sample, end: &End) {
+        self.recorder.of_kind(kind, sample, end.outcome);
+    }
+
+    /// A response to a call that has more to come, and was due at `intended`.
+    pub(crate) fn response_before_last(&mut self, status: u16, intended: Nanos, now: Nanos) {
+        self.recorder.response_before_last(status, intended, now);
+    }
+
+    #[inline]
+    pub(crate) fn logs_calls(&self) -> bool {
+        self.logging.calls
+    }
+
+    /// Finished calls are of interest beyond what is counted of each.
+    #[inline]
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watched
+    }
+
+    /// Somebody is to be told of each finished call.
+    pub(crate) fn watch(&mut self) {
+        self.watched = true;
+    }
+
+    /// What a guide noticed.
+    pub(crate) fn hear(&mut self, remark: Remark) {
+        self.recorder.hear(remark);
+    }
+
+    pub(crate) fn log_call(
+        &mut self,
+        sample: Sample,
+        end: &End,
+        response: Vec<u8>,
+        note: Option<Note>,
+    ) {
+        self.log_urgent |= self.logging.failures_at_once && sample.class.is_some();
+        self.log.push(CallRecord { sample, outcome: end.outcome, response, note });
+    }
+
+    /// Whether the beginning of the response under way is to be kept.
+    #[inline]
+    pub(crate) fn keeps_responses(&self) -> bool {
+        self.responses_left > 0 || self.logging.lenient.headless
+    }
+
+    /// A response is complete: whether its beginning stays.
+    pub(crate) fn stays_kept(&mut self, headless: bool) -> bool {
+        let room = self.responses_left > 0;
+        self.responses_left -= u64::from(room);
+        room || (headless && self.logging.lenient.headless)
+    }
+
+    /// A failure that is no call's; those of the warm-up are not counted.
+    pub(crate) fn count_failure(&mut self, class: FailureClass, now: Nanos) {
+        if !self.in_warm_up(now) {
+            *self.recorder.now.failures.entry(class).or_default() += 1;
+        }
+    }
+
+    /// Events of a streamed response.
+    pub(crate) fn events(&mut self, marks: &mut StreamMarks, count: u64, due: Nanos, now: Nanos) {
+        self.recorder.events(marks, count, due, now);
+    }
+
+    /// A call whose response was to be a stream is over.
+    pub(crate) fn stream_over(
+        &mut self,
+        marks: StreamMarks,
+        end: StreamEnd,
+        due: Nanos,
+        now: Nanos,
+    ) {
+        self.recorder.stream_over(marks, end, due, now);
+    }
+
+    /// A body was held against its target's.
+    #[inline]
+    pub(crate) fn body_compared(&mut self) {
+        self.recorder.now.verified.compared += 1;
+    }
+
+    /// It was not its target's.
+    #[cold]
+    pub(crate) fn wrong_body(&mut self, wrong: WrongBody) {
+        self.recorder.now.verified.add(wrong);
+    }
+
+    /// What the server says of its own work.
+    pub(crate) fn count_timings<'a>(
+        &mut self,
+        timings: impl Iterator<Item = Result<Timing<'a>, Malformed>>,
+    ) {
+        let counted = &mut self.recorder.now.server_timings;
+        for timing in timings {
+            match timing {
+                Ok(Timing { name, duration: Some(duration) }) => counted.record(name, duration),
+                Ok(Timing { duration: None, .. }) => {}
+                Err(Malformed) => counted.count_malformed(),
+            }
+        }
+    }
+
+    /// What went out of calls before a handshake was over, and what became of it.
+    #[cold]
+    pub(crate) fn count_early(&mut self, early: &EarlyFacts) {
+        self.recorder.now.connections.early.merge(early);
+    }
+
+    /// What a connection counted of its protocol itself; `quic`: what is known of what carried it.
+    pub(crate) fn count_protocol(
+        &mut self,
+        facts: ProtocolFacts,
+        quic: impl FnOnce() -> Option<QuicEnd>,
+    ) {
+        let sum = &mut self.recorder.now.connections;
+        match facts {
+            ProtocolFacts::Http2(facts) => sum.http2.merge(&facts),
+            ProtocolFacts::Http3(mut facts) => {
+                if let Some(QuicEnd { facts: below, migration, early, tls, why }) = quic() {
+                    (facts.quic, facts.migration) = (below, migration);
+                    sum.early.merge(&early);
+                    why.iter().for_each(|why| facts.add_violation(why, 1));
+                    tls.into_iter().for_each(|tls| *sum.tls.entry(tls).or_default() += 1);
+                }
+                sum.http3.merge(&facts);
+            }
+        }
+    }
+
+    pub(crate) fn session_started(&mut self, intended: Nanos) {
+        self.recorder.now.sessions.started += self.if_measured(intended);
+    }
+
+    /// The first call of a session was dropped, and the session with it.
+    pub(crate) fn session_dropped(&mut self, intended: Nanos) {
+        self.recorder.now.sessions.dropped += self.if_measured(intended);
+    }
+
+    pub(crate) fn session_ended(&mut self, record: SessionRecord) {
+        let one = self.if_measured(record.intended);
+        let sessions = &mut self.recorder.now.sessions;
+        if record.failed {
+            sessions.failed += one;
+        } else {
+            sessions.completed += one;
+        }
+        if self.logging.ends {
+            self.ends.sessions.push(record);
+        }
+    }
+
+    /// What a session counts that fell due then: sessions of the warm-up count nowhere.
+    fn if_measured(&self, intended: Nanos) -> u64 {
+        u64::from(!self.in_warm_up(intended))
+    }
+
+    pub(crate) fn connection_attempted(&mut self) {
+        self.recorder.now.connections.attempted += 1;
+    }
+
+    /// A connection has a socket.
+    pub(crate) fn connection_begun(&mut self) {
+        self.open_count += 1;
+        self.open_peak = self.open_peak.max(self.open_count);
+    }
+
+    /// Requests can go out, `connect` after the opening and, with TLS, `tls` after that.
+    pub(crate) fn connection_established(&mut self, connect: Nanos, tls: Option<Nanos>) {
+        self.recorder.connection_opened(connect, tls);
+    }
+
+    pub(crate) fn count_tls(&mut self, facts: TlsFacts) {
+        *self.recorder.now.connections.tls.entry(facts).or_default() += 1;
+    }
+
+    /// The first response on a connection came, `took` after its request was sent.
+    pub(crate) fn connection_answered(&mut self, took: Nanos) {
+        self.recorder.connection_answered(took);
+    }
+
+    pub(crate) fn connection_closed(&mut self) {
+        self.open_count -= 1;
+    }
+
+    /// Whether the kernel is to be asked about a connection that is being closed after `responses`:
+    /// that costs a system call, so of those with one response only the plan's share is asked.
+    pub(crate) fn wants_facts(&mut self, responses: u32) -> bool {
+        let share = self.facts_share;
+        let asks = share > 0.0 && (responses > 1 || self.facts_owed >= 1.0);
+        self.facts_owed += if asks { share - self.facts_owed.min(1.0) } else { share };
+        asks
+    }
+
+    /// A connection that stood is closed.
+    pub(crate) fn connection_lived(
+        &mut self,
+        life: &ConnectionLife,
+        facts: Option<SocketFacts>,
+        conforming: Option<bool>,
+    ) {
+        self.recorder.connection_closed(facts, conforming);
+        self.recorder.connection_lived(life);
+    }
+
+    pub(crate) fn logs_ends(&self) -> bool {
+        self.logging.ends
+    }
+
+    pub(crate) fn log_connection(&mut self, record: ConnectionRecord) {
+        self.ends.connections.push(record);
+    }
+
+    /// Counts the beat that is over; gives back the end of the one under way.
+    pub(crate) fn beat(&mut self, now: Nanos) -> Nanos {
+        self.recorder.beat(now)
+    }
+
+    /// Hands over what has gathered, where it is much or urgent.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, link: &mut dyn Link) {
+        if self.log.len() >= LOG_BATCH || self.log_urgent {
+            self.log_urgent = false;
+            link.log(&mut self.log);
+        }
+        if self.ends.len() >= LOG_BATCH {
+            link.ends(&mut self.ends);
+        }
+    }
+
+    /// Ends a row of the time series: hands it over, with everything that was logged.
+    pub(crate) fn end_row(
+        &mut self,
+        link: &mut dyn Link,
+        worker: u32,
+        row: &RowEnd,
+        now: Nanos,
+        last: bool,
+    ) {
+        self.recorder.now.spin += row.spun;
+        let clear = std::mem::take(&mut self.spare);
+        let snapshot = self.recorder.swap(now, clear);
+        let row = Row {
+            worker,
+            start: row.start,
+            end: now,
+            edge: row.edge,
+            snapshot,
+            open_connections: u64::from(self.open_count),
+            in_flight: self.recorder.flight(),
+            last_done: self.last_done,
+            first_late: self.recorder.first_late(),
+            connections_peak: u64::from(self.open_peak),
+            cpu: Nanos::ZERO,
+            passed: Nanos::ZERO,
+            last,
+        };
+        self.open_peak = self.open_count;
+        self.spare = link.row(row);
+        if !self.log.is_empty() {
+            link.log(&mut self.log);
+        }
+        if !self.ends.is_empty() {
+            link.ends(&mut self.ends);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Journeys carried out: a guide for the users of each worker, who makes requests of steps, holds
+//! responses against what is expected of them, and carries values from one to the next.
+
+mod carried;
+mod errands;
+mod guide;
+mod program;
+mod request;
+mod scripted;
+mod stencil;
+mod traveller;
+
+pub use errands::{ErrandTrouble, run_errands};
+pub(crate) use request::template;
+
+use plan::journey::{FeederOrder, JourneyStep};
+use plan::{Load, Plan, Think};
+use program::{BlockCard, JourneyCard, StepCard};
+use regex::bytes::Regex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{Purpose, Seed, Stream};
+use workload::schedule::Share;
+use workload::{Actor, Guide};
+
+/// Journeys made ready: what the guides of all workers share.
+#[derive(Debug)]
+pub struct Travel {
+    plan: Plan,
+    /// By row.
+    steps: Vec<StepCard>,
+    blocks: Vec<BlockCard>,
+    journeys: Vec<JourneyCard>,
+    /// Running sums of the weights.
+    sums: Vec<f64>,
+    feeders: Vec<plan::journey::Feeder>,
+    /// Values that are everyone's: variables, and what the setup captured.
+    given: BTreeMap<String, String>,
+    patterns: BTreeMap<String, Regex>,
+    seed: Seed,
+    /// Iterations of the measured phase, of all workers.
+    most: Option<u64>,
+    /// Each user makes one iteration.
+    single: bool,
+    keeps_bodies: bool,
+    /// The pause behind steps whose journey names none.
+    think: Think,
+}
+
+impl Travel {
+    /// `given`: what the setup captured. `None` where the plan has no journeys.
+    pub fn new(plan: &Plan, given: &BTreeMap<String, String>) -> Option<Arc<Travel>> {
+        let wanted = plan.journeys.as_ref()?;
+        let steps: Vec<StepCard> = wanted
+            .steps()
+            .into_iter()
+            .map(|step| StepCard::of(plan, step, &wanted.feeders))
+            .collect();
+        let mut blocks = Vec::new();
+        let journeys = wanted
+            .journeys
+            .iter()
+            .map(|journey| JourneyCard::of(journey, wanted.feeders_of(journey), &mut blocks));
+        let journeys: Vec<JourneyCard> = journeys.collect();
+        let mut sum = 0.0;
+        let sums = wanted.journeys.iter().map(|journey| {
+            sum += journey.weight;
+            sum
+        });
+        let mut values = wanted.vars.clone();
+        values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let compiled = wanted.patterns().into_iter();
+        let compiled = compiled.filter_map(|text| Some((text.clone(), Regex::new(&text).ok()?)));
+        Some(Arc::new(Travel {
+            sums: sums.collect(),
+            keeps_bodies: wanted.is_scripted() || steps.iter().any(|card| card.looks_at_bodies),
+            steps,
+            blocks,
+            journeys,
+            feeders: wanted.feeders.clone(),
+            given: values,
+            patterns: compiled.collect(),
+            seed: Seed(plan.seed),
+            most: plan.stop.requests,
+            single: matches!(plan.load, Load::Open { .. }),
+            think: match &plan.load {
+                Load::Closed { think, .. } => *think,
+                Load::Open { session, .. } => session.as_ref().map_or(Think::None, |it| it.think),
+            },
+            plan: plan.clone(),
+        }))
+    }
+
+    /// The guide of the worker whose part of the load is `share`.
+    pub fn guide(self: &Arc<Travel>, share: Share) -> Box<dyn Guide> {
+        self.guide_with(share, Vec::new())
+    }
+
+    /// The same with the programs that carry journeys out, by the rows of these.
+    pub fn guide_with(
+        self: &Arc<Travel>,
+        share: Share,
+        actors: Vec<Option<Box<dyn Actor>>>,
+    ) -> Box<dyn Guide> {
+        Box::new(guide::JourneyGuide::new(self.clone(), share, actors))
+    }
+
+    /// Which journey an iteration is of, and the stream of what else is drawn in it: a function of
+    /// its index.
+    fn draw(&self, iteration: u64) -> (usize, Stream) {
+        let mut stream = self.seed.stream(Purpose::Journeys, iteration);
+        let point = stream.unit() * self.sums.last().copied().unwrap_or(0.0);
+        let row = self.sums.partition_point(|sum| *sum <= point);
+        (row.min(self.sums.len().saturating_sub(1)), stream)
+    }
+
+    /// Iterations of the measured phase that fall to one worker.
+    fn share(&self, share: &Share) -> u64 {
+        self.most.filter(|_| !self.single).map_or(u64::MAX, |total| share.count_of(total))
+    }
+
+    /// Whether which row an iteration takes depends on the iterations before it.
+    fn counts_turns(&self) -> bool {
+        self.feeders.iter().any(|feeder| feeder.order != FeederOrder::Unique)
+    }
+
+    fn step(&self, row: u32) -> &JourneyStep {
+        &self.steps[row as usize].step
+    }
+}

@@ -1,0 +1,110 @@
+//! Steps that are made once, before or after everything: by single exchanges, outside of what is
+//! measured.
+
+use super::guide::words;
+use super::request;
+use crate::check::capture::capture;
+use crate::check::judge::{ResponseParts, response};
+use crate::exchange::{Caller, Message, Outgoing, Reply};
+use crate::proof;
+use plan::Plan;
+use plan::journey::JourneyStep;
+use std::collections::BTreeMap;
+use units::Nanos;
+use workload::{Jar, Template};
+
+/// Why such a step came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrandTrouble {
+    pub step: String,
+    /// Of the plan file, from 1.
+    pub line: usize,
+    pub why: String,
+    /// A connection was made.
+    pub connected: bool,
+}
+
+/// Makes the steps in order, with the plan's login where they have none of their own; `unix_s`: now, for
+/// signatures. What they capture is added to `values`, cookies to `jar`.
+///
+/// # Errors
+/// The first step that cannot be made, or whose response is not as expected.
+pub fn run_errands(
+    plan: &Plan,
+    steps: &[JourneyStep],
+    values: &mut BTreeMap<String, String>,
+    jar: &mut Jar,
+    unix_s: u64,
+    caller: &mut dyn Caller,
+) -> Result<(), ErrandTrouble> {
+    for step in steps {
+        if caller.interrupted() {
+            return Ok(());
+        }
+        let made = errand(plan, step, values, jar, (unix_s, &mut *caller));
+        made.map_err(|(why, connected)| ErrandTrouble {
+            step: step.name.clone(),
+            line: step.line,
+            why,
+            connected,
+        })?;
+    }
+    Ok(())
+}
+
+fn errand(
+    plan: &Plan,
+    step: &JourneyStep,
+    values: &mut BTreeMap<String, String>,
+    jar: &mut Jar,
+    (unix_s, caller): (u64, &mut dyn Caller),
+) -> Result<(), (String, bool)> {
+    let absolute = plan.connection.proxy.is_some();
+    let template = request::make(plan, step, values, 0, absolute).map_err(|why| (why, true))?;
+    let url = template.url().clone();
+    let signed = proof::first_proof(plan, &template, unix_s);
+    let (mut took, mut reply) =
+        asked(plan, signed.as_ref().unwrap_or(&template), jar, &mut *caller)?;
+    let challenged = reply.facts.status == 401;
+    if let Some(answer) =
+        challenged.then(|| proof::answer_to(plan, &template, &reply.head)).flatten()
+    {
+        let (more, last) = asked(plan, &answer, jar, caller)?;
+        (took, reply) = (took + more, last);
+    }
+    for cookie in protocol::http1::fields::set_cookies(&reply.head) {
+        jar.absorb(&url, cookie);
+    }
+    let seen = ResponseParts { status: reply.facts.status, head: &reply.head, body: &reply.body };
+    response(&step.ask.expect, &seen, took, values).map_err(|it| (words(&it), true))?;
+    for (name, wanted) in &step.ask.capture {
+        let value = capture(wanted, &seen, values, &mut |_| 0);
+        match value {
+            Ok(value) => drop(values.insert(name.clone(), value)),
+            Err(_) if wanted.optional => {}
+            Err(wrong) => {
+                let why =
+                    format!("capture {name}: wanted {}, searched {}", wrong.expected, wrong.got);
+                return Err((why, true));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One exchange, and how long it took.
+fn asked(
+    plan: &Plan,
+    template: &Template,
+    jar: &Jar,
+    caller: &mut dyn Caller,
+) -> Result<(Nanos, Reply), (String, bool)> {
+    let url = template.url().clone();
+    let message = Message::of(template.clone(), jar.header(&url));
+    let sent = Outgoing { url, message, timeout: plan.timeouts.call };
+    let Some(heard) = caller.exchange(vec![sent]).pop() else {
+        return Err(("no word of this request came back".to_owned(), true));
+    };
+    let reply = heard.result.map_err(|trouble| (trouble.with_way_out(), heard.connected))?;
+    Ok((heard.took, reply))
+}

@@ -1,0 +1,340 @@
+//! The guide of one worker's users.
+
+use super::Travel;
+use super::carried::{CarriedView, Taken};
+use super::request;
+use super::scripted::Performance;
+use super::traveller::{Move, Traveller};
+use crate::check::capture::capture;
+use crate::check::judge::{ResponseParts, response};
+use plan::check::Difference;
+use plan::journey::{FeederOrder, FeederRows, UsedUp};
+use protocol::http1::coding::Decoder;
+use protocol::http1::fields;
+use sample::{FailureClass, Note, Noticed, Outcome, Remark};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{Nanos, Stream};
+use workload::schedule::Share;
+use workload::{Actor, Came, Errand, Guide, Step, WholeResponse};
+
+/// Iterations without a call after which a user leaves: nothing in its journeys can be made.
+const EMPTY_MAX: u32 = 1_000;
+
+#[derive(Debug)]
+pub(super) struct JourneyGuide {
+    travel: Arc<Travel>,
+    /// `None`: it is on its way, or has left.
+    travellers: BTreeMap<u64, Option<Box<Traveller>>>,
+    told: Vec<Remark>,
+    share: Share,
+    /// Iterations begun by this worker, and how many it is to begin.
+    begun: u64,
+    most: u64,
+    /// The iterations before this one have been counted in `turns`.
+    counted: u64,
+    /// By place of the feeder: iterations that take a row of it, among those counted.
+    turns: Vec<u64>,
+    /// By row of the journey: the program that carries it out.
+    actors: Vec<Option<Box<dyn Actor>>>,
+}
+
+impl JourneyGuide {
+    pub(super) fn new(
+        travel: Arc<Travel>,
+        share: Share,
+        actors: Vec<Option<Box<dyn Actor>>>,
+    ) -> JourneyGuide {
+        JourneyGuide {
+            travellers: BTreeMap::new(),
+            told: Vec::new(),
+            begun: 0,
+            most: travel.share(&share),
+            share,
+            counted: 0,
+            turns: vec![0; travel.feeders.len()],
+            actors,
+            travel,
+        }
+    }
+
+    /// The index of the next iteration; `None` when this worker's part of them is done.
+    fn next_iteration(&mut self, user: u64) -> Option<u64> {
+        if self.travel.single {
+            return Some(user);
+        }
+        if self.begun >= self.most {
+            return None;
+        }
+        let index = self.share.nth(self.begun);
+        self.begun += 1;
+        Some(index)
+    }
+
+    /// The journey of an iteration. Counts, for each feeder, the iterations up to it that take a row:
+    /// every worker draws for every index, so that the rows do not depend on how many there are.
+    fn journey_of(&mut self, iteration: u64) -> (usize, Stream) {
+        let (journey, stream) = self.travel.draw(iteration);
+        if self.travel.counts_turns() {
+            while self.counted < iteration {
+                let (before, _) = self.travel.draw(self.counted);
+                for feeder in &self.travel.journeys[before].feeders {
+                    self.turns[*feeder] += 1;
+                }
+                self.counted += 1;
+            }
+        }
+        (journey, stream)
+    }
+
+    /// Puts the user at the beginning of an iteration. False when there is none for it.
+    fn begin(&mut self, traveller: &mut Traveller, now: Nanos) -> bool {
+        let Some(iteration) = self.next_iteration(traveller.user) else { return false };
+        let (journey, stream) = self.journey_of(iteration);
+        traveller.begin(iteration, journey, stream);
+        let travel = &self.travel;
+        for at in &travel.journeys[journey].feeders {
+            let feeder = &travel.feeders[*at];
+            let row = feeder.row(travel.seed, *at, traveller.user, self.turns[*at]);
+            let Some(row) = row else {
+                debug_assert!(
+                    feeder.used_up != Some(UsedUp::Wrap) && feeder.order != FeederOrder::Random
+                );
+                self.told.push(Remark { at: now, fact: Noticed::RanDry { feeder: *at as u32 } });
+                return false;
+            };
+            let generated = match feeder.rows {
+                FeederRows::Table(_) => Vec::new(),
+                FeederRows::Generated(_) => feeder.generate(travel.seed, *at, row),
+            };
+            traveller.taken[*at] = Some(Taken { row, generated });
+        }
+        true
+    }
+
+    /// The user's next call, through iterations that have none. `fresh`: it stands at the end of one.
+    fn lead(&mut self, traveller: &mut Traveller, mut fresh: bool, now: Nanos) -> Step {
+        for _ in 0..EMPTY_MAX {
+            if fresh && !self.begin(traveller, now) {
+                return Step::Leave;
+            }
+            if let Some(mut stage) = self.stage(traveller, now) {
+                if fresh {
+                    stage.begin();
+                }
+                match stage.lead() {
+                    Some(step) => return step,
+                    None if self.travel.single => return Step::Leave,
+                    None => {}
+                }
+                fresh = true;
+                continue;
+            }
+            fresh = true;
+            while let Move::Call(row) = traveller.advance(&self.travel, now, &mut self.told) {
+                match self.call(traveller, row) {
+                    Ok(step) => return step,
+                    Err(why) => {
+                        self.told
+                            .push(Remark { at: now, fact: Noticed::Skipped { step: row, why } });
+                        traveller.skip();
+                    }
+                }
+            }
+            if self.travel.single {
+                return Step::Leave;
+            }
+        }
+        Step::Leave
+    }
+
+    /// The program's part, where one carries the user's journey out.
+    fn stage<'a>(
+        &'a mut self,
+        traveller: &'a mut Traveller,
+        now: Nanos,
+    ) -> Option<Performance<'a>> {
+        let actor = self.actors.get_mut(traveller.journey)?.as_deref_mut()?;
+        Some(Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now })
+    }
+
+    fn call(&self, traveller: &mut Traveller, row: u32) -> Result<Step, String> {
+        let card = &self.travel.steps[row as usize];
+        if card.is_static {
+            let wait = std::mem::take(&mut traveller.pause);
+            return Ok(Step::Target { wait, row });
+        }
+        let plan = &self.travel.plan;
+        let view = CarriedView { travel: &self.travel, traveller };
+        let template = match card.stencil.as_ref().and_then(|stencil| stencil.fill(&view)) {
+            Some(template) => template,
+            None => {
+                let absolute = plan.connection.proxy.is_some();
+                Box::new(request::make(plan, &card.step, &view, 0, absolute)?)
+            }
+        };
+        let wait = std::mem::take(&mut traveller.pause);
+        Ok(Step::Call(Box::new(Errand { wait, row, template })))
+    }
+}
+
+impl Guide for JourneyGuide {
+    fn keeps_bodies(&self) -> bool {
+        self.travel.keeps_bodies
+    }
+
+    fn attends_to_each(&self) -> bool {
+        true
+    }
+
+    fn ends_with_its_users(&self) -> bool {
+        true
+    }
+
+    fn tell(&mut self, hear: &mut dyn FnMut(Remark)) {
+        self.told.drain(..).for_each(hear);
+    }
+
+    fn next(&mut self, user: u64, now: Nanos) -> Step {
+        let (mut traveller, fresh) = match self.travellers.get_mut(&user).and_then(Option::take) {
+            Some(traveller) => (traveller, false),
+            None => (Box::new(Traveller::new(&self.travel, user)), true),
+        };
+        let step = self.lead(&mut traveller, fresh, now);
+        if matches!(step, Step::Leave) {
+            self.travellers.remove(&user);
+            self.actors.iter_mut().flatten().for_each(|actor| actor.forget(user));
+        } else {
+            *self.travellers.entry(user).or_default() = Some(traveller);
+        }
+        step
+    }
+
+    fn judge(
+        &mut self,
+        user: u64,
+        heard: &WholeResponse<'_>,
+        planned: Option<FailureClass>,
+    ) -> Option<FailureClass> {
+        let Some(Some(traveller)) = self.travellers.get_mut(&user) else { return planned };
+        if let Some(Some(actor)) = self.actors.get_mut(traveller.journey) {
+            let (actor, now) = (&mut **actor, heard.now);
+            let mut stage =
+                Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now };
+            return stage.judge(heard, planned);
+        }
+        let judging = Judging { travel: &self.travel, traveller, told: &mut self.told, heard };
+        judging.judge(planned)
+    }
+
+    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
+        let Some(Some(traveller)) = self.travellers.get_mut(&user) else { return None };
+        if let Some(Some(actor)) = self.actors.get_mut(traveller.journey) {
+            let (actor, now) = (&mut **actor, came.sample.done);
+            Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now }
+                .ended(came);
+        } else {
+            let took = came.sample.done - came.sample.intended;
+            let failed = came.outcome != Outcome::Succeeded;
+            traveller.ended(&self.travel, came.sample.target, took, failed);
+        }
+        None
+    }
+}
+
+/// One response held against its step.
+struct Judging<'a> {
+    travel: &'a Travel,
+    traveller: &'a mut Traveller,
+    told: &'a mut Vec<Remark>,
+    heard: &'a WholeResponse<'a>,
+}
+
+impl Judging<'_> {
+    fn note(&mut self, fact: Noticed) {
+        self.told.push(Remark { at: self.heard.now, fact });
+    }
+
+    fn judge(mut self, planned: Option<FailureClass>) -> Option<FailureClass> {
+        let heard = self.heard;
+        let step = heard.row;
+        if self.traveller.refresh(self.travel, step, heard.status) {
+            self.note(Noticed::Refreshed { step });
+            return None;
+        }
+        let travel = self.travel;
+        let card = &travel.steps[step as usize];
+        // what the plan says of the status is the step's to say
+        let planned = planned.filter(|class| !card.expects || *class != FailureClass::Status);
+        if planned.is_some() {
+            return planned;
+        }
+        let Some(body) = content(&travel.plan, heard) else { return Some(FailureClass::Encoding) };
+        let seen = ResponseParts { status: heard.status, head: heard.head, body: &body };
+        let view = CarriedView { travel, traveller: self.traveller };
+        if card.expects
+            && let Err(difference) = response(&card.step.ask.expect, &seen, heard.took, &view)
+        {
+            let class = class_of(&difference);
+            self.note(Noticed::Differed { step, difference: words(&difference) });
+            return Some(class);
+        }
+        let missing = self.capture(&seen);
+        if let Some(check) = &card.step.check {
+            let view = CarriedView { travel, traveller: self.traveller };
+            let difference = response(check, &seen, heard.took, &view).err();
+            self.note(Noticed::Checked { step, difference: difference.as_ref().map(words) });
+        }
+        missing.then_some(FailureClass::Capture)
+    }
+
+    /// Takes the step's values out of a response. True where one is missing that must be there.
+    fn capture(&mut self, seen: &ResponseParts<'_>) -> bool {
+        let card = &self.travel.steps[self.heard.row as usize];
+        let mut missing = false;
+        for (number, (name, wanted)) in (card.step.first_capture..).zip(&card.step.ask.capture) {
+            // drawn whether it is needed or not, so that what is drawn later does not depend on it
+            let drawn = self.traveller.draw(u64::MAX);
+            let mut draw = |most: u64| ((u128::from(drawn) * u128::from(most)) >> 64) as u64;
+            let view = CarriedView { travel: self.travel, traveller: self.traveller };
+            let value = match capture(wanted, seen, &view, &mut draw) {
+                Ok(value) => Some(value),
+                Err(wrong) => {
+                    missing |= !wanted.optional;
+                    let example = format!("wanted {}, searched {}", wrong.expected, wrong.got);
+                    self.note(Noticed::Missed { capture: number, example });
+                    None
+                }
+            };
+            self.traveller.keep(name, value, wanted.scope);
+        }
+        missing
+    }
+}
+
+/// A response's content with its coding undone; `None`: that cannot be.
+pub(super) fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Option<Cow<'a, [u8]>> {
+    let coded = plan.request.compressed && !heard.body.is_empty();
+    let coding = if coded { fields::content_encoding(heard.head) } else { None };
+    let Some(coding) = coding else { return Some(Cow::Borrowed(heard.body)) };
+    let mut decoder = Decoder::for_encoding(&coding)?;
+    let mut content = Vec::new();
+    decoder.push(heard.body, &mut content).ok()?;
+    decoder.finish().ok()?;
+    Some(Cow::Owned(content))
+}
+
+pub(super) fn words(difference: &Difference) -> String {
+    let Difference { what, expected, got } = difference;
+    format!("{what}: expected {expected}, got {got}")
+}
+
+/// The class of a call whose response differs there.
+fn class_of(difference: &Difference) -> FailureClass {
+    match &difference.what {
+        what if what == "status" => FailureClass::Status,
+        what if what.starts_with("body") => FailureClass::Body,
+        _ => FailureClass::Expectation,
+    }
+}

@@ -1,0 +1,441 @@
+//! A step's request, cut once, with holes where values go: to fill it are a few copies, where making it
+//! goes from text to URL to bytes.
+//!
+//! It is cut from what [`request::make`] makes of marks in place of values, so that there is one way to
+//! make a request. What cannot be cut so, and a value that needs more than to be copied, is left to that
+//! way: then nothing is filled.
+
+use super::carried::{CarriedView, ValuePlace};
+use super::request;
+use crate::render::translated;
+use plan::check::{Ask, Body, Fill, ValueSource};
+use plan::journey::{Feeder, JourneyStep};
+use plan::{HttpVersion, Plan};
+use protocol::http1::response::Asked;
+use std::cell::Cell;
+use std::sync::Arc;
+use url::Url;
+use url::form_urlencoded::byte_serialize;
+use workload::{RequestUrl, Stripped, Template};
+
+/// Room for a value, where the memory of a request is reserved.
+const VALUE_LENGTH: usize = 16;
+
+#[derive(Clone, Debug)]
+pub(super) struct Stencil {
+    base: Arc<Url>,
+    method: Arc<str>,
+    asked: Asked,
+    version: HttpVersion,
+    /// Request line and field lines, but for that of Connection.
+    head: Vec<StencilPart>,
+    /// The line of Connection, on a connection that stays open and with the last call on one.
+    kept: String,
+    last: String,
+    /// The empty line and the body.
+    tail: Tail,
+    /// Bytes to reserve for the head.
+    room: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Tail {
+    Plain(Vec<u8>),
+    Cut(Vec<StencilPart>),
+}
+
+#[derive(Clone, Debug)]
+enum StencilPart {
+    Plain(String),
+    Hole(Hole),
+    /// The body's length in decimal digits.
+    Length,
+}
+
+#[derive(Clone, Debug)]
+struct Hole {
+    place: ValuePlace,
+    put: Put,
+}
+
+/// What a value becomes as it is put in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Put {
+    /// As it is, in the value of a field.
+    Field,
+    Text(Fill),
+    /// As a part of a URL in which dot segments are worked out (RFC 3986 section 5.2.4).
+    Segment,
+    /// `application/x-www-form-urlencoded`, as the pairs of a query are too.
+    Pair,
+}
+
+impl Put {
+    /// False where the value needs more than to be copied.
+    fn put(self, value: &str, out: &mut String) -> bool {
+        match self {
+            Put::Field if !is_plain_field(value) => return false,
+            Put::Field => out.push_str(value),
+            Put::Text(fill) => fill.put(value, out),
+            Put::Segment if value.is_empty() || value.starts_with('.') || value.ends_with('.') => {
+                return false;
+            }
+            Put::Segment => Fill::UrlPart.put(value, out),
+            Put::Pair => out.extend(byte_serialize(value.as_bytes())),
+        }
+        true
+    }
+}
+
+/// Nothing that is refused in a field's value (RFC 9110 section 5.5), and nothing that moves its ends: those
+/// of the whole are taken off where they are blank.
+fn is_plain_field(value: &str) -> bool {
+    let edge = |byte: Option<&u8>| !matches!(byte, None | Some(b' ' | b'\t'));
+    let bytes = value.as_bytes();
+    edge(bytes.first())
+        && edge(bytes.last())
+        && bytes.iter().all(|byte| !byte.is_ascii_control() || *byte == b'\t')
+}
+
+/// A mark for each hole, given out in the order in which values are asked for.
+struct ValueMarks<'a> {
+    holes: Vec<(&'a str, Put)>,
+    texts: Vec<String>,
+    given: Cell<usize>,
+}
+
+impl<'a> ValueMarks<'a> {
+    /// The holes of a request, in the order in which they are filled; `None` where a value is not put
+    /// in as a text.
+    fn of(ask: &'a Ask) -> Option<ValueMarks<'a>> {
+        let mut holes: Vec<(&str, Put)> = Vec::new();
+        // a path is sent as it is written; of what else is written a URL is made
+        let path = ask.url.beginning().starts_with('/');
+        let part = if path { Put::Text(ask.url.fill()) } else { Put::Segment };
+        holes.extend(ask.url.names().map(|name| (name, part)));
+        holes.extend(ask.query.iter().flat_map(|(_, text)| text.names()).map(|it| (it, Put::Pair)));
+        for (field, text) in &ask.headers {
+            if text.names().next().is_some() && field.eq_ignore_ascii_case("content-length") {
+                return None;
+            }
+            holes.extend(text.names().map(|name| (name, Put::Field)));
+        }
+        match &ask.body {
+            Body::None | Body::Bytes(_) => {}
+            Body::Text(text) | Body::Json(text) => {
+                holes.extend(text.names().map(|it| (it, Put::Text(text.fill()))));
+            }
+            Body::Form(fields) => {
+                holes
+                    .extend(fields.iter().flat_map(|(_, it)| it.names()).map(|it| (it, Put::Pair)));
+            }
+            Body::Multipart(..) => return None,
+        }
+        if ask.user.as_ref().is_some_and(|user| user.names().next().is_some()) {
+            return None;
+        }
+        let texts = (0..holes.len()).map(|number| format!("hOlE{number:06}eLoH")).collect();
+        Some(ValueMarks { holes, texts, given: Cell::new(0) })
+    }
+}
+
+impl ValueSource for ValueMarks<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        let number = self.given.get();
+        self.given.set(number + 1);
+        // another order than the one above: then there is no stencil
+        self.holes.get(number).filter(|(known, _)| *known == name)?;
+        self.texts.get(number).map(String::as_str)
+    }
+}
+
+impl Stencil {
+    /// `None`: the request has to be made anew each time.
+    pub(super) fn of(plan: &Plan, step: &JourneyStep, feeders: &[Feeder]) -> Option<Stencil> {
+        // a value at the beginning is a URL of its own; with a proxy the target is a whole URL
+        if step.ask.url.beginning().is_empty() || plan.connection.proxy.is_some() {
+            return None;
+        }
+        let marks = ValueMarks::of(&step.ask)?;
+        let made = request::make(plan, step, &marks, 0, false).ok()?;
+        let (head, tail) = made.bytes.split_at(made.cookie_at);
+        let (last_head, last_tail) = made.last.split_at(made.cookie_at_last);
+        if tail != last_tail {
+            return None;
+        }
+        let (head, last_head) = (str::from_utf8(head).ok()?, str::from_utf8(last_head).ok()?);
+        let common = if last_head.starts_with(head) { head } else { last_head };
+        let (kept, last) = (head.strip_prefix(common)?, last_head.strip_prefix(common)?);
+        let cutter = Cutter { marks: &marks, feeders };
+        let marked = |tail: &&str| marks.texts.iter().any(|mark| tail.contains(mark));
+        let (head, tail) = match str::from_utf8(tail).ok().filter(marked) {
+            Some(tail) => {
+                let (before, after) = around_length(common, tail.len() - 2)?;
+                let mut head = cutter.cut(before)?;
+                head.push(StencilPart::Length);
+                head.extend(cutter.cut(after)?);
+                (head, Tail::Cut(cutter.cut(tail)?))
+            }
+            None => (cutter.cut(common)?, Tail::Plain(tail.to_vec())),
+        };
+        let holes = holes(&head) + if let Tail::Cut(parts) = &tail { holes(parts) } else { 0 };
+        let stencil = Stencil {
+            base: made.url.shared().clone(),
+            asked: made.asked,
+            version: plan.request.version,
+            room: common.len() + kept.len() + tail.length() + holes * VALUE_LENGTH,
+            kept: kept.to_owned(),
+            last: last.to_owned(),
+            method: made.method,
+            head,
+            tail,
+        };
+        // each mark was found where it was looked for, and once
+        (holes == marks.holes.len()).then_some(stencil)
+    }
+
+    /// The request with values put in; `None`: it has to be made by the other way, which also says
+    /// what is wrong with a value.
+    pub(super) fn fill(&self, values: &CarriedView<'_>) -> Option<Box<Template>> {
+        let body;
+        let tail = match &self.tail {
+            Tail::Plain(bytes) => &bytes[..],
+            Tail::Cut(parts) => {
+                body = filled(parts, values, 0, self.tail.length() + VALUE_LENGTH)?;
+                body.as_bytes()
+            }
+        };
+        // of the tail, all behind the empty line is the body
+        let head = filled(&self.head, values, tail.len() - 2, self.room)?;
+        let last = [head.as_bytes(), self.last.as_bytes(), tail].concat();
+        let (cookie_at, cookie_at_last) =
+            (head.len() + self.kept.len(), head.len() + self.last.len());
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(self.kept.as_bytes());
+        bytes.extend_from_slice(tail);
+        let (http2, http3) = translated(self.version, &self.base, &last).ok()?;
+        Some(Box::new(Template {
+            endpoint: 0,
+            url: RequestUrl::with_own_target(&self.base),
+            method: self.method.clone(),
+            asked: self.asked,
+            bytes,
+            last,
+            cookie_at,
+            cookie_at_last,
+            http2,
+            http3,
+            stripped: Stripped::default(),
+        }))
+    }
+}
+
+impl Tail {
+    /// Bytes, without those of values.
+    fn length(&self) -> usize {
+        match self {
+            Tail::Plain(bytes) => bytes.len(),
+            Tail::Cut(parts) => parts.iter().map(StencilPart::length).sum(),
+        }
+    }
+}
+
+impl StencilPart {
+    fn length(&self) -> usize {
+        match self {
+            StencilPart::Plain(text) => text.len(),
+            StencilPart::Hole(_) | StencilPart::Length => VALUE_LENGTH,
+        }
+    }
+}
+
+fn holes(parts: &[StencilPart]) -> usize {
+    parts.iter().filter(|part| matches!(part, StencilPart::Hole(_))).count()
+}
+
+/// `length`: of the body. `room`: bytes to reserve.
+fn filled(
+    parts: &[StencilPart],
+    values: &CarriedView<'_>,
+    length: usize,
+    room: usize,
+) -> Option<String> {
+    let mut out = String::with_capacity(room);
+    for part in parts {
+        match part {
+            StencilPart::Plain(text) => out.push_str(text),
+            StencilPart::Hole(hole) => {
+                hole.put.put(values.at(&hole.place)?, &mut out).then_some(())?;
+            }
+            StencilPart::Length => out.push_str(&length.to_string()),
+        }
+    }
+    Some(out)
+}
+
+/// The head before and behind the digits of its Content-Length, which must be there once.
+fn around_length(head: &str, length: usize) -> Option<(&str, &str)> {
+    let line = format!("\r\nContent-Length: {length}\r\n");
+    let at = head.find(&line).filter(|_| head.matches(&line).count() == 1)?;
+    let digits = at + "\r\nContent-Length: ".len();
+    Some((&head[..digits], &head[at + line.len() - 2..]))
+}
+
+/// Cuts texts at the marks in them.
+struct Cutter<'a> {
+    marks: &'a ValueMarks<'a>,
+    feeders: &'a [Feeder],
+}
+
+impl Cutter<'_> {
+    /// `None` where a mark stands in it twice.
+    fn cut(&self, text: &str) -> Option<Vec<StencilPart>> {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for (number, mark) in self.marks.texts.iter().enumerate() {
+            let mut all = text.match_indices(mark);
+            found.extend(all.next().map(|(at, _)| (at, number)));
+            if all.next().is_some() {
+                return None;
+            }
+        }
+        found.sort_unstable();
+        let (mut pieces, mut rest) = (Vec::new(), 0);
+        for (at, number) in found {
+            pieces.push(StencilPart::Plain(text[rest..at].to_owned()));
+            let (name, put) = self.marks.holes[number];
+            pieces.push(StencilPart::Hole(Hole { place: ValuePlace::of(name, self.feeders), put }));
+            rest = at + self.marks.texts[number].len();
+        }
+        pieces.push(StencilPart::Plain(text[rest..].to_owned()));
+        Some(pieces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Travel;
+    use super::super::traveller::Traveller;
+    use super::*;
+    use plan::check::Scope;
+    use std::collections::BTreeMap;
+
+    const STEPS: &str = r#"
+        version = 1
+        url = "http://127.0.0.1:18080/base?a=b"
+        [load]
+        users = 1
+        [stop]
+        requests = 1
+        [[feeder]]
+        name = "f"
+        generate = { key = "hex:8" }
+        [[journey]]
+        name = "visit"
+        [[journey.step]]
+        name = "s1"
+        url = "/start"
+        capture = { v = { header = "X-V" }, w = { header = "X-W" } }
+        [[journey.step]]
+        name = "s2"
+        url = "/a/{{v}}/{{f.key}}?x={{w}}"
+        headers = { X-One = "<{{v}}>", X-Two = "{{w}} {{v}}", Connection = "close" }
+        [[journey.step]]
+        name = "s3"
+        url = "/{{user.number}}/{{iteration.number}}"
+        query = { q = "{{v}}", r = "plain" }
+        headers = { X-Key = "{{v}}" }
+        [[journey.step]]
+        name = "s4"
+        url = "/json"
+        method = "POST"
+        json = { name = "{{v}}", other = ["{{w}}", 1] }
+        [[journey.step]]
+        name = "s5"
+        url = "/form/{{v}}"
+        method = "POST"
+        form = { one = "{{v}}", two = "{{w}}" }
+        [[journey.step]]
+        name = "s6"
+        url = "/text"
+        method = "PUT"
+        body = "said {{v}}"
+        [[journey.step]]
+        name = "s7"
+        url = "{{v}}"
+        [[journey.step]]
+        name = "s8"
+        url = "http://127.0.0.1:18081/x/{{v}}?{{w}}#here"
+        [[journey.step]]
+        name = "s9"
+        url = "/login"
+        user = "{{v}}:{{w}}"
+    "#;
+
+    /// For each step that takes values: whether its request was filled, and whether it could be made.
+    /// What is filled is what is made.
+    fn with_values(version: &str, v: Option<&str>, w: &str) -> String {
+        let text = STEPS.replace("[load]", &format!("[request]\nhttp = \"{version}\"\n[load]"));
+        let plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
+        let travel = Travel::new(&plan, &BTreeMap::new()).unwrap();
+        let mut traveller = Traveller::new(&travel, 7);
+        let (journey, stream) = travel.draw(3);
+        traveller.begin(3, journey, stream);
+        let generated = travel.feeders[0].generate(travel.seed, 0, 5);
+        traveller.taken[0] = Some(super::super::carried::Taken { row: 5, generated });
+        traveller.keep("v", v.map(str::to_owned), Scope::Iteration);
+        traveller.keep("w", Some(w.to_owned()), Scope::User);
+        let view = CarriedView { travel: &travel, traveller: &traveller };
+        let mut told = String::new();
+        for card in travel.steps.iter().filter(|card| !card.is_static) {
+            let filled = card.stencil.as_ref().and_then(|stencil| stencil.fill(&view));
+            let made = request::make(&plan, &card.step, &view, 0, false);
+            told.push(match (&filled, &made) {
+                (Some(_), Ok(_)) => 'f',
+                (None, Ok(_)) => 'm',
+                (None, Err(_)) => '-',
+                (Some(filled), Err(why)) => panic!("{filled:?} was filled in spite of {why}"),
+            });
+            let (Some(filled), Ok(made)) = (filled, made) else { continue };
+            let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            assert_eq!(shown(&filled.bytes), shown(&made.bytes));
+            assert_eq!(shown(&filled.last), shown(&made.last));
+            assert_eq!(
+                (filled.cookie_at, filled.cookie_at_last, &filled.method, filled.asked),
+                (made.cookie_at, made.cookie_at_last, &made.method, made.asked)
+            );
+            assert_eq!(filled.url(), made.url());
+            assert_eq!(format!("{:?}", filled.http2), format!("{:?}", made.http2));
+            assert_eq!(format!("{:?}", filled.http3), format!("{:?}", made.http3));
+        }
+        told
+    }
+
+    #[test]
+    fn a_filled_request_is_the_one_that_is_made() {
+        for version in ["1.0", "1.1", "2"] {
+            let with = |v, w| with_values(version, Some(v), w);
+            // made anew are a URL that is all value, and a login
+            assert_eq!(with("plain", "00c0ffee"), "fffffmfm", "{version}");
+            for v in ["a b/c?d#e%f&g=h+i", "ä€𝄞", "\"quoted\\", "..", "hOlE000000eLoH", "a\tb"]
+            {
+                let told = with(v, "it's");
+                assert!(told.starts_with("fffff"), "{version}, {v}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_more_than_copied_is_left_to_the_maker() {
+        for (v, told) in [
+            (Some(" trimmed "), "mmfffmfm"),
+            (Some("line\r\nX: y"), "--fff-f-"),
+            // what stands beside it may be an end of the field then
+            (Some(""), "mmfffmmm"),
+            // a whole URL loses its dot segments
+            (Some("a.."), "fffffmmm"),
+            (None, "--------"),
+        ] {
+            assert_eq!(with_values("1.1", v, "w"), told, "{v:?}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! One core's worker: schedule × workload × connections × recorder, generic over [`conduit::Io`],
+//! and the collector that merges what the workers count. Layer 3: no sockets, files, threads or
+//! clock; the driver hands in time and readiness.
+//!
+//! A worker is a state machine: [`Worker::turn`] does what has fallen due and says until when it
+//! can wait, [`Worker::handle`] takes one readiness event. [`drive`] is the loop around the two.
+#![forbid(unsafe_code)]
+
+mod call;
+pub mod check;
+mod collect;
+mod connection;
+pub mod crawl;
+mod crew;
+mod deadlines;
+mod edges;
+pub mod exchange;
+mod feedback;
+mod guide;
+mod held;
+mod inspect;
+mod intake;
+mod journal;
+pub mod journey;
+mod pool;
+pub mod proof;
+pub mod ramp;
+pub mod redirect;
+mod render;
+mod script;
+mod setup;
+mod source;
+mod speaker;
+pub mod specweb99;
+mod transport;
+mod verify;
+mod worker;
+
+pub use collect::{Collector, Intention, Owed, Row};
+pub use crew::{Crew, lanes};
+pub use guide::Directory;
+pub use held::HeldBeside;
+pub use render::{build_template, connect_request};
+pub use setup::{
+    Crowd, Endpoint, LateShare, Logging, RESPONSE_KEPT_MAX, Setup, SetupError, endpoint_key,
+    open_options,
+};
+pub use worker::{Driven, Link, Order, Turn, Worker, drive, ends_first};
+pub use workload::schedule::Share;

@@ -1,0 +1,152 @@
+//! Logins whose proof follows from the request: the fields that a call is sent with, and what a server's
+//! challenge means. A login that is a field of its own, as Basic is, stands in the rendered request.
+
+use crate::call::Call;
+use crate::feedback::Feedback;
+use crate::render::with_fields;
+use crate::setup::Setup;
+use plan::{Auth, Plan};
+use protocol::http1::fields;
+use protocol::login::digest::{Answers, Challenge, challenge};
+use protocol::login::sigv4::{Signer, ToSign};
+use units::{Nanos, Purpose, Seed};
+use workload::Template;
+
+/// Times that one call is sent again to log in: at first, and while nonces are too old.
+const LOGINS_MAX: u8 = 3;
+
+/// What a user knows of the server's last challenge.
+pub(crate) type KnownChallenge = Option<Box<Answers>>;
+
+/// Requests of the plan have to be proved one by one.
+pub(crate) fn proves(plan: &Plan) -> bool {
+    matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }))
+}
+
+/// Heads of responses are looked at for challenges.
+pub(crate) fn is_challenged(plan: &Plan) -> bool {
+    matches!(plan.request.auth, Some(Auth::Digest { .. }))
+}
+
+/// The call's request with its proof; `None` where there is nothing to prove by yet, or the request has
+/// an Authorization of its own.
+#[inline(never)]
+pub(crate) fn proved(
+    setup: &Setup,
+    feedback: &mut Feedback,
+    call: &Call,
+    now: Nanos,
+) -> Option<Template> {
+    let template = match &call.request {
+        Some(template) => template,
+        None => setup.targets.template(call.target),
+    };
+    let unix_s = setup.unix_s.saturating_add_signed((now.0 / Nanos::SECOND.0) as i64);
+    let known = feedback.login_of(call.user);
+    template_with_proof(&setup.plan, template, known.as_deref_mut(), unix_s)
+}
+
+/// Whether the call is sent again, with an answer to the challenge in this head of a response of 401.
+#[cold]
+pub(crate) fn take_challenge(
+    setup: &Setup,
+    feedback: &mut Feedback,
+    call: &Call,
+    head: &[u8],
+) -> bool {
+    let Some(found) = challenge(fields::all(head, "www-authenticate")) else { return false };
+    let own = call.request.as_deref().unwrap_or_else(|| setup.targets.template(call.target));
+    let again = call.logins == 0 || (found.stale && call.logins < LOGINS_MAX);
+    if !again || own.stripped.credentials || has_own(own) {
+        return false;
+    }
+    let id = feedback.user_id(call.user).unwrap_or(u64::MAX);
+    *feedback.login_of(call.user) = answers(&setup.plan, setup.seed, id, found).map(Box::new);
+    true
+}
+
+/// A response's head asks for the plan's login.
+pub(crate) fn asks_for(plan: &Plan, head: &[u8]) -> bool {
+    is_challenged(plan) && challenge(fields::all(head, "www-authenticate")).is_some()
+}
+
+fn answers(plan: &Plan, seed: Seed, id: u64, challenge: Challenge) -> Option<Answers> {
+    let Some(Auth::Digest { user, password }) = &plan.request.auth else { return None };
+    let mut stream = seed.stream(Purpose::Logins, id);
+    let cnonce = format!("{:016x}{:016x}", stream.next_u64(), stream.next_u64());
+    Some(Answers::new(challenge, user, password, cnonce))
+}
+
+/// A single request as it is sent at first: signed, where no challenge is needed for that. `unix_s`:
+/// now. `None`: as it is.
+pub fn first_proof(plan: &Plan, template: &Template, unix_s: u64) -> Option<Template> {
+    template_with_proof(plan, template, None, unix_s)
+}
+
+/// The same request in answer to the challenge in a response's head; `None` where there is none that the
+/// plan's login can answer.
+pub fn answer_to(plan: &Plan, template: &Template, head: &[u8]) -> Option<Template> {
+    let found = challenge(fields::all(head, "www-authenticate"))?;
+    let mut answers = answers(plan, Seed(plan.seed), u64::MAX, found)?;
+    template_with_proof(plan, template, Some(&mut answers), 0)
+}
+
+fn template_with_proof(
+    plan: &Plan,
+    template: &Template,
+    known: Option<&mut Answers>,
+    unix_s: u64,
+) -> Option<Template> {
+    // the login is not for the server that a redirect leads to
+    if template.stripped.credentials || has_own(template) {
+        return None;
+    }
+    let target = origin_form(template.target()?)?;
+    let made = match &plan.request.auth {
+        Some(Auth::Digest { .. }) => {
+            let value = known?.authorization(&template.method, target);
+            vec![("Authorization".to_owned(), value)]
+        }
+        Some(Auth::AwsSigV4 { key, secret, scope }) => {
+            signed(Signer { key, secret, scope }, template, target, unix_s)?
+        }
+        _ => return None,
+    };
+    with_fields(plan, template, &made).ok()
+}
+
+fn has_own(template: &Template) -> bool {
+    fields::find(head_of(&template.bytes), "authorization").is_some()
+}
+
+fn signed(
+    signer: Signer<'_>,
+    template: &Template,
+    target: &str,
+    unix_s: u64,
+) -> Option<Vec<(String, String)>> {
+    let head = head_of(&template.bytes);
+    let text = |bytes| std::str::from_utf8(bytes).ok();
+    let all: Vec<(&str, &str)> = fields::fields(head)
+        .filter_map(|(name, value)| Some((text(name)?, text(value)?)))
+        .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
+        .collect();
+    let host = text(fields::find(head, "host")?)?;
+    let body = &template.bytes[head.len()..];
+    let request = ToSign { method: &template.method, target, host, fields: &all, body };
+    Some(signer.fields(&request, unix_s))
+}
+
+/// The head with its empty line; all of a request that has none.
+fn head_of(request: &[u8]) -> &[u8] {
+    let end = request.windows(4).position(|at| at == b"\r\n\r\n");
+    end.map_or(request, |end| &request[..end + 4])
+}
+
+/// Path and query of a target; of the absolute form, which a proxy is sent, without the server.
+fn origin_form(target: &str) -> Option<&str> {
+    match target.split_once("://") {
+        Some((_, rest)) if !target.starts_with('/') => rest.find('/').map(|at| &rest[at..]),
+        _ => Some(target),
+    }
+}

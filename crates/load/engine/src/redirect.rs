@@ -1,0 +1,111 @@
+//! Redirects: where they lead, and the request that is sent there (RFC 9110 section 15.4).
+//!
+//! Credentials stay with the server that they were given for. A redirect to another scheme, host or port
+//! drops them for the rest of the call, unless the plan trusts that host.
+
+use crate::render::{Own, build_own};
+use plan::Plan;
+use protocol::http1::request::RequestError;
+use url::Url;
+use workload::{Stripped, Template};
+
+/// A redirect that is followed.
+#[derive(Clone, Copy, Debug)]
+pub struct Redirect<'a> {
+    /// The request that was redirected.
+    pub from: &'a Template,
+    /// As [`location`] returns it.
+    pub url: &'a Url,
+    /// As [`redirect_method`] returns it.
+    pub method: &'a str,
+    /// Header fields of the target, as for [`build_template`](crate::build_template).
+    pub headers: &'a [(String, String)],
+    /// Sent only if the method stays the same.
+    pub body: Option<&'a [u8]>,
+    pub endpoint: u32,
+    /// The request carries the absolute URL, for a plain HTTP proxy.
+    pub absolute: bool,
+}
+
+impl Redirect<'_> {
+    /// Renders the request.
+    ///
+    /// # Errors
+    /// As [`build_template`](crate::build_template).
+    pub fn build(&self, plan: &Plan) -> Result<Template, RequestError> {
+        let before = self.from.stripped;
+        let stripped = Stripped {
+            credentials: before.credentials || !keeps_credentials(plan, self.from.url(), self.url),
+            content: before.content || *self.method != *self.from.method,
+        };
+        let own = Own {
+            target: &self.url[url::Position::BeforePath..url::Position::AfterQuery],
+            headers: self.headers,
+            authorization: None,
+            body: self.body.filter(|_| !stripped.content),
+            stripped,
+        };
+        build_own(plan, self.url, self.method, &own, self.endpoint, self.absolute)
+    }
+}
+
+/// The URL that a Location field leads to. A login in it is ignored. Bytes that are not UTF-8 are
+/// percent-encoded, as browsers do. `None`: it is not a URL.
+pub fn location(from: &Url, value: &[u8]) -> Option<Url> {
+    let mut url = match std::str::from_utf8(value) {
+        Ok(text) => from.join(text).ok()?,
+        Err(_) => {
+            let escape = |byte: &u8| match byte {
+                0x80.. => format!("%{byte:02X}"),
+                ascii => char::from(*ascii).to_string(),
+            };
+            from.join(&value.iter().map(escape).collect::<String>()).ok()?
+        }
+    };
+    if !url.username().is_empty() || url.password().is_some() {
+        url.set_username("").and_then(|()| url.set_password(None)).ok()?;
+    }
+    Some(url)
+}
+
+/// How a redirect changes the request (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a
+/// POST into GET as every browser does, 307 and 308 repeat it as it was. `None`: no redirect.
+pub fn redirect_method(status: u16, method: &str) -> Option<&str> {
+    match status {
+        303 if method == "HEAD" => Some("HEAD"),
+        303 => Some("GET"),
+        301 | 302 if method == "POST" => Some("GET"),
+        301 | 302 | 307 | 308 => Some(method),
+        _ => None,
+    }
+}
+
+/// Whether the credentials for `from` may be sent to `to`. A trusted host gets them on any port, but not
+/// in cleartext after TLS.
+fn keeps_credentials(plan: &Plan, from: &Url, to: &Url) -> bool {
+    let place = |url: &Url| url.port_or_known_default();
+    let same_host = from.host_str() == to.host_str();
+    if same_host && from.scheme() == to.scheme() && place(from) == place(to) {
+        return true;
+    }
+    let downgraded = from.scheme() == "https" && to.scheme() != "https";
+    let trusted = plan.request.follow_auth.iter().any(|host| Some(&**host) == to.host_str());
+    trusted && !downgraded
+}
+
+/// The header field is for one server alone: credentials, and a Host field from the user.
+pub(crate) fn is_for_one_server(name: &str) -> bool {
+    name.eq_ignore_ascii_case("host") || plan::is_secret_header(name)
+}
+
+/// The header field describes the content of a request: a request without content has none of these
+/// (RFC 9110 section 15.4).
+pub(crate) fn describes_content(name: &str) -> bool {
+    let prefixed = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
+    let others =
+        ["digest", "repr-digest", "last-modified", "expect", "transfer-encoding", "trailer"];
+    prefixed || others.iter().any(|other| name.eq_ignore_ascii_case(other))
+}
+
+#[cfg(test)]
+mod tests;

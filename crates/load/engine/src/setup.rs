@@ -1,0 +1,414 @@
+//! What every worker of a run shares: the plan made concrete. Endpoints are resolved by the caller,
+//! requests are rendered here, once.
+
+use crate::inspect::BodyTest;
+use crate::journey;
+use crate::render::{build_template, raw_template};
+use crate::speaker::Protocol;
+use crate::verify::KnownBodies;
+use conduit::{OpenOptions, Peer};
+use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
+use protocol::http1::response::Leniency;
+use stats::Snapshot;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use units::{Nanos, Seed};
+use url::Url;
+use workload::Targets;
+use workload::schedule::Share;
+
+/// One scheme, host and port that calls go to.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// As [`endpoint_key`] makes it.
+    pub key: String,
+    /// Addresses, used in turn; never empty.
+    pub peers: Vec<Peer>,
+    /// Name for SNI and the certificate check; `None` without TLS.
+    pub tls_name: Option<String>,
+    /// A CONNECT request that must come first, through a proxy.
+    pub tunnel: Option<Vec<u8>>,
+    /// Requests carry the absolute URL, for a plain HTTP proxy.
+    pub absolute: bool,
+}
+
+impl Endpoint {
+    /// Nothing comes before the first request: no TLS, no tunnel.
+    #[inline]
+    pub(crate) fn is_direct(&self) -> bool {
+        self.tunnel.is_none() && self.tls_name.is_none()
+    }
+}
+
+/// `scheme://host:port` of a URL: calls with the same key share connections.
+pub fn endpoint_key(url: &Url) -> String {
+    let port = url.port_or_known_default().unwrap_or(0);
+    format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or(""))
+}
+
+/// Clients that each have an address of their own, behind a path of their own.
+#[derive(Clone, Debug)]
+pub struct Crowd {
+    /// The addresses of the first clients, never empty. Those of the others follow them: with two of
+    /// them client 2 comes behind client 0, and client 3 behind client 1. As workers are given users
+    /// in turn, each can have a network of its own.
+    pub firsts: Arc<[Ipv4Addr]>,
+    /// Kind of each client; never empty.
+    pub kinds: Arc<[u32]>,
+}
+
+impl Crowd {
+    /// User or session `id` is this client.
+    pub(crate) fn client(&self, id: u64) -> u32 {
+        (id % self.kinds.len().max(1) as u64) as u32
+    }
+
+    /// Of user or session `id`.
+    pub(crate) fn kind(&self, id: u64) -> u32 {
+        self.kinds.get(self.client(id) as usize).copied().unwrap_or(0)
+    }
+
+    /// Of a client.
+    pub(crate) fn address(&self, client: u32) -> IpAddr {
+        let (client, networks) = (client as usize, self.firsts.len().max(1));
+        let first = self.firsts.get(client % networks).copied();
+        let first = u32::from(first.unwrap_or(Ipv4Addr::UNSPECIFIED));
+        Ipv4Addr::from(first.wrapping_add((client / networks) as u32)).into()
+    }
+}
+
+/// How the plan wants its `turn`-th connection opened: local addresses are used in turn.
+pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
+    let wanted = &plan.connection;
+    let bind =
+        (!wanted.bind.is_empty()).then(|| wanted.bind[(turn % wanted.bind.len() as u64) as usize]);
+    OpenOptions {
+        bind,
+        port: None,
+        nodelay: wanted.nodelay,
+        send_buffer: wanted.send_buffer,
+        recv_buffer: wanted.recv_buffer,
+        early: plan.tls.early_data,
+        user: None,
+        bare: false,
+        by_hand: None,
+    }
+}
+
+/// Why a plan could not be made ready.
+#[derive(Debug)]
+pub struct SetupError(pub String);
+
+impl std::fmt::Display for SetupError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// A plan, resolved and rendered, with the instant at which it starts.
+#[derive(Debug)]
+pub struct Setup {
+    pub plan: Plan,
+    pub endpoints: Vec<Endpoint>,
+    pub targets: Targets,
+    /// Workers of this process; in a fleet other machines have more.
+    pub workers: u32,
+    /// The part of the load of each of them; all parts of the run add up to the whole.
+    shares: Vec<Share>,
+    /// First instant of the run (the warm-up, when there is one).
+    pub start: Nanos,
+    pub(crate) seed: Seed,
+    pub(crate) body: BodyTest,
+    /// The bodies that belong to the targets, where the plan wants them compared.
+    pub(crate) known: Option<KnownBodies>,
+    pub(crate) keys: BTreeMap<String, u32>,
+    status_ok: Box<[bool; 1000]>,
+    pub logging: Logging,
+    /// Who the users and sessions are, where the plan has kinds of clients.
+    pub crowd: Option<Crowd>,
+    /// Seconds since 1970 at the instant 0 of the run's clock: signatures are dated.
+    pub unix_s: u64,
+    /// What connections speak.
+    pub(crate) protocol: Protocol,
+    /// The plan's visits, call by call.
+    scripts: Vec<Vec<VisitStep>>,
+    /// Targets whose responses are streams of events, by row; empty where none is.
+    streams: Vec<Option<Streaming>>,
+}
+
+/// A part of the load that a worker takes over while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LateShare {
+    pub share: Share,
+    /// Of its arrivals those that are due so long after the run's first instant, or later.
+    pub from: Nanos,
+}
+
+/// What becomes of finished calls, beside being counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logging {
+    /// Each is handed over, in batches.
+    pub calls: bool,
+    /// A failed one is not kept back until its batch is full.
+    pub failures_at_once: bool,
+    /// Ends of connections and of sessions are handed over too.
+    pub ends: bool,
+    /// With so many of each worker's calls goes the beginning of their response, up to
+    /// [`RESPONSE_KEPT_MAX`] bytes. Over HTTP/2 that is the head alone, as HTTP/1 would write it, and
+    /// the stream's id stands where HTTP/1 has a reason.
+    pub responses: u64,
+    /// What is accepted beyond HTTP/1.x. Where responses without a head are accepted, the beginning of
+    /// such a response goes with its call, and that of one cut short.
+    pub lenient: Leniency,
+}
+
+/// Bytes of a response that are kept.
+pub const RESPONSE_KEPT_MAX: usize = 8 << 10;
+
+impl Setup {
+    /// `endpoints` must hold one with the key of each target's URL; `workers` is at least 1 and not
+    /// above the number of users or connections.
+    ///
+    /// # Errors
+    /// A request that cannot be rendered, a target without endpoint, an expression that does not
+    /// compile.
+    pub fn new(
+        plan: Plan,
+        endpoints: Vec<Endpoint>,
+        workers: u32,
+        start: Nanos,
+    ) -> Result<Setup, SetupError> {
+        let keys: BTreeMap<String, u32> =
+            endpoints.iter().enumerate().map(|(row, end)| (end.key.clone(), row as u32)).collect();
+        let mut templates = Vec::with_capacity(plan.targets.len());
+        let steps = plan.journeys.as_ref().map_or_else(Vec::new, |journeys| journeys.steps());
+        for target in &plan.targets {
+            let key = endpoint_key(&target.url);
+            let Some(row) = keys.get(&key).copied() else {
+                return Err(SetupError(format!("no address is known for {key}")));
+            };
+            let method = target.method.as_deref().unwrap_or(&plan.request.method);
+            let body = target.body.as_deref().or(plan.request.body.as_deref());
+            let absolute = endpoints[row as usize].absolute;
+            let step = steps.get(templates.len());
+            let template = match (&target.raw, step) {
+                (_, Some(step)) => journey::template(&plan, step, row, absolute)
+                    .map_err(|why| SetupError(format!("step {}: {why}", step.name)))?,
+                (Some(raw), None) => raw_template(&target.url, method, raw, row),
+                (None, None) => {
+                    let (url, own) = (&target.url, &target.headers);
+                    build_template(&plan, url, method, own, body, row, absolute)
+                        .map_err(|error| SetupError(format!("request for {url}: {error}")))?
+                }
+            };
+            templates.push(template);
+        }
+        let weights: Vec<f64> = plan.targets.iter().map(|target| target.weight).collect();
+        let seed = Seed(plan.seed);
+        let targets = Targets::new(templates, &weights, plan.order, seed);
+        let targets = targets.in_sequence(plan.sequence.clone());
+        let streams = plan.streams();
+        let body = BodyTest::new(&plan.expect, plan.request.compressed, !streams.is_empty());
+        let body = body.map_err(SetupError)?;
+        let known =
+            KnownBodies::new(&plan).map_err(|why| SetupError(format!("--verify: {why}")))?;
+        let status_ok = statuses(&plan);
+        let protocol = protocol(&plan);
+        let scripts = plan.load.session().map_or_else(Vec::new, scripts);
+        Ok(Setup {
+            plan,
+            endpoints,
+            targets,
+            workers,
+            shares: (0..workers).map(|worker| Share::new(worker, workers)).collect(),
+            start,
+            seed,
+            body,
+            known,
+            keys,
+            status_ok,
+            logging: Logging::default(),
+            crowd: None,
+            unix_s: 0,
+            protocol,
+            scripts,
+            streams,
+        })
+    }
+
+    /// A clear snapshot, in which recording a usual call of the plan allocates nothing.
+    pub fn fresh_snapshot(&self) -> Box<Snapshot> {
+        let mut fresh = Box::new(Snapshot::prepared(self.plan.row_count()));
+        if !self.plan.measure.folds.patterns.is_empty() {
+            fresh.expect_rows(self.plan.row_count());
+        }
+        if self.is_open() {
+            fresh.expect_slip();
+        }
+        fresh
+    }
+
+    /// First instant of the measured phase.
+    pub fn measure_from(&self) -> Nanos {
+        self.start + self.plan.stop.warm_up
+    }
+
+    /// The instant from which on nothing falls due; `NEVER` when only a count ends the run.
+    pub fn measure_until(&self) -> Nanos {
+        self.plan.stop.duration.map_or(Nanos::NEVER, |span| self.measure_from() + span)
+    }
+
+    /// Whether arrivals wait for nobody.
+    pub fn is_open(&self) -> bool {
+        matches!(self.plan.load, Load::Open { .. })
+    }
+
+    /// Calls (sessions) of the measured phase; `None` when only time ends the run.
+    pub fn requests_max(&self) -> Option<u64> {
+        let listed = self.targets.calls_max();
+        let sessions = self.plan.load.session().is_some();
+        match (self.plan.stop.requests, listed) {
+            (Some(asked), Some(listed)) if !sessions => Some(asked.min(listed)),
+            (Some(asked), _) => Some(asked),
+            (None, listed) => listed,
+        }
+    }
+
+    /// How the events of this target's responses are told apart; `None`: they are no streams.
+    pub(crate) fn stream(&self, target: u32) -> Option<Streaming> {
+        self.streams.get(target as usize).copied().flatten()
+    }
+
+    /// The step of session `id` that comes after `made` calls; `None` where sessions follow no visit.
+    #[inline]
+    pub(crate) fn script(&self, id: u64, made: u64) -> Option<&VisitStep> {
+        if self.scripts.is_empty() {
+            return None;
+        }
+        let script = &self.scripts[(id % self.scripts.len() as u64) as usize];
+        script.get(usize::try_from(made).unwrap_or(usize::MAX))
+    }
+
+    /// Calls of session `id`.
+    pub(crate) fn session_calls(&self, id: u64) -> u32 {
+        let Some(session) = self.plan.load.session() else { return 0 };
+        if !session.lengths.is_empty() {
+            return session.lengths[(id % session.lengths.len() as u64) as usize];
+        }
+        if self.scripts.is_empty() {
+            return session.calls;
+        }
+        self.scripts[(id % self.scripts.len() as u64) as usize].len() as u32
+    }
+
+    /// Calls of a visit that go out together at most.
+    pub(crate) fn widest_group(&self) -> u32 {
+        self.scripts.iter().flatten().map(|step| step.rest).max().unwrap_or(1)
+    }
+
+    #[inline]
+    pub(crate) fn status_ok(&self, status: u16) -> bool {
+        self.status_ok[usize::from(status.min(999))]
+    }
+
+    /// Heads must be kept where a field of theirs decides what happens next.
+    pub(crate) fn keeps_heads(&self) -> bool {
+        let request = &self.plan.request;
+        // of a response over HTTP/2 it is the head that is handed over
+        let shown = self.logging.responses > 0 && matches!(self.protocol, Protocol::Http2(_));
+        let challenged = crate::proof::is_challenged(&self.plan);
+        challenged || request.cookies || request.follow_max > 0 || request.compressed || shown
+    }
+
+    /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.
+    pub(crate) fn share(&self, total: u64, worker: u32) -> u64 {
+        self.part(worker).count_of(total)
+    }
+
+    /// The workers take these parts of the load, as one machine of several: one worker each.
+    ///
+    /// # Errors
+    /// No part at all.
+    pub fn with_shares(mut self, shares: Vec<Share>) -> Result<Setup, SetupError> {
+        if shares.is_empty() {
+            return Err(SetupError("no part of the load is left for this machine".into()));
+        }
+        self.workers = shares.len() as u32;
+        self.shares = shares;
+        Ok(self)
+    }
+
+    /// Worker `worker`'s part of the load.
+    pub fn part(&self, worker: u32) -> &Share {
+        &self.shares[worker as usize]
+    }
+
+    /// The parts of all workers of this process.
+    pub fn parts(&self) -> &[Share] {
+        &self.shares
+    }
+}
+
+fn protocol(plan: &Plan) -> Protocol {
+    let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
+        plan.http2;
+    match plan.request.version {
+        // whoever leaves the choice to the server has settled it before
+        HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Protocol::Http1,
+        HttpVersion::Http2 => Protocol::Http2(http2::SessionSettings {
+            stream_window,
+            connection_window,
+            header_table,
+            encoder_table,
+            frame_max,
+            prioritises: plan.request.priority.is_some(),
+            ..http2::SessionSettings::default()
+        }),
+        HttpVersion::Http3 => Protocol::Http3(protocol::http3::SessionSettings::default()),
+    }
+}
+
+/// One call of a visit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VisitStep {
+    pub(crate) target: u32,
+    /// The first of its group, and the pause before that group.
+    pub(crate) first: bool,
+    pub(crate) pause: Nanos,
+    /// Calls from here to the end of the group.
+    pub(crate) rest: u32,
+}
+
+fn scripts(session: &SessionPlan) -> Vec<Vec<VisitStep>> {
+    let script = |visit: &Visit| {
+        let mut steps = Vec::new();
+        let mut pause = Nanos::ZERO;
+        for group in &visit.groups {
+            for (at, target) in group.targets.iter().enumerate() {
+                let first = at == 0;
+                let rest = (group.targets.len() - at) as u32;
+                let pause = if first { pause } else { Nanos::ZERO };
+                steps.push(VisitStep { target: *target, first, pause, rest });
+            }
+            pause = group.think;
+        }
+        steps
+    };
+    session.visits.iter().map(script).collect()
+}
+
+fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
+    let mut table = Box::new([false; 1000]);
+    for (status, ok) in table.iter_mut().enumerate() {
+        let number = status as u16;
+        let listed = |&(from, to): &(u16, u16)| (from..=to).contains(&number);
+        *ok = match plan.expect.status.as_slice() {
+            [] => (100..400).contains(&number),
+            ranges => ranges.iter().any(listed),
+        };
+    }
+    table
+}

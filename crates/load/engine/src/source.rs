@@ -1,0 +1,621 @@
+//! Where calls come from: a population of users (closed), a schedule of calls (open), a schedule of
+//! sessions (partly open). Also the indices of calls, so that content depends on no timing.
+
+use crate::call::NOBODY;
+use crate::proof::KnownChallenge;
+use crate::setup::{LateShare, Setup};
+use conduit::Slot;
+use plan::{Arrivals, Load, RETRIES_MAX, SessionPlan, Think};
+use sample::{Arrival, SessionRecord};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use units::{Nanos, room_for_more};
+use workload::Jar;
+use workload::schedule::{ArrivalSpec, Levels, Schedule, ScheduleEnd, Share};
+
+/// Someone whose calls follow one another: a user of a closed loop, or a session.
+#[derive(Debug)]
+pub(crate) struct User {
+    /// Number across all workers: names the user's random streams.
+    pub(crate) id: u64,
+    pub(crate) conn: Option<Slot>,
+    pub(crate) outstanding: u32,
+    /// Entries in the heap of thinkers.
+    pub(crate) thinking: u32,
+    /// Calls left; `u32::MAX` where only the run's end limits them.
+    pub(crate) left: u32,
+    pub(crate) turns: u64,
+    pub(crate) belongings: Option<Box<Belongings>>,
+    /// A session with a failed call.
+    pub(crate) failed: bool,
+    pub(crate) active: bool,
+    /// For the session's record, and its calls made again.
+    pub(crate) started: Nanos,
+    pub(crate) responses: u32,
+    pub(crate) connections: u32,
+    pub(crate) retries: u32,
+}
+
+/// What a user thinking takes, without connection and belongings (docs/design/own-stack.md); its entry in the
+/// heap of thinkers comes to it.
+const _: () = assert!(size_of::<User>() <= 80);
+
+/// What only users of some plans have.
+#[derive(Debug, Default)]
+pub(crate) struct Belongings {
+    /// Further connections, where one user may have several.
+    pub(crate) more: Vec<Slot>,
+    pub(crate) jar: Option<Box<Jar>>,
+    /// The cookie set last, where that one alone is sent.
+    pub(crate) cookie: Option<Box<str>>,
+    pub(crate) login: KnownChallenge,
+}
+
+impl User {
+    /// The same, to put something in.
+    pub(crate) fn own(&mut self) -> &mut Belongings {
+        self.belongings.get_or_insert_default()
+    }
+
+    /// Further connections.
+    pub(crate) fn more(&self) -> &[Slot] {
+        self.belongings.as_ref().map_or(&[], |own| &own.more)
+    }
+
+    pub(crate) fn record(&self, now: Nanos) -> SessionRecord {
+        SessionRecord {
+            index: self.id,
+            intended: self.started,
+            ended: now,
+            responses: self.responses,
+            connections: self.connections,
+            failed: self.failed,
+        }
+    }
+}
+
+/// How many users there are to be at each time.
+#[derive(Clone, Debug)]
+pub(crate) struct Population {
+    levels: Levels,
+    /// The first instant of the measured phase, from which on the levels count.
+    from: Nanos,
+}
+
+impl Population {
+    /// `None` where all users are there all the time.
+    pub(crate) fn of(setup: &Setup) -> Option<Population> {
+        let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
+        let stages = setup.plan.stages.as_ref().filter(|_| closed)?;
+        Some(Population { levels: stages.levels.clone(), from: setup.measure_from() })
+    }
+
+    /// The first instant, from `at` on, at which user `id` is one of them; `None`: it is no more.
+    pub(crate) fn next(&self, id: u64, at: Nanos) -> Option<Nanos> {
+        if at < self.from && self.levels.first() > id as f64 {
+            return Some(at);
+        }
+        self.levels.next_within(id, at - self.from).map(|span| self.from + span)
+    }
+}
+
+/// The kind of load, with its own state.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Closed { think: Think },
+    Open(Box<OpenSource>),
+}
+
+/// Arrivals of calls, or of sessions.
+#[derive(Debug)]
+pub(crate) struct OpenSource {
+    arrivals: ArrivalProcess,
+    next: Option<Arrival>,
+    /// Nothing more arrives, whatever part of the load is taken over.
+    stopped: bool,
+    pub(crate) session: Option<SessionPlan>,
+}
+
+#[derive(Debug)]
+enum ArrivalProcess {
+    /// By the schedule; with the index of the first arrival after the warm-up.
+    Scheduled(Box<Strands>, u64),
+    /// Sessions one after another: each end brings the next.
+    InTurn(Turns),
+}
+
+/// The parts of a schedule that one worker has: its own, and what it took over from others.
+#[derive(Debug)]
+struct Strands {
+    /// Each with its next arrival; never empty.
+    all: Vec<(Schedule, Option<Arrival>)>,
+    /// The one whose arrival is the earliest.
+    earliest: usize,
+}
+
+impl Strands {
+    fn new(schedule: Schedule) -> Strands {
+        let mut strands = Strands { all: Vec::new(), earliest: 0 };
+        strands.add(schedule);
+        strands
+    }
+
+    fn add(&mut self, mut schedule: Schedule) {
+        let first = schedule.next();
+        self.all.push((schedule, first));
+        self.find_earliest();
+    }
+
+    fn next(&self) -> Option<Arrival> {
+        self.all[self.earliest].1
+    }
+
+    /// The arrival after the one that is next.
+    fn after_next(&mut self) -> Option<Arrival> {
+        let (schedule, next) = &mut self.all[self.earliest];
+        *next = schedule.next();
+        if self.all.len() > 1 {
+            self.find_earliest();
+        }
+        self.next()
+    }
+
+    fn find_earliest(&mut self) {
+        let due = |row: &usize| self.all[*row].1.map_or(Nanos::NEVER, |arrival| arrival.intended);
+        self.earliest = (0..self.all.len()).min_by_key(due).unwrap_or(0);
+    }
+}
+
+/// Sessions of a closed loop.
+#[derive(Debug)]
+struct Turns {
+    /// When those that have fallen due did so.
+    due: VecDeque<Nanos>,
+    started: u64,
+    /// This worker's part of the count, and the instant after which none falls due.
+    most: u64,
+    until: Nanos,
+    share: Share,
+}
+
+impl Turns {
+    /// `gap`: from the start of one user of all workers to that of the next.
+    fn new(setup: &Setup, worker: u32, users: u32, gap: Nanos) -> Turns {
+        let most = setup.requests_max().map_or(u64::MAX, |total| setup.share(total, worker));
+        let users = setup.share(u64::from(users), worker).min(most);
+        let (part, until) = (setup.part(worker), setup.measure_until());
+        let due = (0..users).map(|row| setup.start + gap * part.nth(row));
+        let due: VecDeque<Nanos> = due.take_while(|due| *due < until).collect();
+        Turns { started: due.len() as u64, due, most, until, share: setup.part(worker).clone() }
+    }
+
+    fn next(&mut self) -> Option<Arrival> {
+        let intended = self.due.pop_front()?;
+        let given = self.started - self.due.len() as u64 - 1;
+        Some(Arrival { index: self.share.nth(given), intended })
+    }
+
+    /// The arrival that was to be next, or at the instant of one that is due before it.
+    fn sooner(&mut self, next: Arrival) -> Arrival {
+        let Some(due) = self.due.front().copied().filter(|due| *due < next.intended) else {
+            return next;
+        };
+        self.due.pop_front();
+        self.put(next.intended);
+        Arrival { intended: due, ..next }
+    }
+
+    fn over(&mut self, now: Nanos) {
+        if self.started < self.most && now < self.until {
+            self.started += 1;
+            self.put(now);
+        }
+    }
+
+    /// In the order of the instants: users may be yet to start when the first sessions end.
+    fn put(&mut self, due: Nanos) {
+        let at = self.due.partition_point(|known| *known <= due);
+        self.due.insert(at, due);
+    }
+
+    fn stop(&mut self) {
+        self.due.clear();
+        self.most = 0;
+    }
+}
+
+impl OpenSource {
+    fn new(setup: &Setup, worker: u32, arrivals: &Arrivals, session: Option<SessionPlan>) -> Self {
+        let spec = arrival_spec(setup, arrivals);
+        let share = setup.part(worker).clone();
+        let schedule = Schedule::shared(&spec, setup.seed, setup.start, share);
+        let first_measured = schedule.first_measured();
+        let strands = Box::new(Strands::new(schedule));
+        let next = strands.next();
+        let arrivals = ArrivalProcess::Scheduled(strands, first_measured);
+        OpenSource { arrivals, next, stopped: false, session }
+    }
+
+    fn in_turn(setup: &Setup, worker: u32, users: u32, session: SessionPlan) -> Self {
+        let mut turns = Turns::new(setup, worker, users, session.start_gap);
+        let next = turns.next();
+        let (arrivals, session) = (ArrivalProcess::InTurn(turns), Some(session));
+        OpenSource { arrivals, next, stopped: false, session }
+    }
+
+    /// Takes a part of the load over from another worker; sessions that bring one another have none to
+    /// be taken over.
+    pub(crate) fn take_over(&mut self, setup: &Setup, more: &LateShare) {
+        let (ArrivalProcess::Scheduled(strands, _), Load::Open { arrivals, .. }) =
+            (&mut self.arrivals, &setup.plan.load)
+        else {
+            return;
+        };
+        if self.stopped {
+            return;
+        }
+        let spec = arrival_spec(setup, arrivals);
+        let share = more.share.clone();
+        let mut schedule = Schedule::shared(&spec, setup.seed, setup.start, share);
+        if let Some(before) = more.from.0.checked_sub(1) {
+            schedule.seek(schedule.count_due(setup.start + Nanos(before)));
+        }
+        strands.add(schedule);
+        self.next = strands.next();
+    }
+
+    /// The instant of the next arrival; `NEVER` after the last.
+    pub(crate) fn next_due(&self) -> Nanos {
+        self.next.map_or(Nanos::NEVER, |arrival| arrival.intended)
+    }
+
+    /// The next arrival, and the index that decides its content: both phases count from zero.
+    pub(crate) fn take(&mut self) -> Option<(Arrival, u64)> {
+        let arrival = self.next?;
+        self.next = match &mut self.arrivals {
+            ArrivalProcess::Scheduled(strands, _) => strands.after_next(),
+            ArrivalProcess::InTurn(turns) => turns.next(),
+        };
+        let first_measured = match &self.arrivals {
+            ArrivalProcess::Scheduled(_, first) => *first,
+            ArrivalProcess::InTurn(_) => 0,
+        };
+        let content = arrival.index.checked_sub(first_measured).unwrap_or(arrival.index);
+        Some((arrival, content))
+    }
+
+    /// A session has ended, which may be what the next one waits for.
+    pub(crate) fn session_over(&mut self, now: Nanos) {
+        if let ArrivalProcess::InTurn(turns) = &mut self.arrivals {
+            turns.over(now);
+            self.next = match self.next {
+                None => turns.next(),
+                Some(next) => Some(turns.sooner(next)),
+            };
+        }
+    }
+
+    pub(crate) fn stop(&mut self) {
+        (self.next, self.stopped) = (None, true);
+        if let ArrivalProcess::InTurn(turns) = &mut self.arrivals {
+            turns.stop();
+        }
+    }
+}
+
+/// The plan's arrival process with its phases and its end.
+pub(crate) fn arrival_spec(setup: &Setup, arrivals: &Arrivals) -> ArrivalSpec {
+    let stop = &setup.plan.stop;
+    ArrivalSpec {
+        from: arrivals.from.0,
+        to: arrivals.to.0,
+        levels: setup.plan.stages.as_ref().map(|stages| stages.levels.clone()),
+        ramp_over: stop.duration.unwrap_or(Nanos::ZERO),
+        warm_up: stop.warm_up,
+        gaps: arrivals.gaps,
+        burst: arrivals.burst,
+        at: arrivals.at.clone(),
+        end: ScheduleEnd { at: stop.duration, count: setup.requests_max() },
+    }
+}
+
+/// Users, the thinkers among them, and the counters that give calls their indices.
+#[derive(Debug)]
+pub(crate) struct People {
+    pub(crate) users: Vec<User>,
+    free: Vec<u32>,
+    thinking: BinaryHeap<Reverse<(Nanos, u32, u32)>>,
+    pub(crate) active: u32,
+    /// Calls begun in the warm-up and in the measured phase.
+    warm_calls: u64,
+    calls: u64,
+    /// This worker's part of `-n` in a closed loop.
+    calls_max: u64,
+    share: Share,
+}
+
+impl People {
+    pub(crate) fn new(setup: &Setup, worker: u32) -> People {
+        let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
+        // of journeys iterations are counted, by their guide
+        let closed = closed && setup.plan.journeys.is_none();
+        let asked = setup.requests_max().filter(|_| closed);
+        let listed = setup.targets.calls_max();
+        let calls_max = asked.or(listed).map_or(u64::MAX, |total| setup.share(total, worker));
+        People {
+            users: Vec::new(),
+            free: Vec::new(),
+            thinking: BinaryHeap::new(),
+            active: 0,
+            warm_calls: 0,
+            calls: 0,
+            calls_max,
+            share: setup.part(worker).clone(),
+        }
+    }
+
+    /// Lets one more user in; `left` calls are theirs.
+    pub(crate) fn admit(&mut self, id: u64, left: u32, cookies: bool) -> u32 {
+        let user = User {
+            id,
+            conn: None,
+            outstanding: 0,
+            thinking: 0,
+            left,
+            turns: 0,
+            belongings: cookies.then(with_jar),
+            failed: false,
+            active: true,
+            started: Nanos::ZERO,
+            responses: 0,
+            connections: 0,
+            retries: 0,
+        };
+        self.active += 1;
+        if let Some(row) = self.free.pop() {
+            self.users[row as usize] = user;
+            return row;
+        }
+        if self.users.len() == self.users.capacity() {
+            self.users.reserve_exact(room_for_more(self.users.len()));
+        }
+        self.users.push(user);
+        self.users.len() as u32 - 1
+    }
+
+    /// The user's visit is over.
+    pub(crate) fn retire(&mut self, row: u32) {
+        let user = &mut self.users[row as usize];
+        if user.active {
+            user.active = false;
+            if let Some(own) = &mut user.belongings {
+                own.jar = None;
+            }
+            self.active -= 1;
+            self.free.push(row);
+        }
+    }
+
+    pub(crate) fn user(&mut self, row: u32) -> Option<&mut User> {
+        if row == NOBODY { None } else { self.users.get_mut(row as usize) }
+    }
+
+    /// A call of the user has failed on its connection: a session ends with that.
+    pub(crate) fn fail_session(&mut self, row: u32, source: &Source) {
+        if let (Source::Open(_), Some(user)) = (source, self.user(row)) {
+            user.failed = true;
+            user.left = 0;
+        }
+    }
+
+    /// `count` calls of the user fall due at `at`.
+    pub(crate) fn think(&mut self, at: Nanos, row: u32, count: u32) {
+        self.users[row as usize].thinking += 1;
+        if self.thinking.len() == self.thinking.capacity() {
+            self.thinking.reserve_exact(room_for_more(self.thinking.len()));
+        }
+        self.thinking.push(Reverse((at, row, count)));
+    }
+
+    /// Puts off everyone who thinks, whoever is due first being asked first: `span` tells by how much,
+    /// given the user's row.
+    pub(crate) fn put_off(&mut self, mut span: impl FnMut(u32) -> Nanos) {
+        // sorted from the last to the first, as what stands in the heap is reversed
+        let mut entries = std::mem::take(&mut self.thinking).into_sorted_vec();
+        for Reverse((at, row, _)) in entries.iter_mut().rev() {
+            *at += span(*row);
+        }
+        self.thinking = entries.into();
+    }
+
+    pub(crate) fn next_due(&self) -> Nanos {
+        self.thinking.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    pub(crate) fn rouse(&mut self, now: Nanos) -> Option<(Nanos, u32, u32)> {
+        if self.next_due() > now {
+            return None;
+        }
+        let Reverse(entry) = self.thinking.pop()?;
+        self.users[entry.1 as usize].thinking -= 1;
+        Some(entry)
+    }
+
+    /// The index of the next call of users; `None` when the worker's part of the count is done.
+    /// Warm-up calls count from zero on their own, so that they use up no part of it.
+    #[inline]
+    pub(crate) fn next_index(&mut self, warm_up: bool) -> Option<u64> {
+        let counter = if warm_up { &mut self.warm_calls } else { &mut self.calls };
+        if !warm_up && *counter >= self.calls_max {
+            return None;
+        }
+        let index = self.share.nth(*counter);
+        *counter += 1;
+        Some(index)
+    }
+}
+
+impl Source {
+    /// The source of worker `worker`'s part of the load, and its people at the start.
+    pub(crate) fn new(setup: &Setup, worker: u32) -> (Source, People) {
+        let mut people = People::new(setup, worker);
+        let source = match &setup.plan.load {
+            Load::Closed { users, session: Some(session), .. } => {
+                let turns = OpenSource::in_turn(setup, worker, *users, session.clone());
+                Source::Open(Box::new(turns))
+            }
+            Load::Closed { users, think, session: None } => {
+                let cookies = setup.plan.request.cookies;
+                let population = Population::of(setup);
+                for row in 0..setup.share(u64::from(*users), worker) {
+                    let id = setup.part(worker).nth(row);
+                    let first = match &population {
+                        Some(all) => all.next(id, setup.start),
+                        None => Some(setup.start),
+                    };
+                    let Some(first) = first else { continue };
+                    let user = people.admit(id, u32::MAX, cookies);
+                    people.think(first, user, lanes(setup));
+                }
+                Source::Closed { think: *think }
+            }
+            Load::Open { arrivals, session, .. } => {
+                let open = OpenSource::new(setup, worker, arrivals, session.clone());
+                Source::Open(Box::new(open))
+            }
+        };
+        (source, people)
+    }
+
+    pub(crate) fn next_due(&self) -> Nanos {
+        match self {
+            Source::Closed { .. } => Nanos::NEVER,
+            Source::Open(open) => open.next_due(),
+        }
+    }
+
+    fn session(&self) -> Option<&SessionPlan> {
+        match self {
+            Source::Closed { .. } => None,
+            Source::Open(open) => open.session.as_ref(),
+        }
+    }
+
+    pub(crate) fn think(&self) -> Think {
+        match self {
+            Source::Closed { think } => *think,
+            Source::Open(_) => self.session().map_or(Think::None, |session| session.think),
+        }
+    }
+
+    /// Sessions follow visits, whose groups wait for their last response.
+    pub(crate) fn is_scripted(&self) -> bool {
+        self.session().is_some_and(|session| !session.visits.is_empty())
+    }
+
+    /// Calls of a group of a visit that are under way at once, at most.
+    pub(crate) fn parallel(&self) -> u32 {
+        self.session().and_then(|session| session.parallel).unwrap_or(u32::MAX)
+    }
+
+    /// The first call of a group goes alone.
+    pub(crate) fn leads(&self) -> bool {
+        self.session().is_some_and(|session| session.lead)
+    }
+
+    /// Each session goes through the targets by itself.
+    pub(crate) fn has_own_order(&self) -> bool {
+        self.session().is_some_and(|session| session.own_order)
+    }
+
+    /// A failed call of the user is to be made again.
+    pub(crate) fn retries(&self, user: &User) -> bool {
+        user.retries < RETRIES_MAX && self.session().is_some_and(|session| session.retry)
+    }
+
+    /// The user's connection is no more; with it may end the user's session.
+    pub(crate) fn connection_over(&self, user: &mut User) {
+        if self.session().is_some_and(|session| session.one_connection) {
+            user.left = 0;
+        }
+    }
+}
+
+fn with_jar() -> Box<Belongings> {
+    Box::new(Belongings { jar: Some(Box::default()), ..Belongings::default() })
+}
+
+/// How many calls of one user go out at once.
+pub(crate) fn lanes(setup: &Setup) -> u32 {
+    setup.plan.connection.group.unwrap_or(setup.plan.connection.pipeline).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Endpoint;
+    use conduit::Peer;
+    use plan::Plan;
+    use units::Rate;
+    use workload::schedule::Gaps;
+
+    fn setup(gaps: Gaps) -> Setup {
+        let mut plan = Plan::for_url("http://a.example/".parse().unwrap());
+        let arrivals = Arrivals { gaps, ..Arrivals::constant(Rate(1_000.0)) };
+        plan.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
+        plan.stop.duration = Some(Nanos::from_secs(2));
+        plan.stop.warm_up = Nanos::from_millis(300);
+        let key = crate::endpoint_key(&plan.targets[0].url);
+        let peers = vec![Peer::Unix("/a".into())];
+        let endpoint = Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false };
+        Setup::new(plan, vec![endpoint], 4, Nanos::from_secs(7)).unwrap()
+    }
+
+    fn source(setup: &Setup, worker: u32) -> Box<OpenSource> {
+        match Source::new(setup, worker).0 {
+            Source::Open(open) => open,
+            Source::Closed { .. } => panic!("a rate is no closed loop"),
+        }
+    }
+
+    fn rest(open: &mut OpenSource) -> Vec<Arrival> {
+        std::iter::from_fn(|| Some(open.take()?.0)).collect()
+    }
+
+    #[test]
+    fn a_part_that_is_taken_over_is_sent_once_and_in_order() {
+        for gaps in [Gaps::Constant, Gaps::Poisson] {
+            let setup = setup(gaps);
+            let from = Nanos::from_millis(1_100);
+            let cut = setup.start + from;
+            let mut whole: Vec<Arrival> =
+                (0..4).flat_map(|worker| rest(&mut source(&setup, worker))).collect();
+            whole.sort_by_key(|arrival| arrival.index);
+            let mut seen = Vec::new();
+            for worker in 0..3 {
+                let mut open = source(&setup, worker);
+                // some of its own are gone when it hears of the other's
+                seen.extend((0..40).filter_map(|_| Some(open.take()?.0)));
+                if worker == 1 {
+                    open.take_over(&setup, &LateShare { share: setup.part(3).clone(), from });
+                }
+                let rest = rest(&mut open);
+                assert!(rest.is_sorted_by_key(|arrival| arrival.intended));
+                seen.extend(rest);
+            }
+            let gone = rest(&mut source(&setup, 3));
+            seen.extend(gone.into_iter().filter(|arrival| arrival.intended < cut));
+            seen.sort_by_key(|arrival| arrival.index);
+            assert_eq!(seen, whole, "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_stopped_takes_nothing_over() {
+        let setup = setup(Gaps::Constant);
+        let mut open = source(&setup, 0);
+        open.stop();
+        open.take_over(&setup, &LateShare { share: setup.part(3).clone(), from: Nanos::ZERO });
+        assert_eq!(open.next_due(), Nanos::NEVER);
+    }
+}

@@ -1,0 +1,287 @@
+//! What speaks on a connection: the protocol between the bytes of a transport and the calls that
+//! were put on it. Bytes and calls go in; bytes and, for each call, what came of it come out. No
+//! I/O, no clock, no counting: pool, deadlines and journal do not know which protocol it is.
+//!
+//! A speaker names a call by its place among those outstanding on its connection, in the order in
+//! which they were put there: 0 is the oldest. When a call is done, refused, failed or withdrawn its
+//! place is gone, and those behind it move up by one, here and in the connection alike.
+//! docs/decisions/0021-engine-one-speaker-per-protocol.md says how another protocol is added.
+
+mod http1;
+mod http2;
+mod http3;
+#[cfg(test)]
+pub(crate) mod numbered;
+
+use crate::exchange::Message;
+use crate::journal::Journal;
+use ::http2::{Late, SessionSettings};
+use http1::Http1;
+pub(crate) use http1::class_of;
+use http2::Http2;
+use http3::Http3;
+#[cfg(test)]
+use numbered::Numbered;
+use protocol::http1::response::{HeadCache, Leniency, ResponseFacts};
+use sample::{FailureClass, Http2Facts, Http3Facts};
+use std::ops::Range;
+use workload::Template;
+
+/// Which protocol a run's connections speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    #[default]
+    Http1,
+    Http2(SessionSettings),
+    /// Over a connection that has streams itself ([`conduit::streams`]).
+    Http3(::protocol::http3::SessionSettings),
+    /// A multiplexed protocol for the tests of this seam.
+    #[cfg(test)]
+    Numbered,
+}
+
+/// One connection's protocol state. An enum: calls of it are on the hot path, and inlined.
+#[derive(Debug)]
+pub(crate) enum Speaker {
+    Http1(Http1),
+    Http2(Box<Http2>),
+    Http3(Box<Http3>),
+    #[cfg(test)]
+    Numbered(Numbered),
+}
+
+/// What all connections of a worker share in reading.
+#[derive(Debug, Default)]
+pub(crate) struct ReadCaches {
+    heads: HeadCache,
+}
+
+/// A call's request, rendered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) template: &'a Template,
+    /// It is the last that the connection carries.
+    pub(crate) last: bool,
+    /// The value of a Cookie field.
+    pub(crate) cookie: Option<&'a str>,
+}
+
+/// What was counted of a connection's protocol.
+#[derive(Debug)]
+pub(crate) enum ProtocolFacts {
+    Http2(Http2Facts),
+    Http3(Http3Facts),
+}
+
+/// What a piece of the input was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// Bytes of the input that are used up; none where one piece of it has several events.
+    pub(crate) consumed: usize,
+    pub(crate) event: Event,
+}
+
+/// What a piece of input means to a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Nothing: it was the connection's own business, and may have been replied to.
+    Connection,
+    /// Part of a response, of which `body` is content within the input; `done`: its end.
+    Response { call: usize, body: Range<usize>, done: bool },
+    /// The peer has not processed the call and will not: it may be put on another connection.
+    Refused { call: usize },
+    /// The peer gives this call up; the connection goes on.
+    Failed { call: usize, class: FailureClass },
+}
+
+/// Why the connection cannot be used any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Bytes that no request had asked for. No call suffers for them.
+    Unasked,
+    /// What came cannot be understood.
+    Broken { class: FailureClass },
+}
+
+/// Calls the same method of whichever protocol it is.
+macro_rules! each {
+    ($speaker:expr, $protocol:ident => $call:expr) => {
+        match $speaker {
+            Speaker::Http1($protocol) => $call,
+            Speaker::Http2($protocol) => $call,
+            Speaker::Http3($protocol) => $call,
+            #[cfg(test)]
+            Speaker::Numbered($protocol) => $call,
+        }
+    };
+}
+
+impl Speaker {
+    /// `keeps_heads`: the head of a response can be had when it is done. `lenient`: what is accepted
+    /// beyond HTTP/1.x.
+    pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Speaker {
+        match protocol {
+            Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads, lenient)),
+            Protocol::Http2(settings) => {
+                Speaker::Http2(Box::new(Http2::new(SessionSettings { keeps_heads, ..settings })))
+            }
+            Protocol::Http3(settings) => {
+                let settings = ::protocol::http3::SessionSettings { keeps_heads, ..settings };
+                Speaker::Http3(Box::new(Http3::new(settings)))
+            }
+            #[cfg(test)]
+            Protocol::Numbered => Speaker::Numbered(Numbered::default()),
+        }
+    }
+
+    /// A new connection begins; what has to be said before the first request goes into `out`.
+    pub(crate) fn start(&mut self, out: &mut Vec<u8>) {
+        each!(self, protocol => protocol.start(out));
+    }
+
+    /// Calls that may be outstanding at once, where the plan allows `depth`. It may change with
+    /// what the peer says; zero: no further call.
+    #[inline]
+    pub(crate) fn capacity(&self, depth: u32) -> u32 {
+        each!(self, protocol => protocol.capacity(depth))
+    }
+
+    /// Responses may come in any order: each call has deadlines of its own, and the connection
+    /// outlives a call that is given up.
+    #[inline]
+    pub(crate) fn is_multiplexed(&self) -> bool {
+        match self {
+            Speaker::Http1(_) => false,
+            Speaker::Http2(_) | Speaker::Http3(_) => true,
+            #[cfg(test)]
+            Speaker::Numbered(_) => true,
+        }
+    }
+
+    /// Asks: the call takes the place behind those outstanding.
+    #[inline(always)]
+    pub(crate) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        each!(self, protocol => protocol.ask(request, out));
+    }
+
+    /// Asks what is given as a message of its own; of another protocol than this, nothing.
+    pub(crate) fn ask_message(&mut self, message: &Message, out: &mut Vec<u8>) {
+        match (self, message) {
+            (Speaker::Http2(http2), Message::Http2 { request, cookie, .. }) => {
+                http2.ask_alone(request, cookie.as_deref(), out);
+            }
+            (Speaker::Http3(http3), Message::Http3 { request, cookie, .. }) => {
+                http3.ask_alone(request, cookie.as_deref(), out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes plaintext in, one event's worth at a time: call again with the rest, for as long as there
+    /// is any. Replies of the protocol itself go into `out`, with [`Event::Connection`]. An in-order
+    /// protocol is heard by itself: see [`Http1::hear`].
+    pub(crate) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
+        match self {
+            Speaker::Http1(_) => Err(Fault::Unasked),
+            Speaker::Http2(http2) => http2.hear(input, out),
+            Speaker::Http3(http3) => http3.hear(input, out),
+            #[cfg(test)]
+            Speaker::Numbered(numbered) => numbered.hear(input, out),
+        }
+    }
+
+    /// The peer has ended its side with calls outstanding. `Ok`: that was the end of the oldest
+    /// call's response.
+    pub(crate) fn hear_end(&mut self) -> Result<(), FailureClass> {
+        each!(self, protocol => protocol.hear_end())
+    }
+
+    /// The call is given up by our side. True when the connection goes on without it.
+    pub(crate) fn withdraw(&mut self, call: usize, out: &mut Vec<u8>) -> bool {
+        each!(self, protocol => protocol.withdraw(call, out))
+    }
+
+    /// Of the response that is done, or of what has come of one that failed, from its last event until the
+    /// next.
+    #[inline(always)]
+    pub(crate) fn facts(&self) -> ResponseFacts {
+        each!(self, protocol => protocol.facts())
+    }
+
+    /// The bytes of its head, where heads are kept; of one under way, what is there.
+    pub(crate) fn head(&self) -> &[u8] {
+        each!(self, protocol => protocol.head())
+    }
+
+    /// What the server says in it of its own work goes into `journal`.
+    pub(crate) fn count_timings(&self, journal: &mut Journal) {
+        match self {
+            Speaker::Http1(http1) => journal.count_timings(http1.timings()),
+            Speaker::Http2(http2) => journal.count_timings(http2.timings()),
+            Speaker::Http3(http3) => journal.count_timings(http3.timings()),
+            #[cfg(test)]
+            Speaker::Numbered(_) => {}
+        }
+    }
+
+    /// The name by which the peer must choose the protocol in ALPN; `None`: any will do.
+    pub(crate) fn demanded(&self) -> Option<&'static str> {
+        matches!(self, Speaker::Http2(_)).then_some(::http2::ALPN)
+    }
+
+    /// The id of the stream whose response is done; 0 where there are no streams.
+    pub(crate) fn stream_id(&self) -> i32 {
+        match self {
+            Speaker::Http2(http2) => http2.stream_id(),
+            _ => 0,
+        }
+    }
+
+    /// What of a call's request went out after it was asked, of one call at a time.
+    pub(crate) fn take_late(&mut self) -> Option<Late> {
+        match self {
+            Speaker::Http2(http2) => http2.take_late(),
+            Speaker::Http3(http3) => http3.take_late(),
+            _ => None,
+        }
+    }
+
+    /// A call that had to wait until the peer allowed it a stream, and whose request is on its way now.
+    pub(crate) fn take_opened(&mut self) -> Option<usize> {
+        match self {
+            Speaker::Http3(http3) => http3.take_opened(),
+            _ => None,
+        }
+    }
+
+    /// The connection serves nobody any more: nothing is outstanding on it, and the peer takes
+    /// nothing further.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Speaker::Http2(http2) => http2.is_over(),
+            Speaker::Http3(http3) => http3.is_over(),
+            _ => false,
+        }
+    }
+
+    /// Nothing is counted of it, and with nothing outstanding there is nothing that it would have to
+    /// remember for the next call.
+    #[inline]
+    pub(crate) fn forgets(&self) -> bool {
+        matches!(self, Speaker::Http1(_))
+    }
+
+    /// What was counted of the protocol itself; counting begins anew.
+    pub(crate) fn take_facts(&mut self) -> Option<ProtocolFacts> {
+        match self {
+            Speaker::Http2(http2) => Some(ProtocolFacts::Http2(http2.take_facts())),
+            Speaker::Http3(http3) => Some(ProtocolFacts::Http3(http3.take_facts())),
+            _ => None,
+        }
+    }
+
+    /// What has come of a call's response that is not whole; `None` before its first byte.
+    pub(crate) fn partial(&self, call: usize) -> Option<ResponseFacts> {
+        each!(self, protocol => protocol.partial(call))
+    }
+}

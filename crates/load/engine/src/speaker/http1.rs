@@ -1,0 +1,126 @@
+//! HTTP/1.x: responses come in the order of the requests, so every event is of the oldest call.
+
+use super::{Fault, ReadCaches, Request};
+use protocol::http1::response::{
+    Advance, Asked, Leniency, ResponseError, ResponseFacts, ResponseReader,
+};
+use protocol::http1::timing::{Malformed, Timing};
+use sample::FailureClass;
+use workload::Template;
+
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    reader: ResponseReader,
+    /// The reader is set to the oldest call. It is set when that call's first byte is there, so
+    /// that the facts and the head of the response before stay until then.
+    reading: bool,
+}
+
+impl Http1 {
+    pub(super) fn new(keeps_heads: bool, lenient: Leniency) -> Http1 {
+        Http1 { reader: ResponseReader::new(keeps_heads).lenient(lenient), reading: false }
+    }
+
+    pub(super) fn start(&mut self, _out: &mut Vec<u8>) {
+        self.reading = false;
+    }
+
+    /// Requests of a pipeline.
+    #[inline]
+    pub(super) fn capacity(&self, depth: u32) -> u32 {
+        depth
+    }
+
+    #[inline]
+    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        let Request { template, last, cookie } = *request;
+        match cookie {
+            None => out.extend_from_slice(if last { &template.last } else { &template.bytes }),
+            Some(cookie) => ask_with_cookie(template, last, cookie, out),
+        }
+    }
+
+    /// Takes a piece of the oldest call's response in; `asked`: by what.
+    #[inline(always)]
+    pub(crate) fn hear(
+        &mut self,
+        shared: &mut ReadCaches,
+        asked: Asked,
+        input: &[u8],
+    ) -> Result<Advance, Fault> {
+        let heads = &mut shared.heads;
+        let advance = match self.reading {
+            true => self.reader.advance(heads, input),
+            false => self.reader.begin(asked, heads, input),
+        };
+        match advance {
+            Ok(advance) => {
+                self.reading = !advance.done;
+                Ok(advance)
+            }
+            Err(error) => {
+                // of a response that cannot be understood, what has come still counts
+                self.reading = true;
+                Err(Fault::Broken { class: class_of(&error) })
+            }
+        }
+    }
+
+    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+        if !std::mem::take(&mut self.reading) {
+            return Err(FailureClass::ClosedEarly);
+        }
+        let ended = self.reader.end_of_input();
+        // of a response that is cut short, what has come still counts
+        self.reading = ended.is_err();
+        ended.map_err(|error| class_of(&error))
+    }
+
+    /// The response would come all the same, before those of the calls behind.
+    pub(super) fn withdraw(&mut self, _call: usize, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    #[inline]
+    pub(super) fn facts(&self) -> ResponseFacts {
+        self.reader.facts()
+    }
+
+    pub(super) fn head(&self) -> &[u8] {
+        self.reader.head()
+    }
+
+    pub(super) fn timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
+        self.reader.server_timings()
+    }
+
+    pub(super) fn partial(&self, call: usize) -> Option<ResponseFacts> {
+        let begun = call == 0 && self.reading && self.reader.begun();
+        begun.then(|| self.reader.facts_so_far())
+    }
+}
+
+#[inline(never)]
+fn ask_with_cookie(template: &Template, last: bool, cookie: &str, out: &mut Vec<u8>) {
+    let (bytes, at) = if last {
+        (&template.last, template.cookie_at_last)
+    } else {
+        (&template.bytes, template.cookie_at)
+    };
+    let (head, rest) = bytes.split_at(at);
+    out.extend_from_slice(head);
+    out.extend_from_slice(b"Cookie: ");
+    out.extend_from_slice(cookie.as_bytes());
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(rest);
+}
+
+/// What a response that could not be read has failed as.
+pub(crate) fn class_of(error: &ResponseError) -> FailureClass {
+    match error {
+        ResponseError::NotHttp => FailureClass::NotHttp,
+        ResponseError::BadFraming(_) | ResponseError::HeadTooLarge => FailureClass::BadFraming,
+        ResponseError::ClosedEarly => FailureClass::ClosedEarly,
+        ResponseError::Truncated => FailureClass::Truncated,
+    }
+}

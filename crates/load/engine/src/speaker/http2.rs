@@ -1,0 +1,171 @@
+//! HTTP/2: streams of one connection, whose responses come in any order.
+
+use super::{Event, Fault, Heard, Request};
+use http2::{Gone, Late, Part, Session, SessionSettings, StreamFacts};
+use protocol::http1::response::{Framing, ResponseFacts};
+use protocol::http1::timing::{Malformed, Timing, timings};
+use sample::{FailureClass, Http2Facts};
+
+#[derive(Debug)]
+pub(crate) struct Http2 {
+    settings: SessionSettings,
+    session: Session,
+    /// Bytes of the input that the session has taken, whose events are not all handed over yet.
+    taken: Option<usize>,
+    /// The response that the last event was part of, where it goes on.
+    under_way: Option<usize>,
+    /// Why our side broke the connection off.
+    violation: Option<String>,
+}
+
+impl Http2 {
+    pub(super) fn new(settings: SessionSettings) -> Http2 {
+        let session = Session::new(&settings);
+        Http2 { settings, session, taken: None, under_way: None, violation: None }
+    }
+
+    pub(super) fn start(&mut self, out: &mut Vec<u8>) {
+        *self = Http2::new(self.settings);
+        self.session.drain(out);
+    }
+
+    #[inline]
+    pub(super) fn capacity(&self, depth: u32) -> u32 {
+        depth.min(self.session.capacity())
+    }
+
+    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        if let Some(translated) = &request.template.http2 {
+            self.session.ask(translated, request.cookie, out);
+        }
+    }
+
+    pub(super) fn ask_alone(
+        &mut self,
+        request: &http2::Request,
+        cookie: Option<&str>,
+        out: &mut Vec<u8>,
+    ) {
+        self.session.ask(request, cookie, out);
+    }
+
+    pub(super) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
+        let before = out.len();
+        let taken = match self.taken {
+            Some(taken) => taken,
+            None => self.feed(input, out)?,
+        };
+        if let Some(gone) = self.session.take_gone() {
+            self.taken = Some(taken);
+            return Ok(Heard { consumed: 0, event: event_of(gone) });
+        }
+        if out.len() > before && self.session.has_part() {
+            // the reply has an event of its own, before the response that came with it
+            self.taken = Some(taken);
+            return Ok(Heard { consumed: 0, event: Event::Connection });
+        }
+        self.taken = None;
+        let event = match self.session.take_part() {
+            Some(Part { place, body, done }) => {
+                self.under_way = (!done).then_some(place);
+                Event::Response { call: place, body, done }
+            }
+            None => Event::Connection,
+        };
+        Ok(Heard { consumed: taken, event })
+    }
+
+    fn feed(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<usize, Fault> {
+        let fed = self.session.feed(input);
+        self.session.drain(out);
+        let why = match fed {
+            Ok(fed) => match self.session.violation() {
+                None => return Ok(fed.consumed),
+                Some(why) => why,
+            },
+            Err(why) => why,
+        };
+        self.violation = Some(why);
+        Err(Fault::Broken { class: FailureClass::Protocol })
+    }
+
+    /// A stream ends by a frame of its own; the end of the connection is the end of none.
+    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+        let begun = self.session.partial(0).is_some();
+        Err(if begun { FailureClass::Truncated } else { FailureClass::ClosedEarly })
+    }
+
+    pub(super) fn withdraw(&mut self, call: usize, out: &mut Vec<u8>) -> bool {
+        self.session.withdraw(call);
+        self.session.drain(out);
+        true
+    }
+
+    #[inline]
+    pub(super) fn facts(&self) -> ResponseFacts {
+        // once the peer goes away, the connection ends with its last response
+        let over = self.session.is_going_away() && self.session.outstanding() == 0;
+        ResponseFacts { persistent: !over, ..converted(self.session.facts()) }
+    }
+
+    pub(super) fn head(&self) -> &[u8] {
+        match self.under_way {
+            Some(place) => self.session.head_of(place),
+            None => self.session.head(),
+        }
+    }
+
+    pub(super) fn timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
+        timings(self.session.timings())
+    }
+
+    pub(super) fn partial(&self, call: usize) -> Option<ResponseFacts> {
+        self.session.partial(call).map(converted)
+    }
+
+    /// What of a call's request went out after it was asked.
+    pub(super) fn take_late(&mut self) -> Option<Late> {
+        self.session.take_late()
+    }
+
+    pub(super) fn stream_id(&self) -> i32 {
+        self.session.done_id()
+    }
+
+    /// Nothing is outstanding, and nothing further can be asked.
+    pub(super) fn is_over(&self) -> bool {
+        self.session.outstanding() == 0 && self.session.is_going_away()
+    }
+
+    pub(super) fn take_facts(&mut self) -> Http2Facts {
+        let mut facts = self.session.take_facts();
+        if let Some(why) = self.violation.take() {
+            facts.add_violation(&why, 1);
+        }
+        facts
+    }
+}
+
+fn event_of(gone: Gone) -> Event {
+    let call = gone.place;
+    match gone {
+        Gone { refused: true, .. } => Event::Refused { call },
+        Gone { by_peer: true, .. } => Event::Failed { call, class: FailureClass::StreamReset },
+        _ => Event::Failed { call, class: FailureClass::BadFraming },
+    }
+}
+
+fn converted(facts: StreamFacts) -> ResponseFacts {
+    ResponseFacts {
+        status: facts.status,
+        minor_version: 0,
+        persistent: true,
+        framing: Framing::Length,
+        head_bytes: facts.head_bytes,
+        body_bytes: facts.body_bytes,
+        framing_bytes: facts.framing_bytes,
+        trailer_bytes: facts.trailer_bytes,
+        interim: facts.interim,
+        timed: facts.timed,
+    }
+}

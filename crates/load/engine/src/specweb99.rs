@@ -1,0 +1,426 @@
+//! The simultaneous connections of a load after SPECweb99: what each asks for next, when its line is
+//! free again, whether what came back is right, and whether it conforms.
+//!
+//! A simultaneous connection is a user here: one TCP connection follows the other, three of ten for one
+//! request by HTTP/1.0, the others for 5 to 15. It receives as if by a line of 400 kbit/s: after a
+//! response of b bits it waits until b / 400,000 s have passed since the request. What it receives a
+//! second in the measured phase, these waits in it, decides whether it conforms.
+
+use crate::exchange;
+use crate::render::{Own, build_own};
+use plan::specweb99::{ERRORS_MAX, LINE_BPS};
+use plan::{HttpVersion, Plan, Specweb99Plan};
+use protocol::http1::fields;
+use protocol::http1::request::RequestError;
+use sample::{FailureClass, Note, Noticed, Outcome, Remark};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use units::{Nanos, Purpose, Seed, Stream};
+use url::Url;
+use workload::fileset::FileContent;
+use workload::fileset::specweb99::{
+    ADS, Advertising, Choice, FileName, FileOfPage, Operation, PostForm, SentPost, ShownAd, USERS,
+    Visitor, file_of_page,
+};
+use workload::{Came, Errand, Guide, Step, Template, WholeResponse};
+
+/// The connections begin within this time, which is how long a mean response occupies a line: without
+/// it all of them would ask at the same instants.
+const BEGINNING: Nanos = Nanos::from_millis(300);
+/// The number of the first client in POSTs.
+const CLIENT_FIRST: u32 = 10_000;
+
+/// A load made ready: what the guides of all workers share.
+#[derive(Debug)]
+pub struct SpecwebLoad {
+    /// For connections of one request, and for those that are kept.
+    single: Plan,
+    kept: Plan,
+    folder: Url,
+    /// Dynamic pages, and those of a process of their own; `None`: files alone.
+    scripts: Option<(Url, Url)>,
+    choice: Choice,
+    ads: Advertising,
+    files_seed: Seed,
+    seed: Seed,
+    warm_up: Nanos,
+    span: Nanos,
+    /// What the guides have sent, written once by each when its run is over.
+    posts: Mutex<Vec<SentPost>>,
+}
+
+impl SpecwebLoad {
+    /// `None`: the plan has no such load.
+    pub fn new(plan: &Plan) -> Option<Arc<SpecwebLoad>> {
+        let Specweb99Plan { directories, files_seed } = plan.specweb99?;
+        let folder = Specweb99Plan::folder(plan)?;
+        let script = |row: Operation| {
+            let mut url = plan.targets.get(row.row() as usize)?.url.clone();
+            url.set_query(None);
+            Some(url)
+        };
+        let mut single = plan.clone();
+        single.request.version = HttpVersion::Http10;
+        Some(Arc::new(SpecwebLoad {
+            single,
+            kept: plan.clone(),
+            folder,
+            scripts: script(Operation::Dynamic).zip(script(Operation::Cgi)),
+            choice: Choice::new(u64::from(directories)),
+            ads: Advertising::new(Seed(files_seed)),
+            files_seed: Seed(files_seed),
+            seed: Seed(plan.seed),
+            warm_up: plan.stop.warm_up,
+            span: plan.stop.duration.unwrap_or(Nanos::NEVER),
+            posts: Mutex::new(Vec::new()),
+        }))
+    }
+
+    /// The guide of one worker.
+    pub fn guide(self: &Arc<SpecwebLoad>) -> Box<dyn Guide> {
+        let load = self.clone();
+        Box::new(SpecwebGuide {
+            load,
+            lines: BTreeMap::new(),
+            told: Vec::new(),
+            phase: None,
+            posts: Vec::new(),
+        })
+    }
+
+    /// The POSTs of all workers, when their run is over.
+    pub fn take_posts(&self) -> Vec<SentPost> {
+        std::mem::take(&mut self.posts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Where the log of the POSTs is begun anew, and where it is fetched; `None`: there are no POSTs.
+    pub fn log_commands(&self) -> Option<[Url; 2]> {
+        let (script, _) = self.scripts.as_ref()?;
+        let command = |query: &str| {
+            let mut url = script.clone();
+            url.set_query(Some(query));
+            url
+        };
+        let users = match self.kept.load {
+            plan::Load::Closed { users, .. } => users,
+            plan::Load::Open { .. } => 0,
+        };
+        Some([command(&format!("command/Reset&maxload={users}")), command("command/Fetch")])
+    }
+
+    /// What stands before the set's folder, without a slash at its end.
+    fn root(&self) -> &str {
+        self.folder.path().trim_end_matches('/')
+    }
+
+    /// # Errors
+    /// A field of the plan that no request can have.
+    fn request(&self, asked: &AskedFor, user: u64) -> Result<Template, RequestError> {
+        let plan = if asked.calls == 1 { &self.single } else { &self.kept };
+        let root = self.root();
+        let mut headers = Vec::new();
+        let mut body = None;
+        let url = match (asked.operation, &self.scripts) {
+            (Operation::Static, _) | (_, None) => {
+                let mut url = self.folder.clone();
+                url.set_path(&format!("{root}/{}", asked.name));
+                url
+            }
+            (Operation::Post, Some((script, _))) => {
+                let post = asked.post(user);
+                headers.push(("Content-Type".into(), "application/x-www-form-urlencoded".into()));
+                body = Some(post.body(root).into_bytes());
+                script.clone()
+            }
+            (operation, Some((script, cgi))) => {
+                let mut url = if operation == Operation::Cgi { cgi } else { script }.clone();
+                url.set_query(Some(&format!("{root}/{}", asked.name)));
+                url
+            }
+        };
+        if asked.has_cookie() {
+            headers.push(("Cookie".into(), asked.visitor.to_string()));
+        }
+        let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let method = if body.is_some() { "POST" } else { "GET" };
+        let own = Own { target, headers: &headers, body: body.as_deref(), ..Own::default() };
+        let absolute = plan.connection.proxy.is_some() && url.scheme() == "http";
+        let mut made = build_own(plan, &url, method, &own, 0, absolute)?;
+        if asked.left == 0 {
+            // the server is told that no other follows, and ends the connection
+            made.bytes.clone_from(&made.last);
+            made.cookie_at = made.cookie_at_last;
+        }
+        Ok(made)
+    }
+}
+
+/// Asks the log of the POSTs for something; gives back the content of the response.
+///
+/// # Errors
+/// No response, or another than success, in words.
+pub fn command(
+    plan: &Plan,
+    url: &Url,
+    caller: &mut dyn exchange::Caller,
+) -> Result<Vec<u8>, String> {
+    let absolute = plan.connection.proxy.is_some() && url.scheme() == "http";
+    let template = crate::build_template(plan, url, "GET", &[], None, 0, absolute);
+    let template = template.map_err(|error| error.to_string())?;
+    let message = exchange::Message::of(template, None);
+    let sent = exchange::Outgoing { url: url.clone(), message, timeout: plan.timeouts.call };
+    let Some(heard) = caller.exchange(vec![sent]).pop() else {
+        return Err("no word of it came back".to_owned());
+    };
+    let reply = heard.result.map_err(|trouble| trouble.with_way_out())?;
+    match reply.facts.status {
+        200..=299 => Ok(reply.body),
+        other => Err(format!("status {other}")),
+    }
+}
+
+/// One request of a simultaneous connection.
+#[derive(Clone, Copy, Debug)]
+struct AskedFor {
+    operation: Operation,
+    name: FileName,
+    visitor: Visitor,
+    /// Requests of its TCP connection, and those behind this one.
+    calls: u64,
+    left: u64,
+}
+
+impl AskedFor {
+    fn has_cookie(&self) -> bool {
+        matches!(self.operation, Operation::CustomAd | Operation::Post)
+    }
+
+    fn post(&self, user: u64) -> PostForm {
+        let client = CLIENT_FIRST.saturating_add(u32::try_from(user).unwrap_or(u32::MAX));
+        PostForm { name: self.name, client, user: self.visitor.user }
+    }
+}
+
+/// A simultaneous connection.
+#[derive(Debug)]
+struct PacedConnection {
+    stream: Stream,
+    calls: u64,
+    left: u64,
+    visitor: Visitor,
+    asked: Option<AskedFor>,
+    /// When the line is free for the next request.
+    free_at: Nanos,
+    /// Of calls that lie in the measured phase, wholly or in part: bits received, the time that they took
+    /// with the waits, their number, and that of those that failed.
+    bits: u64,
+    time: Nanos,
+    ended: u64,
+    failed: u64,
+}
+
+impl PacedConnection {
+    fn new(seed: Seed, user: u64) -> PacedConnection {
+        PacedConnection {
+            stream: seed.stream(Purpose::Operations, user),
+            calls: 0,
+            left: 0,
+            visitor: Visitor::default(),
+            asked: None,
+            free_at: Nanos::ZERO,
+            bits: 0,
+            time: Nanos::ZERO,
+            ended: 0,
+            failed: 0,
+        }
+    }
+
+    /// What it asks for next.
+    fn draw(&mut self, load: &SpecwebLoad) -> AskedFor {
+        let stream = &mut self.stream;
+        if self.left == 0 {
+            self.calls = workload::fileset::specweb99::calls(stream);
+            self.left = self.calls;
+            let user = stream.below(u64::from(USERS)) as u32;
+            self.visitor = Visitor { user, last_ad: stream.below(u64::from(ADS)) as u32 };
+        }
+        self.left -= 1;
+        let drawn = Operation::draw(stream);
+        let operation = if load.scripts.is_some() { drawn } else { Operation::Static };
+        let name = load.choice.file(stream);
+        AskedFor { operation, name, visitor: self.visitor, calls: self.calls, left: self.left }
+    }
+
+    /// Above the threshold, with few enough errors; not without a call.
+    fn conforms(&self, threshold_bps: f64) -> bool {
+        let fast = self.bits as f64 > threshold_bps * self.time.as_secs_f64();
+        fast && (self.failed as f64) < ERRORS_MAX * self.ended as f64
+    }
+}
+
+/// The simultaneous connections of one worker.
+#[derive(Debug)]
+struct SpecwebGuide {
+    load: Arc<SpecwebLoad>,
+    lines: BTreeMap<u64, PacedConnection>,
+    told: Vec<Remark>,
+    /// The measured phase; known with the first question, which is asked as the run starts.
+    phase: Option<(Nanos, Nanos)>,
+    posts: Vec<SentPost>,
+}
+
+impl SpecwebGuide {
+    fn phase(&mut self, now: Nanos) -> (Nanos, Nanos) {
+        let (warm_up, span) = (self.load.warm_up, self.load.span);
+        *self.phase.get_or_insert_with(|| {
+            let from = now + warm_up;
+            (from, Nanos(from.0.saturating_add(span.0)))
+        })
+    }
+
+    /// Counts a call that has ended.
+    fn count(&mut self, user: u64, came: &Came<'_>) {
+        let phase = self.phase.unwrap_or((Nanos::ZERO, Nanos::NEVER));
+        let Some(line) = self.lines.get_mut(&user) else { return };
+        let sample = came.sample;
+        let free = Nanos::from_secs_f64(sample.bytes_received as f64 * 8.0 / LINE_BPS);
+        line.free_at = sample.done;
+        if !sample.sent.is_zero() {
+            line.free_at = sample.done.max(sample.sent + free);
+        }
+        // with its wait: a long file may occupy the line all through the measured phase
+        if line.free_at <= phase.0 || sample.intended >= phase.1 {
+            return;
+        }
+        let heads = self.load.kept.measure.conforming_counts_heads;
+        let bytes = if heads { sample.bytes_received } else { sample.body_bytes };
+        line.bits += bytes * 8;
+        line.time += line.free_at - sample.intended;
+        line.ended += 1;
+        line.failed += u64::from(came.outcome != Outcome::Succeeded);
+    }
+}
+
+impl Guide for SpecwebGuide {
+    fn keeps_bodies(&self) -> bool {
+        true
+    }
+
+    fn attends_to_each(&self) -> bool {
+        true
+    }
+
+    fn tell(&mut self, hear: &mut dyn FnMut(Remark)) {
+        self.told.drain(..).for_each(hear);
+    }
+
+    fn next(&mut self, user: u64, now: Nanos) -> Step {
+        let (from, until) = self.phase(now);
+        let load = self.load.clone();
+        let line = self.lines.entry(user).or_insert_with(|| {
+            let mut line = PacedConnection::new(load.seed, user);
+            line.free_at = now + Nanos(line.stream.below(BEGINNING.0));
+            line
+        });
+        let at = line.free_at.max(now);
+        if at >= until {
+            let conforming = line.conforms(load.kept.measure.conforming_bps);
+            self.told.push(Remark { at: now.max(from), fact: Noticed::Judged { conforming } });
+            return Step::Leave;
+        }
+        let asked = line.draw(&load);
+        let Ok(template) = load.request(&asked, user) else { return Step::Leave };
+        line.asked = Some(asked);
+        let row = if load.scripts.is_some() { asked.operation.row() } else { 0 };
+        Step::Call(Box::new(Errand { wait: at - now, row, template: Box::new(template) }))
+    }
+
+    fn judge(
+        &mut self,
+        user: u64,
+        heard: &WholeResponse<'_>,
+        planned: Option<FailureClass>,
+    ) -> Option<FailureClass> {
+        let Some(asked) = self.lines.get(&user).and_then(|line| line.asked) else { return planned };
+        let in_warm_up = self.phase.is_some_and(|(from, _)| heard.now < from);
+        planned.or_else(|| self.load.wrong(&asked, heard, in_warm_up))
+    }
+
+    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
+        self.count(user, came);
+        let line = self.lines.get_mut(&user)?;
+        let asked = line.asked.take()?;
+        let answered = came.outcome == Outcome::Succeeded;
+        if asked.operation == Operation::Post {
+            self.posts.push(SentPost { post: asked.post(user), answered });
+        }
+        if answered && asked.operation == Operation::CustomAd {
+            let shown = shown(came.head).map_or(line.visitor.last_ad, |shown| shown.ad);
+            line.visitor.last_ad = shown;
+        }
+        if !answered {
+            // a server that refuses at once is not asked again within its refusal
+            let pause = self.load.kept.connection.reconnect_pause.max(Nanos(1));
+            line.free_at += pause;
+        }
+        if !answered || !came.sample.persistent {
+            // the next request is the first one of another connection
+            line.left = 0;
+        }
+        None
+    }
+}
+
+/// Hands over what was sent; a POST that is still out was not answered.
+impl Drop for SpecwebGuide {
+    fn drop(&mut self) {
+        for (user, line) in &self.lines {
+            if let Some(asked) = line.asked.filter(|asked| asked.operation == Operation::Post) {
+                self.posts.push(SentPost { post: asked.post(*user), answered: false });
+            }
+        }
+        let mut all = self.load.posts.lock().unwrap_or_else(PoisonError::into_inner);
+        all.append(&mut self.posts);
+    }
+}
+
+/// The advertisement that a response's cookie tells of.
+fn shown(head: &[u8]) -> Option<ShownAd> {
+    let mut cookies = fields::set_cookies(head);
+    cookies.find_map(|value| ShownAd::parse(std::str::from_utf8(value).ok()?))
+}
+
+impl SpecwebLoad {
+    /// What is wrong with a response: its file has another length or content, or another advertisement
+    /// was chosen. Every byte is compared in the warm-up; in the measured phase the first and the last
+    /// line of the file, and its length.
+    fn wrong(
+        &self,
+        asked: &AskedFor,
+        heard: &WholeResponse<'_>,
+        whole: bool,
+    ) -> Option<FailureClass> {
+        let size = asked.name.size() as usize;
+        let file = match asked.operation {
+            Operation::Static if heard.body.len() != size => return Some(FailureClass::Length),
+            Operation::Static => heard.body,
+            _ => match file_of_page(heard.body, size) {
+                FileOfPage::Found(file) => file,
+                FileOfPage::Missing => return Some(FailureClass::Length),
+            },
+        };
+        let mut content = FileContent::new(self.files_seed, &asked.name.to_string());
+        if asked.operation == Operation::CustomAd {
+            let wanted = self.ads.choose(asked.visitor);
+            if shown(heard.head) != Some(wanted) {
+                return Some(FailureClass::Expectation);
+            }
+            content = content.with_ad(wanted.ad);
+        }
+        let same = if whole { content.is(file) } else { content.seems(file) };
+        (!same).then_some(FailureClass::Differs)
+    }
+}
+
+#[cfg(test)]
+mod tests;

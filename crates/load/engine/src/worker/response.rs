@@ -1,0 +1,548 @@
+//! From a response to its call's outcome: what is gathered of it, how it is judged, and what
+//! becomes of the calls of a connection that breaks.
+
+use super::Worker;
+use crate::call::{Call, End};
+use crate::connection::{Conn, ConnState};
+use crate::guide::AnsweredCall;
+use crate::intake::Intake;
+use crate::proof;
+use crate::redirect::{self, Redirect, redirect_method};
+use crate::setup::{Setup, endpoint_key};
+use crate::verify::NotItsBody;
+use conduit::{Close, Io, Slot};
+use protocol::http1::fields;
+use protocol::http1::response::{Asked, ResponseFacts};
+use sample::{BodyPrint, EarlyFacts, FailureClass, WrongBody};
+use units::Nanos;
+use workload::Template;
+
+/// RFC 8470 section 5.2.
+const TOO_EARLY: u16 = 425;
+
+impl Worker {
+    /// Somebody wants to see more of responses than their length.
+    #[inline]
+    pub(super) fn gathers(&self) -> bool {
+        self.looks || self.journal.keeps_responses()
+    }
+
+    /// Gathers a piece of a call's response, which came at `now`.
+    pub(super) fn gather(&mut self, slot: Slot, row: usize, came: &Came<'_>, now: Nanos) {
+        let Came { piece, body, last } = *came;
+        let conn = self.pool.conn_mut(slot);
+        let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
+        if self.journal.keeps_responses() {
+            intake.keep(piece);
+        }
+        if self.looks && !body.is_empty() {
+            if self.feedback.wants_bodies() {
+                intake.gather(body);
+            }
+            if self.setup.body.looks() {
+                if self.setup.body.streams() {
+                    expect_events(&self.setup, conn, row, &mut intake);
+                }
+                intake.inspect(&self.setup.body, conn.head(), body, last);
+            }
+        }
+        if intake.is_stream()
+            && let Some(call) = conn.call(row)
+        {
+            let events = intake.take_events(false);
+            self.journal.events(&mut intake.marks, events, call.intended, now);
+        }
+        conn.give_intake(row, Some(intake));
+    }
+
+    /// Of a response over a protocol with streams the head is kept, with the stream's id.
+    #[cold]
+    pub(super) fn keep_head(&mut self, slot: Slot, row: usize) {
+        if !self.journal.keeps_responses() {
+            return;
+        }
+        let conn = self.pool.conn_mut(slot);
+        let Some(mut intake) = conn.take_intake(row) else { return };
+        let head = conn.head();
+        let end = head.iter().position(|byte| *byte == b'\r').unwrap_or(head.len());
+        intake.keep(&head[..end]);
+        let stream = conn.speaker().map_or(0, |speaker| speaker.stream_id());
+        intake.keep(format!(" {stream}").as_bytes());
+        intake.keep(&head[end..]);
+        conn.give_intake(row, Some(intake));
+    }
+
+    /// A call has its whole response.
+    #[inline]
+    pub(super) fn responded<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
+        let facts = self.pool.conn(slot).facts();
+        if facts.timed {
+            self.count_timings(slot, row);
+        }
+        if self.feedback.is_attended() {
+            return self.attended(io, slot, row, &facts, now);
+        }
+        self.settle::<I, false>(io, slot, row, &facts, now);
+    }
+
+    /// A response that a script or a guide wants to see.
+    #[inline(never)]
+    fn attended<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        row: usize,
+        facts: &ResponseFacts,
+        now: Nanos,
+    ) {
+        if self.attend_to(slot, row, facts, now) {
+            return;
+        }
+        if self.feedback.is_scripted() {
+            self.settle::<I, false>(io, slot, row, facts, now);
+        } else {
+            self.settle::<I, true>(io, slot, row, facts, now);
+        }
+    }
+
+    /// What a whole response means to its call, to its user and to its connection. `GUIDED`: the
+    /// user has a guide, who judges it too.
+    #[inline(always)]
+    fn settle<I: Io, const GUIDED: bool>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        row: usize,
+        facts: &ResponseFacts,
+        now: Nanos,
+    ) {
+        let heads = self.setup.plan.measure.conforming_counts_heads;
+        let received = facts.body_bytes + if heads { facts.head_bytes } else { 0 };
+        let conn = self.pool.conn_mut(slot);
+        // used where it stands: a call is long, and taking it out of its Option would copy it
+        let mut taken = conn.take_served(row, received, now);
+        let Some(call) = &mut taken else { return };
+        let setup_times = conn.take_setup_times();
+        if setup_times.is_some() && conn.has_served_once() {
+            self.journal.connection_answered(now - call.sent);
+        }
+        let (decoded, wrong) = if self.setup.body.looks() {
+            self.judge_body(call, facts, now)
+        } else {
+            (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes))
+        };
+        // the connection ends before the other responses to a script's call
+        let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
+        call.add(facts, decoded);
+        let again = self.repeats && self.is_to_be_repeated(slot, call, facts.status);
+        let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
+            let own = call.request.as_deref();
+            self.read_head(slot, own, (call.user, call.target, call.redirects), facts.status)
+        } else {
+            Ok(None)
+        };
+        if let Some(intake) = &mut call.intake {
+            self.count_kept(intake, facts.is_headless());
+        }
+        let mut end = self.judge(facts, wrong);
+        if GUIDED
+            && !again
+            && let Ok(None) = &redirect
+        {
+            // before anything else concludes and takes the guide's copy of the response away
+            let took = now - call.sent;
+            let seen = AnsweredCall { row: call.target, status: facts.status, took, now };
+            let class = self.feedback.judge_by_guide(call.user, &seen, end.class);
+            end = End::answered(facts, class);
+        }
+        let calls_max = self.pool.calls_max();
+        if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
+            self.close_behind(io, slot, call, now);
+        }
+        // for the call's next request; where that needs another connection the totals alone have them
+        let conn = self.pool.conn_mut(slot);
+        if again || matches!(&redirect, Ok(Some(next)) if next.endpoint == conn.endpoint()) {
+            conn.give_setup_times(setup_times);
+        }
+        match redirect {
+            _ if again => {
+                self.journal.response_before_last(facts.status, call.intended, now);
+                self.ask_again(io, taken, now);
+            }
+            Ok(Some(template)) => self.redirect(io, taken, template, now),
+            Ok(None) => self.conclude_with(io, call, &end, now, setup_times),
+            Err(class) => {
+                let end = End::answered(facts, Some(class));
+                self.fail_redirect(io, call, &end, now, setup_times);
+            }
+        }
+        self.offer(slot, now);
+    }
+
+    /// The connection ends with the response to `call`, which has left it.
+    #[inline]
+    fn close_behind<I: Io>(&mut self, io: &mut I, slot: Slot, call: &mut Call, now: Nanos) {
+        // a response may come before all of its request has gone out
+        let unsent = self.pool.conn_mut(slot).take_back_unsent();
+        call.bytes_sent = call.bytes_sent.saturating_sub(unsent);
+        self.pool.strand(slot);
+        self.close(io, slot, self.close_kind(), now);
+        // before the user's next call, so that none waits behind newer ones for ever
+        self.replace_stranded(io, now);
+    }
+
+    /// Of the responses whose beginning is kept this is one; or no more are kept.
+    #[cold]
+    fn count_kept(&mut self, intake: &mut Intake, headless: bool) {
+        if !self.journal.stays_kept(headless) {
+            intake.clear_kept();
+        }
+    }
+
+    /// Shows a response to the script or to the guide. True when more responses to the call are to
+    /// come.
+    fn attend_to(&mut self, slot: Slot, row: usize, facts: &ResponseFacts, now: Nanos) -> bool {
+        let conn = self.pool.conn_mut(slot);
+        let mut intake = conn.take_intake(row);
+        let head = conn.head();
+        if !self.feedback.is_scripted() {
+            self.feedback.keep_for_guide(head, |body| {
+                if let Some(intake) = &mut intake {
+                    intake.swap_body(body);
+                }
+            });
+            conn.give_intake(row, intake);
+            return false;
+        }
+        let body = intake.as_ref().map_or(&[][..], |intake| intake.body());
+        // what asks for a login is answered for the script
+        let asks = self.proves
+            && facts.status == 401
+            && conn.call(row).is_some_and(|call| call.logins == 0)
+            && proof::asks_for(&self.setup.plan, head);
+        let stopped = !asks && self.feedback.show_script(facts.status, head, body);
+        if let Some(intake) = &mut intake {
+            intake.clear_body();
+        }
+        conn.give_intake(row, intake);
+        let more = conn.take_one_of_many(row, facts);
+        if more && let Some(call) = conn.call(row) {
+            self.journal.response_before_last(facts.status, call.intended, now);
+        }
+        if stopped {
+            self.stop();
+        }
+        more
+    }
+
+    /// What the server says of its own work, of calls of the measured phase.
+    #[inline(never)]
+    fn count_timings(&mut self, slot: Slot, row: usize) {
+        let conn = self.pool.conn(slot);
+        if conn.call(row).is_some_and(|call| !self.journal.in_warm_up(call.intended))
+            && let Some(speaker) = conn.speaker()
+        {
+            speaker.count_timings(&mut self.journal);
+        }
+    }
+
+    /// The length of a body after decoding, and what is wrong with it.
+    fn judge_body(
+        &mut self,
+        call: &mut Call,
+        facts: &ResponseFacts,
+        now: Nanos,
+    ) -> (u64, Option<FailureClass>) {
+        let mut intake = call.intake.take().unwrap_or_else(|| fresh(&mut self.intakes));
+        if intake.is_stream() {
+            let events = intake.take_events(true);
+            self.journal.events(&mut intake.marks, events, call.intended, now);
+        }
+        let (decoded, mut wrong, print) = intake.judge(&self.setup.body);
+        call.intake = Some(intake);
+        // a response without content by rule (HEAD, 204, 304) cannot have the expected body
+        if call.asked != Asked::Ordinary || matches!(facts.status, 204 | 304) {
+            return (0, None);
+        }
+        if wrong.is_none()
+            && let Some(print) = print
+        {
+            wrong = self.verify(call, facts.status, print, now);
+        }
+        (decoded, wrong)
+    }
+
+    /// Holds a body against its target's. Only what is a good response otherwise is looked at, so that
+    /// an error page is never taken for the page; a redirect that is followed has its body at the end
+    /// of the way.
+    fn verify(
+        &mut self,
+        call: &Call,
+        status: u16,
+        print: BodyPrint,
+        now: Nanos,
+    ) -> Option<FailureClass> {
+        let on_the_way = (300..400).contains(&status) && self.setup.plan.request.follow_max > 0;
+        if on_the_way || !self.setup.status_ok(status) {
+            return None;
+        }
+        let found = self.setup.known.as_ref()?.check(call.target, print);
+        if self.journal.in_warm_up(call.intended) {
+            return found.map(|wrong| class_of(&wrong));
+        }
+        self.journal.body_compared();
+        let wrong = found?;
+        let NotItsBody { expected, of } = wrong;
+        let at = now - self.setup.measure_from();
+        let target = call.target;
+        self.journal.wrong_body(WrongBody { at, target, of, expected, got: print });
+        Some(class_of(&wrong))
+    }
+
+    #[inline]
+    fn judge(&self, facts: &ResponseFacts, wrong: Option<FailureClass>) -> End {
+        let class = if self.setup.status_ok(facts.status) {
+            wrong
+        } else if facts.is_headless() {
+            Some(FailureClass::NotHttp)
+        } else {
+            Some(FailureClass::Status)
+        };
+        End::answered(facts, class)
+    }
+
+    /// Cookies for the user's jar, and the request that a redirect asks for. `own`: the call's
+    /// request, where it is not its target's.
+    fn read_head(
+        &mut self,
+        slot: Slot,
+        own: Option<&Template>,
+        (user, target, redirects): (u32, u32, u8),
+        status: u16,
+    ) -> Result<Option<Template>, FailureClass> {
+        let setup = &*self.setup;
+        let head = self.pool.conn(slot).head();
+        let from = own.unwrap_or_else(|| setup.targets.template(target));
+        self.feedback.take_cookies(user, from, head);
+        if setup.plan.request.follow_max == 0 {
+            return Ok(None);
+        }
+        let Some(next) = redirect_method(status, &from.method) else { return Ok(None) };
+        let Some(value) = fields::location(head) else { return Ok(None) };
+        if u16::from(redirects) >= setup.plan.request.follow_max {
+            return Err(FailureClass::Redirects);
+        }
+        let url = redirect::location(from.url(), value).ok_or(FailureClass::Redirects)?;
+        let Some(endpoint) = setup.keys.get(&endpoint_key(&url)).copied() else {
+            return Err(FailureClass::Redirects);
+        };
+        let target = &setup.plan.targets[target as usize];
+        let body = match (&setup.plan.journeys, own) {
+            // made for this call alone: its body is in it
+            (Some(_), Some(own)) => body_of(&own.bytes),
+            _ => target.body.as_deref().or(setup.plan.request.body.as_deref()),
+        };
+        let absolute = setup.endpoints[endpoint as usize].absolute;
+        let headers = &target.headers;
+        let next = Redirect { from, url: &url, method: next, headers, body, endpoint, absolute };
+        next.build(&setup.plan).map(Some).map_err(|_| FailureClass::Redirects)
+    }
+
+    /// A response with this status is not the last one to its call: the server asks for a login, or
+    /// wants the request when the handshake is over.
+    #[cold]
+    fn is_to_be_repeated(&mut self, slot: Slot, call: &mut Call, status: u16) -> bool {
+        if status == TOO_EARLY && self.setup.plan.tls.early_data && !call.late {
+            call.late = true;
+            self.journal.count_early(&EarlyFacts { too_early: 1, ..EarlyFacts::default() });
+            return true;
+        }
+        let challenged = self.proves && status == 401 && {
+            let head = self.pool.conn(slot).head();
+            proof::take_challenge(&self.setup, &mut self.feedback, call, head)
+        };
+        call.logins += u8::from(challenged);
+        challenged
+    }
+
+    /// The same call again, with the answer to the server's challenge, or later.
+    #[cold]
+    fn ask_again<I: Io>(&mut self, io: &mut I, call: Option<Call>, now: Nanos) {
+        let Some(mut call) = call else { return };
+        call.tries = 0;
+        call.first_byte = Nanos::ZERO;
+        if let Some(intake) = call.intake.take() {
+            self.reclaim(intake);
+        }
+        self.place_again(io, call, now);
+    }
+
+    /// A redirect's request takes the call's place.
+    fn redirect<I: Io>(&mut self, io: &mut I, call: Option<Call>, template: Template, now: Nanos) {
+        let Some(mut call) = call else { return };
+        call.redirects += 1;
+        call.tries = 0;
+        call.asked = template.asked;
+        call.first_byte = Nanos::ZERO;
+        call.request = Some(Box::new(template));
+        if let Some(intake) = call.intake.take() {
+            self.reclaim(intake);
+        }
+        self.place_again(io, call, now);
+    }
+
+    /// A redirect that cannot be followed.
+    #[cold]
+    fn fail_redirect<I: Io>(
+        &mut self,
+        io: &mut I,
+        call: &mut Call,
+        end: &End,
+        now: Nanos,
+        setup: Option<(Nanos, Option<Nanos>)>,
+    ) {
+        self.conclude_with(io, call, end, now, setup);
+    }
+
+    /// What was gathered of the call's response is no longer needed.
+    pub(super) fn reclaim(&mut self, mut intake: Box<Intake>) {
+        intake.renew();
+        self.intakes.push(intake);
+    }
+
+    /// Bytes that no request had asked for: the connection cannot be trusted any further.
+    pub(super) fn unasked<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
+        self.journal.count_failure(FailureClass::Unasked, now);
+        self.pool.conn_mut(slot).break_with(FailureClass::Unasked);
+        self.pool.strand(slot);
+        self.close(io, slot, Close::Reset, now);
+        self.replace_stranded(io, now);
+    }
+
+    /// The peer will not process the call, which may be put elsewhere.
+    pub(super) fn refused<I: Io>(&mut self, io: &mut I, slot: Slot, row: usize, now: Nanos) {
+        let none = ResponseFacts::default();
+        let Some(call) = self.pool.conn_mut(slot).take_failed(row, &none, now) else { return };
+        if call.tries >= self.setup.plan.connection.tries {
+            self.feedback.fail_session_unless_repeated(call.user);
+            if self.pool.takes_no_more(slot) {
+                self.feedback.end_with_connection(call.user);
+            }
+            self.conclude(io, call, End::failed(FailureClass::StreamRefused), now);
+        } else {
+            self.pool.strand_call(call);
+            self.replace_stranded(io, now);
+        }
+        self.offer(slot, now);
+    }
+
+    /// The peer gives one call up; the connection goes on.
+    pub(super) fn failed<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        row: usize,
+        class: FailureClass,
+        now: Nanos,
+    ) {
+        let conn = self.pool.conn_mut(slot);
+        let came = conn.facts();
+        let Some(call) = conn.take_failed(row, &came, now) else { return };
+        self.feedback.fail_session_unless_repeated(call.user);
+        self.conclude(io, call, End::failed(class), now);
+        self.offer(slot, now);
+    }
+
+    /// The connection is no more. Before it was established, all its calls fail for that reason; after, those
+    /// being answered do, and the others are put on another connection, as all are that were still to be
+    /// written when the server closed it.
+    pub(super) fn break_off<I: Io>(
+        &mut self,
+        io: &mut I,
+        slot: Slot,
+        class: FailureClass,
+        now: Nanos,
+    ) {
+        let conn = self.pool.conn_mut(slot);
+        // the end of the input says less
+        let class = conn.unwritable().unwrap_or(class);
+        conn.settle_bytes();
+        let (endpoint, address) = (conn.endpoint(), conn.address());
+        if conn.state() == ConnState::Connecting && self.pool.give_up_address(endpoint, address) {
+            self.pool.strand(slot);
+            self.close(io, slot, Close::Reset, now);
+            return self.replace_stranded(io, now);
+        }
+        let conn = self.pool.conn_mut(slot);
+        let stood = conn.is_open();
+        conn.break_with(class);
+        let unbegun = conn.is_unanswered();
+        let closed = matches!(class, FailureClass::ClosedEarly | FailureClass::Reset);
+        let unwritten = closed && conn.is_unwritten();
+        let resend = stood && unbegun && conn.has_served() && self.setup.plan.connection.resend;
+        if unbegun && closed {
+            conn.end_by_server();
+        }
+        let first = if resend || unwritten { None } else { conn.take_hit() };
+        let others = conn.take_begun();
+        for call in first.iter().chain(&others) {
+            self.feedback.fail_session_unless_repeated(call.user);
+        }
+        self.pool.strand(slot);
+        self.close(io, slot, Close::Reset, now);
+        if stood {
+            self.replace_stranded(io, now);
+        }
+        let end = End::failed(class);
+        for call in first.into_iter().chain(others) {
+            self.conclude(io, call, end, now);
+        }
+        for call in self.pool.take_stranded() {
+            self.conclude(io, call, end, now);
+        }
+    }
+}
+
+/// A piece of a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Came<'a> {
+    /// As it came over the wire.
+    pub(super) piece: &'a [u8],
+    /// Of the body.
+    pub(super) body: &'a [u8],
+    /// The response is whole with it.
+    pub(super) last: bool,
+}
+
+/// The events of a good response are read, where its target's responses are streams: those of an error
+/// page or of a redirect on the way are none.
+fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
+    let Some(call) = conn.call(row) else { return };
+    let partial = conn.speaker().and_then(|speaker| speaker.partial(row));
+    let status = partial.map_or_else(|| conn.facts().status, |it| it.status);
+    if (200..300).contains(&status)
+        && let Some(form) = setup.stream(call.target)
+    {
+        intake.expect_events(form);
+    }
+}
+
+fn class_of(wrong: &NotItsBody) -> FailureClass {
+    if wrong.of.is_some() { FailureClass::OtherTarget } else { FailureClass::Differs }
+}
+
+/// What stands behind the head of a request.
+fn body_of(request: &[u8]) -> Option<&[u8]> {
+    let end = request.windows(4).position(|at| at == b"\r\n\r\n")?;
+    Some(&request[end + 4..]).filter(|body| !body.is_empty())
+}
+
+/// An intake for another call.
+#[expect(clippy::vec_box, reason = "a call holds its intake in a box, which goes back as it is")]
+fn fresh(intakes: &mut Vec<Box<Intake>>) -> Box<Intake> {
+    intakes.pop().unwrap_or_else(|| {
+        let mut intake = Box::<Intake>::default();
+        intake.renew();
+        intake
+    })
+}

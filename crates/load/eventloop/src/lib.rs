@@ -1,0 +1,96 @@
+//! The loop of a worker thread over each kind of network. The engine's worker is generic over its
+//! network; this crate is where it is compiled for the real ones: once, and optimized in every profile,
+//! while the program around it is not. It starts no thread and opens no connection of its own.
+#![forbid(unsafe_code)]
+
+use conduit::{Io, Peer};
+use engine::{Crew, HeldBeside, Link, Worker, drive};
+use net::reactor::{Reactor, RingReactor};
+use ownstack::OwnStack;
+use sample::HeldFacts;
+
+/// The connections of one worker thread.
+#[derive(Debug)]
+pub enum Network {
+    /// Sockets of the kernel, by epoll.
+    Sockets(Reactor),
+    /// Sockets of the kernel, by io_uring.
+    Ring(RingReactor),
+    /// Our own TCP.
+    Own(Box<OwnStack>),
+    /// QUIC over datagram sockets of the kernel.
+    #[cfg(feature = "quic")]
+    Quic(Box<quic::Quic<Reactor>>),
+}
+
+impl Network {
+    fn boxed(self) -> Box<dyn Io> {
+        match self {
+            Network::Sockets(io) => Box::new(io),
+            Network::Ring(io) => Box::new(io),
+            Network::Own(io) => io,
+            #[cfg(feature = "quic")]
+            Network::Quic(io) => io,
+        }
+    }
+}
+
+/// Idle connections that are held open alongside the load.
+#[derive(Clone, Debug)]
+pub struct HeldCount {
+    pub count: u32,
+    /// Connections go to each of these in turn.
+    pub peers: Vec<Peer>,
+}
+
+/// Runs the loads of worker thread `id` to their ends, one worker for each load. With `scenarios`,
+/// even a single load is counted by scenario. Returns the fate of the connections in `held`.
+pub fn run(
+    id: u32,
+    mut workers: Vec<Worker>,
+    scenarios: bool,
+    network: Network,
+    held: Option<HeldCount>,
+    link: &mut dyn Link,
+) -> Option<HeldFacts> {
+    let Some(held) = held else {
+        match workers.as_mut_slice() {
+            [worker] if !scenarios => run_one(worker, network, link),
+            _ => run_all(id, workers, scenarios, &mut *network.boxed(), link),
+        }
+        return None;
+    };
+    let mut io = network.boxed();
+    let mut beside = HeldBeside::new(&mut *io, held.count, held.peers, true);
+    run_all(id, workers, scenarios, &mut beside, link);
+    Some(beside.facts())
+}
+
+/// The usual case, for which the loop is compiled with each network: its calls are inlined.
+fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
+    match network {
+        Network::Sockets(mut io) => drive(worker, &mut io, link),
+        Network::Ring(mut io) => drive(worker, &mut io, link),
+        Network::Own(mut io) => drive(worker, &mut *io, link),
+        #[cfg(feature = "quic")]
+        Network::Quic(mut io) => drive(worker, &mut *io, link),
+    }
+}
+
+/// Several loads, or connections held alongside them. A virtual call for each read and write costs
+/// less than one more copy of the whole engine for every network.
+fn run_all(
+    id: u32,
+    mut workers: Vec<Worker>,
+    scenarios: bool,
+    mut io: &mut dyn Io,
+    link: &mut dyn Link,
+) {
+    match workers.as_mut_slice() {
+        [worker] if !scenarios => drive(worker, &mut io, link),
+        _ => drive(&mut Crew::new(id, workers), &mut io, link),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! A load after SPECweb99: so many simultaneous connections, each paced as if by a line of 400 kbit/s,
+//! that carry the benchmark's mix of operations.
+
+use crate::{Load, Plan, TargetPlan, Think};
+use url::Url;
+use workload::fileset::specweb99::{Operation, SHARES, directories};
+
+/// What a simultaneous connection receives at most, in bits per second, heads included
+/// (USER_LINE_SPEED).
+pub const LINE_BPS: f64 = 400_000.0;
+/// Of a connection's calls, the share that may fail: it conforms below it.
+pub const ERRORS_MAX: f64 = 0.01;
+/// Of the simultaneous connections, the share that must conform for a run to have a score.
+pub const CONFORMING_MIN: f64 = 0.95;
+/// The first file, which stands for all of them in the list of targets.
+const FIRST_FILE: &str = "file_set/dir00000/class0_0";
+/// Where the built-in site has its dynamic pages, below the folder of the files.
+const SCRIPT: &str = "specweb99";
+const CGI: &str = "specweb99-cgi";
+
+/// What such a load asks for. The targets of its plan are its operations in the order of
+/// [`SHARES`], or the first of them alone: files, and nothing dynamic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Specweb99Plan {
+    /// Of the file set: 1 or more.
+    pub directories: u32,
+    /// What the contents of the files, and who is shown which advertisement, follow from.
+    pub files_seed: u64,
+}
+
+impl Specweb99Plan {
+    /// Makes it the plan's load: `connections` at once on the files below `folder`, whose last character
+    /// is a slash.
+    ///
+    /// # Errors
+    /// A folder that makes no URL.
+    pub fn apply(
+        plan: &mut Plan,
+        folder: &str,
+        connections: u32,
+        seed: u64,
+        dynamic: bool,
+    ) -> Result<(), String> {
+        let directories = directories(u64::from(connections)) as u32;
+        plan.specweb99 = Some(Specweb99Plan { directories, files_seed: seed });
+        let target = |operation: Operation| -> Result<TargetPlan, String> {
+            let below = match operation {
+                Operation::Static => FIRST_FILE,
+                Operation::Cgi => CGI,
+                Operation::Dynamic | Operation::CustomAd | Operation::Post => SCRIPT,
+            };
+            let url = Url::parse(&format!("{folder}{below}"));
+            let url = url.map_err(|error| format!("{folder}{below}: {error}"))?;
+            let name = Some(operation.name().to_owned());
+            let method = (operation == Operation::Post).then(|| "POST".to_owned());
+            Ok(TargetPlan { name, method, ..TargetPlan::new(url) })
+        };
+        let rows = if dynamic { SHARES.len() } else { 1 };
+        plan.targets =
+            SHARES[..rows].iter().map(|(it, _)| target(*it)).collect::<Result<_, _>>()?;
+        plan.load = Load::Closed { users: connections, think: Think::None, session: None };
+        plan.measure.conforming_counts_heads = true;
+        Ok(())
+    }
+
+    /// The URL below which the files are, with a slash at its end; `None`: the plan's first target is
+    /// not the first file.
+    pub fn folder(plan: &Plan) -> Option<Url> {
+        let mut url = plan.targets.first()?.url.clone();
+        let path = url.path().strip_suffix(FIRST_FILE)?.to_owned();
+        url.set_path(&path);
+        (url.query().is_none() && path.ends_with('/')).then_some(url)
+    }
+}

@@ -1,0 +1,109 @@
+//! S-Client (Banga and Druschel, USITS 1997), in virtual time: connections begin at D/T whatever the
+//! server does, where users who wait are never more than it can serve.
+
+use plan::representative::parse_representative;
+use plan::{Load, Plan, Think};
+use sim::s_client::{curves, figure};
+use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
+use stats::Measurement;
+use units::Nanos;
+
+const SECONDS: u64 = 20;
+
+/// Serves one request after the other, 7.69 ms each as in the paper: 130 a second.
+fn slow() -> Box<dyn Server> {
+    let mut free = Nanos::ZERO;
+    let react = move |now: Nanos, _: Client, _: &[u8]| {
+        free = free.max(now) + Nanos::from_micros(7_692);
+        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx".to_vec();
+        vec![(free, Action::Bytes(response))]
+    };
+    Box::new(ClosureServer { admit: Admission::Accept, react })
+}
+
+/// Its queue is full: no connection is established.
+fn deaf() -> Box<dyn Server> {
+    let react = |_: Nanos, _: Client, _: &[u8]| Vec::new();
+    Box::new(ClosureServer { admit: Admission::Ignore, react })
+}
+
+fn run(mut plan: Plan, server: Box<dyn Server>) -> Measurement {
+    (plan.stop.duration, plan.stop.warm_up) = (Some(Nanos::from_secs(SECONDS)), Nanos::ZERO);
+    execute(plan, server, 1).measurement
+}
+
+fn sockets(number: u32) -> Plan {
+    let mut plan = plan_for("http://sim.example/page");
+    let base = plan.targets[0].url.clone();
+    let model = parse_representative(&format!("s-client-like:sockets={number},timeout=500ms"));
+    model.expect("it is a model").apply(&mut plan, &base, 1).expect("it needs no sequence");
+    plan
+}
+
+#[test]
+fn connections_begin_at_their_rate_whatever_the_server_does() {
+    for number in [30, 65, 500] {
+        let wanted = f64::from(number) / 0.5;
+        for server in [slow(), deaf()] {
+            let measured = run(sockets(number), server);
+            let found = measured.total.connections.attempted as f64 / SECONDS as f64;
+            assert!((found / wanted - 1.0).abs() < 0.02, "{number}: {found} of {wanted}");
+        }
+    }
+}
+
+/// What does not stand within T is given up then, and counted as such.
+#[test]
+fn a_socket_is_given_up_after_its_time() {
+    let measured = run(sockets(50), deaf());
+    let counts = &measured.total.counts;
+    assert_eq!((counts.succeeded, counts.due), (0, 2_000), "{counts:?}");
+    let longest = measured.total.failed.max().max(measured.total.timed_out.max());
+    assert!(longest >= Nanos::from_millis(500) && longest < Nanos::from_millis(510), "{longest:?}");
+}
+
+/// The paper's reason for it: users who wait for their responses offer no more than the capacity.
+#[test]
+fn users_who_wait_never_offer_more_than_the_capacity() {
+    for users in [1, 10, 200] {
+        let mut plan = plan_for("http://sim.example/page");
+        plan.load = Load::Closed { users, think: Think::None, session: None };
+        plan.connection.calls = Some(1);
+        let measured = run(plan, slow());
+        let found = measured.total.connections.attempted as f64 / SECONDS as f64;
+        assert!(found <= 130.0 * 1.01 + f64::from(users) / SECONDS as f64, "{users}: {found}");
+    }
+}
+
+/// Throughput past overload: up to the capacity all is served; beyond it, what the attempts take from
+/// the requests is lost, down to 55 to 60 % of the peak at sixteen times the capacity. Users who wait for
+/// their responses keep the server at its capacity, and see nothing of it.
+#[test]
+fn past_overload_throughput_falls_and_waiting_users_see_none() {
+    let curves = curves();
+    let peak = curves.iter().map(|row| row.served).fold(0.0, f64::max);
+    assert!((peak / 130.0 - 1.0).abs() < 0.03, "{peak}");
+    for row in &curves {
+        let wanted = f64::from(row.sockets) / 0.5;
+        assert!((row.offered / wanted - 1.0).abs() < 0.02, "{} of {wanted}", row.offered);
+        if wanted < 125.0 {
+            assert!((row.served / wanted - 1.0).abs() < 0.03, "{} of {wanted}", row.served);
+        }
+        assert!(row.users_served <= 130.0 * 1.01, "{}", row.users_served);
+        assert!(row.users_served >= 130.0 * 0.9, "{} users: {}", row.sockets, row.users_served);
+        // one that finds the queue full tries again after 5 s
+        let again = f64::from(row.sockets) * (1.0 / 5.0 + 1.0 / SECONDS as f64);
+        assert!(row.users_offered <= 130.0 * 1.01 + again, "{}", row.users_offered);
+    }
+    let beyond = || curves.iter().filter(|row| row.offered > 140.0);
+    for (before, after) in beyond().zip(beyond().skip(1)) {
+        assert!(after.served < before.served * 1.005, "{} after {}", after.served, before.served);
+    }
+    let last = curves.last().unwrap().served / peak;
+    assert!((0.55..0.60).contains(&last), "{last} of the peak at sixteen times the capacity");
+    // the page shows what this is: `cargo xtask lineage --only s-client` puts it there
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/lineage/s-client.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let figure = figure(&curves);
+    assert!(page.contains(&figure), "docs/lineage/s-client.md has not this figure:\n{figure}");
+}

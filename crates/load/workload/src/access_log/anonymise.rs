@@ -1,0 +1,313 @@
+//! A log without what is personal in it: clients, queries and ids become names made by a keyed hash, the
+//! same for the same value, so that sessions and popularity stay what they were.
+
+use crate::access_log::line::without_marks;
+use crate::access_log::{Entry, LineError, parse_line};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use std::collections::BTreeSet;
+use time::OffsetDateTime;
+use units::hex;
+
+/// Different words of paths that are remembered, to be shown.
+pub const WORDS_MAX: usize = 1_000;
+/// A part of a path that is longer is no word.
+const WORD_MAX: usize = 32;
+/// Digits in a row that a word may have, such as a version's or a size's.
+const DIGITS_MAX: usize = 3;
+
+/// Which parts of paths become names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashedPaths {
+    /// Those that look like an id: see [`Anonymiser::line`].
+    Ids,
+    /// All, but for the ending of a file.
+    All,
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Anonymised {
+    pub lines: u64,
+    /// Lines that are no entry, and the first of them. They are left out: nobody knows what is in them.
+    pub broken: u64,
+    pub first_broken: Option<(u64, LineError)>,
+    /// Values that were hashed, each time they came.
+    pub query_values: u64,
+    pub path_parts: u64,
+    /// Parts of paths that were kept as they are, each time, and the different ones.
+    pub kept_parts: u64,
+    pub words: BTreeSet<String>,
+}
+
+/// Rewrites the lines of a log.
+#[derive(Debug)]
+pub struct Anonymiser {
+    key: Vec<u8>,
+    paths: HashedPaths,
+    done: Anonymised,
+    lines: u64,
+}
+
+impl Anonymiser {
+    /// With the same key, the same values get the same names in every log.
+    pub fn new(key: Vec<u8>, paths: HashedPaths) -> Anonymiser {
+        Anonymiser { key, paths, done: Anonymised::default(), lines: 0 }
+    }
+
+    pub fn finish(self) -> Anonymised {
+        self.done
+    }
+
+    /// The line in its new form: JSON where its clock told fractions of a second, combined format
+    /// otherwise. `None` for an empty line, a comment, and what is no entry.
+    ///
+    /// Time, method, status and size stay. The client is its address and user agent, as one name; user
+    /// names, referers and user agents are left out. Of a query every value becomes a name, and so does
+    /// each part of the path that looks like an id: a number, more than three digits in a row, an `@`,
+    /// an escape, or more than 32 characters.
+    pub fn line(&mut self, line: &str) -> Option<String> {
+        self.lines += 1;
+        let line = without_marks(line);
+        if line.trim().is_empty() || line.starts_with('#') {
+            return None;
+        }
+        match parse_line(line) {
+            Ok(entry) => {
+                self.done.lines += 1;
+                Some(self.entry(&entry))
+            }
+            Err(error) => {
+                self.done.broken += 1;
+                self.done.first_broken.get_or_insert((self.lines, error));
+                None
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry) -> String {
+        let client = self.name("client", &entry.client);
+        let target = self.target(&entry.target);
+        let Entry { at, fine, method, status, bytes, .. } = entry;
+        if *fine {
+            let (seconds, rest) = (at.0 / 1_000_000_000, at.0 % 1_000_000_000);
+            // nothing in it needs an escape: names are hexadecimal, words are plain, methods are letters
+            return format!(
+                "{{\"ts\":{seconds}.{rest:09},\"remote_addr\":\"{client}\",\
+                 \"request\":\"{method} {target} HTTP/1.1\",\"status\":{status},\"bytes\":{bytes}}}"
+            );
+        }
+        let at = common_time(at.0);
+        format!("{client} - - [{at}] \"{method} {target} HTTP/1.1\" {status} {bytes} \"-\" \"-\"")
+    }
+
+    fn target(&mut self, target: &str) -> String {
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (target, None),
+        };
+        let parts: Vec<String> = path.split('/').map(|part| self.part(part)).collect();
+        let mut made = parts.join("/");
+        if let Some(query) = query {
+            let pairs: Vec<String> = query.split('&').map(|pair| self.pair(pair)).collect();
+            made.push('?');
+            made.push_str(&pairs.join("&"));
+        }
+        made
+    }
+
+    fn part(&mut self, part: &str) -> String {
+        if part.is_empty() {
+            return String::new();
+        }
+        if self.paths == HashedPaths::Ids && is_word(part) {
+            self.done.kept_parts += 1;
+            if self.done.words.len() < WORDS_MAX {
+                self.done.words.insert(part.to_owned());
+            }
+            return part.to_owned();
+        }
+        self.done.path_parts += 1;
+        let ending = part.rsplit_once('.').filter(|(name, ending)| {
+            let short = (1..=5).contains(&ending.len());
+            !name.is_empty() && short && ending.bytes().all(|byte| byte.is_ascii_alphabetic())
+        });
+        let name = self.name("path", part);
+        ending.map_or_else(|| name.clone(), |(_, ending)| format!("{name}.{ending}"))
+    }
+
+    /// `name=value`; a name that looks like an id, or that stands alone, may be a value itself.
+    fn pair(&mut self, pair: &str) -> String {
+        self.done.query_values += 1;
+        match pair.split_once('=') {
+            Some((name, value)) if is_word(name) => {
+                format!("{name}={}", self.name("query", value))
+            }
+            _ => self.name("query", pair),
+        }
+    }
+
+    /// 64 bits of HMAC-SHA-256 (RFC 2104) over the kind and the value: among a million values two have
+    /// the same name once in 37 million logs.
+    fn name(&self, kind: &str, value: &str) -> String {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.key);
+        let mut mac = mac.expect("HMAC takes a key of any length");
+        mac.update(kind.as_bytes());
+        mac.update(&[0]);
+        mac.update(value.as_bytes());
+        hex(&mac.finalize().into_bytes()[..8])
+    }
+}
+
+/// A part of a path that names what a site has, not who uses it.
+fn is_word(part: &str) -> bool {
+    let plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+    let digits = |run: &[u8]| run[0].is_ascii_digit() && run.len() > DIGITS_MAX;
+    let runs = part.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+    let letters = part.bytes().filter(u8::is_ascii_alphabetic).count();
+    part.len() <= WORD_MAX
+        && part.bytes().all(plain)
+        && letters > 0
+        && !runs.into_iter().any(digits)
+        && !is_hexadecimal(part)
+}
+
+/// Eight digits or more of which some are 0 to 9 and all are hexadecimal: a hash, a part of a UUID.
+fn is_hexadecimal(part: &str) -> bool {
+    let digits = part.bytes().filter(|byte| *byte != b'-');
+    let all = digits.clone().all(|byte| byte.is_ascii_hexdigit());
+    all && digits.clone().count() >= 8 && digits.clone().any(|byte| byte.is_ascii_digit())
+}
+
+/// 10/Oct/2000:20:55:36 +0000
+fn common_time(nanos: u64) -> String {
+    let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(nanos));
+    let at = at.unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    let month = &at.month().to_string()[..3];
+    let (hour, minute, second) = at.to_hms();
+    let (day, year) = (at.day(), at.year());
+    format!("{day:02}/{month}/{year}:{hour:02}:{minute:02}:{second:02} +0000")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access_log::{Log, LogReader, describe};
+    use proptest::prelude::*;
+    use units::Nanos;
+
+    fn anonymised(lines: &[&str], paths: HashedPaths) -> (Vec<String>, Anonymised) {
+        let mut made = Anonymiser::new(b"a key".to_vec(), paths);
+        let lines = lines.iter().filter_map(|line| made.line(line)).collect();
+        (lines, made.finish())
+    }
+
+    fn log(lines: &[String]) -> Log {
+        let mut reader = LogReader::new(Vec::new());
+        lines.iter().for_each(|line| reader.line(line).unwrap());
+        reader.finish()
+    }
+
+    const LINES: [&str; 5] = [
+        "192.0.2.1 - fred [24/Nov/2026:10:00:00 +0100] \"GET /user/4711/photo.jpg?q=fred&page=2 HTTP/1.1\" 200 11 \"http://h/secret\" \"Mozilla/5.0\"",
+        "192.0.2.2 - - [24/Nov/2026:10:00:00 +0100] \"GET /api/v1/file5k.html HTTP/1.1\" 304 0 \"-\" \"Mozilla/5.0\"",
+        "192.0.2.1 - fred [24/Nov/2026:10:31:02 +0100] \"POST /u/fred%40example.org HTTP/1.1\" 201 7 \"-\" \"Mozilla/5.0\"",
+        "192.0.2.1 - fred [24/Nov/2026:11:05:00 +0100] \"GET /u/fred@example.org?tag HTTP/1.1\" 200 5 \"-\" \"curl\"",
+        "fred's rubbish",
+    ];
+
+    #[test]
+    fn nothing_personal_is_left() {
+        let (lines, done) = anonymised(&LINES, HashedPaths::Ids);
+        let text = lines.join("\n");
+        for secret in ["192.0.2", "fred", "4711", "example", "secret", "Mozilla", "tag", "page=2"] {
+            assert!(!text.contains(secret), "{secret}: {text}");
+        }
+        for kept in ["/user/", "/api/v1/file5k.html", ".jpg?q=", "&page=", "POST", "304"] {
+            assert!(text.contains(kept), "{kept}: {text}");
+        }
+        let words: Vec<&str> = done.words.iter().map(String::as_str).collect();
+        assert_eq!(words, ["api", "file5k.html", "photo.jpg", "u", "user", "v1"]);
+        assert_eq!((done.lines, done.broken, done.first_broken.unwrap().0), (4, 1, 5));
+        assert_eq!((done.query_values, done.path_parts), (3, 3));
+    }
+
+    #[test]
+    fn every_part_of_a_path_can_be_hashed() {
+        let (lines, done) = anonymised(&LINES, HashedPaths::All);
+        let text = lines.join("\n");
+        assert!(
+            !text.contains("user") && !text.contains("api") && text.contains(".html"),
+            "{text}"
+        );
+        assert_eq!((done.kept_parts, done.words.len()), (0, 0));
+    }
+
+    /// Who came when, and how often what was asked for: all that a model needs.
+    #[test]
+    fn sessions_times_and_popularity_are_the_same() {
+        let fine = [
+            r#"{"ts":1646861401.25,"request":{"remote_ip":"192.0.2.7","method":"HEAD","uri":"/b/77","headers":{"User-Agent":["curl/7"]}},"size":12,"status":200}"#,
+            r#"{"ts":1646861402.123456,"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/b/77","headers":{}},"size":3,"status":500}"#,
+        ];
+        for lines in [&LINES[..], &fine[..]] {
+            for paths in [HashedPaths::Ids, HashedPaths::All] {
+                let before = log(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
+                let after = log(&anonymised(lines, paths).0);
+                assert_eq!(before.accesses, after.accesses);
+                assert_eq!((before.clients, before.fine), (after.clients, after.fine));
+                let pause = Nanos::from_secs(1_800);
+                assert_eq!(before.visits(pause), after.visits(pause));
+                assert_eq!(describe(&before, pause), describe(&after, pause));
+            }
+        }
+    }
+
+    #[test]
+    fn names_follow_from_the_key() {
+        let name = |key: &str| Anonymiser::new(key.into(), HashedPaths::Ids).name("path", "7");
+        assert_eq!(name("a"), name("a"));
+        assert_ne!(name("a"), name("b"));
+        let made = Anonymiser::new(b"a".to_vec(), HashedPaths::Ids);
+        assert_ne!(made.name("path", "7"), made.name("query", "7"));
+        // RFC 4231, test case 2: HMAC-SHA-256 itself is the library's
+        let mut mac = Hmac::<Sha256>::new_from_slice(b"Jefe").unwrap();
+        mac.update(b"what do ya want for nothing?");
+        assert_eq!(mac.finalize().into_bytes()[..4], [0x5b, 0xdc, 0xc1, 0x46]);
+    }
+
+    #[test]
+    fn words_and_ids_are_told_apart() {
+        for word in ["api", "v1", "class1_3", "file5k.html", "dir-a", "x86.css", "deadbeef", "face"]
+        {
+            assert!(is_word(word), "{word}");
+        }
+        for id in [
+            "7",
+            "2026",
+            "4711",
+            "order-20261",
+            "0a1b2c3d",
+            "a1b2c3d4-e5f6",
+            "me@h",
+            "%41",
+            "ü",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "abcdefghijklmnopqrstuvwxyzabcdefgh",
+        ] {
+            assert!(!is_word(id), "{id}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_can_be_read(path in "/[!-~]{0,40}", client in "[0-9a-f.:]{1,20}") {
+            let line = format!("{client} - - [24/Nov/2026:10:00:00 +0000] \"GET {path} HTTP/1.1\" 200 1");
+            if parse_line(&line).is_ok() {
+                let (lines, _) = anonymised(&[&line], HashedPaths::Ids);
+                prop_assert!(parse_line(&lines[0]).is_ok(), "{}", lines[0]);
+            }
+        }
+    }
+}

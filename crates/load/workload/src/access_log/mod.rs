@@ -1,0 +1,13 @@
+//! What a server's access log says of its users: requests in the order of their times, sessions,
+//! and figures that tell which load is like it.
+//! Layer 2: pure; lines are handed in.
+
+mod anonymise;
+mod describe;
+mod line;
+mod log;
+
+pub use anonymise::{Anonymised, Anonymiser, HashedPaths, WORDS_MAX};
+pub use describe::{Arrivals, Description, Model, describe};
+pub use line::{Entry, LineError, parse_line};
+pub use log::{Access, ClientVisit, Log, LogReader, LoggedRequest};

@@ -1,0 +1,266 @@
+//! Whether files and requests are as a model says: file sets on a disk, sequences that somebody made,
+//! and what a server's log has seen.
+//!
+//! Of each property the figures stand beside the model's, and a rule with a named bound says whether it
+//! fits. The bounds are ours: the papers compare models and set none.
+
+mod files;
+mod requests;
+
+pub use files::fit_files;
+pub use requests::{Requests, fit_requests};
+
+use crate::fileset::{Law, Matching, SequenceError, Spec};
+use stats::fit::{self, Lambda};
+use units::{Purpose, Seed};
+
+/// What is compared with what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FitModel {
+    pub spec: Spec,
+    /// What the model's sizes and order follow from.
+    pub seed: Seed,
+    pub matching: Matching,
+    /// Requests for SURGE's most popular file.
+    pub top: u64,
+}
+
+/// All properties that were looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fit {
+    pub checks: Vec<FitCheck>,
+    pub plots: Vec<Plot>,
+    /// Why there are no requests of the model's own to compare with.
+    pub no_reference: Option<SequenceError>,
+}
+
+/// One property.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FitCheck {
+    pub name: &'static str,
+    /// The model's law in words.
+    pub law: String,
+    /// Values that were looked at.
+    pub count: u64,
+    pub anderson: Option<SubSamples>,
+    pub lambda: Option<Lambda>,
+    /// The bound of it.
+    pub lambda_max: f64,
+    pub figures: Vec<FitFigure>,
+    /// Why it does not fit, a sentence each; empty: it fits.
+    pub against: Vec<String>,
+    /// Why nothing can be said.
+    pub untold: Option<String>,
+}
+
+/// A figure beside the model's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FitFigure {
+    pub name: String,
+    pub found: f64,
+    pub model: f64,
+    pub kind: FigureUnit,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureUnit {
+    Bytes,
+    Seconds,
+    Share,
+    Number,
+}
+
+/// Anderson and Darling's test on random sub-samples: of a whole file it rejects every law, for no file
+/// follows a law to the last value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SubSamples {
+    /// A² of all values.
+    pub whole: f64,
+    /// Sub-samples, and values in each.
+    pub samples: usize,
+    pub size: usize,
+    /// Those above the bound of 5 %.
+    pub rejected: usize,
+}
+
+/// Values at some places, and the model's there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub across: &'static str,
+    pub across_seconds: bool,
+    pub along_share: bool,
+    pub at: Vec<f64>,
+    pub found: Vec<Option<f64>>,
+    pub model: Vec<Option<f64>>,
+    pub model_name: &'static str,
+}
+
+/// λ² above it is another law: relative differences of 22 % in the mean square.
+pub const LAMBDA_MAX: f64 = 0.05;
+/// The same of counts by rank: a sequence that is cut short has less at the end.
+pub const RANKS_LAMBDA_MAX: f64 = 0.1;
+/// Sub-samples of the test, values in each, and how many may be above the bound of 5 %: of 100 samples
+/// of the law itself more are, once in a thousand times (a binomial).
+const SAMPLES: usize = 100;
+const SAMPLE_SIZE: usize = 100;
+pub const REJECTED_MAX: usize = 12;
+/// Places of a plot.
+const PLACES: usize = 100;
+
+impl FitCheck {
+    fn new(name: &'static str, law: impl Into<String>, count: usize) -> FitCheck {
+        FitCheck {
+            name,
+            law: law.into(),
+            count: count as u64,
+            anderson: None,
+            lambda: None,
+            lambda_max: LAMBDA_MAX,
+            figures: Vec::new(),
+            against: Vec::new(),
+            untold: None,
+        }
+    }
+
+    /// Whether it fits; `None`: nothing can be said.
+    pub fn fits(&self) -> Option<bool> {
+        self.untold.is_none().then_some(self.against.is_empty())
+    }
+
+    fn untold(self, why: impl Into<String>) -> FitCheck {
+        FitCheck { untold: Some(why.into()), ..self }
+    }
+
+    fn figure(&mut self, name: impl Into<String>, found: f64, model: f64, kind: FigureUnit) {
+        self.figures.push(FitFigure { name: name.into(), found, model, kind });
+    }
+
+    /// Values of a continuous law, ascending, by sub-samples and by bins of their logarithms.
+    fn follow(&mut self, values: &[f64], law: &Law, seed: Seed) {
+        self.anderson = sub_samples(values, law, seed);
+        if let Some(test) = self.anderson
+            && test.rejected > REJECTED_MAX
+        {
+            let (rejected, samples) = (test.rejected, test.samples);
+            self.against.push(format!(
+                "Anderson-Darling rejects {rejected} of {samples} sub-samples at 5 % \
+                 ({REJECTED_MAX} are the most that chance makes)"
+            ));
+        }
+        self.bins_of_logarithms(values, |x| law.cdf(x));
+    }
+
+    /// λ² of values, ascending and above zero, in bins of their logarithms by Scott's rule. `below`:
+    /// the model's share that is not above a value.
+    fn bins_of_logarithms(&mut self, values: &[f64], below: impl Fn(f64) -> f64) {
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let (Some(width), [first, .., last]) = (fit::scott_width(&logs), &logs[..]) else { return };
+        let bins = (((last - first) / width).ceil() as usize).clamp(1, 10_000);
+        let mut counts = vec![0_u64; bins];
+        for log in &logs {
+            counts[(((log - first) / width) as usize).min(bins - 1)] += 1;
+        }
+        // what lies outside of the values belongs to the outermost bins
+        let edge = |bin: usize| match bin {
+            0 => 0.0,
+            bin if bin == bins => 1.0,
+            bin => below((first + bin as f64 * width).exp()),
+        };
+        let shares: Vec<f64> = (0..bins).map(|bin| edge(bin + 1) - edge(bin)).collect();
+        self.bins(&counts, &shares);
+    }
+
+    fn bins(&mut self, counts: &[u64], shares: &[f64]) {
+        self.lambda = fit::lambda_squared(counts, shares, 0);
+        if let Some(lambda) = self.lambda
+            && lambda.value > self.lambda_max
+        {
+            let (found, most) = (lambda.value, self.lambda_max);
+            self.against.push(format!("λ² is {found:.3}, above {most}"));
+        }
+    }
+
+    /// A figure that must lie within `1/factor` and `factor` times the model's.
+    fn within(&mut self, name: &str, found: f64, model: f64, factor: f64, kind: FigureUnit) {
+        self.figure(name, found, model, kind);
+        let ratio = found / model;
+        // no ratio at all is out of bounds too
+        if !(1.0 / factor..=factor).contains(&ratio) {
+            self.against.push(format!(
+                "{name} is {ratio:.2} times the model's ({factor} either way is the bound)"
+            ));
+        }
+    }
+}
+
+/// `values` ascend. `None` of fewer than two sub-samples would need.
+fn sub_samples(values: &[f64], law: &Law, seed: Seed) -> Option<SubSamples> {
+    if values.len() < 2 * SAMPLE_SIZE {
+        return None;
+    }
+    let below: Vec<f64> = values.iter().map(|value| law.cdf(*value)).collect();
+    let whole = fit::anderson_darling(&below)?;
+    let rejected = (0..SAMPLES).filter(|sample| {
+        let mut stream = seed.stream(Purpose::Bootstrap, *sample as u64);
+        let draw = |_| below[stream.below(below.len() as u64) as usize];
+        let mut drawn: Vec<f64> = (0..SAMPLE_SIZE).map(draw).collect();
+        drawn.sort_by(f64::total_cmp);
+        fit::anderson_darling(&drawn).is_some_and(|found| found > fit::ANDERSON_DARLING_5)
+    });
+    let rejected = rejected.count();
+    Some(SubSamples { whole, samples: SAMPLES, size: SAMPLE_SIZE, rejected })
+}
+
+/// The value that the share is not above; `sorted` holds one at least.
+fn at<T: Copy>(sorted: &[T], share: f64) -> T {
+    let row = (sorted.len() as f64 * share).ceil() as usize;
+    sorted[row.saturating_sub(1).min(sorted.len() - 1)]
+}
+
+/// Places from `low` to `high`, apart by the same factor.
+fn places(low: f64, high: f64) -> Vec<f64> {
+    let (low, high) = (low.max(f64::MIN_POSITIVE), high.max(low * 1.000_001));
+    let step = (high / low).ln() / (PLACES - 1) as f64;
+    (0..PLACES).map(|place| low * (step * place as f64).exp()).collect()
+}
+
+/// The share of ascending values above each place.
+fn above(sorted: &[f64], places: &[f64]) -> Vec<Option<f64>> {
+    let share = |place: &f64| {
+        let above = sorted.len() - sorted.partition_point(|value| value <= place);
+        (above > 0).then_some(above as f64 / sorted.len() as f64)
+    };
+    places.iter().map(share).collect()
+}
+
+/// The log-log plot of P(X > x): a Pareto tail is a line of slope −a in it.
+fn llcd(
+    id: &'static str,
+    title: &'static str,
+    across: &'static str,
+    sorted: &[f64],
+    law: impl Fn(f64) -> f64,
+) -> Option<Plot> {
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return None };
+    let places = places(first.max(1e-3), *last);
+    // below what one of the values is, a share of the model is no longer compared with anything
+    let least = 0.5 / sorted.len() as f64;
+    let model = |place: &f64| Some(1.0 - law(*place)).filter(|share| *share > least);
+    Some(Plot {
+        id,
+        title,
+        across,
+        across_seconds: across == "seconds",
+        along_share: true,
+        found: above(sorted, &places),
+        model: places.iter().map(model).collect(),
+        at: places,
+        model_name: "model",
+    })
+}
+
+#[cfg(test)]
+mod tests;

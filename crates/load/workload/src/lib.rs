@@ -1,0 +1,27 @@
+//! What to send: targets and their order, think times, users with their cookies. Stateless choices
+//! are functions of the seed and an index, so that timing never changes content.
+//! Layer 2: pure; knows messages, not connections.
+#![forbid(unsafe_code)]
+
+pub mod access_log;
+mod actor;
+pub mod fileset;
+mod guide;
+mod html_tree;
+mod jar;
+mod links;
+pub mod recorded;
+pub mod schedule;
+mod script;
+mod selector;
+mod targets;
+mod think;
+
+pub use actor::{ActedCall, Actor, ActorTurn, Deed, HeardBack, IterationBegun};
+pub use guide::{Came, Errand, Guide, Guides, Step, WholeResponse};
+pub use jar::Jar;
+pub use links::{LINKS_MAX, Link, Use, links};
+pub use script::{Script, ScriptError, Wants};
+pub use selector::Selector;
+pub use targets::{Order, RequestUrl, Stripped, Targets, Template, with_target};
+pub use think::Think;

@@ -1,0 +1,112 @@
+//! Commands as they are split from a text, whatever shell it was written for.
+
+use crate::recorded::RecordedError;
+
+/// A word of a command. It is not text: `$'\xff'` has a byte that is no character.
+pub(crate) type ShellWord = Vec<u8>;
+
+/// Words before a command that do not change what it sends.
+const PREFIXES: [&[u8]; 8] = [b"$", b"%", b"time", b"command", b"exec", b"sudo", b"nohup", b"env"];
+
+/// Whether a line begins with curl, perhaps after a prompt or `time`.
+pub(crate) fn begins_command(line: &str) -> bool {
+    let mut words = line.split_ascii_whitespace().map(str::as_bytes);
+    words.find(|word| !is_prefix(word)).is_some_and(is_curl)
+}
+
+/// Whether a word is the program curl.
+pub(crate) fn is_curl(word: &[u8]) -> bool {
+    let name = word.rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
+    name == b"curl" || name.eq_ignore_ascii_case(b"curl.exe")
+}
+
+/// Whether a word may stand before curl.
+pub(crate) fn is_prefix(word: &[u8]) -> bool {
+    PREFIXES.contains(&word)
+}
+
+/// The words of one command without what stands before curl's arguments.
+pub(crate) fn arguments(words: Vec<ShellWord>) -> Vec<ShellWord> {
+    let before = words.iter().take_while(|word| is_prefix(word)).count();
+    match words.get(before) {
+        Some(word) if is_curl(word) => words.into_iter().skip(before + 1).collect(),
+        _ => words,
+    }
+}
+
+/// Commands as they are split.
+#[derive(Default)]
+pub(crate) struct Split {
+    pub(crate) commands: Vec<Vec<ShellWord>>,
+    words: Vec<ShellWord>,
+    pub(crate) word: Option<ShellWord>,
+    /// The next word is the first one of a line.
+    fresh: bool,
+    /// A line that is no command and no part of one.
+    stray: Option<ShellWord>,
+}
+
+impl Split {
+    /// The word that is being read.
+    pub(crate) fn word(&mut self) -> &mut ShellWord {
+        self.word.get_or_insert_default()
+    }
+
+    pub(crate) fn blank(&mut self) {
+        let Some(word) = self.word.take() else { return };
+        let first = std::mem::take(&mut self.fresh) && !self.words.is_empty();
+        let prefixes = || self.words.iter().all(|word| is_prefix(word));
+        if first && !prefixes() {
+            if is_curl(&word) || is_prefix(&word) {
+                self.end();
+            } else if !(word.starts_with(b"-") || word.starts_with(b"http")) {
+                self.stray.get_or_insert_with(|| word.clone());
+            }
+        }
+        self.words.push(word);
+    }
+
+    /// A line has ended, and nothing joins it to the next one.
+    pub(crate) fn line(&mut self) {
+        self.blank();
+        self.fresh = true;
+    }
+
+    /// A command has ended.
+    pub(crate) fn end(&mut self) {
+        self.blank();
+        if !self.words.is_empty() {
+            self.commands.push(std::mem::take(&mut self.words));
+        }
+    }
+
+    /// The text has ended.
+    pub(crate) fn finish(&mut self) -> Result<(), RecordedError> {
+        self.blank();
+        match &self.stray {
+            None => {
+                self.end();
+                Ok(())
+            }
+            Some(word) => {
+                let word = units::quoted(&String::from_utf8_lossy(word));
+                Err(RecordedError(format!(
+                    "a line begins with {word}: only curl commands are read, and a command goes on in \
+                     the next line after a backslash; join the line, or delete it"
+                )))
+            }
+        }
+    }
+}
+
+pub(crate) fn outside(found: u8) -> RecordedError {
+    RecordedError(format!(
+        "it has {:?} outside of quotes, which a shell would act on and which is not run here; \
+         put it into single quotes, or its value in its place",
+        char::from(found)
+    ))
+}
+
+pub(crate) fn open(quote: &str) -> RecordedError {
+    RecordedError(format!("a quote is not closed: {quote}"))
+}

@@ -1,0 +1,86 @@
+//! Requests that other tools wrote down: HAR files, curl's command lines, examples of OpenAPI.
+//!
+//! Refuses to read files and to resolve names: text is handed in.
+
+mod cmd;
+mod commands;
+mod curl;
+mod har;
+mod openapi;
+mod words;
+
+pub use curl::{Curl, CurlLogin, CurlVersion, has_command, parse_curl, read_commands};
+pub use har::read_har;
+pub use openapi::read_openapi;
+
+use std::collections::BTreeMap;
+use units::Nanos;
+use url::Url;
+
+/// One request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Since the first one; zero where nobody wrote it down.
+    pub at: Nanos,
+    pub method: String,
+    pub url: Url,
+    /// In order. Without those that the client itself has to write, such as Host and Content-Length.
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Vec<u8>>,
+}
+
+/// Requests in the order of their times, and what was not taken over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording {
+    pub requests: Vec<Recorded>,
+    /// Why, and how many.
+    pub left_out: BTreeMap<String, u64>,
+}
+
+/// Why a file or a command cannot be taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedError(pub String);
+
+/// Requests that are kept.
+pub const REQUESTS_MAX: usize = 1_000_000;
+
+impl Recording {
+    fn leave_out(&mut self, why: impl Into<String>) {
+        *self.left_out.entry(why.into()).or_default() += 1;
+    }
+
+    /// # Errors
+    /// One more than [`REQUESTS_MAX`].
+    fn push(&mut self, request: Recorded) -> Result<(), RecordedError> {
+        if self.requests.len() == REQUESTS_MAX {
+            return Err(RecordedError(format!("it has more than {REQUESTS_MAX} requests; cut it")));
+        }
+        self.requests.push(request);
+        Ok(())
+    }
+}
+
+/// Headers that belong to the connection or to the message's framing (RFC 9110 section 7.6.1, RFC
+/// 9112), and pseudo-headers of HTTP/2 as browsers write them into HAR.
+fn is_ours(name: &str) -> bool {
+    const OURS: [&str; 9] = [
+        "connection",
+        "content-length",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    name.starts_with(':') || OURS.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+}
+
+impl std::fmt::Display for RecordedError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RecordedError {}

@@ -1,0 +1,84 @@
+//! What an arrival process is made from.
+
+use crate::schedule::Levels;
+use std::sync::Arc;
+use units::Nanos;
+
+/// An arrival process: a rate that holds or ramps, a law of the gaps, an end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrivalSpec {
+    /// Arrivals per second at the start, and all through the warm-up; finite, above zero.
+    pub from: f64,
+    /// Arrivals per second from the end of the ramp on; finite, above zero.
+    pub to: f64,
+    /// How long the measured phase takes to go, in a straight line, from `from` to `to`. Zero: the
+    /// rate jumps to `to` at its beginning.
+    pub ramp_over: Nanos,
+    /// The rate of the measured phase stage by stage, in place of `from`, `to` and `ramp_over`; the
+    /// warm-up is at the first one's beginning.
+    pub levels: Option<Levels>,
+    /// Time before the measured phase, at the rate `from`.
+    pub warm_up: Nanos,
+    pub gaps: Gaps,
+    /// Arrivals that fall due at the same instant, at least 1; the rates count arrivals.
+    pub burst: u32,
+    /// A trace: the instants themselves, counted from the start and never falling. They stand in
+    /// place of rates, gaps and bursts; the schedule ends with them.
+    pub at: Option<Arc<[Nanos]>>,
+    pub end: ScheduleEnd,
+}
+
+/// The law of the gaps between arrivals, or between bursts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// All the same; the first arrival falls due at the start.
+    Constant,
+    /// Exponential: a Poisson process. The first arrival comes one gap after the start.
+    Poisson,
+    /// Uniform in [0, 2·mean). The first arrival comes one gap after the start.
+    Uniform,
+}
+
+/// When nothing more falls due: whichever comes first. The default is never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScheduleEnd {
+    /// Length of the measured phase; what would fall due exactly at its end does not.
+    pub at: Option<Nanos>,
+    /// Arrivals of the measured phase.
+    pub count: Option<u64>,
+}
+
+impl ArrivalSpec {
+    /// A constant rate with constant gaps and without end.
+    pub fn constant(per_second: f64) -> ArrivalSpec {
+        ArrivalSpec {
+            from: per_second,
+            to: per_second,
+            ramp_over: Nanos::ZERO,
+            levels: None,
+            warm_up: Nanos::ZERO,
+            gaps: Gaps::Constant,
+            burst: 1,
+            at: None,
+            end: ScheduleEnd::default(),
+        }
+    }
+
+    /// `Err`: the sentence that says which field cannot be.
+    pub fn check(&self) -> Result<(), String> {
+        for (name, rate) in [("from", self.from), ("to", self.to)] {
+            if !rate.is_finite() || rate <= 0.0 {
+                return Err(format!("`{name}` is {rate} per second; it must be above zero"));
+            }
+        }
+        if let Some(at) = &self.at
+            && !at.is_sorted()
+        {
+            return Err("`at` falls; its instants must be in order".to_owned());
+        }
+        if self.burst == 0 {
+            return Err("`burst` is 0; a burst has at least one arrival".to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,248 @@
+//! The target list: requests rendered once, and the order in which calls take them.
+
+use protocol::http1::response::Asked;
+use std::sync::{Arc, OnceLock};
+use units::{Purpose, Seed};
+use url::Url;
+
+/// In which order the targets are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, from the start again at the end.
+    InOrder,
+    /// Drawn by weight.
+    Random,
+    /// Each one once, in order; the run ends with the list.
+    Once,
+}
+
+/// One target's request, rendered once.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Which of the plan's endpoints it goes to.
+    pub endpoint: u32,
+    pub url: RequestUrl,
+    pub method: Arc<str>,
+    pub asked: Asked,
+    /// The request as sent on a connection that stays open, and as sent with the last call on one.
+    pub bytes: Vec<u8>,
+    pub last: Vec<u8>,
+    /// Where a `Cookie` line can be put in, in either.
+    pub cookie_at: usize,
+    pub cookie_at_last: usize,
+    /// The same request for HTTP/2, where that is what connections speak.
+    pub http2: Option<http2::Request>,
+    /// And for HTTP/3.
+    pub http3: Option<protocol::http3::Coded>,
+    /// What redirects have removed from it.
+    pub stripped: Stripped,
+}
+
+/// What redirects remove from a request. It stays removed for the rest of the call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stripped {
+    /// Login, cookies, the Host field of the user: the request goes to another server.
+    pub credentials: bool,
+    /// The body and the fields that describe it: the method has become GET.
+    pub content: bool,
+}
+
+/// The URL that a request is for. Where requests differ in their targets alone they share one, and the
+/// whole of each is put together when it is asked for: only cookies and redirects need it.
+#[derive(Clone, Debug)]
+pub struct RequestUrl {
+    shared: Arc<Url>,
+    /// The target in the request's line stands in place of the shared path and query.
+    own: Option<OnceLock<Box<Url>>>,
+}
+
+impl RequestUrl {
+    /// As `shared`, with the target that its request has.
+    pub fn with_own_target(shared: &Arc<Url>) -> RequestUrl {
+        RequestUrl { shared: shared.clone(), own: Some(OnceLock::new()) }
+    }
+
+    /// Scheme, host and port are the request's.
+    pub fn shared(&self) -> &Arc<Url> {
+        &self.shared
+    }
+}
+
+impl From<Url> for RequestUrl {
+    fn from(url: Url) -> RequestUrl {
+        RequestUrl { shared: Arc::new(url), own: None }
+    }
+}
+
+impl Template {
+    pub fn url(&self) -> &Url {
+        let Some(own) = &self.url.own else { return &self.url.shared };
+        own.get_or_init(|| Box::new(with_target(&self.url.shared, self.target().unwrap_or("/"))))
+    }
+
+    /// The target as it stands in the request's line; `None` where there is none in UTF-8.
+    pub fn target(&self) -> Option<&str> {
+        let mut words = self.bytes.split(|byte| *byte == b' ');
+        std::str::from_utf8(words.nth(1)?).ok()
+    }
+}
+
+/// A URL with another path and query; `target` begins with a slash.
+pub fn with_target(url: &Url, target: &str) -> Url {
+    let mut url = url.clone();
+    let (path, query) = target.split_once('?').map_or((target, None), |(a, b)| (a, Some(b)));
+    url.set_path(path);
+    url.set_query(query);
+    url
+}
+
+/// The targets of a plan and the law of choosing among them.
+#[derive(Clone, Debug)]
+pub struct Targets {
+    templates: Vec<Template>,
+    order: Order,
+    /// Rows by the index of the call, in place of one after the other; empty: none.
+    sequence: Vec<u32>,
+    /// Every call asks for the first row.
+    single: bool,
+    /// Running sums of the weights; empty unless the order is random.
+    sums: Vec<f64>,
+    seed: Seed,
+}
+
+impl Targets {
+    /// `weights` are above zero, one for each template; there is at least one template.
+    pub fn new(templates: Vec<Template>, weights: &[f64], order: Order, seed: Seed) -> Targets {
+        assert!(!templates.is_empty(), "a plan has a target");
+        let mut sum = 0.0;
+        let sums = weights.iter().map(|weight| {
+            sum += weight;
+            sum
+        });
+        let sums = if order == Order::Random { sums.collect() } else { Vec::new() };
+        let single = templates.len() == 1 && order == Order::InOrder;
+        Targets { templates, order, sequence: Vec::new(), single, sums, seed }
+    }
+
+    /// Takes the rows in this order, unless they are drawn. Every row is one of the templates.
+    pub fn in_sequence(self, sequence: Vec<u32>) -> Targets {
+        Targets { single: self.single && sequence.is_empty(), sequence, ..self }
+    }
+
+    /// The row that call `index` asks for; `None` when the list is used up.
+    #[inline]
+    pub fn pick(&self, index: u64) -> Option<u32> {
+        if self.single {
+            return Some(0);
+        }
+        let count = self.templates.len() as u64;
+        if !self.sequence.is_empty() && self.order != Order::Random {
+            return self.listed(index);
+        }
+        match self.order {
+            Order::InOrder => Some((index % count) as u32),
+            Order::Once => (index < count).then_some(index as u32),
+            Order::Random => Some(self.draw(index)),
+        }
+    }
+
+    fn listed(&self, index: u64) -> Option<u32> {
+        let count = self.sequence.len() as u64;
+        let ended = self.order == Order::Once && index >= count;
+        (!ended).then(|| self.sequence[(index % count) as usize])
+    }
+
+    /// How many calls the list allows; `None` when it never ends.
+    pub fn calls_max(&self) -> Option<u64> {
+        let listed = [self.templates.len(), self.sequence.len()];
+        let count = listed[usize::from(!self.sequence.is_empty())];
+        (self.order == Order::Once).then_some(count as u64)
+    }
+
+    #[inline]
+    pub fn template(&self, row: u32) -> &Template {
+        &self.templates[row as usize]
+    }
+
+    pub fn len(&self) -> usize {
+        self.templates.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.templates.is_empty()
+    }
+
+    fn draw(&self, index: u64) -> u32 {
+        let total = self.sums.last().copied().unwrap_or(0.0);
+        let point = self.seed.stream(Purpose::Targets, index).unit() * total;
+        let row = self.sums.partition_point(|sum| *sum <= point);
+        row.min(self.sums.len().saturating_sub(1)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(order: Order, weights: &[f64]) -> Targets {
+        let template = Template {
+            endpoint: 0,
+            url: Url::parse("http://h/").unwrap().into(),
+            method: "GET".into(),
+            asked: Asked::Ordinary,
+            bytes: Vec::new(),
+            last: Vec::new(),
+            cookie_at: 0,
+            cookie_at_last: 0,
+            http2: None,
+            http3: None,
+            stripped: Stripped::default(),
+        };
+        Targets::new(vec![template; weights.len()], weights, order, Seed(11))
+    }
+
+    #[test]
+    fn in_order_wraps_and_once_ends() {
+        let picks = |order| {
+            let list = targets(order, &[1.0; 3]);
+            (0..5).map(|index| list.pick(index)).collect::<Vec<_>>()
+        };
+        assert_eq!(picks(Order::InOrder), [Some(0), Some(1), Some(2), Some(0), Some(1)]);
+        assert_eq!(picks(Order::Once), [Some(0), Some(1), Some(2), None, None]);
+    }
+
+    #[test]
+    fn a_sequence_stands_in_place_of_the_list() {
+        let picks = |order| {
+            let list = targets(order, &[1.0; 3]).in_sequence(vec![2, 2, 0, 1]);
+            (0..6).map(|index| list.pick(index)).collect::<Vec<_>>()
+        };
+        let round = [Some(2), Some(2), Some(0), Some(1)];
+        assert_eq!(picks(Order::InOrder), [&round[..], &[Some(2), Some(2)]].concat());
+        assert_eq!(picks(Order::Once), [&round[..], &[None, None]].concat());
+        let once = targets(Order::Once, &[1.0; 3]).in_sequence(vec![2; 5]);
+        assert_eq!(once.calls_max(), Some(5));
+    }
+
+    #[test]
+    fn random_draws_follow_the_weights() {
+        let list = targets(Order::Random, &[1.0, 3.0, 6.0]);
+        let mut seen = [0u32; 3];
+        for index in 0..100_000 {
+            seen[list.pick(index).unwrap() as usize] += 1;
+        }
+        for (count, expected) in seen.iter().zip([10_000.0, 30_000.0, 60_000.0]) {
+            // five standard deviations of a binomial
+            assert!((f64::from(*count) - expected).abs() < 5.0 * expected.sqrt(), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn a_draw_depends_on_the_index_only() {
+        let list = targets(Order::Random, &[1.0; 50]);
+        let forward: Vec<_> = (0..100).map(|index| list.pick(index)).collect();
+        let mut backward: Vec<_> = (0..100).rev().map(|index| list.pick(index)).collect();
+        backward.reverse();
+        assert_eq!(forward, backward);
+    }
+}

@@ -1,0 +1,400 @@
+//! The routes. The store is opened anew for each request: other programs write to it meanwhile.
+
+use crate::browser::guard::REPORT_POLICY;
+use crate::browser::live;
+use crate::browser::pages::{self, LIST_MAX, ListQuery, StoreHead};
+use crate::browser::refusal::HttpRefusal;
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use futures_util::stream::{self, Stream};
+use report::Named;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use store::{Filter, Progress, ResultKind, RunId, Store, StoreError, StorePlace, Stored};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use url::form_urlencoded;
+
+/// Live views at once; each reads the store once a second.
+const LIVE_MAX: usize = 16;
+/// How often a live view looks for news.
+const LOOK: Duration = Duration::from_secs(1);
+/// Results that are put side by side at most.
+const SIDE_BY_SIDE_MAX: usize = 8;
+
+/// Notes of the store's openings that are kept.
+const NOTES_MAX: usize = 20;
+
+/// What every handler knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Desk {
+    pub(crate) place: StorePlace,
+    live: Arc<Semaphore>,
+    /// What the user is to be told of the store's openings: it was brought up to date, or set aside.
+    notes: Arc<Mutex<Vec<String>>>,
+}
+
+impl Desk {
+    pub(crate) fn new(place: StorePlace) -> Desk {
+        Desk { place, live: Arc::new(Semaphore::new(LIVE_MAX)), notes: Arc::default() }
+    }
+
+    /// What was to be told of the store's openings so far.
+    fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Does `work` with the store, opened to be read, on a thread that may wait for the disk.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, HttpRefusal> {
+        let (place, notes) = (self.place.clone(), self.notes.clone());
+        off_the_loop(move || work(&noted(Store::open_to_read(&place)?, &notes))).await
+    }
+
+    async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, HttpRefusal> {
+        let (place, notes) = (self.place.clone(), self.notes.clone());
+        // a store that is not there is not to be made by this
+        off_the_loop(move || {
+            drop(noted(Store::open_to_read(&place)?, &notes));
+            work(&mut noted(Store::open(&place)?, &notes))
+        })
+        .await
+    }
+}
+
+/// Keeps what is to be told of an opening, to be shown above the list.
+fn noted(store: Store, notes: &Mutex<Vec<String>>) -> Store {
+    let mut notes = notes.lock().unwrap_or_else(PoisonError::into_inner);
+    notes.extend(store.notes.iter().cloned());
+    // the newest may say that the store was set aside
+    let over = notes.len().saturating_sub(NOTES_MAX);
+    notes.drain(..over);
+    store
+}
+
+async fn off_the_loop<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, HttpRefusal> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => Ok(done?),
+        Err(_) => Err(HttpRefusal::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "reading the store panicked; this is a bug",
+        )),
+    }
+}
+
+pub(crate) fn routes(desk: Desk) -> Router {
+    Router::new()
+        .route("/", get(list))
+        .route("/style.css", get(style))
+        .route("/live.js", get(script))
+        .route("/compare", get(compare))
+        .route("/compare/page", get(compare_page))
+        .route("/result/{id}", get(result))
+        .route("/result/{id}/page", get(result_page))
+        .route("/result/{id}/json", get(result_json))
+        .route("/result/{id}/live", get(live_page))
+        .route("/result/{id}/events", get(events))
+        .route("/result/{id}/tag", post(tag))
+        .route("/result/{id}/untag", post(untag))
+        .route("/result/{id}/delete", get(confirm).post(delete))
+        .fallback(nowhere)
+        .with_state(desk)
+}
+
+type PageResult = Result<Html<String>, HttpRefusal>;
+
+async fn nowhere() -> HttpRefusal {
+    HttpRefusal::new(StatusCode::NOT_FOUND, "there is no such page")
+}
+
+async fn style() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], pages::STYLE)
+}
+
+async fn script() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], pages::SCRIPT)
+}
+
+/// The values of a field in a query or a form.
+fn fields(text: &[u8], wanted: &str) -> Vec<String> {
+    let pairs = form_urlencoded::parse(text).filter(|(name, _)| name == wanted);
+    pairs.map(|(_, value)| value.into_owned()).collect()
+}
+
+fn field(text: &[u8], wanted: &str) -> String {
+    fields(text, wanted).into_iter().next().unwrap_or_default().trim().to_owned()
+}
+
+async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
+    let query = query.unwrap_or_default();
+    let of = |name: &str| field(query.as_bytes(), name);
+    let wanted = ListQuery { name: of("name"), tag: of("tag"), kind: of("kind") };
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let filter = Filter {
+        name: some(&wanted.name),
+        tag: some(&wanted.tag),
+        kind: ResultKind::named(&wanted.kind),
+        since_unix_s: None,
+        count_max: Some(LIST_MAX),
+    };
+    let file = desk.place.file().map_err(HttpRefusal::from)?;
+    let file = file.map_or_else(String::new, |file| file.display().to_string());
+    match desk.read(move |store| store.list(&filter)).await {
+        Ok(entries) => {
+            let place = StoreHead { store: &file, notes: &desk.notes() };
+            Ok(Html(pages::list(&entries, &wanted, place, None).into_string()))
+        }
+        // a store that will come with the first run is no trouble
+        Err(refusal) if refusal.status == StatusCode::NOT_FOUND => {
+            let page = pages::list(
+                &[],
+                &wanted,
+                StoreHead { store: &file, notes: &desk.notes() },
+                Some(&refusal.text),
+            );
+            Ok(Html(page.into_string()))
+        }
+        Err(refusal) => Err(refusal),
+    }
+}
+
+async fn result(State(desk): State<Desk>, Path(id): Path<String>) -> PageResult {
+    let entry = desk.read(move |store| store.show(&id)).await?;
+    Ok(Html(pages::result(&entry).into_string()))
+}
+
+async fn load(desk: &Desk, id: String) -> Result<Stored, HttpRefusal> {
+    desk.read(move |store| store.load(&id)).await
+}
+
+/// A result's page as it is: the policy in its head binds it further.
+fn framed(page: String) -> Response {
+    ([(header::CONTENT_SECURITY_POLICY, REPORT_POLICY)], Html(page)).into_response()
+}
+
+async fn result_page(
+    State(desk): State<Desk>,
+    Path(id): Path<String>,
+) -> Result<Response, HttpRefusal> {
+    let stored = load(&desk, id).await?;
+    Ok(framed(match &stored {
+        Stored::Run(run) => report::html(run),
+        Stored::Ramp(ramp) => report::ramp::html(ramp),
+        Stored::Compare(compare) => report::compare::html(compare),
+        Stored::Torture(torture) => report::torture::html(torture),
+    }))
+}
+
+async fn result_json(
+    State(desk): State<Desk>,
+    Path(id): Path<String>,
+) -> Result<Response, HttpRefusal> {
+    let stored = load(&desk, id).await?;
+    let text = match &stored {
+        Stored::Run(run) => report::json(run),
+        Stored::Ramp(ramp) => report::ramp::json(ramp),
+        Stored::Compare(compare) => report::compare::json(compare),
+        Stored::Torture(torture) => report::torture::json(torture),
+    };
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// The ids of a query, each once, in the order in which they were measured.
+fn ids(query: Option<String>) -> Result<Vec<String>, HttpRefusal> {
+    let mut ids = fields(query.unwrap_or_default().as_bytes(), "id");
+    let mut seen = std::collections::BTreeSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    // an id goes back into an address
+    ids.retain(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
+    // the one measured first on the left
+    ids.sort_by_key(|id| id.rsplit('-').next().and_then(|number| number.parse::<u64>().ok()));
+    if !(2..=SIDE_BY_SIDE_MAX).contains(&ids.len()) {
+        let text = format!("tick 2 to {SIDE_BY_SIDE_MAX} results to see them side by side");
+        return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
+    }
+    Ok(ids)
+}
+
+async fn compare(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
+    let ids = ids(query)?;
+    // what cannot be shown is told here and not inside a frame
+    together(&desk, &ids).await?;
+    Ok(Html(pages::side_by_side(&ids).into_string()))
+}
+
+async fn compare_page(
+    State(desk): State<Desk>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, HttpRefusal> {
+    Ok(framed(together(&desk, &ids(query)?).await?))
+}
+
+/// Several results on one page.
+async fn together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
+    let (mut runs, mut ramps) = (Vec::new(), Vec::new());
+    for id in ids {
+        match load(desk, id.clone()).await? {
+            Stored::Run(run) => runs.push((id.clone(), *run)),
+            Stored::Ramp(ramp) => ramps.push((id.clone(), *ramp)),
+            Stored::Compare(_) => {
+                let text = format!("{id} is a comparison already: tick runs, or ramps");
+                return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
+            }
+            Stored::Torture(_) => {
+                let text = format!(
+                    "{id} is a torture: loadstone torture diff A B holds two against each other"
+                );
+                return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
+            }
+        }
+    }
+    let mixed = || {
+        let text = "runs and ramps, or ramps over rates and over populations, have no axis in \
+                    common: tick results of one kind";
+        HttpRefusal::new(StatusCode::BAD_REQUEST, text)
+    };
+    match (runs.is_empty(), ramps.is_empty()) {
+        (false, true) => {
+            let named = runs.iter().map(|(name, report)| Named { name: name.clone(), report });
+            Ok(report::html_of_many(&named.collect::<Vec<_>>()))
+        }
+        (true, false) => {
+            let all = report::together(&ramps).ok_or_else(mixed)?;
+            Ok(report::ramp::html(&all))
+        }
+        _ => Err(mixed()),
+    }
+}
+
+async fn live_page(State(desk): State<Desk>, Path(id): Path<String>) -> PageResult {
+    let known = move |store: &Store| Ok((store.show(&id)?, store.load(&id)?));
+    let (entry, stored) = desk.read(known).await?;
+    Ok(Html(pages::live(&entry, &stored).into_string()))
+}
+
+/// A live view on its way.
+struct Watching {
+    desk: Desk,
+    id: String,
+    sent: usize,
+    ticks: Interval,
+    over: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+async fn events(
+    State(desk): State<Desk>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, HttpRefusal> {
+    let permit = desk.live.clone().try_acquire_owned().map_err(|_| {
+        let text = format!("{LIVE_MAX} live views are open already: close one");
+        HttpRefusal::new(StatusCode::SERVICE_UNAVAILABLE, text)
+    })?;
+    let name = id.clone();
+    desk.read(move |store| store.show(&name)).await?;
+    // a browser that lost its connection says how far it had come
+    let sent = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    let mut ticks = interval(LOOK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let watching =
+        Watching { desk, id, sent: sent.unwrap_or(0), ticks, over: false, _permit: permit };
+    Ok(Sse::new(stream::unfold(watching, next)).keep_alive(KeepAlive::default()))
+}
+
+/// The next event; `None` once the test has ended and that was told.
+async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {
+    if watching.over {
+        return None;
+    }
+    watching.ticks.tick().await;
+    let (id, sent) = (watching.id.clone(), watching.sent);
+    let look = move |store: &Store| {
+        // the state before the figures: what ends in between is told by the next event
+        let progress = store.show(&id)?.progress;
+        Ok((progress, live::event(&store.load(&id)?, progress, sent, store.agents(&id)?)))
+    };
+    let event = match watching.desk.read(look).await {
+        Ok((progress, (told, rows))) => {
+            watching.sent = rows;
+            watching.over = progress != Progress::Running;
+            Event::default().event("news").id(rows.to_string()).data(told.to_string())
+        }
+        Err(refusal) => {
+            watching.over = refusal.status != StatusCode::SERVICE_UNAVAILABLE;
+            Event::default().event("trouble").data(refusal.text.replace(['\r', '\n'], " "))
+        }
+    };
+    Some((Ok(event), watching))
+}
+
+async fn tag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redirect, HttpRefusal> {
+    retag(desk, id, &body, |store, id, tag| store.tag(id, tag).map(drop)).await
+}
+
+async fn untag(desk: State<Desk>, id: Path<String>, body: Bytes) -> Result<Redirect, HttpRefusal> {
+    retag(desk, id, &body, |store, _, tag| store.untag(tag).map(drop)).await
+}
+
+/// Changes the tags of a result, and leads back to it.
+async fn retag(
+    State(desk): State<Desk>,
+    Path(id): Path<String>,
+    body: &Bytes,
+    change: fn(&mut Store, &RunId, &str) -> Result<(), StoreError>,
+) -> Result<Redirect, HttpRefusal> {
+    let tag = field(body, "tag");
+    let back = desk.change(move |store| {
+        let id = store.find(&id)?;
+        change(store, &id, &tag)?;
+        Ok(id)
+    });
+    Ok(Redirect::to(&format!("/result/{}", back.await?)))
+}
+
+async fn confirm(State(desk): State<Desk>, Path(id): Path<String>) -> PageResult {
+    let entry = desk.read(move |store| store.show(&id)).await?;
+    Ok(Html(pages::confirm_deletion(&entry).into_string()))
+}
+
+async fn delete(State(desk): State<Desk>, Path(id): Path<String>) -> Result<Redirect, HttpRefusal> {
+    desk.change(move |store| {
+        let id = store.find(&id)?;
+        store.delete(&[id])
+    })
+    .await?;
+    Ok(Redirect::to("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_opening_told_stands_above_the_list() {
+        let notes = Mutex::default();
+        for number in 0..NOTES_MAX + 5 {
+            let mut store = Store::open(&StorePlace::Memory).expect("memory is there");
+            store.notes.push(format!("note <{number}>"));
+            noted(store, &notes);
+        }
+        let notes = notes.into_inner().expect("nobody panicked");
+        assert_eq!(notes.len(), NOTES_MAX);
+        let of = ListQuery { name: String::new(), tag: String::new(), kind: String::new() };
+        let page = pages::list(&[], &of, StoreHead { store: "runs.db", notes: &notes }, None);
+        assert!(page.into_string().contains("note &lt;24&gt;"));
+    }
+}

@@ -1,0 +1,392 @@
+//! What is known of a run at one moment, as families of figures. Both formats are written from these,
+//! so that they cannot disagree, and a name exists in one place.
+
+use crate::metrics::exponential::Exponential;
+use sample::{AgentNow, AgentState, FailureClass};
+use stats::{Counts, Hist, Second, Snapshot};
+use units::Nanos;
+
+/// Upper bounds of the classic buckets, in seconds.
+pub(crate) const BOUNDS: [f64; 18] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 25.0, 60.0,
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// Only rises, within one run.
+    Counter,
+    Gauge,
+    Histogram,
+    /// Facts in labels, with the value 1.
+    Info,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricUnit {
+    None,
+    Seconds,
+    Bytes,
+    /// 0..=1.
+    Ratio,
+}
+
+impl MetricUnit {
+    /// As OpenMetrics writes it; empty for none.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            MetricUnit::None => "",
+            MetricUnit::Seconds => "seconds",
+            MetricUnit::Bytes => "bytes",
+            MetricUnit::Ratio => "ratio",
+        }
+    }
+}
+
+/// A histogram in both shapes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    pub count: u64,
+    /// Seconds.
+    pub sum: f64,
+    /// Calls in each of the classic buckets, and above the last one.
+    pub classic: Vec<u64>,
+    pub native: Exponential,
+}
+
+impl Times {
+    fn of(hist: &Hist) -> Times {
+        let mut below = 0;
+        let mut classic = Vec::with_capacity(BOUNDS.len() + 1);
+        for bound in BOUNDS {
+            let cumulative = hist.count_at_or_below(Nanos::from_secs_f64(bound)).max(below);
+            classic.push(cumulative - below);
+            below = cumulative;
+        }
+        classic.push(hist.count().saturating_sub(below));
+        let native = Exponential::of(hist);
+        let sum = hist.mean().as_secs_f64() * hist.count() as f64;
+        Times { count: hist.count(), sum, classic, native }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Count(u64),
+    Number(f64),
+    Times(Box<Times>),
+}
+
+/// One figure with its labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    pub labels: Vec<(&'static str, String)>,
+    pub value: Value,
+}
+
+/// All figures of one name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricFamily {
+    /// Without prefix, unit and `_total`, which the formats add.
+    pub name: &'static str,
+    pub help: &'static str,
+    pub kind: MetricKind,
+    pub unit: MetricUnit,
+    pub samples: Vec<Sample>,
+}
+
+impl MetricFamily {
+    /// The name of the family in OpenMetrics: `loadstone_received_bytes`.
+    pub(crate) fn openmetrics_name(&self) -> String {
+        let unit = self.unit.name();
+        let before = if unit.is_empty() { "" } else { "_" };
+        format!("loadstone_{}{before}{unit}", self.name)
+    }
+
+    /// The name that Prometheus keeps it under: `loadstone_received_bytes_total`.
+    pub fn prometheus_name(&self) -> String {
+        let end = match self.kind {
+            MetricKind::Counter => "_total",
+            MetricKind::Info => "_info",
+            MetricKind::Gauge | MetricKind::Histogram => "",
+        };
+        self.openmetrics_name() + end
+    }
+}
+
+/// What does not change while a run goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunLabels {
+    /// The URL or file as typed, without a password.
+    pub name: String,
+    /// The load in words.
+    pub load: String,
+    pub version: String,
+    /// Which run of a plan that repeats, or step of a ramp, from 1.
+    pub repeat: u32,
+    /// When its counts began, in seconds since 1970-01-01 UTC.
+    pub started_unix_s: f64,
+}
+
+/// Everything at one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    pub run: RunLabels,
+    pub families: Vec<MetricFamily>,
+}
+
+impl Reading {
+    /// After a complete second. `intended`: calls or sessions that an open load's plan wanted by
+    /// now; `None` in a closed loop.
+    pub fn of(
+        run: &RunLabels,
+        second: &Second,
+        total: &Snapshot,
+        intended: Option<u64>,
+    ) -> Reading {
+        let mut families = vec![info(run)];
+        families.extend(counters(total, intended));
+        families.extend(gauges(second));
+        families.extend(histograms(total));
+        Reading { run: run.clone(), families }
+    }
+
+    /// With the machines of a fleet, each by its number and host.
+    #[must_use]
+    pub fn with_agents(mut self, agents: &[AgentNow]) -> Reading {
+        if !agents.is_empty() {
+            self.families.extend(of_agents(agents));
+        }
+        self
+    }
+}
+
+fn of_agents(agents: &[AgentNow]) -> Vec<MetricFamily> {
+    let family = |name, help, kind, unit, value: &dyn Fn(&AgentNow) -> Option<Value>| {
+        let sample = |agent: &AgentNow| {
+            let labels = vec![
+                ("agent", agent.number.to_string()),
+                ("host", agent.host.clone()),
+                ("labels", agent.labels.clone()),
+            ];
+            Some(Sample { labels, value: value(agent)? })
+        };
+        MetricFamily { name, help, kind, unit, samples: agents.iter().filter_map(sample).collect() }
+    };
+    let (counter, gauge) = (MetricKind::Counter, MetricKind::Gauge);
+    vec![
+        family(
+            "agent_calls_offered",
+            "Calls that an agent presented to the server",
+            counter,
+            MetricUnit::None,
+            &|agent| Some(Value::Count(agent.offered)),
+        ),
+        family(
+            "agent_calls_lost",
+            "Arrivals of an agent whose outcome is unknown; fewer once the agent returns",
+            gauge,
+            MetricUnit::None,
+            &|agent| Some(Value::Number(agent.lost as f64)),
+        ),
+        family(
+            "agent_calls_in_flight",
+            "Calls of an agent issued and not yet answered",
+            gauge,
+            MetricUnit::None,
+            &|agent| Some(Value::Number(agent.in_flight as f64)),
+        ),
+        family(
+            "agent_response_time_p99",
+            "Of an agent's latest row",
+            gauge,
+            MetricUnit::Seconds,
+            &|agent| agent.p99.map(|p99| Value::Number(p99.as_secs_f64())),
+        ),
+        family(
+            "agent_running",
+            "1 while an agent runs, else 0",
+            gauge,
+            MetricUnit::None,
+            &|agent| Some(Value::Number(f64::from(u8::from(agent.state == AgentState::Running)))),
+        ),
+    ]
+}
+
+fn info(run: &RunLabels) -> MetricFamily {
+    let labels = vec![
+        ("name", run.name.clone()),
+        ("load", run.load.clone()),
+        ("version", run.version.clone()),
+        ("repeat", run.repeat.to_string()),
+    ];
+    MetricFamily {
+        name: "run",
+        help: "The run that the figures are of",
+        kind: MetricKind::Info,
+        unit: MetricUnit::None,
+        samples: vec![Sample { labels, value: Value::Count(1) }],
+    }
+}
+
+fn plain(value: Value) -> Vec<Sample> {
+    vec![Sample { labels: Vec::new(), value }]
+}
+
+fn labelled(label: &'static str, name: &str, count: u64) -> Sample {
+    Sample { labels: vec![(label, name.to_owned())], value: Value::Count(count) }
+}
+
+fn outcomes(counts: &Counts) -> Vec<Sample> {
+    [
+        ("succeeded", counts.succeeded),
+        ("failed", counts.failed),
+        ("timed_out", counts.timed_out),
+        ("dropped", counts.dropped),
+        ("abandoned", counts.abandoned),
+    ]
+    .map(|(name, count)| labelled("outcome", name, count))
+    .into()
+}
+
+/// Name, what it says, unit and samples of a counter.
+type CounterRow = (&'static str, &'static str, MetricUnit, Vec<Sample>);
+
+fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
+    let one = |count: u64| plain(Value::Count(count));
+    let connections = &total.connections;
+    let failures = |class: &FailureClass| Sample {
+        labels: vec![("class", class.id().to_owned()), ("blame", class.blame().id().to_owned())],
+        value: Value::Count(total.failures.get(class).copied().unwrap_or(0)),
+    };
+    let answers = total.status.seen();
+    let answers = answers.map(|(status, count)| labelled("status", &status.to_string(), count));
+    let rows: [CounterRow; 14] = [
+        (
+            "calls_intended",
+            "Arrivals that the plan of an open load wanted due by now; none in a closed loop",
+            MetricUnit::None,
+            intended.map(one).unwrap_or_default(),
+        ),
+        ("calls_due", "Calls that fell due", MetricUnit::None, one(total.counts.due)),
+        ("calls", "Calls by outcome", MetricUnit::None, outcomes(&total.counts)),
+        (
+            "warm_up_calls",
+            "Calls of the warm-up that fell due",
+            MetricUnit::None,
+            one(total.warm_up.due),
+        ),
+        (
+            "failures",
+            "Failed, timed out and dropped calls by class, with the party to blame",
+            MetricUnit::None,
+            FailureClass::ALL.iter().map(failures).collect(),
+        ),
+        ("answers", "Responses by status", MetricUnit::None, answers.collect()),
+        ("sent", "Bytes sent", MetricUnit::Bytes, one(total.bytes_sent)),
+        ("received", "Bytes received", MetricUnit::Bytes, one(total.bytes_received)),
+        ("body", "Bytes of bodies received", MetricUnit::Bytes, one(total.body_bytes)),
+        (
+            "connections_attempted",
+            "Connections begun",
+            MetricUnit::None,
+            one(connections.attempted),
+        ),
+        (
+            "connections_opened",
+            "Connections that came to be, TLS included",
+            MetricUnit::None,
+            one(connections.established),
+        ),
+        ("connections_closed", "Connections ended", MetricUnit::None, one(connections.closed)),
+        (
+            "segments_retransmitted",
+            "TCP segments sent again, of connections that ended",
+            MetricUnit::None,
+            one(connections.retransmits),
+        ),
+        ("sessions", "Sessions by what became of them", MetricUnit::None, sessions(total)),
+    ];
+    let family = |(name, help, unit, samples)| MetricFamily {
+        name,
+        help,
+        kind: MetricKind::Counter,
+        unit,
+        samples,
+    };
+    rows.into_iter().map(family).collect()
+}
+
+fn sessions(total: &Snapshot) -> Vec<Sample> {
+    let sessions = [
+        ("started", total.sessions.started),
+        ("completed", total.sessions.completed),
+        ("failed", total.sessions.failed),
+        ("dropped", total.sessions.dropped),
+    ];
+    sessions.map(|(name, count)| labelled("event", name, count)).into()
+}
+
+fn gauges(second: &Second) -> Vec<MetricFamily> {
+    let rows: [(&str, &str, MetricUnit, f64); 5] = [
+        (
+            "calls_in_flight",
+            "Calls issued and not yet answered",
+            MetricUnit::None,
+            second.in_flight as f64,
+        ),
+        ("connections_open", "Connections open", MetricUnit::None, second.open_connections as f64),
+        (
+            "driver_cpu",
+            "Share of a core that each worker thread of the client used, spinning excluded",
+            MetricUnit::Ratio,
+            second.driver_cpu,
+        ),
+        (
+            "run_time",
+            "Measured part that has passed; negative in the warm-up",
+            MetricUnit::Seconds,
+            second.at_s + second.span_s,
+        ),
+        (
+            "warm_up",
+            "1 in the warm-up, then 0",
+            MetricUnit::None,
+            f64::from(u8::from(second.warm_up)),
+        ),
+    ];
+    let family = |(name, help, unit, value)| MetricFamily {
+        name,
+        help,
+        kind: MetricKind::Gauge,
+        unit,
+        samples: plain(Value::Number(value)),
+    };
+    rows.into_iter().map(family).collect()
+}
+
+fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
+    let response = total.response();
+    let rows: [(&str, &str, &Hist); 8] = [
+        (
+            "response_time",
+            "From the instant a call was due to the end of its response; succeeded and timed-out calls",
+            &response,
+        ),
+        ("failed_time", "The same of failed calls", &total.failed),
+        ("service_time", "From the issue of a call to the end of its response", &total.service),
+        ("slip", "From the instant a call was due to its issue", &total.slip),
+        ("connect_time", "To connect", &total.connect),
+        ("tls_time", "TLS handshakes", &total.tls),
+        ("first_byte_time", "From the request to the response's first byte", &total.first_byte),
+        ("transfer_time", "From the response's first byte to its end", &total.transfer),
+    ];
+    let family = |(name, help, hist)| MetricFamily {
+        name,
+        help,
+        kind: MetricKind::Histogram,
+        unit: MetricUnit::Seconds,
+        samples: plain(Value::Times(Box::new(Times::of(hist)))),
+    };
+    rows.into_iter().map(family).collect()
+}

@@ -1,0 +1,284 @@
+//! The model on a grid of cells. Pure: the same model, size and look give the same cells.
+
+mod agents;
+mod graphs;
+mod histogram;
+mod panels;
+
+use crate::terminal::model::Model;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::Marker;
+use ratatui::symbols::border;
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
+use report::SloRecord;
+use stats::State;
+use units::{Nanos, show};
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    pub color: bool,
+    /// Frames and dots beyond ASCII.
+    pub unicode: bool,
+    /// The page of keys lies on top.
+    pub help: bool,
+}
+
+/// A window smaller than this shows the headline alone.
+const WIDTH_MIN: u16 = 40;
+const HEIGHT_MIN: u16 = 10;
+/// From here on there is room for three panels beside each other.
+const THREE_COLUMNS: u16 = 72;
+/// Rows of the panels' content, without their frames.
+const PANEL_ROWS: u16 = 8;
+const GRAPH_ROWS_MIN: u16 = 6;
+const VERDICT_ROWS: u16 = 4;
+
+/// Colours that stay apart for colour-blind eyes (Okabe and Ito's, by their nearest of the sixteen):
+/// every one of them also has a name beside it.
+pub(crate) const BLUE: Color = Color::Blue;
+pub(crate) const ORANGE: Color = Color::Yellow;
+pub(crate) const PURPLE: Color = Color::Magenta;
+/// What is wrong with the server.
+pub(crate) const RED: Color = Color::Red;
+
+impl Look {
+    pub(crate) fn tint(self, color: Color) -> Style {
+        if self.color { Style::new().fg(color) } else { Style::new() }
+    }
+
+    pub(crate) fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// What explains rather than tells.
+    pub(crate) fn faint(self) -> Style {
+        if self.color { Style::new().add_modifier(Modifier::DIM) } else { Style::new() }
+    }
+
+    pub(crate) fn marker(self, ascii: char) -> Marker {
+        if self.unicode { Marker::Braille } else { Marker::Custom(ascii) }
+    }
+
+    pub(crate) fn block(self, title: Line<'_>) -> Block<'_> {
+        let set = border::ROUNDED;
+        Block::bordered().border_set(set).border_style(self.faint()).title(title)
+    }
+}
+
+/// Draws the whole window.
+pub fn draw(frame: &mut Frame<'_>, model: &Model, look: Look) {
+    everything(frame, model, look);
+    if !look.unicode {
+        to_ascii(frame.buffer_mut());
+    }
+}
+
+/// Frames, axes and µ by their nearest of ASCII.
+fn to_ascii(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if cell.symbol().is_ascii() {
+            continue;
+        }
+        let nearest = match cell.symbol() {
+            "│" => '|',
+            "─" => '-',
+            "µ" => 'u',
+            "…" => '.',
+            "≤" => '<',
+            symbol if histogram::is_bar(symbol) => '#',
+            "╭" | "╮" | "╰" | "╯" | "└" => '+',
+            _ => '?',
+        };
+        cell.set_char(nearest);
+    }
+}
+
+fn everything(frame: &mut Frame<'_>, model: &Model, look: Look) {
+    let area = frame.area();
+    if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
+        let text = Text::from(vec![
+            headline_left(model, look),
+            progress(model, look),
+            Line::from(format!("a window of {WIDTH_MIN} by {HEIGHT_MIN} shows more")),
+        ]);
+        frame.render_widget(Paragraph::new(text), area);
+        return;
+    }
+    let narrow = area.width < THREE_COLUMNS;
+    let panel_rows = PANEL_ROWS + 2;
+    let fixed = 2 + panel_rows + VERDICT_ROWS + 1;
+    let fleet = agents::rows(model, area.height.saturating_sub(fixed));
+    let graphs = area.height.saturating_sub(fixed + fleet);
+    let graphs = if graphs >= GRAPH_ROWS_MIN { graphs } else { 0 };
+    let [head, graph_area, fleet_area, panel_area, verdict, keys] = Layout::vertical([
+        Constraint::Length(2),
+        Constraint::Length(graphs),
+        Constraint::Length(fleet),
+        Constraint::Max(if narrow { PANEL_ROWS + 1 } else { panel_rows }),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    header(frame, head, model, look);
+    if graphs > 0 {
+        let picture = if narrow { 0 } else { area.width / 3 };
+        let widths = [Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(picture)];
+        let [rate, times, picture] = Layout::horizontal(widths).areas(graph_area);
+        graphs::rates(frame, rate, model, look);
+        graphs::quantiles(frame, times, model, look);
+        histogram::draw(frame, picture, model, look);
+    }
+    agents::draw(frame, fleet_area, model, look);
+    panels::panels(frame, panel_area, model, look, narrow);
+    frame.render_widget(
+        Paragraph::new(verdict_lines(model, look)).wrap(Wrap { trim: true }),
+        verdict,
+    );
+    let text = if model.stopping { "stopping: the report follows" } else { "q stop   ? help" };
+    frame.render_widget(Line::styled(text, look.faint()), keys);
+    if look.help {
+        help(frame, area, look);
+    }
+}
+
+fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
+    let right = progress(model, look);
+    let width = right.width() as u16;
+    let [first, second] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
+    frame.render_widget(headline_left(model, look), first);
+    let [load, state] =
+        Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(second);
+    let (run, runs) = model.subject.repeat;
+    let which = match &model.subject.climb {
+        Some(climb) => format!("{}   ", show::safe(&climb.step)),
+        None if runs > 1 => format!("run {run} of {runs}   "),
+        None => String::new(),
+    };
+    let room = usize::from(area.width.saturating_sub(width + 2));
+    let load_text = shortened(format!("{which}{}", model.subject.load), room);
+    frame.render_widget(Line::styled(load_text, look.faint()), load);
+    frame.render_widget(right, state);
+}
+
+/// At most `room` characters, and a sign that there were more.
+fn shortened(text: String, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text;
+    }
+    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end_matches([' ', ',']))
+}
+
+fn headline_left(model: &Model, look: Look) -> Line<'static> {
+    let name = show::safe(&model.subject.name);
+    Line::from(vec![Span::styled("loadstone ", look.faint()), Span::styled(name, look.strong())])
+}
+
+/// The phase that the run is in, and how much of it is left.
+fn progress(model: &Model, look: Look) -> Line<'static> {
+    let Some(passed) = model.passed_s() else {
+        return Line::styled("starting", look.strong());
+    };
+    let time = |seconds: f64| show::duration(Nanos::from_secs_f64(seconds.max(0.0)));
+    let (phase, rest) =
+        match (model.latest.as_ref().is_some_and(|s| s.warm_up), model.subject.span_s) {
+            (true, _) => ("warm-up", format!("{} left of it", time(-passed))),
+            // of a ramp's step the last responses are the beginning of the rest before the next one
+            (false, Some(span)) if passed >= span && model.subject.climb.is_some() => {
+                ("coming to rest", format!("{} measured", time(span)))
+            }
+            (false, Some(span)) if passed >= span => {
+                ("waiting for the last responses", format!("{} measured", time(span)))
+            }
+            (false, Some(span)) => {
+                let share = show::share((passed / span).clamp(0.0, 1.0));
+                ("measuring", format!("{} left, {share} done", time(span - passed)))
+            }
+            (false, None) => ("measuring", calls_to_go(model, passed)),
+        };
+    Line::from(vec![Span::styled(phase, look.strong()), Span::raw(format!("  {rest}"))])
+}
+
+fn calls_to_go(model: &Model, passed: f64) -> String {
+    let after = show::duration(Nanos::from_secs_f64(passed.max(0.0)));
+    match model.subject.calls_max {
+        Some(max) => {
+            let left = max.saturating_sub(model.so_far.counts.due);
+            format!("{} calls to go after {after}", show::count(left))
+        }
+        None => format!("for {after}"),
+    }
+}
+
+fn verdict_lines(model: &Model, look: Look) -> Text<'static> {
+    let Some(judged) = &model.judged else {
+        return Text::styled("no verdict before the first measured second", look.faint());
+    };
+    let state = judged.verdict.state;
+    let color = match state {
+        State::Valid => BLUE,
+        State::Degraded => ORANGE,
+        State::Invalid => PURPLE,
+    };
+    let mut first = vec![
+        Span::styled(state.id(), look.tint(color).add_modifier(Modifier::BOLD)),
+        Span::raw(" so far"),
+    ];
+    for slo in judged.slo.iter().map(SloRecord::of) {
+        let text = format!("   {} {} ({})", slo.objective.text, slo.word(), slo.figure_text());
+        first.push(Span::raw(text));
+    }
+    let (server, good) = &judged.server;
+    let mark = if *good { look.tint(BLUE) } else { look.tint(RED).add_modifier(Modifier::BOLD) };
+    let server = vec![Span::raw("server "), Span::styled(server.clone(), mark)];
+    let mut lines = vec![Line::from(server), Line::from(first)];
+    for cause in &judged.verdict.causes {
+        lines.push(Line::raw(format!("{}: {}", cause.id, cause.text)));
+    }
+    Text::from(lines)
+}
+
+const KEYS: [(&str, &str); 4] = [
+    ("q, Ctrl-C", "stop: open calls are abandoned, the report follows"),
+    ("twice", "leave at once, without a report"),
+    ("?", "this page; Esc closes it"),
+    ("Ctrl-L", "redraw the screen"),
+];
+
+const WORDS: [&str; 7] = [
+    "due       calls that fell due by the plan",
+    "completed succeeded, failed or timed out",
+    "in flight issued and not yet answered",
+    "slip      p99 of how late calls were issued",
+    "Response time counts from the instant a call was due.",
+    "Rates and times of the last second are shown beside those",
+    "of the whole measured part; the warm-up is kept apart.",
+];
+
+fn help(frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for (key, does) in KEYS {
+        lines.push(Line::from(vec![
+            Span::styled(format!("{key:<10}"), look.strong()),
+            Span::raw(does),
+        ]));
+    }
+    lines.push(Line::default());
+    lines.extend(WORDS.map(Line::from));
+    let width = area.width.min(64);
+    let height = area.height.min(lines.len() as u16 + 2);
+    let place = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    frame.render_widget(Clear, place);
+    let text = Paragraph::new(lines).wrap(Wrap { trim: false });
+    frame.render_widget(text.block(look.block(Line::from(" Keys and words "))), place);
+}

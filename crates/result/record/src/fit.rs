@@ -1,0 +1,204 @@
+//! `loadstone.fit/1`: whether files, a sequence or a log are as a model says. Every key is always
+//! present; what cannot be told is null.
+
+use crate::document;
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use workload::fileset::fit::{FigureUnit, Fit, FitCheck, FitFigure, FitModel, Plot};
+
+/// The schema that is written, and the only one that is read.
+pub const SCHEMA: &str = "loadstone.fit/1";
+
+/// What was held against a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FitKind {
+    Files,
+    Sequence,
+    Log,
+}
+
+/// The result of a comparison with a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct FitRecord {
+    pub schema: String,
+    /// The folder or file that was read.
+    pub of: String,
+    pub kind: FitKind,
+    /// The model, as it is typed.
+    pub model: String,
+    pub seed: u64,
+    /// No property differs, and one at least could be told.
+    pub fits: bool,
+    /// Lines that could not be read.
+    pub broken: u64,
+    /// One for each property.
+    pub properties: Vec<PropertyRecord>,
+    pub plots: Vec<PlotRecord>,
+}
+
+/// A property and its model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct PropertyRecord {
+    pub name: String,
+    /// The model's law in words.
+    pub law: String,
+    /// Values that were looked at.
+    pub count: u64,
+    /// Null: it cannot be told.
+    pub fits: Option<bool>,
+    /// Why not, a sentence each.
+    pub against: Vec<String>,
+    /// Why it cannot be told.
+    pub untold: Option<String>,
+    /// Null where the law is not continuous, or values come more than once.
+    pub anderson_darling: Option<SubSamplesRecord>,
+    /// λ² of Pederson and Johnson: 0 is the law itself; null of fewer than two bins.
+    pub lambda_squared: Option<f64>,
+    /// It fits up to here.
+    pub lambda_squared_max: f64,
+    /// Bins of it.
+    pub bins: u64,
+    pub figures: Vec<FittedFigure>,
+}
+
+/// The test of Anderson and Darling, with all parameters known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct SubSamplesRecord {
+    /// A² of all values; for many of them it rejects every law.
+    pub whole: f64,
+    /// Random sub-samples, and values in each.
+    pub samples: u64,
+    pub size: u64,
+    /// Those above the bound of 5 %, 2.492.
+    pub rejected: u64,
+    /// As many as that are chance.
+    pub rejected_max: u64,
+}
+
+/// A figure beside the model's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct FittedFigure {
+    pub name: String,
+    pub found: Option<f64>,
+    pub model: f64,
+    pub unit: FittedUnit,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum FittedUnit {
+    Bytes,
+    Seconds,
+    Share,
+    Number,
+}
+
+/// Values at some places, and the model's there; null where there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct PlotRecord {
+    pub id: String,
+    pub title: String,
+    /// What the places are.
+    pub across: String,
+    /// They are seconds.
+    pub across_seconds: bool,
+    /// The values are shares, 0 to 1.
+    pub along_share: bool,
+    pub at: Vec<f64>,
+    pub found: Vec<Option<f64>>,
+    pub model: Vec<Option<f64>>,
+    pub model_name: String,
+}
+
+impl FitRecord {
+    /// `of`: what was read; `broken`: its lines that could not be.
+    pub fn of(of: &str, kind: FitKind, model: &FitModel, broken: u64, fit: &Fit) -> FitRecord {
+        let told: Vec<bool> = fit.checks.iter().filter_map(FitCheck::fits).collect();
+        FitRecord {
+            schema: SCHEMA.to_owned(),
+            of: of.to_owned(),
+            kind,
+            model: model.spec.to_string(),
+            seed: model.seed.0,
+            fits: !told.is_empty() && told.iter().all(|fits| *fits),
+            broken,
+            properties: fit.checks.iter().map(PropertyRecord::of).collect(),
+            plots: fit.plots.iter().map(PlotRecord::of).collect(),
+        }
+    }
+}
+
+impl PropertyRecord {
+    fn of(check: &FitCheck) -> PropertyRecord {
+        let tested = check.anderson.map(|test| SubSamplesRecord {
+            whole: test.whole,
+            samples: test.samples as u64,
+            size: test.size as u64,
+            rejected: test.rejected as u64,
+            rejected_max: workload::fileset::fit::REJECTED_MAX as u64,
+        });
+        PropertyRecord {
+            name: check.name.to_owned(),
+            law: check.law.clone(),
+            count: check.count,
+            fits: check.fits(),
+            against: check.against.clone(),
+            untold: check.untold.clone(),
+            anderson_darling: tested,
+            lambda_squared: check.lambda.map(|lambda| lambda.value),
+            lambda_squared_max: check.lambda_max,
+            bins: check.lambda.map_or(0, |lambda| lambda.bins as u64),
+            figures: check.figures.iter().map(FittedFigure::of).collect(),
+        }
+    }
+}
+
+impl FittedFigure {
+    fn of(figure: &FitFigure) -> FittedFigure {
+        FittedFigure {
+            name: figure.name.clone(),
+            found: Some(figure.found).filter(|found| found.is_finite()),
+            model: figure.model,
+            unit: match figure.kind {
+                FigureUnit::Bytes => FittedUnit::Bytes,
+                FigureUnit::Seconds => FittedUnit::Seconds,
+                FigureUnit::Share => FittedUnit::Share,
+                FigureUnit::Number => FittedUnit::Number,
+            },
+        }
+    }
+}
+
+impl PlotRecord {
+    fn of(plot: &Plot) -> PlotRecord {
+        PlotRecord {
+            id: plot.id.to_owned(),
+            title: plot.title.to_owned(),
+            across: plot.across.to_owned(),
+            across_seconds: plot.across_seconds,
+            along_share: plot.along_share,
+            at: plot.at.clone(),
+            found: plot.found.clone(),
+            model: plot.model.clone(),
+            model_name: plot.model_name.to_owned(),
+        }
+    }
+}
+
+/// Reads a record from JSON. Keys that a newer version added are ignored.
+///
+/// # Errors
+/// What is not JSON, and JSON of another kind: where, and what it is.
+pub fn read(text: &str) -> Result<FitRecord, String> {
+    document::read(text, SCHEMA, "loadstone workload verify --json")
+}

@@ -1,0 +1,204 @@
+//! The published schemas, made from the types of the records: a key, its type and the names that it may
+//! have cannot differ from what is written, because both are the same type.
+
+mod print;
+
+use crate::{check, compare, fit, ramp, run, runs, survey, torture};
+use ::torture::chain::{DisagreementClass, Handling, Meeting};
+use ::torture::survey::Confidence;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+/// What holds of every record, behind the sentence of its type.
+const GENERAL: &str = "Times are in seconds, rates per second, shares 0 to 1; a figure that cannot be \
+                       had is null. Every key that this version always writes is required; a later \
+                       one may write more.";
+
+/// A schema as a file of `docs/schema`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// `run.schema.json`.
+    pub file: String,
+    /// JSON, indented, with a line feed at its end.
+    pub text: String,
+}
+
+/// Every record's schema (JSON Schema, draft 2020-12). Those of a ramp and of a torture, which hold whole
+/// runs, refer to the schema of a run; the others stand alone.
+pub fn published() -> Vec<Published> {
+    let run = of::<run::RunRecord>(run::SCHEMA);
+    let mut ramp = of::<ramp::RampRecord>(ramp::SCHEMA);
+    let mut torture = of::<torture::TortureRecord>(torture::SCHEMA);
+    [&mut ramp, &mut torture].into_iter().for_each(|other| refer(other, &run));
+    let others = [
+        of::<compare::CompareRecord>(compare::SCHEMA),
+        of::<check::CheckRecord>(check::SCHEMA),
+        of::<survey::SurveyRecord>(survey::SCHEMA),
+        of::<fit::FitRecord>(fit::SCHEMA),
+        of::<torture::chain::ChainRecord>(torture::chain::SCHEMA),
+        of::<torture::diff::DiffRecord>(torture::diff::SCHEMA),
+        of::<torture::rejudged::RejudgedRecord>(torture::rejudged::SCHEMA),
+        of::<torture::replay::ReplayRecord>(torture::replay::SCHEMA),
+        of::<runs::RunsRecord>(runs::SCHEMA),
+    ];
+    [run, ramp, torture].iter().chain(&others).map(file).collect()
+}
+
+/// The schema named `name`: `loadstone.run/1`.
+fn of<T: JsonSchema>(name: &str) -> Value {
+    // as it is written: what is always there is required
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut whole = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let of_type = whole["description"].as_str().unwrap_or_default().to_owned();
+    whole["$id"] = json!(format!("urn:loadstone:{}:1", stem(name)));
+    whole["title"] = json!(name);
+    whole["description"] = json!(format!("{of_type} {GENERAL}"));
+    whole["properties"]["schema"] = json!({ "const": name });
+    plain(&mut whole);
+    whole
+}
+
+/// `run` of `loadstone.run/1`.
+fn stem(name: &str) -> String {
+    name.trim_start_matches("loadstone.").trim_end_matches("/1").to_owned()
+}
+
+fn file(schema: &Value) -> Published {
+    let stem = stem(schema["title"].as_str().unwrap_or_default());
+    Published { file: format!("{stem}.schema.json"), text: print::printed(schema) }
+}
+
+/// Replaces what the run's schema defines too by references to it.
+fn refer(other: &mut Value, run: &Value) {
+    let of_run = |name: &str, node: &Value| run["$defs"].get(name) == Some(node);
+    let mut shared = Vec::new();
+    if let Some(defs) = other["$defs"].as_object_mut() {
+        shared.extend(
+            defs.iter().filter(|(name, node)| of_run(name, node)).map(|(name, _)| name.clone()),
+        );
+        defs.retain(|name, _| !shared.contains(name));
+        defs.values_mut().for_each(|node| refer_whole(node, run));
+    }
+    redirect(other, &shared);
+}
+
+/// A node that has all that a run has refers to the run, and keeps what it adds.
+fn refer_whole(node: &mut Value, run: &Value) {
+    let Some(of_run) = run["properties"].as_object() else { return };
+    let names: Vec<&String> = of_run.keys().collect();
+    let has_all = names.iter().all(|name| node["properties"].get(name.as_str()).is_some());
+    if !has_all {
+        return;
+    }
+    if let Some(properties) = node["properties"].as_object_mut() {
+        properties.retain(|name, _| !of_run.contains_key(name));
+    }
+    if let Some(required) = node["required"].as_array_mut() {
+        required.retain(|name| !name.as_str().is_some_and(|name| of_run.contains_key(name)));
+    }
+    node["$ref"] = json!("urn:loadstone:run:1");
+}
+
+fn redirect(node: &mut Value, shared: &[String]) {
+    match node {
+        Value::Object(map) => {
+            if let Some(Value::String(reference)) = map.get_mut("$ref")
+                && let Some(name) = reference.strip_prefix("#/$defs/")
+                && shared.iter().any(|one| one == name)
+            {
+                *reference = format!("urn:loadstone:run:1{reference}");
+            }
+            map.values_mut().for_each(|inner| redirect(inner, shared));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|inner| redirect(inner, shared)),
+        _ => {}
+    }
+}
+
+/// Takes out what only Rust knows: names of its number types, and line feeds of its comments.
+fn plain(node: &mut Value) {
+    match node {
+        Value::Object(map) => {
+            map.retain(|key, inner| match key.as_str() {
+                "format" => !inner.as_str().is_some_and(is_of_rust),
+                // what a reader takes where an earlier version wrote nothing
+                "default" => inner.is_object(),
+                _ => true,
+            });
+            if let Some(Value::String(text)) = map.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            map.values_mut().for_each(plain);
+        }
+        Value::Array(list) => list.iter_mut().for_each(plain),
+        _ => {}
+    }
+}
+
+fn is_of_rust(format: &str) -> bool {
+    format.starts_with("uint") || format.starts_with("int") || matches!(format, "double" | "float")
+}
+
+/// For `schema_with` of a text that is one of these names, and `null` where it may be missing.
+fn one_of(names: impl IntoIterator<Item = &'static str>) -> Schema {
+    json_schema!({ "type": "string", "enum": names.into_iter().collect::<Vec<_>>() })
+}
+
+fn one_or_none(names: impl IntoIterator<Item = &'static str>) -> Schema {
+    let names = names.into_iter().map(Value::from).chain([Value::Null]);
+    json_schema!({ "type": ["string", "null"], "enum": names.collect::<Vec<_>>() })
+}
+
+pub(crate) fn finding(_: &mut SchemaGenerator) -> Schema {
+    one_of(crate::finding_ids())
+}
+
+pub(crate) fn verified_against(_: &mut SchemaGenerator) -> Schema {
+    one_of(run::VERIFIED_AGAINST)
+}
+
+pub(crate) fn stream_form(_: &mut SchemaGenerator) -> Schema {
+    one_of(run::STREAM_FORMS)
+}
+
+pub(crate) fn compared_figure(_: &mut SchemaGenerator) -> Schema {
+    one_of(crate::figures::RUN_FIGURES.map(|(name, ..)| name))
+}
+
+pub(crate) fn software_confidence(_: &mut SchemaGenerator) -> Schema {
+    one_of(Confidence::ALL.map(Confidence::id))
+}
+
+pub(crate) fn software_confidence_or_none(_: &mut SchemaGenerator) -> Schema {
+    one_or_none(Confidence::ALL.map(Confidence::id))
+}
+
+pub(crate) fn disagreement(_: &mut SchemaGenerator) -> Schema {
+    one_of(DisagreementClass::ALL.map(DisagreementClass::id))
+}
+
+pub(crate) fn handling(_: &mut SchemaGenerator) -> Schema {
+    one_or_none(Handling::ALL.map(Handling::id))
+}
+
+pub(crate) fn meeting(_: &mut SchemaGenerator) -> Schema {
+    one_or_none(Meeting::ALL.map(Meeting::id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_are_what_the_types_say() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/schema/");
+        for Published { file, text } in published() {
+            let kept = std::fs::read_to_string(format!("{folder}{file}")).unwrap_or_default();
+            assert!(
+                kept == text,
+                "docs/schema/{file} is not what the types say: cargo xtask schema"
+            );
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Sockets and TLS behind the interfaces of `conduit`.
+
+pub mod reactor;
+pub mod tls;

@@ -1,0 +1,363 @@
+//! A ring of io_uring whose requests go over in batches, and which receives into provided buffers: what
+//! sockets and packets have in common.
+#![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
+
+use crate::reactor::buffers::BufferRing;
+use io_uring::squeue::Entry;
+use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, Submitter, cqueue};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::time::Duration;
+use units::Nanos;
+
+/// In the kernel's number of a request: it stays open.
+const STAYS: u64 = 1 << 63;
+
+/// What a kernel that is short of memory, or has no room for completions, is asked again.
+const TRIES: u32 = 16;
+
+/// Whether to look for completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Await {
+    /// Only hand over.
+    No,
+    Now,
+    /// Sleep until there is one, so long at most.
+    Sleep(Option<Nanos>),
+}
+
+/// What the kernel says of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Completed {
+    /// What the request was pushed with.
+    pub number: u64,
+    /// Bytes, or an error number below zero.
+    pub result: i32,
+    /// The buffer that it gives back.
+    pub buffer: Option<u16>,
+    /// More will be said of this request.
+    pub more: bool,
+}
+
+/// A ring of the thread that made it. Its buffers are group 0.
+pub struct BatchRing {
+    ring: IoUring,
+    buffers: ManuallyDrop<BufferRing>,
+    /// Requests that were pushed to stay, and are not over. Without one the kernel does not use the buffers.
+    open: u64,
+    /// The kernel does not take requests any more. It is asked nothing again: requests of the past may
+    /// stand in the queue still, whose memory is gone.
+    broken: bool,
+    /// Time asleep does not count as waiting for a disk.
+    sleep: EnterFlags,
+}
+
+impl std::fmt::Debug for BatchRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchRing").field("open", &self.open).finish_non_exhaustive()
+    }
+}
+
+impl BatchRing {
+    /// For the calling thread. `submitted_max`: requests that are handed over at once; `completions`: how
+    /// many have room.
+    ///
+    /// # Errors
+    /// The kernel's, where it refuses: what it does not know is `InvalidInput`, or `Unsupported`.
+    pub fn new(submitted_max: u32, completions: u32, buffers: BufferRing) -> io::Result<BatchRing> {
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_submit_all()
+            .setup_cqsize(completions)
+            .build(submitted_max)?;
+        if !ring.params().is_feature_skip_cqe_on_success() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let (entries, count) = (buffers.entries(), buffers.count());
+        // SAFETY: it has so many entries, and is let go of only when no request is open
+        unsafe { ring.submitter().register_buf_ring_with_flags(entries, count, 0, 0)? };
+        let mut sleep = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
+        if ring.params().is_feature_no_iowait() {
+            sleep |= EnterFlags::NO_IOWAIT;
+        }
+        let buffers = ManuallyDrop::new(buffers);
+        Ok(BatchRing { ring, buffers, open: 0, broken: false, sleep })
+    }
+
+    /// By which files are registered, and the kernel is asked what it has.
+    pub fn submitter(&self) -> Submitter<'_> {
+        self.ring.submitter()
+    }
+
+    /// Whether the kernel does not work with it any more.
+    #[inline]
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    /// From now on it is as if the kernel had refused.
+    pub fn break_off(&mut self) {
+        self.broken = true;
+    }
+
+    #[inline]
+    pub fn buffers(&self) -> &BufferRing {
+        &self.buffers
+    }
+
+    #[inline]
+    pub fn buffers_mut(&mut self) -> &mut BufferRing {
+        &mut self.buffers
+    }
+
+    /// Requests that were pushed and that the kernel has not taken.
+    #[inline]
+    pub fn waiting(&mut self) -> usize {
+        self.ring.submission().len()
+    }
+
+    /// A request, which goes over with the next submission, and a number below 2^63 for it. False where there
+    /// is no room.
+    ///
+    /// # Safety
+    /// What the entry points to stays as it is until the request is done, or the ring is broken. It takes no
+    /// buffer of the ring.
+    #[inline]
+    pub unsafe fn push(&mut self, entry: Entry, number: u64) -> bool {
+        // SAFETY: as the caller says
+        unsafe { self.ring.submission().push(&entry.user_data(number & !STAYS)).is_ok() }
+    }
+
+    /// The same with a request that stays open until one of its completions says that no more come: it may
+    /// take buffers of the ring, and [`BatchRing::end`] waits for it.
+    ///
+    /// # Safety
+    /// What the entry points to stays as it is until the request is done, or the ring is broken.
+    #[inline]
+    pub unsafe fn push_to_stay(&mut self, entry: Entry, number: u64) -> bool {
+        // SAFETY: as the caller says
+        let pushed = unsafe {
+            self.ring.submission().push(&entry.user_data(BatchRing::kept_as(number))).is_ok()
+        };
+        self.open += u64::from(pushed);
+        pushed
+    }
+
+    /// By which number the kernel knows a request that was pushed to stay: who cancels it names that.
+    pub fn kept_as(number: u64) -> u64 {
+        number | STAYS
+    }
+
+    /// Makes room for requests. Completions wait to be looked at.
+    pub fn submit(&mut self) {
+        for _ in 0..TRIES {
+            let done = self.call(Await::No);
+            if self.is_refusal(done) || self.ring.submission().is_empty() {
+                return;
+            }
+        }
+        self.broken = true;
+    }
+
+    /// Lets the kernel have all that was pushed, and gives each completion to `settle`. A buffer that one
+    /// names is ours again.
+    pub fn enter(&mut self, mut look: Await, mut settle: impl FnMut(Completed)) {
+        let mut tries = TRIES;
+        while !self.broken {
+            let done = self.call(look);
+            self.reap(&mut settle);
+            if self.is_refusal(done) {
+                return;
+            }
+            let queue = self.ring.submission();
+            let (left, overflow) = (!queue.is_empty(), queue.cq_overflow());
+            drop(queue);
+            match (left, overflow) {
+                (false, false) => return,
+                // completions that had no room come with a look
+                (_, true) => look = Await::Now,
+                (true, false) => look = Await::No,
+            }
+            tries -= u32::from(left);
+            self.broken = tries == 0;
+        }
+    }
+
+    /// Ends all requests; nothing is submitted. False where one of those that stay is open all the same: the
+    /// kernel may use the buffers still, which are then lost with the ring.
+    pub fn end(&mut self) -> bool {
+        let second = Timespec::new().sec(1);
+        // what is open is ended where it stands; that there is nothing is fine
+        self.ring.submitter().register_sync_cancel(Some(second), CancelBuilder::any()).ok();
+        let mut tries = TRIES;
+        while self.open > 0 && tries > 0 {
+            let before = self.open;
+            // what it refuses is looked at as often as what does not come
+            self.call_with(0, Await::Sleep(Some(Nanos::from_millis(10)))).ok();
+            self.reap(|_| {});
+            tries -= u32::from(self.open == before);
+        }
+        self.open == 0
+    }
+
+    /// Whether the kernel does not work with the ring any more.
+    fn is_refusal(&mut self, done: io::Result<usize>) -> bool {
+        match done.map_err(|error| error.raw_os_error()) {
+            // a sleep that was long enough, or interrupted; no memory, or no room for completions
+            Ok(_) | Err(Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
+            Err(_) => self.broken = true,
+        }
+        self.broken
+    }
+
+    fn call(&mut self, look: Await) -> io::Result<usize> {
+        let count = self.ring.submission().len() as u32;
+        self.call_with(count, look)
+    }
+
+    fn call_with(&self, count: u32, look: Await) -> io::Result<usize> {
+        let submitter = self.ring.submitter();
+        let (span, args);
+        // SAFETY: the arguments live until the call is over, and their kind is what the flags say
+        unsafe {
+            match look {
+                Await::No => submitter.enter::<()>(count, 0, 0, None),
+                Await::Now => submitter.enter::<()>(count, 0, EnterFlags::GETEVENTS.bits(), None),
+                Await::Sleep(None) => {
+                    args = SubmitArgs::new();
+                    submitter.enter(count, 1, self.sleep.bits(), Some(&args))
+                }
+                Await::Sleep(Some(most)) => {
+                    span = Timespec::from(Duration::from_nanos(most.0));
+                    args = SubmitArgs::new().timespec(&span);
+                    submitter.enter(count, 1, self.sleep.bits(), Some(&args))
+                }
+            }
+        }
+    }
+
+    fn reap(&mut self, mut settle: impl FnMut(Completed)) {
+        for entry in self.ring.completion() {
+            let done = Completed {
+                number: entry.user_data() & !STAYS,
+                result: entry.result(),
+                buffer: cqueue::buffer_select(entry.flags()),
+                more: cqueue::more(entry.flags()),
+            };
+            if let Some(id) = done.buffer {
+                self.buffers.back(id);
+            }
+            self.open -= u64::from(entry.user_data() & STAYS != 0 && !done.more);
+            settle(done);
+        }
+    }
+}
+
+impl Drop for BatchRing {
+    fn drop(&mut self) {
+        let unregistered = self.ring.submitter().unregister_buf_ring(0);
+        if self.open == 0 && unregistered.is_ok() {
+            // SAFETY: this is the end of it, and the kernel does not use it
+            unsafe { ManuallyDrop::drop(&mut self.buffers) };
+        }
+        // or else they are rather lost than written to by the kernel when they are somebody else's
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use io_uring::opcode;
+    use io_uring::types::Fd;
+    use rustix::fd::AsRawFd;
+    use std::io::Write;
+
+    /// A ring with few buffers; `None`, said plainly, where there is no io_uring.
+    fn ring(completions: u32) -> Option<BatchRing> {
+        match BatchRing::new(4, completions, BufferRing::new(2, 64)) {
+            Ok(ring) => Some(ring),
+            Err(error) => {
+                // nobody reads it when standard error is closed
+                writeln!(io::stderr(), "io_uring is not tested: {error}").ok();
+                assert!(std::env::var_os("CI").is_none(), "{error}");
+                None
+            }
+        }
+    }
+
+    fn push(ring: &mut BatchRing, number: u64) -> bool {
+        // SAFETY: it points to nothing, and takes no buffer
+        unsafe { ring.push(opcode::Nop::new().build(), number) }
+    }
+
+    /// What has no room among the completions comes later, and is not lost.
+    #[test]
+    fn completions_beyond_the_room_for_them_come_all_the_same() {
+        let Some(mut ring) = ring(8) else { return };
+        for number in 0..40 {
+            if !push(&mut ring, number) {
+                ring.submit();
+                assert_eq!(ring.waiting(), 0);
+                assert!(push(&mut ring, number), "there is room again");
+            }
+        }
+        let mut came = Vec::new();
+        ring.enter(Await::No, |done| came.push(done.number));
+        assert_eq!(came, (0..40).collect::<Vec<_>>());
+        assert_eq!((ring.waiting(), ring.is_broken()), (0, false));
+    }
+
+    #[test]
+    fn a_broken_ring_hands_nothing_over_and_its_end_comes() {
+        let Some(mut ring) = ring(8) else { return };
+        assert!(push(&mut ring, 1));
+        ring.break_off();
+        ring.enter(Await::Sleep(None), |_| panic!("nothing was handed over"));
+        assert_eq!(ring.waiting(), 1);
+        assert!(ring.end(), "no request is open");
+    }
+
+    /// A reader of a pipe: it takes a buffer, goes on, and is ended where it waits.
+    #[test]
+    fn the_end_waits_for_what_stays_open() {
+        let Some(mut ring) = ring(8) else { return };
+        let (ours, theirs) = io::pipe().expect("a pipe");
+        let read = |ring: &mut BatchRing| {
+            let entry = opcode::ReadMulti::new(Fd(ours.as_raw_fd()), 0, 0).build();
+            // SAFETY: it points to nothing
+            unsafe { ring.push_to_stay(entry, 7) }
+        };
+        ring.buffers_mut().post(0);
+        ring.buffers_mut().post(1);
+        ring.buffers_mut().publish();
+        assert!(read(&mut ring));
+        (&theirs).write_all(b"some").expect("written");
+        let mut came = Vec::new();
+        ring.enter(Await::Sleep(None), |done| came.push(done));
+        let said = |came: &[Completed]| -> Vec<(u64, i32, bool, bool)> {
+            came.iter().map(|it| (it.number, it.result, it.buffer.is_some(), it.more)).collect()
+        };
+        assert_eq!(said(&came), [(7, 4, true, true)]);
+        assert_eq!(ring.open, 1);
+        // an end by name
+        let cancel = opcode::AsyncCancel::new(BatchRing::kept_as(7)).build();
+        // SAFETY: it points to nothing, and takes no buffer
+        assert!(unsafe { ring.push(cancel, 8) });
+        came.clear();
+        while ring.open > 0 {
+            ring.enter(Await::Sleep(None), |done| came.push(done));
+        }
+        assert!(said(&came).contains(&(7, -libc::ECANCELED, false, false)), "{came:?}");
+        assert!(read(&mut ring));
+        ring.submit();
+        assert_eq!(ring.open, 1);
+        assert!(ring.end(), "it is ended where it waits");
+        assert_eq!(ring.open, 0);
+        // one that the kernel never saw does not end: the buffers are given up, and nothing waits for ever
+        assert!(read(&mut ring));
+        ring.break_off();
+        assert!(!ring.end());
+    }
+}

@@ -1,0 +1,737 @@
+//! Sockets by io_uring: what was written in a turn goes out by one system call, which also waits, and
+//! what comes in is there when it returns.
+//!
+//! Nothing waits so that a batch gets larger: what was written goes out before the loop sleeps, and
+//! before more than a few connections have been seen to.
+
+mod kernel;
+
+pub use kernel::probe;
+
+use crate::reactor::room::{LineId, RoomQueue};
+use crate::reactor::{Await, connect, failure, monotonic, raw};
+use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
+use kernel::{BUFFER, BUFFERS, Completion, KernelRing, Kind, Tag};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use sample::{FailureClass, SocketFacts};
+use units::Nanos;
+
+/// A write of more bytes goes by a system call of its own: copying them would cost more.
+const COPIED_MAX: usize = 8 << 10;
+/// What was written waits for so many further writes at most, and for so many reads.
+const WRITES_MAX: u32 = 32;
+const READS_MAX: u32 = 32;
+/// Buffers that the kernel has at least.
+const BUFFERS_MIN: usize = 32;
+/// No buffer.
+const NONE: u16 = u16::MAX;
+
+/// Sockets of one worker, of the thread that made this.
+#[derive(Debug)]
+pub struct RingReactor {
+    kernel: KernelRing,
+    sockets: Vec<RingSocket>,
+    pieces: Arrived,
+    /// Requests that begin with the next submission.
+    wanted: Vec<Tag>,
+    /// What was heard and not yet told.
+    heard: Vec<Ready>,
+    done: Vec<Completion>,
+    /// Sockets that are open.
+    open: usize,
+    /// Counts submissions; what is written now goes out with this one.
+    batch: u64,
+    writes: u32,
+    /// Reads since the first of these writes.
+    reads: u32,
+    spin_span: Nanos,
+    spun: Nanos,
+    /// Connects for which there is no room yet. Their sockets are not watched: they would be called writable.
+    room: RoomQueue,
+}
+
+/// What came in, by buffer: the next one of the same connection, and its bytes.
+#[derive(Debug)]
+struct Arrived {
+    next: Box<[u16]>,
+    lengths: Box<[u16]>,
+    /// Buffers that the kernel does not have and that hold nothing, the warmest last.
+    free: Vec<u16>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ConnectStage {
+    #[default]
+    Closed,
+    /// Nothing was written yet: the connect may be pending.
+    Pending,
+    Open,
+}
+
+/// What one slot holds.
+#[derive(Debug)]
+struct RingSocket {
+    fd: Option<OwnedFd>,
+    /// Counts openings, so that a completion of a former connection is known as such.
+    generation: u32,
+    standing: ConnectStage,
+    /// The kernel has a request that receives, or one that watches.
+    receiving: bool,
+    watching: bool,
+    /// The worker waits until it can write.
+    wants_to_write: bool,
+    ended: bool,
+    broken: Option<FailureClass>,
+    /// Of the Unix socket, where it goes to one; and whether its connect found no room yet.
+    line: LineId,
+    waits: bool,
+    /// The last piece filled its buffer: more may wait in the socket.
+    full: bool,
+    /// Pieces that came, and how much of the first was read.
+    first: u16,
+    last: u16,
+    at: u16,
+    /// Where it stands in `heard`, if it stands there.
+    told: u32,
+    /// The batch in which it wrote last, and where the bytes stand until that is submitted.
+    batch: u64,
+    start: u32,
+    length: u32,
+    /// Bytes that the socket did not take.
+    unsent: Vec<u8>,
+    /// Our side ends when they are gone.
+    shuts: bool,
+}
+
+impl Default for RingSocket {
+    fn default() -> RingSocket {
+        RingSocket {
+            fd: None,
+            generation: 0,
+            standing: ConnectStage::Closed,
+            receiving: false,
+            watching: false,
+            wants_to_write: false,
+            ended: false,
+            broken: None,
+            line: LineId::NONE,
+            waits: false,
+            full: false,
+            first: NONE,
+            last: NONE,
+            at: 0,
+            told: 0,
+            batch: 0,
+            start: 0,
+            length: 0,
+            unsent: Vec::new(),
+            shuts: false,
+        }
+    }
+}
+
+impl RingSocket {
+    fn renew(&mut self, fd: OwnedFd) {
+        let (generation, mut unsent) = (self.generation, std::mem::take(&mut self.unsent));
+        unsent.clear();
+        *self = RingSocket { fd: Some(fd), generation, unsent, ..RingSocket::default() };
+        self.standing = ConnectStage::Pending;
+    }
+
+    fn tag(&self, kind: Kind, slot: Slot) -> Tag {
+        Tag { kind, generation: self.generation & Tag::GENERATIONS, slot }
+    }
+}
+
+impl Arrived {
+    fn new() -> Arrived {
+        let none = vec![NONE; usize::from(BUFFERS)].into_boxed_slice();
+        Arrived { next: none.clone(), lengths: none, free: (0..BUFFERS).rev().collect() }
+    }
+
+    fn append(&mut self, socket: &mut RingSocket, id: u16, length: u16) {
+        self.lengths[usize::from(id)] = length;
+        self.next[usize::from(id)] = NONE;
+        if socket.first == NONE {
+            (socket.first, socket.at) = (id, 0);
+        } else {
+            self.next[usize::from(socket.last)] = id;
+        }
+        socket.last = id;
+    }
+
+    /// Lets go of all that came for a connection.
+    fn drop_all(&mut self, socket: &mut RingSocket) {
+        while socket.first != NONE {
+            self.free.push(socket.first);
+            socket.first = self.next[usize::from(socket.first)];
+        }
+    }
+}
+
+/// Why there is no ring: part of a sentence. `since`: the first kernel that has what was asked of it.
+pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::PermissionDenied => "this machine does not allow io_uring (the setting \
+                                        kernel.io_uring_disabled, or the profile of a container)"
+            .to_owned(),
+        ErrorKind::Unsupported | ErrorKind::InvalidInput => {
+            format!("this kernel's io_uring does not do that; {since} does")
+        }
+        _ => format!("io_uring does not start: {error}"),
+    }
+}
+
+impl RingReactor {
+    /// A loop without connections, for the calling thread. `spin_span`: busy-wait at most this long
+    /// before a due instant.
+    ///
+    /// # Errors
+    /// As [`probe`].
+    pub fn new(spin_span: Nanos) -> std::io::Result<RingReactor> {
+        Ok(RingReactor {
+            kernel: KernelRing::open()?,
+            sockets: Vec::new(),
+            pieces: Arrived::new(),
+            wanted: Vec::new(),
+            heard: Vec::new(),
+            done: Vec::with_capacity(1_024),
+            open: 0,
+            batch: 1,
+            writes: 0,
+            reads: 0,
+            spin_span,
+            spun: Nanos::ZERO,
+            room: RoomQueue::default(),
+        })
+    }
+
+    /// Hands over what was written, and what is to be received; then looks at what is done.
+    fn exchange(&mut self, look: Await) {
+        self.post();
+        self.begin_wanted();
+        let mut done = std::mem::take(&mut self.done);
+        self.kernel.enter(look, &mut done);
+        for completion in done.drain(..) {
+            self.settle(completion);
+        }
+        self.done = done;
+        if self.writes > 0 {
+            self.kernel.empty_outbox();
+            (self.writes, self.reads) = (0, 0);
+            self.batch += 1;
+        }
+        if self.kernel.is_broken() {
+            self.give_up();
+        }
+    }
+
+    /// Gives buffers to the kernel, two for each connection: the fewer they are, the warmer is their
+    /// memory.
+    fn post(&mut self) {
+        let wanted = (self.open * 2).clamp(BUFFERS_MIN, usize::from(BUFFERS));
+        // what came and was not read counts as posted: there are never many
+        let posted = usize::from(BUFFERS) - self.pieces.free.len();
+        let more = wanted.saturating_sub(posted).min(self.pieces.free.len());
+        if more == 0 {
+            return;
+        }
+        let buffers = self.kernel.buffers_mut();
+        for id in self.pieces.free.drain(self.pieces.free.len() - more..) {
+            buffers.post(id);
+        }
+        buffers.publish();
+    }
+
+    fn begin_wanted(&mut self) {
+        for tag in self.wanted.drain(..) {
+            let socket = &mut self.sockets[tag.slot as usize];
+            let Some(fd) = socket.fd.as_ref().filter(|_| socket.generation == tag.generation)
+            else {
+                continue;
+            };
+            match tag.kind {
+                Kind::Receive if !socket.receiving && !socket.ended => {
+                    socket.receiving = true;
+                    self.kernel.receive(fd.as_fd(), tag);
+                }
+                Kind::Writable if !socket.watching => {
+                    socket.watching = true;
+                    self.kernel.watch(fd.as_fd(), tag);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn want(&mut self, kind: Kind, slot: Slot) {
+        self.wanted.push(self.sockets[slot as usize].tag(kind, slot));
+    }
+
+    /// What a completion means to its connection.
+    #[inline]
+    fn settle(&mut self, completion: Completion) {
+        let Completion { tag, result, buffer, more } = completion;
+        let socket = &mut self.sockets[tag.slot as usize];
+        let current = socket.generation == tag.generation && socket.fd.is_some();
+        if let Some(id) = buffer.filter(|_| !current || result <= 0) {
+            self.pieces.free.push(id);
+        }
+        if !current {
+            return;
+        }
+        match tag.kind {
+            Kind::Receive => {
+                socket.receiving = more;
+                if let (Some(id), 1..) = (buffer, result) {
+                    self.pieces.append(socket, id, result as u16);
+                    self.tell(tag.slot, Ready { readable: true, ..quiet(tag.slot) });
+                    if !more {
+                        self.want(Kind::Receive, tag.slot);
+                    }
+                } else {
+                    self.receive_ended(tag.slot, result);
+                }
+            }
+            Kind::Writable => {
+                socket.watching = false;
+                self.writable(tag.slot);
+            }
+            Kind::Send => self.sent_less(tag.slot, result),
+            Kind::Cancel => {}
+        }
+    }
+
+    fn tell(&mut self, slot: Slot, news: Ready) {
+        let told = &mut self.sockets[slot as usize].told;
+        match self.heard.get_mut(*told as usize).filter(|before| before.slot == slot) {
+            Some(before) => {
+                before.readable |= news.readable;
+                before.writable |= news.writable;
+                before.ended |= news.ended;
+            }
+            None => {
+                *told = self.heard.len() as u32;
+                self.heard.push(news);
+            }
+        }
+    }
+
+    /// Takes back what was heard of a connection.
+    fn untell(&mut self, slot: Slot) {
+        let told = self.sockets[slot as usize].told;
+        let index = told as usize;
+        if self.heard.get(index).is_some_and(|event| event.slot == slot) {
+            self.heard.swap_remove(index);
+            if let Some(moved) = self.heard.get(index) {
+                self.sockets[moved.slot as usize].told = told;
+            }
+        }
+    }
+
+    /// A request that receives was over without bytes.
+    #[cold]
+    fn receive_ended(&mut self, slot: Slot, result: i32) {
+        let socket = &mut self.sockets[slot as usize];
+        match errno_of(result) {
+            None => socket.ended = true,
+            // no buffer was left, or it was interrupted
+            Some(Errno::NOBUFS | Errno::INTR | Errno::AGAIN) => {
+                if !socket.receiving {
+                    self.want(Kind::Receive, slot);
+                }
+                return;
+            }
+            // what a write has met is the reason of the end that a read meets
+            Some(errno) => socket.broken = socket.broken.or(Some(failure::class(errno))),
+        }
+        self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
+    }
+
+    /// The socket did not take all that was handed over in this batch.
+    #[cold]
+    fn sent_less(&mut self, slot: Slot, result: i32) {
+        let socket = &mut self.sockets[slot as usize];
+        let Some(fd) = socket.fd.as_ref().filter(|_| socket.batch == self.batch) else { return };
+        match errno_of(result) {
+            None | Some(Errno::AGAIN | Errno::INTR) => {}
+            Some(errno) => {
+                let error = failure::of(connect::reason(fd.as_fd(), errno));
+                return self.break_off(slot, error);
+            }
+        }
+        let sent = result.max(0) as usize;
+        let (start, length) = (socket.start as usize, socket.length as usize);
+        socket.unsent.extend_from_slice(self.kernel.unsent(start + sent, length - sent));
+        self.want(Kind::Writable, slot);
+    }
+
+    fn break_off(&mut self, slot: Slot, error: IoError) {
+        let IoError::Failed(class) = error else { return };
+        self.sockets[slot as usize].broken = Some(class);
+        self.tell(slot, Ready { slot, readable: true, writable: true, ended: true });
+    }
+
+    /// A socket that took nothing may take something now.
+    #[cold]
+    fn writable(&mut self, slot: Slot) {
+        let socket = &mut self.sockets[slot as usize];
+        while let Some(fd) = socket.fd.as_ref().filter(|_| !socket.unsent.is_empty()) {
+            match send_now(fd, &socket.unsent) {
+                Ok(count) => drop(socket.unsent.drain(..count)),
+                Err(Errno::AGAIN) => return self.want(Kind::Writable, slot),
+                Err(errno) => {
+                    let error = failure::of(connect::reason(fd.as_fd(), errno));
+                    return self.break_off(slot, error);
+                }
+            }
+        }
+        if std::mem::take(&mut socket.shuts) {
+            self.shut(slot);
+        }
+        if std::mem::take(&mut self.sockets[slot as usize].wants_to_write) {
+            self.tell(slot, Ready { writable: true, ..quiet(slot) });
+        }
+    }
+
+    /// The kernel does not work with the ring any more: no connection can go on.
+    #[cold]
+    fn give_up(&mut self) {
+        for slot in 0..self.sockets.len() as Slot {
+            let socket = &self.sockets[slot as usize];
+            if socket.fd.is_some() && socket.broken.is_none() {
+                self.break_off(slot, failure::closed());
+            }
+        }
+    }
+
+    /// A write by a system call of its own.
+    fn write_now(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        if self.sockets[slot as usize].batch == self.batch {
+            // what was written before goes first
+            self.exchange(Await::No);
+        }
+        let socket = &mut self.sockets[slot as usize];
+        let Some(fd) = &socket.fd else { return Err(failure::closed()) };
+        if let Some(class) = socket.broken {
+            return Err(IoError::Failed(class));
+        }
+        if !socket.unsent.is_empty() {
+            socket.wants_to_write = true;
+            return Err(IoError::WouldBlock);
+        }
+        match send_now(fd, bytes) {
+            Ok(count) => {
+                if socket.standing == ConnectStage::Pending {
+                    socket.standing = ConnectStage::Open;
+                    self.want(Kind::Receive, slot);
+                }
+                Ok(count)
+            }
+            Err(Errno::NOTCONN) if socket.waits => Err(IoError::WouldBlock),
+            Err(Errno::AGAIN | Errno::NOTCONN) => {
+                socket.wants_to_write = true;
+                self.want(Kind::Writable, slot);
+                Err(IoError::WouldBlock)
+            }
+            Err(errno) => Err(failure::of(connect::reason(fd.as_fd(), errno))),
+        }
+    }
+
+    /// Tells of the connects that have found room, or were refused.
+    #[cold]
+    fn look_for_room(&mut self) {
+        let sockets = &self.sockets;
+        let news = self.room.look(|slot, generation| {
+            let socket = &sockets[slot as usize];
+            socket.fd.as_ref().filter(|_| socket.generation == generation).map(AsFd::as_fd)
+        });
+        for (slot, connected) in news {
+            self.sockets[slot as usize].waits = false;
+            match connected {
+                Ok(()) => self.tell(slot, Ready { writable: true, ..quiet(slot) }),
+                Err(errno) => self.break_off(slot, failure::of(errno)),
+            }
+        }
+    }
+
+    /// Takes what came out of the buffers; says how much.
+    #[inline]
+    fn take(&mut self, slot: Slot, buffer: &mut [u8]) -> usize {
+        let socket = &mut self.sockets[slot as usize];
+        let buffers = self.kernel.buffers();
+        let mut count = 0;
+        while socket.first != NONE && count < buffer.len() {
+            let id = socket.first;
+            let length = usize::from(self.pieces.lengths[usize::from(id)]);
+            let rest = &buffers.bytes(id, length)[usize::from(socket.at)..];
+            let part = rest.len().min(buffer.len() - count);
+            buffer[count..count + part].copy_from_slice(&rest[..part]);
+            count += part;
+            if part < rest.len() {
+                socket.at += part as u16;
+                break;
+            }
+            socket.full = length == BUFFER;
+            (socket.first, socket.at) = (self.pieces.next[usize::from(id)], 0);
+            self.pieces.free.push(id);
+        }
+        count
+    }
+
+    /// What came was more than a buffer: the rest is read by system calls, straight into the worker's
+    /// memory. The kernel receives only while it is asked for completions, and these were all looked at:
+    /// what stands in the socket comes behind them.
+    fn read_on(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let socket = &mut self.sockets[slot as usize];
+        socket.full = false;
+        let Some(fd) = &socket.fd else { return Err(failure::closed()) };
+        loop {
+            match rustix::io::read(fd, &mut *buffer) {
+                Ok(0) => {
+                    socket.ended = true;
+                    return Ok(0);
+                }
+                Ok(count) => {
+                    socket.full = count == buffer.len();
+                    return Ok(count);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Err(IoError::WouldBlock),
+                Err(errno) => {
+                    let error = failure::of(connect::reason(fd.as_fd(), errno));
+                    if let IoError::Failed(class) = error {
+                        socket.broken = socket.broken.or(Some(class));
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Hands over what was written if it has waited for long enough.
+    #[inline]
+    fn count_read(&mut self) {
+        if self.writes > 0 {
+            self.reads += 1;
+            if self.reads >= READS_MAX {
+                self.exchange(Await::No);
+            }
+        }
+    }
+}
+
+/// The error that a completion tells.
+fn errno_of(result: i32) -> Option<Errno> {
+    (result < 0).then(|| Errno::from_raw_os_error(-result))
+}
+
+fn quiet(slot: Slot) -> Ready {
+    Ready { slot, readable: false, writable: false, ended: false }
+}
+
+/// The sleep of a loop whose ring does not work any more.
+#[cold]
+fn sleep(look: Await) {
+    let span = match look {
+        Await::Sleep(Some(span)) => connect::timespec(span),
+        _ => return,
+    };
+    // interrupted: the loop looks what it is to do
+    rustix::event::poll(&mut [], Some(&span)).ok();
+}
+
+fn send_now(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
+    loop {
+        match rustix::net::send(fd, bytes, SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+impl Io for RingReactor {
+    #[inline]
+    fn now(&mut self) -> Nanos {
+        monotonic()
+    }
+
+    fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError> {
+        if self.kernel.is_broken() || matches!(peer, Peer::Udp(_) | Peer::Quic { .. }) {
+            return Err(failure::closed());
+        }
+        let index = slot as usize;
+        if self.sockets.len() <= index {
+            self.sockets.resize_with(index + 1, RingSocket::default);
+        }
+        if options.port.is_some() {
+            // a socket of before holds the port until its request was ended
+            self.exchange(Await::Now);
+        }
+        let line = self.room.line(peer);
+        let started = connect::start(peer, options, self.room.is_waited_for(line));
+        let (fd, waits) = started.map_err(failure::of)?;
+        let socket = &mut self.sockets[index];
+        socket.renew(fd);
+        (socket.line, socket.waits) = (line, waits);
+        if waits {
+            self.room.push(line, slot, socket.generation, monotonic());
+        }
+        self.open += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
+        let socket = &self.sockets[slot as usize];
+        let queued = socket.standing == ConnectStage::Open
+            && bytes.len() <= COPIED_MAX
+            && socket.batch != self.batch
+            && socket.unsent.is_empty()
+            && socket.broken.is_none();
+        let Some(fd) = socket.fd.as_ref().filter(|_| queued) else {
+            return self.write_now(slot, bytes);
+        };
+        let tag = socket.tag(Kind::Send, slot);
+        let Some(start) = self.kernel.send(fd.as_fd(), tag, bytes) else {
+            self.exchange(Await::No);
+            return self.write_now(slot, bytes);
+        };
+        let socket = &mut self.sockets[slot as usize];
+        socket.batch = self.batch;
+        (socket.start, socket.length) = (start as u32, bytes.len() as u32);
+        self.writes += 1;
+        if self.writes >= WRITES_MAX {
+            self.exchange(Await::No);
+        }
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
+        self.count_read();
+        if self.sockets[slot as usize].fd.is_none() {
+            return Err(failure::closed());
+        }
+        let count = self.take(slot, buffer);
+        if self.sockets[slot as usize].full && count < buffer.len() {
+            match self.read_on(slot, &mut buffer[count..]) {
+                Ok(0) | Err(IoError::Failed(_)) if count > 0 => {
+                    self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
+                }
+                Ok(more) => return Ok(count + more),
+                Err(IoError::WouldBlock) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let socket = &self.sockets[slot as usize];
+        match socket.broken {
+            _ if count > 0 => Ok(count),
+            Some(class) => Err(IoError::Failed(class)),
+            None if socket.ended => Ok(0),
+            None => Err(IoError::WouldBlock),
+        }
+    }
+
+    fn close(&mut self, slot: Slot, how: Close) {
+        // one that waited for its turn to open, and was ended before that, has no socket
+        let Some(socket) = self.sockets.get(slot as usize) else { return };
+        if socket.batch == self.batch {
+            // the request to send names a descriptor, which may be another's in a moment
+            self.exchange(Await::No);
+        }
+        let socket = &mut self.sockets[slot as usize];
+        let (receive, watch) = (socket.tag(Kind::Receive, slot), socket.tag(Kind::Writable, slot));
+        socket.generation = (socket.generation + 1) & Tag::GENERATIONS;
+        self.pieces.drop_all(socket);
+        let Some(fd) = socket.fd.take() else { return };
+        self.room.closed(socket.line);
+        self.open -= 1;
+        if how == Close::Reset {
+            connect::linger_zero(fd.as_fd());
+        } else if !socket.unsent.is_empty() {
+            // as far as the socket takes it
+            send_now(&fd, &socket.unsent).ok();
+        }
+        // an open request holds the socket
+        if socket.receiving {
+            self.kernel.cancel(receive);
+        }
+        if socket.watching {
+            self.kernel.cancel(watch);
+        }
+        self.untell(slot);
+    }
+
+    fn shut(&mut self, slot: Slot) {
+        let socket = &self.sockets[slot as usize];
+        if socket.batch == self.batch {
+            self.exchange(Await::No);
+        }
+        let socket = &mut self.sockets[slot as usize];
+        if !socket.unsent.is_empty() {
+            socket.shuts = true;
+        } else if let Some(fd) = &socket.fd {
+            // a connection that is broken already says so to the next read
+            rustix::net::shutdown(fd, rustix::net::Shutdown::Write).ok();
+        }
+    }
+
+    fn urgent(&mut self, slot: Slot, byte: u8) {
+        self.exchange(Await::No);
+        if let Some(fd) = &self.sockets[slot as usize].fd {
+            // a connection that is broken already says so to the next read
+            rustix::net::send(fd, &[byte], SendFlags::OOB).ok();
+        }
+    }
+
+    fn facts(&mut self, slot: Slot) -> Option<SocketFacts> {
+        let fd = self.sockets.get(slot as usize)?.fd.as_ref()?;
+        raw::tcp_info(fd.as_fd())
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
+        let next = self.room.next_try();
+        let (until, spin_span) = match next {
+            // no arrival is due at a next try: nobody spins for it
+            Some(next) if next < until - self.spin_span => (next, Nanos::ZERO),
+            _ => (until, self.spin_span),
+        };
+        let look = match until {
+            _ if !self.heard.is_empty() => Await::Now,
+            Nanos::NEVER => Await::Sleep(None),
+            until => match (until - monotonic()) - spin_span {
+                Nanos::ZERO => Await::Now,
+                span => Await::Sleep(Some(span)),
+            },
+        };
+        self.exchange(look);
+        if self.kernel.is_broken() && self.heard.is_empty() {
+            sleep(look);
+        }
+        if self.heard.is_empty() && until != Nanos::NEVER && !spin_span.is_zero() {
+            let start = monotonic();
+            let mut at = start;
+            while at < until && self.heard.is_empty() {
+                self.exchange(Await::Now);
+                at = monotonic();
+            }
+            self.spun += at - start;
+        }
+        if next.is_some() {
+            self.look_for_room();
+        }
+        ready.clear();
+        std::mem::swap(&mut self.heard, ready);
+    }
+
+    fn spin(&self) -> Nanos {
+        self.spun
+    }
+}
+
+#[cfg(test)]
+mod tests;

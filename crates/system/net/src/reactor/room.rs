@@ -1,0 +1,209 @@
+//! Connects to Unix sockets whose listen queue is full. The kernel refuses such a connect with EAGAIN and
+//! tells nobody when there is room, so it is tried again by a timer, and when a connection to the same
+//! socket was closed; the worker's limit for connects ends it.
+
+use crate::reactor::clock::monotonic;
+use crate::reactor::connect::connect_unix;
+use conduit::{Peer, Slot};
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use units::Nanos;
+
+/// Between two tries: doubled while the queue stays full.
+const PAUSE_MIN: Nanos = Nanos::from_millis(1);
+const PAUSE_MAX: Nanos = Nanos::from_millis(8);
+
+/// The connects that wait.
+#[derive(Debug, Default)]
+pub(crate) struct RoomQueue {
+    lines: Vec<WaitingLine>,
+    /// When the next try is due, and how long after that the one behind it.
+    next: Nanos,
+    pause: Nanos,
+}
+
+/// Those that wait for one Unix socket, in the order in which they were opened.
+#[derive(Debug)]
+struct WaitingLine {
+    path: PathBuf,
+    /// Each with the generation of its slot: one that was closed stays until its turn comes.
+    waiting: VecDeque<(Slot, u32)>,
+}
+
+/// To which of the Unix sockets a connection goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LineId(u32);
+
+impl LineId {
+    /// To none of them.
+    pub(crate) const NONE: LineId = LineId(u32::MAX);
+}
+
+impl Default for LineId {
+    fn default() -> LineId {
+        LineId::NONE
+    }
+}
+
+impl RoomQueue {
+    /// The line of a peer.
+    pub(crate) fn line(&mut self, peer: &Peer) -> LineId {
+        let Peer::Unix(path) = peer else { return LineId::NONE };
+        // by bytes: comparing paths takes them apart
+        let known = self.lines.iter().position(|line| line.path.as_os_str() == path.as_os_str());
+        let index = known.unwrap_or_else(|| {
+            self.lines.push(WaitingLine { path: path.clone(), waiting: VecDeque::new() });
+            self.lines.len() - 1
+        });
+        LineId(index as u32)
+    }
+
+    /// Whether who connects now would overtake others.
+    pub(crate) fn is_waited_for(&self, line: LineId) -> bool {
+        self.lines.get(line.0 as usize).is_some_and(|line| !line.waiting.is_empty())
+    }
+
+    pub(crate) fn push(&mut self, line: LineId, slot: Slot, generation: u32, now: Nanos) {
+        if self.next_try().is_none() {
+            (self.next, self.pause) = (now + PAUSE_MIN, PAUSE_MIN);
+        }
+        if let Some(line) = self.lines.get_mut(line.0 as usize) {
+            line.waiting.push_back((slot, generation));
+        }
+    }
+
+    /// A connection is over: the server may have come to accept the next one, and whoever waits tries at once.
+    pub(crate) fn closed(&mut self, line: LineId) {
+        if self.is_waited_for(line) {
+            self.next = Nanos::ZERO;
+        }
+    }
+
+    /// When [`RoomQueue::look`] is due; `None`: nobody waits.
+    pub(crate) fn next_try(&self) -> Option<Nanos> {
+        self.lines.iter().any(|line| !line.waiting.is_empty()).then_some(self.next)
+    }
+
+    /// Tries the connects again when that is due, and gives back the slots of which there is news. `socket`: that of
+    /// a slot whose generation is this one still.
+    #[cold]
+    pub(crate) fn look<'a>(
+        &mut self,
+        socket: impl Fn(Slot, u32) -> Option<BorrowedFd<'a>>,
+    ) -> Vec<(Slot, Result<(), Errno>)> {
+        let now = monotonic();
+        if now < self.next {
+            return Vec::new();
+        }
+        self.retry(now, |slot, generation, path| {
+            Some(connect_unix(socket(slot, generation)?, path))
+        })
+    }
+
+    /// Tries the connects of each line again until one finds no room. `connect` gets a slot and its generation, and
+    /// answers `None` for one that was closed meanwhile.
+    fn retry(
+        &mut self,
+        now: Nanos,
+        mut connect: impl FnMut(Slot, u32, &Path) -> Option<Result<(), Errno>>,
+    ) -> Vec<(Slot, Result<(), Errno>)> {
+        let mut news = Vec::new();
+        for line in &mut self.lines {
+            while let Some((slot, generation)) = line.waiting.front().copied() {
+                match connect(slot, generation, &line.path) {
+                    Some(Err(Errno::AGAIN)) => break,
+                    Some(connected) => news.push((slot, connected)),
+                    None => {}
+                }
+                line.waiting.pop_front();
+            }
+        }
+        let pause = if news.is_empty() { self.pause * 2 } else { PAUSE_MIN };
+        self.pause = pause.min(PAUSE_MAX);
+        self.next = now + self.pause;
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those of the slots 0, 1, … that wait for a socket each.
+    fn waiting(paths: &[&str]) -> RoomQueue {
+        let mut queue = RoomQueue::default();
+        for (slot, path) in paths.iter().enumerate() {
+            let line = queue.line(&Peer::Unix(path.into()));
+            queue.push(line, slot as Slot, 1, Nanos::ZERO);
+        }
+        queue
+    }
+
+    /// What comes of the tries that are due, while `room` has an entry for each: how many connects find room.
+    /// The connections of `closed` are over.
+    fn told(queue: &mut RoomQueue, closed: &[Slot], room: &[usize]) -> Vec<String> {
+        let mut lines = Vec::new();
+        for room in room {
+            let Some(now) = queue.next_try() else { break };
+            let (mut left, mut tried) = (*room, 0);
+            let news = queue.retry(now, |slot, _, path| {
+                if closed.contains(&slot) {
+                    return None;
+                }
+                tried += 1;
+                if path.ends_with("gone") {
+                    return Some(Err(Errno::CONNREFUSED));
+                }
+                Some(left.checked_sub(1).map(|rest| left = rest).ok_or(Errno::AGAIN))
+            });
+            let news = news.iter().map(|(slot, end)| match end {
+                Ok(()) => format!(", {slot} connected"),
+                Err(errno) => format!(", {slot} {:?}", crate::reactor::failure::class(*errno)),
+            });
+            let news: String = news.collect();
+            lines.push(format!("{} ms: {tried} tried{news}", now.0 / 1_000_000));
+        }
+        lines
+    }
+
+    #[test]
+    fn a_full_queue_is_asked_seldom_and_in_turn() {
+        let expected = [
+            "1 ms: 1 tried",
+            "3 ms: 1 tried",
+            "7 ms: 1 tried",
+            "15 ms: 1 tried",
+            "23 ms: 3 tried, 0 connected, 1 connected",
+            "24 ms: 1 tried, 2 connected",
+        ];
+        assert_eq!(told(&mut waiting(&["a", "a", "a"]), &[], &[0, 0, 0, 0, 2, 9, 9]), expected);
+    }
+
+    #[test]
+    fn a_socket_that_is_gone_keeps_no_other_waiting() {
+        let expected = ["1 ms: 2 tried, 1 Refused", "2 ms: 1 tried, 0 connected"];
+        assert_eq!(told(&mut waiting(&["a", "gone"]), &[], &[0, 1, 1]), expected);
+    }
+
+    #[test]
+    fn who_was_closed_is_not_tried() {
+        let mut queue = waiting(&["a", "a", "a", "a"]);
+        let expected = ["1 ms: 2 tried, 1 connected", "2 ms: 1 tried, 3 connected"];
+        assert_eq!(told(&mut queue, &[0, 2], &[1, 1, 1]), expected);
+        assert_eq!(told(&mut waiting(&["a"]), &[0], &[1, 1]), ["1 ms: 0 tried"]);
+    }
+
+    #[test]
+    fn a_close_lets_those_of_its_socket_try_at_once() {
+        let mut queue = waiting(&["a"]);
+        let (a, b) = (queue.line(&Peer::Unix("a".into())), queue.line(&Peer::Unix("b".into())));
+        queue.closed(b);
+        queue.closed(LineId::NONE);
+        assert_eq!(queue.next_try(), Some(PAUSE_MIN));
+        queue.closed(a);
+        assert_eq!(queue.next_try(), Some(Nanos::ZERO));
+        assert!(queue.is_waited_for(a) && !queue.is_waited_for(b));
+    }
+}

@@ -1,0 +1,204 @@
+//! What can be wrong with TLS settings, in words that name the option and the fix; and which
+//! failure class an error of a handshake belongs to.
+
+use crate::tls::verify::webpki_says;
+use conduit::TlsError;
+use sample::FailureClass;
+use std::fmt;
+use units::quoted;
+
+/// Which file the user handed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileRole {
+    Ca,
+    Cert,
+    Key,
+}
+
+impl FileRole {
+    fn option(self) -> &'static str {
+        match self {
+            FileRole::Ca => "--ca",
+            FileRole::Cert => "--cert",
+            FileRole::Key => "--key",
+        }
+    }
+}
+
+/// Why no client can be made of the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetupError {
+    /// A file is no PEM, or holds nothing of the kind that is needed.
+    File {
+        role: FileRole,
+        why: String,
+    },
+    /// The key is not the certificate's.
+    KeyMismatch,
+    /// A key without a certificate.
+    KeyAlone,
+    /// The system keeps no trust anchors that can be used.
+    NoRoots {
+        why: String,
+    },
+    UnknownGroup {
+        name: String,
+    },
+    UnknownCipher {
+        name: String,
+    },
+    /// The ciphers or groups leave nothing for the protocol versions asked for.
+    NothingLeft {
+        what: &'static str,
+        versions: &'static str,
+    },
+    /// A protocol name that ALPN cannot carry.
+    Alpn {
+        name: String,
+    },
+    /// The library refused the settings for a reason not foreseen here.
+    Library(String),
+}
+
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetupError::File { role, why } => write!(f, "the file of {} {why}", role.option()),
+            SetupError::KeyMismatch => {
+                f.write_str("the key of --key does not belong to the certificate of --cert")
+            }
+            SetupError::KeyAlone => {
+                f.write_str("--key needs --cert: a key alone proves nothing to a server")
+            }
+            SetupError::NoRoots { why } => write!(
+                f,
+                "this system has no trusted root certificates that can be used ({why}); \
+                 give --ca FILE or --insecure"
+            ),
+            SetupError::UnknownGroup { name } => write!(
+                f,
+                "{} is no key-exchange group known here; known: {}",
+                quoted(name),
+                crate::tls::names::group_list()
+            ),
+            SetupError::UnknownCipher { name } => write!(
+                f,
+                "{} is no cipher suite known here; known: {}",
+                quoted(name),
+                crate::tls::names::cipher_list()
+            ),
+            SetupError::NothingLeft { what, versions } => write!(
+                f,
+                "none of the {what} can be used with {versions}; name others, or change --tls"
+            ),
+            SetupError::Alpn { name } => write!(
+                f,
+                "{} cannot be offered by ALPN: a protocol name has 1 to 255 bytes",
+                quoted(name)
+            ),
+            SetupError::Library(why) => write!(f, "these TLS settings do not go together: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// The class and the words of an error that ended a session.
+pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
+    use rustls::Error;
+    let class = match error {
+        Error::InvalidCertificate(_)
+        | Error::NoCertificatesPresented
+        | Error::InvalidCertRevocationList(_) => FailureClass::Certificate,
+        _ => FailureClass::Tls,
+    };
+    TlsError { class, text: text(error), way_out: way_out(error) }
+}
+
+/// What the library says, or plainer words where it shows its types.
+fn text(error: &rustls::Error) -> String {
+    match error {
+        bad if is_authority(bad) => {
+            "invalid peer certificate: self-signed or issued by an unknown CA".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A certificate marked as a CA's that a server presents as its own: what `openssl req -x509` makes.
+fn is_authority(error: &rustls::Error) -> bool {
+    webpki_says(error, &webpki::Error::CaUsedAsEndEntity)
+}
+
+/// What to do about an error that tells its cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by what
+/// the library misses in the peer's messages.
+fn way_out(error: &rustls::Error) -> Option<&'static str> {
+    use rustls::{
+        AlertDescription as Alert, CertificateError as Bad, Error, PeerIncompatible as Gap,
+    };
+    Some(match error {
+        Error::AlertReceived(Alert::ProtocolVersion)
+        | Error::PeerIncompatible(
+            Gap::ServerDoesNotSupportTls12Or13 | Gap::ServerTlsVersionIsDisabledByOurConfig,
+        ) => {
+            "The server speaks none of the TLS versions that are offered: change --tls (1.2 and 1.3 \
+             can be offered), or enable one of them at the server."
+        }
+        Error::AlertReceived(Alert::HandshakeFailure | Alert::InsufficientSecurity)
+        | Error::PeerIncompatible(
+            Gap::NoCipherSuitesInCommon
+            | Gap::NoKxGroupsInCommon
+            | Gap::NoSignatureSchemesInCommon
+            | Gap::NoEcPointFormatsInCommon,
+        ) => {
+            "No cipher or group in common: leave out --ciphers and --groups to offer all, or change \
+             the server's list. A server that demands a client certificate (--cert, --key) may say \
+             the same."
+        }
+        Error::AlertReceived(Alert::CertificateRequired | Alert::NoCertificate) => {
+            "The server demands a client certificate: give --cert FILE and --key FILE."
+        }
+        Error::AlertReceived(
+            Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::AccessDenied,
+        ) => {
+            "The server does not accept the client certificate, or that there is none: give --cert \
+             and --key of one whose issuer it trusts."
+        }
+        Error::AlertReceived(Alert::UnrecognisedName) => {
+            "The server knows no host of that name: correct the URL, or name it with --server-name."
+        }
+        Error::AlertReceived(Alert::NoApplicationProtocol) | Error::NoApplicationProtocol => {
+            "The server speaks none of the protocols that ALPN offers: change --http or --alpn."
+        }
+        Error::InvalidCertificate(Bad::Expired | Bad::ExpiredContext { .. }) => {
+            "Renew the server's certificate, or accept any with --insecure."
+        }
+        Error::InvalidCertificate(Bad::NotValidYet | Bad::NotValidYetContext { .. }) => {
+            "The certificate is not valid yet: compare the clocks of both machines, or accept any \
+             with --insecure."
+        }
+        Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
+            "The certificate is for another name: name one that it holds with --server-name, or \
+             accept any with --insecure."
+        }
+        bad if is_authority(bad) => {
+            "Trust this very certificate with --ca FILE, or accept any with --insecure."
+        }
+        // a signature that does not fit: another authority has the issuer's name, or the server's own
+        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
+            "Trust the certificate's issuer with --ca FILE, or accept any with --insecure."
+        }
+        Error::InvalidCertificate(_) => "Renew the certificate, or accept any with --insecure.",
+        _ => return None,
+    })
+}
+
+pub(crate) fn tls_error(text: String) -> TlsError {
+    TlsError { class: FailureClass::Tls, text, way_out: None }
+}

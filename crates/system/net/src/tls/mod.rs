@@ -1,0 +1,85 @@
+//! TLS for the worker: rustls behind [`conduit::TlsSession`] and [`conduit::TlsFactory`].
+//!
+//! Bytes in, bytes out; no socket is touched here. A [`Client`] is what the plan asks for, made and
+//! checked once; each worker takes its own [`Factory`] from it, so that no lock and no ticket is
+//! shared between threads. Early data goes out only where the plan asks for it, for a server may
+//! take it twice. What it refuses to do: renegotiation, anything below TLS 1.2. A session that is
+//! laid open may ask for a new handshake, to see it refused; it goes through none.
+
+mod client;
+mod error;
+mod key_bits;
+mod names;
+mod open;
+mod pem;
+mod roots;
+mod session;
+mod tickets;
+mod verify;
+
+pub use client::{Client, Factory};
+pub use error::{FileRole, SetupError};
+pub use session::ClientSession;
+
+/// Protocol versions offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Versions {
+    /// 1.2 and 1.3.
+    #[default]
+    Any,
+    Tls12,
+    Tls13,
+}
+
+/// What the plan says about TLS. Files are handed in as read; this crate opens none of them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Accept any certificate. The handshake's signatures are still checked, so that a server with
+    /// a broken key does not pass for a working one.
+    pub insecure: bool,
+    /// PEM: certificates trusted instead of the system's.
+    pub ca: Option<Vec<u8>>,
+    /// PEM: our certificate with its chain, sent when the server asks.
+    pub cert: Option<Vec<u8>>,
+    /// PEM: the key that belongs to `cert`; `None` looks for it in `cert` itself.
+    pub key: Option<Vec<u8>>,
+    /// Resume sessions, within one worker.
+    pub resumption: bool,
+    /// Requests may go out with the first flight of a resumed handshake (0-RTT).
+    pub early_data: bool,
+    /// Factories make sessions that are laid open as well.
+    pub laid_open: bool,
+    /// Send no SNI.
+    pub nameless: bool,
+    pub versions: Versions,
+    /// Protocols offered by ALPN (RFC 7301), the preferred first; empty: the extension is not sent.
+    pub alpn: Vec<String>,
+    /// Key-exchange groups, the preferred first; empty: the library's choice.
+    pub groups: Vec<String>,
+    /// Cipher suites, the preferred first, by the names of rustls, of IANA or of OpenSSL; one list
+    /// for both versions; empty: the library's choice.
+    pub ciphers: Vec<String>,
+}
+
+impl std::fmt::Debug for Settings {
+    /// Leaves file contents out: one of them is a private key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("insecure", &self.insecure)
+            .field("ca", &self.ca.is_some())
+            .field("cert", &self.cert.is_some())
+            .field("key", &self.key.is_some())
+            .field("resumption", &self.resumption)
+            .field("early_data", &self.early_data)
+            .field("laid_open", &self.laid_open)
+            .field("nameless", &self.nameless)
+            .field("versions", &self.versions)
+            .field("alpn", &self.alpn)
+            .field("groups", &self.groups)
+            .field("ciphers", &self.ciphers)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

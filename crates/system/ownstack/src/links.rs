@@ -1,0 +1,144 @@
+//! The emulated links of a worker's packets: links of its own clients, or of one client shared by
+//! all workers.
+
+use crate::port::BATCH;
+use net::reactor::monotonic;
+use netpath::{Lanes, LanesShare, Tally};
+use rustix::io::Errno;
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use units::Nanos;
+use wan::Direction;
+
+/// Longer than any packet of a device that carries real packets.
+const REAL_MAX: usize = 2_048;
+
+#[derive(Debug)]
+pub(crate) enum Links {
+    /// Used by this worker only.
+    Alone(Lanes),
+    /// Shared with other workers; packets of this worker arrive at `address`.
+    Common { share: LanesShare, address: Ipv4Addr },
+}
+
+impl Links {
+    /// Puts outgoing packets on the link.
+    pub(crate) fn send<'a>(&mut self, now: Nanos, packets: impl Iterator<Item = &'a [u8]>) {
+        match self {
+            Links::Common { share, .. } => share.put(now, Direction::Up, packets),
+            Links::Alone(lanes) => packets.for_each(|packet| match lanes.take() {
+                None => lanes.overflow(),
+                Some(number) => {
+                    lanes.room(number)[..packet.len()].copy_from_slice(packet);
+                    lanes.put(now, Direction::Up, number, packet.len());
+                }
+            }),
+        }
+    }
+
+    /// Delivers packets that are due.
+    pub(crate) fn hand_over(&mut self, mut write: impl FnMut(Nanos, Direction, &[u8])) {
+        let mut now = monotonic();
+        match self {
+            Links::Common { share, .. } => share.hand_over(&mut now, monotonic, write),
+            Links::Alone(lanes) => {
+                let done: Result<(), Infallible> =
+                    lanes.hand_over(&mut now, monotonic, |now, direction, packet| {
+                        write(now, direction, packet);
+                        Ok(())
+                    });
+                let Ok(()) = done;
+            }
+        }
+    }
+
+    /// Takes packets from `read`, at most [`BATCH`]: each enters the link at the time it was read.
+    pub(crate) fn receive(&mut self, mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>) {
+        let mut aside = [0; REAL_MAX];
+        for _ in 0..BATCH {
+            let length = match self {
+                Links::Alone(lanes) => receive_alone(lanes, &mut aside, &mut read),
+                Links::Common { share, address } => read(&mut aside).map(|length| {
+                    let packet = &aside[..length];
+                    if is_for(packet, *address) {
+                        share.put(monotonic(), Direction::Down, std::iter::once(packet));
+                    } else {
+                        share.foreign();
+                    }
+                }),
+            };
+            if length.is_err_and(|error| error != Errno::INTR) {
+                return;
+            }
+        }
+    }
+
+    /// When the next packet may be due.
+    pub(crate) fn next_due(&mut self) -> Option<Nanos> {
+        match self {
+            Links::Alone(lanes) => lanes.next_due(),
+            Links::Common { share, .. } => share.next_due(),
+        }
+    }
+
+    /// Time that the worker slept, and that it spun before due times.
+    pub(crate) fn rested(&mut self, slept: Nanos, spun: Nanos) {
+        match self {
+            Links::Alone(lanes) => lanes.rested(slept, spun),
+            Links::Common { share, .. } => share.rested(slept, spun),
+        }
+    }
+
+    /// The counters since the last report.
+    pub(crate) fn tell(&mut self, now: Nanos) -> Tally {
+        match self {
+            Links::Alone(lanes) => lanes.tell(now),
+            Links::Common { share, .. } => share.tell(now),
+        }
+    }
+}
+
+/// One packet into a buffer of the links. A packet without room is read anyway; otherwise the
+/// device queue would drop others.
+fn receive_alone(
+    lanes: &mut Lanes,
+    aside: &mut [u8],
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>,
+) -> Result<(), Errno> {
+    let Some(number) = lanes.take() else {
+        return read(aside).map(|_| lanes.overflow());
+    };
+    match read(lanes.room(number)) {
+        Ok(length) => {
+            lanes.put(monotonic(), Direction::Down, number, length);
+            Ok(())
+        }
+        Err(error) => {
+            lanes.give_back(number);
+            Err(error)
+        }
+    }
+}
+
+/// Whether it is an IPv4 packet to this address.
+fn is_for(packet: &[u8], address: Ipv4Addr) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 4)
+        && packet.get(16..20).is_some_and(|bytes| bytes == address.octets())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ipv4_packets_to_the_workers_address_are_carried() {
+        let address = Ipv4Addr::new(198, 18, 0, 1);
+        let mut packet = [0x45; 40];
+        packet[16..20].copy_from_slice(&address.octets());
+        assert!(is_for(&packet, address));
+        assert!(!is_for(&packet[..19], address) && !is_for(&[], address));
+        assert!(!is_for(&packet, Ipv4Addr::new(198, 18, 0, 2)));
+        packet[0] = 0x60;
+        assert!(!is_for(&packet, address));
+    }
+}

@@ -1,0 +1,89 @@
+//! Which page a user visits next, and after what pause; and a page's text.
+
+use super::config::Reps;
+use super::journey::Journey;
+use protocol::http1::coding::Decoder;
+use protocol::http1::fields;
+use units::{Nanos, Stream};
+
+/// A page that is decoded for its parts holds so many bytes at most.
+const PAGE_MAX: u64 = 16 << 20;
+
+/// A user's place in the list.
+#[derive(Debug)]
+pub(super) struct Pages {
+    /// The next row in order.
+    next: usize,
+    made: u64,
+}
+
+/// The next page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct NextPage {
+    pub(super) row: u32,
+    pub(super) wait: Nanos,
+    /// The list has begun again.
+    pub(super) afresh: bool,
+}
+
+impl Pages {
+    /// Users begin at even distances in the list, except where each goes through it once.
+    pub(super) fn new(journey: &Journey, user: u64) -> Pages {
+        let count = journey.urls.len();
+        let users = usize::try_from(journey.config.users.max(1)).unwrap_or(1);
+        let first = match journey.config.reps {
+            Reps::Once => 0,
+            _ => (user as usize).saturating_mul(count / users),
+        };
+        Pages { next: first, made: 0 }
+    }
+
+    /// `None`: the user has visited all that it was to visit.
+    pub(super) fn next(&mut self, journey: &Journey, random: &mut Stream) -> Option<NextPage> {
+        let config = &journey.config;
+        let count = journey.urls.len();
+        if config.pages(count).is_some_and(|most| self.made >= most) {
+            return None;
+        }
+        let wait = if self.made == 0 { Nanos::ZERO } else { pause(config.delay, random) };
+        self.made += 1;
+        if config.internet {
+            // the original adds a half before it cuts off: the first row gets half its share, and the
+            // last one half more
+            let half = if config.strict { 0.5 } else { 0.0 };
+            let drawn = random.unit() * count as f64 + half;
+            let row = (drawn as usize).min(count - 1) as u32;
+            return Some(NextPage { row, wait, afresh: false });
+        }
+        let afresh = self.next >= count;
+        if afresh {
+            self.next = 0;
+        }
+        let row = self.next as u32;
+        self.next += 1;
+        Some(NextPage { row, wait, afresh })
+    }
+}
+
+/// A pause after a page: whole seconds up to `delay` where that is a second or more, any part of it
+/// where it is less.
+fn pause(delay: f64, random: &mut Stream) -> Nanos {
+    if delay >= 1.0 {
+        return Nanos::from_secs((random.unit() * delay + 0.5) as u64);
+    }
+    if delay >= 0.001 {
+        return Nanos::from_secs_f64(random.unit() * delay);
+    }
+    Nanos::ZERO
+}
+
+/// A body with its content coding undone, as far as it can be.
+pub(super) fn decoded(head: &[u8], body: &[u8]) -> Vec<u8> {
+    let decoder = fields::content_encoding(head)
+        .and_then(|coding| Decoder::with_output_max(&coding, PAGE_MAX));
+    let Some(mut decoder) = decoder else { return body.to_vec() };
+    let mut out = Vec::new();
+    // what was good before a break is a page as well
+    decoder.push(body, &mut out).ok();
+    out
+}

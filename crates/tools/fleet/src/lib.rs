@@ -1,0 +1,21 @@
+//! A fleet's way through the network: connections to a NATS server, the server as a child, its
+//! configuration, credentials, and secrets sealed to one agent. What is said is [`muster`]'s. Layer 4;
+//! the async runtime stays behind [`NatsLink`], on a thread of its own.
+#![forbid(unsafe_code)]
+
+mod credentials;
+mod error;
+mod link;
+pub mod protocol;
+mod seal;
+mod server;
+mod subjects;
+mod version;
+
+pub use credentials::{Credentials, Role};
+pub use error::FleetError;
+pub use link::{Incoming, LinkSender, NatsEndpoint, NatsLink};
+pub use seal::{SealKey, seal};
+pub use server::{Grant, NatsServer, ServerOptions, ServerTls, configuration};
+pub use subjects::Subjects;
+pub use version::ServerVersion;

@@ -1,0 +1,844 @@
+//! An agent, as a machine: messages and time in, messages and deeds out.
+
+use crate::protocol::clock::{ClockEstimate, ClockExchange, Offset};
+use crate::protocol::message::{
+    Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What,
+};
+use crate::protocol::stamp::{NumberWindow, RefusedMessages, Stamp, Stamped};
+use crate::protocol::{BEAT, DEAD_MAN};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use units::Nanos;
+use workload::schedule::Share;
+
+/// Exchanges before an agent says that it is ready.
+const PROBES_MIN: u64 = 8;
+/// A start that is nearer than this is not kept.
+const START_MIN: Nanos = Nanos::from_millis(400);
+/// Without the manager's word so long before the start, there is none.
+const GO_BEFORE: Nanos = Nanos::from_millis(300);
+/// An agent without a load waits so long for a manager that is silent.
+pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
+/// One that has counted something keeps it for so long, for a manager that takes the silent one's place.
+const PATIENCE_WITH_ROWS: Nanos = Nanos::from_secs(600);
+/// Bytes of a plan in all.
+pub const PLAN_BYTES_MAX: usize = 64 << 20;
+/// Arrivals by which an agent's share of a load is counted, and what that can be wrong by.
+const SHARE_OF: u64 = 1 << 24;
+const ROUNDING: f64 = 1e-3;
+/// Slots of a load in all.
+pub const SLOTS_MAX: u32 = 1 << 24;
+/// Rows that are sent again at once.
+const RESEND_MAX: usize = 256;
+
+/// What an agent is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Deed {
+    Say(Stamped<FromAgent>),
+    /// A row as it is, for the first time or again.
+    Row(Vec<u8>),
+    /// Open the sealed plan, read it and make everything ready for it.
+    Prepare {
+        step: u64,
+        hash: String,
+        sealed: Vec<u8>,
+    },
+    /// Carry it out: each worker's part, from this instant of our clock on.
+    Run {
+        /// The number of the manager that began it.
+        run: u64,
+        step: u64,
+        shares: Vec<Share>,
+        start: Nanos,
+    },
+    /// Carry this out too, beside its own part: slots for each worker, of so many, from this time after
+    /// the first instant on.
+    Take {
+        parts: Vec<Option<Share>>,
+        from: Nanos,
+    },
+    /// Issue nothing from this instant of our clock on: the part is another's.
+    Cease {
+        at: Nanos,
+    },
+    Stop,
+    Abandon,
+    /// Leave: whether the work was done, and why.
+    Exit {
+        done: bool,
+        why: String,
+    },
+}
+
+/// What an agent found out when it prepared a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadyFacts {
+    /// The hash of our own print of it.
+    pub hash: String,
+    /// The workers that we have for it.
+    pub workers: u32,
+    /// The highest rate that the whole fleet reaches in it, in calls a second; `None` in a closed loop.
+    pub rate_peak: Option<f64>,
+}
+
+/// A plan as it comes, in parts.
+#[derive(Clone, Debug, PartialEq)]
+struct Receipt {
+    step: u64,
+    hash: String,
+    parts: Vec<Option<Vec<u8>>>,
+}
+
+impl Receipt {
+    fn is_whole(&self) -> bool {
+        self.parts.iter().all(Option::is_some)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum AgentState {
+    Idle,
+    Receiving(Receipt),
+    Preparing {
+        step: u64,
+        hash: String,
+    },
+    /// Everything but the clock may be ready.
+    Ready {
+        step: u64,
+        ready: ReadyFacts,
+        told: bool,
+    },
+    Armed {
+        step: u64,
+        shares: Vec<Share>,
+        start: Nanos,
+    },
+    Running {
+        step: u64,
+        ending: PartEnding,
+    },
+    /// All is sent; it is said again until the manager has it.
+    Over {
+        said: Box<Final>,
+        again: Nanos,
+    },
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Agent {
+    id: String,
+    hello: Hello,
+    epoch: u64,
+    welcome: bool,
+    /// Messages that were said.
+    number: u64,
+    /// The manager's messages that were received: those to us, and those to all.
+    told: NumberWindow,
+    commands: NumberWindow,
+    refused: RefusedMessages,
+    /// Machines of the fleet.
+    machines: u32,
+    /// As of the latest look at the clock.
+    now: Nanos,
+    heard: Nanos,
+    /// The latest instant at which a manager certainly watched over us: it was there, and heard us.
+    watched: Nanos,
+    next_sign: Nanos,
+    next_probe: Nanos,
+    clock: ClockEstimate,
+    state: AgentState,
+    /// Rows of the step, by number.
+    rows: Vec<Vec<u8>>,
+    /// What is carried out, and its first instant by our clock.
+    held: Option<(Holding, Nanos)>,
+    /// The highest rate that the whole fleet reaches in it.
+    rate_peak: Option<f64>,
+    /// The manager whose plan is carried out.
+    client: u64,
+    /// The plan of a later manager, which ends what is carried out.
+    next: Option<Receipt>,
+    /// What was answered to each part that was offered in this step, by its number.
+    taken: BTreeMap<u64, Option<String>>,
+    /// Of them those that were taken.
+    extra: Vec<Share>,
+    deeds: VecDeque<Deed>,
+}
+
+impl Agent {
+    /// `id`: as the manager names it.
+    pub fn new(id: &str, hello: Hello, now: Nanos) -> Agent {
+        Agent {
+            id: id.to_owned(),
+            hello,
+            epoch: 0,
+            welcome: false,
+            number: 0,
+            told: NumberWindow::default(),
+            commands: NumberWindow::default(),
+            refused: RefusedMessages::default(),
+            machines: 1,
+            now,
+            heard: now,
+            watched: now,
+            next_sign: now,
+            next_probe: now,
+            clock: ClockEstimate::default(),
+            state: AgentState::Idle,
+            rows: Vec::new(),
+            held: None,
+            rate_peak: None,
+            client: 0,
+            next: None,
+            taken: BTreeMap::new(),
+            extra: Vec::new(),
+            deeds: VecDeque::new(),
+        }
+    }
+
+    /// What is to be done next.
+    pub fn deed(&mut self) -> Option<Deed> {
+        self.deeds.pop_front()
+    }
+
+    /// When a manager last watched over us: from then on the dead-man switch counts.
+    pub fn watched_at(&self) -> Nanos {
+        self.watched
+    }
+
+    /// How far the manager's clock is ahead of ours.
+    pub fn offset(&self) -> Option<Offset> {
+        self.clock.best(self.now)
+    }
+
+    pub fn drift(&self) -> Option<i64> {
+        self.clock.drift()
+    }
+
+    /// Messages of the manager, or of another one, that were refused.
+    pub fn refused(&self) -> RefusedMessages {
+        self.refused
+    }
+
+    /// The last message of a process that ends.
+    pub fn leave(&mut self, why: &str) -> Stamped<FromAgent> {
+        self.stamped(FromAgent::Leaving { why: why.to_owned() }, self.client)
+    }
+
+    fn stamped(&mut self, said: FromAgent, run: u64) -> Stamped<FromAgent> {
+        self.number += 1;
+        let stamp = Stamp { session: self.hello.session, run, number: self.number };
+        Stamped { stamp, said }
+    }
+
+    fn say(&mut self, message: FromAgent) {
+        self.say_of(self.client, message);
+    }
+
+    fn say_of(&mut self, run: u64, message: FromAgent) {
+        let message = self.stamped(message, run);
+        self.deeds.push_back(Deed::Say(message));
+    }
+
+    /// Follows a manager of a later number: one that does not know us yet, with a clock that we do not
+    /// know.
+    fn follow(&mut self, epoch: u64, now: Nanos) {
+        (self.epoch, self.hello.proof) = (epoch, 0);
+        (self.told, self.commands) = (NumberWindow::default(), NumberWindow::default());
+        (self.welcome, self.next_sign, self.next_probe) = (false, now, now);
+        self.clock = ClockEstimate::default();
+    }
+
+    /// Whether a message to this agent is one of our manager's that was not received before; a later
+    /// manager is followed.
+    fn accepts(&mut self, stamp: Stamp, said: &ToAgent, now: Nanos) -> bool {
+        let epoch = said.epoch();
+        if stamp.session != self.hello.session {
+            self.refused.foreign += 1;
+            return false;
+        }
+        if epoch < self.epoch {
+            self.refused.late += 1;
+            return false;
+        }
+        // these are said to processes that have no place in the fleet yet, or none any more
+        if matches!(said, ToAgent::Refused { .. } | ToAgent::Prove { .. }) {
+            return true;
+        }
+        if epoch > self.epoch {
+            if matches!(said, ToAgent::Clock { .. }) {
+                // another manager's clock is another clock
+                return false;
+            }
+            self.follow(epoch, now);
+        }
+        if !self.told.accept(stamp.number) {
+            self.refused.replayed += 1;
+            return false;
+        }
+        self.heard = now;
+        true
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Nanos) {
+        self.now = now;
+        if now >= self.next_sign {
+            self.next_sign = now + BEAT;
+            let sign = match self.welcome {
+                true => FromAgent::Alive,
+                false => FromAgent::Hello(self.hello.clone()),
+            };
+            self.say(sign);
+        }
+        if self.welcome && now >= self.next_probe {
+            self.next_probe = now + self.clock.pause(self.machines);
+            self.say(FromAgent::Clock { sent: now.0 });
+        }
+        let silence = now - self.heard;
+        let unwatched = now - self.watched;
+        match &mut self.state {
+            AgentState::Running { ending, .. }
+                if unwatched > DEAD_MAN && *ending == PartEnding::Done =>
+            {
+                *ending = PartEnding::DeadMan;
+                self.deeds.push_back(Deed::Stop);
+            }
+            AgentState::Armed { start, step, .. } if now + GO_BEFORE > *start => {
+                let step = *step;
+                self.stand_down(step, "the manager did not confirm the start");
+            }
+            AgentState::Over { said, again } if now >= *again => {
+                *again = now + Nanos::SECOND;
+                let said = said.clone();
+                self.say(FromAgent::Final(said));
+            }
+            _ => {}
+        }
+        let patience = match self.state {
+            AgentState::Over { .. } => PATIENCE_WITH_ROWS,
+            _ => PATIENCE,
+        };
+        if silence > patience && !matches!(self.state, AgentState::Running { .. }) {
+            let why = format!("the manager was silent for {}", units::show::duration(patience));
+            self.deeds.push_back(Deed::Exit { done: false, why });
+        }
+    }
+
+    /// The manager's answer came to a question for the time.
+    fn told_the_time(&mut self, exchange: ClockExchange) {
+        self.clock.add(exchange);
+        self.tell_ready();
+    }
+
+    fn tell_ready(&mut self) {
+        let enough = self.clock.exchanges() >= PROBES_MIN;
+        if let AgentState::Ready { step, ready, told: told @ false } = &mut self.state
+            && enough
+        {
+            *told = true;
+            let (step, hash, workers) = (*step, ready.hash.clone(), ready.workers);
+            let bound = self.offset().map_or(0, |offset| offset.bound.0);
+            self.say(FromAgent::Ready { step, hash, workers, bound });
+        }
+    }
+
+    /// A message to this agent; `now` is when it came.
+    pub fn told(&mut self, message: Stamped<ToAgent>, now: Nanos) {
+        self.now = now;
+        let Stamped { stamp, said } = message;
+        if !self.accepts(stamp, &said, now) {
+            return;
+        }
+        match said {
+            ToAgent::Prove { epoch, proof } => {
+                if epoch > self.epoch {
+                    self.follow(epoch, now);
+                }
+                self.hello.proof = proof;
+                if !self.welcome {
+                    self.say(FromAgent::Hello(self.hello.clone()));
+                }
+            }
+            ToAgent::Welcome { agents, .. } => (self.welcome, self.machines) = (true, agents),
+            ToAgent::Refused { why, .. } => self.deeds.push_back(Deed::Exit { done: false, why }),
+            ToAgent::Clock { sent, received, returned, .. } => {
+                let [sent, received, returned] = [sent, received, returned].map(Nanos);
+                self.told_the_time(ClockExchange { sent, received, returned, answered: now });
+            }
+            ToAgent::Plan { step, hash, part, parts, bytes, .. } => {
+                self.receive(Receipt { step, hash, parts: Vec::new() }, part, parts, bytes);
+            }
+            ToAgent::Recall { .. } => {
+                let holding = self.holding(now);
+                self.say(FromAgent::Held(holding));
+            }
+            // the rest is about a run
+            _ if stamp.run != self.client => self.refused.late += 1,
+            ToAgent::Arm { step, slots, of, start, agents, .. } => {
+                let (run, bound) = (self.client, self.offset().map_or(0, |offset| offset.bound.0));
+                let holding = Holding { run, step, slots, of, agents, bound, ..Holding::default() };
+                self.arm(holding, Nanos(start), now);
+            }
+            ToAgent::Take { step, number, slots, of, from, .. } => {
+                self.take(step, number, (&slots, of), Nanos(from), now);
+            }
+            ToAgent::Cease { step, at, .. } => self.cease(step, Nanos(at), now),
+            ToAgent::Resend { step, rows, .. } => {
+                if self.step() == Some(step) {
+                    let wanted = rows.iter().take(RESEND_MAX);
+                    let found = wanted.filter_map(|row| self.rows.get(usize::try_from(*row).ok()?));
+                    self.deeds.extend(found.cloned().map(Deed::Row).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    /// A message to all.
+    pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
+        self.now = now;
+        if command.epoch < self.epoch {
+            self.refused.late += 1;
+            return;
+        }
+        if command.epoch > self.epoch {
+            self.follow(command.epoch, now);
+        }
+        if !self.commands.accept(command.number) {
+            self.refused.replayed += 1;
+            return;
+        }
+        self.heard = now;
+        if !command.unheard.contains(&self.id) {
+            // never later than it came: a clock may be wrong by its bound
+            let said = self.offset().map_or(now, |offset| offset.here(Nanos(command.at)));
+            self.watched = self.watched.max(said.min(now));
+        }
+        match &command.what {
+            What::Beat | What::Measuring { .. } => {}
+            What::Disband { why } => {
+                self.deeds.push_back(Deed::Abandon);
+                self.deeds.push_back(Deed::Exit { done: true, why: why.clone() });
+            }
+            // the rest is about a run; this one's is another
+            _ if command.run != self.client => self.refused.late += 1,
+            What::Go { step } => self.go(*step),
+            What::Stop { step } if self.running(*step) => self.deeds.push_back(Deed::Stop),
+            What::Abandon { step } if self.running(*step) => self.deeds.push_back(Deed::Abandon),
+            What::Abandon { step } | What::Stop { step } => {
+                if matches!(&self.state, AgentState::Armed { step: armed, .. } if armed == step) {
+                    self.state = AgentState::Idle;
+                }
+            }
+            What::Done { step } => {
+                if self.step() == Some(*step) && !self.running(*step) {
+                    self.state = AgentState::Idle;
+                    self.rows.clear();
+                }
+            }
+        }
+    }
+
+    /// The part is another's from an instant of the manager's clock on.
+    fn cease(&mut self, step: u64, at: Nanos, now: Nanos) {
+        if self.running(step) {
+            // never later than that instant: a clock may be wrong by its bound
+            let at = self.offset().map_or(now, |offset| offset.here(at) - offset.bound);
+            self.deeds.push_back(Deed::Cease { at });
+        }
+    }
+
+    fn step(&self) -> Option<u64> {
+        match &self.state {
+            AgentState::Idle => None,
+            AgentState::Receiving(Receipt { step, .. })
+            | AgentState::Preparing { step, .. }
+            | AgentState::Ready { step, .. }
+            | AgentState::Armed { step, .. }
+            | AgentState::Running { step, .. } => Some(*step),
+            AgentState::Over { said, .. } => Some(said.step),
+        }
+    }
+
+    fn holding(&self, now: Nanos) -> Holding {
+        let counted = matches!(self.state, AgentState::Running { .. } | AgentState::Over { .. });
+        let held = self.held.as_ref().filter(|_| counted);
+        held.map_or_else(Holding::default, |(holding, start)| Holding {
+            since: (now - *start).0,
+            taken: self.taken.values().filter(|refused| refused.is_none()).count() as u32,
+            ..holding.clone()
+        })
+    }
+
+    fn running(&self, step: u64) -> bool {
+        matches!(&self.state, AgentState::Running { step: of, .. } if *of == step)
+    }
+
+    /// A part of a plan. While another manager's is carried out that one is ended first: a manager of a
+    /// later number that does not take a run over wants another.
+    fn receive(&mut self, plan: Receipt, part: u32, parts: u32, bytes: Vec<u8>) {
+        let count = parts as usize;
+        if count == 0 || count > PLAN_BYTES_MAX >> 10 || part >= parts {
+            return;
+        }
+        let mut known = match &mut self.state {
+            AgentState::Running { .. } if self.client == self.epoch => return,
+            AgentState::Running { .. } => self.next.take(),
+            AgentState::Receiving(known) => Some(known.clone()),
+            _ => None,
+        };
+        known = known.filter(|known| {
+            (known.step, &known.hash, known.parts.len()) == (plan.step, &plan.hash, count)
+        });
+        let fresh = known.is_none();
+        let mut plan = known.unwrap_or(Receipt { parts: vec![None; count], ..plan });
+        plan.parts[part as usize] = Some(bytes);
+        if plan.parts.iter().flatten().map(Vec::len).sum::<usize>() > PLAN_BYTES_MAX {
+            let why = format!("the plan is larger than {PLAN_BYTES_MAX} bytes");
+            let step = plan.step;
+            if !matches!(self.state, AgentState::Running { .. }) {
+                self.state = AgentState::Idle;
+            }
+            return self.say_of(self.epoch, FromAgent::Unfit { step, why });
+        }
+        if matches!(self.state, AgentState::Running { .. }) {
+            self.next = Some(plan);
+            if fresh {
+                self.deeds.push_back(Deed::Abandon);
+            }
+        } else {
+            self.unfold(plan);
+        }
+    }
+
+    /// Prepares a plan that is there in all of its parts.
+    fn unfold(&mut self, plan: Receipt) {
+        if !plan.is_whole() {
+            self.client = self.epoch;
+            self.state = AgentState::Receiving(plan);
+            return;
+        }
+        let Receipt { step, hash, parts } = plan;
+        let sealed = parts.into_iter().flatten().flatten().collect();
+        self.state = AgentState::Preparing { step, hash: hash.clone() };
+        self.client = self.epoch;
+        self.rows.clear();
+        self.deeds.push_back(Deed::Prepare { step, hash, sealed });
+    }
+
+    /// The plan of this hash is prepared, or it cannot be carried out here. Whether it is still the one
+    /// that is wanted: what an earlier manager wanted prepared may be ready only now.
+    pub fn prepared(&mut self, step: u64, hash: &str, outcome: Result<ReadyFacts, String>) -> bool {
+        if self.state != (AgentState::Preparing { step, hash: hash.to_owned() }) {
+            return false;
+        }
+        match outcome {
+            Ok(ready) => {
+                self.state = AgentState::Ready { step, ready, told: false };
+                self.tell_ready();
+            }
+            Err(why) => {
+                self.state = AgentState::Idle;
+                self.say(FromAgent::Unfit { step, why });
+            }
+        }
+        true
+    }
+
+    fn arm(&mut self, holding: Holding, start: Nanos, now: Nanos) {
+        let step = holding.step;
+        let AgentState::Ready { step: known, ready, .. } = &self.state else { return };
+        if *known != step {
+            return;
+        }
+        let (rate_peak, hash) = (ready.rate_peak, ready.hash.clone());
+        let slots = holding.slots.iter();
+        let shares: Result<Vec<Share>, _> =
+            slots.map(|slots| Share::of_slots(slots, holding.of)).collect();
+        let shares = match shares {
+            Ok(shares) if !shares.is_empty() => shares,
+            Ok(_) => return self.stand_down(step, "no part of the load is left for this agent"),
+            Err(why) => return self.stand_down(step, &why.to_string()),
+        };
+        if let Some(why) = self.beyond_ceiling(rate_peak, shares.iter()) {
+            return self.stand_down(step, &why);
+        }
+        let Some(offset) = self.offset() else {
+            return self.stand_down(step, "the manager's clock is not known");
+        };
+        let start = offset.here(start);
+        if start < now + START_MIN {
+            return self.stand_down(step, "the start was told too late");
+        }
+        let (ahead, bound) = (offset.ahead, offset.bound.0);
+        self.held = Some((Holding { hash, bound, ..holding }, start));
+        self.rate_peak = rate_peak;
+        self.taken.clear();
+        self.extra.clear();
+        self.say(FromAgent::Armed { step, ahead, bound });
+        self.state = AgentState::Armed { step, shares, start };
+    }
+
+    /// Why our operator's ceiling does not allow these parts of a load that peaks at `rate_peak`.
+    fn beyond_ceiling<'a>(
+        &self,
+        rate_peak: Option<f64>,
+        shares: impl Iterator<Item = &'a Share>,
+    ) -> Option<String> {
+        let (most, peak) = self.hello.rate_max.zip(rate_peak)?;
+        // parts repeat within fewer arrivals than these
+        let own: u64 = shares.map(|share| share.count_of(SHARE_OF)).sum();
+        let asked = peak * own as f64 / SHARE_OF as f64;
+        (asked > most * (1.0 + ROUNDING)).then(|| {
+            format!(
+                "its operator allows {} and its part of the load is {}: more agents, or see --rate-max",
+                units::show::rate(most),
+                units::show::rate(asked)
+            )
+        })
+    }
+
+    /// A part of a lost agent's load is offered: it is taken once, and the same is answered each time.
+    fn take(&mut self, step: u64, number: u64, slots: (&[Vec<u32>], u32), from: Nanos, now: Nanos) {
+        if self.step() != Some(step) {
+            return;
+        }
+        let refused = match self.taken.get(&number) {
+            Some(said) => said.clone(),
+            None => self.takes(slots, from, now).err(),
+        };
+        self.taken.insert(number, refused.clone());
+        self.say(FromAgent::Taken { step, number, refused });
+    }
+
+    fn takes(
+        &mut self,
+        (slots, of): (&[Vec<u32>], u32),
+        from: Nanos,
+        now: Nanos,
+    ) -> Result<(), String> {
+        let AgentState::Running { ending: PartEnding::Done, .. } = &self.state else {
+            return Err("its own part has ended".into());
+        };
+        if self.rate_peak.is_none() {
+            return Err("only a load with a rate can be passed on".into());
+        }
+        let Some((holding, start)) = &self.held else {
+            return Err("it carries out nothing".into());
+        };
+        let own = &holding.slots;
+        // a part may be cut finer than the load was: into more slots, each of them one of before
+        if slots.len() > own.len() || !of.is_multiple_of(holding.of.max(1)) || of > SLOTS_MAX {
+            return Err("the part does not fit its workers".into());
+        }
+        if now >= *start + from {
+            return Err("it was told too late".into());
+        }
+        let part = |slots: &Vec<u32>| match slots.as_slice() {
+            [] => Ok(None),
+            slots => Share::of_slots(slots, of).map(Some),
+        };
+        let parts: Result<Vec<Option<Share>>, _> = slots.iter().map(part).collect();
+        let parts = parts.map_err(|why| why.to_string())?;
+        // its own slots are of the load as it was cut at the start, however finely the part is cut
+        let mine: Result<Vec<Share>, _> =
+            own.iter().map(|slots| Share::of_slots(slots, holding.of)).collect();
+        let mine = mine.map_err(|why| why.to_string())?;
+        if parts
+            .iter()
+            .flatten()
+            .any(|part| mine.iter().chain(&self.extra).any(|own| overlap(part, own)))
+        {
+            return Err("it carries out some of these slots already".into());
+        }
+        let all = mine.iter().chain(&self.extra).chain(parts.iter().flatten());
+        if let Some(why) = self.beyond_ceiling(self.rate_peak, all) {
+            return Err(why);
+        }
+        self.extra.extend(parts.iter().flatten().cloned());
+        self.deeds.push_back(Deed::Take { parts, from });
+        Ok(())
+    }
+
+    fn go(&mut self, step: u64) {
+        if !matches!(&self.state, AgentState::Armed { step: of, .. } if *of == step) {
+            return;
+        }
+        let running = AgentState::Running { step, ending: PartEnding::Done };
+        if let AgentState::Armed { shares, start, .. } = std::mem::replace(&mut self.state, running)
+        {
+            self.deeds.push_back(Deed::Run { run: self.client, step, shares, start });
+        }
+    }
+
+    fn stand_down(&mut self, step: u64, why: &str) {
+        self.state = AgentState::Idle;
+        self.say(FromAgent::StoodDown { step, why: why.to_owned() });
+    }
+
+    /// The next row of the step that runs.
+    pub fn row(&mut self, row: Vec<u8>) {
+        self.rows.push(row.clone());
+        self.deeds.push_back(Deed::Row(row));
+    }
+
+    /// The step is over, as its workers say; rows and ending are known here.
+    pub fn over(&mut self, mut said: Final, now: Nanos) {
+        let AgentState::Running { step, ending } = &self.state else { return };
+        said.step = *step;
+        said.rows = self.rows.len() as u64;
+        if said.ending == PartEnding::Done {
+            said.ending = *ending;
+        }
+        if let Some(plan) = self.next.take() {
+            // nobody asks for what an earlier manager began
+            return self.unfold(plan);
+        }
+        said.refused = self.refused;
+        said.drift_s = self.clock.drift().map(|drift| drift as f64 / 1e9);
+        let said = Box::new(said);
+        self.say(FromAgent::Final(said.clone()));
+        self.state = AgentState::Over { said, again: now + Nanos::SECOND };
+    }
+
+    /// When the machine wants to be called again at the latest.
+    pub fn next_at(&self) -> Nanos {
+        let probe = if self.welcome { self.next_probe } else { Nanos::NEVER };
+        self.next_sign.min(probe)
+    }
+}
+
+/// Whether two parts of a load share an arrival.
+fn overlap(one: &Share, other: &Share) -> bool {
+    let ((one, of), (other, other_of)) = (one.slots(), other.slots());
+    let (mut common, mut rest) = (of, other_of);
+    while rest > 0 {
+        (common, rest) = (rest, common % rest);
+    }
+    let taken: BTreeSet<u32> = other.iter().map(|slot| slot % common).collect();
+    one.iter().any(|slot| taken.contains(&(slot % common)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Numbers of messages in these tests.
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+    fn number() -> u64 {
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A message of the manager whose number it has, about its own run.
+    fn stamped(said: ToAgent) -> Stamped<ToAgent> {
+        let stamp = Stamp { session: 0, run: said.epoch(), number: number() };
+        Stamped { stamp, said }
+    }
+
+    fn command(epoch: u64, what: What) -> ManagerWord {
+        let (run, number) = (epoch, number());
+        ManagerWord { epoch, run, number, at: NOW.0, unheard: Vec::new(), what }
+    }
+
+    const NOW: Nanos = Nanos::from_secs(10);
+
+    /// An agent that was told its slots of a load of 1,000/s.
+    fn armed(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Agent {
+        let now = NOW;
+        let mut agent = Agent::new("A", Hello { rate_max, ..Hello::default() }, now);
+        agent.told(stamped(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
+        for _ in 0..PROBES_MIN {
+            let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
+            agent.told(stamped(clock), now);
+        }
+        let plan = ToAgent::Plan {
+            epoch: 1,
+            step: 1,
+            hash: String::new(),
+            part: 0,
+            parts: 1,
+            bytes: vec![],
+        };
+        agent.told(stamped(plan), now);
+        let ready = ReadyFacts { workers: 1, rate_peak: Some(1_000.0), ..ReadyFacts::default() };
+        agent.prepared(1, "", Ok(ready));
+        let start = (now + Nanos::from_secs(2)).0;
+        let slots = slots.to_vec();
+        agent.told(stamped(ToAgent::Arm { epoch: 1, step: 1, slots, of, start, agents: 4 }), now);
+        agent
+    }
+
+    fn last_said(agent: &mut Agent) -> Option<FromAgent> {
+        let deeds = std::iter::from_fn(|| agent.deed());
+        deeds
+            .filter_map(|deed| if let Deed::Say(said) = deed { Some(said.said) } else { None })
+            .last()
+    }
+
+    #[test]
+    fn the_clock_of_a_later_manager_is_learned_anew() {
+        let now = Nanos::from_secs(10);
+        let mut agent = Agent::new("A", Hello::default(), now);
+        let beat = |epoch| command(epoch, What::Beat);
+        let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: 7, returned: 7 };
+        agent.told(stamped(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
+        agent.told(stamped(clock(1)), now);
+        assert!(agent.offset().is_some());
+        agent.commanded(&beat(1), now);
+        assert!(agent.offset().is_some());
+        agent.commanded(&beat(2), now);
+        assert_eq!(agent.offset(), None);
+        // one whose place was taken tells another clock's time, and has nobody to refuse
+        while agent.deed().is_some() {}
+        agent.told(stamped(clock(1)), now);
+        agent.told(stamped(ToAgent::Refused { epoch: 1, why: "full".into() }), now);
+        assert_eq!((agent.offset(), agent.deed()), (None, None));
+        agent.told(stamped(ToAgent::Refused { epoch: 2, why: "full".into() }), now);
+        assert!(matches!(agent.deed(), Some(Deed::Exit { .. })));
+    }
+
+    #[test]
+    fn a_ceiling_is_held_against_the_agents_own_part() {
+        let quarter = [vec![1]];
+        let last = |rate_max, slots: &[Vec<u32>]| last_said(&mut armed(rate_max, slots, 4));
+        assert!(matches!(last(Some(250.0), &quarter), Some(FromAgent::Armed { .. })));
+        assert!(matches!(last(None, &quarter), Some(FromAgent::Armed { .. })));
+        let Some(FromAgent::StoodDown { why, .. }) = last(Some(240.0), &quarter) else {
+            panic!("it starts beyond its ceiling");
+        };
+        assert!(why.contains("allows 240/s") && why.contains("is 250/s"), "{why}");
+        // two workers of one agent count together
+        let half = [vec![1], vec![3]];
+        assert!(matches!(last(Some(250.0), &half), Some(FromAgent::StoodDown { .. })));
+    }
+
+    /// What an agent with a third of the load answers when a sixth of it is offered beside that, and
+    /// how many parts it says then that it has taken.
+    fn offered_a_sixth(rate_max: f64) -> (Option<String>, u32) {
+        let mut agent = armed(Some(rate_max), &[vec![1]], 3);
+        let what = What::Go { step: 1 };
+        agent.commanded(&command(1, what), NOW);
+        let from = Nanos::from_secs(9).0;
+        let (step, number, slots) = (1, 0, vec![vec![5]]);
+        agent.told(stamped(ToAgent::Take { epoch: 1, step, number, slots, of: 6, from }), NOW);
+        let Some(FromAgent::Taken { refused, .. }) = last_said(&mut agent) else {
+            panic!("it does not answer");
+        };
+        agent.told(stamped(ToAgent::Recall { epoch: 1 }), NOW);
+        let Some(FromAgent::Held(holding)) = last_said(&mut agent) else {
+            panic!("it does not say what it holds");
+        };
+        (refused, holding.taken)
+    }
+
+    #[test]
+    fn a_part_that_is_cut_finer_does_not_shrink_its_own() {
+        let (why, taken) = offered_a_sixth(450.0);
+        let why = why.expect("333/s and 167/s are more than it may");
+        assert!(why.contains("is 500") && taken == 0, "{why}");
+        // whoever takes its run over is told of the part
+        assert_eq!(offered_a_sixth(501.0), (None, 1));
+    }
+}

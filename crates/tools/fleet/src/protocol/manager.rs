@@ -1,0 +1,947 @@
+//! The manager, as a machine: who is there, who is ready, who is silent, and which rows are missing.
+
+use crate::protocol::message::{
+    AgentStatus, Final, FromAgent, FromWatch, Hello, Holding, ManagerWord, Status, ToAgent,
+    WatchHello, What,
+};
+use crate::protocol::row;
+use crate::protocol::stamp::{NumberWindow, RefusedMessages, Stamp, Stamped};
+use crate::protocol::{BEAT, DEAD_MAN, LOST_AFTER, PROTOCOL, SUSPECT_AFTER};
+use sample::SutSeries;
+use std::collections::{BTreeMap, VecDeque};
+use units::Nanos;
+
+/// Bytes of a plan in one message: two digits a byte, and well below a server's limit of 1 MiB.
+pub const PART_BYTES: usize = 128 << 10;
+/// Rows that wait for one before them, of one agent: an hour's.
+const HELD_MAX: usize = 4_096;
+/// A gap is asked for again after so long.
+const RESEND_PAUSE: Nanos = Nanos::from_millis(500);
+/// The start lies at least so far ahead, and this much further for each agent.
+const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
+const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
+/// It lies at least so many shortest ways there and back ahead, and no further than that: who is
+/// further away cannot be set off in time with others.
+const LEAD_WAYS: u64 = 50;
+const LEAD_MAX: Nanos = Nanos::from_secs(30);
+/// Beside the bound of a clock: what clocks part by since they were compared, and how long after it
+/// has looked at the time a worker still issues what was due then.
+const FENCE_MARGIN: Nanos = Nanos::from_millis(500);
+/// One that is heard again is told so, no sooner than this after the word before.
+const HASTE: Nanos = Nanos::from_millis(50);
+/// Agents that a word names as unheard: their names fit into a message.
+const NAMED_MAX: usize = 4_096;
+/// Processes of one id that wait for its place.
+const APPLICANTS_MAX: usize = 8;
+/// Agents of one fleet.
+pub const AGENTS_MAX: usize = 10_000;
+
+/// An agent's place in the fleet.
+#[derive(Debug)]
+pub struct AgentSeat {
+    pub hello: Hello,
+    pub heard: Nanos,
+    pub stage: AgentStage,
+    /// The offset of its clock that it started by, and the bound, in nanoseconds.
+    pub ahead: i64,
+    pub bound: u64,
+    pub workers: u32,
+    next_row: u64,
+    /// Rows that wait for one before them.
+    early: BTreeMap<u64, Vec<u8>>,
+    asked: Nanos,
+    pub said: Option<Final>,
+    /// What it holds of a run that another manager began.
+    pub held: Option<Holding>,
+    /// Whether all of its rows were handed on.
+    pub whole: bool,
+    /// Since when the manager's words name it as unheard.
+    named: Option<Nanos>,
+    /// It will not be heard of in this step any more, whatever it says: its part is given to others.
+    relieved: bool,
+    /// Another process has its name now, and knows nothing of the step.
+    anew: bool,
+    /// It has left by its own word.
+    left: bool,
+    /// Messages of its process that were received, and those that were said to it.
+    received: NumberWindow,
+    told: u64,
+}
+
+impl AgentSeat {
+    /// Whether rows may be missing: some wait for one before them, or its end is known.
+    fn may_have_gap(&self) -> bool {
+        !self.early.is_empty() || self.said.is_some() && !self.whole
+    }
+
+    fn new(hello: Hello, number: u64, now: Nanos) -> AgentSeat {
+        AgentSeat {
+            hello,
+            heard: now,
+            stage: AgentStage::Idle,
+            ahead: 0,
+            bound: 0,
+            workers: 0,
+            next_row: 0,
+            early: BTreeMap::new(),
+            asked: Nanos::ZERO,
+            said: None,
+            held: None,
+            whole: false,
+            named: None,
+            relieved: false,
+            anew: false,
+            left: false,
+            received: NumberWindow::after(number),
+            told: 0,
+        }
+    }
+}
+
+/// A process that said hello and has no place yet.
+#[derive(Debug)]
+struct Applicant {
+    session: u64,
+    /// What it has to answer with.
+    proof: u64,
+    first: Nanos,
+}
+
+/// Where an agent is in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentStage {
+    Idle,
+    Asked,
+    Ready,
+    Arming,
+    Armed,
+    Running,
+    Over,
+    /// Silent for too long, or gone by its own word.
+    Lost,
+}
+
+/// Rows of a watch that are kept: more than a day of them.
+const WATCH_ROWS_MAX: usize = 100_000;
+
+/// Who watches the target's machine, and what it has seen in this step.
+#[derive(Debug)]
+struct WatchSeat {
+    id: String,
+    hello: WatchHello,
+    heard: Nanos,
+    received: NumberWindow,
+    told: u64,
+    series: SutSeries,
+}
+
+/// A part of a lost agent's load that was offered to another one.
+#[derive(Debug)]
+struct Offer {
+    number: u64,
+    heir: String,
+    message: ToAgent,
+    asked: Nanos,
+    answered: bool,
+}
+
+/// What the manager's network is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Post {
+    All(ManagerWord),
+    One(String, Stamped<ToAgent>),
+}
+
+/// What whoever runs the plan wants to know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FleetEvent {
+    Joined(String),
+    /// Somebody watches the target's machine.
+    Watched,
+    /// All have prepared the plan.
+    Ready,
+    Unfit(String, String),
+    /// All know the start, and were told that it holds.
+    Going,
+    /// One of them did not start, or not in time.
+    StoodDown(String, String),
+    /// The next row of an agent, in order.
+    Row(String, Vec<u8>),
+    /// Silent for [`LOST_AFTER`], or gone by its own word.
+    Lost(String, String),
+    /// Whether an agent takes the part of this number, or why not.
+    Taken {
+        agent: String,
+        number: u64,
+        refused: Option<String>,
+    },
+    /// One that was lost is heard again.
+    Back(String),
+    /// All rows of an agent are there, and what it said of them.
+    Over(String),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Manager {
+    epoch: u64,
+    wanted: usize,
+    /// The run that the step is of: the number of the manager that began it.
+    run: u64,
+    step: u64,
+    /// Messages to all that were said.
+    said: u64,
+    /// Numbers that were asked for as a proof.
+    proofs: u64,
+    /// Processes that said hello and have no place yet, by the agent's or watch's id.
+    applicants: BTreeMap<String, Vec<Applicant>>,
+    refused: RefusedMessages,
+    /// The name of the step's plan.
+    hash: String,
+    start: Nanos,
+    /// As of the latest look at the clock.
+    now: Nanos,
+    /// When a sign of life was given last.
+    signed: Nanos,
+    offers: Vec<Offer>,
+    next_beat: Nanos,
+    /// Where the measured phase of the step that goes on begins.
+    measuring: Option<Nanos>,
+    seats: BTreeMap<String, AgentSeat>,
+    watch: Option<WatchSeat>,
+    posts: VecDeque<Post>,
+    events: VecDeque<FleetEvent>,
+}
+
+impl Manager {
+    /// A manager of `wanted` agents.
+    pub fn new(epoch: u64, wanted: usize, now: Nanos) -> Manager {
+        Manager {
+            epoch,
+            wanted: wanted.min(AGENTS_MAX),
+            run: epoch,
+            step: 0,
+            said: 0,
+            proofs: 0,
+            applicants: BTreeMap::new(),
+            refused: RefusedMessages::default(),
+            hash: String::new(),
+            start: Nanos::NEVER,
+            now,
+            signed: now,
+            offers: Vec::new(),
+            next_beat: now,
+            measuring: None,
+            seats: BTreeMap::new(),
+            watch: None,
+            posts: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    pub fn post(&mut self) -> Option<Post> {
+        self.posts.pop_front()
+    }
+
+    pub fn event(&mut self) -> Option<FleetEvent> {
+        self.events.pop_front()
+    }
+
+    /// By id, which puts agents in the same order at every run.
+    pub fn seats(&self) -> &BTreeMap<String, AgentSeat> {
+        &self.seats
+    }
+
+    /// How things stand, for an operator.
+    pub fn status(&self, now: Nanos) -> Status {
+        let agent = |(id, seat): (&String, &AgentSeat)| AgentStatus {
+            id: id.clone(),
+            host: seat.hello.host.clone(),
+            stage: format!("{:?}", seat.stage).to_lowercase(),
+            silent_ms: (now - seat.heard).0 / 1_000_000,
+            rows: seat.next_row,
+        };
+        let agents = self.seats.iter().map(agent).collect();
+        Status { step: self.step, wanted: self.wanted, agents, refused: self.refused }
+    }
+
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// The run that the step is of: the number of the manager that began it.
+    pub fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Messages that were refused.
+    pub fn refused(&self) -> RefusedMessages {
+        self.refused
+    }
+
+    /// Number of the manager.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// So many agents are wanted, as turned out later.
+    pub fn expect(&mut self, wanted: usize) {
+        self.wanted = wanted.min(AGENTS_MAX);
+    }
+
+    /// Whether as many have joined as are wanted.
+    pub fn complete(&self) -> bool {
+        self.seats.len() >= self.wanted
+    }
+
+    fn all(&mut self, what: What) {
+        let named = self.seats.iter().filter(|(_, seat)| seat.named.is_some());
+        let unheard = named.map(|(agent, _)| agent.clone()).collect();
+        self.said += 1;
+        let (epoch, run, number) = (self.epoch, self.run, self.said);
+        let word = ManagerWord { epoch, run, number, at: self.now.0, unheard, what };
+        self.posts.push_back(Post::All(word));
+    }
+
+    /// Says something to an agent that has a place.
+    fn one(&mut self, agent: &str, message: ToAgent) {
+        let run = self.run;
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        seat.told += 1;
+        let stamp = Stamp { session: seat.hello.session, run, number: seat.told };
+        self.posts.push_back(Post::One(agent.to_owned(), Stamped { stamp, said: message }));
+    }
+
+    /// Says something to a process that has no place.
+    fn outside(&mut self, id: &str, session: u64, said: ToAgent) {
+        let stamp = Stamp { session, run: self.run, number: 0 };
+        self.posts.push_back(Post::One(id.to_owned(), Stamped { stamp, said }));
+    }
+
+    /// Whether the message is the next one, or an overtaken one, of the process that has the place.
+    fn accepts(&mut self, agent: &str, stamp: Stamp) -> bool {
+        let Some(seat) = self.seats.get_mut(agent) else {
+            self.refused.foreign += 1;
+            return false;
+        };
+        if seat.hello.session != stamp.session {
+            self.refused.foreign += 1;
+            return false;
+        }
+        if !seat.received.accept(stamp.number) {
+            self.refused.replayed += 1;
+            return false;
+        }
+        true
+    }
+
+    /// A message of an agent.
+    pub fn heard(&mut self, agent: &str, message: Stamped<FromAgent>, now: Nanos) {
+        let Stamped { stamp, said: message } = message;
+        if let FromAgent::Hello(hello) = message {
+            return self.greet(agent, stamp, hello, now);
+        }
+        if !self.accepts(agent, stamp) {
+            return;
+        }
+        self.alive(agent, now);
+        let this = self.step;
+        // what a process says of another run, or of a step before, changes nothing in this one
+        let old = message.step().is_some_and(|step| (stamp.run, step) != (self.run, this));
+        self.refused.late += u64::from(old);
+        match message {
+            FromAgent::Hello(_) | FromAgent::Alive => {}
+            FromAgent::Clock { sent } => {
+                let (epoch, received) = (self.epoch, now.0);
+                self.one(agent, ToAgent::Clock { epoch, sent, received, returned: received });
+            }
+            // what a manager has forgotten of a step before is said again until it is dismissed
+            FromAgent::Final(said) if stamp.run == self.run && said.step < this => {
+                self.all(What::Done { step: said.step });
+            }
+            _ if old => {}
+            FromAgent::Ready { hash, .. } if hash != self.hash => {
+                let why = "it has prepared another plan than it was given: use the same version of \
+                           loadstone on both";
+                self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why.to_owned()));
+            }
+            FromAgent::Ready { workers, bound, .. } => {
+                self.stage(agent, AgentStage::Asked, AgentStage::Ready, |seat| {
+                    (seat.workers, seat.bound) = (workers, bound);
+                });
+                self.ready_when_all();
+            }
+            FromAgent::Unfit { why, .. } => {
+                self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why));
+            }
+            FromAgent::Armed { ahead, bound, .. } => {
+                self.stage(agent, AgentStage::Arming, AgentStage::Armed, |seat| {
+                    (seat.ahead, seat.bound) = (ahead, bound);
+                });
+                self.go_when_armed();
+            }
+            FromAgent::StoodDown { why, .. } => {
+                self.events.push_back(FleetEvent::StoodDown(agent.to_owned(), why));
+            }
+            FromAgent::Final(said) => self.finish(agent, *said, now),
+            FromAgent::Taken { number, refused, .. } => {
+                self.answered(agent, number, refused);
+            }
+            FromAgent::Held(holding) => {
+                if let Some(seat) = self.seats.get_mut(agent) {
+                    seat.held.get_or_insert(holding);
+                }
+            }
+            FromAgent::Leaving { why } => {
+                if let Some(seat) = self.seats.get_mut(agent) {
+                    seat.left = true;
+                }
+                self.lose(agent, &why);
+            }
+        }
+    }
+
+    /// A process says hello. It has a place when it has shown that it runs now: a hello may be an old
+    /// one, of a process that has ended.
+    fn greet(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
+        let session = hello.session;
+        let refused = if hello.protocol != PROTOCOL {
+            Some(other_protocol("agent", hello.protocol))
+        } else if !self.seats.contains_key(agent) && self.complete() {
+            Some(format!("the fleet has its {} agents", self.wanted))
+        } else {
+            None
+        };
+        if let Some(why) = refused {
+            return self.outside(agent, session, ToAgent::Refused { epoch: self.epoch, why });
+        }
+        if self.seats.get(agent).is_some_and(|seat| seat.hello.session == session) {
+            if !self.accepts(agent, stamp) {
+                return;
+            }
+            self.alive(agent, now);
+        } else {
+            let place = self.seats.get(agent).filter(|seat| !seat.left);
+            let held = place.map(|seat| (seat.heard, seat.hello.host.clone()));
+            if !self.admits(agent, (session, hello.proof), held, now) {
+                return;
+            }
+            self.seat(agent, stamp, hello, now);
+        }
+        self.one(agent, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
+    }
+
+    /// Whether a process that is not known yet gets the place of this id. `held`: when the process that
+    /// has the place was heard last, and its machine.
+    fn admits(
+        &mut self,
+        id: &str,
+        (session, proof): (u64, u64),
+        held: Option<(Nanos, String)>,
+        now: Nanos,
+    ) -> bool {
+        if self.applicants.len() >= AGENTS_MAX && !self.applicants.contains_key(id) {
+            self.refused.foreign += 1;
+            return false;
+        }
+        let waiting = self.applicants.entry(id.to_owned()).or_default();
+        let Some(known) = waiting.iter().find(|known| known.session == session) else {
+            self.proofs += 1;
+            // no hello that answered an earlier manager has this number
+            let proof = self.epoch.rotate_left(32) ^ self.proofs;
+            if waiting.len() == APPLICANTS_MAX {
+                waiting.remove(0);
+            }
+            waiting.push(Applicant { session, proof, first: now });
+            self.outside(id, session, ToAgent::Prove { epoch: self.epoch, proof });
+            return false;
+        };
+        let (asked, first) = (known.proof, known.first);
+        if proof != asked {
+            self.outside(id, session, ToAgent::Prove { epoch: self.epoch, proof: asked });
+            return false;
+        }
+        let Some((heard, host)) = held.filter(|(heard, _)| now - *heard <= SUSPECT_AFTER) else {
+            self.applicants.remove(id);
+            return true;
+        };
+        if heard > first + SUSPECT_AFTER {
+            let why = format!(
+                "a process on {host} uses the same credentials and is running: give each process a \
+                 file of its own (`loadstone fleet creds --agents N`)"
+            );
+            self.outside(id, session, ToAgent::Refused { epoch: self.epoch, why });
+        }
+        // the other one may have ended just now: this one says hello again
+        false
+    }
+
+    /// Gives a process the place of an agent.
+    fn seat(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
+        let Some(seat) = self.seats.get_mut(agent) else {
+            self.seats.insert(agent.to_owned(), AgentSeat::new(hello, stamp.number, now));
+            self.events.push_back(FleetEvent::Joined(agent.to_owned()));
+            return;
+        };
+        seat.anew = true;
+        (seat.hello, seat.heard, seat.left) = (hello, now, false);
+        (seat.received, seat.told) = (NumberWindow::after(stamp.number), 0);
+        if !matches!(seat.stage, AgentStage::Idle) {
+            self.lose(agent, "it was restarted");
+        }
+    }
+
+    /// Notes that the agent was heard.
+    fn alive(&mut self, agent: &str, now: Nanos) {
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        seat.heard = now;
+        if seat.named.is_some() && !seat.relieved && !seat.anew {
+            seat.named = None;
+            // it may have little time left to be told
+            self.next_beat = self.next_beat.min(self.signed + HASTE);
+        }
+        if seat.stage == AgentStage::Lost && !seat.whole && !seat.anew && !seat.left {
+            seat.stage = AgentStage::Running;
+            self.events.push_back(FleetEvent::Back(agent.to_owned()));
+        }
+    }
+
+    fn stage(
+        &mut self,
+        agent: &str,
+        from: AgentStage,
+        to: AgentStage,
+        then: impl FnOnce(&mut AgentSeat),
+    ) {
+        if let Some(seat) = self.seats.get_mut(agent).filter(|seat| seat.stage == from) {
+            seat.stage = to;
+            then(seat);
+        }
+    }
+
+    /// The agents of which nothing is to be expected any more: lost, or given up without having ended, and not
+    /// started anew; or silent for as long as makes one lost.
+    pub fn absent(&self) -> Vec<String> {
+        let absent = |seat: &AgentSeat| {
+            let given_up = seat.relieved && seat.said.is_none();
+            (seat.stage == AgentStage::Lost || given_up) && !seat.anew
+                || self.now - seat.heard > LOST_AFTER
+        };
+        let seats = self.seats.iter().filter(|(_, seat)| absent(seat));
+        seats.map(|(agent, _)| agent.clone()).collect()
+    }
+
+    /// Goes on without an agent, between two steps or before the start of one. Nobody takes its place: the
+    /// fleet is smaller.
+    pub fn dismiss(&mut self, agent: &str) {
+        if self.seats.remove(agent).is_some() {
+            self.wanted = self.seats.len();
+            self.ready_when_all();
+        }
+    }
+
+    fn ready_when_all(&mut self) {
+        let ready = |seat: &AgentSeat| seat.stage == AgentStage::Ready;
+        if !self.seats.is_empty() && self.seats.values().all(ready) {
+            self.events.push_back(FleetEvent::Ready);
+        }
+    }
+
+    /// Hands the plan out: to each agent in the form that is sealed to it.
+    pub fn prepare(&mut self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
+        self.run = self.epoch;
+        self.step += 1;
+        hash.clone_into(&mut self.hash);
+        self.measuring = None;
+        self.offers.clear();
+        let (epoch, step) = (self.epoch, self.step);
+        let mut messages = Vec::new();
+        for (agent, seat) in &mut self.seats {
+            seat.stage = AgentStage::Asked;
+            (seat.next_row, seat.said, seat.whole) = (0, None, false);
+            (seat.named, seat.relieved, seat.anew) = (None, false, false);
+            seat.early.clear();
+            let Some(bytes) = sealed.get(agent) else { continue };
+            let parts = bytes.len().div_ceil(PART_BYTES).max(1) as u32;
+            for part in 0..parts {
+                let from = part as usize * PART_BYTES;
+                let bytes = bytes[from..bytes.len().min(from + PART_BYTES)].to_vec();
+                let hash = hash.to_owned();
+                let message = ToAgent::Plan { epoch, step, hash, part, parts, bytes };
+                messages.push((agent.clone(), message));
+            }
+        }
+        messages.into_iter().for_each(|(agent, message)| self.one(&agent, message));
+    }
+
+    /// How far ahead a start has to lie: everybody is told of it and confirms, over ways that may be
+    /// much longer for once than they are at their best.
+    pub fn lead(&self) -> Nanos {
+        let way = self.seats.values().map(|seat| seat.bound).max().unwrap_or(0).saturating_mul(2);
+        let agents = Nanos(LEAD_PER_AGENT.0 * self.seats.len() as u64);
+        (LEAD_MIN + agents).max(Nanos(way.saturating_mul(LEAD_WAYS))).min(LEAD_MAX)
+    }
+
+    /// Asks all agents what they hold of a run whose manager is gone.
+    pub fn recall(&mut self) {
+        let epoch = self.epoch;
+        let unknown = self.seats.iter().filter(|(_, seat)| seat.held.is_none());
+        let agents: Vec<String> = unknown.map(|(agent, _)| agent.clone()).collect();
+        agents.iter().for_each(|agent| self.one(agent, ToAgent::Recall { epoch }));
+    }
+
+    /// Takes the run over: its rows are asked for from the first one on, as they are found missing.
+    pub fn adopt(&mut self, run: u64, step: u64, start: Nanos) {
+        (self.run, self.step, self.start) = (run, step, start);
+        for seat in self.seats.values_mut() {
+            let Some(held) = &seat.held else { continue };
+            (seat.stage, seat.workers, seat.bound) =
+                (AgentStage::Running, held.slots.len() as u32, held.bound);
+            (seat.next_row, seat.said, seat.whole) = (0, None, false);
+            seat.early.clear();
+        }
+    }
+
+    /// Tells each agent its slots, and all of them the first instant.
+    pub fn arm(&mut self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
+        self.start = start;
+        let (epoch, step, agents) = (self.epoch, self.step, slots.len() as u32);
+        for (agent, slots) in slots {
+            self.stage(&agent, AgentStage::Ready, AgentStage::Arming, |_| {});
+            self.one(&agent, ToAgent::Arm { epoch, step, slots, of, start: start.0, agents });
+        }
+    }
+
+    /// Gives a lost agent's part up for it: it is named as unheard to the end of the step, even if it
+    /// turns up again. From the instant that comes back on it certainly issues nothing: it has heard no
+    /// word since it is named that counts, and stops [`DEAD_MAN`] after the last one that did.
+    pub fn relieve(&mut self, agent: &str) -> Nanos {
+        let now = self.now;
+        let Some(seat) = self.seats.get_mut(agent) else { return now };
+        if seat.said.is_some() {
+            // by its own word it has ended
+            return now;
+        }
+        seat.relieved = true;
+        let named = *seat.named.get_or_insert(now);
+        let fence = named + DEAD_MAN + Nanos(seat.bound) + FENCE_MARGIN;
+        let (epoch, step) = (self.epoch, self.step);
+        // it may hear this, though it is not heard itself; whether it does or not it stops by then
+        self.one(agent, ToAgent::Cease { epoch, step, at: fence.0 });
+        fence
+    }
+
+    /// Offers a lost agent's part to another one: slots for each of its workers, from this time after the
+    /// first instant on. It is said until it is answered; gives its number.
+    pub fn offer(&mut self, heir: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
+        let (epoch, step, number) = (self.epoch, self.step, self.offers.len() as u64);
+        let message = ToAgent::Take { epoch, step, number, slots, of, from: from.0 };
+        self.one(heir, message.clone());
+        let (heir, asked) = (heir.to_owned(), self.now);
+        self.offers.push(Offer { number, heir, message, asked, answered: false });
+        number
+    }
+
+    fn answered(&mut self, agent: &str, number: u64, refused: Option<String>) {
+        let mine = |offer: &&mut Offer| offer.number == number && offer.heir == agent;
+        let Some(offer) = self.offers.iter_mut().find(mine).filter(|offer| !offer.answered) else {
+            return;
+        };
+        offer.answered = true;
+        let agent = agent.to_owned();
+        self.events.push_back(FleetEvent::Taken { agent, number, refused });
+    }
+
+    fn offer_again(&mut self, now: Nanos) {
+        let mut again = Vec::new();
+        for offer in &mut self.offers {
+            if !offer.answered && now >= offer.asked + RESEND_PAUSE {
+                offer.asked = now;
+                again.push((offer.heir.clone(), offer.message.clone()));
+            }
+        }
+        again.into_iter().for_each(|(heir, message)| self.one(&heir, message));
+    }
+
+    fn go_when_armed(&mut self) {
+        let all = |stage: AgentStage| self.seats.values().all(|seat| seat.stage == stage);
+        if all(AgentStage::Armed) {
+            self.seats.values_mut().for_each(|seat| seat.stage = AgentStage::Running);
+            self.all(What::Go { step: self.step });
+            self.events.push_back(FleetEvent::Going);
+        }
+    }
+
+    /// The measured phase of the step begins then: told to whoever watches the target.
+    pub fn measuring(&mut self, from: Nanos) {
+        if let Some(watch) = &mut self.watch {
+            watch.series = fresh(&watch.hello);
+        }
+        self.measuring = Some(from);
+        self.sign();
+    }
+
+    /// Tells all that the manager is there.
+    fn sign(&mut self) {
+        self.signed = self.now;
+        let step = self.step;
+        self.all(match self.measuring {
+            Some(from) => What::Measuring { step, from: from.0 },
+            None => What::Beat,
+        });
+    }
+
+    /// Whether somebody watches the target's machine.
+    pub fn watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// What was seen of the target's machine in this step; `None` where nobody watches it.
+    pub fn seen(&self) -> Option<&SutSeries> {
+        self.watch.as_ref().map(|watch| &watch.series)
+    }
+
+    /// A message of the watch of the target's machine.
+    pub fn heard_of_target(&mut self, id: &str, message: Stamped<FromWatch>, now: Nanos) {
+        let Stamped { stamp, said: message } = message;
+        if let FromWatch::Hello(hello) = message {
+            return self.greet_watch(id, stamp, hello, now);
+        }
+        let this = (self.run, self.step);
+        let place = self.watch.as_mut().filter(|watch| watch.id == id);
+        let Some(watch) = place.filter(|watch| watch.hello.session == stamp.session) else {
+            self.refused.foreign += 1;
+            return;
+        };
+        if !watch.received.accept(stamp.number) {
+            self.refused.replayed += 1;
+            return;
+        }
+        watch.heard = now;
+        match message {
+            FromWatch::Row { step, .. } if (stamp.run, step) != this => self.refused.late += 1,
+            FromWatch::Row { row, .. } => {
+                let rows = &mut watch.series.rows;
+                let later = rows.last().is_none_or(|last| last.at_s < row.at_s);
+                if row.at_s.is_finite() && later && rows.len() < WATCH_ROWS_MAX {
+                    rows.push(row);
+                }
+            }
+            FromWatch::Trouble { why } => watch.series.trouble = why,
+            FromWatch::Clock { sent } => {
+                let (epoch, received) = (self.epoch, now.0);
+                self.to_watch(ToAgent::Clock { epoch, sent, received, returned: received });
+            }
+            FromWatch::Hello(_) => {}
+        }
+    }
+
+    fn to_watch(&mut self, said: ToAgent) {
+        let Some(watch) = &mut self.watch else { return };
+        watch.told += 1;
+        let stamp = Stamp { session: watch.hello.session, run: self.run, number: watch.told };
+        self.posts.push_back(Post::One(watch.id.clone(), Stamped { stamp, said }));
+    }
+
+    /// One watches; another takes the place of one that has fallen silent.
+    fn greet_watch(&mut self, id: &str, stamp: Stamp, hello: WatchHello, now: Nanos) {
+        let (session, proof) = (hello.session, hello.proof);
+        let other = self.watch.as_ref().filter(|watch| watch.id != id);
+        let refused = if hello.protocol != PROTOCOL {
+            Some(other_protocol("watch", hello.protocol))
+        } else {
+            other.filter(|watch| now - watch.heard <= LOST_AFTER).map(|watch| {
+                format!("{} on {} is watched already", watch.hello.name, watch.hello.host)
+            })
+        };
+        if let Some(why) = refused {
+            return self.outside(id, session, ToAgent::Refused { epoch: self.epoch, why });
+        }
+        let place = self.watch.as_mut().filter(|watch| watch.id == id);
+        match place {
+            Some(watch) if watch.hello.session == session => {
+                if !watch.received.accept(stamp.number) {
+                    self.refused.replayed += 1;
+                    return;
+                }
+                watch.heard = now;
+            }
+            known => {
+                let held = known.map(|watch| (watch.heard, watch.hello.host.clone()));
+                if !self.admits(id, (session, proof), held, now) {
+                    return;
+                }
+                let received = NumberWindow::after(stamp.number);
+                let (id, series) = (id.to_owned(), fresh(&hello));
+                self.watch = Some(WatchSeat { id, hello, heard: now, received, told: 0, series });
+                self.events.push_back(FleetEvent::Watched);
+            }
+        }
+        self.to_watch(ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
+    }
+
+    /// No more calls in this step; with `abandon`, also an end to those under way.
+    pub fn stop(&mut self, abandon: bool) {
+        let step = self.step;
+        self.all(if abandon { What::Abandon { step } } else { What::Stop { step } });
+    }
+
+    /// The step is merged.
+    pub fn done(&mut self) {
+        self.measuring = None;
+        self.all(What::Done { step: self.step });
+    }
+
+    /// The end of the fleet.
+    pub fn disband(&mut self, why: &str) {
+        self.all(What::Disband { why: why.to_owned() });
+    }
+
+    /// A row of an agent: handed on in order, each once.
+    pub fn row(&mut self, agent: &str, bytes: Vec<u8>, now: Nanos) {
+        let Ok(head) = row::head(&bytes) else { return };
+        let Some(seat) = self.seats.get(agent) else {
+            self.refused.foreign += 1;
+            return;
+        };
+        if (head.run, head.step) != (self.run, self.step) {
+            self.refused.late += 1;
+            return;
+        }
+        if head.number < seat.next_row || seat.early.contains_key(&head.number) {
+            // an old row is no sign of life
+            self.refused.replayed += 1;
+            return;
+        }
+        self.alive(agent, now);
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        if !matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
+            return;
+        }
+        // the next one is always taken: it is what empties a shelf that is full
+        let full = head.number > seat.next_row && seat.early.len() >= HELD_MAX;
+        if full {
+            return;
+        }
+        seat.early.insert(head.number, bytes);
+        self.hand_on(agent, now);
+    }
+
+    fn hand_on(&mut self, agent: &str, now: Nanos) {
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        while let Some(bytes) = seat.early.remove(&seat.next_row) {
+            seat.next_row += 1;
+            self.events.push_back(FleetEvent::Row(agent.to_owned(), bytes));
+        }
+        let rows = seat.said.as_ref().map(|said| said.rows);
+        if rows == Some(seat.next_row) && !seat.whole {
+            seat.whole = true;
+            seat.stage = AgentStage::Over;
+            self.events.push_back(FleetEvent::Over(agent.to_owned()));
+        }
+        self.ask_for_gap(agent, now);
+    }
+
+    /// Rows that others have overtaken, or that were said to be there, are asked for.
+    fn ask_for_gap(&mut self, agent: &str, now: Nanos) {
+        let (epoch, step) = (self.epoch, self.step);
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        let end = seat.said.as_ref().map(|said| said.rows);
+        let end = end.or_else(|| seat.early.keys().next().copied()).unwrap_or(0);
+        if end <= seat.next_row || now < seat.asked + RESEND_PAUSE {
+            return;
+        }
+        seat.asked = now;
+        let missing = (seat.next_row..end).filter(|row| !seat.early.contains_key(row));
+        let rows: Vec<u64> = missing.take(256).collect();
+        if !rows.is_empty() {
+            self.one(agent, ToAgent::Resend { epoch, step, rows });
+        }
+    }
+
+    fn finish(&mut self, agent: &str, said: Final, now: Nanos) {
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        if matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
+            // what it says again it has said
+            seat.said.get_or_insert(said);
+            self.hand_on(agent, now);
+        }
+    }
+
+    fn lose(&mut self, agent: &str, why: &str) {
+        let Some(seat) = self.seats.get_mut(agent) else { return };
+        if !matches!(seat.stage, AgentStage::Over | AgentStage::Lost) {
+            seat.stage = AgentStage::Lost;
+            self.events.push_back(FleetEvent::Lost(agent.to_owned(), why.to_owned()));
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Nanos) {
+        self.now = now;
+        self.suspect(now);
+        self.offer_again(now);
+        if now >= self.next_beat {
+            self.next_beat = now + BEAT;
+            self.sign();
+        }
+        let silent = |seat: &AgentSeat| {
+            let waited_for =
+                !matches!(seat.stage, AgentStage::Idle | AgentStage::Over | AgentStage::Lost);
+            waited_for && now - seat.heard > LOST_AFTER
+        };
+        let odd = |(_, seat): &(&String, &AgentSeat)| silent(seat) || seat.may_have_gap();
+        // of thousands nearly all are well, and no name is copied for them
+        let agents: Vec<String> =
+            self.seats.iter().filter(odd).map(|(agent, _)| agent.clone()).collect();
+        for agent in agents {
+            let seat = &self.seats[&agent];
+            if silent(seat) {
+                let why = format!("silent for {}", units::show::duration(now - seat.heard));
+                self.lose(&agent, &why);
+            }
+            self.ask_for_gap(&agent, now);
+        }
+    }
+
+    /// Names those that are silent, or lost, from now on.
+    fn suspect(&mut self, now: Nanos) {
+        let mut named = self.seats.values().filter(|seat| seat.named.is_some()).count();
+        for seat in self.seats.values_mut() {
+            let silent = match seat.stage {
+                AgentStage::Running => now - seat.heard > SUSPECT_AFTER,
+                AgentStage::Lost => true,
+                _ => false,
+            };
+            if silent && seat.named.is_none() && named < NAMED_MAX {
+                seat.named = Some(now);
+                named += 1;
+            }
+        }
+    }
+
+    /// When the machine wants to be called again at the latest.
+    pub fn next_at(&self) -> Nanos {
+        self.next_beat
+    }
+}
+
+/// Why one that speaks another protocol is refused.
+fn other_protocol(who: &str, protocol: u32) -> String {
+    format!(
+        "this {who} speaks protocol {protocol} and the manager {PROTOCOL}: use the same version of \
+         loadstone on both"
+    )
+}
+
+/// The series of a watch before its first row.
+fn fresh(hello: &WatchHello) -> SutSeries {
+    SutSeries {
+        name: format!("{} on {}", hello.name, hello.host),
+        cores: hello.cores,
+        memory_max: hello.memory_max,
+        descriptors_max: hello.descriptors_max,
+        accept_queue_max: hello.accept_queue_max,
+        ..SutSeries::default()
+    }
+}

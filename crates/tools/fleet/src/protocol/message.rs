@@ -1,0 +1,430 @@
+//! What manager and agents tell each other, as JSON. Rows are apart: [`crate::protocol::row`].
+
+use crate::protocol::stamp::RefusedMessages;
+use sample::SutRow;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What an agent is and may.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    pub protocol: u32,
+    /// Version of the program.
+    pub build: String,
+    pub host: String,
+    /// The same on the same machine until it is started anew.
+    pub boot: String,
+    pub cores: u32,
+    pub memory_bytes: u64,
+    /// What one core of it can send, in calls a second; 0 where that was not measured.
+    pub calls_per_core: f64,
+    /// `region=…`, as the agent was started with.
+    pub labels: BTreeMap<String, String>,
+    /// Whom secrets are sealed to.
+    pub seal_key: Vec<u8>,
+    /// Identifies the process: another one with the same credentials has another number.
+    #[serde(default)]
+    pub session: u64,
+    /// The number that the manager asked for with [`ToAgent::Prove`]; 0 before. A hello that is
+    /// replayed has another one.
+    #[serde(default)]
+    pub proof: u64,
+    /// Its operator lets it run scripts.
+    pub scripts: bool,
+    /// Its operator's ceiling, in calls a second.
+    pub rate_max: Option<f64>,
+}
+
+impl FromAgent {
+    /// The step that the message is about.
+    pub fn step(&self) -> Option<u64> {
+        match self {
+            FromAgent::Ready { step, .. }
+            | FromAgent::Unfit { step, .. }
+            | FromAgent::Armed { step, .. }
+            | FromAgent::Taken { step, .. }
+            | FromAgent::StoodDown { step, .. } => Some(*step),
+            FromAgent::Final(said) => Some(said.step),
+            FromAgent::Hello(_)
+            | FromAgent::Clock { .. }
+            | FromAgent::Alive
+            | FromAgent::Held(_)
+            | FromAgent::Leaving { .. } => None,
+        }
+    }
+}
+
+impl ToAgent {
+    /// Number of the manager that says it.
+    pub fn epoch(&self) -> u64 {
+        match self {
+            ToAgent::Prove { epoch, .. }
+            | ToAgent::Welcome { epoch, .. }
+            | ToAgent::Refused { epoch, .. }
+            | ToAgent::Clock { epoch, .. }
+            | ToAgent::Plan { epoch, .. }
+            | ToAgent::Arm { epoch, .. }
+            | ToAgent::Take { epoch, .. }
+            | ToAgent::Cease { epoch, .. }
+            | ToAgent::Recall { epoch }
+            | ToAgent::Resend { epoch, .. } => *epoch,
+        }
+    }
+}
+
+/// From an agent to the manager.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum FromAgent {
+    Hello(Hello),
+    /// A question for the time: when it was sent, by the agent's clock.
+    Clock {
+        sent: u64,
+    },
+    /// A sign of life.
+    Alive,
+    /// The plan is read and prepared; the hash is of the agent's own print of it.
+    Ready {
+        step: u64,
+        hash: String,
+        workers: u32,
+        /// To within how many nanoseconds it knows the manager's clock: half the shortest way there
+        /// and back.
+        bound: u64,
+    },
+    /// It cannot or may not carry the plan out.
+    Unfit {
+        step: u64,
+        why: String,
+    },
+    /// It knows its slots and the instant; its clock's offset and bound, in nanoseconds.
+    Armed {
+        step: u64,
+        ahead: i64,
+        bound: u64,
+    },
+    /// Whether it has taken a part over, or why not.
+    Taken {
+        step: u64,
+        number: u64,
+        refused: Option<String>,
+    },
+    /// It did not start.
+    StoodDown {
+        step: u64,
+        why: String,
+    },
+    /// What it holds of a run, for a manager that took another's place.
+    Held(Holding),
+    /// Its rows are all sent.
+    Final(Box<Final>),
+    /// It leaves the fleet.
+    Leaving {
+        why: String,
+    },
+}
+
+/// The run that an agent carries out, or has carried out and keeps the rows of; step 0: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Holding {
+    /// The number of the manager that began it.
+    #[serde(default)]
+    pub run: u64,
+    pub step: u64,
+    /// The plan's name.
+    pub hash: String,
+    /// The slots of each of its workers, of so many.
+    pub slots: Vec<Vec<u32>>,
+    pub of: u32,
+    /// Parts of lost agents that it took over beside them.
+    pub taken: u32,
+    /// How many agents carry the step out.
+    pub agents: u32,
+    /// How long ago the step began, in nanoseconds.
+    pub since: u64,
+    /// To within how many nanoseconds it started with the others, as it knew then.
+    pub bound: u64,
+}
+
+/// How an agent's part of a step ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartEnding {
+    /// As the plan says, or by the manager's word.
+    #[default]
+    Done,
+    /// It heard nothing of its manager.
+    DeadMan,
+    /// It could not go on.
+    Failed,
+}
+
+/// What an agent says of its own part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Final {
+    pub step: u64,
+    /// Rows that it sent.
+    pub rows: u64,
+    pub ending: PartEnding,
+    /// `VALID`, `DEGRADED`, `INVALID`, and why, by the agent's own evidence.
+    pub state: String,
+    pub causes: Vec<FinalCause>,
+    /// Response times and lateness of its own calls, in seconds.
+    pub p50_s: f64,
+    pub p99_s: f64,
+    pub slip_p99_s: f64,
+    pub offered: u64,
+    /// Share of its core that each worker used, 0..=1.
+    pub busy: Vec<f64>,
+    pub user_s: f64,
+    pub system_s: f64,
+    /// How late its first call left, in seconds by its own clock; `None` without one.
+    pub first_s: Option<f64>,
+    /// How far its clock and the manager's have parted, in seconds.
+    pub drift_s: Option<f64>,
+    /// What went wrong where it could not go on.
+    pub trouble: Option<String>,
+    /// What went through its emulated path, as a result file writes it; `None` without one.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// Messages that it refused.
+    #[serde(default)]
+    pub refused: RefusedMessages,
+}
+
+/// A reason of a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FinalCause {
+    pub id: String,
+    pub text: String,
+    pub advice: String,
+}
+
+/// From the manager to one agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum ToAgent {
+    /// Say hello again with this number: so a process shows that it runs now.
+    Prove { epoch: u64, proof: u64 },
+    Welcome {
+        epoch: u64,
+        /// How many agents there are to be.
+        agents: u32,
+    },
+    /// The number is that of the manager who refuses: one whose place was taken has nothing to refuse.
+    Refused {
+        #[serde(default)]
+        epoch: u64,
+        why: String,
+    },
+    /// The answer to [`FromAgent::Clock`], by the clock of the manager of this number.
+    Clock { epoch: u64, sent: u64, received: u64, returned: u64 },
+    /// A part of the plan, sealed to the agent; the hash is of the manager's print.
+    Plan {
+        epoch: u64,
+        step: u64,
+        hash: String,
+        part: u32,
+        parts: u32,
+        #[serde(with = "hex")]
+        bytes: Vec<u8>,
+    },
+    /// The slots of each of its workers, of so many, and the first instant by the manager's clock.
+    Arm {
+        epoch: u64,
+        step: u64,
+        slots: Vec<Vec<u32>>,
+        of: u32,
+        start: u64,
+        /// How many agents are told so.
+        agents: u32,
+    },
+    /// A lost agent's part, or some of it: these slots for each of its workers, from this time after
+    /// the first instant on, in nanoseconds. Said until it is answered.
+    Take { epoch: u64, step: u64, number: u64, slots: Vec<Vec<u32>>, of: u32, from: u64 },
+    /// Its part of the load is given to others: it issues nothing from this instant of the manager's
+    /// clock on.
+    Cease { epoch: u64, step: u64, at: u64 },
+    /// Another manager asks what it holds.
+    Recall { epoch: u64 },
+    /// Rows that did not arrive.
+    Resend { epoch: u64, step: u64, rows: Vec<u64> },
+}
+
+/// From the manager to all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ManagerWord {
+    /// Number of the manager: one with a lower number has been followed by another.
+    pub epoch: u64,
+    /// The run that its steps are of: the number of the manager that began it.
+    #[serde(default)]
+    pub run: u64,
+    /// Counts the manager's messages to all, from 1.
+    #[serde(default)]
+    pub number: u64,
+    /// When it was said, by the manager's clock, or a little before. Silence is counted from then: a
+    /// word that was long on its way tells of a manager that was there then.
+    pub at: u64,
+    /// Agents that the manager does not hear: see [`crate::protocol::SUSPECT_AFTER`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unheard: Vec<String>,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum What {
+    Beat,
+    /// The start that was armed holds.
+    Go {
+        step: u64,
+    },
+    /// The measured phase of the step begins at this instant of the manager's clock: whoever watches
+    /// the target divides time as the agents do. Until the step is merged it is said in place of
+    /// [`What::Beat`], for whoever comes late or does not know the time yet.
+    Measuring {
+        step: u64,
+        from: u64,
+    },
+    /// No more calls; those under way end in order.
+    Stop {
+        step: u64,
+    },
+    /// No more calls, and those under way are given up.
+    Abandon {
+        step: u64,
+    },
+    /// The step is merged: its rows may go.
+    Done {
+        step: u64,
+    },
+    /// The fleet is no more.
+    Disband {
+        why: String,
+    },
+}
+
+/// From whoever watches the target's machine (`fleet watch`) to the manager.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum FromWatch {
+    Hello(WatchHello),
+    /// A question for the time: when it was sent, by the watch's clock.
+    Clock {
+        sent: u64,
+    },
+    /// What happened in a second of a step.
+    Row {
+        step: u64,
+        #[serde(with = "SutRowForm")]
+        row: SutRow,
+    },
+    /// Nothing can be read any more, and why.
+    Trouble {
+        why: String,
+    },
+}
+
+/// Whom a watch watches, and how much of each thing there is: as [`sample::SutSeries`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WatchHello {
+    pub protocol: u32,
+    /// Identifies the process, and shows that it runs now: as [`Hello`].
+    #[serde(default)]
+    pub session: u64,
+    #[serde(default)]
+    pub proof: u64,
+    /// The machine it runs on.
+    pub host: String,
+    pub name: String,
+    pub cores: f64,
+    pub memory_max: u64,
+    pub descriptors_max: u64,
+    pub accept_queue_max: u64,
+}
+
+/// How a row of the target's machine is written: [`sample::SutRow`] itself knows of no format. Its end
+/// is in seconds from the start of the measured phase by the manager's clock.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "SutRow")]
+struct SutRowForm {
+    at_s: f64,
+    cpu_cores: f64,
+    memory_bytes: u64,
+    threads: u64,
+    descriptors: u64,
+    switches_per_s: f64,
+    listen_overflows: u64,
+    accept_queue: u64,
+    half_open: u64,
+}
+
+/// From an operator to the manager.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub enum OperatorWord {
+    Status,
+    /// End the run now; the report follows.
+    Abort,
+}
+
+/// The manager's answer to an operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Steps that were begun, and agents that are waited for.
+    pub step: u64,
+    pub wanted: usize,
+    pub agents: Vec<AgentStatus>,
+    /// Messages that the manager refused.
+    #[serde(default)]
+    pub refused: RefusedMessages,
+}
+
+/// An agent, as its manager sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentStatus {
+    pub id: String,
+    pub host: String,
+    /// `idle`, `running`, `lost` and the like.
+    pub stage: String,
+    /// How long ago it was heard, in milliseconds.
+    pub silent_ms: u64,
+    /// Rows of the step that were merged.
+    pub rows: u64,
+}
+
+/// # Errors
+/// A message of another protocol, or none.
+pub fn read<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|error| format!("a message that cannot be read: {error}"))
+}
+
+pub fn write<T: Serialize>(message: &T) -> Vec<u8> {
+    serde_json::to_vec(message).expect("messages hold nothing that JSON cannot hold")
+}
+
+/// Bytes as text in JSON: two digits each.
+mod hex {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        let mut text = String::with_capacity(bytes.len() * 2);
+        for byte in bytes {
+            for digit in [byte >> 4, byte & 15] {
+                text.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+            }
+        }
+        to.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(from)?;
+        let digit = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+        let pair = |pair: &[u8]| match pair {
+            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+            _ => None,
+        };
+        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(pair).collect();
+        bytes.ok_or_else(|| serde::de::Error::custom("bytes that are no pairs of digits"))
+    }
+}

@@ -1,0 +1,315 @@
+//! Who watches the target's machine (`fleet watch`), as a machine: messages and time in, messages and
+//! readings to be made out. It commands nobody and is commanded nothing: it hears where the seconds of
+//! a step begin, and tells what happened in each.
+
+use crate::protocol::BEAT;
+use crate::protocol::agent::PATIENCE;
+use crate::protocol::clock::{ClockEstimate, ClockExchange, Offset};
+use crate::protocol::message::{FromWatch, ManagerWord, ToAgent, WatchHello, What};
+use crate::protocol::stamp::{NumberWindow, RefusedMessages, Stamp, Stamped};
+use sample::SutRow;
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// What a watch is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WatchDeed {
+    Say(Stamped<FromWatch>),
+    /// Read the counters from now on, in rows of a second; the measured phase of this step begins at
+    /// this instant of our clock.
+    Follow {
+        step: u64,
+        from: Nanos,
+    },
+    /// The step is over.
+    Rest,
+    Exit {
+        done: bool,
+        why: String,
+    },
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct FleetWatch {
+    hello: WatchHello,
+    epoch: u64,
+    welcome: bool,
+    heard: Nanos,
+    next_sign: Nanos,
+    next_probe: Nanos,
+    clock: ClockEstimate,
+    /// The run and the step that go on.
+    step: Option<(u64, u64)>,
+    number: u64,
+    told: NumberWindow,
+    commands: NumberWindow,
+    refused: RefusedMessages,
+    deeds: VecDeque<WatchDeed>,
+}
+
+impl FleetWatch {
+    pub fn new(hello: WatchHello, now: Nanos) -> FleetWatch {
+        FleetWatch {
+            hello,
+            epoch: 0,
+            welcome: false,
+            heard: now,
+            next_sign: now,
+            next_probe: now,
+            clock: ClockEstimate::default(),
+            step: None,
+            number: 0,
+            told: NumberWindow::default(),
+            commands: NumberWindow::default(),
+            refused: RefusedMessages::default(),
+            deeds: VecDeque::new(),
+        }
+    }
+
+    /// What is to be done next.
+    pub fn deed(&mut self) -> Option<WatchDeed> {
+        self.deeds.pop_front()
+    }
+
+    /// How far the manager's clock is ahead of ours at `now`; `None` before the first exchange.
+    pub fn offset(&self, now: Nanos) -> Option<Offset> {
+        self.clock.best(now)
+    }
+
+    /// A row of the step that goes on.
+    pub fn row(&mut self, row: SutRow) {
+        if let Some((_, step)) = self.step {
+            self.say(FromWatch::Row { step, row });
+        }
+    }
+
+    /// Nothing can be read any more.
+    pub fn trouble(&mut self, why: String) {
+        self.say(FromWatch::Trouble { why });
+    }
+
+    /// Messages of the manager, or of another one, that were refused.
+    pub fn refused(&self) -> RefusedMessages {
+        self.refused
+    }
+
+    fn say(&mut self, said: FromWatch) {
+        self.number += 1;
+        let run = self.step.map_or(0, |(run, _)| run);
+        let stamp = Stamp { session: self.hello.session, run, number: self.number };
+        self.deeds.push_back(WatchDeed::Say(Stamped { stamp, said }));
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Nanos) {
+        // said again and again: a manager that has another's place left takes it then
+        if now >= self.next_sign {
+            self.next_sign = now + BEAT;
+            self.say(FromWatch::Hello(self.hello.clone()));
+        }
+        if self.welcome && now >= self.next_probe {
+            self.next_probe = now + self.clock.pause(1);
+            self.say(FromWatch::Clock { sent: now.0 });
+        }
+        if now - self.heard > PATIENCE {
+            let why = format!("the manager was silent for {}", units::show::duration(PATIENCE));
+            self.deeds.push_back(WatchDeed::Exit { done: false, why });
+        }
+    }
+
+    /// Follows a manager of a later number, with steps and a clock of its own.
+    fn follow(&mut self, epoch: u64, now: Nanos) {
+        (self.epoch, self.hello.proof) = (epoch, 0);
+        (self.told, self.commands) = (NumberWindow::default(), NumberWindow::default());
+        (self.welcome, self.next_probe) = (false, now);
+        self.clock = ClockEstimate::default();
+        if self.step.take().is_some() {
+            self.deeds.push_back(WatchDeed::Rest);
+        }
+    }
+
+    /// A message to this watch; `now` is when it was received.
+    pub fn told(&mut self, message: Stamped<ToAgent>, now: Nanos) {
+        let Stamped { stamp, said } = message;
+        let epoch = said.epoch();
+        if stamp.session != self.hello.session {
+            self.refused.foreign += 1;
+            return;
+        }
+        if epoch < self.epoch {
+            self.refused.late += 1;
+            return;
+        }
+        match said {
+            ToAgent::Prove { proof, .. } => {
+                if epoch > self.epoch {
+                    self.follow(epoch, now);
+                }
+                self.hello.proof = proof;
+                if !self.welcome {
+                    self.next_sign = now;
+                }
+            }
+            ToAgent::Refused { why, .. } => {
+                self.deeds.push_back(WatchDeed::Exit { done: false, why });
+            }
+            ToAgent::Welcome { .. } => {
+                if epoch > self.epoch {
+                    self.follow(epoch, now);
+                }
+                self.welcome |= self.accepts(stamp, now);
+            }
+            ToAgent::Clock { sent, received, returned, .. } if epoch == self.epoch => {
+                if self.accepts(stamp, now) {
+                    let [sent, received, returned] = [sent, received, returned].map(Nanos);
+                    self.clock.add(ClockExchange { sent, received, returned, answered: now });
+                }
+            }
+            // the rest is for agents
+            _ => {}
+        }
+    }
+
+    /// Whether a message of our manager was not received before.
+    fn accepts(&mut self, stamp: Stamp, now: Nanos) -> bool {
+        let fresh = self.told.accept(stamp.number);
+        self.refused.replayed += u64::from(!fresh);
+        if fresh {
+            self.heard = now;
+        }
+        fresh
+    }
+
+    /// A message to all.
+    pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
+        if command.epoch < self.epoch {
+            self.refused.late += 1;
+            return;
+        }
+        if command.epoch > self.epoch {
+            self.follow(command.epoch, now);
+        }
+        if !self.commands.accept(command.number) {
+            self.refused.replayed += 1;
+            return;
+        }
+        self.heard = now;
+        let run = command.run;
+        match &command.what {
+            What::Measuring { step, from } if self.step != Some((run, *step)) => {
+                let Some(offset) = self.clock.best(now) else { return };
+                self.step = Some((run, *step));
+                let from = offset.here(Nanos(*from));
+                self.deeds.push_back(WatchDeed::Follow { step: *step, from });
+            }
+            What::Done { step } if self.step == Some((run, *step)) => {
+                self.step = None;
+                self.deeds.push_back(WatchDeed::Rest);
+            }
+            What::Disband { why } => {
+                self.deeds.push_back(WatchDeed::Exit { done: true, why: why.clone() });
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Numbers of messages in these tests.
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+    fn number() -> u64 {
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What it is to do, and what it says as it is said.
+    fn said(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchDeed>> {
+        let deeds = std::iter::from_fn(|| watch.deed());
+        let plain = |deed| match deed {
+            WatchDeed::Say(message) => Ok(message.said),
+            other => Err(other),
+        };
+        deeds.map(plain).collect()
+    }
+
+    fn stamped(said: ToAgent) -> Stamped<ToAgent> {
+        let stamp = Stamp { session: 0, run: said.epoch(), number: number() };
+        Stamped { stamp, said }
+    }
+
+    fn word_of(epoch: u64, what: What) -> ManagerWord {
+        let (run, number) = (epoch, number());
+        ManagerWord { epoch, run, number, at: 0, unheard: Vec::new(), what }
+    }
+
+    fn word(what: What) -> ManagerWord {
+        word_of(3, what)
+    }
+
+    #[test]
+    fn a_step_is_followed_by_our_own_clock_and_ends_with_it() {
+        let now = Nanos::from_secs(100);
+        let mut watch = FleetWatch::new(WatchHello::default(), now);
+        watch.tick(now);
+        assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Hello(_))]));
+        // before the clocks are known there is nothing to follow
+        watch.commanded(&word(What::Measuring { step: 1, from: 1_000 }), now);
+        assert_eq!(said(&mut watch), []);
+        watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
+        watch.tick(now);
+        assert_eq!(said(&mut watch), [Ok(FromWatch::Clock { sent: now.0 })]);
+        // the manager's clock is 40 s ahead, the exchange took 2 ms
+        let there = Nanos::from_secs(140) + Nanos::from_millis(1);
+        let answer = ToAgent::Clock { epoch: 3, sent: now.0, received: there.0, returned: there.0 };
+        watch.told(stamped(answer), now + Nanos::from_millis(2));
+        let from = Nanos::from_secs(150);
+        watch.commanded(&word(What::Measuring { step: 1, from: from.0 }), now);
+        let follow = Err(WatchDeed::Follow { step: 1, from: Nanos::from_secs(110) });
+        assert_eq!(said(&mut watch), [follow]);
+        watch.row(SutRow { at_s: 1.0, ..SutRow::default() });
+        assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Row { step: 1, .. })]));
+        watch.commanded(&word(What::Done { step: 1 }), now);
+        watch.row(SutRow::default());
+        assert_eq!(said(&mut watch), [Err(WatchDeed::Rest)]);
+    }
+
+    #[test]
+    fn a_later_manager_counts_steps_and_time_anew() {
+        let now = Nanos::from_secs(100);
+        let mut watch = FleetWatch::new(WatchHello::default(), now);
+        let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: now.0, returned: now.0 };
+        let measuring = What::Measuring { step: 1, from: now.0 };
+        watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
+        watch.told(stamped(clock(3)), now);
+        // it is said again and again, and followed once
+        watch.commanded(&word(measuring.clone()), now);
+        watch.commanded(&word(measuring.clone()), now);
+        let follow = Err(WatchDeed::Follow { step: 1, from: now });
+        assert_eq!(said(&mut watch), std::slice::from_ref(&follow));
+        watch.commanded(&word_of(4, What::Beat), now);
+        assert_eq!(said(&mut watch), [Err(WatchDeed::Rest)]);
+        watch.told(stamped(clock(3)), now);
+        assert_eq!(watch.offset(now), None);
+        watch.told(stamped(clock(4)), now);
+        watch.commanded(&word_of(4, measuring), now);
+        assert_eq!(said(&mut watch), [follow]);
+    }
+
+    #[test]
+    fn a_manager_that_was_followed_by_another_is_not_heard() {
+        let now = Nanos::from_secs(1);
+        let mut watch = FleetWatch::new(WatchHello::default(), now);
+        watch.told(stamped(ToAgent::Welcome { epoch: 9, agents: 1 }), now);
+        watch.commanded(&word(What::Disband { why: "over".into() }), now);
+        assert_eq!(said(&mut watch), []);
+        watch.tick(now + PATIENCE + Nanos(1));
+        let last = said(&mut watch).pop();
+        assert!(matches!(last, Some(Err(WatchDeed::Exit { done: false, .. }))), "{last:?}");
+    }
+}

@@ -1,0 +1,310 @@
+//! Machines that fall silent, and those that take their places.
+
+use crate::{MS, Parcel, World, join, name, of_run, to_agent, word};
+use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
+use fleet::protocol::manager::{AgentStage, FleetEvent, Manager};
+use fleet::protocol::message::{
+    Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What,
+};
+use fleet::protocol::row::{RowHead, encode};
+use fleet::protocol::stamp::Stamped;
+use fleet::protocol::{DEAD_MAN, PROTOCOL};
+use stats::Snapshot;
+use std::collections::BTreeMap;
+use units::Nanos;
+
+fn is_lost(world: &World, agent: &str) -> bool {
+    world.events.iter().any(|event| matches!(event, FleetEvent::Lost(lost, _) if lost == agent))
+}
+
+/// The load goes on for longer than the fleet is watched.
+fn keep_running(world: &mut World) {
+    world.members.iter_mut().for_each(|member| member.run = Some((Nanos(u64::MAX / 2), 0)));
+}
+
+#[test]
+fn an_agent_not_heard_stops_before_its_part_is_given_away() {
+    let mut world = World::new(3, 0.0, 2);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start);
+    keep_running(&mut world);
+    world.members[1].mute = true;
+    let from = world.now;
+    world.until(Nanos::from_secs(9), |world| is_lost(world, "A1"));
+    let fence = world.manager.relieve("A1");
+    // suspected after 2 s, silenced 5 s later, and not half a second is wasted
+    assert!(fence > world.now && fence < from + Nanos::from_millis(8_600), "{}", (fence - from).0);
+    let told = Nanos(fence.0 + 200 * MS) - start;
+    let number = world.manager.offer("A0", vec![vec![2], vec![]], 6, told);
+    world.manager.offer("A2", vec![vec![], vec![3]], 6, told);
+    // and even if it is heard again before that
+    world.members[1].mute = false;
+    world.until(Nanos::from_secs(9), |world| world.members[1].stopped);
+    assert!(world.now < fence, "it stops {} too late", (world.now - fence).0);
+    let answers = |world: &World| {
+        let taken = |event: &&FleetEvent| matches!(event, FleetEvent::Taken { refused: None, .. });
+        world.events.iter().filter(taken).count()
+    };
+    world.until(Nanos::from_secs(2), |world| answers(world) == 2);
+    assert_eq!(number, 0);
+    let takers: Vec<usize> = world.members.iter().map(|member| member.taken.len()).collect();
+    assert_eq!(takers, [1, 0, 1]);
+    // each slot has one owner before the cut, and one behind it
+    let owned = |(share, from): &(workload::schedule::Share, Nanos)| {
+        assert_eq!(*from, told);
+        share.count_of(600)
+    };
+    let taken: u64 = world.members.iter().flat_map(|member| &member.taken).map(owned).sum();
+    let given: u64 = world.members[1].shares.iter().map(|share| share.count_of(600)).sum();
+    assert_eq!(taken, given);
+    assert!(!world.members[0].stopped && !world.members[2].stopped);
+}
+
+#[test]
+fn an_offer_is_said_until_it_is_answered_and_taken_once() {
+    let mut world = World::new(2, 0.0, 4);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start);
+    keep_running(&mut world);
+    let from = world.now + Nanos::from_secs(3) - start;
+    // neither the offer nor the first answers arrive
+    (world.members[0].cut_off, world.members[0].mute) = (true, true);
+    let number = world.manager.offer("A0", vec![vec![2]], 4, from);
+    world.manager.offer("A0", vec![vec![9]], 8, from);
+    world.manager.offer("A0", vec![vec![3]], 4, Nanos(MS));
+    let later = world.now + Nanos::from_millis(700);
+    world.until(Nanos::from_secs(1), |world| world.now > later);
+    assert!(world.members[0].taken.is_empty());
+    world.members[0].cut_off = false;
+    let later = world.now + Nanos::from_millis(700);
+    world.until(Nanos::from_secs(1), |world| world.now > later);
+    assert_eq!(world.members[0].taken.len(), 1);
+    world.members[0].mute = false;
+    let answers = |world: &World| {
+        let taken = world.events.iter().filter_map(|event| match event {
+            FleetEvent::Taken { number, refused, .. } => Some((*number, refused.clone())),
+            _ => None,
+        });
+        taken.collect::<BTreeMap<_, _>>()
+    };
+    world.until(Nanos::from_secs(2), |world| answers(world).len() == 3);
+    let said = answers(&world);
+    assert_eq!(world.members[0].taken.len(), 1);
+    assert_eq!(said[&number], None);
+    assert!(said[&1].as_ref().is_some_and(|why| why.contains("below 8")), "{said:?}");
+    assert!(said[&2].as_ref().is_some_and(|why| why.contains("too late")), "{said:?}");
+}
+
+/// The server throws away what a manager does not read in time, and closes its connection.
+#[test]
+fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
+    let mut world = World::new(3, 0.0, 5);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(400));
+    // nothing that is sent to it or by it arrives
+    world.members.iter_mut().for_each(|member| member.cut_off = true);
+    let (silence, from) = (Nanos::from_secs(4), world.now);
+    world.until(silence + Nanos::SECOND, |world| world.now > from + silence);
+    world.parcels.retain(|(_, parcel)| !matches!(parcel, Parcel::Row(..) | Parcel::Up(..)));
+    world.members.iter_mut().for_each(|member| member.cut_off = false);
+    let over =
+        |world: &World| world.manager.seats().values().all(|seat| seat.stage == AgentStage::Over);
+    world.until(Nanos::from_secs(9), over);
+    for (row, member) in world.members.iter().enumerate() {
+        assert!(!member.stopped, "the dead man's switch came too early");
+        assert_eq!(world.rows_of(row).len() as u64, crate::ROWS);
+        assert!(!is_lost(&world, &name(row)));
+    }
+}
+
+#[test]
+fn an_agent_that_has_prepared_another_plan_is_unfit() {
+    let now = Nanos::from_secs(50);
+    let answer = |hash: &str| {
+        let mut manager = Manager::new(2, 1, now);
+        join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+        manager.prepare("new", &BTreeMap::new());
+        let hash = hash.to_owned();
+        let ready = FromAgent::Ready { step: 1, hash, workers: 1, bound: 0 };
+        manager.heard("A0", of_run(2, ready), now);
+        std::iter::from_fn(|| manager.event()).last()
+    };
+    assert_eq!(answer("new"), Some(FleetEvent::Ready));
+    let Some(FleetEvent::Unfit(agent, why)) = answer("old") else {
+        panic!("another plan than the manager's is carried out");
+    };
+    assert!(agent == "A0" && why.contains("another plan"), "{why}");
+}
+
+#[test]
+fn a_step_begins_without_those_that_are_lost() {
+    let mut world = World::new(3, 0.0, 8);
+    world.go();
+    world.members[1].cut_off = true;
+    world.until(Nanos::from_secs(12), |world| is_lost(world, "A1"));
+    assert_eq!(world.manager.absent(), ["A1"]);
+    world.manager.dismiss("A1");
+    world.events.clear();
+    // the next one goes while the step is prepared
+    world.members[2].cut_off = true;
+    let sealed = [name(0), name(2)].map(|agent| (agent, vec![7; 300_000]));
+    world.manager.prepare("hash", &BTreeMap::from(sealed));
+    world.until(Nanos::from_secs(9), |world| is_lost(world, "A2"));
+    assert!(!world.events.contains(&FleetEvent::Ready));
+    world.manager.dismiss("A2");
+    world.until(Nanos::SECOND, |world| world.events.contains(&FleetEvent::Ready));
+    let start = world.now + Nanos::from_secs(2);
+    world.manager.arm(BTreeMap::from([(name(0), vec![vec![0]])]), 1, start);
+    world.until(Nanos::from_secs(2), |world| world.events.contains(&FleetEvent::Going));
+    // whoever comes back has no place any more, and nobody waits for it
+    world.members[1].cut_off = false;
+    let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
+    world.manager.heard("A1", of_run(0, FromAgent::Hello(hello)), world.now);
+    assert_eq!(world.manager.seats().keys().collect::<Vec<_>>(), ["A0"]);
+}
+
+/// It can still be heard, and hears of no next step before its own has ended.
+#[test]
+fn an_agent_that_was_given_up_is_not_expected_in_the_next_step() {
+    let mut world = World::new(2, 0.0, 8);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start);
+    assert!(world.manager.absent().is_empty());
+    world.manager.relieve("A1");
+    assert_eq!(world.manager.absent(), ["A1"]);
+}
+
+/// A manager of one agent, which runs as another manager set it off.
+fn adopting(now: Nanos) -> Manager {
+    let mut manager = Manager::new(2, 1, now);
+    join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+    let holding = Holding { run: 1, step: 1, slots: vec![vec![0]], of: 1, ..Holding::default() };
+    manager.heard("A0", of_run(1, FromAgent::Held(holding)), now);
+    manager.adopt(1, 1, now);
+    manager
+}
+
+#[test]
+fn a_row_that_was_waited_for_empties_a_full_shelf() {
+    let now = Nanos::from_secs(50);
+    let mut manager = adopting(now);
+    let row = |number| {
+        let head = RowHead { run: 1, step: 1, number, ..RowHead::default() };
+        encode(&head, &Snapshot::default())
+    };
+    let rows = |manager: &mut Manager| {
+        let events = std::iter::from_fn(|| manager.event());
+        events.filter(|event| matches!(event, FleetEvent::Row(..))).count()
+    };
+    // more than it keeps: those beyond are asked for again
+    for number in 1..=5_000 {
+        manager.row("A0", row(number), now);
+    }
+    assert_eq!(rows(&mut manager), 0);
+    manager.row("A0", row(0), now);
+    assert_eq!(rows(&mut manager), 4_097);
+}
+
+#[test]
+fn one_that_is_started_anew_is_lost_and_does_not_come_back() {
+    let mut world = World::new(2, 0.0, 6);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(500));
+    let hello = Hello { protocol: PROTOCOL, session: 9, ..Hello::default() };
+    world.members[1].agent = Agent::new("A1", hello, Nanos(world.now.0));
+    (world.members[1].ahead, world.members[1].run) = (0, None);
+    world.until(Nanos::from_secs(4), |world| is_lost(world, "A1"));
+    let later = world.now + Nanos::from_secs(3);
+    world.until(Nanos::from_secs(4), |world| world.now > later);
+    assert!(!world.events.contains(&FleetEvent::Back("A1".into())));
+}
+
+/// An agent that carries step 1 of manager 1 out.
+fn running(now: Nanos) -> Agent {
+    let mut agent = Agent::new("A0", Hello::default(), now);
+    agent.told(to_agent(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
+    for _ in 0..9 {
+        let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
+        agent.told(to_agent(clock), now);
+    }
+    agent.told(to_agent(plan(1, "old")), now);
+    agent.prepared(1, "old", Ok(ReadyFacts { workers: 1, ..ReadyFacts::default() }));
+    let start = (now + Nanos::SECOND).0;
+    let arm = ToAgent::Arm { epoch: 1, step: 1, slots: vec![vec![0]], of: 1, start, agents: 1 };
+    agent.told(to_agent(arm), now);
+    agent.commanded(&word(1, now, What::Go { step: 1 }), now);
+    while agent.deed().is_some() {}
+    agent
+}
+
+fn plan(epoch: u64, hash: &str) -> ToAgent {
+    let bytes = vec![7];
+    ToAgent::Plan { epoch, step: 1, hash: hash.to_owned(), part: 0, parts: 1, bytes }
+}
+
+#[test]
+fn a_fresh_manager_ends_what_one_before_it_began() {
+    let now = Nanos::from_secs(50);
+    let mut agent = running(now);
+    // its own manager's plan is no other
+    agent.told(to_agent(plan(1, "old")), now);
+    assert_eq!(agent.deed(), None);
+    agent.told(to_agent(plan(2, "new")), now);
+    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
+    assert_eq!(deeds, [Deed::Abandon]);
+    agent.over(Final::default(), now);
+    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
+    let sealed = vec![7];
+    assert_eq!(deeds, [Deed::Prepare { step: 1, hash: "new".into(), sealed }]);
+    // what is ready late is not taken for the new one
+    agent.prepared(1, "old", Ok(ReadyFacts::default()));
+    agent.prepared(1, "new", Err("it is new".into()));
+    let said = std::iter::from_fn(|| agent.deed()).last();
+    let Some(Deed::Say(Stamped { stamp, said })) = said else { panic!("{said:?}") };
+    assert_eq!((stamp.run, said), (2, FromAgent::Unfit { step: 1, why: "it is new".into() }));
+}
+
+#[test]
+fn silence_is_counted_from_when_a_word_was_said() {
+    let now = Nanos::from_secs(50);
+    let mut agent = running(now);
+    let late = now + Nanos::from_secs(4);
+    let beat = |unheard: &[&str]| ManagerWord {
+        unheard: unheard.iter().map(|id| (*id).to_owned()).collect(),
+        ..word(1, now + Nanos::SECOND, What::Beat)
+    };
+    agent.commanded(&beat(&["A0", "A1"]), late);
+    assert_eq!(agent.watched_at(), now);
+    agent.commanded(&beat(&["A1"]), late);
+    assert_eq!(agent.watched_at(), now + Nanos::SECOND);
+    agent.tick(now + Nanos::SECOND + DEAD_MAN + Nanos(1));
+    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
+    assert!(deeds.contains(&Deed::Stop), "{deeds:?}");
+    agent.over(Final::default(), late);
+    let said = std::iter::from_fn(|| agent.deed()).find_map(|deed| match deed {
+        Deed::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
+        _ => None,
+    });
+    assert_eq!(said, Some(PartEnding::DeadMan));
+}
+
+#[test]
+fn a_manager_that_attaches_waits_for_as_many_as_the_run_has() {
+    let now = Nanos::from_secs(50);
+    let mut manager = Manager::new(2, 9, now);
+    let mut agent = running(now);
+    agent.commanded(&word(2, Nanos::ZERO, What::Beat), now);
+    agent.told(to_agent(ToAgent::Recall { epoch: 2 }), now);
+    let held = std::iter::from_fn(|| agent.deed()).find_map(|deed| match deed {
+        Deed::Say(Stamped { said: FromAgent::Held(holding), .. }) => Some(holding),
+        _ => None,
+    });
+    join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+    let held = held.expect("it says what it holds");
+    assert_eq!((held.run, held.step), (1, 1));
+    manager.heard("A0", of_run(1, FromAgent::Held(held)), now);
+    assert!(!manager.complete());
+    let agents = manager.seats()["A0"].held.as_ref().map(|held| held.agents);
+    manager.expect(agents.expect("it is held") as usize);
+    assert!(manager.complete());
+}

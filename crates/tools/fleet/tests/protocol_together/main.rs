@@ -1,0 +1,432 @@
+//! Manager and agents in virtual time, with a network between them that loses, delays, doubles and
+//! reorders, and clocks that differ.
+
+#[path = "crowd.rs"]
+mod crowd;
+#[path = "losses.rs"]
+mod losses;
+#[path = "replays.rs"]
+mod replays;
+
+use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
+use fleet::protocol::manager::{AgentStage, FleetEvent, Manager, Post};
+use fleet::protocol::message::{Final, FromAgent, Hello, ManagerWord, PartEnding, ToAgent, What};
+use fleet::protocol::row::{RowHead, encode};
+use fleet::protocol::slots::SlotTable;
+use fleet::protocol::stamp::{Stamp, Stamped};
+use fleet::protocol::{DEAD_MAN, LOST_AFTER, PROTOCOL};
+use stats::Snapshot;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use units::{Nanos, Purpose, Seed, Stream};
+use workload::schedule::Share;
+
+const MS: u64 = 1_000_000;
+/// Rows of a step, one in a tenth of a second.
+const ROWS: u64 = 30;
+
+#[derive(Clone)]
+enum Parcel {
+    Up(usize, Stamped<FromAgent>),
+    Row(usize, Vec<u8>),
+    Down(usize, Stamped<ToAgent>),
+    All(usize, ManagerWord),
+}
+
+/// One agent with its clock and a load that sends a row now and then.
+struct Member {
+    agent: Agent,
+    /// Its clock less the manager's.
+    ahead: i64,
+    run: Option<(Nanos, u64)>,
+    /// The manager that began what it runs.
+    of: u64,
+    /// When it has to end, by its own clock.
+    ceased: Option<Nanos>,
+    stopped: bool,
+    shares: Vec<Share>,
+    started: Option<Nanos>,
+    cut_off: bool,
+    /// It hears, and is not heard.
+    mute: bool,
+    /// Others' parts that it has taken, and from when after the start on.
+    taken: Vec<(Share, Nanos)>,
+    exit: Option<String>,
+}
+
+struct World {
+    now: Nanos,
+    dice: Stream,
+    loss: f64,
+    manager: Manager,
+    members: Vec<Member>,
+    parcels: Vec<(Nanos, Parcel)>,
+    /// All that was ever sent.
+    recorded: Vec<Parcel>,
+    events: Vec<FleetEvent>,
+    manager_alive: bool,
+}
+
+/// Numbers of messages that no machine has made.
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+fn number() -> u64 {
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A manager's word about its own run.
+fn word(epoch: u64, at: Nanos, what: What) -> ManagerWord {
+    let (run, number) = (epoch, number());
+    ManagerWord { epoch, run, number, at: at.0, unheard: Vec::new(), what }
+}
+
+/// What a manager says to a process without a session, about its own run.
+fn to_agent(said: ToAgent) -> Stamped<ToAgent> {
+    Stamped { stamp: Stamp { session: 0, run: said.epoch(), number: number() }, said }
+}
+
+/// What a process without a session says of a run.
+fn of_run(run: u64, said: FromAgent) -> Stamped<FromAgent> {
+    Stamped { stamp: Stamp { session: 0, run, number: number() }, said }
+}
+
+/// An agent says hello, and again with the proof that it is asked for.
+fn join(manager: &mut Manager, agent: &str, hello: Hello, now: Nanos) {
+    let mut hello = hello;
+    for _ in 0..2 {
+        manager.heard(agent, of_run(0, FromAgent::Hello(hello.clone())), now);
+        let asked = std::iter::from_fn(|| manager.post()).find_map(|post| match post {
+            Post::One(_, Stamped { said: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
+            _ => None,
+        });
+        hello.proof = asked.unwrap_or(hello.proof);
+    }
+}
+
+fn name(row: usize) -> String {
+    format!("A{row}")
+}
+
+impl World {
+    fn new(agents: usize, loss: f64, seed: u64) -> World {
+        let now = Nanos::from_secs(1_000);
+        let member = |row: usize| {
+            let ahead = (row as i64 - 1) * 77_000_000_000;
+            let hello = Hello { protocol: PROTOCOL, host: name(row), ..Hello::default() };
+            let own = Nanos(now.0.saturating_add_signed(ahead));
+            Member {
+                agent: Agent::new(&name(row), hello, own),
+                ahead,
+                run: None,
+                of: 0,
+                ceased: None,
+                stopped: false,
+                shares: Vec::new(),
+                started: None,
+                cut_off: false,
+                mute: false,
+                taken: Vec::new(),
+                exit: None,
+            }
+        };
+        World {
+            now,
+            dice: Seed(seed).stream(Purpose::Arrivals, 0),
+            loss,
+            manager: Manager::new(7, agents, now),
+            members: (0..agents).map(member).collect(),
+            parcels: Vec::new(),
+            recorded: Vec::new(),
+            events: Vec::new(),
+            manager_alive: true,
+        }
+    }
+
+    fn post(&mut self, parcel: Parcel) {
+        self.recorded.push(parcel.clone());
+        let copies = if self.dice.unit() < self.loss {
+            0
+        } else {
+            1 + u64::from(self.dice.unit() < self.loss)
+        };
+        let at = Nanos(self.now.0 + (1.0 + 9.0 * self.dice.unit()) as u64 * MS);
+        match parcel {
+            Parcel::Row(row, bytes) => {
+                (0..copies).for_each(|_| self.parcels.push((at, Parcel::Row(row, bytes.clone()))));
+            }
+            // what is not a row is said again by itself only where the machines do so: the server
+            // between them loses nothing while both are connected
+            other => self.parcels.push((at, other)),
+        }
+    }
+
+    /// A millisecond passes.
+    fn step(&mut self) {
+        self.now = Nanos(self.now.0 + MS);
+        let (due, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.parcels).into_iter().partition(|(at, _)| *at <= self.now);
+        self.parcels = later;
+        for (_, parcel) in due {
+            self.deliver(parcel);
+        }
+        if self.manager_alive {
+            self.manager.tick(self.now);
+            while let Some(post) = self.manager.post() {
+                match post {
+                    Post::All(command) => (0..self.members.len())
+                        .for_each(|row| self.post(Parcel::All(row, command.clone()))),
+                    Post::One(agent, told) => {
+                        let row = agent[1..].parse().expect("the number of an agent");
+                        self.post(Parcel::Down(row, told));
+                    }
+                }
+            }
+            while let Some(event) = self.manager.event() {
+                self.events.push(event);
+            }
+        }
+        (0..self.members.len()).for_each(|row| self.member(row));
+    }
+
+    fn deliver(&mut self, parcel: Parcel) {
+        let own = |member: &Member, now: Nanos| Nanos(now.0.saturating_add_signed(member.ahead));
+        match parcel {
+            Parcel::Up(row, _)
+            | Parcel::Row(row, _)
+            | Parcel::Down(row, _)
+            | Parcel::All(row, _)
+                if self.members[row].cut_off => {}
+            Parcel::Up(row, _) | Parcel::Row(row, _) if self.members[row].mute => {}
+            Parcel::Up(_, _) | Parcel::Row(_, _) if !self.manager_alive => {}
+            Parcel::Up(row, said) => self.manager.heard(&name(row), said, self.now),
+            Parcel::Row(row, bytes) => self.manager.row(&name(row), bytes, self.now),
+            Parcel::Down(row, told) => {
+                let now = own(&self.members[row], self.now);
+                self.members[row].agent.told(told, now);
+            }
+            Parcel::All(row, command) => {
+                let now = own(&self.members[row], self.now);
+                self.members[row].agent.commanded(&command, now);
+            }
+        }
+    }
+
+    fn member(&mut self, row: usize) {
+        let member = &mut self.members[row];
+        let now = Nanos(self.now.0.saturating_add_signed(member.ahead));
+        member.agent.tick(now);
+        if let Some((start, sent)) = member.run
+            && now.0 >= start.0 + (sent + 1) * 100 * MS
+        {
+            let last = sent + 1 == ROWS || member.stopped;
+            let (run, number) = (member.of, sent);
+            let head = RowHead { run, step: 1, number, last, ..RowHead::default() };
+            member.agent.row(encode(&head, &Snapshot::default()));
+            member.run = if last { None } else { Some((start, sent + 1)) };
+            if last {
+                member.agent.over(Final::default(), now);
+            }
+        }
+        while let Some(deed) = self.members[row].agent.deed() {
+            let member = &mut self.members[row];
+            match deed {
+                Deed::Say(said) => self.post(Parcel::Up(row, said)),
+                Deed::Row(bytes) => self.post(Parcel::Row(row, bytes)),
+                Deed::Prepare { step, hash, sealed } => {
+                    assert_eq!((hash.as_str(), sealed.len()), ("hash", 300_000));
+                    let rate_peak = Some(600.0);
+                    let facts = ReadyFacts { hash: hash.clone(), workers: 2, rate_peak };
+                    member.agent.prepared(step, &hash, Ok(facts));
+                }
+                Deed::Run { run, shares, start, .. } => {
+                    member.of = run;
+                    member.shares = shares;
+                    member.run = Some((start, 0));
+                    member.started = Some(Nanos(start.0.saturating_add_signed(-member.ahead)));
+                }
+                Deed::Take { parts, from } => {
+                    let parts = parts.into_iter().flatten();
+                    member.taken.extend(parts.map(|part| (part, from)));
+                }
+                Deed::Cease { at } => member.ceased = Some(at),
+                Deed::Stop | Deed::Abandon => member.stopped = true,
+                Deed::Exit { why, .. } => member.exit = Some(why),
+            }
+        }
+    }
+
+    fn until(&mut self, limit: Nanos, what: impl Fn(&World) -> bool) {
+        let end = self.now + limit;
+        while !what(self) {
+            assert!(self.now < end, "waited for {limit:?}: {:?}", self.manager.seats());
+            self.step();
+        }
+    }
+
+    /// Everybody joins, prepares and goes; gives the start.
+    fn go(&mut self) -> Nanos {
+        self.until(Nanos::from_secs(20), |world| world.manager.complete());
+        let sealed = self.manager.seats().keys().map(|id| (id.clone(), vec![7; 300_000]));
+        let sealed: BTreeMap<String, Vec<u8>> = sealed.collect();
+        self.manager.prepare("hash", &sealed);
+        self.until(Nanos::from_secs(20), |world| world.events.contains(&FleetEvent::Ready));
+        let count = self.members.len() * 2;
+        let table = SlotTable::new(&vec![1.0; count]);
+        let slots = (0..self.members.len())
+            .map(|row| (name(row), table.slots[2 * row..2 * row + 2].to_vec()))
+            .collect();
+        let start = self.now + Nanos::from_secs(2);
+        self.manager.arm(slots, table.of, start);
+        self.until(Nanos::from_secs(2), |world| world.events.contains(&FleetEvent::Going));
+        start
+    }
+
+    fn rows_of(&self, row: usize) -> Vec<u64> {
+        let rows = self.events.iter().filter_map(|event| match event {
+            FleetEvent::Row(agent, bytes) if *agent == name(row) => {
+                Some(fleet::protocol::row::head(bytes).expect("a row").number)
+            }
+            _ => None,
+        });
+        rows.collect()
+    }
+}
+
+#[test]
+fn rows_come_whole_and_in_order_at_a_fifth_of_loss() {
+    for seed in 1..=5 {
+        let mut world = World::new(4, 0.2, seed);
+        let start = world.go();
+        let over = |world: &World| {
+            world.manager.seats().values().all(|seat| seat.stage == AgentStage::Over)
+        };
+        world.until(Nanos::from_secs(20), over);
+        for (row, member) in world.members.iter().enumerate() {
+            assert_eq!(world.rows_of(row), (0..ROWS).collect::<Vec<_>>());
+            // every agent's clock is off by minutes, and it starts within the bound all the same
+            let off = member.started.unwrap().0.abs_diff(start.0);
+            let seat = &world.manager.seats()[&name(row)];
+            assert!(off <= seat.bound, "{off} {}", seat.bound);
+            assert!(seat.bound <= 10 * MS, "{}", seat.bound);
+        }
+        let sum: u64 =
+            world.members.iter().flat_map(|one| &one.shares).map(|one| one.count_of(999)).sum();
+        assert_eq!(sum, 999);
+    }
+}
+
+#[test]
+fn an_agent_without_its_manager_stops_by_itself() {
+    let mut world = World::new(2, 0.0, 1);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start);
+    world.manager_alive = false;
+    let from = world.now;
+    // the load would go on for three seconds: keep it longer
+    world.members.iter_mut().for_each(|member| member.run = Some((Nanos(u64::MAX / 2), 0)));
+    world.until(Nanos::from_secs(9), |world| world.members.iter().all(|member| member.stopped));
+    let took = world.now - from;
+    assert!(took > Nanos(DEAD_MAN.0 - 500 * MS) && took < Nanos(DEAD_MAN.0 + 500 * MS), "{took:?}");
+    world.members.iter_mut().for_each(|member| {
+        let now = Nanos(world.now.0.saturating_add_signed(member.ahead));
+        member.agent.over(Final::default(), now);
+        let said = std::iter::from_fn(|| member.agent.deed()).find_map(|deed| match deed {
+            Deed::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
+            _ => None,
+        });
+        assert_eq!(said, Some(PartEnding::DeadMan));
+    });
+    // what it counted is kept for a manager that takes the place of the silent one
+    let limit = Nanos::from_secs(620);
+    world.until(limit, |world| world.members.iter().all(|member| member.exit.is_some()));
+}
+
+#[test]
+fn an_agent_cut_off_is_lost_after_6_s_and_its_rows_come_later() {
+    let mut world = World::new(3, 0.05, 3);
+    let start = world.go();
+    world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(500));
+    world.members[1].cut_off = true;
+    let from = world.now;
+    let lost = |world: &World| {
+        world
+            .events
+            .iter()
+            .any(|event| matches!(event, FleetEvent::Lost(agent, _) if agent == "A1"))
+    };
+    world.until(Nanos::from_secs(9), lost);
+    let took = world.now - from;
+    assert!(took > Nanos(LOST_AFTER.0 - 600 * MS) && took < Nanos(LOST_AFTER.0 + 600 * MS));
+    assert!(world.rows_of(1).len() < ROWS as usize);
+    world.members[1].cut_off = false;
+    world.until(Nanos::from_secs(9), |world| world.manager.seats()["A1"].stage == AgentStage::Over);
+    assert!(world.events.contains(&FleetEvent::Back("A1".into())));
+    assert_eq!(world.rows_of(1), (0..ROWS).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_start_that_is_told_too_late_is_not_kept() {
+    let mut world = World::new(1, 0.0, 1);
+    world.until(Nanos::from_secs(20), |world| world.manager.complete());
+    let sealed = BTreeMap::from([(name(0), vec![7; 300_000])]);
+    world.manager.prepare("hash", &sealed);
+    world.until(Nanos::from_secs(20), |world| world.events.contains(&FleetEvent::Ready));
+    let start = world.now + Nanos::from_millis(200);
+    world.manager.arm(BTreeMap::from([(name(0), vec![vec![0]])]), 1, start);
+    let down =
+        |world: &World| world.events.iter().any(|event| matches!(event, FleetEvent::StoodDown(..)));
+    world.until(Nanos::from_secs(1), down);
+    assert!(world.members[0].run.is_none());
+}
+
+#[test]
+fn another_protocol_a_full_fleet_an_older_manager_are_refused() {
+    let now = Nanos::from_secs(5);
+    let mut manager = Manager::new(3, 1, now);
+    let hello = |protocol| FromAgent::Hello(Hello { protocol, ..Hello::default() });
+    let refusal = |manager: &mut Manager| {
+        std::iter::from_fn(|| manager.post()).find_map(|post| match post {
+            Post::One(_, Stamped { said: ToAgent::Refused { why, .. }, .. }) => Some(why),
+            _ => None,
+        })
+    };
+    manager.heard("A0", of_run(0, hello(PROTOCOL + 1)), now);
+    assert!(refusal(&mut manager).unwrap().contains("the same version of loadstone"));
+    join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+    assert!(manager.complete());
+    manager.heard("A1", of_run(0, hello(PROTOCOL)), now);
+    assert!(refusal(&mut manager).unwrap().contains("has its 1 agents"));
+
+    let mut agent = Agent::new("A0", Hello::default(), now);
+    let command = |epoch| word(epoch, now, What::Disband { why: "end".into() });
+    agent.told(to_agent(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
+    agent.commanded(&command(2), now);
+    assert_eq!(agent.deed(), None);
+    agent.commanded(&command(4), now);
+    assert_eq!(agent.deed(), Some(Deed::Abandon));
+}
+
+#[test]
+fn another_managers_run_is_neither_ended_nor_taken_for_ours() {
+    let now = Nanos::from_secs(5);
+    let mut manager = Manager::new(3, 1, now);
+    join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
+    let said = |run| of_run(run, FromAgent::Final(Box::new(Final { step: 1, ..Final::default() })));
+    let dismisses = |manager: &mut Manager| {
+        std::iter::from_fn(|| manager.post())
+            .any(|post| matches!(post, Post::All(word) if word.what == (What::Done { step: 1 })))
+    };
+    manager.heard("A0", said(2), now);
+    assert!(!dismisses(&mut manager));
+    let sealed = BTreeMap::from([("A0".to_owned(), vec![7])]);
+    manager.prepare("hash", &sealed);
+    manager.heard("A0", said(2), now);
+    assert_eq!(manager.seats()["A0"].said, None);
+    assert!(!dismisses(&mut manager));
+    manager.prepare("hash", &sealed);
+    manager.heard("A0", said(2), now);
+    assert!(!dismisses(&mut manager));
+    manager.heard("A0", said(3), now);
+    assert!(dismisses(&mut manager));
+    assert_eq!(manager.refused().late, 4);
+}

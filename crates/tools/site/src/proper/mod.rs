@@ -1,0 +1,179 @@
+//! The pages that are right, on hyper: HTTP/1.0 and 1.1, kept and closed connections, pipelining.
+//!
+//! One current-thread runtime per thread; the threads share the listener. What hyper declines to
+//! write (a response that ends with the connection under HTTP/1.1, interim heads, trailers that
+//! nobody announced to take) it hands back, and module `raw` writes it on the same connection.
+
+mod body;
+mod converse;
+mod dynamic;
+mod events;
+mod pages;
+#[cfg(feature = "h3")]
+mod quic;
+#[cfg(not(feature = "h3"))]
+#[path = "no_quic.rs"]
+mod quic;
+mod raw;
+mod stream;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::task::LocalSet;
+use workload::fileset::FileSet;
+
+pub(crate) use self::quic::QuicListener;
+use self::stream::Acceptor;
+use crate::counters::Counters;
+use crate::listen::Listener;
+use crate::{AccessLog, Config, Sleeping};
+
+/// What all threads share.
+#[derive(Clone, Debug)]
+pub(crate) struct Common {
+    body_max: u64,
+    uri_max: u64,
+    sleeping: Sleeping,
+    files: Option<Arc<FileSet>>,
+    /// The pages that belong to the files, where they are SPECweb99's.
+    dynamic: Option<Arc<dynamic::DynamicPages>>,
+    log: Option<AccessLog>,
+    /// The bed of `/sleep`: who holds it sleeps.
+    bed: Arc<Mutex<()>>,
+    /// One permit per connection.
+    room: Arc<Semaphore>,
+    /// Bytes of request bodies that are held, as their length is not known beforehand or as they came
+    /// over HTTP/3.
+    held: Arc<AtomicU64>,
+    held_max: u64,
+    stop: watch::Receiver<()>,
+}
+
+/// Dropping it stops all threads.
+#[derive(Debug)]
+pub(crate) struct StopSign(
+    #[expect(dead_code, reason = "dropping it is what tells")] watch::Sender<()>,
+);
+
+impl Common {
+    pub(crate) fn new(config: &Config, connections_max: usize) -> (Common, StopSign) {
+        let (sign, stop) = watch::channel(());
+        let common = Common {
+            body_max: config.body_max,
+            uri_max: config.uri_max.unwrap_or(u64::MAX),
+            sleeping: config.sleeping,
+            files: config.files.map(|spec| Arc::new(spec.set(config.seed))),
+            dynamic: dynamic::DynamicPages::of(config.files, config.seed, config.cgi.clone())
+                .map(Arc::new),
+            log: config.log.clone(),
+            bed: Arc::new(Mutex::new(())),
+            room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
+            held: Arc::new(AtomicU64::new(0)),
+            held_max: config.held_max,
+            stop,
+        };
+        (common, StopSign(sign))
+    }
+
+    /// A request's body that is to be held.
+    fn hold(&self) -> body::Held {
+        body::Held::new(Arc::clone(&self.held), self.held_max)
+    }
+}
+
+/// One thread's server.
+#[derive(Debug)]
+pub(crate) struct ProperServer {
+    runtime: Runtime,
+    acceptor: Acceptor,
+    common: Common,
+    counters: Arc<Counters>,
+    quic: Option<QuicListener>,
+}
+
+/// How long accepting rests when the system has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(10);
+
+impl ProperServer {
+    pub(crate) fn new(
+        listener: Listener,
+        common: Common,
+        counters: Arc<Counters>,
+        quic: Option<QuicListener>,
+    ) -> std::io::Result<ProperServer> {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let acceptor = {
+            let _inside = runtime.enter();
+            Acceptor::new(listener)?
+        };
+        Ok(ProperServer { runtime, acceptor, common, counters, quic })
+    }
+
+    /// Serves until the stop sign. Connections that are open then are closed.
+    pub(crate) fn serve(self) {
+        let ProperServer { runtime, acceptor, common, counters, quic } = self;
+        let tasks = LocalSet::new();
+        let mut stop = common.stop.clone();
+        tasks.block_on(&runtime, async {
+            tokio::select! {
+                // nothing is ever sent: it ends when the sign is dropped
+                _ = stop.changed() => {}
+                () = accept(&acceptor, &common, &counters) => {}
+                () = quic::accept(quic, &common, &counters) => {}
+            }
+        });
+    }
+}
+
+/// Serves the firing range over HTTP/3 until the stop sign.
+///
+/// # Errors
+/// The system has no descriptor left.
+pub(crate) fn serve_range(
+    quic: QuicListener,
+    defects: &faulty::Defects,
+    common: &Common,
+) -> std::io::Result<()> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let mut stop = common.stop.clone();
+    LocalSet::new().block_on(&runtime, async {
+        tokio::select! {
+            // nothing is ever sent: it ends when the sign is dropped
+            _ = stop.changed() => {}
+            () = quic::serve_range(quic, defects) => {}
+        }
+    });
+    Ok(())
+}
+
+/// Accepts for ever.
+async fn accept(acceptor: &Acceptor, common: &Common, counters: &Arc<Counters>) {
+    let common = Rc::new(common.clone());
+    while let Ok(permit) = Arc::clone(&common.room).acquire_owned().await {
+        match acceptor.accept().await {
+            Ok((socket, peer)) => {
+                counters.connection();
+                let visit = converse::Dealings::new(Rc::clone(&common), Arc::clone(counters), peer);
+                tokio::task::spawn_local(async move {
+                    visit.converse(socket).await;
+                    drop(permit);
+                });
+            }
+            Err(error) if is_of_the_connection(&error) => {}
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// The client gave up before it was accepted: not our trouble.
+fn is_of_the_connection(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}

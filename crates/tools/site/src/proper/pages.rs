@@ -1,0 +1,420 @@
+//! The pages: from a request to a response.
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Bytes};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::Authority;
+use hyper::{Method, Request, Response, StatusCode, Version};
+
+use super::Common;
+use super::body::{PageBody, Pieces, Upload};
+use super::dynamic::DynamicPages;
+use super::events::Events;
+use super::raw::{RawKind, RawResponse};
+use crate::Sleeping;
+use crate::head::{SERVER, bodiless};
+use crate::pattern;
+use crate::route::{AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, Refusal, Route, name_of, token_of};
+use units::Nanos;
+
+/// What comes of a request.
+#[derive(Debug)]
+pub(super) enum SiteResponse {
+    Page(Response<PageBody>),
+    Raw(RawResponse),
+}
+
+const WELCOME: &str = include_str!("welcome.html");
+pub(super) const TEXT: &str = "text/plain";
+const JSON: &str = "application/json";
+const BINARY: &str = "application/octet-stream";
+
+/// Answers any request.
+pub(super) async fn answer(request: Request<Upload>, common: &Common) -> SiteResponse {
+    // hyper leaves out the content itself in HTTP/1 alone (RFC 9110 section 9.3.2)
+    let bare = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
+    match answer_whole(request, common).await {
+        // the fields stay as GET would have them, the length with them
+        SiteResponse::Page(response) if bare => {
+            SiteResponse::Page(response.map(|_| PageBody::Whole(Bytes::new())))
+        }
+        response => response,
+    }
+}
+
+async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse {
+    let found = match refused(&request, common) {
+        Some(refusal) => Err(refusal),
+        None => target_route(&request, common),
+    };
+    let route = match found {
+        Ok(route) => route,
+        Err(refusal) => return SiteResponse::Page(refuse(&refusal)),
+    };
+    if request.method() == Method::OPTIONS {
+        let response = page_of(StatusCode::NO_CONTENT, None, PageBody::Whole(Bytes::new()));
+        return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
+    }
+    if !route.allows(request.method().as_str()) {
+        let text =
+            format!("{} is not for this page; it takes {}.\n", request.method(), route.allow());
+        let response = refuse(&Refusal { status: 405, text });
+        return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
+    }
+    if let Some(raw) = by_hand(&route, &request) {
+        return SiteResponse::Raw(raw);
+    }
+    SiteResponse::Page(page(route, request, common).await)
+}
+
+/// `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7); the page with most methods
+/// stands for it.
+fn target_route(request: &Request<Upload>, common: &Common) -> Result<Route, Refusal> {
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    if target == "*" && request.method() == Method::OPTIONS {
+        return Ok(Route::Echo { head_only: false });
+    }
+    let path = request.uri().path().strip_prefix('/').unwrap_or_default();
+    match (&common.files, &common.dynamic) {
+        (Some(files), _) if files.find(path).is_some() => Ok(Route::File(path.to_owned())),
+        (_, Some(_)) if DynamicPages::path(path).is_some() => Ok(Route::Dynamic(path.to_owned())),
+        _ => Route::parse(target),
+    }
+}
+
+/// `host [":" port]`, without a user (RFC 9110 §7.2); empty where the target has no authority.
+fn names_a_host(value: &HeaderValue) -> bool {
+    let Ok(text) = value.to_str() else { return false };
+    if text.is_empty() {
+        return true;
+    }
+    let port = text.rsplit_once(':').map_or("", |(_, port)| port);
+    let digits = port.ends_with(']') || port.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse::<Authority>().is_ok_and(|authority| !authority.as_str().contains('@')) && digits
+}
+
+/// What is wrong with a request whatever it asks for.
+fn refused(request: &Request<Upload>, common: &Common) -> Option<Refusal> {
+    // RFC 9112 §3.2: one Host field, exactly, from HTTP/1.1 on
+    let hosts: Vec<&HeaderValue> = request.headers().get_all(header::HOST).iter().collect();
+    let right = match hosts.as_slice() {
+        [] => request.version() != Version::HTTP_11,
+        [host] => names_a_host(host),
+        _ => false,
+    };
+    if !right {
+        let text = "An HTTP/1.1 request needs one Host field that names a host.\n".to_owned();
+        return Some(Refusal { status: 400, text });
+    }
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    if target as u64 > common.uri_max {
+        let text = format!("The URI is longer than {} bytes, the most.\n", common.uri_max);
+        return Some(Refusal { status: 414, text });
+    }
+    if request.body().size_hint().lower() > common.body_max {
+        return Some(too_large(common));
+    }
+    None
+}
+
+fn too_large(common: &Common) -> Refusal {
+    let text = format!("The body is longer than {} bytes, the most.\n", common.body_max);
+    Refusal { status: 413, text }
+}
+
+/// The responses that hyper would not write, where the request allows them: HTTP/1.0 knows neither
+/// interim responses nor chunks, and a body that is still coming would be in the way.
+fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawResponse> {
+    if request.version() != Version::HTTP_11 || !request.body().is_end_stream() {
+        return None;
+    }
+    let kind = match *route {
+        Route::Close(len) => RawKind::Close { len },
+        Route::Chunked { len, pieces, trailer: true } => RawKind::Trailer { len, pieces },
+        Route::Status { code: code @ 100..=199, .. } => RawKind::Interim { code },
+        _ => return None,
+    };
+    let ends = matches!(kind, RawKind::Close { .. } | RawKind::Interim { code: 101 });
+    Some(RawResponse {
+        head_only: request.method() == Method::HEAD,
+        keep: !ends && !asks_to_close(request.headers()),
+        kind,
+    })
+}
+
+fn asks_to_close(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::CONNECTION).iter();
+    let mut tokens =
+        values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    tokens.any(|token| token.trim().eq_ignore_ascii_case("close"))
+}
+
+async fn page(route: Route, request: Request<Upload>, common: &Common) -> Response<PageBody> {
+    match route {
+        Route::Welcome => ok("text/html; charset=utf-8", WELCOME),
+        Route::Hello => ok(TEXT, "hello world"),
+        Route::Sleep { seconds, span } => {
+            let span = std::time::Duration::from_nanos(span.0);
+            match common.sleeping {
+                Sleeping::Parallel => tokio::time::sleep(span).await,
+                Sleeping::OneAtATime => {
+                    let _bed = common.bed.lock().await;
+                    tokio::time::sleep(span).await;
+                }
+            }
+            ok(TEXT, format!("Slept for {seconds} seconds"))
+        }
+        Route::Timed(span) => timed(span).await,
+        Route::Bytes(len) => {
+            page_of(StatusCode::OK, Some(BINARY), PageBody::Pattern { position: 0, len })
+        }
+        Route::Status { code, to } => status(code, &to),
+        Route::Echo { head_only: true } => ok(TEXT, head_text(&request)),
+        Route::Echo { head_only: false } => echo(request, common).await,
+        Route::Chunked { len, pieces, .. } => {
+            page_of(StatusCode::OK, Some(BINARY), PageBody::Pieces(Pieces::new(len, pieces)))
+        }
+        // only to HTTP/1.0, where a body of unknown length ends with the connection
+        Route::Close(len) => {
+            let pieces = len.div_ceil(pattern::BLOCK_LEN as u64);
+            let body = PageBody::Pieces(Pieces::new(len, pieces));
+            let response = page_of(StatusCode::OK, Some(TEXT), body);
+            with(response, header::CONNECTION, "close")
+        }
+        Route::Cookie { set } => cookie(request.headers(), set.as_deref()),
+        Route::Gzip(len) => gzip(len),
+        Route::Events(plan) => {
+            let kind = if plan.lines { "application/x-ndjson" } else { "text/event-stream" };
+            page_of(StatusCode::OK, Some(kind), PageBody::Events(Events::new(plan)))
+        }
+        Route::Auth => auth(request.headers()),
+        Route::Digest(target) => digest(request.method(), request.headers(), &target),
+        Route::Login { name } => {
+            let token = token_of(&name);
+            ok(JSON, format!("{{\"name\": \"{name}\", \"token\": \"{token}\"}}\n"))
+        }
+        Route::Me => me(request.headers()),
+        Route::Redirect(0) => ok(TEXT, "Arrived.\n"),
+        Route::Redirect(hops) => status(302, &format!("/redirect/{}", hops - 1)),
+        Route::File(path) => file(&path, common),
+        Route::Dynamic(path) => match (&common.dynamic, DynamicPages::path(&path)) {
+            (Some(pages), Some(path)) => pages.answer(path, request).await,
+            _ => refuse(&Refusal { status: 404, text: "There is no such page here.\n".to_owned() }),
+        },
+    }
+}
+
+/// A file of the set that is served.
+fn file(path: &str, common: &Common) -> Response<PageBody> {
+    let found = common.files.as_ref().and_then(|set| Some((set, set.find(path)?)));
+    let Some((set, file)) = found else {
+        return refuse(&Refusal { status: 404, text: "There is no such file.\n".to_owned() });
+    };
+    let kind = match path.rsplit_once('.') {
+        Some((_, "html")) => "text/html",
+        Some((_, "txt")) => TEXT,
+        Some((_, "gif")) => "image/gif",
+        _ => BINARY,
+    };
+    let body = PageBody::File { content: set.content(file), position: 0, len: file.size };
+    page_of(StatusCode::OK, Some(kind), body)
+}
+
+/// Waits, and tells the wait asked for and the one that it was.
+async fn timed(span: Nanos) -> Response<PageBody> {
+    let start = tokio::time::Instant::now();
+    tokio::time::sleep(std::time::Duration::from_nanos(span.0)).await;
+    let took = start.elapsed().as_secs_f64() * 1e3;
+    let value = format!("asked;dur={}, took;dur={took:.3};desc=\"measured\"", span.as_millis_f64());
+    with(ok(TEXT, "timed\n"), HeaderName::from_static("server-timing"), &value)
+}
+
+fn status(code: u16, to: &str) -> Response<PageBody> {
+    let code = match StatusCode::from_u16(code) {
+        // only for HTTP/1.0, which knows no interim responses
+        Ok(code) if code.is_informational() => return ok(TEXT, "after an interim response\n"),
+        Ok(code) => code,
+        Err(_) => return refuse(&Refusal { status: 400, text: "No such status.\n".to_owned() }),
+    };
+    // 205 has an empty body (RFC 9110 §15.3.6)
+    let empty = bodiless(code.as_u16()) || code == StatusCode::RESET_CONTENT;
+    let text = match empty {
+        true => String::new(),
+        false if code.is_redirection() => format!("{}: see {to}\n", code.as_str()),
+        false => format!("{} {}\n", code.as_str(), code.canonical_reason().unwrap_or("")),
+    };
+    let kind = (!empty).then_some(TEXT);
+    let response = page_of(code, kind, PageBody::Whole(text.into()));
+    if code.is_redirection() { with(response, header::LOCATION, to) } else { response }
+}
+
+/// The request's body back. Of known length it streams; else it is read first, within bounds, so
+/// that one that is too long still gets its 413.
+async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
+    let (head, mut incoming) = request.into_parts();
+    let kind = head.headers.get(header::CONTENT_TYPE).cloned();
+    let body = if incoming.size_hint().exact().is_some() {
+        PageBody::Echo(incoming)
+    } else {
+        let mut held = common.hold();
+        while let Some(frame) = incoming.frame().await {
+            let Ok(frame) = frame else {
+                let text = "The body broke off or was no body.\n".to_owned();
+                return refuse(&Refusal { status: 400, text });
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            if held.len() + data.len() as u64 > common.body_max {
+                return refuse(&too_large(common));
+            }
+            if !held.push(&data) {
+                let text = "The bodies that are held at once are too long.\n".to_owned();
+                return refuse(&Refusal { status: 503, text });
+            }
+        }
+        PageBody::Held(held)
+    };
+    let mut response = page_of(StatusCode::OK, None, body);
+    let kind = kind.unwrap_or_else(|| HeaderValue::from_static(BINARY));
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+/// The request's head as text; names in lower case, in the order in which each first came.
+fn head_text(request: &Request<Upload>) -> Vec<u8> {
+    let line = format!("{} {} {:?}\n", request.method(), request.uri(), request.version());
+    let mut text = line.into_bytes();
+    for (name, value) in request.headers() {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.push(b'\n');
+    }
+    text
+}
+
+fn cookie(headers: &HeaderMap, set: Option<&str>) -> Response<PageBody> {
+    if let Some(set) = set {
+        return with(ok(TEXT, format!("Set: {set}\n")), header::SET_COOKIE, set);
+    }
+    let mut text = Vec::new();
+    for value in headers.get_all(header::COOKIE) {
+        text.extend_from_slice(value.as_bytes());
+        text.push(b'\n');
+    }
+    if text.is_empty() {
+        text.extend_from_slice(b"No cookie came.\n");
+    }
+    ok(TEXT, text)
+}
+
+fn gzip(len: u64) -> Response<PageBody> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut position = 0;
+    while position < len {
+        let slice = pattern::slice(position, len - position);
+        if std::io::Write::write_all(&mut encoder, slice).is_err() {
+            break;
+        }
+        position += slice.len() as u64;
+    }
+    match encoder.finish() {
+        Ok(packed) => with(ok(TEXT, packed), header::CONTENT_ENCODING, "gzip"),
+        Err(_) => refuse(&Refusal { status: 500, text: "Packing failed.\n".to_owned() }),
+    }
+}
+
+/// What the request brings for an authorisation scheme.
+fn credentials<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
+    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = text.split_once(' ')?;
+    // the scheme's case does not matter (RFC 9110 §11.1)
+    scheme.eq_ignore_ascii_case(wanted).then_some(token.trim())
+}
+
+fn me(headers: &HeaderMap) -> Response<PageBody> {
+    match credentials(headers, "bearer").and_then(name_of) {
+        Some(name) => ok(JSON, format!("{{\"name\": \"{name}\"}}\n")),
+        None => {
+            let text =
+                "Bring a token of /login?name=NAME: Authorization: Bearer TOKEN\n".to_owned();
+            let response = refuse(&Refusal { status: 401, text });
+            with(response, header::WWW_AUTHENTICATE, "Bearer realm=\"loadstone site\"")
+        }
+    }
+}
+
+fn auth(headers: &HeaderMap) -> Response<PageBody> {
+    if credentials(headers, "basic") == Some(AUTH_TOKEN) {
+        return ok(TEXT, "Welcome, fred.\n");
+    }
+    let text = "This page is for fred, whose password is flintstone.\n".to_owned();
+    let response = refuse(&Refusal { status: 401, text });
+    with(response, header::WWW_AUTHENTICATE, "Basic realm=\"loadstone site\"")
+}
+
+/// What is asked for: a nonce that never grows old, because the site keeps nothing of its users.
+const DIGEST: &str =
+    "Digest realm=\"loadstone site\", qop=\"auth\", algorithm=SHA-256, nonce=\"bG9hZHN0b25l\"";
+
+fn digest(method: &Method, headers: &HeaderMap, target: &str) -> Response<PageBody> {
+    let field = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let asked = protocol::login::digest::challenge([DIGEST.as_bytes()].into_iter());
+    let right = asked.zip(field).is_some_and(|(asked, field)| {
+        let request = (method.as_str(), target);
+        protocol::login::digest::is_answered(&asked, field, request, (AUTH_USER, AUTH_PASSWORD))
+    });
+    if right {
+        return ok(TEXT, "Welcome, fred.\n");
+    }
+    let text = "This page is for fred, whose password is flintstone.\n".to_owned();
+    with(refuse(&Refusal { status: 401, text }), header::WWW_AUTHENTICATE, DIGEST)
+}
+
+pub(super) fn ok(kind: &'static str, body: impl Into<Bytes>) -> Response<PageBody> {
+    page_of(StatusCode::OK, Some(kind), PageBody::Whole(body.into()))
+}
+
+pub(super) fn refuse(refusal: &Refusal) -> Response<PageBody> {
+    let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::BAD_REQUEST);
+    page_of(status, Some(TEXT), PageBody::Whole(refusal.text.clone().into()))
+}
+
+/// Every response's common part. The length is said here, not left to hyper, which would not say 0
+/// to a HEAD.
+pub(super) fn page_of(
+    status: StatusCode,
+    kind: Option<&'static str>,
+    body: PageBody,
+) -> Response<PageBody> {
+    let len = body.size_hint().exact().filter(|_| !bodiless(status.as_u16()));
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
+    if let Some(kind) = kind {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    if let Some(len) = len {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+    }
+    response
+}
+
+/// `value` is visible ASCII: ours, or checked by the route's parser.
+pub(super) fn with(
+    mut response: Response<PageBody>,
+    name: HeaderName,
+    value: &str,
+) -> Response<PageBody> {
+    match HeaderValue::from_str(value) {
+        Ok(value) => {
+            response.headers_mut().insert(name, value);
+            response
+        }
+        Err(_) => {
+            refuse(&Refusal { status: 400, text: "Not to be put into a header.\n".to_owned() })
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Converts the fields of an HTTP/2 response to a [`Response`].
+
+use crate::replies::Response;
+use protocol::hpack::Field;
+
+/// Returns the fields as a response with a text head: `HTTP/2 200`, with this version, then a line
+/// each. `None`: there is no status.
+pub(super) fn response(stream: u32, version: &str, fields: &[Field]) -> Option<Response> {
+    let status = fields.iter().find(|(name, _)| name == b":status")?;
+    let status: u16 = std::str::from_utf8(&status.1).ok()?.parse().ok()?;
+    let mut head = format!("HTTP/{version} {status}\r\n").into_bytes();
+    for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with(b":")) {
+        head.extend_from_slice(name);
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value);
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    Some(Response { status, head, persistent: true, stream, ..Response::default() })
+}
