@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
     let argv = args::spelt_out(std::env::args_os().collect());
     if argv.len() == 1 {
-        eprint!("{}", args::FIRST_STEPS);
+        write!(std::io::stderr(), "{}", args::FIRST_STEPS).ok();
         return Code::Usage.into();
     }
     if let Some(page) = args::topic_page(&argv) {

@@ -88,12 +88,11 @@ fn dependencies_go_downwards() {
     finds_nothing(&[("crates/report/Cargo.toml", &depends("report", "units"))]);
     let renamed = manifest("protocol", "[dependencies]\nio = { package = \"net\", path = \"\" }\n");
     finds(&[(protocol, &renamed)], "may not depend on net");
-    let unix =
-        manifest("protocol", "[target.'cfg(unix)'.dependencies]\nreactor.workspace = true\n");
+    let unix = manifest("protocol", "[target.'cfg(unix)'.dependencies]\nnet.workspace = true\n");
     finds(&[(protocol, &unix)], "may not depend on net");
-    let build = manifest("protocol", "[build-dependencies]\nreactor.workspace = true\n");
+    let build = manifest("protocol", "[build-dependencies]\nnet.workspace = true\n");
     finds(&[(protocol, &build)], "may not depend on net");
-    let dev = manifest("protocol", "[dev-dependencies]\nreactor.workspace = true\n");
+    let dev = manifest("protocol", "[dev-dependencies]\nnet.workspace = true\n");
     finds_nothing(&[(protocol, &dev)]);
 }
 
@@ -103,7 +102,7 @@ fn nothing_depends_on_the_binary_or_the_simulator() {
     let base = [
         ("ARCHITECTURE.md", format!("# Map\n{map}\n")),
         ("crates/loadstone/Cargo.toml", manifest("loadstone", "[dependencies]\nreport = \"1\"\n")),
-        ("crates/sim/Cargo.toml", manifest("sim", "[dependencies]\nwire = \"1\"\n")),
+        ("crates/sim/Cargo.toml", manifest("sim", "[dependencies]\nprotocol = \"1\"\n")),
     ];
     let with = |path: &'static str, text: String| {
         let mut files = base.to_vec();
@@ -122,7 +121,7 @@ fn nothing_depends_on_the_binary_or_the_simulator() {
     }
     let dev = manifest("report", "[dev-dependencies]\nsim = \"1\"\n");
     assert!(with("crates/report/Cargo.toml", dev).is_empty());
-    let shell = manifest("sim", "[dependencies]\nreactor = \"1\"\n");
+    let shell = manifest("sim", "[dependencies]\nnet = \"1\"\n");
     assert!(with("crates/sim/Cargo.toml", shell)[0].contains("may not depend on net"));
 }
 

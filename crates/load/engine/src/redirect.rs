@@ -93,19 +93,5 @@ fn keeps_credentials(plan: &Plan, from: &Url, to: &Url) -> bool {
     trusted && !downgraded
 }
 
-/// The header field is for one server alone: credentials, and a Host field from the user.
-pub(crate) fn is_for_one_server(name: &str) -> bool {
-    name.eq_ignore_ascii_case("host") || plan::is_secret_header(name)
-}
-
-/// The header field describes the content of a request: a request without content has none of these
-/// (RFC 9110 section 15.4).
-pub(crate) fn describes_content(name: &str) -> bool {
-    let prefixed = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
-    let others =
-        ["digest", "repr-digest", "last-modified", "expect", "transfer-encoding", "trailer"];
-    prefixed || others.iter().any(|other| name.eq_ignore_ascii_case(other))
-}
-
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,5 @@
 //! From a plan and a URL to bytes.
 
-use crate::redirect;
 use percent_encoding::percent_decode_str;
 use plan::{Auth, HttpVersion, Plan};
 use protocol::http1::request::{RequestError, RequestHead, Target, Version, basic_authorization};
@@ -43,10 +42,24 @@ pub(crate) struct Own<'a> {
 impl Own<'_> {
     /// Whether a header field of the user is sent.
     fn sends(&self, name: &str) -> bool {
-        let foreign = self.stripped.credentials && redirect::is_for_one_server(name);
-        let empty = self.stripped.content && redirect::describes_content(name);
+        let foreign = self.stripped.credentials && is_for_one_server(name);
+        let empty = self.stripped.content && describes_content(name);
         !foreign && !empty
     }
+}
+
+/// The header field is for one server alone: credentials, and a Host field from the user.
+fn is_for_one_server(name: &str) -> bool {
+    name.eq_ignore_ascii_case("host") || plan::is_secret_header(name)
+}
+
+/// The header field describes the content of a request: a request without content has none of these
+/// (RFC 9110 section 15.4).
+pub(crate) fn describes_content(name: &str) -> bool {
+    let prefixed = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
+    let others =
+        ["digest", "repr-digest", "last-modified", "expect", "transfer-encoding", "trailer"];
+    prefixed || others.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
 /// As [`build_template`], for a request with fields of its own.

@@ -15,7 +15,7 @@ pub enum Network {
     /// Sockets of the kernel, by epoll.
     Sockets(Reactor),
     /// Sockets of the kernel, by io_uring.
-    Ring(RingReactor),
+    Ring(Box<RingReactor>),
     /// Our own TCP.
     Own(Box<OwnStack>),
     /// QUIC over datagram sockets of the kernel.
@@ -27,7 +27,7 @@ impl Network {
     fn boxed(self) -> Box<dyn Io> {
         match self {
             Network::Sockets(io) => Box::new(io),
-            Network::Ring(io) => Box::new(io),
+            Network::Ring(io) => io,
             Network::Own(io) => io,
             #[cfg(feature = "quic")]
             Network::Quic(io) => io,
@@ -70,7 +70,7 @@ pub fn run(
 fn run_one(worker: &mut Worker, network: Network, link: &mut dyn Link) {
     match network {
         Network::Sockets(mut io) => drive(worker, &mut io, link),
-        Network::Ring(mut io) => drive(worker, &mut io, link),
+        Network::Ring(mut io) => drive(worker, &mut *io, link),
         Network::Own(mut io) => drive(worker, &mut *io, link),
         #[cfg(feature = "quic")]
         Network::Quic(mut io) => drive(worker, &mut *io, link),

@@ -94,7 +94,7 @@ fn one_load_runs_over_sockets() {
 #[test]
 fn one_load_runs_over_io_uring_where_the_kernel_has_it() {
     let Ok(ring) = RingReactor::new(Nanos::ZERO) else { return };
-    assert_eq!(outcome(1, Network::Ring(ring), None), (CALLS, None));
+    assert_eq!(outcome(1, Network::Ring(Box::new(ring)), None), (CALLS, None));
 }
 
 #[test]

@@ -62,12 +62,12 @@ pub(crate) fn requests(text: &[u8]) -> Result<u16, String> {
 }
 
 /// What is wrong with a text, and at which byte.
-type Fault = (&'static str, usize);
+type SyntaxError = (&'static str, usize);
 
 /// The length of the message that begins the text; `None` when it is not complete.
-fn message(text: &[u8]) -> Result<Option<usize>, Fault> {
+fn message(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let Some(line) = request_line(text)? else { return Ok(None) };
-    let Some(Head { end, length, chunked }) = fields(text, line)? else { return Ok(None) };
+    let Some(BodyFields { end, length, chunked }) = fields(text, line)? else { return Ok(None) };
     if chunked {
         let body = chunks(&text[end..]).map_err(|(reason, at)| (reason, end + at))?;
         return Ok(body.map(|body| end + body));
@@ -76,7 +76,7 @@ fn message(text: &[u8]) -> Result<Option<usize>, Fault> {
 }
 
 /// The offset behind the request line; `None` when it is not complete.
-fn request_line(text: &[u8]) -> Result<Option<usize>, Fault> {
+fn request_line(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let end = text.iter().position(|byte| b" \r\n".contains(byte)).unwrap_or(text.len());
     let method = &text[..end];
     let common = |known: &&str| {
@@ -118,7 +118,7 @@ enum UrlPart {
 }
 
 /// The offset of the blank or line end behind the URL.
-fn url(text: &[u8], from: usize, connect: bool) -> Result<Option<usize>, Fault> {
+fn url(text: &[u8], from: usize, connect: bool) -> Result<Option<usize>, SyntaxError> {
     let mut part = UrlPart::Before;
     for (at, byte) in text.iter().copied().enumerate().skip(from) {
         let fault = ("invalid URL", at);
@@ -169,7 +169,7 @@ impl UrlPart {
 }
 
 /// From the blanks before `HTTP/` to the end of the line.
-fn version(text: &[u8], from: usize) -> Result<Option<usize>, Fault> {
+fn version(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     let blanks = text[from..].iter().take_while(|byte| **byte == b' ').count();
     let mut at = from + blanks;
     for wanted in *b"HTTP/" {
@@ -202,7 +202,7 @@ fn version(text: &[u8], from: usize) -> Result<Option<usize>, Fault> {
 }
 
 /// The offset behind the line end that begins at `at`; `missing`: what a CR alone is refused as.
-fn line_end(text: &[u8], at: usize, missing: &'static str) -> Result<Option<usize>, Fault> {
+fn line_end(text: &[u8], at: usize, missing: &'static str) -> Result<Option<usize>, SyntaxError> {
     match (text.get(at), text.get(at + 1)) {
         (Some(b'\n'), _) => Ok(Some(at + 1)),
         (_, None) => Ok(None),
@@ -212,7 +212,7 @@ fn line_end(text: &[u8], at: usize, missing: &'static str) -> Result<Option<usiz
 }
 
 /// What the fields of a head say of the body.
-struct Head {
+struct BodyFields {
     /// Offset behind the empty line.
     end: usize,
     length: usize,
@@ -220,12 +220,12 @@ struct Head {
 }
 
 /// The fields that begin at `at`; `None` where the empty line is missing.
-fn fields(text: &[u8], mut at: usize) -> Result<Option<Head>, Fault> {
+fn fields(text: &[u8], mut at: usize) -> Result<Option<BodyFields>, SyntaxError> {
     const NO_LF: &str = "strict mode assertion failed";
     let (mut length, mut chunked) = (0, false);
     loop {
         if matches!(text.get(at), Some(b'\r' | b'\n')) {
-            return Ok(line_end(text, at, NO_LF)?.map(|end| Head { end, length, chunked }));
+            return Ok(line_end(text, at, NO_LF)?.map(|end| BodyFields { end, length, chunked }));
         }
         let name_len = text[at..].iter().take_while(|byte| is_token(**byte)).count();
         let colon = at + name_len;
@@ -248,7 +248,7 @@ fn fields(text: &[u8], mut at: usize) -> Result<Option<Head>, Fault> {
 }
 
 /// The offset of the line end behind a value, which may go on in a line that begins with a blank.
-fn value(text: &[u8], from: usize) -> Result<Option<usize>, Fault> {
+fn value(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     let mut at = from;
     loop {
         match text.get(at) {
@@ -281,7 +281,7 @@ fn is_token(byte: u8) -> bool {
 }
 
 /// The length of a chunked body, its last empty line included (no trailers).
-fn chunks(text: &[u8]) -> Result<Option<usize>, Fault> {
+fn chunks(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let mut at = 0;
     loop {
         let Some(end) = text[at..].iter().position(|byte| *byte == b'\n') else { return Ok(None) };

@@ -16,7 +16,7 @@ mod write;
 pub(crate) use keys::TABLES;
 pub use read::{from_masked_toml, from_toml};
 pub(crate) use scalar::Scalar;
-pub use write::{to_brief_toml, to_toml};
+pub use write::{identity, to_brief_toml, to_toml};
 
 use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 

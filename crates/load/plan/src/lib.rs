@@ -25,7 +25,8 @@ mod validate;
 pub mod verify;
 
 pub use file::{
-    Secrets, VERSION, from_masked_toml, from_toml, is_secret_header, to_brief_toml, to_toml,
+    Secrets, VERSION, from_masked_toml, from_toml, identity, is_secret_header, to_brief_toml,
+    to_toml,
 };
 pub use model::*;
 pub use priority::Priority;

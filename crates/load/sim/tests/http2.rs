@@ -174,9 +174,9 @@ fn a_reset_stream_fails_alone() {
     assert_eq!(total.connections.http2.resets, [(2, total.counts.failed)].into());
 }
 
-/// h2load's client: one connection, whose streams fail alone, and which ends with its connection.
+/// h2load's client: one connection, whose streams fail alone.
 #[test]
-fn a_session_survives_a_stream_and_not_its_connection() {
+fn a_session_survives_a_failed_stream() {
     let client = || {
         let mut plan = http2(closed(1, 1), 5);
         let session = SessionPlan {
@@ -198,9 +198,6 @@ fn a_session_survives_a_stream_and_not_its_connection() {
         assert_eq!((total.counts.succeeded, total.counts.failed), (45, 5));
         assert_eq!(total.connections.established, 1);
     }
-    let measured = run(client(), fixed(0, 1).with_calls_max(10));
-    assert_eq!(measured.total.connections.established, 1);
-    assert!(measured.total.counts.due < 50, "{:?}", measured.total.counts);
 }
 
 /// A call that times out takes its stream with it, not its connection.

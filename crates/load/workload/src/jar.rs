@@ -13,23 +13,23 @@ use url::Url;
 pub struct Jar {
     store: CookieStore,
     /// The cookies that are kept, in the order of their creation.
-    created: Vec<Place>,
+    created: Vec<CookieId>,
     /// A cookie was ever kept: most users of most servers have none, and are not asked.
     used: bool,
 }
 
 /// What a cookie is known by: another one with the same replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct CookieId {
     domain: String,
     path: String,
     name: String,
 }
 
-impl Place {
-    fn of(cookie: &Cookie<'_>) -> Option<Place> {
+impl CookieId {
+    fn of(cookie: &Cookie<'_>) -> Option<CookieId> {
         let domain = cookie.domain.as_cow()?.into_owned();
-        Some(Place { domain, path: String::from(&cookie.path), name: cookie.name().to_owned() })
+        Some(CookieId { domain, path: String::from(&cookie.path), name: cookie.name().to_owned() })
     }
 }
 
@@ -55,7 +55,7 @@ impl Jar {
         }
         // one that is not for this URL is an error as well
         let Ok(cookie) = Cookie::try_from_raw_cookie(&raw, url) else { return };
-        let Some(place) = Place::of(&cookie) else { return };
+        let Some(place) = CookieId::of(&cookie) else { return };
         if !self.has_room_for(&cookie) {
             return;
         }
@@ -81,7 +81,7 @@ impl Jar {
             return true;
         }
         let expired = self.store.iter_any().filter(|kept| kept.is_expired());
-        let places: Vec<Place> = expired.filter_map(Place::of).collect();
+        let places: Vec<CookieId> = expired.filter_map(CookieId::of).collect();
         for place in &places {
             self.store.remove(&place.domain, &place.path, &place.name);
             self.created.retain(|known| known != place);
@@ -102,7 +102,7 @@ impl Jar {
         if cookies.len() > 1 {
             // the order must not be that of a hash table, whose seed is another one in each process
             cookies.sort_by_cached_key(|cookie| {
-                let place = Place::of(cookie);
+                let place = CookieId::of(cookie);
                 let created = self.created.iter().position(|known| Some(known) == place.as_ref());
                 (std::cmp::Reverse(cookie.path.len()), created)
             });

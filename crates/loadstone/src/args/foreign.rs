@@ -138,7 +138,7 @@ fn own_letter(command: &str, error: &clap::Error, words: &[String]) -> Option<St
         && let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue)
         && argument.starts_with("--duration")
         && words.iter().any(|word| word.starts_with("-d"))
-        && !value.starts_with(|first: char| first.is_ascii_digit())
+        && !value.trim_start_matches('-').starts_with(|first: char| first.is_ascii_digit())
     {
         let body = "a body, as in curl, hey and oha, is --body TEXT or --body-file FILE";
         return Some(format!("-d is the duration here, such as -d 30s; {body}"));

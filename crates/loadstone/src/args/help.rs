@@ -72,6 +72,23 @@ const fn topic(
     Topic { name, about, has }
 }
 
+/// The options of the topic `net`.
+const NET: [&str; 13] = [
+    "unix",
+    "resolve",
+    "bind",
+    "proxy",
+    "ipv4",
+    "ipv6",
+    "send-buffer",
+    "recv-buffer",
+    "no-nodelay",
+    "reset",
+    "stack",
+    "sources",
+    "tcp",
+];
+
 const TOPICS: [Topic; 13] = [
     topic("load", "How much load, and for how long", |part, _, _| {
         part == "Load" || part == "End of the run"
@@ -87,15 +104,15 @@ const TOPICS: [Topic; 13] = [
     topic("timeouts", "Time limits", |part, _, _| part == "Time limits"),
     topic("connections", "Connections", |part, _, _| part == "Connections"),
     topic("tls", "TLS", |part, _, _| part == "TLS"),
-    topic("http2", "HTTP/2", |_, page, name| page == "http2" || name == "http"),
+    topic("http2", "HTTP/2", |_, page, name| {
+        (page == "http2-and-http3" && name != "migrate") || name == "http"
+    }),
     topic("http3", "HTTP/3", |_, page, name| {
-        page == "http3" || ["http", "early-data", "streams"].contains(&name)
+        let only_http2 = ["header-table", "encoder-table", "frame-max"].contains(&name);
+        (page == "http2-and-http3" && !only_http2) || ["http", "early-data"].contains(&name)
     }),
     topic("paths", "Emulated paths", |_, page, _| page == "paths"),
-    topic("net", "Addresses, proxies, sockets and TCP", |_, page, name| {
-        let sockets = ["send-buffer", "recv-buffer", "no-nodelay", "reset"];
-        page == "own-stack" || page == "addresses-and-proxies" || sockets.contains(&name)
-    }),
+    topic("net", "Addresses, proxies, sockets and TCP", |_, _, name| NET.contains(&name)),
     topic("measuring", "What is measured, and with what of this machine", |part, _, _| {
         part == "Measuring" || part == "This machine"
     }),

@@ -87,6 +87,9 @@ fn argument(row: &'static Setting) -> Arg {
     }
 }
 
+/// Value names of options that take a number, most of them with a unit: `-5s` is a value of theirs.
+const QUANTITIES: [&str; 7] = ["N", "COUNT", "TIME", "RATE", "SIZE", "SHARE", "BITRATE"];
+
 /// Without what depends on the options beside it.
 fn bare_argument(row: &'static Setting) -> Arg {
     let arg = Arg::new(row.name).long(row.name).help(row.help).short(row.short);
@@ -98,8 +101,9 @@ fn bare_argument(row: &'static Setting) -> Arg {
         None => arg,
     };
     arg.value_name(row.value)
-        // the grammar says what is wrong with one
+        // the option's grammar explains what is wrong with a negative value
         .allow_negative_numbers(true)
+        .allow_hyphen_values(QUANTITIES.contains(&row.value))
         .action(if row.is_repeated() { ArgAction::Append } else { ArgAction::Set })
         .value_hint(if row.is_file { ValueHint::AnyPath } else { ValueHint::Unknown })
         .hide_possible_values(row.value.contains('|'))

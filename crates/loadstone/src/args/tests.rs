@@ -410,6 +410,7 @@ const VALUES: &[(&str, &str)] = &[
     ("tcp", "ecn --stack own"),
     ("idle", "9"),
     ("json", "f"),
+    ("junit", "f --slo p99<1s"),
     ("html", "f"),
     ("csv", "f"),
     ("hdr", "f"),

@@ -20,7 +20,7 @@ use fleet::protocol::manager::FleetEvent;
 use fleet::protocol::message::{Final, Holding};
 use fleet::protocol::slots::SlotTable;
 use fleet::protocol::stamp::RefusedMessages;
-use plan::{Plan, Secrets};
+use plan::Plan;
 use record::run::PathRecord;
 use sample::{AgentFacts, BudgetFacts, FleetFacts, PathFacts, RefusedFacts};
 use sha2::{Digest, Sha256};
@@ -72,9 +72,9 @@ impl PartialEq for Convoy {
 
 impl Eq for Convoy {}
 
-/// The name of a plan: the hash of its print, with its secrets masked.
+/// The name of a plan: the hash of its identity, which the manager and its agents have in common.
 pub(super) fn plan_hash(plan: &Plan) -> String {
-    units::hex(Sha256::digest(plan::to_toml(plan, Secrets::Masked)))
+    units::hex(Sha256::digest(plan::identity(plan)))
 }
 
 /// What only one machine can do.

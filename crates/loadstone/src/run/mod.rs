@@ -107,12 +107,7 @@ pub(crate) fn run(
     output::check(outputs)?;
     view::check(outputs)?;
     if let Some(fleet) = fleet {
-        if outputs.log.is_some() {
-            return Err(Failure::usage(
-                "--log writes the calls of one machine, and a fleet's stay on its agents: leave --log out",
-            ));
-        }
-        fleet.admit(&plan).map_err(Failure::from_run)?;
+        admit(fleet.as_ref(), &plan, outputs)?;
     }
     let meters = Meters::open(outputs)?;
     let keeper = Keeper::open(outputs.store.as_ref())?;
@@ -169,6 +164,17 @@ pub(crate) fn run(
     stages.done()?;
     torn_down?;
     not_begun.map_or_else(|| Ok(exit_code(&run)), Err)
+}
+
+/// Checks that a fleet can carry out the plan.
+fn admit(fleet: &dyn Elsewhere, plan: &Plan, outputs: &Outputs) -> Result<(), Failure> {
+    if outputs.log.is_some() {
+        return Err(Failure::usage(
+            "--log writes the calls of one machine, and a fleet's stay on its agents: leave --log out",
+        ));
+    }
+    fleet.admit(plan).map_err(Failure::from_run)?;
+    Ok(())
 }
 
 /// Writes the report wherever it goes, the store included; every one is tried.

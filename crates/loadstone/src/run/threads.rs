@@ -398,7 +398,9 @@ impl Ground {
         Ok(match (carrier, own) {
             (_, Some(own)) => Network::Own(Box::new(own.worker(id, seed, spin)?)),
             (Some(carrier), None) => crate::over_quic::network(carrier.over(Reactor::new(spin)?)),
-            (None, None) if sockets == SocketLoop::Ring => Network::Ring(RingReactor::new(spin)?),
+            (None, None) if sockets == SocketLoop::Ring => {
+                Network::Ring(Box::new(RingReactor::new(spin)?))
+            }
             (None, None) => Network::Sockets(Reactor::new(spin)?),
         })
     }

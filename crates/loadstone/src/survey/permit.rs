@@ -6,6 +6,7 @@ use crate::exit::Failure;
 use crate::torture::audit::{Audit, words};
 use crate::torture::{key, run_id};
 use record::survey::SurveyRecord;
+use record::words::counted;
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, SocketAddr};
 use torture::safety::permit::RunLog;
@@ -109,7 +110,7 @@ fn beginning(args: &SurveyArgs, listed: &Resolved, strictest: Option<Class>) -> 
         "pid": std::process::id(),
         "arguments": words(),
         "version": env!("CARGO_PKG_VERSION"),
-        "target": format!("a survey of {} servers", servers.len()),
+        "target": format!("a survey of {}", counted(servers.len() as u64, "server")),
         "addresses": addresses.collect::<Vec<_>>(),
         "class": strictest.unwrap_or(Class::Local).id(),
         "owner": args.owner,

@@ -124,10 +124,13 @@ fn in_words(value: &Value) -> String {
             format!("{} {}: {}", text("case"), text("outcome"), spent.words())
         }
         "visit" => {
-            let asked = record::words::counted(number("asked"), "question");
+            let questions = match number("asked") {
+                0 => String::new(),
+                many => format!(" ({})", record::words::counted(many, "question")),
+            };
             let software = text("software");
             let found = if software.is_empty() { "nothing responded" } else { &software };
-            format!("queried {asked} of {}: {found}", text("server"))
+            format!("visited {}{questions}: {found}", text("server"))
         }
         "stop" => format!("stopped ({}): {}", text("why"), text("reason")),
         "end" => format!("ended with {}, cases tested: {}", number("exit"), number("cases")),

@@ -385,7 +385,7 @@ mod tests {
             (Some(100), Class::Local, None, Err("it has no rate and could exceed")),
             (None, Class::Private, Some(50.0), Ok(Some(100))),
             (None, Class::Private, Some(1_950.0), Ok(Some(50))),
-            (None, Class::Private, Some(2_000.0), Err("the bound of 2000 requests per second")),
+            (None, Class::Private, Some(2_000.0), Err("the limit of 2000 requests per second")),
             // too high in itself: the limits report that
             (Some(3_000), Class::Private, Some(50.0), Ok(Some(3_000))),
         ];

@@ -53,21 +53,19 @@ fn make(
     addresses: &[SocketAddr],
 ) -> Result<RawLink, String> {
     if class != Class::Local {
-        return Err("its network device reaches servers on this machine only".to_owned());
+        return Err("they reach only servers on this machine".to_owned());
     }
     if url.scheme() != "http" {
-        return Err(
-            "its segments carry cleartext HTTP, but the URL is https; name an http port".into()
-        );
+        return Err("they carry cleartext HTTP, but the URL is https; name an http port".into());
     }
     if !addresses.first().is_some_and(SocketAddr::is_ipv4) {
         return Err(
-            "it supports IPv4 only, and the URL resolves to another address; write 127.0.0.1"
+            "they are sent over IPv4, but the URL resolves to an IPv6 address; write 127.0.0.1"
                 .into(),
         );
     }
     if args.what.path().is_some() {
-        return Err("it bypasses emulated paths: omit --path".to_owned());
+        return Err("they would bypass the emulated path; omit --path".to_owned());
     }
     RawLink::open().map_err(|trouble| trouble.to_string())
 }

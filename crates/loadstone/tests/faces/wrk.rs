@@ -57,7 +57,7 @@ fn both(args: &[&str]) -> Pair {
 }
 
 fn script(name: &str) -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../lua/tests/scripts");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../load/lua/tests/scripts");
     format!("{folder}/{name}.lua")
 }
 

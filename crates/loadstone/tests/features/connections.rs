@@ -328,25 +328,30 @@ fn a_proxy_is_asked_in_absolute_form_with_its_login() {
 
 #[test]
 fn https_goes_through_a_proxy_by_a_tunnel() {
-    let server = TlsServer::start(&TlsOptions::default());
-    let proxy = Proxy::to(format!("127.0.0.1:{}", server.port()));
-    let via = format!("http://jo:s%40cret@{}", proxy.authority());
-    let url = format!("https://shop.example:{}/", server.port());
-    let json = measure(&["-c", "2", "-n", "6", "--proxy", &via, "--ca", &server.files.ca, &url]);
-    assert_eq!(outcomes(&json), [6, 6, 0, 0, 0, 0]);
-    let logins: Vec<_> = proxy
-        .seen()
-        .iter()
-        .map(|seen| seen.field("proxy-authorization").map(str::to_owned))
-        .collect();
-    assert!(
-        logins.iter().all(|login| login.as_deref() == Some("Basic am86c0BjcmV0")),
-        "{logins:?}"
-    );
-    let lines: BTreeSet<String> = proxy.seen().into_iter().map(|request| request.line).collect();
-    let line = format!("CONNECT shop.example:{} HTTP/1.1", server.port());
-    assert_eq!(lines, BTreeSet::from([line]));
-    assert_eq!(proxy.seen().len(), 3);
+    // the first call and two users; where no version is given, one more asks whether HTTP/2 is offered
+    for (version, tunnels) in [(&["--http", "1.1"][..], 3), (&[], 4)] {
+        let server = TlsServer::start(&TlsOptions::default());
+        let proxy = Proxy::to(format!("127.0.0.1:{}", server.port()));
+        let via = format!("http://jo:s%40cret@{}", proxy.authority());
+        let url = format!("https://shop.example:{}/", server.port());
+        let words = ["-c", "2", "-n", "6", "--proxy", &via, "--ca", &server.files.ca, &url];
+        let json = measure(&[&words[..], version].concat());
+        assert_eq!(outcomes(&json), [6, 6, 0, 0, 0, 0]);
+        let logins: Vec<_> = proxy
+            .seen()
+            .iter()
+            .map(|seen| seen.field("proxy-authorization").map(str::to_owned))
+            .collect();
+        assert!(
+            logins.iter().all(|login| login.as_deref() == Some("Basic am86c0BjcmV0")),
+            "{logins:?}"
+        );
+        let lines: BTreeSet<String> =
+            proxy.seen().into_iter().map(|request| request.line).collect();
+        let line = format!("CONNECT shop.example:{} HTTP/1.1", server.port());
+        assert_eq!(lines, BTreeSet::from([line]));
+        assert_eq!(proxy.seen().len(), tunnels, "{version:?}");
+    }
 }
 
 /// What comes before the users goes their way: through the proxy, and under the name that they ask for.

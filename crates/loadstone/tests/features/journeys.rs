@@ -46,7 +46,7 @@ fn row<'a>(rows: &'a Value, key: &str, name: &str) -> &'a Value {
 fn users_log_in_and_bring_their_token() {
     let site = Site::start(&[]);
     let plan = written("visit.toml", &visit(&site));
-    let line = [&plan, "--slo", "login: p99<60s", "--slo", "both: failures<1%", "--threads", "2"];
+    let line = [&plan, "--slo", "login: p50<60s", "--slo", "both: failures<1%", "--threads", "2"];
     let json = measured(&line, &[0, 4]);
     // three logins, and 30 rounds of four calls
     assert_eq!(whole(&json, "/outcomes/succeeded"), 123, "{:#}", json["failures"]);

@@ -390,7 +390,7 @@ fn bad_situations_are_told_and_leave_nothing_behind() {
         (
             "true",
             "--clients 3g:100% --sources 10.78.0.0/29 -c 16 --threads 1",
-            "16 clients have no room in ",
+            "16 clients do not fit into 1 part of 5 addresses, one part per thread; fix: ",
         ),
         ("true", "", "127.0.0.1:9: connection refused"),
     ] {
@@ -530,7 +530,7 @@ fn targets_with_other_threads_share_chosen_addresses() {
     let behind = plan("1", &["--path", "rtt=1ms"]);
     let refused = run(&["compare", &one, &behind, "--force"]);
     assert_eq!(refused.code, 2, "{refused:#?}");
-    let said = "another target has the addresses of --sources already, with another --stack, or with paths";
+    let said = "another target already uses the addresses of --sources, with another --stack, or with paths";
     assert!(refused.stderr.contains(said), "{refused:#?}");
 }
 

@@ -5,6 +5,9 @@ use crate::support::tls::{Handshake, Pki, TlsOptions, TlsServer};
 use crate::support::{failures, keep, measure, measured, outcomes, text, whole};
 use serde_json::Value;
 
+/// No handshake before the run that asks whether HTTP/2 is offered.
+const FIXED: [&str; 2] = ["--http", "1.1"];
+
 /// Runs against the server with its authority trusted, and more options.
 #[track_caller]
 fn secure(server: &TlsServer, options: &[&str]) -> Value {
@@ -19,6 +22,9 @@ fn secure(server: &TlsServer, options: &[&str]) -> Value {
 fn handshake(options: &TlsOptions, args: &[&str]) -> (Handshake, Value) {
     let server = TlsServer::start(options);
     let mut all = vec!["-n", "3"];
+    if !args.contains(&"--alpn") {
+        all.extend(FIXED);
+    }
     all.extend(args);
     let json = secure(&server, &all);
     assert_eq!(outcomes(&json), [3, 3, 0, 0, 0, 0]);
@@ -116,6 +122,7 @@ fn a_name_is_sent_and_checked_in_place_of_the_urls() {
         let server = TlsServer::start(&plain);
         let by_number = format!("https://127.0.0.1:{}/", server.port());
         let mut args = vec!["-c", "1", "-n", "1", "--ca", &server.files.ca, &by_number];
+        args.extend(FIXED);
         args.extend(option);
         measure(&args);
         assert_eq!(server.handshakes(1)[0].sni.as_deref(), sni);
@@ -132,6 +139,14 @@ fn protocols_are_offered_as_asked() {
     let (seen, json) = handshake(&options, &[]);
     assert_eq!(seen.alpn.as_deref(), Some("http/1.1"));
     assert_eq!(text(&json, "/tls/agreed/0/alpn"), "http/1.1");
+    // without a version, a handshake without a request asks for HTTP/2; the run is the same
+    let server = TlsServer::start(&options);
+    let json = secure(&server, &["-n", "3"]);
+    let seen = server.handshakes(2);
+    let told: Vec<_> = seen.iter().map(|one| (one.alpn.as_deref(), one.requests)).collect();
+    assert_eq!(told, [(Some("http/1.1"), 0), (Some("http/1.1"), 3)]);
+    assert_eq!(text(&json, "/tls/agreed/0/alpn"), "http/1.1");
+    assert_eq!(whole(&json, "/phases_s/tls/count"), 1);
     let (seen, _) = handshake(&options, &["--alpn", "http/1.0"]);
     assert_eq!(seen.alpn.as_deref(), Some("http/1.0"));
     let (seen, json) = handshake(&options, &["--alpn", "none"]);

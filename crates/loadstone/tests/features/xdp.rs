@@ -219,7 +219,10 @@ fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
     // who comes second is told
     let second = wire.run(&["-n", "1", &url]);
     assert_eq!(second.code, 2, "{second:#?}");
-    assert!(second.stderr.contains("ls0 is in use by another socket of AF_XDP"), "{second:#?}");
+    assert!(
+        second.stderr.contains("queue 0 of ls0 is in use by another AF_XDP socket"),
+        "{second:#?}"
+    );
     assert!(under_way.try_wait().unwrap().is_none(), "it goes on");
     under_way.kill().unwrap();
     under_way.wait().unwrap();
@@ -289,8 +292,8 @@ fn routes_and_gateways_are_followed() {
     };
     let wrong = run("own:xdp=ls0,gateway=10.80.0.77");
     assert_eq!(wrong.code, 2, "{wrong:#?}");
-    let said = "--stack own:xdp: 10.80.0.77, the next hop to 192.0.2.5, does not answer ARP on ls0; way \
-                out: see that it is up and has a route back to 10.99.0.0/24 there";
+    let said = "--stack own:xdp: 10.80.0.77, the next hop to 192.0.2.5, does not respond to ARP on ls0; \
+                fix: check that it is up and has a route back to 10.99.0.0/24";
     assert!(wrong.stderr.contains(said), "{wrong:#?}");
     let given = run("own:xdp=ls0,gateway=10.80.0.2").expect(&[0, 4]).json();
     assert_eq!(whole(&given, "/outcomes/succeeded"), 40);
@@ -517,8 +520,8 @@ fn packets_that_the_device_drops_are_counted() {
 
 /// What is done here and there before, the device, the prefix, the URL (empty: the site's), and what is said.
 const BAD: &[[&str; 6]] = &[
-    ["", "", "none0", "10.80.0.128/26", "", "there is no network device none0"],
-    ["", "", "lo", "10.80.0.128/26", "", "lo is the loopback, whose packets never"],
+    ["", "", "none0", "10.80.0.128/26", "", "no network device none0 exists"],
+    ["", "", "lo", "10.80.0.128/26", "", "lo is the loopback device, whose packets never"],
     ["", "", "ls0", "10.80.0.0/26", "", "10.80.0.1 is an address of this host"],
     [
         "",
@@ -526,9 +529,9 @@ const BAD: &[[&str; 6]] = &[
         "ls0",
         "10.80.0.128/26",
         "http://10.80.0.1:9/",
-        "10.80.0.1 is an address of this host, and",
+        "10.80.0.1 is an address of this host, which packets sent by ls0 cannot reach",
     ],
-    ["", "", "ls0", "10.80.0.128/26", "http://10.80.0.9:9/", "10.80.0.9 does not answer"],
+    ["", "", "ls0", "10.80.0.128/26", "http://10.80.0.9:9/", "10.80.0.9 does not respond to ARP"],
     [
         "",
         "ip addr add 10.80.0.140/24 dev ls1",
@@ -600,7 +603,9 @@ fn what_af_xdp_needs_is_told() {
     let ran = finish(command, b"");
     assert_eq!(ran.code, 2, "{ran:#?}");
     assert!(
-        ran.stderr.contains("--stack own:xdp: only root may use AF_XDP, with CAP_NET"),
+        ran.stderr.contains(
+            "--stack own:xdp: AF_XDP requires root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF"
+        ),
         "{ran:#?}"
     );
 }

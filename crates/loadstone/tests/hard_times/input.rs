@@ -60,7 +60,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--key|/gone/key.pem|https://127.0.0.1:9/", &["--key", "/gone/key.pem"]),
     ("--ciphers|ROT13|https://127.0.0.1:9/", &["ROT13", "known:"]),
     ("--rat|5|h", &["--rat", "--rate"]),
-    ("h|i", &["'i'"]),
+    ("h|i", &["\"i\"", "loadstone compare URL URL", "--urls FILE"]),
 ];
 
 #[test]

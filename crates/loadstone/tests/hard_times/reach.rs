@@ -166,7 +166,7 @@ fn each_command_names_insecure_for_an_untrusted_certificate() {
         let ran = run(&args).expect(&[code]);
         let told = format!("{}{}", ran.stdout, ran.stderr);
         let told: Vec<&str> = told.split_whitespace().collect();
-        assert!(told.join(" ").contains("with --insecure"), "{args:?}: {}", told.join(" "));
+        assert!(told.join(" ").contains("--insecure"), "{args:?}: {}", told.join(" "));
     }
 }
 

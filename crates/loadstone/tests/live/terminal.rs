@@ -131,7 +131,7 @@ fn it_shows_the_run_and_then_the_report() {
     let (code, report) = terminal.end();
     // a busy machine may make so short a run INVALID
     assert!([0, 4].contains(&code), "{code}: {report}");
-    assert!(report.contains("Response time"), "{report}");
+    assert!(report.contains("response time"), "{report}");
     assert_eq!(site.stop().requests, 301);
 }
 

@@ -93,7 +93,7 @@ fn a_ramp_shows_its_curve_and_opens_its_steps() {
     browser.click(&format!("{second} summary"));
     browser.wait_for(&format!("{open} && {charts} >= 2"));
     let details = browser.text(second);
-    assert!(details.contains("At rest before it for"), "{details}");
+    assert!(details.contains("Idle before it for"), "{details}");
     stands_by_day_and_night(&mut browser);
     assert!(browser.problems().is_empty(), "{:?}", browser.problems());
 }

@@ -46,7 +46,7 @@ fn a_torture_is_kept_listed_and_shown_again_in_every_form() {
     let md = keeping(data.path(), &["report", "last", "--md", "-"]).expect(&[0]).stdout;
     assert!(md.starts_with("### ❌ 1 finding in 2 cases") && md.contains("| S-03 |"), "{md}");
     let plan = keeping(data.path(), &["runs", "show", "last", "--plan"]).expect(&[2]);
-    assert!(plan.stderr.contains("a torture follows no plan"), "{plan:#?}");
+    assert!(plan.stderr.contains("a torture has no plan"), "{plan:#?}");
     keeping(data.path(), &["runs", "tag", "last", "nightly"]).expect(&[0]);
     let words = ["runs", "list", "--kind", "torture", "--tag", "nightly", "--json", "-"];
     let list = keeping(data.path(), &words).expect(&[0]).json();
@@ -72,8 +72,11 @@ fn two_kept_tortures_are_held_against_each_other_by_their_names() {
     keeping(path, &["run", "-n", "5", "-c", "1", &site.url("/hw")]).expect(&[0, 4]);
     let run = keeping(path, &["torture", "diff", "1", "last"]).expect(&[2]);
     assert!(run.stderr.contains("last is a run; torture diff compares tortures"), "{run:#?}");
-    let junit = keeping(path, &["report", "last", "--junit", "x.xml"]).expect(&[2]);
-    assert!(junit.stderr.contains("--junit is for tortures"), "{junit:#?}");
+    let junit = path.join("x.xml").display().to_string();
+    keeping(path, &["report", "last", "--junit", &junit]).expect(&[0]);
+    assert!(std::fs::read_to_string(&junit).unwrap().contains("<testsuites"));
+    let two = keeping(path, &["report", "last", "last", "--junit", &junit]).expect(&[2]);
+    assert!(two.stderr.contains("--junit takes one run, torture or check"), "{two:#?}");
     let none = keeping(path, &["torture", "diff", "1", "nobody"]).expect(&[2]);
     assert!(none.stderr.contains("nobody"), "{none:#?}");
 }

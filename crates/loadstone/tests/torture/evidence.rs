@@ -145,7 +145,11 @@ fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
     change(&one.join("wire.lsw"), "loadstone 0", "loadstone 9");
     let ran = run(&["torture", "replay", one.to_str().unwrap()]).expect(&[0]);
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["1 fixed", "S-02 was version 7 and is 1 in this program", "kept by loadstone 9"] {
+    for part in [
+        "1 fixed",
+        "S-02 was version 7 and is version 1 in this program",
+        "recorded by loadstone 9",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let wires = root.join("wire");
@@ -160,7 +164,7 @@ fn newer_rules_judge_again_and_a_failure_keeps_its_own() {
         "S-02 equal pass → fail",
         "(version 7 → 1 of the case)",
         "S-02 was version 7 and is version 1 in this program: judged by version 1",
-        "kept by loadstone 9",
+        "recorded by loadstone 9",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -196,7 +200,7 @@ fn a_transcript_of_another_format_is_refused_with_the_fix() {
     fs::write(folder.path().join("wire.lsw"), "loadstone.wire/2\nloadstone 9.0.0\n").unwrap();
     for command in ["replay", "judge", "shrink"] {
         let said = run(&["torture", command, path]).expect(&[2]).stderr;
-        let part = "not loadstone.wire/1: another version of loadstone kept it";
+        let part = "not loadstone.wire/1: it was recorded by another version of loadstone";
         assert!(said.contains("wire.lsw: line 1 is") && said.contains(part), "{command}: {said}");
     }
     let json = folder.path().join("a.json");

@@ -132,8 +132,8 @@ fn unsupported_http3_targets_are_reported() {
     for (arguments, why) in [
         (&["--http", "3", cleartext.as_str()][..], "HTTP/3 requires TLS; write https://"),
         (&["--http", "3", "--only", "S-01", &nobody], "S-01 needs HTTP/1.1: omit --http 3"),
-        (&["--only", "Q-01,S-01", &nobody], "Q-01 speaks HTTP/3: give --http 3, and no case of"),
-        (&["--http", "3", "--escalate", &nobody], "--escalate speaks HTTP/1.1"),
+        (&["--only", "Q-01,S-01", &nobody], "Q-01 needs HTTP/3: use --http 3, and no case of"),
+        (&["--http", "3", "--escalate", &nobody], "--escalate needs HTTP/1.1: omit --http 3"),
         (&["--http", "4", &nobody], "the supported versions are 1.1, 2 and 3"),
     ] {
         let ran = run(&[&["torture"], arguments].concat()).expect(&[2]);

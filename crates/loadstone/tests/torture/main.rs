@@ -131,7 +131,7 @@ fn a_server_that_exits_is_reported_as_lost() {
         .unwrap();
     let out = child.wait_with_output().unwrap();
     let said = String::from_utf8(out.stdout).unwrap();
-    assert!(said.contains("It ended early: no plain request was answered as before"), "{said}");
+    assert!(said.contains("It ended early: no plain request got its usual response"), "{said}");
     assert_eq!(out.status.code(), Some(4), "{said}");
 }
 

@@ -40,7 +40,10 @@ fn unreachable_servers_wrong_schemes_and_refusing_pages() {
 
     for (response, words) in [
         ("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", "404: name an existing page"),
-        ("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", "403: name a page that anybody may read"),
+        (
+            "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n",
+            "403: name a public page, or give the login with -H",
+        ),
         ("HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "retry when it is idle"),
         ("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", "500: fix the page"),
         ("SSH-2.0-none\r\n", "a plain GET got no response"),

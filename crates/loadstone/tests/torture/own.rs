@@ -62,7 +62,10 @@ fn an_invalid_user_case_names_file_and_line() {
     let bad = |name: &str, text: &str| written(folder.path(), name, text);
     let table = [
         (bad("a", &CASE.replace("MUST", "OUGHT")), "a: line 5: \"OUGHT\" is not a level"),
-        (bad("b", &CASE.replace("X-07", "S-07")), "b: line 2: S-07 is the program's"),
+        (
+            bad("b", &CASE.replace("X-07", "S-07")),
+            "b: line 2: S-07 is reserved for built-in cases; name your case X-01 to X-999",
+        ),
         (bad("c", &CASE.replace("{path}", "{way}")), "c: line 11: \"way\" is not a macro"),
         (bad("d", "id = "), "d: line 1: "),
         (bad("e", &CASE.replace("accept", "expect")), "e: line 12: unknown field"),

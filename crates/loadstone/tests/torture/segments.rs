@@ -104,7 +104,7 @@ fn a_missing_device_is_reported_with_the_fix() {
         (&["--only", "P", &over_tls][..], "name an http port"),
         (&["--only", "P-01", &ipv6], "write 127.0.0.1"),
         (&["--only", "P", "--path", "3g", &url], "omit --path"),
-        (&["--only", "P", "--http", "2", &url], "leave out --http 2"),
+        (&["--only", "P", "--http", "2", &url], "omit --http 2"),
         (&["--only", "P", "--quick", &url], "selects no case"),
         (&["--only", "P-99", &url], "is not a case"),
     ] {
@@ -148,5 +148,5 @@ accept = ["plain"]
     assert_eq!(outcome(&document, "X-01"), "pass");
     std::fs::write(&file, case.replace("\"-1..\"", "\"1\"")).unwrap();
     let ran = tortured("X", &site.url("/hw"), &more).expect(&[2]);
-    assert!(ran.stderr.contains("line 12: \"1\" is no part"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("line 12: \"1\" is not a part; write FROM..TO"), "{}", ran.stderr);
 }

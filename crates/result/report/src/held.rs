@@ -71,7 +71,7 @@ mod tests {
             fact(&HeldRecord::of(&ended)),
             "998 of 1,000 were established, the last 20.0 ms after the first was opened (49,900/s), 2 \
              failed; 990 open when the load ended; the server closed 7 and reset 1, after 5.00 s (p50; \
-             4.00 s to 6.00 s), and sent 96 B unasked"
+             4.00 s to 6.00 s), and sent 96 B without a request"
         );
     }
 }

@@ -143,7 +143,7 @@ mod tests {
                 ": up: 0 packets, 0 B delivered, 0 lost; ",
                 ": down: 1,234 packets, 1.00 MiB delivered, 12 lost (10 by the loss, 2 by a full \
                  queue), 3 duplicated; 3 Mbit/s, loss 1.00 %",
-                ": handed over late by 5.00 µs (p50), 40.0 µs (p99), 1.00 ms (max); the emulation \
+                ": delivered late by 5.00 µs (p50), 40.0 µs (p99), 1.00 ms (max); the emulation \
                  was busy for 25.0 %; 9 packets lost to the emulation itself",
             ]
         );

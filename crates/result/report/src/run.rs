@@ -33,14 +33,18 @@ const URLS_MAX: usize = 100;
 pub fn text(report: &RunRecord, style: Style) -> String {
     let all = RunTimes::of(report);
     let mut lines = Page::for_columns(style.columns).coloured(style.color);
+    let mut last = lines.alike();
+    // on a terminal the first lines may have scrolled away
+    if style.columns > 0 {
+        page::text::write(&mut last, &closing(report), FULL);
+    }
     match (style.quiet, style.full) {
         (true, _) => page::text::write(&mut lines, &brief(report, &all), BRIEF),
-        (false, true) => page::text::write(&mut lines, &whole(report, &all, style), FULL),
-        (false, false) => lines = screen::screen(lines, report, &all, style),
-    }
-    // on a terminal the first lines may have scrolled away
-    if style.columns > 0 && !style.quiet {
-        page::text::write(&mut lines, &closing(report), FULL);
+        (false, true) => {
+            page::text::write(&mut lines, &whole(report, &all, style), FULL);
+            lines.append(last);
+        }
+        (false, false) => lines = screen::screen(lines, report, &all, style, last),
     }
     page::text::finished(lines, style)
 }

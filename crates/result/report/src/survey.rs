@@ -79,7 +79,8 @@ fn one_server(server: &SurveyedServer) -> [Block; 2] {
 
 /// A row for each server.
 fn side_by_side(record: &SurveyRecord) -> DataTable {
-    let heads = ["software", "confidence", "says", "behaves as", "HTTP", "TLS"].map(Column::text);
+    let heads =
+        ["software", "confidence", "reports", "behaves as", "HTTP", "TLS"].map(Column::text);
     let columns = std::iter::once(Column::from("Server")).chain(heads);
     DataTable::new(columns).with(record.servers.iter().map(row))
 }
@@ -123,7 +124,7 @@ fn facts(server: &SurveyedServer) -> Vec<(&'static str, String)> {
     facts
         .push(("is", format!("{} ({confidence})", server.software.as_deref().unwrap_or_default())));
     let said = if server.claim.is_empty() { "nothing" } else { &server.claim };
-    facts.push(("says", said.to_owned()));
+    facts.push(("reports", said.to_owned()));
     facts.push((
         "behaves as",
         server.behaves.as_ref().map_or("unknown".to_owned(), |one| {

@@ -67,11 +67,14 @@ impl fmt::Display for PathTrouble {
                 "{addresses} addresses are too few for {parts} threads, which need at least 4 \
                 each; fix: use a shorter prefix, or fewer --threads"
             ),
-            PathTrouble::TooManyClients { clients, workers, room } => write!(
-                f,
-                "{clients} clients do not fit into {workers} parts of {room} addresses, one part \
-                per thread; fix: use fewer --threads, or fewer clients"
-            ),
+            PathTrouble::TooManyClients { clients, workers, room } => {
+                let parts = if *workers == 1 { "part" } else { "parts" };
+                write!(
+                    f,
+                    "{clients} clients do not fit into {workers} {parts} of {room} addresses, one \
+                    part per thread; fix: use fewer --threads, or fewer clients"
+                )
+            }
             PathTrouble::Other(what, error) => write!(f, "{what}: {error}"),
         }
     }

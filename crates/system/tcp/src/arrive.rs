@@ -399,15 +399,7 @@ impl Tcb {
         cold.send.drain(..bytes);
         self.snd_una = head.ack;
         self.snd_nxt = later(self.snd_nxt, head.ack);
-        if !cold.sacked.as_slice().is_empty() {
-            cold.sacked.cut(head.ack);
-            if cold.sacked.as_slice().first().is_some_and(|(from, _)| *from == head.ack) {
-                // the peer has dropped data it had reported; otherwise it would acknowledge it (RFC
-                // 2018 section 8)
-                cold.sacked.clear();
-                cold.resent = head.ack;
-            }
-        }
+        cut_sacked(cold, head.ack);
         cold.overdue = later(cold.overdue, head.ack);
         let tries = std::mem::take(&mut cold.tries);
         cold.resend_at = Nanos::NEVER;
@@ -636,4 +628,18 @@ fn keep_beyond(cold: &mut Cold, offset: usize, seq: u32, bytes: &[u8]) {
     cold.latest.rotate_right(1);
     cold.latest[0] = seq;
     cold.latest_count = (cold.latest_count + 1).min(3);
+}
+
+/// Removes the SACK blocks below `ack`.
+fn cut_sacked(cold: &mut Cold, ack: u32) {
+    if cold.sacked.as_slice().is_empty() {
+        return;
+    }
+    cold.sacked.cut(ack);
+    if cold.sacked.as_slice().first().is_some_and(|(from, _)| *from == ack) {
+        // the peer has dropped data it had reported; otherwise it would acknowledge it (RFC 2018
+        // section 8)
+        cold.sacked.clear();
+        cold.resent = ack;
+    }
 }

@@ -20,8 +20,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// The chain that loses the fraction `loss` in bursts of `burst` packets on average: it leaves
-    /// the bad state with 1 / B and enters it with L / (B·(1 − L)).
+    /// The chain that loses the fraction `loss` in bursts with a mean length of `burst` packets: it
+    /// leaves the bad state with 1 / B and enters it with L / (B·(1 − L)).
     pub fn in_bursts(loss: f64, burst: f64) -> Loss {
         let to_good = 1.0 / burst;
         Loss::Gilbert { to_bad: loss * to_good / (1.0 - loss), to_good, bad: 1.0, good: 0.0 }

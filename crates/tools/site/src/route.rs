@@ -211,14 +211,18 @@ fn number(text: &str, min: u64, max: u64) -> Result<u64, Refusal> {
 
 /// `?3`, `?0.5`, `?500ms`: the seconds as typed, and their span.
 fn pause(query: &str, page: &str) -> Result<(String, Nanos), Refusal> {
-    // a bare number counts seconds, as in the URLs of the norm site
-    let bare = query.parse::<f64>().is_ok();
-    let text = if bare { format!("{query}s") } else { query.to_owned() };
-    let span = parse_duration(&text).ok().filter(|span| *span <= SLEEP_MAX);
+    let span = time_of(query).filter(|span| *span <= SLEEP_MAX);
     let span = span.ok_or_else(|| {
         bad(format!("Say how many seconds to take, at most 3600, like {page}?3 or {page}?0.5.\n"))
     })?;
     Ok((format!("{}", span.as_secs_f64()), span))
+}
+
+/// Parses a time in a URL. A number without a unit counts seconds, as in the URLs of the norm site.
+fn time_of(text: &str) -> Option<Nanos> {
+    let bare = text.parse::<f64>().is_ok();
+    let text = if bare { format!("{text}s") } else { text.to_owned() };
+    parse_duration(&text).ok()
 }
 
 fn chunked(len: u64, query: Option<&str>) -> Result<Route, Refusal> {
@@ -248,7 +252,7 @@ fn events(query: Option<&str>) -> Result<Route, Refusal> {
         None => EVENTS_DEFAULT,
     };
     let time = |name: &str, otherwise: Nanos| match value_of(query, name) {
-        Some(text) => parse_duration(text).map_err(|_| refusal()),
+        Some(text) => time_of(text).ok_or_else(refusal),
         None => Ok(otherwise),
     };
     let (first, every) = (time("first", Nanos::ZERO)?, time("every", EVERY_DEFAULT)?);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::proof;
+use crate::render::describes_content;
 use plan::Auth;
 
 fn url(text: &str) -> Url {

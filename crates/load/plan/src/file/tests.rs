@@ -276,7 +276,7 @@ fn a_stop_rule_replaces_the_default_one() {
     assert_eq!(stop("[stop]\nrequests = 5").duration, None);
     assert_eq!(stop("order = 'once'").duration, None);
     assert_eq!(
-        stop("[stop]\nrequests = 5\nduration = 2.5").duration,
+        stop("[stop]\nrequests = 5\nduration = '2.5s'").duration,
         Some(Nanos::from_millis(2_500))
     );
 }

@@ -14,11 +14,23 @@ use units::Nanos;
 
 /// The plan as a file that [`from_toml`] reads back: every field by name.
 pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
+    let journeys = match secrets {
+        Secrets::Shown => journey::shown,
+        Secrets::Masked => journey::masked,
+    };
+    written(plan, secrets, plan.journeys.as_ref().map(journeys))
+}
+
+/// What tells the plan from others, without its secrets: the same text for the plan as it was read and
+/// for the one that [`from_toml`] makes of it elsewhere, where the files of its feeders are not.
+pub fn identity(plan: &Plan) -> String {
+    let journeys = plan.journeys.as_ref().map(journey::masked_without_files);
+    written(plan, Secrets::Masked, journeys)
+}
+
+/// `journeys`: their tables.
+fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> String {
     let says_http2 = plan.request.version.has_streams() || plan.http2 != Http2Plan::default();
-    let journeys = plan.journeys.as_ref().map(|journeys| match secrets {
-        Secrets::Shown => journey::shown(journeys),
-        Secrets::Masked => journey::masked(journeys),
-    });
     let part = |key: &str| journeys.as_ref().and_then(|all| all.get(key).cloned());
     let top = Keys::<TOP>::show(plan, secrets);
     let file = PlanFile {

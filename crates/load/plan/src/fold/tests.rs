@@ -80,7 +80,7 @@ fn what_is_no_pattern_is_named() {
         ("/a/{}", "a name of letters"),
         ("/a/{i d}", "before a space"),
         ("/a/{i-d}", "a name of letters"),
-        ("/a/{*all}/b", "stands at the end"),
+        ("/a/{*all}/b", "must be last"),
         ("/über/{id}", "percent-encode"),
         ("/a#{id}", "percent-encode"),
     ] {

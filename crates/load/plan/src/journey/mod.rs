@@ -19,7 +19,7 @@ pub use outline::ProgramOutline;
 pub(crate) use read::read;
 pub use read::{ITERATION_NUMBER, STEPS_MAX, USER_NUMBER};
 pub(crate) use rows::targets;
-pub(crate) use tables::{masked, masked_feeder, shown};
+pub(crate) use tables::{masked, masked_feeder, masked_without_files, shown};
 
 #[cfg(test)]
 mod tests;

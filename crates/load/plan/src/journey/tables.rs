@@ -73,7 +73,16 @@ pub(crate) fn shown(plan: &JourneyPlan) -> Table {
 /// The tables with secrets replaced: the rows of feeders, logins, and values under names of secrets.
 /// Feeders keep the names of their files, so that the plan can be run where these are.
 pub(crate) fn masked(plan: &JourneyPlan) -> Table {
-    let mut all = with_feeders(plan, true, |_| String::new());
+    with_masked_rows(plan, true)
+}
+
+/// The masked tables of whoever holds the rows of feeders, wherever their files are.
+pub(crate) fn masked_without_files(plan: &JourneyPlan) -> Table {
+    with_masked_rows(plan, false)
+}
+
+fn with_masked_rows(plan: &JourneyPlan, named: bool) -> Table {
+    let mut all = with_feeders(plan, named, |_| String::new());
     for (place, feeder) in feeders_of(&mut all).zip(&plan.feeders) {
         if let FeederRows::Table(table) = &feeder.rows {
             let text = match table.format {

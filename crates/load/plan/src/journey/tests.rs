@@ -175,7 +175,10 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
             &format!("[measure]\nslo = ['login: p99<1s']\n{ONE}"),
             "nothing is called \"login\"; there are: s, j",
         ),
-        (&format!("urls_file = 'users.csv'\n{ONE}"), "has url alone beside them"),
+        (
+            &format!("urls_file = 'users.csv'\n{ONE}"),
+            "has only url: drop targets, urls_file and script",
+        ),
     ]);
 }
 
@@ -260,11 +263,10 @@ fn a_unique_feeder_with_fewer_rows_than_users_is_refused() {
     assert!(open("1/s", "[stop]\nrequests = 3").contains("2 rows for 3 sessions"));
     let staged = "[load]\nstages = '4s:0/s..1/s, 4s:1/s..0/s'\n";
     assert!(of(staged, "").contains("2 rows for 4 sessions"), "{}", of(staged, ""));
-    let scenarios = format!(
-        "[stop]\nduration = '10s'\n[[scenario]]\nname = 'a'\njourneys = ['j']\nload = {{ users = 2 }}\n\
-         [[scenario]]\nname = 'b'\njourneys = ['j']\nload = {{ users = 3 }}\n"
-    );
-    assert!(of(&scenarios, "").contains("2 rows for 3 users of scenario \"b\""));
+    let scenarios = "[stop]\nduration = '10s'\n[[scenario]]\nname = 'a'\njourneys = ['j']\n\
+         load = { users = 2 }\n\
+         [[scenario]]\nname = 'b'\njourneys = ['j']\nload = { users = 3 }\n";
+    assert!(of(scenarios, "").contains("2 rows for 3 users of scenario \"b\""));
     // a feeder that no journey takes a row of
     let unused = "[[feeder]]\nname = 'f'\nfile = 'users.csv'\norder = 'unique'\n";
     assert_eq!(refused(&format!("{}\n{unused}{ONE}", closed(8))), "");
@@ -297,6 +299,8 @@ fn a_printed_plan_needs_no_other_file() {
     let printed = to_toml(&plan, Secrets::Shown);
     let again = from_toml(&printed, &NoFiles).unwrap();
     assert_eq!(to_toml(&again, Secrets::Shown), printed);
+    // an agent of a fleet has the rows, but not the file, and tells by this that it read the same plan
+    assert_eq!(crate::identity(&again), crate::identity(&plan));
     assert_eq!(again.targets, plan.targets);
     let steps = |plan: &Plan| -> Vec<_> {
         let journeys = plan.journeys.as_ref().unwrap();
@@ -453,7 +457,7 @@ fn a_script_alone_is_the_plan_s_one_journey() {
     let two = |plan: &mut Plan| plan.targets = vec![plan.targets[0].clone(); 2].into();
     assert!(refused(&two, &["a"]).starts_with("--script: v.lua: a journey has one URL"));
     let own = |plan: &mut Plan| plan.targets[0].method = Some("PUT".to_owned());
-    assert!(refused(&own, &["a"]).contains("drop what the target has beside its URL"));
+    assert!(refused(&own, &["a"]).contains("leave only the URL in the target"));
     assert!(refused(&|_| {}, &["a", "a"]).contains("is the name of an earlier step"));
     let journeys = |plan: &mut Plan| plan.journeys = read(ONE).unwrap().journeys;
     assert!(refused(&journeys, &["a"]).contains("has journeys already"));

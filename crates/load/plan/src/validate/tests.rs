@@ -335,8 +335,8 @@ fn a_path_goes_with_addresses_of_its_own() {
         found.lines().filter(|line| line.starts_with("[--path]")).collect::<Vec<_>>(),
         [
             "[--path] --path and --unix contradict each other: a Unix socket has no packets; drop one",
-            "[--path] --path and --bind contradict each other: behind a path clients have addresses \
-             of their own; drop one",
+            "[--path] --path and --bind contradict each other: clients on an emulated path have \
+             their own addresses; drop one",
         ]
     );
     let six = said(|plan| {

@@ -222,7 +222,8 @@ mod tests {
             let mut lengths = log.visit_lengths(pause);
             let mut rows: Vec<u64> =
                 log.visits(pause).iter().map(|it| it.rows.len() as u64).collect();
-            (lengths.sort_unstable(), rows.sort_unstable());
+            lengths.sort_unstable();
+            rows.sort_unstable();
             assert_eq!(lengths, rows);
         }
         assert_eq!(rows(70), [vec![0, 2, 3], vec![1]]);

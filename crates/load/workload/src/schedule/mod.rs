@@ -117,7 +117,7 @@ impl Schedule {
         let spec = &self.spec;
         spec.gaps == Gaps::Constant
             && spec.burst == 1
-            && spec.from == spec.to
+            && spec.from.to_bits() == spec.to.to_bits()
             && spec.levels.is_none()
             && spec.at.is_none()
     }

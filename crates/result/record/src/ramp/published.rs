@@ -186,7 +186,7 @@ pub struct RampStepRecord {
     pub client_limited: bool,
     /// Share of failures that the objectives allow; null if they say nothing of failures (0.1 %).
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(range(min = 0.0, max = 1.0)))]
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub failures_max: Option<f64>,
     /// Whether the objectives were kept by a server that does not fail; null without any.
     pub met: Option<bool>,

@@ -90,7 +90,7 @@ mod tests {
             [
                 "12,000 streams, at most 10 at once on a connection; the server allows 128",
                 "fields: 977 KiB sent as 48.8 KiB (95.0 % saved), 1.91 MiB received as 391 KiB (80.0 % saved)",
-                "3 streams refused and asked again; RST_STREAM INTERNAL_ERROR 1, REFUSED_STREAM 3; \
+                "3 streams refused and sent again; RST_STREAM INTERNAL_ERROR 1, REFUSED_STREAM 3; \
                  GOAWAY NO_ERROR 12",
                 "2 connections broken off: PROTOCOL_ERROR: x (RFC 9113 section 5.4.1)",
             ]

@@ -151,11 +151,11 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "HTTP/3|12,000 streams, at most 10 at once on a connection; the server allows 100 to \
-                 begin with",
+                "HTTP/3|12,000 streams, at most 10 at once on a connection; the server allows 100 \
+                 initially",
                 "|fields: 977 KiB sent as 48.8 KiB (95.0 % saved), 1.91 MiB received as 391 KiB \
                  (80.0 % saved)",
-                "|5 calls waited for a stream; 3 streams refused and asked again; reset by \
+                "|5 calls waited for a stream; 3 streams refused and sent again; reset by \
                  H3_INTERNAL_ERROR 1, H3_REQUEST_REJECTED 3; GOAWAY 2",
                 "|2 connections broken off: H3_FRAME_ERROR: x (RFC 9114 section 7.1)",
                 "QUIC|4 handshakes, 1 resumed; round trip at least 90.0 µs, 200 µs in the mean",

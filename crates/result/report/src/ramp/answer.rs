@@ -333,7 +333,7 @@ pub(super) fn law(axis: Axis, curve: &Curve) -> Vec<(&'static str, String)> {
         facts.push(("Kneedle", format!("{}; {rule}", with_ends(axis, &found.at, TO))));
     }
     if let Some(at) = curve.power_at {
-        let text = format!("best throughput/latency ratio at {}", load(axis, at));
+        let text = format!("best ratio of throughput to response time at {}", load(axis, at));
         facts.push(("Power", text));
     }
     facts.extend(curve.usl.as_ref().map(|law| ("Scalability", scalability(law))));

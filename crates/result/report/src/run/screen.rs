@@ -29,6 +29,8 @@ struct Detail {
     across_runs: bool,
     /// Rows of the histogram at least; more where there is room.
     bars: Option<usize>,
+    /// A row of the histogram for each class with more than a tail of the calls.
+    classes: bool,
     /// Findings with their evidence, and of these such with advice.
     findings: (usize, usize),
     /// Rows of the table of URLs.
@@ -47,6 +49,7 @@ const LEAST: Detail = Detail {
     causes: (1, 0),
     across_runs: false,
     bars: None,
+    classes: false,
     findings: (0, 0),
     urls: 0,
     rest: false,
@@ -54,12 +57,13 @@ const LEAST: Detail = Detail {
 };
 
 /// What is added where it fits, the most important first.
-const MORE: [fn(&mut Detail); 14] = [
+const MORE: [fn(&mut Detail); 15] = [
     |detail| detail.asked = 130,
     |detail| detail.causes.0 = 2,
     |detail| detail.across_runs = true,
     |detail| detail.bars = Some(BARS_MIN),
     |detail| detail.findings = (1, 0),
+    |detail| detail.classes = true,
     |detail| detail.findings = (1, 1),
     |detail| detail.urls = 4,
     |detail| detail.causes.0 = usize::MAX,
@@ -71,22 +75,29 @@ const MORE: [fn(&mut Detail); 14] = [
     |detail| detail.findings = (usize::MAX, usize::MAX),
 ];
 
-/// As much as fits; with the list of quantiles, which somebody asked for, everything. `empty`: a page for the
-/// terminal.
-pub(super) fn screen(empty: Page, report: &RunRecord, all: &RunTimes, style: Style) -> Page {
-    let composed = |detail| composed(empty.alike(), report, all, style, detail);
+/// As much as fits; everything if the list of quantiles is requested. `empty`: a page for the terminal.
+/// `closing`: lines at its end, left out of a page that fills the screen alone.
+pub(super) fn screen(
+    empty: Page,
+    report: &RunRecord,
+    all: &RunTimes,
+    style: Style,
+    closing: Page,
+) -> Page {
+    let lines = LINES.saturating_sub(closing.lines());
+    let composed = |detail| composed(empty.alike(), report, all, style, (detail, lines));
     let mut detail = LEAST;
     let mut page = composed(detail);
-    // the rows that a wide spread needs are taken from no other part
-    let wide = bars_needed(all).saturating_sub(BARS_MIN);
     for more in MORE {
         let mut next = detail;
         more(&mut next);
         let fuller = composed(next);
-        let lines = if next.bars.is_some() { LINES + wide } else { LINES };
         if style.percentiles || fuller.lines() <= lines {
             (detail, page) = (next, fuller);
         }
+    }
+    if page.lines() <= lines || page.lines() > LINES {
+        page.append(closing);
     }
     page
 }
@@ -101,16 +112,18 @@ fn composed(
     report: &RunRecord,
     all: &RunTimes,
     style: Style,
-    detail: Detail,
+    (detail, lines): (Detail, usize),
 ) -> Page {
     text::write(&mut page, &figures(report, all, style, detail), SCREEN);
     let mut last = page.alike();
     if begun(report) {
         text::write(&mut last, &findings(report, detail), SCREEN);
-        if let Some(bars) = detail.bars {
-            let room = LINES.saturating_sub(page.lines() + last.lines() + 2);
+        if let Some(least) = detail.bars {
+            let room = lines.saturating_sub(page.lines() + last.lines() + 2);
+            let needed = if detail.classes { bars_needed(all) } else { 0 };
+            let least = least.max(needed);
+            let rows = room.clamp(least, BARS_MAX.max(needed));
             let mut drawn = Document::default();
-            let rows = room.clamp(bars, BARS_MAX).max(bars_needed(all));
             drawn.add(SCREEN, parts::histogram(&all.response, rows));
             text::write(&mut page, &drawn, SCREEN);
         }

@@ -327,8 +327,8 @@ fn a_ramp_says_which_resource_was_full_at_the_knee() {
 #[test]
 fn the_page_of_a_ramp_says_what_the_curve_says() {
     let page = ramp_html(&curves::ramp(&["http://127.0.0.1:2020/work"]));
-    assert!(page.contains("Throughput keeps up with the offered load to 4"), "{page}");
-    assert!(page.contains("good responses a second. Its capacity with p99&lt;100ms: "));
+    assert!(page.contains("The server keeps up with the offered load to 4"), "{page}");
+    assert!(page.contains("successful responses/s. Its capacity with p99&lt;100ms: "));
     assert!(page.contains("</span>") && page.contains(">INVALID, client-limited<"));
     assert_eq!(page.matches("<details>").count(), 19);
     let several = ramp_html(&curves::ramp(&["<i>prefork</i>", "cgi"]));

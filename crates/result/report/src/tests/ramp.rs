@@ -278,10 +278,10 @@ fn an_objective_is_missed_only_above_measured_loads() {
     capacity.how = CapacityEnd::NeverMet;
     capacity.at = Span { at: 0.0, low: 0.0, high: 200.0 };
     assert!(missed(&report));
-    assert!(answer(&report, 0)[0].1.starts_with("none. Even the lowest load"));
+    assert!(answer(&report, 0)[0].1.starts_with("none. Even the lowest tested load, "));
     report.steps[0].point.client_limited = true;
     assert!(!missed(&report));
-    assert!(answer(&report, 0)[0].1.contains("No lower step can be used"));
+    assert!(answer(&report, 0)[0].1.contains("No lower step is usable"));
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn recovery_that_did_not_come_is_said() {
     };
     assert!(said(&report).unwrap().starts_with("1.25 s after"));
     report.curves[0].overload.recovery_s = f64::INFINITY;
-    assert!(said(&report).unwrap().contains("did not answer as before"));
+    assert!(said(&report).unwrap().contains("did not respond as before"));
     assert_eq!(document(&report)["overload"]["recovered"], false);
     report.curves[0].overload.recovery_s = f64::NAN;
     assert_eq!(said(&report), None);

@@ -185,11 +185,16 @@ impl Config {
     /// The pages that one user visits at most; `None`: no end.
     pub(super) fn pages(&self, urls: usize) -> Option<u64> {
         match self.reps {
-            _ if self.seconds > 0 => None,
+            _ if self.run_seconds() > 0 => None,
             Reps::Endless => None,
             Reps::Pages(count) => Some(u64::from(count)),
             Reps::Once => Some(urls as u64),
         }
+    }
+
+    /// Length of a time-based test; 0 if there are no repetitions, so that nothing is sent.
+    pub(super) fn run_seconds(&self) -> i32 {
+        if self.reps == Reps::Pages(0) { 0 } else { self.seconds }
     }
 
     /// What the file and the options leave contradictory is settled as the tool settles it. The text
@@ -201,10 +206,6 @@ impl Config {
             said = error("CONFIG conflict: selected time and repetition based testing");
             putln!(said, "defaulting to time-based testing: {} seconds", self.seconds);
             self.reps = Reps::Endless;
-        }
-        if self.reps == Reps::Pages(0) {
-            // there is nothing to be done in that time
-            self.seconds = 0;
         }
         self.users = self.users.max(1);
         if self.get {

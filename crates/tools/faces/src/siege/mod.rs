@@ -304,7 +304,7 @@ impl Face for Siege {
         let from = self.date.at;
         let elapsed =
             tally::span(from, from + units::Nanos::from_secs_f64(report.elapsed_s), config.strict);
-        let lifted = (config.seconds > 0 && !self.aborted()) || facts.signal != 0;
+        let lifted = (config.run_seconds() > 0 && !self.aborted()) || facts.signal != 0;
         let lifted = lifted && !config.quiet;
         let strict = config.strict;
         let mut ending = self.results(elapsed);

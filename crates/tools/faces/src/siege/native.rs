@@ -34,9 +34,9 @@ fn options(config: &Config, address: &Address) -> String {
         value => parts.push(format!("{name} {}", shell_quoted(value))),
     };
     add("-c", &config.users.unsigned_abs().to_string());
-    match (calls(config, 1), config.seconds) {
+    match (calls(config, 1), config.run_seconds()) {
         (Some(calls), _) => add("-n", &calls.to_string()),
-        (None, 1..) => add("-d", &format!("{}s", config.seconds)),
+        (None, 1..) => add("-d", &format!("{}s", config.run_seconds())),
         (None, _) => add("-d", &units::show::duration(ENDLESS)),
     }
     if config.delay > 0.0 {

@@ -17,11 +17,11 @@ pub(super) fn plan(journey: &Journey, files: &dyn Files) -> Result<Plan, Ending>
     let mut plan = Plan::for_targets(targets(journey));
     plan.load =
         Load::Closed { users: config.users.unsigned_abs(), think: Think::None, session: None };
-    plan.stop.duration =
-        (config.seconds > 0).then(|| Nanos::from_secs(u64::from(config.seconds.unsigned_abs())));
-    plan.stop.at_once = config.seconds > 0;
+    plan.stop.duration = (config.run_seconds() > 0)
+        .then(|| Nanos::from_secs(u64::from(config.run_seconds().unsigned_abs())));
+    plan.stop.at_once = config.run_seconds() > 0;
     // the guide knows when its users have done what they were to do
-    plan.stop.requests = (config.seconds <= 0).then_some(u64::MAX);
+    plan.stop.requests = (config.run_seconds() <= 0).then_some(u64::MAX);
     plan.timeouts = timeouts(journey);
     // what is wrong with a response is told apart by its status
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };

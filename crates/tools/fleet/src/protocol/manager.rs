@@ -730,13 +730,13 @@ impl Manager {
             FromWatch::Trouble { why } => watch.series.trouble = why,
             FromWatch::Clock { sent } => {
                 let (epoch, received) = (self.epoch, now.0);
-                self.to_watch(ToAgent::Clock { epoch, sent, received, returned: received });
+                self.send_to_watch(ToAgent::Clock { epoch, sent, received, returned: received });
             }
             FromWatch::Hello(_) => {}
         }
     }
 
-    fn to_watch(&mut self, said: ToAgent) {
+    fn send_to_watch(&mut self, said: ToAgent) {
         let Some(watch) = &mut self.watch else { return };
         watch.told += 1;
         let stamp = Stamp { session: watch.hello.session, run: self.run, number: watch.told };
@@ -777,7 +777,7 @@ impl Manager {
                 self.events.push_back(FleetEvent::Watched);
             }
         }
-        self.to_watch(ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
+        self.send_to_watch(ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
     /// No more calls in this step; with `abandon`, also an end to those under way.

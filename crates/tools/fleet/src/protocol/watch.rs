@@ -160,11 +160,11 @@ impl FleetWatch {
                 }
                 self.welcome |= self.accepts(stamp, now);
             }
-            ToAgent::Clock { sent, received, returned, .. } if epoch == self.epoch => {
-                if self.accepts(stamp, now) {
-                    let [sent, received, returned] = [sent, received, returned].map(Nanos);
-                    self.clock.add(ClockExchange { sent, received, returned, answered: now });
-                }
+            ToAgent::Clock { sent, received, returned, .. }
+                if epoch == self.epoch && self.accepts(stamp, now) =>
+            {
+                let [sent, received, returned] = [sent, received, returned].map(Nanos);
+                self.clock.add(ClockExchange { sent, received, returned, answered: now });
             }
             // the rest is for agents
             _ => {}
@@ -228,7 +228,8 @@ mod tests {
         NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What it is to do, and what it says as it is said.
+    /// Messages without their stamps, and the other actions as they are.
+    #[expect(clippy::result_large_err, reason = "a list of a few messages in a test")]
     fn said(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchDeed>> {
         let deeds = std::iter::from_fn(|| watch.deed());
         let plain = |deed| match deed {

@@ -75,8 +75,7 @@ fn responses_are_judged_by_the_outcome_lists() {
         ),
         (
             talk(OK, TalkEnd::Open, None),
-            "advisory (200, the connection stays open): not allowed by the specification, but \
-            not known to be harmful",
+            "advisory (200, the connection stays open): no standard permits it; no harm is known",
         ),
         (
             talk("HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n", TalkEnd::Open, None),

@@ -150,9 +150,10 @@ fn repeats_give_the_peak_an_interval_and_widen_the_knee() {
 fn a_staircase_with_objectives_bounds_the_capacity() {
     let objectives = crate::parse_objectives("p99<50ms").unwrap();
     let capacity = curve(&staircase(261.0, 1.0, 8), Axis::Rate, &objectives).capacity.unwrap();
-    assert_eq!(capacity.how, CapacityEnd::Bracketed);
     let Span { at, low, high } = capacity.at;
-    assert!(at > 250.0 && at < 300.0 && low < 255.0 && high > 295.0, "{:?}", capacity.at);
+    // no load between 250/s, which met the objectives, and 300/s, which missed them, was measured
+    assert_eq!((capacity.how, at), (CapacityEnd::Bracketed, 250.0));
+    assert!(low < 250.0 && high > 295.0, "{:?}", capacity.at);
     let never = curve(&staircase(10.0, 1.0, 8), Axis::Rate, &objectives).capacity.unwrap();
     assert_eq!((never.how, never.at.at, never.at.high), (CapacityEnd::NeverMet, 0.0, 50.0));
 }
@@ -289,7 +290,7 @@ fn refused_calls_are_no_throughput() {
     let found = curve(&steps, Axis::Rate, &[]);
     let knee = found.knee.unwrap().at;
     assert_eq!((knee.at, knee.high), (1_000.0, 1_100.0));
-    assert_eq!(found.peak.unwrap().at, 1_000.0);
+    assert!((found.peak.unwrap().at - 1_000.0).abs() < 1e-9, "{:?}", found.peak);
     assert!(found.power_at.unwrap() <= 1_000.0, "{:?}", found.power_at);
     assert_eq!(found.usl, None, "up to the limit the load is followed, which is no contention");
     assert!(found.capacity.unwrap().at.high <= 1_100.0);
