@@ -1,4 +1,4 @@
-//! A borrowed [`Io`] is one too, so that `&mut dyn Io` can stand where a generic one is wanted.
+//! A borrowed [`Io`] is one too, so that `&mut dyn Io` fits where a generic one is expected.
 
 use crate::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{QuicEnd, SocketFacts};

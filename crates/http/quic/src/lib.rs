@@ -106,7 +106,7 @@ struct ByHand {
     fetches: Option<Fetch>,
     options: OpenOptions,
     armed: Nanos,
-    /// The worker was told that it is established, and that it is closed.
+    /// The worker was notified that it is established, and that it is closed.
     told: (bool, bool),
 }
 

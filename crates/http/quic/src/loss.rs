@@ -25,7 +25,7 @@ const CERTIFICATE: std::ops::RangeInclusive<u64> = 0x12a..=0x130;
 const H3_NO_ERROR: u64 = 0x100;
 
 impl Loss {
-    /// `stood`: the handshake was complete.
+    /// `stood`: whether the handshake was complete.
     pub(crate) fn of(reason: &ConnectionError, stood: bool) -> Loss {
         let lost = |class, why: String| Loss { class: Some(class), why: Some(why) };
         match reason {

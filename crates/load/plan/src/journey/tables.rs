@@ -76,7 +76,7 @@ pub(crate) fn masked(plan: &JourneyPlan) -> Table {
     with_masked_rows(plan, true)
 }
 
-/// The masked tables of whoever holds the rows of feeders, wherever their files are.
+/// The masked tables without the names of feeder files: the rows identify a feeder.
 pub(crate) fn masked_without_files(plan: &JourneyPlan) -> Table {
     with_masked_rows(plan, false)
 }

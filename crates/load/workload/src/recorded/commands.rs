@@ -20,12 +20,12 @@ pub(crate) fn is_curl(word: &[u8]) -> bool {
     name == b"curl" || name.eq_ignore_ascii_case(b"curl.exe")
 }
 
-/// Whether a word may stand before curl.
+/// Returns whether a word may precede curl.
 pub(crate) fn is_prefix(word: &[u8]) -> bool {
     PREFIXES.contains(&word)
 }
 
-/// The words of one command without what stands before curl's arguments.
+/// The arguments of curl in the words of one command.
 pub(crate) fn arguments(words: Vec<ShellWord>) -> Vec<ShellWord> {
     let before = words.iter().take_while(|word| is_prefix(word)).count();
     match words.get(before) {

@@ -111,7 +111,7 @@ impl TlsFactory for Sessions {
     }
 }
 
-/// The outcome of one call: its status, or why there is none.
+/// The outcome of one call: its status, or the reason for its absence.
 fn outcome(url: &str, takes: usize, sends: &[Result<&str, IoError>]) -> String {
     let mut plan = Plan::for_url(Url::parse(url).unwrap());
     plan.request.method = "POST".into();

@@ -3,7 +3,7 @@
 use crate::recorded::RecordedError;
 use units::quoted;
 
-/// URLs that one word may stand for.
+/// Maximum number of URLs that one word expands to.
 const URLS_MAX: usize = 100_000;
 
 /// The URLs that curl 7.88 asks for; the last glob runs fastest.
