@@ -80,7 +80,7 @@ const METRICS: &[(&str, &str, usize)] = &[
 /// The whole document.
 pub(super) fn results(raw: &Raw, judged: &[Judged]) -> String {
     let mut text = String::from(
-        "# Results\n\nWritten by `cargo xtask bench`; docs/measuring.md tells how. Every tool runs once a \
+        "# Results\n\nWritten by `cargo xtask bench`; docs/measuring.md describes how. Every tool runs once a \
          round, and\nevery round starts at another tool. A figure is the median over the rounds with the \
          95 % interval of\nthe median from order statistics (the range below six rounds); a ratio is taken \
          within each round.\n\n",
