@@ -31,6 +31,7 @@ const PLACES: &[Place] = &[
     only("conduit", 1, &["units", "sample"]),
     only("protocol", 2, &["units", "sample", "conduit"]),
     only("http2", 2, &["sample"]),
+    only("websocket", 2, &[]),
     only("stats", 2, &["units", "sample"]),
     only("workload", 2, &["units", "sample", "conduit", "protocol", "http2", "stats"]),
     only("dialogue", 2, &["units", "sample", "conduit", "protocol", "tcp"]),
