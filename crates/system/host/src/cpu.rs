@@ -45,8 +45,8 @@ impl ThreadTime {
         ThreadTime { cpu: read(ThreadCPUTime), wall: read(Monotonic) }
     }
 
-    /// What was spent since an earlier reading. Never more CPU than time: the thread may have been
-    /// put aside between the readings of its two clocks.
+    /// CPU time used since an earlier reading. Never more than the elapsed time: the thread may
+    /// have been descheduled between reading its two clocks.
     pub fn since(self, earlier: ThreadTime) -> ThreadTime {
         let wall = self.wall - earlier.wall;
         ThreadTime { cpu: (self.cpu - earlier.cpu).min(wall), wall }
@@ -66,7 +66,7 @@ pub fn affinity() -> Vec<u32> {
     if allowed.is_empty() { online_cores() } else { allowed }
 }
 
-/// How the kernel schedules the calling thread and those it will start: see [`proc::scheduling`].
+/// Scheduling policy of the calling thread and of threads it will start: see [`proc::scheduling`].
 pub fn scheduling() -> Option<String> {
     proc::scheduling(&String::from_utf8_lossy(&std::fs::read("/proc/thread-self/stat").ok()?))
 }

@@ -1,5 +1,5 @@
-//! Questions to name servers, message by message: sent as they are, and what came back kept as it
-//! came. Some servers at a time, each asked one question after the other.
+//! Sends DNS queries, message by message, unmodified, and returns the replies as received. Several
+//! servers at a time, each with one outstanding query.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ const REPLY_MAX: usize = 4_096;
 /// Datagrams that are not the reply and are passed over, for each question.
 const STRANGERS_MAX: usize = 16;
 
-/// How name servers are asked.
+/// Parameters for querying name servers.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking {
     /// Servers at a time, at least 1.
@@ -23,15 +23,15 @@ pub struct Asking {
     pub wait: Duration,
 }
 
-/// One server and its questions: whole messages, whose first two bytes are an id.
+/// A server and its queries: whole messages, whose first two bytes are an id.
 #[derive(Clone, Debug)]
 pub struct NameServerVisit {
     pub server: SocketAddr,
     pub messages: Vec<Vec<u8>>,
 }
 
-/// The reply to each message, in their order; `None`: there was none. Who leaves the first one
-/// without a reply is not asked further: the list is shorter then. `stop`: whether it is to end now.
+/// Returns the reply to each message, in order; `None` if there was none. A server that does not
+/// answer the first query is not queried again, so its list is shorter. `stop` ends the survey.
 pub fn ask_name_servers(
     all: &[NameServerVisit],
     how: Asking,
@@ -106,7 +106,7 @@ fn ask(server: SocketAddr, message: &[u8], wait: Duration) -> io::Result<Vec<u8>
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// So many a second, evenly, of all threads together.
+/// Queries per second, evenly spaced, over all threads.
 struct QuestionPace {
     gap: Duration,
     next: Mutex<Instant>,
@@ -145,7 +145,7 @@ mod tests {
             for _ in 0..2 {
                 let mut buffer = [0; 64];
                 let (count, from) = socket.recv_from(&mut buffer).unwrap();
-                // a stranger's datagram comes first
+                // a datagram from a stranger arrives first
                 socket.send_to(b"\xff\xffno", from).unwrap();
                 buffer[..count].reverse();
                 buffer[..count].reverse();

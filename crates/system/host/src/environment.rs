@@ -1,11 +1,11 @@
-//! What machine this is.
+//! Description of this machine.
 
 use crate::{cpu, proc};
 use sample::Environment;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Gathers the facts; what the system does not tell stays empty. Reads some small files.
+/// Collects the facts; unknown ones stay empty. Reads a few small files.
 pub fn environment() -> Environment {
     let name = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -42,10 +42,10 @@ fn governor(of_cores: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// What gives a container or a virtual machine away.
+/// Evidence of a container or a virtual machine.
 #[derive(Clone, Debug, Default)]
 struct Signs {
-    /// /run/systemd/container: the manager's own word.
+    /// /run/systemd/container, written by the container manager.
     manager: String,
     docker_file: bool,
     podman_file: bool,
@@ -54,7 +54,7 @@ struct Signs {
     /// DMI: product and vendor.
     product: String,
     vendor: String,
-    /// The CPU says that it is not the real one.
+    /// The CPU reports a hypervisor.
     hypervisor: bool,
 }
 
@@ -112,7 +112,7 @@ fn machine(signs: &Signs) -> String {
     }
 }
 
-/// A small file's text; empty when there is none.
+/// Text of a small file; empty if it does not exist.
 fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }

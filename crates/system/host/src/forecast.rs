@@ -1,5 +1,5 @@
-//! Will the ports and descriptors last? Arithmetic before a run, so that a plan that cannot fit is
-//! told so before it has failed.
+//! Forecast of ports and descriptors: arithmetic before a run, so that a plan that cannot fit is
+//! reported before it fails.
 //!
 //! A connection takes one local port for its life and, when this end closes first, for TIME_WAIT
 //! after it. A port is taken per local address *and* per peer, so each local address and each target
@@ -9,12 +9,12 @@
 
 use units::Nanos;
 
-/// What a plan will want.
+/// Resources that a plan will need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// Most connections open at once.
     pub connections: u64,
-    /// Connections opened per second, besides those that stay; 0 when they are kept.
+    /// Connections opened per second, in addition to those that stay open; 0 if they are kept.
     pub opens_per_s: f64,
     /// Length of the run; `None`: no end is planned.
     pub duration: Option<Nanos>,
@@ -25,13 +25,13 @@ pub struct Demand {
     /// Distinct addresses with port that connections go to; 0 for Unix sockets only, which need no
     /// ports.
     pub targets: u64,
-    /// How long a closed connection keeps its port; see [`crate::limits::time_wait`].
+    /// How long a closed connection holds its port; see [`crate::limits::time_wait`].
     pub time_wait: Nanos,
     /// Descriptors for everything else: files, epoll, pipes, what is open already.
     pub other_descriptors: u64,
 }
 
-/// What there is.
+/// Resources that are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Supply {
     /// Ephemeral ports of one local address.
@@ -57,7 +57,7 @@ impl Budget {
 pub struct Forecast {
     pub ports: Budget,
     pub descriptors: Budget,
-    /// What is short and what to change: a sentence for each.
+    /// Resources that are short and the fix, one sentence each.
     pub shortages: Vec<Shortage>,
 }
 
@@ -88,13 +88,13 @@ impl Resource {
 pub struct Shortage {
     pub resource: Resource,
     pub budget: Budget,
-    /// What will be short, and by how much.
+    /// Resource that will be short, and by how much.
     pub text: String,
-    /// What to change.
+    /// The fix.
     pub advice: String,
 }
 
-/// Whether the demand fits the supply.
+/// Checks whether the demand fits the supply.
 pub fn forecast(demand: &Demand, supply: Supply) -> Forecast {
     let ports = ports(demand, supply);
     let descriptors = Budget {
@@ -130,7 +130,7 @@ fn lingering(demand: &Demand) -> u64 {
     (demand.opens_per_s * held_for(demand).as_secs_f64()).ceil() as u64
 }
 
-/// How long ports pile up: until the first come free, or the run is over.
+/// Time during which ports accumulate: until the first are released, or the run ends.
 fn held_for(demand: &Demand) -> Nanos {
     demand.duration.map_or(demand.time_wait, |duration| duration.min(demand.time_wait))
 }
@@ -166,7 +166,7 @@ fn port_shortage(demand: &Demand, supply: Supply, budget: Budget) -> Shortage {
     Shortage { resource: Resource::Ports, budget, text, advice: one_of(&ways) }
 }
 
-/// The rate of opening that the ports would bear, when there is one.
+/// Connection rate that the ports sustain, if there is one.
 fn opens_that_fit(demand: &Demand, available: u64) -> Option<f64> {
     let left = available.checked_sub(demand.connections).filter(|left| *left > 0)?;
     let held = held_for(demand).as_secs_f64();

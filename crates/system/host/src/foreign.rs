@@ -1,9 +1,9 @@
 //! Foreign work: how many cores were busy with neither us nor the server that we measure.
 //!
-//! Busy time comes from /proc/stat, which the kernel samples at its tick; what processes spent is
-//! exact. At 250 ticks a second a core that is half busy is known with a standard error of
-//! √(¼ / ticks): 3 % of a core over one second, 1 % over ten. Time in interrupts is left out of the
-//! busy time, so the figure errs towards too little.
+//! Busy time comes from /proc/stat, which the kernel samples at its tick; the CPU time of processes
+//! is exact. At 250 ticks per second a half-busy core is known with a standard error of √(¼ /
+//! ticks): 3 % of a core over one second, 1 % over ten. Time in interrupts is excluded, so the
+//! figure errs towards too little.
 
 use crate::proc::{self, Process, Totals};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub struct Foreign {
     pub elapsed: Nanos,
 }
 
-/// A process that worked beside the measurement.
+/// A process that ran during the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Culprit {
     pub pid: u32,
@@ -50,16 +50,16 @@ pub struct ForeignWatch {
 }
 
 impl ForeignWatch {
-    /// `named`: processes beside our own whose work is no foreign work, such as the server on this
-    /// machine. Their descendants belong to them.
+    /// `named`: other processes whose work is not foreign, such as the server on this machine, with
+    /// their descendants.
     pub fn start(named: &[u32]) -> ForeignWatch {
         let mut ours = named.to_vec();
         ours.push(std::process::id());
         ForeignWatch { ours, before: census(), started: Instant::now() }
     }
 
-    /// The foreign work since the start; `None` where the system does not tell, or too little time
-    /// has passed for the kernel's tick.
+    /// Foreign work since the start; `None` if unknown, or if too little time has passed for the
+    /// kernel's tick.
     pub fn end(&self) -> Option<Foreign> {
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let interval = CensusInterval {
@@ -161,9 +161,9 @@ fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
             spent = spent.saturating_add(is.map_or(0, sum).saturating_sub(earlier));
             continue;
         }
-        // who has the number of an ended process is new
+        // a process with the number of an ended one is new
         spent = spent.saturating_add(is.map_or(0, sum));
-        // it ended: who waited for it has all of its life in `waited`, what was before included
+        // it ended: its parent's `waited` includes its whole life, including time before the start
         if was.is_some_and(|was| is_inherited(was.parent, before, after, known)) {
             counted_before = counted_before.saturating_add(earlier);
         }
@@ -171,9 +171,9 @@ fn spent(before: &Census, after: &Census, known: &BTreeSet<u32>) -> u64 {
     spent.saturating_sub(counted_before)
 }
 
-/// Whether what a child of `parent` has spent is counted by somebody known who still lives: its
-/// parent, or whoever waited for the parent in turn. What a process has spent that another one waited
-/// for, such as the machine's first, is in no account of ours.
+/// Returns whether the CPU time of a child of `parent` is counted by a known, living process: its
+/// parent, or an ancestor that waited for it. CPU time that another process collected, such as
+/// init, appears in no account.
 fn is_inherited(mut parent: u32, before: &Census, after: &Census, known: &BTreeSet<u32>) -> bool {
     // parents that were not read at one moment may form a circle
     for _ in 0..before.processes.len() {

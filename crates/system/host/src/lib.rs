@@ -1,8 +1,8 @@
-//! Facts of this machine and this process: CPU, limits, environment, names, who listens.
+//! Facts about this machine and this process: CPU, limits, environment, names, listeners.
 //!
 //! Each text of /proc is parsed by a pure function of [`proc`]; the functions that read files are
-//! thin. Where the system does not tell (another system than Linux, a hidden /proc), the answer is
-//! "unknown" (`None`, empty, zero), never a guess.
+//! thin. An unavailable fact (another system than Linux, a hidden /proc) is "unknown" (`None`,
+//! empty, zero), never a guess.
 #![deny(unsafe_code)]
 
 pub mod cpu;
@@ -33,8 +33,8 @@ pub use resolve::{Family, RESOLVE_MAX, ResolveError, interface_index, resolve, r
 pub use state::state_dir;
 pub use txt::{txt, txt_from};
 
-/// For tests that start a program, and for those that look who holds a socket: until it executes its program, a
-/// child holds all that we hold.
+/// For tests that start a program, and tests that check which process holds a socket: until it
+/// executes its program, a child holds all descriptors of its parent.
 #[cfg(all(test, target_os = "linux"))]
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());

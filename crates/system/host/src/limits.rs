@@ -11,7 +11,7 @@ use units::Nanos;
 pub struct Descriptors {
     /// The limit in force.
     pub soft: u64,
-    /// How far the soft limit may be raised without privilege.
+    /// Limit up to which the soft limit may be raised without privileges.
     pub hard: u64,
 }
 
@@ -19,7 +19,7 @@ pub struct Descriptors {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFewDescriptors {
     pub needed: u64,
-    /// What is in force now: the soft limit, raised as far as it goes.
+    /// Current limit: the soft limit, raised as far as possible.
     pub limit: u64,
 }
 
@@ -58,7 +58,7 @@ pub fn raise_descriptors(needed: u64) -> Result<Descriptors, TooFewDescriptors> 
             settled(needed)
         }
         LimitStep::Hard => {
-            // root may; everybody else goes as far as the hard limit
+            // root may exceed the hard limit
             if !set(Descriptors { soft: needed, hard: needed }) {
                 set(Descriptors { soft: now.hard, ..now });
             }
@@ -90,13 +90,13 @@ fn set(limits: Descriptors) -> bool {
     setrlimit(Resource::Nofile, limit).is_ok()
 }
 
-/// What came of it: the kernel has its own ceiling (fs.nr_open), so the limit is read back.
+/// the kernel has its own ceiling (fs.nr_open), so the limit is read back
 fn settled(needed: u64) -> Result<Descriptors, TooFewDescriptors> {
     let now = descriptors();
     if now.soft >= needed { Ok(now) } else { Err(TooFewDescriptors { needed, limit: now.soft }) }
 }
 
-/// Descriptors that this process has open now; 0 when the system does not tell.
+/// Open descriptors of this process; 0 if unknown.
 pub fn descriptors_open() -> u64 {
     let count = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     // one of them is the listing itself
@@ -107,11 +107,11 @@ pub fn descriptors_open() -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ports {
     pub range: RangeInclusive<u16>,
-    /// How many of the range are for use; reserved ones are not.
+    /// Number of usable ports in the range, without reserved ones.
     pub count: u32,
 }
 
-/// The range of IANA, for systems that do not tell (RFC 6335 §6).
+/// IANA's range, for systems that do not report one (RFC 6335 §6).
 const DYNAMIC_PORTS: RangeInclusive<u16> = 49_152..=65_535;
 
 /// The ephemeral ports of this machine.
@@ -130,11 +130,11 @@ fn ports_of(range: &str, reserved: &str) -> Ports {
     Ports { range, count }
 }
 
-/// How long Linux keeps a port after an orderly close by this end (TCP_TIMEWAIT_LEN).
+/// How long Linux holds a port after closing a connection first (TCP_TIMEWAIT_LEN).
 const TIME_WAIT: Nanos = Nanos::from_secs(60);
 
-/// How long a closed connection keeps its local port from being used again for the same peer.
-/// Sixty seconds, or less where net.ipv4.tcp_tw_reuse allows it, which by default is on loopback.
+/// How long a closed connection keeps its local port from being reused for the same peer. Sixty
+/// seconds, or less if net.ipv4.tcp_tw_reuse permits it, which is the default on loopback.
 pub fn time_wait(loopback: bool) -> Nanos {
     let read = |name| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
@@ -159,7 +159,7 @@ struct Reuse {
 
 fn time_wait_of(reuse: Reuse, loopback: bool) -> Nanos {
     let reused = reuse.mode == 1 || (reuse.mode == 2 && loopback);
-    // without timestamps an old segment could not be told from a new one (RFC 6191)
+    // without timestamps an old segment cannot be distinguished from a new one (RFC 6191)
     if reused && reuse.timestamps { reuse.delay.min(TIME_WAIT) } else { TIME_WAIT }
 }
 
@@ -200,7 +200,7 @@ mod tests {
     fn open_descriptors_are_counted() {
         let before = descriptors_open();
         let held: Vec<_> = (0..40).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
-        // other tests open files beside this one, but not forty
+        // other tests open files at the same time, but not forty
         assert!(descriptors_open() >= before + 20 || before == 0);
         drop(held);
     }

@@ -1,5 +1,5 @@
-//! How full the listen queues of this machine's ports are: from the kernel's socket diagnosis, which
-//! sends the few sockets asked for, or from /proc/net/tcp, which has them before all others.
+//! Fill levels of this machine's listen queues: from the kernel's socket diagnosis, which sends
+//! only the requested sockets, or from /proc/net/tcp, which lists them first.
 
 use crate::proc;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(crate) struct Queues {
     /// Wait to be accepted.
     pub(crate) accept: u64,
-    /// So many may; 0: not known.
+    /// Maximum length; 0 if unknown.
     pub(crate) accept_max: u64,
     /// A SYN was received, and its handshake is not over.
     pub(crate) half_open: u64,
@@ -33,7 +33,7 @@ pub(crate) fn queues(pid: u32, ports: &BTreeSet<u16>) -> Queues {
     })
 }
 
-/// Where that may not be known, it is taken to be ours.
+/// If unknown, the network namespace is assumed to be ours.
 fn same_namespace(pid: u32) -> bool {
     let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/net")).ok();
     of(&pid.to_string()).is_none_or(|theirs| Some(theirs) == of("self"))
@@ -57,7 +57,7 @@ const MESSAGE: usize = 72;
 const ANSWER_MAX: usize = 32 * 1024;
 /// Sockets of one look; half-open ones are fewer than the machine's tcp_max_syn_backlog.
 const ANSWERS_MAX: usize = 4_096;
-/// The kernel answers at once; nobody waits for it for longer.
+/// Time limit for the kernel's reply, which arrives at once.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// `None` where the kernel does not answer.
@@ -85,7 +85,7 @@ fn ask_kernel(ports: &BTreeSet<u16>) -> Option<Queues> {
     Some(queues)
 }
 
-/// Asks for the listening and half-open TCP sockets of a family.
+/// Requests the listening and half-open TCP sockets of a family.
 fn question(family: u8) -> Vec<u8> {
     let states = (1_u32 << LISTEN) | (1 << SYN_RECEIVED) | (1 << NEW_SYN_RECEIVED);
     let length = (HEADER + REQUEST) as u32;
@@ -99,7 +99,8 @@ fn question(family: u8) -> Vec<u8> {
     bytes
 }
 
-/// Adds what one answer has of these ports, and says whether it is the last; `None` for a refusal.
+/// Adds the queues of these ports from a reply. Returns whether it is the last reply, `None` for a
+/// refusal.
 fn add(mut answer: &[u8], ports: &BTreeSet<u16>, queues: &mut Queues) -> Option<bool> {
     let u32_at = |bytes: &[u8], at: usize| -> Option<u32> {
         Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
@@ -134,7 +135,7 @@ fn waiting(pid: u32, table: &str, ports: &BTreeSet<u16>) -> u64 {
     use std::io::BufRead;
     let Ok(file) = std::fs::File::open(format!("/proc/{pid}/net/{table}")) else { return 0 };
     let lines = std::io::BufReader::new(file).lines().map_while(Result::ok).skip(1);
-    // sockets that listen stand before all others
+    // listening sockets come first
     lines
         .map_while(|line| backlog(&line))
         .filter(|(port, _)| ports.contains(port))
@@ -142,8 +143,8 @@ fn waiting(pid: u32, table: &str, ports: &BTreeSet<u16>) -> u64 {
         .sum()
 }
 
-/// Port and accept queue of a line of /proc/net/tcp in state LISTEN: what stands as its receive
-/// queue (tcp_diag calls it the backlog).
+/// Port and accept queue of a line of /proc/net/tcp in state LISTEN: the value of its receive queue
+/// (tcp_diag calls it the backlog).
 fn backlog(line: &str) -> Option<(u16, u64)> {
     let listening = proc::listening_line(line)?;
     let queues = line.split_ascii_whitespace().nth(4)?;

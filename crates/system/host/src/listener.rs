@@ -1,4 +1,4 @@
-//! Who listens: the processes on this machine that hold the server's socket.
+//! Listeners: the processes on this machine that hold the server's socket.
 
 use crate::foreign::pids;
 use crate::proc::{self, Listening};
@@ -7,8 +7,9 @@ use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
-/// The process that listens on an address of this machine; the one with the lowest number when
-/// several share the socket, as a master and its workers do. `None`: nobody here, or hidden from us.
+/// Returns the process that listens on an address of this machine; the one with the lowest number
+/// if several share the socket, like a master and its workers. `None` if there is none, or it is
+/// hidden from us.
 pub fn listener_pid(address: SocketAddr) -> Option<u32> {
     listener_pids(address).first().copied()
 }
@@ -24,8 +25,8 @@ pub fn listener_pids(address: SocketAddr) -> Vec<u32> {
     holders(&inodes_for(&sockets, address))
 }
 
-/// The listening sockets of one of the kernel's tables. They stand before all others, which may be
-/// tens of thousands: the rest is not even asked for.
+/// The listening sockets in one of the kernel's tables. They precede all others, which may be tens
+/// of thousands and are not read.
 fn listening(name: &str) -> Vec<Listening> {
     let Ok(table) = File::open(format!("/proc/net/{name}")) else { return Vec::new() };
     let lines = BufReader::with_capacity(4 << 10, table).lines();
@@ -40,8 +41,8 @@ pub fn unix_listener_pids(path: &Path) -> Vec<u32> {
     holders(&proc::listening_unix(&table, &path.to_string_lossy()))
 }
 
-/// Sockets of this machine that lead to one of the addresses and are not closed on both sides yet:
-/// connections of ours that the other end still holds, too. 0 where the kernel does not tell.
+/// Number of sockets of this machine that lead to one of the addresses and are not fully closed,
+/// including our connections that the peer still holds. 0 if unknown.
 pub fn connections_to(addresses: &[SocketAddr]) -> usize {
     let count = |name: &str| {
         let table = std::fs::read_to_string(format!("/proc/net/{name}")).unwrap_or_default();
@@ -56,13 +57,13 @@ pub fn process_name(pid: u32) -> String {
     String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
-/// Whether an address belongs to this machine: only then can it be bound to. Sends nothing.
+/// Returns whether an address belongs to this machine, so that it can be bound. Sends nothing.
 fn is_ours(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// The sockets that a connection to `address` would reach: those bound to just that address or,
-/// where there are none, to all addresses.
+/// Returns the sockets that a connection to `address` would reach: those bound to that address or,
+/// if there are none, to all addresses.
 fn inodes_for(sockets: &[Listening], address: SocketAddr) -> Vec<u64> {
     let wanted = address.ip().to_canonical();
     let inodes = |fits: &dyn Fn(IpAddr) -> bool| -> Vec<u64> {
@@ -75,7 +76,7 @@ fn inodes_for(sockets: &[Listening], address: SocketAddr) -> Vec<u64> {
     }
     inodes(&|ip| match ip.to_canonical() {
         IpAddr::V4(ip) => ip == Ipv4Addr::UNSPECIFIED && wanted.is_ipv4(),
-        // a socket of IPv6 takes connections of IPv4 too, unless told not to
+        // an IPv6 socket also accepts IPv4 connections, unless IPV6_V6ONLY is set
         IpAddr::V6(ip) => ip == Ipv6Addr::UNSPECIFIED,
     })
 }
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_address_of_elsewhere_is_not_ours() {
-        // TEST-NET-3 (RFC 5737): nobody's
+        // TEST-NET-3 (RFC 5737): unassigned
         let elsewhere: SocketAddr = "203.0.113.7:80".parse().unwrap();
         assert!(listener_pids(elsewhere).is_empty());
         assert_eq!(listener_pid(elsewhere), None);

@@ -1,5 +1,5 @@
-//! Who the server is, process by process: those that hold the socket on which it listens, those that
-//! descend from them; what they hold, when they end and how.
+//! Tracks the processes of a server: those that hold the listening socket and their descendants,
+//! their resources, and when and how they end.
 
 use crate::pidfd::Handle;
 use crate::{listen_queues, listener, pidfd, proc, sut};
@@ -9,9 +9,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use units::Nanos;
 
-/// Processes whose end is watched; of a server with more, those with the lowest numbers.
+/// Maximum number of watched processes; of a larger server, those with the lowest numbers.
 const WATCHED_MAX: usize = 256;
-/// An ended process is waited for by its parent soon: then the kernel tells how it ended.
+/// Grace period in which the parent waits for an ended process; after that the kernel reports its
+/// exit status.
 const REAPED_WITHIN: Duration = Duration::from_millis(50);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -25,18 +26,18 @@ pub struct Lives {
 #[derive(Debug)]
 struct Watched {
     process: Process,
-    /// `None` where the kernel has none: then /proc has to do.
+    /// `None` if the kernel has none: then /proc is used.
     handle: Option<Handle>,
     listens: bool,
 }
 
 impl Lives {
-    /// The server that listens on `address`; of several, `named`. Who started this program is looked at
-    /// only if he is named.
+    /// Finds the server that listens on `address`; of several, `named`. An ancestor of this program
+    /// is considered only if named.
     ///
     /// # Errors
-    /// Nobody of this machine who may be looked at listens there, or `named` does not: a sentence with
-    /// the fix.
+    /// No visible process of this machine listens there, or `named` does not: a message with the
+    /// fix.
     pub fn find(address: SocketAddr, named: Option<u32>) -> Result<Lives, String> {
         let holders = listener::listener_pids(address);
         let mut lives = Lives { address, watched: BTreeMap::new() };
@@ -45,7 +46,7 @@ impl Lives {
             Some(pid) => return Err(no_listener(pid, address, &holders)),
             None => {
                 let mut roots = roots(&holders);
-                // who started us holds more than the server does
+                // our ancestors hold more than the server does
                 let own = ancestors();
                 roots.retain(|pid| !own.contains(pid));
                 lives.watch(&roots, &holders);
@@ -64,15 +65,15 @@ impl Lives {
         self.watched.values().filter(|one| one.listens).map(|one| &one.process)
     }
 
-    /// These listen; `holders` and whoever descends from them are their workers.
+    /// These listen; `holders` and their descendants are their workers.
     fn watch(&mut self, roots: &[u32], holders: &[u32]) {
         let mut pids: BTreeSet<u32> = holders.iter().chain(roots).copied().collect();
-        // who started us has children that have nothing to do with it
+        // our ancestors have unrelated children
         let own = ancestors();
         for root in roots.iter().filter(|root| !own.contains(root)) {
             pids.extend(sut::family(*root));
         }
-        // whoever listens is watched before all others
+        // listeners are watched first
         let others = pids.iter().filter(|pid| !roots.contains(pid));
         for pid in roots.iter().chain(others) {
             if let Some(known) = self.watched.get_mut(pid) {
@@ -85,7 +86,7 @@ impl Lives {
         }
     }
 
-    /// Processes that have ended since this was asked last. Cheap as long as none has.
+    /// Returns the processes that ended since the last call. Cheap while there are none.
     pub fn ended(&mut self) -> Vec<Death> {
         let gone = self.gone();
         let over: Vec<Watched> = gone.iter().filter_map(|pid| self.watched.remove(pid)).collect();
@@ -97,7 +98,7 @@ impl Lives {
         });
         let deaths: Vec<Death> = deaths.collect();
         if alone {
-            // whoever was started in its place
+            // a process started in its place
             let holders = listener::listener_pids(self.address);
             self.watch(&roots(&holders), &holders);
         } else if !deaths.is_empty() {
@@ -117,7 +118,7 @@ impl Lives {
         by_handle.chain(bare.map(|(pid, _)| *pid)).collect()
     }
 
-    /// The server now. Deaths are told by [`ended`](Self::ended), which is to be asked before.
+    /// Returns the server's current state. Call [`ended`](Self::ended) first, which reports deaths.
     pub fn state(&mut self) -> ServerState {
         let roots: Vec<u32> = self.listeners().map(|one| one.pid).collect();
         self.watch(&roots, &[]);
@@ -167,11 +168,11 @@ impl Watched {
         }
     }
 
-    /// How it ended, which it did.
+    /// Returns how a process that has ended ended.
     fn ending(&self) -> Ending {
         let mut waited = Duration::ZERO;
         loop {
-            // nobody has waited for it yet: /proc still has it
+            // its parent has not waited for it yet: /proc still has it
             let left = stat(self.process.pid).filter(|stat| stat.started == self.process.started);
             let told = self.handle.as_ref().and_then(Handle::ending);
             let told = told.or_else(|| left.as_ref()?.status.map(Ending::of_status));
@@ -203,8 +204,8 @@ fn ancestors() -> Vec<u32> {
     all
 }
 
-/// Who holds the socket without being a child of another who does. Where the machine's first process
-/// opened it for a service, the service counts.
+/// Processes that hold the socket without being a child of another holder. If init opened the
+/// socket for a service, the service counts.
 fn roots(holders: &[u32]) -> Vec<u32> {
     let holders: Vec<u32> = match holders {
         [1, rest @ ..] if !rest.is_empty() => rest.to_vec(),
@@ -242,7 +243,7 @@ mod tests {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         let us = std::process::id();
-        // the one who looks is no server
+        // the observing process is not a server
         assert!(Lives::find(address, None).is_err());
         let mut lives = Lives::find(address, Some(us)).unwrap();
         assert_eq!(lives.ended(), []);

@@ -1,5 +1,5 @@
-//! A handle of a process, by which its end can be seen and, where the kernel tells, how it ended: also
-//! of a process that is no child of ours. The only unsafe code of this crate.
+//! A handle of a process that reports its end and, if the kernel supports it, its exit status, even
+//! if the process is not our child. The only unsafe code of this crate.
 #![allow(unsafe_code, reason = "PIDFD_GET_INFO is an ioctl that no safe wrapper offers")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -8,14 +8,14 @@ use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use sample::Ending;
 
-/// `struct pidfd_info` in its first form, 64 bytes (linux/pidfd.h, Linux 6.13). Its first word says
-/// what is asked for, and then what was told; the exit code is the last half of its last word.
+/// `struct pidfd_info` in its first form, 64 bytes (linux/pidfd.h, Linux 6.13). Its first word is
+/// the request mask, and on return the reply mask; the exit code is the last half of its last word.
 type Info = [u64; 8];
 const GET_INFO: Opcode = opcode::read_write::<Info>(0xff, 11);
-/// Told of a process that has been waited for, since Linux 6.15.
+/// Reported for a process that has been waited for, since Linux 6.15.
 const EXIT: u64 = 1 << 3;
 
-/// Of one process, whoever has its number later.
+/// Refers to one process, even if its number is reused later.
 #[derive(Debug)]
 pub(crate) struct Handle(OwnedFd);
 
@@ -26,7 +26,7 @@ impl Handle {
         pidfd_open(pid, PidfdFlags::empty()).ok().map(Handle)
     }
 
-    /// `None` where that is not told: an older kernel, or nobody has waited for it yet.
+    /// `None` if unavailable: an older kernel, or its parent has not waited for it yet.
     pub(crate) fn ending(&self) -> Option<Ending> {
         let mut info: Info = [0; 8];
         info[0] = EXIT;
@@ -38,7 +38,7 @@ impl Handle {
     }
 }
 
-/// Which of these have ended, waited for or not; none where the kernel does not tell.
+/// Returns which processes have ended, waited for or not; none if unknown.
 pub(crate) fn ended<'a>(handles: impl Iterator<Item = &'a Handle>) -> Vec<bool> {
     let mut asked: Vec<PollFd<'_>> =
         handles.map(|handle| PollFd::new(&handle.0, PollFlags::IN)).collect();

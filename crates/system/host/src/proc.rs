@@ -21,7 +21,7 @@ pub fn cores(text: &str) -> Vec<u32> {
     found.into_iter().collect()
 }
 
-/// The line `cpu` of /proc/stat, in clock ticks summed over all cores. Time of guests stands within
+/// The line `cpu` of /proc/stat, in clock ticks summed over all cores. Guest time is included in
 /// `user` and `nice`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -70,11 +70,11 @@ pub struct Process {
     pub ticks: u64,
     /// The same of children that ended and were waited for.
     pub waited: u64,
-    /// When it started: tells two owners of one number apart.
+    /// Start time: distinguishes two processes with the same number.
     pub started: u64,
-    /// One letter: Z has ended, and nobody has waited for it yet.
+    /// State letter: Z has ended and was not waited for yet.
     pub state: char,
-    /// How it ended, as a wait status; `None` as long as it lives, and where the kernel hides it.
+    /// Wait status; `None` while it lives, and if the kernel hides it.
     pub status: Option<i32>,
 }
 
@@ -85,10 +85,10 @@ impl Process {
     }
 }
 
-/// How the kernel schedules a thread, out of its stat file, where that is not in the ordinary way:
-/// `SCHED_RR 1` (policy and real-time priority, 1..=99), `SCHED_BATCH`. `None`: in the ordinary way.
+/// Scheduling of a thread, from its stat file, if not the default: `SCHED_RR 1` (policy and
+/// real-time priority, 1..=99), `SCHED_BATCH`. `None` for the default.
 pub fn scheduling(text: &str) -> Option<String> {
-    // fields 40 and 41 of proc_pid_stat(5); the first one behind the name is number 3
+    // fields 40 and 41 of proc_pid_stat(5); the first one after the name is number 3
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().skip(40 - 3);
     let (priority, policy) = (fields.next()?, fields.next()?);
     Some(match policy {
@@ -139,13 +139,13 @@ pub fn memory(meminfo: &str) -> Option<u64> {
     kib.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What /proc/cpuinfo calls the CPU; each architecture has its own word for it.
+/// CPU model in /proc/cpuinfo; the key depends on the architecture.
 pub fn cpu_model(cpuinfo: &str) -> Option<&str> {
     let keys = ["model name", "cpu model", "Model", "Hardware", "uarch", "cpu"];
     keys.iter().find_map(|key| value(cpuinfo, key)).filter(|model| !model.is_empty())
 }
 
-/// Whether /proc/cpuinfo says that a hypervisor is below us (x86 only).
+/// Returns whether /proc/cpuinfo reports a hypervisor (x86 only).
 pub fn virtual_machine(cpuinfo: &str) -> bool {
     value(cpuinfo, "flags")
         .is_some_and(|flags| flags.split_ascii_whitespace().any(|flag| flag == "hypervisor"))
@@ -202,8 +202,7 @@ fn connected_line(line: &str, addresses: &[SocketAddr]) -> Option<()> {
     (!OVER.contains(fields.get(3)?) && addresses.iter().any(wanted)).then_some(())
 }
 
-/// States of TCP sockets as the kernel numbers them from 1 on (net/tcp_states.h), in the words of
-/// ss(8).
+/// States of TCP sockets as the kernel numbers them, from 1 (net/tcp_states.h), named as in ss(8).
 const STATES: [&str; 12] = [
     "established",
     "syn-sent",
@@ -220,8 +219,7 @@ const STATES: [&str; 12] = [
 ];
 const LISTENS: &str = "listen";
 
-/// /proc/net/tcp or tcp6: the states of the sockets whose own port this is, those that listen left
-/// out.
+/// /proc/net/tcp or tcp6: the states of the sockets with this local port, without listening ones.
 pub fn states(table: &str, port: u16) -> impl Iterator<Item = &'static str> {
     table.lines().filter_map(move |line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().take(4).collect();
@@ -232,7 +230,7 @@ pub fn states(table: &str, port: u16) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Words of 32 bits, each printed as the number that this machine sees in it.
+/// Words of 32 bits, each printed as a number in native byte order.
 fn hex_address(text: &str) -> Option<IpAddr> {
     let word = |at: usize| {
         let digits = text.get(at..at + 8)?;

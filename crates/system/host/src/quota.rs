@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-/// Where systems have their control groups: version 2, or a folder for each hierarchy of version 1.
+/// Usual locations of control groups: version 2, or a folder for each hierarchy of version 1.
 const ROOT: &str = "/sys/fs/cgroup";
 
 /// The CPU time that a process's control groups allow it, in cores, to three decimals. `None`: no bound, or
@@ -27,7 +27,7 @@ fn of_hierarchy(root: &Path, line: &str) -> Option<f64> {
         _ => return None,
     };
     let group = Path::new(path.trim_start_matches('/'));
-    // beside the groups that this namespace shows
+    // outside the groups visible in this namespace
     if group.components().any(|part| part == Component::ParentDir) {
         return None;
     }

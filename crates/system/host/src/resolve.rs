@@ -34,19 +34,19 @@ impl Family {
     }
 }
 
-/// Why a name gave no address.
+/// Reason why a name has no address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolveError {
-    /// The resolver said no, in these words.
+    /// The resolver refused, with this message.
     NotFound { host: String, why: String },
-    /// It has addresses, but none of the family asked for.
+    /// It has addresses, but none of the requested family.
     OtherFamily { host: String, family: Family, found: IpAddr },
     /// No answer in time.
     TimedOut { host: String, after: Nanos },
 }
 
 impl ResolveError {
-    /// What happened, without the fix.
+    /// Description without the fix.
     pub fn why(&self) -> String {
         match self {
             ResolveError::NotFound { host, why } => {
@@ -95,8 +95,8 @@ pub fn resolve(
     resolve_within(RESOLVE_MAX, host, port, family)
 }
 
-/// [`resolve`] with a bound of one's own. The system's resolver cannot be stopped: when the bound
-/// is reached, its thread is left behind until it gives up by itself.
+/// [`resolve`] with a custom bound. The system's resolver cannot be stopped: after the bound, its
+/// thread continues until it gives up.
 ///
 /// # Errors
 /// As [`resolve`].
@@ -119,8 +119,7 @@ pub fn resolve_within(
     Ok((choose(found, host, family)?, took))
 }
 
-/// The number of the interface that an IPv6 zone names, by its name or that number; `None`: there is none
-/// of that name.
+/// Interface index for an IPv6 zone, given by name or number; `None` if no interface has that name.
 pub fn interface_index(zone: &str) -> Option<u32> {
     if let Ok(number) = zone.parse() {
         return Some(number);
@@ -139,7 +138,7 @@ fn bounded(
     let (give, take) = sync_channel(1);
     std::thread::Builder::new()
         .name("resolver".to_owned())
-        // nobody listens any more once the bound is reached
+        // the receiver is gone once the bound is reached
         .spawn(move || give.send(look_up()).ok())
         .map_err(|error| not_found(format!("no thread for the look-up: {error}")))?;
     match take.recv_timeout(Duration::from_nanos(bound.0)) {

@@ -16,7 +16,7 @@ pub fn state_dir() -> Option<PathBuf> {
 }
 
 fn dir_of(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    // a relative path is to be ignored (XDG Base Directory Specification, "Basics")
+    // a relative path must be ignored (XDG Base Directory Specification, "Basics")
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|p| p.is_absolute());
     absolute(state)
         .or_else(|| absolute(home).map(|home| home.join(".local/state")))
@@ -48,7 +48,7 @@ impl std::error::Error for StateError {}
 /// The largest file that [`load_json`] reads, in bytes.
 pub const LOAD_MAX: u64 = 16 << 20;
 
-/// Reads a JSON file; `None` when there is none.
+/// Reads a JSON file; `None` if it does not exist.
 ///
 /// # Errors
 /// A file that cannot be read, is larger than [`LOAD_MAX`], or does not hold a `T`.
@@ -71,8 +71,8 @@ pub fn load_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StateErr
     Ok(Some(value))
 }
 
-/// Replaces a file as a whole: written beside it, flushed to disk, then renamed over it. Makes the
-/// folder when it is missing. After an error, or a crash at any moment, the old file stands.
+/// Replaces a file atomically: written next to it, flushed to disk, then renamed over it. Creates
+/// the folder if missing. After an error or a crash the old file remains.
 ///
 /// # Errors
 /// Whatever the file system refuses.
@@ -100,7 +100,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A name of its own in the same folder, because only there a rename is atomic.
+/// A unique name in the same folder, because only there a rename is atomic.
 fn beside(path: &Path) -> Option<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

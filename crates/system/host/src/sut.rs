@@ -9,11 +9,11 @@ use sample::{SutRow, SutSeries};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-/// Who is watched: a process of this machine, with its descendants.
+/// The watched process of this machine, with its descendants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchedServer {
     pub pid: u32,
-    /// Where it listens, for its listen queues; empty: not asked for.
+    /// Addresses where it listens, for its listen queues; empty if not requested.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -33,8 +33,9 @@ pub struct SutReading {
     pub half_open: u64,
 }
 
-/// Readings between two looks for processes that have come, at most. A look reads a file of each process of
-/// the machine, so there is one only where the machine has started something, if it tells.
+/// Maximum number of readings between two searches for new processes. A search reads a file of
+/// every process of the machine, so it is skipped unless the machine has started a process, if that
+/// is known.
 const FAMILY_EVERY: u32 = 5;
 /// Processes of one server that are read; a server with more is read in part.
 const FAMILY_MAX: usize = 2_000;
@@ -46,10 +47,10 @@ const THREADS_MAX: usize = 2_000;
 pub struct SutReader {
     server: WatchedServer,
     ports: BTreeSet<u16>,
-    /// When the server started: another process may have its number later.
+    /// Start time of the server: another process may get its number later.
     started: u64,
     family: Vec<u32>,
-    /// What the machine had started last before the family was looked at.
+    /// Last process that the machine had started at the previous search.
     newest: Option<u32>,
     /// Readings since then.
     age: u32,
@@ -58,7 +59,7 @@ pub struct SutReader {
 
 impl SutReader {
     /// # Errors
-    /// No such process, or one whose files may not be read: a sentence with the fix.
+    /// No such process, or its files are not readable: a message with the fix.
     pub fn new(server: WatchedServer) -> Result<SutReader, String> {
         let pid = server.pid;
         let Some(process) = stat(pid) else {
@@ -85,7 +86,7 @@ impl SutReader {
         })
     }
 
-    /// A series without rows: who is watched, and what it has at most.
+    /// A series without rows: the watched process and its limits.
     pub fn series(&self) -> SutSeries {
         let pid = self.server.pid;
         let more = self.family.len() - 1;
@@ -103,8 +104,8 @@ impl SutReader {
         }
     }
 
-    /// Looks for processes that have come since the last reading: what one has spent until it is seen first
-    /// goes into one row.
+    /// Searches for processes started since the last reading: the CPU time before a process is
+    /// first seen goes into one row.
     fn look(&mut self) {
         let newest = newest();
         if newest.is_none() || newest != self.newest || self.age >= FAMILY_EVERY {
@@ -119,7 +120,8 @@ impl SutReader {
         listen_queues::queues(self.server.pid, &self.ports)
     }
 
-    /// The figures now; `None` when the server is gone, whoever has its number or has yet to wait for it.
+    /// Current figures; `None` if the server is gone, even if its number was reused or it was not
+    /// waited for yet.
     pub fn read(&mut self) -> Option<SutReading> {
         let pid = self.server.pid;
         stat(pid).filter(|now| now.started == self.started && !has_ended(pid, now))?;
@@ -141,23 +143,23 @@ fn newest() -> Option<u32> {
     newest_number(&std::fs::read_to_string("/proc/loadavg").ok()?)
 }
 
-/// The last field of /proc/loadavg; 0 where it is made up.
+/// The last field of /proc/loadavg; 0 if it is not genuine.
 fn newest_number(loadavg: &str) -> Option<u32> {
     let number = loadavg.split_ascii_whitespace().nth(4)?.parse().ok();
     number.filter(|number| *number > 0)
 }
 
-/// Cores that a process may use: those that it may run on, or what the CPU quota of its control groups
-/// comes to where that is less. 0: not known.
+/// Cores that a process may use: its affinity, or the CPU quota of its control groups if that is
+/// less. 0 if unknown.
 fn usable_cores(pid: u32) -> f64 {
     let cores = crate::cores_of(pid).len() as f64;
     quota::cpu_quota(pid).map_or(cores, |quota| quota.min(cores))
 }
 
-/// Context switches, summed over threads that come and go.
+/// Context switches, summed over threads that start and end.
 #[derive(Debug, Default)]
 struct SwitchCount {
-    /// What each thread, by numbers of its process and its own, had when it was read last.
+    /// Previous reading of each thread, by process and thread number.
     last: BTreeMap<(u32, u32), u64>,
     total: u64,
 }
@@ -181,7 +183,7 @@ impl SwitchCount {
     }
 }
 
-/// What these processes have spent and hold, together; context switches left out.
+/// Totals of these processes, without context switches.
 pub(crate) fn figures(pids: &[u32]) -> SutReading {
     let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
     let page = rustix::param::page_size() as u64;
@@ -199,7 +201,7 @@ pub(crate) fn figures(pids: &[u32]) -> SutReading {
     reading
 }
 
-/// What happened between two readings `span_s` seconds apart, the later one at `at_s`.
+/// Difference between two readings `span_s` seconds apart, the later one at `at_s`.
 pub fn row(before: &SutReading, after: &SutReading, span_s: f64, at_s: f64) -> SutRow {
     let span_s = span_s.max(1e-9);
     SutRow {
@@ -224,8 +226,8 @@ fn stat(pid: u32) -> Option<Process> {
     proc::process(&read(pid, "stat")?)
 }
 
-/// Whether the process of which this was read has ended. A first thread that has ended alone is shown as
-/// one of a process that has, while others go on.
+/// Returns whether the process of this reading has ended. A main thread that ended alone looks like
+/// an ended process, while other threads continue.
 fn has_ended(pid: u32, process: &Process) -> bool {
     process.is_over() && tasks(pid).nth(1).is_none()
 }
@@ -373,7 +375,7 @@ mod tests {
             switches.total - begin
         };
         assert_eq!(then(&[((1, 1), 150), ((1, 2), 9_001)]), 51);
-        // a thread ends, another begins, a process comes
+        // a thread ends, another starts, a process starts
         assert_eq!(then(&[((1, 1), 160), ((1, 3), 7), ((5, 5), 2)]), 70);
         // a number that is used again
         assert_eq!(then(&[((1, 1), 160), ((1, 3), 4)]), 74);

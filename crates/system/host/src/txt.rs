@@ -18,10 +18,10 @@ const RECORDS_MAX: usize = 64;
 const UDP_MAX: usize = 4_096;
 const PORT: u16 = 53;
 
-/// The TXT records of a name, the strings of each put together; none is no failure.
+/// TXT records of a name, the strings of each concatenated; none is not an error.
 ///
 /// # Errors
-/// What the name servers said, or that none of them answered.
+/// The name servers' error, or that none of them answered.
 pub fn txt(name: &str) -> Result<Vec<Vec<u8>>, String> {
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let servers: Vec<SocketAddr> =
@@ -46,7 +46,7 @@ pub fn txt_from(name: &str, servers: &[SocketAddr]) -> Result<Vec<Vec<u8>>, Stri
     Err(trouble)
 }
 
-/// The name servers that are named, or this machine where none is.
+/// The configured name servers, or this machine if there are none.
 fn servers(text: &str) -> Vec<IpAddr> {
     let named = text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
@@ -123,7 +123,7 @@ fn understand(reply: &[u8], id: u16) -> io::Result<TxtRecords> {
         other => return Ok(Err(format!("the name server says {other:?}"))),
     }
     let records = packet.answers.iter().filter_map(|record| match &record.rdata {
-        // a proof is ASCII: what is no UTF-8 is none
+        // a proof is ASCII: anything that is not UTF-8 is not a proof
         RData::TXT(text) => String::try_from(text.clone()).ok().map(String::into_bytes),
         _ => None,
     });

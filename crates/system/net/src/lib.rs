@@ -1,4 +1,4 @@
-//! Sockets and TLS behind the interfaces of `conduit`.
+//! Sockets and TLS for the interfaces of `conduit`.
 
 pub mod reactor;
 pub mod tls;

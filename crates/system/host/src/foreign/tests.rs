@@ -75,7 +75,7 @@ fn a_server_that_dies_takes_nothing_from_our_work() {
     let before = census(0, 0, &[(10, process(1, "us", 100, 0)), (20, server)]);
     let after = census(900, 0, &[(10, process(1, "us", 800, 0))]);
     let found = compare(&before, &after, &[10, 20], TEN_SECONDS).unwrap();
-    // 900 busy, of which 700 ours; the server's last ones nobody counts
+    // 900 busy, of which 700 ours; nothing counts the server's last ticks
     assert!(near(found.cores, 0.2), "{found:?}");
 }
 

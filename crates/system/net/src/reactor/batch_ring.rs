@@ -1,5 +1,5 @@
-//! A ring of io_uring whose requests go over in batches, and which receives into provided buffers: what
-//! sockets and packets have in common.
+//! An io_uring instance that submits requests in batches and receives into provided buffers, shared
+//! by sockets and packets.
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
 use crate::reactor::buffers::BufferRing;
@@ -14,29 +14,29 @@ use units::Nanos;
 /// In the kernel's number of a request: it stays open.
 const STAYS: u64 = 1 << 63;
 
-/// What a kernel that is short of memory, or has no room for completions, is asked again.
+/// Number of retries while the kernel is short of memory or has no room for completions.
 const TRIES: u32 = 16;
 
-/// Whether to look for completions.
+/// How to wait for completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Await {
     /// Only hand over.
     No,
     Now,
-    /// Sleep until there is one, so long at most.
+    /// Sleep until there is one, at most for this time.
     Sleep(Option<Nanos>),
 }
 
-/// What the kernel says of a request.
+/// Completion of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Completed {
-    /// What the request was pushed with.
+    /// User data of the request.
     pub number: u64,
     /// Bytes, or an error number below zero.
     pub result: i32,
-    /// The buffer that it gives back.
+    /// The buffer that it returns.
     pub buffer: Option<u16>,
-    /// More will be said of this request.
+    /// More completions of this request will follow.
     pub more: bool,
 }
 
@@ -46,8 +46,8 @@ pub struct BatchRing {
     buffers: ManuallyDrop<BufferRing>,
     /// Requests that were pushed to stay, and are not over. Without one the kernel does not use the buffers.
     open: u64,
-    /// The kernel does not take requests any more. It is asked nothing again: requests of the past may
-    /// stand in the queue still, whose memory is gone.
+    /// The kernel accepts no more requests. The ring is not used again: the queue may still contain
+    /// earlier requests whose memory is gone.
     broken: bool,
     /// Time asleep does not count as waiting for a disk.
     sleep: EnterFlags,
@@ -60,8 +60,8 @@ impl std::fmt::Debug for BatchRing {
 }
 
 impl BatchRing {
-    /// For the calling thread. `submitted_max`: requests that are handed over at once; `completions`: how
-    /// many have room.
+    /// Creates a ring for the calling thread. `submitted_max`: requests per submission;
+    /// `completions`: room for completions.
     ///
     /// # Errors
     /// The kernel's, where it refuses: what it does not know is `InvalidInput`, or `Unsupported`.
@@ -76,7 +76,7 @@ impl BatchRing {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let (entries, count) = (buffers.entries(), buffers.count());
-        // SAFETY: it has so many entries, and is let go of only when no request is open
+        // SAFETY: it has that many entries and is released only when no request is open
         unsafe { ring.submitter().register_buf_ring_with_flags(entries, count, 0, 0)? };
         let mut sleep = EnterFlags::GETEVENTS | EnterFlags::EXT_ARG;
         if ring.params().is_feature_no_iowait() {
@@ -91,7 +91,7 @@ impl BatchRing {
         self.ring.submitter()
     }
 
-    /// Whether the kernel does not work with it any more.
+    /// Returns whether the kernel no longer works with the ring.
     #[inline]
     pub fn is_broken(&self) -> bool {
         self.broken
@@ -126,18 +126,18 @@ impl BatchRing {
     /// buffer of the ring.
     #[inline]
     pub unsafe fn push(&mut self, entry: Entry, number: u64) -> bool {
-        // SAFETY: as the caller says
+        // SAFETY: guaranteed by the caller
         unsafe { self.ring.submission().push(&entry.user_data(number & !STAYS)).is_ok() }
     }
 
-    /// The same with a request that stays open until one of its completions says that no more come: it may
-    /// take buffers of the ring, and [`BatchRing::end`] waits for it.
+    /// The same for a request that stays open until a completion without the flag "more": it may
+    /// use buffers of the ring, and [`BatchRing::end`] waits for it.
     ///
     /// # Safety
     /// What the entry points to stays as it is until the request is done, or the ring is broken.
     #[inline]
     pub unsafe fn push_to_stay(&mut self, entry: Entry, number: u64) -> bool {
-        // SAFETY: as the caller says
+        // SAFETY: guaranteed by the caller
         let pushed = unsafe {
             self.ring.submission().push(&entry.user_data(BatchRing::kept_as(number))).is_ok()
         };
@@ -145,7 +145,7 @@ impl BatchRing {
         pushed
     }
 
-    /// By which number the kernel knows a request that was pushed to stay: who cancels it names that.
+    /// User data by which the kernel knows a multishot request, for canceling it.
     pub fn kept_as(number: u64) -> u64 {
         number | STAYS
     }
@@ -161,8 +161,8 @@ impl BatchRing {
         self.broken = true;
     }
 
-    /// Lets the kernel have all that was pushed, and gives each completion to `settle`. A buffer that one
-    /// names is ours again.
+    /// Submits all pushed requests and passes each completion to `settle`. The buffer of a
+    /// completion is ours again.
     pub fn enter(&mut self, mut look: Await, mut settle: impl FnMut(Completed)) {
         let mut tries = TRIES;
         while !self.broken {
@@ -176,7 +176,7 @@ impl BatchRing {
             drop(queue);
             match (left, overflow) {
                 (false, false) => return,
-                // completions that had no room come with a look
+                // completions without room arrive with the next poll
                 (_, true) => look = Await::Now,
                 (true, false) => look = Await::No,
             }
@@ -189,12 +189,12 @@ impl BatchRing {
     /// kernel may use the buffers still, which are then lost with the ring.
     pub fn end(&mut self) -> bool {
         let second = Timespec::new().sec(1);
-        // what is open is ended where it stands; that there is nothing is fine
+        // open requests are canceled where they are; having none is fine
         self.ring.submitter().register_sync_cancel(Some(second), CancelBuilder::any()).ok();
         let mut tries = TRIES;
         while self.open > 0 && tries > 0 {
             let before = self.open;
-            // what it refuses is looked at as often as what does not come
+            // a refusal is retried as often as a missing completion
             self.call_with(0, Await::Sleep(Some(Nanos::from_millis(10)))).ok();
             self.reap(|_| {});
             tries -= u32::from(self.open == before);
@@ -202,7 +202,7 @@ impl BatchRing {
         self.open == 0
     }
 
-    /// Whether the kernel does not work with the ring any more.
+    /// Returns whether the kernel no longer works with the ring.
     fn is_refusal(&mut self, done: io::Result<usize>) -> bool {
         match done.map_err(|error| error.raw_os_error()) {
             // a sleep that was long enough, or interrupted; no memory, or no room for completions
@@ -220,7 +220,7 @@ impl BatchRing {
     fn call_with(&self, count: u32, look: Await) -> io::Result<usize> {
         let submitter = self.ring.submitter();
         let (span, args);
-        // SAFETY: the arguments live until the call is over, and their kind is what the flags say
+        // SAFETY: the arguments live until the call returns, and the flags state their kind
         unsafe {
             match look {
                 Await::No => submitter.enter::<()>(count, 0, 0, None),
@@ -262,7 +262,7 @@ impl Drop for BatchRing {
             // SAFETY: this is the end of it, and the kernel does not use it
             unsafe { ManuallyDrop::drop(&mut self.buffers) };
         }
-        // or else they are rather lost than written to by the kernel when they are somebody else's
+        // otherwise leak them, because the kernel may still write to them
     }
 }
 
@@ -274,12 +274,12 @@ mod tests {
     use rustix::fd::AsRawFd;
     use std::io::Write;
 
-    /// A ring with few buffers; `None`, said plainly, where there is no io_uring.
+    /// A ring with few buffers; `None`, with a printed note, without io_uring.
     fn ring(completions: u32) -> Option<BatchRing> {
         match BatchRing::new(4, completions, BufferRing::new(2, 64)) {
             Ok(ring) => Some(ring),
             Err(error) => {
-                // nobody reads it when standard error is closed
+                // a closed standard error is not a failure
                 writeln!(io::stderr(), "io_uring is not tested: {error}").ok();
                 assert!(std::env::var_os("CI").is_none(), "{error}");
                 None
@@ -292,7 +292,7 @@ mod tests {
         unsafe { ring.push(opcode::Nop::new().build(), number) }
     }
 
-    /// What has no room among the completions comes later, and is not lost.
+    /// Completions without room arrive later and are not lost.
     #[test]
     fn completions_beyond_the_room_for_them_come_all_the_same() {
         let Some(mut ring) = ring(8) else { return };
@@ -319,7 +319,7 @@ mod tests {
         assert!(ring.end(), "no request is open");
     }
 
-    /// A reader of a pipe: it takes a buffer, goes on, and is ended where it waits.
+    /// A pipe reader: it takes a buffer, continues, and is canceled while it waits.
     #[test]
     fn the_end_waits_for_what_stays_open() {
         let Some(mut ring) = ring(8) else { return };

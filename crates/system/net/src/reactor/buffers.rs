@@ -1,5 +1,5 @@
-//! Memory that the kernel fills while a request of io_uring is open, and the ring by which it is told
-//! what it may fill.
+//! Memory that the kernel fills while an io_uring request is open, and the ring that announces free
+//! buffers to the kernel.
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
 use io_uring::types::BufRingEntry;
@@ -7,8 +7,9 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// The ring of buffers begins with a page (io_uring_register(2)), or the kernel says EINVAL. Machines of
-/// ARM and POWER have pages of 16 and of 64 KiB; what begins with a large one begins with a small one too.
+/// The buffer ring must be page-aligned (io_uring_register(2)), or the kernel returns EINVAL. ARM
+/// and POWER machines have pages of 16 and 64 KiB; an address aligned to a large page is aligned to
+/// a small one too.
 const PAGE_MAX: usize = 65_536;
 
 /// Memory that is zero at first.
@@ -30,10 +31,10 @@ impl Region {
         Region { start: NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout)), layout }
     }
 
-    /// Where the bytes from `at` on are.
+    /// Address of the bytes from `at` on.
     pub(crate) fn place(&self, at: usize) -> *mut u8 {
         assert!(at <= self.layout.size(), "the place is within the region");
-        // SAFETY: it lies within the allocation, or just behind it
+        // SAFETY: it is within the allocation, or just past its end
         unsafe { self.start.as_ptr().add(at) }
     }
 
@@ -44,8 +45,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and nobody has it any more: whoever has a ring
-        // lets go of a region only when the kernel has no request open that could use it
+        // SAFETY: it was allocated with this layout and has no other user: a region is released
+        // only when the kernel has no open request that could use it
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }
@@ -61,7 +62,7 @@ pub struct BufferRing {
     size: usize,
     /// Which buffers the kernel has.
     posted: Box<[bool]>,
-    /// How many buffers were ever given to the kernel, as the kernel counts.
+    /// Number of buffers ever given to the kernel, in the kernel's counting.
     tail: u16,
 }
 
@@ -82,7 +83,7 @@ impl BufferRing {
         BufferRing { bytes, entries, size, posted: vec![false; count].into_boxed_slice(), tail: 0 }
     }
 
-    /// How many there are.
+    /// Number of buffers.
     pub(crate) fn count(&self) -> u16 {
         self.posted.len() as u16
     }
@@ -92,14 +93,14 @@ impl BufferRing {
         self.entries.place(0) as u64
     }
 
-    /// Gives a buffer to the kernel; [`BufferRing::publish`] tells.
+    /// Adds a buffer to the ring; [`BufferRing::publish`] announces it.
     pub fn post(&mut self, id: u16) {
         let posted = &mut self.posted[usize::from(id)];
         assert!(!*posted, "a buffer belongs to the kernel or to us");
         *posted = true;
         let row = usize::from(self.tail) & (self.posted.len() - 1);
-        // SAFETY: the region has an entry for each buffer, aligned to a page; the kernel reads none from
-        // the tail on, which is where this one is. The address lies in the other region.
+        // SAFETY: the region has an entry for each buffer and is page-aligned; the kernel reads no
+        // entry from the tail on, where this one is. The address is in the other region.
         unsafe {
             let entry = self.entries.place(0).cast::<BufRingEntry>().add(row);
             (*entry).set_addr(self.bytes.place(usize::from(id) * self.size) as u64);
@@ -132,8 +133,8 @@ impl BufferRing {
             !self.posted[usize::from(id)] && length <= self.size,
             "the bytes are in a buffer of ours"
         );
-        // SAFETY: the buffer lies in the region, whose bytes were all set at its making, and is not with
-        // the kernel; giving it away needs this exclusively
+        // SAFETY: the buffer is in the region, whose bytes were all initialized, and is not with
+        // the kernel; giving it away needs `&mut self`
         unsafe { std::slice::from_raw_parts(self.bytes.place(usize::from(id) * self.size), length) }
     }
 }
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn rings_begin_with_a_page_of_any_machine() {
-        // kept, so that each has a place of its own
+        // kept, so that each has a distinct address
         let rings: Vec<BufferRing> = (0..8).map(|_| BufferRing::new(2, 64)).collect();
         let places: Vec<u64> = rings.iter().map(BufferRing::entries).collect();
         assert!(places.iter().all(|place| place % (64 << 10) == 0), "{places:x?}");

@@ -1,4 +1,4 @@
-//! The one clock of a run: CLOCK_MONOTONIC, which all threads of one machine share.
+//! The clock of a run: CLOCK_MONOTONIC, which all threads of a machine share.
 
 use units::Nanos;
 

@@ -14,8 +14,8 @@ pub(crate) fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: (span.0 / 1_000_000_000) as i64, tv_nsec: (span.0 % 1_000_000_000) as i64 }
 }
 
-/// A socket whose connect is under way, or already done; true: it is to be tried again, because the Unix socket
-/// has no room for it yet, or others wait for that (`waited_for`).
+/// A socket whose connect is in progress or done; true if it must be retried, because the Unix
+/// socket's queue is full or other connects wait for it (`waited_for`).
 pub(crate) fn start(
     peer: &Peer,
     options: &OpenOptions,
@@ -55,16 +55,16 @@ fn start_udp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errn
     if let Some(local) = options.bind {
         net::bind(&fd, &SocketAddr::new(local, options.port.unwrap_or(0)))?;
     }
-    // who is told nothing of the path's limit would have datagrams cut into fragments
+    // without path MTU discovery datagrams would be fragmented
     raw::forbid_fragments(fd.as_fd(), address.is_ipv4())?;
-    // a kernel without it hands over one datagram at a time
+    // a kernel without it delivers one datagram at a time
     raw::gather_datagrams(fd.as_fd()).ok();
     net::connect(&fd, &address)?;
     Ok(fd)
 }
 
-/// Bytes of a datagram socket's buffers where the plan says nothing: the kernel's usual 208 KiB lose
-/// datagrams of one response of some size. The kernel grants up to its own limit.
+/// Default buffer size of a datagram socket: the kernel's usual 208 KiB lose datagrams of a single
+/// larger response. The kernel grants up to its own limit.
 const UDP_BUFFER: u32 = 1 << 20;
 
 fn start_tcp(address: SocketAddr, options: &OpenOptions) -> Result<OwnedFd, Errno> {
@@ -120,7 +120,7 @@ fn pending_is_fine(connected: Result<(), Errno>) -> Result<(), Errno> {
     }
 }
 
-/// The reason behind an errno of read or write: a failed connect keeps its own in SO_ERROR.
+/// Cause of a read or write error: a failed connect stores its own in SO_ERROR.
 pub(crate) fn reason(fd: BorrowedFd<'_>, errno: Errno) -> Errno {
     match sockopt::socket_error(fd) {
         Ok(Err(kept)) => kept,

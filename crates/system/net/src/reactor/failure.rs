@@ -1,4 +1,4 @@
-//! What an error number means for a call.
+//! Maps error numbers to failures of a call.
 
 use conduit::IoError;
 use rustix::io::Errno;
@@ -13,7 +13,7 @@ pub(crate) fn closed() -> IoError {
     IoError::Failed(FailureClass::OtherIo)
 }
 
-/// As the loop tells them, of an error of the standard library.
+/// Failure for an error of the standard library, as the loop reports it.
 pub fn failure_class(error: &std::io::Error) -> FailureClass {
     Errno::from_io_error(error).map_or(FailureClass::OtherIo, class)
 }

@@ -37,12 +37,12 @@ pub struct Reactor {
     epoll: OwnedFd,
     sockets: Vec<Socket>,
     events: Vec<epoll::Event>,
-    /// How long before an instant `wait` stops sleeping and starts to spin.
+    /// How long before an instant `wait` stops sleeping and starts busy-waiting.
     spin_span: Nanos,
     spun: Nanos,
     /// The kernel cuts datagrams out of one buffer.
     segments: bool,
-    /// The last failure that was told, and of which slot.
+    /// The last reported failure, and its slot.
     failed: Option<(Slot, Errno)>,
     /// Connects for which there is no room yet. Their sockets are not registered: epoll would call them ended.
     room: RoomQueue,
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Reactor {
     }
 }
 
-/// What one slot holds.
+/// State of a slot.
 #[derive(Debug, Default)]
 struct Socket {
     fd: Option<OwnedFd>,
@@ -65,11 +65,11 @@ struct Socket {
     line: LineId,
     /// Its connect found no room yet.
     waits: bool,
-    /// What became of a connect that waited for room.
+    /// Result of a connect that waited for room.
     refused: Option<Errno>,
 }
 
-/// What epoll has been asked to tell about a socket.
+/// Events for which epoll watches a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Interest {
     #[default]
@@ -104,7 +104,7 @@ impl Reactor {
         failure::of(errno)
     }
 
-    /// As [`Reactor::fail`], of a read or a write.
+    /// Like [`Reactor::fail`], for a read or a write.
     #[cold]
     fn fail_in_use(&mut self, slot: Slot, errno: Errno) -> IoError {
         let fd = self.sockets[slot as usize].fd.as_ref();
@@ -112,7 +112,7 @@ impl Reactor {
         self.fail(slot, errno)
     }
 
-    /// One call for datagrams of `each` bytes; says how many bytes were taken.
+    /// Sends datagrams of `each` bytes with one call; returns the number of bytes sent.
     fn send_batch(&mut self, slot: Slot, bytes: &[u8], each: usize) -> Result<usize, Errno> {
         let Some(fd) = &self.sockets[slot as usize].fd else { return Err(Errno::BADF) };
         if bytes.len() > each && self.segments {
@@ -152,7 +152,7 @@ impl Reactor {
         }
     }
 
-    /// Waits until something is ready or `until` has come, the last of it awake.
+    /// Waits until something is ready or until `until`, busy-waiting at the end.
     #[inline]
     fn wait_until(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         if until == Nanos::NEVER {
@@ -173,7 +173,7 @@ impl Reactor {
         self.spun += at - start;
     }
 
-    /// Tells of the connects that have found room, or were refused.
+    /// Reports the connects that found room or were refused.
     #[cold]
     fn look_for_room(&mut self, ready: &mut Vec<Ready>) {
         let sockets = &self.sockets;
@@ -345,14 +345,14 @@ impl Io for Reactor {
 
     fn shut(&mut self, slot: Slot) {
         if let Some(fd) = &self.sockets[slot as usize].fd {
-            // a connection that is broken already says so to the next read
+            // a broken connection reports that at the next read
             rustix::net::shutdown(fd, rustix::net::Shutdown::Write).ok();
         }
     }
 
     fn urgent(&mut self, slot: Slot, byte: u8) {
         if let Some(fd) = &self.sockets[slot as usize].fd {
-            // a connection that is broken already says so to the next read
+            // a broken connection reports that at the next read
             rustix::net::send(fd, &[byte], rustix::net::SendFlags::OOB).ok();
         }
     }
@@ -371,7 +371,7 @@ impl Io for Reactor {
         ready.clear();
         let next = self.room.next_try();
         match next {
-            // no arrival is due at a next try: nobody spins for it
+            // no arrival is due at a retry, so there is no busy-waiting for it
             Some(next) if next < until - self.spin_span => {
                 self.poll(Some(next - monotonic()), ready);
             }

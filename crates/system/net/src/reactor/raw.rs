@@ -1,5 +1,5 @@
-//! What no safe wrapper offers: some socket options, and datagrams by the batch. The only unsafe code
-//! of this crate.
+//! System calls without a safe wrapper: some socket options, and batches of datagrams. The only
+//! unsafe code of this crate.
 #![allow(unsafe_code, reason = "socket options and ancillary data that rustix does not know")]
 
 use rustix::fd::{AsRawFd, BorrowedFd};
@@ -22,7 +22,7 @@ pub(crate) fn forbid_fragments(fd: BorrowedFd<'_>, is_v4: bool) -> Result<(), Er
     }
 }
 
-/// Datagrams of one size come together (UDP_GRO, Linux 5.0).
+/// Datagrams of equal size are received together (UDP_GRO, Linux 5.0).
 pub(crate) fn gather_datagrams(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     set_number(fd, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
@@ -41,7 +41,7 @@ fn set_number(
     if result == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// Room for one ancillary message with a whole number, aligned as the kernel wants it.
+/// Room for one ancillary message with an integer, aligned as the kernel requires.
 #[repr(align(8))]
 struct Ancillary([u8; 64]);
 
@@ -75,8 +75,8 @@ pub(crate) fn receive_segments(
 ) -> Result<(usize, usize), Errno> {
     let mut room = Ancillary([0; 64]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: as in `send_segments`; the kernel writes at most what the buffers hold, and says how much
-    // of the ancillary room it used, which the macros keep to.
+    // SAFETY: as in `send_segments`; the kernel writes at most the size of the buffers and returns
+    // how much of the ancillary room it used, which the macros respect.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &raw mut part;
@@ -98,7 +98,7 @@ pub(crate) fn receive_segments(
     }
 }
 
-/// The head of the kernel's `struct tcp_info`, whose layout only ever grows at its end.
+/// Start of the kernel's `struct tcp_info`, whose layout only grows at its end.
 const TCP_INFO_HEAD: usize = 104;
 const RTT_US_AT: usize = 68;
 const TOTAL_RETRANS_AT: usize = 100;

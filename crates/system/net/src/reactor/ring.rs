@@ -1,5 +1,5 @@
-//! Sockets by io_uring: what was written in a turn goes out by one system call, which also waits, and
-//! what comes in is there when it returns.
+//! Sockets by io_uring: the writes of a turn are submitted by one system call, which also waits,
+//! and received data is available when it returns.
 //!
 //! Nothing waits so that a batch gets larger: what was written goes out before the loop sleeps, and
 //! before more than a few connections have been seen to.
@@ -18,9 +18,9 @@ use rustix::net::SendFlags;
 use sample::{FailureClass, SocketFacts};
 use units::Nanos;
 
-/// A write of more bytes goes by a system call of its own: copying them would cost more.
+/// Longer writes use their own system call, because copying them would cost more.
 const COPIED_MAX: usize = 8 << 10;
-/// What was written waits for so many further writes at most, and for so many reads.
+/// Maximum number of further writes, and of reads, for which a pending write waits.
 const WRITES_MAX: u32 = 32;
 const READS_MAX: u32 = 32;
 /// Buffers that the kernel has at least.
@@ -36,7 +36,7 @@ pub struct RingReactor {
     pieces: Arrived,
     /// Requests that begin with the next submission.
     wanted: Vec<Tag>,
-    /// What was heard and not yet told.
+    /// Received events that were not reported yet.
     heard: Vec<Ready>,
     done: Vec<Completion>,
     /// Sockets that are open.
@@ -52,7 +52,7 @@ pub struct RingReactor {
     room: RoomQueue,
 }
 
-/// What came in, by buffer: the next one of the same connection, and its bytes.
+/// Received data by buffer: the next one of the same connection, and its bytes.
 #[derive(Debug)]
 struct Arrived {
     next: Box<[u16]>,
@@ -70,7 +70,7 @@ enum ConnectStage {
     Open,
 }
 
-/// What one slot holds.
+/// State of a slot.
 #[derive(Debug)]
 struct RingSocket {
     fd: Option<OwnedFd>,
@@ -89,13 +89,13 @@ struct RingSocket {
     waits: bool,
     /// The last piece filled its buffer: more may wait in the socket.
     full: bool,
-    /// Pieces that came, and how much of the first was read.
+    /// Received pieces, and how much of the first was read.
     first: u16,
     last: u16,
     at: u16,
-    /// Where it stands in `heard`, if it stands there.
+    /// Index in `heard`, if present.
     told: u32,
-    /// The batch in which it wrote last, and where the bytes stand until that is submitted.
+    /// The batch of its last write, and where the bytes are until submission.
     batch: u64,
     start: u32,
     length: u32,
@@ -162,7 +162,7 @@ impl Arrived {
         socket.last = id;
     }
 
-    /// Lets go of all that came for a connection.
+    /// Releases everything received for a connection.
     fn drop_all(&mut self, socket: &mut RingSocket) {
         while socket.first != NONE {
             self.free.push(socket.first);
@@ -171,7 +171,7 @@ impl Arrived {
     }
 }
 
-/// Why there is no ring: part of a sentence. `since`: the first kernel that has what was asked of it.
+/// Why there is no ring: part of a sentence. `since`: the first kernel with the required feature.
 pub fn why_no_ring(error: &std::io::Error, since: &str) -> String {
     use std::io::ErrorKind;
     match error.kind() {
@@ -209,7 +209,7 @@ impl RingReactor {
         })
     }
 
-    /// Hands over what was written, and what is to be received; then looks at what is done.
+    /// Submits writes and receives, then processes completions.
     fn exchange(&mut self, look: Await) {
         self.post();
         self.begin_wanted();
@@ -233,7 +233,7 @@ impl RingReactor {
     /// memory.
     fn post(&mut self) {
         let wanted = (self.open * 2).clamp(BUFFERS_MIN, usize::from(BUFFERS));
-        // what came and was not read counts as posted: there are never many
+        // received unread data counts as posted: there is never much
         let posted = usize::from(BUFFERS) - self.pieces.free.len();
         let more = wanted.saturating_sub(posted).min(self.pieces.free.len());
         if more == 0 {
@@ -271,7 +271,7 @@ impl RingReactor {
         self.wanted.push(self.sockets[slot as usize].tag(kind, slot));
     }
 
-    /// What a completion means to its connection.
+    /// Applies a completion to its connection.
     #[inline]
     fn settle(&mut self, completion: Completion) {
         let Completion { tag, result, buffer, more } = completion;
@@ -320,7 +320,7 @@ impl RingReactor {
         }
     }
 
-    /// Takes back what was heard of a connection.
+    /// Withdraws pending events of a connection.
     fn untell(&mut self, slot: Slot) {
         let told = self.sockets[slot as usize].told;
         let index = told as usize;
@@ -351,7 +351,7 @@ impl RingReactor {
         self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
     }
 
-    /// The socket did not take all that was handed over in this batch.
+    /// The socket did not accept everything submitted in this batch.
     #[cold]
     fn sent_less(&mut self, slot: Slot, result: i32) {
         let socket = &mut self.sockets[slot as usize];
@@ -408,7 +408,7 @@ impl RingReactor {
         }
     }
 
-    /// A write by a system call of its own.
+    /// A write by its own system call.
     fn write_now(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         if self.sockets[slot as usize].batch == self.batch {
             // what was written before goes first
@@ -441,7 +441,7 @@ impl RingReactor {
         }
     }
 
-    /// Tells of the connects that have found room, or were refused.
+    /// Reports the connects that found room or were refused.
     #[cold]
     fn look_for_room(&mut self) {
         let sockets = &self.sockets;
@@ -458,7 +458,7 @@ impl RingReactor {
         }
     }
 
-    /// Takes what came out of the buffers; says how much.
+    /// Copies received data from the buffers; returns the number of bytes.
     #[inline]
     fn take(&mut self, slot: Slot, buffer: &mut [u8]) -> usize {
         let socket = &mut self.sockets[slot as usize];
@@ -482,9 +482,9 @@ impl RingReactor {
         count
     }
 
-    /// What came was more than a buffer: the rest is read by system calls, straight into the worker's
-    /// memory. The kernel receives only while it is asked for completions, and these were all looked at:
-    /// what stands in the socket comes behind them.
+    /// The received data exceeded a buffer: the rest is read by system calls into the worker's
+    /// memory. The kernel receives only while completions are requested, and all of them were
+    /// processed, so data in the socket comes after them.
     fn read_on(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
         let socket = &mut self.sockets[slot as usize];
         socket.full = false;
@@ -512,7 +512,7 @@ impl RingReactor {
         }
     }
 
-    /// Hands over what was written if it has waited for long enough.
+    /// Submits pending writes if they have waited long enough.
     #[inline]
     fn count_read(&mut self) {
         if self.writes > 0 {
@@ -524,7 +524,7 @@ impl RingReactor {
     }
 }
 
-/// The error that a completion tells.
+/// Error of a completion.
 fn errno_of(result: i32) -> Option<Errno> {
     (result < 0).then(|| Errno::from_raw_os_error(-result))
 }
@@ -533,14 +533,14 @@ fn quiet(slot: Slot) -> Ready {
     Ready { slot, readable: false, writable: false, ended: false }
 }
 
-/// The sleep of a loop whose ring does not work any more.
+/// Sleep of a loop whose ring has failed.
 #[cold]
 fn sleep(look: Await) {
     let span = match look {
         Await::Sleep(Some(span)) => connect::timespec(span),
         _ => return,
     };
-    // interrupted: the loop looks what it is to do
+    // interrupted: the loop checks whether to stop
     rustix::event::poll(&mut [], Some(&span)).ok();
 }
 
@@ -675,7 +675,7 @@ impl Io for RingReactor {
         if !socket.unsent.is_empty() {
             socket.shuts = true;
         } else if let Some(fd) = &socket.fd {
-            // a connection that is broken already says so to the next read
+            // a broken connection reports that at the next read
             rustix::net::shutdown(fd, rustix::net::Shutdown::Write).ok();
         }
     }
@@ -683,7 +683,7 @@ impl Io for RingReactor {
     fn urgent(&mut self, slot: Slot, byte: u8) {
         self.exchange(Await::No);
         if let Some(fd) = &self.sockets[slot as usize].fd {
-            // a connection that is broken already says so to the next read
+            // a broken connection reports that at the next read
             rustix::net::send(fd, &[byte], SendFlags::OOB).ok();
         }
     }
@@ -696,7 +696,7 @@ impl Io for RingReactor {
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) {
         let next = self.room.next_try();
         let (until, spin_span) = match next {
-            // no arrival is due at a next try: nobody spins for it
+            // no arrival is due at a retry, so there is no busy-waiting for it
             Some(next) if next < until - self.spin_span => (next, Nanos::ZERO),
             _ => (until, self.spin_span),
         };

@@ -1,6 +1,6 @@
-//! Connects to Unix sockets whose listen queue is full. The kernel refuses such a connect with EAGAIN and
-//! tells nobody when there is room, so it is tried again by a timer, and when a connection to the same
-//! socket was closed; the worker's limit for connects ends it.
+//! Connects to Unix sockets whose listen queue is full. The kernel refuses such a connect with
+//! EAGAIN and sends no notification when there is room, so it is retried by a timer and after a
+//! connection to the same socket was closed; the worker's connect timeout ends it.
 
 use crate::reactor::clock::monotonic;
 use crate::reactor::connect::connect_unix;
@@ -19,7 +19,7 @@ const PAUSE_MAX: Nanos = Nanos::from_millis(8);
 #[derive(Debug, Default)]
 pub(crate) struct RoomQueue {
     lines: Vec<WaitingLine>,
-    /// When the next try is due, and how long after that the one behind it.
+    /// When the next retry is due, and the delay of the one after it.
     next: Nanos,
     pause: Nanos,
 }
@@ -28,7 +28,7 @@ pub(crate) struct RoomQueue {
 #[derive(Debug)]
 struct WaitingLine {
     path: PathBuf,
-    /// Each with the generation of its slot: one that was closed stays until its turn comes.
+    /// Each with the generation of its slot: a closed one stays until its turn.
     waiting: VecDeque<(Slot, u32)>,
 }
 
@@ -60,7 +60,7 @@ impl RoomQueue {
         LineId(index as u32)
     }
 
-    /// Whether who connects now would overtake others.
+    /// Returns whether a connect now would overtake waiting ones.
     pub(crate) fn is_waited_for(&self, line: LineId) -> bool {
         self.lines.get(line.0 as usize).is_some_and(|line| !line.waiting.is_empty())
     }
@@ -74,20 +74,21 @@ impl RoomQueue {
         }
     }
 
-    /// A connection is over: the server may have come to accept the next one, and whoever waits tries at once.
+    /// A connection closed: the server may accept the next one, so waiting connects are retried at
+    /// once.
     pub(crate) fn closed(&mut self, line: LineId) {
         if self.is_waited_for(line) {
             self.next = Nanos::ZERO;
         }
     }
 
-    /// When [`RoomQueue::look`] is due; `None`: nobody waits.
+    /// When [`RoomQueue::look`] is due; `None` if no connect waits.
     pub(crate) fn next_try(&self) -> Option<Nanos> {
         self.lines.iter().any(|line| !line.waiting.is_empty()).then_some(self.next)
     }
 
-    /// Tries the connects again when that is due, and gives back the slots of which there is news. `socket`: that of
-    /// a slot whose generation is this one still.
+    /// Retries the due connects and returns the slots with news. `socket`: the socket of a slot if
+    /// its generation still matches.
     #[cold]
     pub(crate) fn look<'a>(
         &mut self,
@@ -141,8 +142,8 @@ mod tests {
         queue
     }
 
-    /// What comes of the tries that are due, while `room` has an entry for each: how many connects find room.
-    /// The connections of `closed` are over.
+    /// Runs the due retries while `room` has entries: how many connects find room each time. The
+    /// connections of `closed` have ended.
     fn told(queue: &mut RoomQueue, closed: &[Slot], room: &[usize]) -> Vec<String> {
         let mut lines = Vec::new();
         for room in room {

@@ -157,7 +157,7 @@ fn unix_sockets_work_and_have_no_tcp_facts() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Datagrams go whole, several in one call, and come with their size.
+/// Datagrams are sent whole, several per call, and received with their size.
 #[test]
 fn datagrams_keep_their_bounds() {
     let peer = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -183,7 +183,7 @@ fn datagrams_keep_their_bounds() {
     assert_eq!(&buffer[..4], b"back");
 }
 
-/// A port of UDP that nobody has says so, as ICMP tells.
+/// A closed UDP port is reported, as by ICMP.
 #[test]
 fn a_closed_port_of_udp_refuses() {
     let gone = "127.0.0.1:1".parse().unwrap();
@@ -211,7 +211,8 @@ fn worlds() -> Vec<Box<dyn Io>> {
     worlds
 }
 
-/// A Unix socket whose listen queue takes one connection, and has it: what is accepted first.
+/// A Unix socket with a listen queue of one connection, which is taken; returns what is accepted
+/// first.
 fn full_queue(name: &str) -> (std::path::PathBuf, UnixListener, UnixStream) {
     let name = format!("loadstone-reactor-{}-{name}", std::process::id());
     let path = std::env::temp_dir().join(name);
@@ -221,7 +222,7 @@ fn full_queue(name: &str) -> (std::path::PathBuf, UnixListener, UnixStream) {
     (path, listener, first)
 }
 
-/// Linux refuses such a connect with EAGAIN, and does not say when there is room.
+/// Linux refuses such a connect with EAGAIN and does not notify when there is room.
 #[test]
 fn a_connect_waits_for_room_in_the_listen_queue() {
     let (path, listener, _first) = full_queue("room");
@@ -233,7 +234,7 @@ fn a_connect_waits_for_room_in_the_listen_queue() {
             assert_eq!(io.write(slot, b"ping"), Err(IoError::WouldBlock));
             assert_eq!(io.read(slot, &mut [0; 8]), Err(IoError::WouldBlock));
         }
-        // nothing comes of it as long as nobody accepts
+        // no result while nothing accepts
         let until = monotonic() + Nanos::from_millis(20);
         while monotonic() < until {
             io.wait(until, &mut ready);

@@ -18,7 +18,7 @@ use rustls_pki_types::ServerName;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// TLS as the plan asks for it. Cheap to clone.
+/// TLS as configured by the plan. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
@@ -27,8 +27,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Checks the settings and, unless told to accept anything or given a CA, reads the system's
-    /// trust anchors: some milliseconds, once.
+    /// Checks the settings and reads the system's trust anchors, unless any certificate is accepted
+    /// or a CA is given: some milliseconds, once.
     ///
     /// # Errors
     /// Files, names or combinations that cannot be used; the text names the option.
@@ -46,12 +46,12 @@ impl Client {
         Ok(Client { config, laid_open, resumption: settings.resumption })
     }
 
-    /// For those who bring connections of their own: without resumption.
+    /// For callers with their own connections: without resumption.
     pub fn config(&self) -> Arc<ClientConfig> {
         self.config.clone()
     }
 
-    /// A factory for one worker, with a store of tickets of its own when sessions are resumed.
+    /// A factory for one worker, with its own ticket store if sessions are resumed.
     pub fn factory(&self) -> Factory {
         let laid_open = self.laid_open.clone();
         let resumption = self.resumption;
@@ -69,17 +69,17 @@ pub struct Factory {
     users: UserConfigs,
 }
 
-/// The same settings with a store of tickets of their own.
+/// The same settings with a separate ticket store.
 fn remembering(config: &ClientConfig) -> Arc<ClientConfig> {
     let mut config = config.clone();
     config.resumption = Resumption::store(Arc::new(Tickets::default()));
     Arc::new(config)
 }
 
-/// Users whose sessions a worker remembers, at most; who was first met is forgotten first.
+/// Maximum number of users whose sessions a worker remembers; the oldest is forgotten first.
 const USERS_MAX: usize = 100_000;
 
-/// Users with tickets of their own.
+/// Users with their own tickets.
 #[derive(Debug, Default)]
 struct UserConfigs {
     known: BTreeMap<u64, Arc<ClientConfig>>,
@@ -109,7 +109,7 @@ impl Factory {
         if self.resumption { self.users.of(user, &self.config) } else { self.config.clone() }
     }
 
-    /// Handshakes as [`Factory::quic`] makes them, of a user with tickets of its own.
+    /// Handshakes like [`Factory::quic`], for a user with its own tickets.
     #[cfg(feature = "quic")]
     pub fn quic_of(&mut self, user: u64) -> quic::Handshakes {
         quic::session::handshakes(self.config_of(user), QUIC_WORDS)
@@ -121,7 +121,7 @@ impl Factory {
         quic::session::handshakes(self.config.clone(), QUIC_WORDS)
     }
 
-    /// The same of connections that are made by hand, which resume sessions of their own where they want to.
+    /// The same for crafted connections, which resume sessions by themselves.
     #[cfg(feature = "quic")]
     pub fn quic_by_hand(&self) -> quic::session::HandSessions {
         quic::session::HandSessions::new(&self.config, QUIC_WORDS)
@@ -173,7 +173,7 @@ fn config(settings: &Settings) -> Result<ClientConfig, SetupError> {
     config.alpn_protocols = alpn(&settings.alpn)?;
     config.enable_sni = !settings.nameless;
     config.resumption = Resumption::disabled();
-    // what goes early can be replayed by others: only who asks for it has it
+    // early data can be replayed by an attacker, so it is opt-in
     config.enable_early_data = settings.early_data;
     Ok(config)
 }

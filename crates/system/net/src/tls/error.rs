@@ -1,5 +1,5 @@
-//! What can be wrong with TLS settings, in words that name the option and the fix; and which
-//! failure class an error of a handshake belongs to.
+//! Errors in TLS settings, with messages that name the option and the fix, and the failure class of
+//! handshake errors.
 
 use crate::tls::verify::webpki_says;
 use conduit::TlsError;
@@ -7,7 +7,7 @@ use sample::FailureClass;
 use std::fmt;
 use units::quoted;
 
-/// Which file the user handed in.
+/// The file that the user supplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileRole {
     Ca,
@@ -25,7 +25,7 @@ impl FileRole {
     }
 }
 
-/// Why no client can be made of the settings.
+/// Why a client cannot be created from the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupError {
     /// A file is no PEM, or holds nothing of the kind that is needed.
@@ -47,7 +47,7 @@ pub enum SetupError {
     UnknownCipher {
         name: String,
     },
-    /// The ciphers or groups leave nothing for the protocol versions asked for.
+    /// The ciphers or groups leave nothing for the requested protocol versions.
     NothingLeft {
         what: &'static str,
         versions: &'static str,
@@ -103,7 +103,7 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
-/// The class and the words of an error that ended a session.
+/// Class and message of an error that ended a session.
 pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
     use rustls::Error;
     let class = match error {
@@ -115,7 +115,7 @@ pub(crate) fn session_error(error: &rustls::Error) -> TlsError {
     TlsError { class, text: text(error), way_out: way_out(error) }
 }
 
-/// What the library says, or plainer words where it shows its types.
+/// The library's message, or a plainer one where it prints its types.
 fn text(error: &rustls::Error) -> String {
     match error {
         bad if is_authority(bad) => {
@@ -130,8 +130,8 @@ fn is_authority(error: &rustls::Error) -> bool {
     webpki_says(error, &webpki::Error::CaUsedAsEndEntity)
 }
 
-/// What to do about an error that tells its cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by what
-/// the library misses in the peer's messages.
+/// Hint for an error with a known cause: by alerts (RFC 8446 §6.2, RFC 6066 §3) and by what the
+/// library misses in the peer's messages.
 fn way_out(error: &rustls::Error) -> Option<&'static str> {
     use rustls::{
         AlertDescription as Alert, CertificateError as Bad, Error, PeerIncompatible as Gap,

@@ -1,4 +1,4 @@
-//! How long the key in a certificate is, as OpenSSL counts it.
+//! Key length of a certificate, as OpenSSL counts it.
 
 use rustls_pki_types::CertificateDer;
 use webpki::EndEntityCert;

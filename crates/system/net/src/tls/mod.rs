@@ -1,10 +1,10 @@
-//! TLS for the worker: rustls behind [`conduit::TlsSession`] and [`conduit::TlsFactory`].
+//! TLS for the worker: rustls as [`conduit::TlsSession`] and [`conduit::TlsFactory`].
 //!
-//! Bytes in, bytes out; no socket is touched here. A [`Client`] is what the plan asks for, made and
-//! checked once; each worker takes its own [`Factory`] from it, so that no lock and no ticket is
-//! shared between threads. Early data goes out only where the plan asks for it, for a server may
-//! take it twice. What it refuses to do: renegotiation, anything below TLS 1.2. A session that is
-//! laid open may ask for a new handshake, to see it refused; it goes through none.
+//! Bytes in, bytes out, without sockets. A [`Client`] is created from the plan and checked once;
+//! each worker takes its own [`Factory`] from it, so threads share no lock and no ticket. Early
+//! data is sent only if the plan requests it, because a server may process it twice. Not supported:
+//! renegotiation, anything below TLS 1.2. A session with exposed keys may request a new handshake
+//! to see it refused; it completes none.
 
 mod client;
 mod error;
@@ -31,7 +31,7 @@ pub enum Versions {
     Tls13,
 }
 
-/// What the plan says about TLS. Files are handed in as read; this crate opens none of them.
+/// TLS settings of the plan. Files are passed as read; this crate opens none of them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Accept any certificate. The handshake's signatures are still checked, so that a server with

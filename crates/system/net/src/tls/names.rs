@@ -19,7 +19,7 @@ const CIPHERS: &[[&str; 2]] = &[
     ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"],
 ];
 
-/// rustls's name first, then what NIST, ANSI and OpenSSL say.
+/// rustls's name first, then those of NIST, ANSI and OpenSSL.
 const GROUPS: &[&[&str]] = &[
     &["X25519"],
     &["secp256r1", "P-256", "prime256v1"],

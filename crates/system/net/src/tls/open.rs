@@ -1,6 +1,6 @@
-//! A session that is laid open: after an ordinary handshake of TLS 1.2 its records are ours to make
-//! and to see. rustls does the handshake and hands over the keys; it would neither begin a second
-//! handshake nor tell of the alert that refuses one.
+//! A session with exposed keys: after an ordinary TLS 1.2 handshake we create and read its records.
+//! rustls performs the handshake and exports the keys; it would neither start a second handshake
+//! nor report the alert that refuses one.
 
 use crate::tls::error::{session_error, tls_error};
 use crate::tls::session::facts_of;
@@ -34,7 +34,7 @@ const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 #[derive(Debug)]
 pub(crate) struct OpenSession {
     state: OpenState,
-    /// What came and is no whole record yet.
+    /// Received bytes that are not a whole record yet.
     inbox: Vec<u8>,
     outbox: Vec<u8>,
     /// Our side of the handshake.
@@ -48,7 +48,7 @@ pub(crate) struct OpenSession {
 enum OpenState {
     Shaking(Box<ClientConnection>),
     Open(Box<Records>),
-    /// Nothing more can be read or said.
+    /// Nothing more can be read or sent.
     Over,
 }
 
@@ -65,7 +65,7 @@ impl OpenSession {
         }
     }
 
-    /// The first record that has come whole.
+    /// The first complete record.
     fn next_record(&mut self) -> Result<Option<Vec<u8>>, TlsError> {
         let [_, _, _, high, low, ..] = self.inbox[..] else { return Ok(None) };
         let length = usize::from(u16::from_be_bytes([high, low]));
@@ -121,7 +121,7 @@ impl OpenSession {
         Ok(())
     }
 
-    /// What the handshake has to say.
+    /// Handshake bytes to send.
     fn pump(&mut self) {
         if let OpenState::Shaking(connection) = &mut self.state {
             let before = self.outbox.len();
@@ -275,7 +275,7 @@ impl Half {
         Some(record)
     }
 
-    /// What is in the record of this number; `None` where it is not from who has the key.
+    /// Content of the record with this number; `None` if it was not sealed with the key.
     fn open(&self, sequence: u64, kind: u8, ciphertext: &[u8]) -> Option<Vec<u8>> {
         let (explicit, sealed) = ciphertext.split_at_checked(self.explicit())?;
         let mut nonce = self.nonce(sequence);
@@ -289,7 +289,7 @@ impl Half {
         Some(opened)
     }
 
-    /// The verify_data of the Finished message in what we said: the first record that was encrypted.
+    /// The verify_data of the Finished message in our output: the first encrypted record.
     fn finished_in(&self, said: &[u8]) -> Result<Vec<u8>, TlsError> {
         let mut changed = false;
         for (kind, body) in records(said) {
@@ -315,7 +315,7 @@ fn additional(sequence: u64, kind: u8, length: usize) -> [u8; 13] {
     data
 }
 
-/// The whole records of a stream: their types and what stands behind their headers.
+/// The complete records of a stream: types and content.
 fn records(mut stream: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         let [kind, _, _, high, low, rest @ ..] = stream else { return None };

@@ -4,8 +4,8 @@ use crate::tls::{FileRole, SetupError, pem};
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
-/// Anchors of `--ca`. Each must be usable: a file that is half understood would fail later, on the
-/// wire, with words that do not name it.
+/// Anchors of `--ca`. Each must be usable: a partly understood file would fail later, during the
+/// handshake, with a message that does not name it.
 pub(crate) fn own(
     text: &[u8],
 ) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), SetupError> {
@@ -20,7 +20,7 @@ pub(crate) fn own(
     Ok((store, certificates))
 }
 
-/// The system's anchors; the ones that cannot be parsed are left out, as everybody does.
+/// The system's anchors; unparsable ones are skipped, as usual.
 pub(crate) fn system() -> Result<RootCertStore, SetupError> {
     let found = rustls_native_certs::load_native_certs();
     let mut store = RootCertStore::empty();

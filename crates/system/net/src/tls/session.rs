@@ -11,10 +11,10 @@ use units::quoted;
 #[derive(Debug)]
 pub struct ClientSession {
     connection: ClientConnection,
-    /// The first bytes that came, for the message when they are no TLS at all.
+    /// The first received bytes, for the error message if the peer does not use TLS.
     opening: Opening,
     closed: bool,
-    /// What was sent before the handshake was over, until the server has said whether it reads that.
+    /// Data sent before the handshake completed, until the server accepts or rejects it.
     early: Vec<u8>,
     early_read: Option<bool>,
     /// The error that ended the session; nothing is taken in after it.
@@ -36,14 +36,14 @@ impl ClientSession {
     }
 
     fn take_in(&mut self, mut rest: &[u8], plaintext: &mut Vec<u8>) -> Result<(), TlsError> {
-        // Data after close_notify is to be ignored (RFC 8446 §6.1).
+        // Data after close_notify must be ignored (RFC 8446 §6.1).
         while !rest.is_empty() && !self.closed {
             self.connection
                 .read_tls(&mut rest)
                 .map_err(|error| tls_error(format!("a TLS message too long: {error}")))?;
             let state = self.connection.process_new_packets();
             self.settle_early();
-            // what came whole before a broken record is the application's
+            // complete data before a broken record belongs to the application
             self.hand_over(plaintext);
             match state {
                 Ok(state) => self.closed = state.peer_has_closed(),
@@ -53,7 +53,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Everything decrypted so far. An empty or ended reader is no news here: `closed` tells.
+    /// Everything decrypted so far. An empty or ended reader is reported by `closed`.
     fn hand_over(&mut self, plaintext: &mut Vec<u8>) {
         let mut reader = self.connection.reader();
         while let Ok(chunk) = reader.fill_buf() {
@@ -107,7 +107,7 @@ impl TlsSession for ClientSession {
 
     fn send(&mut self, plaintext: &[u8]) {
         if let Err(error) = self.connection.writer().write_all(plaintext) {
-            // said by the next feed; there is no one to tell here
+            // reported by the next feed; there is no caller to notify here
             self.failed.get_or_insert_with(|| tls_error(error.to_string()));
         }
     }
@@ -148,7 +148,7 @@ impl TlsSession for ClientSession {
     }
 }
 
-/// What was agreed on; `None` while shaking hands.
+/// Negotiated parameters; `None` during the handshake.
 pub(crate) fn facts_of(connection: &ClientConnection) -> Option<TlsFacts> {
     let state: &rustls::CommonState = connection;
     facts_of_state(state)

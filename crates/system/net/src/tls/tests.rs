@@ -101,7 +101,7 @@ fn factory(settings: &Settings) -> Factory {
 struct Wire {
     client: Box<dyn TlsSession>,
     server: ServerConnection,
-    /// What each end has decrypted so far.
+    /// Data that each end has decrypted so far.
     at_client: Vec<u8>,
     at_server: Vec<u8>,
     /// Most bytes that the client is fed at a time.
@@ -244,7 +244,7 @@ fn a_factory_resumes_from_its_second_session_on() {
     }
 }
 
-/// What a session sends before its handshake is over: read at once, or sent again by itself.
+/// Early data of a session: accepted at once, or resent automatically.
 #[test]
 fn early_data_is_read_or_sent_again() {
     let pki = pki();
@@ -335,7 +335,7 @@ fn users_resume_their_own_sessions_alone() {
                 visit_by(client, &config).resumed
             });
             assert_eq!(resumed, wanted, "{versions:?}");
-            // what is nobody's has a store of its own
+            // connections without a user have their own store
             assert!(!visit(&mut factory, &config).resumed);
         }
     }
@@ -444,7 +444,7 @@ fn certificates_that_do_not_hold_are_certificate_failures() {
     }
 }
 
-/// What `openssl req -x509` makes: a certificate that has signed itself and is marked as a CA's.
+/// The output of `openssl req -x509`: a self-signed certificate marked as a CA.
 #[test]
 fn a_self_signed_certificate_is_called_that() {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();

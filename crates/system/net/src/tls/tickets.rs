@@ -1,9 +1,9 @@
 //! One worker's store of sessions that can be resumed.
 //!
-//! rustls's own store keeps eight TLS 1.3 tickets a server. A ticket is used once (RFC 8446 §C.4),
-//! so a worker that opens sixty connections at a time would resume a handful of them and shake
-//! hands in full for the rest, with resumption asked for. This one keeps as many as a worker may
-//! need at once, and is bounded by number of servers and of tickets.
+//! rustls's own store keeps eight TLS 1.3 tickets per server. A ticket is used once (RFC 8446
+//! §C.4), so a worker that opens sixty connections at a time would resume a few of them and run
+//! full handshakes for the rest. This store keeps as many as a worker may need at once, bounded by
+//! number of servers and of tickets.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Servers remembered; the one first met is forgotten first.
+/// Servers remembered; the oldest is forgotten first.
 const SERVERS_MAX: usize = 32;
 /// TLS 1.3 tickets kept for one server; the oldest is thrown away first.
 const TICKETS_MAX: usize = 1024;
 
-/// The lock is the trait's demand; nobody else ever holds it, because a store belongs to one worker.
+/// The trait requires the lock; it is never contended, because a store belongs to one worker.
 #[derive(Default)]
 pub(crate) struct Tickets {
     servers: Mutex<VecDeque<ServerTickets>>,

@@ -1,4 +1,4 @@
-//! How a server's certificate is judged where rustls's own rule is not what was asked for.
+//! Certificate verification where rustls's own rule differs from the requested one.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -57,8 +57,8 @@ impl ServerCertVerifier for AcceptAny {
     }
 }
 
-/// X.509 version 1, which `openssl x509 -req` makes when nobody asks for more: webpki does not read
-/// its key, so its signature cannot be checked. Who accepts any certificate accepts this one too.
+/// X.509 version 1, the default of `openssl x509 -req`: webpki does not read its key, so its
+/// signature cannot be verified. Users who accept any certificate accept this one too.
 fn unless_version_1(
     verdict: Result<HandshakeSignatureValid, Error>,
 ) -> Result<HandshakeSignatureValid, Error> {
@@ -70,10 +70,10 @@ fn unless_version_1(
     }
 }
 
-/// `--ca`: anchors of the user. webpki refuses a server that presents an anchor itself when it is
-/// marked as a CA, which is what `openssl req -x509` makes for a lab; whoever names that very
-/// certificate as trusted means it. Its dates (checked before that refusal), its name and the
-/// handshake's signatures still have to hold.
+/// `--ca`: anchors of the user. webpki refuses a server that presents an anchor itself if it is
+/// marked as a CA, like the output of `openssl req -x509` in a lab; a user who names that very
+/// certificate trusts it. Its dates (checked before that refusal), its name and the handshake's
+/// signatures must still be valid.
 #[derive(Debug)]
 pub(crate) struct OwnRoots {
     webpki: Arc<WebPkiServerVerifier>,

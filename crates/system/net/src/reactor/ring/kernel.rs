@@ -1,4 +1,4 @@
-//! What sockets ask of a ring and what it tells of them, and the memory that writes need.
+//! Socket requests and completions of a ring, and the memory that writes need.
 #![allow(unsafe_code, reason = "memory that the kernel reads and writes while a request is open")]
 
 use crate::reactor::batch_ring::{Await, BatchRing, Completed};
@@ -9,20 +9,20 @@ use io_uring::types::Fd;
 use rustix::fd::{AsRawFd, BorrowedFd};
 use std::io;
 
-/// Buffers for what comes in; a power of two.
+/// Receive buffers; a power of two.
 pub(super) const BUFFERS: u16 = 512;
 /// Bytes of one. An odd number of cache lines, so that the first lines of the buffers, all that short
 /// responses need, do not share a few sets of the cache.
 pub(super) const BUFFER: usize = 257 * 64;
-/// Bytes that may wait to be handed over.
+/// Bytes that may wait for submission.
 const OUTBOX: usize = 64 << 10;
 
-/// Requests that are handed over at once.
+/// Requests per submission.
 const SUBMITTED_MAX: u32 = 512;
 /// Room for a completion of every buffer, and for those of requests that failed.
 const COMPLETIONS: u32 = 4_096;
 
-/// What a completion belongs to, with the slot and the generation of its connection.
+/// Owner of a completion: slot and generation of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tag {
     pub(super) kind: Kind,
@@ -59,15 +59,15 @@ impl Tag {
     }
 }
 
-/// What became of a request.
+/// Result of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Completion {
     pub(super) tag: Tag,
     /// Bytes, or an error number below zero.
     pub(super) result: i32,
-    /// The buffer that it gives back.
+    /// The buffer that it returns.
     pub(super) buffer: Option<u16>,
-    /// More completions of this request will come.
+    /// More completions of this request will follow.
     pub(super) more: bool,
 }
 
@@ -81,7 +81,7 @@ impl Completion {
 /// A ring of one thread.
 pub(super) struct KernelRing {
     ring: BatchRing,
-    /// What waits to be handed over. `None`: lost, because the kernel did not end its requests.
+    /// Data waiting for submission. `None`: leaked, because the kernel did not end its requests.
     outbox: Option<Region>,
     /// Bytes in the outbox.
     written: usize,
@@ -93,7 +93,7 @@ impl std::fmt::Debug for KernelRing {
     }
 }
 
-/// Whether this kernel has what sockets in batches need, and this process may use it.
+/// Returns whether this kernel supports batched sockets and this process may use them.
 ///
 /// # Errors
 /// The kernel's, where it refuses: what it does not know is `InvalidInput`.
@@ -112,7 +112,7 @@ impl KernelRing {
         Ok(KernelRing { ring, outbox: Some(Region::new(OUTBOX, 1)), written: 0 })
     }
 
-    /// Whether the kernel does not work with it any more.
+    /// Returns whether the kernel no longer works with the ring.
     pub(super) fn is_broken(&self) -> bool {
         self.ring.is_broken()
     }
@@ -125,28 +125,28 @@ impl KernelRing {
         self.ring.buffers_mut()
     }
 
-    /// Receives what comes on a socket, into provided buffers, until it ends or none is left.
+    /// Receives from a socket into provided buffers until it ends or no buffer is left.
     pub(super) fn receive(&mut self, fd: BorrowedFd<'_>, tag: Tag) {
         let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), 0).build();
         self.push(&entry, tag, true);
     }
 
-    /// Says once when a socket can be written to, or is broken.
+    /// Notifies once when a socket is writable or broken.
     pub(super) fn watch(&mut self, fd: BorrowedFd<'_>, tag: Tag) {
         let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), libc::POLLOUT as u32).build();
         self.push(&entry, tag, true);
     }
 
-    /// Ends a request where it stands.
+    /// Cancels a request.
     pub(super) fn cancel(&mut self, tag: Tag) {
         let entry = opcode::AsyncCancel::new(BatchRing::kept_as(tag.pack())).build();
         let entry = entry.flags(Flags::SKIP_SUCCESS);
         self.push(&entry, Tag { kind: Kind::Cancel, ..tag }, false);
     }
 
-    /// Sends bytes at the next submission: they are with the socket when that returns. A completion
-    /// says so only where not all were: how many, or why none. Gives back where they stand until then;
-    /// `None`: there is no room.
+    /// Sends bytes at the next submission: they are in the socket when that returns. A completion
+    /// arrives only if not all were accepted: how many, or the error. Returns their position until
+    /// then; `None` if there is no room.
     pub(super) fn send(&mut self, fd: BorrowedFd<'_>, tag: Tag, bytes: &[u8]) -> Option<usize> {
         let outbox = self.outbox.as_ref()?;
         let start = self.written;
@@ -154,12 +154,11 @@ impl KernelRing {
             return None;
         }
         let place = outbox.place(start);
-        // SAFETY: there is room from there on, of which nobody else has a reference: what stands there
-        // is read by the kernel and by `unsent`, and both only before the outbox is emptied
+        // SAFETY: there is room from there on and no other reference to it: it is read by the
+        // kernel and by `unsent`, both only before the outbox is emptied
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
-        // DONTWAIT: it is done or refused while it is submitted, and never waits in the kernel for
-        // memory of ours that is used anew; WAITALL: not all of them is no success, which would not be
-        // told
+        // DONTWAIT: completes or fails at submission, so the kernel never uses memory that was
+        // reused; WAITALL: a partial send is not a success, which would not be reported
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT | libc::MSG_WAITALL;
         let entry = opcode::Send::new(Fd(fd.as_raw_fd()), place, bytes.len() as u32).flags(flags);
         let entry = entry.build().flags(Flags::SKIP_SUCCESS);
@@ -170,11 +169,12 @@ impl KernelRing {
         Some(start)
     }
 
-    /// Bytes that were to be sent and stand in the outbox still.
+    /// Bytes that were to be sent and are still in the outbox.
     pub(super) fn unsent(&self, start: usize, length: usize) -> &[u8] {
         let Some(outbox) = &self.outbox else { return &[] };
         assert!(start + length <= self.written, "they were written");
-        // SAFETY: they lie in the region and were set; nobody writes there before the outbox is emptied
+        // SAFETY: they are within the region and initialized; nothing is written there before the
+        // outbox is emptied
         unsafe { std::slice::from_raw_parts(outbox.place(start), length) }
     }
 
@@ -183,8 +183,8 @@ impl KernelRing {
         self.written = 0;
     }
 
-    /// False where there is no room, and none can be made. `stays`: it is open until the kernel says that it
-    /// is over.
+    /// Returns false if there is no room and none can be made. `stays`: open until the kernel
+    /// reports its last completion.
     fn push(&mut self, entry: &Entry, tag: Tag, stays: bool) -> bool {
         if self.ring.is_broken() {
             return false;
@@ -204,7 +204,7 @@ impl KernelRing {
         !self.ring.is_broken() && push(&mut self.ring)
     }
 
-    /// Lets the kernel have all that was pushed, and adds to `all` what is done.
+    /// Submits everything pushed and adds completions to `all`.
     pub(super) fn enter(&mut self, look: Await, all: &mut Vec<Completion>) {
         self.ring.enter(look, |done| all.push(Completion::of(done)));
     }
@@ -226,7 +226,7 @@ impl KernelRing {
 impl Drop for KernelRing {
     fn drop(&mut self) {
         if !self.end() {
-            // rather lost than read by the kernel when it is somebody else's
+            // otherwise leak it, because the kernel may still read it
             std::mem::forget(self.outbox.take());
         }
     }

@@ -1,4 +1,5 @@
-//! Real sockets on loopback over io_uring, beside what [`crate::reactor::Reactor`] does with the same peers.
+//! Real sockets on loopback over io_uring, compared with [`crate::reactor::Reactor`] and the same
+//! peers.
 
 use super::*;
 use crate::reactor::Reactor;
@@ -6,12 +7,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// `None`, said plainly, where there is no io_uring.
+/// `None`, with a printed note, without io_uring.
 fn ring() -> Option<RingReactor> {
     match RingReactor::new(Nanos::ZERO) {
         Ok(ring) => Some(ring),
         Err(error) => {
-            // nobody reads it when standard error is closed
+            // a closed standard error is not a failure
             writeln!(std::io::stderr(), "io_uring is not tested: {error}").ok();
             assert!(std::env::var_os("CI").is_none(), "{error}");
             None
@@ -63,8 +64,8 @@ fn read_some(io: &mut impl Io, slot: Slot, room: usize) -> Result<Vec<u8>, IoErr
     }
 }
 
-/// Everything up to the end of the stream, as a worker reads it: until a read was short, and then again
-/// when an event says so.
+/// Reads everything up to the end of the stream like a worker: until a short read, then again after
+/// an event.
 fn read_to_end(io: &mut impl Io, slot: Slot) -> Result<Vec<u8>, IoError> {
     let (mut all, mut ready, mut buffer) = (Vec::new(), Vec::new(), vec![0; 64 << 10]);
     loop {
@@ -89,7 +90,7 @@ fn read_to_end(io: &mut impl Io, slot: Slot) -> Result<Vec<u8>, IoError> {
     }
 }
 
-/// Bytes of which none is like its neighbours, and no piece like another.
+/// Bytes without repetition, so that no piece equals another.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
@@ -141,7 +142,7 @@ fn a_batch_goes_out_by_itself_when_it_is_large() {
     }
     served[39].set_nonblocking(true).expect("set");
     assert!(served[39].read(&mut got).is_err(), "it waits for the end of the turn");
-    // so many reads are as good as a turn
+    // this many reads count as a turn
     for _ in 0..READS_MAX {
         assert_eq!(io.read(0, &mut got), Err(IoError::WouldBlock));
     }
@@ -173,7 +174,7 @@ fn what_the_socket_does_not_take_goes_later() {
     write_all(&mut io, 0, b"hello").expect("written");
     let (mut served, _) = listener.accept().expect("a connection");
     let body = pattern(3_000_000);
-    // until the socket is full, nobody reads; in writes that are copied
+    // until the socket is full and unread; in writes that are copied
     let mut at = 0;
     while let Ok(count) = io.write(0, &body[at..at + 5_000]) {
         at += count;
@@ -236,8 +237,8 @@ fn a_reader_with_little_room_gets_all_in_order() {
     assert!(got == body, "{} bytes", got.len());
 }
 
-/// The response and the end that come together are told together, so that no request is put on a
-/// connection that has ended.
+/// A response and the end of its connection that arrive together are reported together, so that no
+/// request is put on an ended connection.
 #[test]
 fn bytes_and_the_end_behind_them_are_one_event() {
     let Some(mut io) = ring() else { return };
@@ -277,7 +278,7 @@ fn refusals_and_resets_have_their_names() {
     io.close(0, Close::Orderly);
 }
 
-/// An open request holds its socket: the end has to go out all the same.
+/// An open request holds its socket: FIN must be sent all the same.
 #[test]
 fn the_peer_sees_the_end_of_a_closed_connection() {
     let Some(mut io) = ring() else { return };
@@ -301,7 +302,7 @@ fn the_peer_sees_the_end_of_a_closed_connection() {
         let seen = served.read(&mut got);
         match end {
             Ok(count) => assert_eq!(seen.ok(), Some(count)),
-            // the reset was told by the read before
+            // the previous read reported the reset
             Err(_) => assert!(!matches!(seen, Ok(1..))),
         }
     }
@@ -316,7 +317,7 @@ fn events_of_a_former_connection_are_not_reported() {
         let mut served = connected(&mut io, &listener, &peer, 0);
         io.wait(monotonic(), &mut ready);
         served.write_all(b"for the former one").expect("written");
-        // mid-turn: it has come and was not told
+        // mid-turn: received and not reported
         io.exchange(Await::Now);
         io.close(0, Close::Orderly);
         let again = connected(&mut io, &listener, &peer, 0);
@@ -330,14 +331,14 @@ fn events_of_a_former_connection_are_not_reported() {
     assert_eq!(posted, BUFFERS_MIN, "no buffer was lost");
 }
 
-/// Pieces that came for a connection and were not read.
+/// Pieces received for a connection and not read.
 fn pieces_of(io: &RingReactor, slot: Slot) -> usize {
     let next = |id: &u16| Some(io.pieces.next[usize::from(*id)]).filter(|id| *id != NONE);
     let first = Some(io.sockets[slot as usize].first).filter(|id| *id != NONE);
     std::iter::successors(first, next).count()
 }
 
-/// The end of one connection leaves what was heard of the others, and each is told once.
+/// The end of one connection keeps the events of others, and each is reported once.
 #[test]
 fn a_close_leaves_what_was_heard_of_the_others() {
     let Some(mut io) = ring() else { return };
@@ -348,7 +349,7 @@ fn a_close_leaves_what_was_heard_of_the_others() {
         for slot in slots {
             let pieces = pieces_of(io, *slot);
             served[*slot as usize].write_all(bytes).expect("written");
-            // mid-turn: it is heard and was not told
+            // mid-turn: received and not reported
             while pieces_of(io, *slot) == pieces {
                 io.exchange(Await::Now);
                 assert!(monotonic() < until, "nothing comes");
@@ -366,14 +367,14 @@ fn a_close_leaves_what_was_heard_of_the_others() {
     for slot in [1, 2] {
         assert_eq!(read_some(&mut io, slot, 64), Ok(b"firstsecond".to_vec()));
     }
-    // the last of them has none behind it
+    // the last of them has no successor
     hear(&mut io, &[1, 2], b"third");
     io.close(2, Close::Orderly);
     io.wait(monotonic(), &mut ready);
     assert_eq!(ready, [readable(1)]);
 }
 
-/// More connections than buffers, and more at once than are told at once.
+/// More connections than buffers, and more events than are reported at once.
 #[test]
 fn a_thousand_connections_at_once() {
     let Some(mut io) = ring() else { return };
@@ -456,7 +457,7 @@ fn unix_sockets_go_by_it_and_datagrams_do_not() {
     io.close(7, Close::Orderly);
 }
 
-/// A ring that the kernel does not work with any more fails its connections, and says so to each.
+/// If the kernel no longer works with a ring, its connections fail and each is notified.
 #[test]
 fn a_broken_ring_fails_its_connections() {
     let Some(mut io) = ring() else { return };

@@ -1,4 +1,4 @@
-//! Settings that cannot be used, and what is said about them.
+//! Unusable settings and their messages.
 
 use super::*;
 
