@@ -11,13 +11,14 @@ use std::ops::Range;
 use std::path::PathBuf;
 use units::Nanos;
 
-/// Bytes of a buffer for [`Io::take`]: a packet of 64 KiB with all heads has room in it, behind some short ones.
+/// Size of a buffer for [`Io::take`]: room for a packet of 64 KiB with all headers after a few
+/// short ones.
 pub const READ_SIZE: usize = (68 << 10) + 512;
 
 /// A worker's own number for a connection; the driver maps it to whatever it holds.
 pub type Slot = u32;
 
-/// Where a connection goes to.
+/// Destination of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
     Tcp(SocketAddr),
@@ -25,8 +26,7 @@ pub enum Peer {
     /// Datagrams to and from one address. They are sent and received by [`Io::send`] and
     /// [`Io::receive`].
     Udp(SocketAddr),
-    /// A QUIC connection, to a server whose certificate is for `name`. What passes over it is
-    /// [`streams`].
+    /// A QUIC connection to a server whose certificate is for `name`. It carries [`streams`].
     Quic {
         address: SocketAddr,
         name: String,
@@ -53,7 +53,7 @@ impl Peer {
     }
 }
 
-/// How a connection is to be opened.
+/// Options for opening a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Local address to bind to.
@@ -65,19 +65,21 @@ pub struct OpenOptions {
     /// Bytes; the kernel's default when `None`.
     pub send_buffer: Option<u32>,
     pub recv_buffer: Option<u32>,
-    /// Requests may go out before the handshake is over, where the transport shakes hands itself.
+    /// Requests may be sent before the handshake completes, if the transport performs the handshake
+    /// itself.
     pub early: bool,
-    /// The user whose TLS sessions it resumes, where the handshake is the connection's own (QUIC) and each
-    /// user has sessions of its own.
+    /// The user whose TLS sessions are resumed, if the transport performs the handshake (QUIC) and
+    /// each user has its own sessions.
     pub user: Option<u64>,
-    /// Of QUIC: no connection is made; what is said and read is datagrams, as [`streams`] has them.
+    /// QUIC: no connection is established; datagrams are sent and received, as defined in
+    /// [`streams`].
     pub bare: bool,
     /// Of QUIC: the connection is made by hand, so that packets of the worker's making can go among its own. What is
     /// odd about its handshake is as [`streams::PieceKind::Shake`] has it; nothing is where it is empty.
     pub by_hand: Option<Vec<u8>>,
 }
 
-/// How a connection is to be closed.
+/// Options for closing a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
     /// FIN: the orderly end.
@@ -86,7 +88,7 @@ pub enum Close {
     Reset,
 }
 
-/// Why an operation did not do all it was asked.
+/// Reason why an operation was not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoError {
     /// Not now; a [`Ready`] event will follow.
@@ -95,7 +97,8 @@ pub enum IoError {
     Failed(FailureClass),
 }
 
-/// A connection may make progress. Edge-triggered: said once until an operation would block again.
+/// A connection may make progress. Edge-triggered: reported once until an operation would block
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
     pub slot: Slot,
@@ -103,17 +106,17 @@ pub struct Ready {
     pub readable: bool,
     /// A pending connect is decided, or a write that would have blocked can go on.
     pub writable: bool,
-    /// The peer has ended its side, or the connection broke: read until that shows, because no
-    /// further event will tell.
+    /// The peer has closed its side, or the connection broke: read until that shows, because no
+    /// further event will report it.
     pub ended: bool,
 }
 
 /// The world as one worker sees it. Every call concerns the worker's own connections only.
 ///
 /// Contract: after `open`, the worker may `write` at once. `write` on a connection whose connect is
-/// still pending answers `WouldBlock` and is followed by a writable event, or by `Failed`. `read` of
-/// `Ok(0)` is the end of the stream; a `read` or `take` shorter than the buffer has drained the socket. After
-/// `close` no event for that slot is reported until it is opened again.
+/// still pending returns `WouldBlock` and is followed by a writable event, or by `Failed`. `read`
+/// of `Ok(0)` is the end of the stream; a `read` or `take` shorter than the buffer has drained the
+/// socket. After `close` no event for that slot is reported until it is opened again.
 pub trait Io {
     /// The monotonic clock.
     fn now(&mut self) -> Nanos;
@@ -121,20 +124,20 @@ pub trait Io {
     /// Starts a connection. `Err` when not even that could be done (descriptors, ports).
     fn open(&mut self, slot: Slot, peer: &Peer, options: &OpenOptions) -> Result<(), IoError>;
 
-    /// Hands bytes over; says how many were taken (at least one). Without bytes it tells whether the
-    /// connection stays open.
+    /// Writes bytes; returns how many were accepted (at least one). Without bytes it checks whether
+    /// the connection is open.
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError>;
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError>;
 
-    /// As `read`, and says where in `buffer` the bytes are. A driver that has them in a buffer of its own, as long
-    /// as this one at least, may put that in its place, so that nobody copies them.
+    /// Like `read`, and returns where in `buffer` the bytes are. A driver that has them in its own
+    /// buffer, at least as long as this one, may swap the buffers instead of copying.
     fn take(&mut self, slot: Slot, buffer: &mut Box<[u8]>) -> Result<Range<usize>, IoError> {
         self.read(slot, buffer).map(|count| 0..count)
     }
 
-    /// Hands datagrams over, all of `each` bytes but the last, which may be shorter; says how many bytes
-    /// were taken, whole datagrams.
+    /// Sends datagrams, all of `each` bytes except the last, which may be shorter; returns the
+    /// accepted bytes, in whole datagrams.
     fn send(&mut self, slot: Slot, datagrams: &[u8], each: usize) -> Result<usize, IoError> {
         let mut taken = 0;
         for datagram in datagrams.chunks(each.max(1)) {
@@ -147,37 +150,37 @@ pub trait Io {
         Ok(taken)
     }
 
-    /// Takes datagrams in, as many as there are of one size: says how many bytes in all, and how many
-    /// each of them has; the last may be shorter.
+    /// Receives datagrams of one size; returns the total number of bytes and the size of each; the
+    /// last may be shorter.
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<(usize, usize), IoError> {
         self.read(slot, buffer).map(|count| (count, count))
     }
 
     fn close(&mut self, slot: Slot, how: Close);
 
-    /// Ends our sending side (FIN) and goes on reading; nothing can be written any more.
+    /// Closes our sending side (FIN); reading continues, writing is no longer possible.
     fn shut(&mut self, slot: Slot);
 
-    /// Sends one byte as urgent data (RFC 9293 section 3.8.5), which most servers never see. Nothing
-    /// where there is no such thing.
+    /// Sends one byte as urgent data (RFC 9293 section 3.8.5), which most servers never see. Does
+    /// nothing if the transport has no urgent data.
     fn urgent(&mut self, _slot: Slot, _byte: u8) {}
 
-    /// TCP_INFO and the like; `None` where there is no such thing.
+    /// TCP_INFO and the like; `None` if the transport has none.
     fn facts(&mut self, slot: Slot) -> Option<SocketFacts>;
 
-    /// What QUIC knows of a connection, while it is open; `None` where it is none of QUIC's.
+    /// QUIC's state of an open connection; `None` for other transports.
     fn quic(&mut self, _slot: Slot) -> Option<QuicEnd> {
         None
     }
 
-    /// What there is to say of the failure that the last call for this slot told, in the system's own words or
-    /// in QUIC's; `None` where nobody knows more than its class. To be asked before the slot is closed.
+    /// Description of the failure that the last call for this slot reported, by the system or QUIC;
+    /// `None` if only its class is known. Call it before the slot is closed.
     fn why(&mut self, _slot: Slot) -> Option<String> {
         None
     }
 
-    /// Waits until something is ready or `until` has come, whichever is first; may return early
-    /// with nothing. Clears `ready`, then fills it.
+    /// Waits until something is ready or until `until`; may return early with nothing. Clears
+    /// `ready`, then fills it.
     fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>);
 
     /// Time spent spinning in `wait` since the start: burnt on purpose, not by work.
@@ -186,14 +189,14 @@ pub trait Io {
     }
 }
 
-/// Why a TLS session failed.
+/// Reason why a TLS session failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError {
     /// `Certificate` or `Tls`.
     pub class: FailureClass,
-    /// What the library said, for the log.
+    /// The library's message, for the log.
     pub text: String,
-    /// What to do about it, where more is known than the class tells: a sentence.
+    /// Hint, if more is known than the class: a sentence.
     pub way_out: Option<&'static str>,
 }
 
@@ -206,14 +209,16 @@ pub trait TlsSession: std::fmt::Debug + Send {
     /// Encrypts `plaintext`, or holds it until the handshake is over.
     fn send(&mut self, plaintext: &[u8]);
 
-    /// Sends `plaintext` before the handshake is over (0-RTT, RFC 8446 section 2.3); what the server will
-    /// not read is sent again when it is. Says whether that was done, of all of it or of nothing: only a
-    /// session that is resumed can, as far as the server's ticket allows, and where it was asked for.
+    /// Sends `plaintext` before the handshake completes (0-RTT, RFC 8446 section 2.3); data that
+    /// the server rejects is resent afterwards. Returns whether all of it was sent (otherwise
+    /// none): only a resumed session can, within the limits of the server's ticket, and only if
+    /// requested.
     fn send_early(&mut self, _plaintext: &[u8]) -> bool {
         false
     }
 
-    /// Whether the server has read what was sent early; `None`: nothing was, or the handshake is not over.
+    /// Returns whether the server accepted early data; `None` if there was none, or the handshake
+    /// is not complete.
     fn early_read(&self) -> Option<bool> {
         None
     }
@@ -229,18 +234,18 @@ pub trait TlsSession: std::fmt::Debug + Send {
     /// Queues our own close_notify.
     fn close(&mut self);
 
-    /// What was agreed on; `None` while shaking hands.
+    /// Negotiated parameters; `None` during the handshake.
     fn facts(&self) -> Option<TlsFacts>;
 
-    /// The verify_data of our own Finished message (RFC 5246 section 7.4.9): who asks for a new
-    /// handshake within this one has to repeat it (RFC 5746 section 3.5). `None` while shaking hands,
-    /// and for sessions that are not laid open.
+    /// The verify_data of our own Finished message (RFC 5246 section 7.4.9): renegotiation must
+    /// repeat it (RFC 5746 section 3.5). `None` during the handshake, and for sessions without
+    /// exposed keys.
     fn finished(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Encrypts a fragment as one record of this type (RFC 5246 section 6.2.1), whatever it is. Says
-    /// whether it was done: only a session that is laid open does it, and only after its handshake.
+    /// Encrypts a fragment as one record of any type (RFC 5246 section 6.2.1). Returns whether it
+    /// was done: only a session with exposed keys can, after its handshake.
     fn send_record(&mut self, _kind: u8, _fragment: &[u8]) -> bool {
         false
     }
@@ -254,7 +259,7 @@ pub trait TlsFactory {
     /// A name that is neither a DNS name nor an address.
     fn session(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError>;
 
-    /// The same for a user who resumes its own sessions and nobody else's.
+    /// The same for a user that resumes only its own sessions.
     ///
     /// # Errors
     /// As [`TlsFactory::session`].
@@ -266,8 +271,8 @@ pub trait TlsFactory {
         self.session(server_name)
     }
 
-    /// A new client session that is laid open, of TLS 1.2 alone: once the handshake is over, `feed`
-    /// appends every record whole, decrypted behind its header of five bytes, whatever its type.
+    /// Creates a client session with exposed keys, TLS 1.2 only: after the handshake, `feed`
+    /// appends every complete record, decrypted, with its five-byte header, whatever its type.
     ///
     /// # Errors
     /// A name that is neither a DNS name nor an address; a factory that makes no such sessions.

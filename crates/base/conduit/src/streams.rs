@@ -1,8 +1,8 @@
-//! Pieces of streams: what passes over a connection that has many streams of its own, between the
-//! protocol that speaks on them and the driver that carries them (QUIC, RFC 9000).
+//! Pieces of streams: the data of a connection with several streams, passed between the protocol
+//! and the driver that carries it (QUIC, RFC 9000).
 //!
-//! Over such a connection `write` and `read` of [`crate::Io`] take and give pieces, one behind the
-//! other, each behind a head of [`HEAD`] bytes:
+//! On such a connection `write` and `read` of [`crate::Io`] take and return a sequence of pieces,
+//! each with a header of [`HEAD`] bytes:
 //!
 //! ```text
 //! kind: u8   last: u8   reserved: u16   length: u32   stream: u64     (big-endian)
@@ -13,31 +13,30 @@
 /// Bytes before each piece's payload.
 pub const HEAD: usize = 16;
 
-/// What a piece says of its stream.
+/// Kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
     /// Bytes of it, in order; the first opens it.
     Data = 0,
     /// Its sender gives it up (RESET_STREAM); the payload is a code.
     Reset = 1,
-    /// Its receiver wants no more of it (STOP_SENDING); the payload is a code.
+    /// Its receiver wants no more data (STOP_SENDING); the payload is a code.
     Stop = 2,
-    /// From the driver: bytes that had to wait because the peer allowed no further stream are on
-    /// their way now. No payload.
+    /// From the driver: bytes that waited for the peer's stream limit are being sent. No payload.
     Opened = 3,
     /// From the driver, once, before anything else: how many streams the peer allows to begin with, as
     /// a code. It concerns no stream.
     Allowed = 4,
-    /// To the driver: with which code the connection is to be closed, when it is closed. From the driver,
-    /// behind everything else: with which code the peer closed it, [`TRANSPORT`] added where it is one of
-    /// QUIC's own. It concerns no stream.
+    /// To the driver: the code with which to close the connection, when it is closed. From the
+    /// driver, last: the code with which the peer closed it, plus [`TRANSPORT`] for QUIC's own
+    /// codes. Belongs to no stream.
     Close = 5,
-    /// Where no connection is made: a datagram, as it is; to the driver, or from it. To the driver also of a
-    /// connection that is made by hand, beside whose packets it goes out. It concerns no stream.
+    /// Without a connection: a raw datagram, in either direction. Also to the driver of a crafted
+    /// connection, in addition to its packets. Belongs to no stream.
     Datagram = 6,
-    /// To the driver, where no connection is made: a datagram with an Initial packet that it is to make (RFC 9000
-    /// section 17.2.2). The payload is the datagram's size as two bytes, a byte of [`INITIAL_OPTIONS`], and
-    /// frames that go before everything else.
+    /// To the driver, without a connection: a datagram with an Initial packet to be created (RFC
+    /// 9000 section 17.2.2). The payload is the datagram's size as two bytes, a byte of
+    /// [`INITIAL_OPTIONS`], and frames that precede everything else.
     Initial = 7,
     /// From the driver, where no connection is made: a datagram that it sent, as far as it is kept; its stream is
     /// the size of the whole.
@@ -50,33 +49,34 @@ pub enum PieceKind {
     Limit = 10,
     /// To the driver, the same: what follows goes out from another local port. No payload.
     Port = 11,
-    /// From the driver, the same: a frame of QUIC that came. Its stream is the frame's type, or one of the
-    /// numbers of [`FRAMES`] that are none; the payload is what follows the type.
+    /// From the driver, the same: a received QUIC frame. Its stream is the frame's type, or one of
+    /// the numbers of [`FRAMES`] that are not types; the payload follows the type.
     Frame = 12,
-    /// To the driver, the same: how hands are shaken. It is known before the connection is opened, by
-    /// [`crate::OpenOptions::by_hand`], and does nothing where it is said. The payload is two bytes of
-    /// [`SHAKE_OPTIONS`], and transport parameters that go behind the usual ones.
+    /// To the driver, the same: handshake options. They are known before the connection is opened,
+    /// by [`crate::OpenOptions::by_hand`]; the piece itself does nothing. The payload is two bytes
+    /// of [`SHAKE_OPTIONS`], and transport parameters to append to the usual ones.
     Shake = 13,
-    /// To the driver, the same: bytes of our ClientHello in Initial packets, from the one whose place is the stream to
-    /// the one before the payload's.
+    /// To the driver, the same: bytes of our ClientHello in Initial packets, from the offset given
+    /// as stream to the one before the payload's.
     Hello = 14,
     /// To the driver, the same: something is done. The payload is its place among [`ACTIONS`] as a code.
     Action = 15,
-    /// From the driver: of bytes that had to wait for the peer's credit some are on their way now. No payload.
+    /// From the driver: some of the bytes that waited for the peer's credit are being sent. No
+    /// payload.
     Went = 16,
 }
 
-/// How hands are shaken, by name.
+/// Handshake options by name.
 pub const SHAKE_OPTIONS: [(&str, u16); 10] = [
-    // a session is resumed, and what is said goes out before the handshake is over (RFC 9001 section 4.6)
+    // resumes a session and sends data before the handshake completes (RFC 9001 section 4.6)
     ("early", EARLY),
-    // our last words of the handshake are held back until `finish`; what is said goes out from then on
+    // holds our Finished back until `finish`; data is sent from then on
     ("hold", HOLD),
-    // what is said goes out at once, behind our ClientHello
+    // sends data at once, after our ClientHello
     ("first", FIRST),
     // the same, and the ClientHello is not sent of itself
     ("mute", MUTE),
-    // what comes is passed over until `again`
+    // ignores received packets until `again`
     ("replay", REPLAY),
     // the last byte of our Finished is another one
     ("spoiled", SPOILED),
@@ -86,7 +86,7 @@ pub const SHAKE_OPTIONS: [(&str, u16); 10] = [
     ("unnamed", UNNAMED),
     // with `early`: the ticket is a new one of which one bit is another one, so that the server does not know it
     ("stale", STALE),
-    // the same: the ticket is a new one, and SETTINGS are compared with those of the connection that it came on
+    // the same with a new ticket, comparing SETTINGS with those of the ticket's connection
     ("fresh", FRESH),
 ];
 pub const EARLY: u16 = 1;
@@ -100,25 +100,25 @@ pub const UNNAMED: u16 = 128;
 pub const STALE: u16 = 256;
 pub const FRESH: u16 = 512;
 
-/// What is done by a connection that is made by hand.
+/// Actions of a crafted connection.
 pub const ACTIONS: [&str; 3] = [
-    // the last words of the handshake go out
+    // sends Finished
     "finish",
     // everything from here on is protected with the next keys (RFC 9001 section 6.1)
     "update",
-    // everything that was said is said once more, from another port and to another connection identifier, as if by
-    // somebody who has recorded it: the same ClientHello, the same requests. It goes on as the connection.
+    // resends everything from another port to another connection ID, like an attacker with a
+    // recording: the same ClientHello, the same requests. The connection continues with it.
     "again",
 ];
 pub const FINISH: u64 = 0;
 pub const UPDATE: u64 = 1;
 pub const AGAIN: u64 = 2;
 
-/// What is odd about a packet of a connection that is made by hand, by name.
+/// Oddities of a packet of a crafted connection, by name.
 pub const PACKET_OPTIONS: [(&str, u16); 12] = [
     // the reserved bits of its header are set (RFC 9000 section 17.3.1)
     ("reserved", RESERVED),
-    // its last byte is another one: nobody can decrypt it
+    // its last byte is wrong, so it cannot be decrypted
     ("broken", BROKEN),
     // the bit of its header that is always set is not (the same section)
     ("unfixed", UNFIXED),
@@ -128,14 +128,15 @@ pub const PACKET_OPTIONS: [(&str, u16); 12] = [
     ("twice", TWICE),
     // in a Handshake packet (section 17.2.4)
     ("handshake", IN_HANDSHAKE),
-    // with a key that was never agreed on, and the bit that says so (RFC 9001 section 6)
+    // with a key that was never negotiated, and the phase bit (RFC 9001 section 6)
     ("phase", PHASE),
     // in an Initial packet, in a 0-RTT packet (sections 17.2.2 and 17.2.3)
     ("initial", IN_INITIAL),
     ("early", IN_EARLY),
-    // with the keys from before the last change of them, though its number is behind it (RFC 9001 section 6.4)
+    // with the keys from before the last key update, though its number is higher (RFC 9001 section
+    // 6.4)
     ("old", OLD),
-    // made now, and sent behind the first packet of the next keys
+    // created now, and sent after the first packet with the next keys
     ("late", LATE),
     // of an Initial packet: with a token that no server gave us (section 8.1.2)
     ("token", WITH_TOKEN),
@@ -153,7 +154,7 @@ pub const WITH_TOKEN: u16 = 2048;
 
 /// Limits of the server's (RFC 9000 sections 4.1 and 4.6), and what is sent about them.
 pub const LIMITS: [&str; 6] = [
-    // the last byte of the stream that the server takes, and the one behind it
+    // the last byte of the stream that the server permits, and the one after it
     "stream-edge",
     "stream-beyond",
     // one byte more than the connection may have
@@ -164,7 +165,7 @@ pub const LIMITS: [&str; 6] = [
     "one-way-beyond",
 ];
 
-/// Frames of QUIC that are told by name, and what else is told like one.
+/// QUIC frames reported by name, and other events reported like frames.
 pub const FRAMES: [(&str, u64); 29] = [
     ("NEW_TOKEN", 0x07),
     ("NEW_CONNECTION_ID", 0x18),
@@ -176,23 +177,23 @@ pub const FRAMES: [(&str, u64); 29] = [
     ("stateless-reset", RESET_SEEN),
     // there is no such limit, so that nothing was sent
     ("unlimited", UNLIMITED),
-    // the server does not want its clients to move (section 18.2), and so we did not
+    // the server forbids migration (section 18.2), so we did not migrate
     ("unmoved", UNMOVED),
     // the server has given no ticket that permits early data (RFC 9001 section 4.6.1)
     ("no-ticket", NO_TICKET),
-    // it has read what we said early, or passed over it, so that it was said again
+    // it has accepted our early data, or rejected it, so it was resent
     ("early-accepted", EARLY_ACCEPTED),
     ("early-rejected", EARLY_REJECTED),
-    // something of a response came while our last words of the handshake were held back
+    // part of a response arrived while our Finished was held back
     ("before-finished", BEFORE_FINISHED),
-    // a packet with the next keys came
+    // a packet with the next keys arrived
     ("key-update", KEY_UPDATE),
     // limits are higher than those that were remembered for early data, or lower
     ("raised", RAISED),
     ("reduced", REDUCED),
-    // told by who reads: the server's table of QPACK is used, has a capacity above what was permitted, or cannot be what
-    // its instructions want; a section refers to what is not in it; more streams could wait for it than was
-    // permitted; an entry was thrown out that might still be needed
+    // reported by the reader: the server uses its QPACK table, has a capacity above the permitted
+    // one, or sends impossible instructions; a section refers to a missing entry; more streams
+    // could block than permitted; an entry was evicted while still needed
     ("table-used", TABLE_USED),
     ("table-capacity", TABLE_CAPACITY),
     ("table-instruction", TABLE_INSTRUCTION),
@@ -204,13 +205,13 @@ pub const FRAMES: [(&str, u64); 29] = [
     ("section-large", SECTION_LARGE),
     // the server sent more than our windows, or on more streams than we, permit (RFC 9000 sections 4.1 and 4.6)
     ("beyond-limits", BEYOND_LIMITS),
-    // the server's control stream as it began on the connection that the ticket came on; told by who reads: its
-    // SETTINGS were compared with those there, and permit less now (RFC 9114 section 7.2.4.2)
+    // the start of the server's control stream on the ticket's connection; reported by the reader:
+    // its SETTINGS were compared with those and now permit less (RFC 9114 section 7.2.4.2)
     ("remembered", REMEMBERED),
     ("settings-reduced", SETTINGS_REDUCED),
-    // more came behind bytes that did not than is kept
+    // more out-of-order bytes arrived than are kept
     ("held-large", HELD_LARGE),
-    // what came breaks the rules of QUIC or of TLS, so that we ended the connection
+    // received data violates QUIC or TLS, so we closed the connection
     ("broken-rules", BROKEN_RULES),
 ];
 pub const RESET_SEEN: u64 = 1 << 62;
@@ -237,13 +238,13 @@ pub const SETTINGS_REDUCED: u64 = RESET_SEEN + 20;
 pub const HELD_LARGE: u64 = RESET_SEEN + 21;
 pub const BROKEN_RULES: u64 = RESET_SEEN + 22;
 
-/// What is odd about an Initial packet, by name, and the bits of its description.
+/// Oddities of an Initial packet, by name, as bits of its description.
 pub const INITIAL_OPTIONS: [(&str, u16); 5] = [
     // a ClientHello, in as many datagrams as it needs
     ("hello", HELLO),
     // the reserved bits of its header are set (section 17.2)
     ("reserved", RESERVED),
-    // its last byte is another one: nobody can decrypt it
+    // its last byte is wrong, so it cannot be decrypted
     ("broken", BROKEN),
     // with a token that no server gave us (section 8.1)
     ("token", TOKEN),
@@ -256,8 +257,8 @@ pub const BROKEN: u16 = 4;
 pub const TOKEN: u16 = 8;
 pub const SHORT_ID: u16 = 16;
 
-/// What codes of QUIC itself (RFC 9000 section 20.1) have beside those of the protocol above: codes have 62
-/// bits.
+/// Flag for codes of QUIC itself (RFC 9000 section 20.1), as opposed to those of the application
+/// protocol: codes have 62 bits.
 pub const TRANSPORT: u64 = 1 << 63;
 
 /// The head of a piece.
@@ -310,21 +311,21 @@ impl Head {
     }
 }
 
-/// Puts a piece without payload, or with a code as its payload, behind `out`.
+/// Appends a piece without payload, or with a code as its payload, to `out`.
 pub fn put_code(out: &mut Vec<u8>, kind: PieceKind, stream: u64, code: Option<u64>) {
     let length = if code.is_some() { 8 } else { 0 };
     out.extend_from_slice(&Head { kind, last: false, length, stream }.to_bytes());
     out.extend(code.into_iter().flat_map(u64::to_be_bytes));
 }
 
-/// Puts one piece with this payload, shorter than [`PIECE_MAX`], behind `out`.
+/// Appends one piece with this payload, shorter than [`PIECE_MAX`], to `out`.
 pub fn put(out: &mut Vec<u8>, kind: PieceKind, stream: u64, payload: &[u8]) {
     let length = payload.len() as u32;
     out.extend_from_slice(&Head { kind, last: false, length, stream }.to_bytes());
     out.extend_from_slice(payload);
 }
 
-/// Puts bytes of a stream behind `out`, in as many pieces as they need.
+/// Appends bytes of a stream to `out`, in as many pieces as needed.
 pub fn put_data(out: &mut Vec<u8>, stream: u64, bytes: &[u8], last: bool) {
     let mut rest = bytes;
     loop {
@@ -348,13 +349,13 @@ pub fn code(payload: &[u8]) -> Option<u64> {
     payload.try_into().ok().map(u64::from_be_bytes)
 }
 
-/// Takes pieces apart as they come, whatever they are cut into.
+/// Parses pieces incrementally, however they are cut.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cutter {
     head: [u8; HEAD],
     have: usize,
     current: Option<Head>,
-    /// Bytes of the payload that are still to come.
+    /// Remaining bytes of the payload.
     left: u32,
 }
 
@@ -363,7 +364,7 @@ pub struct Cutter {
 pub struct NoPiece;
 
 impl Cutter {
-    /// Takes in what there is of a piece's head, when it is not whole yet; says how many bytes that was.
+    /// Reads the available part of an incomplete header; returns how many bytes that was.
     ///
     /// # Errors
     /// No piece begins like this.
@@ -381,17 +382,18 @@ impl Cutter {
         Ok(taken)
     }
 
-    /// The piece that is under way; `None`: its head is not whole.
+    /// The current piece; `None` if its header is incomplete.
     pub fn current(&self) -> Option<Head> {
         self.current
     }
 
-    /// What the input has of its payload.
+    /// The part of its payload that the input contains.
     pub fn payload<'a>(&self, input: &'a [u8]) -> &'a [u8] {
         &input[..input.len().min(self.left as usize)]
     }
 
-    /// So many bytes of the payload are used up. True: the piece is whole, and the next one begins.
+    /// Consumes this many bytes of the payload. Returns true if the piece is complete and the next
+    /// one starts.
     pub fn pass(&mut self, count: usize) -> bool {
         self.left -= count as u32;
         if self.left > 0 {
@@ -406,7 +408,7 @@ impl Cutter {
 mod tests {
     use super::*;
 
-    /// However the bytes are cut, the same pieces come out.
+    /// Pieces do not depend on how the bytes are cut.
     #[test]
     fn pieces_are_read_whatever_they_are_cut_into() {
         let mut bytes = Vec::new();

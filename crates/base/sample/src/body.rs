@@ -5,14 +5,14 @@ use units::Nanos;
 /// Length and hash of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BodyPrint {
-    /// In bytes, content coding undone where that was asked for; `None`: not known beforehand.
+    /// In bytes, decoded if that was requested; `None` if unknown beforehand.
     pub length: Option<u64>,
     /// XXH3 of 128 bits with seed 0, as `xxh128sum` prints it.
     pub hash: u128,
 }
 
 impl BodyPrint {
-    /// Whether a body of this print can be the one that is known by the other.
+    /// Returns whether a body with this fingerprint can be the one known by the other.
     #[inline]
     pub fn fits(&self, other: &BodyPrint) -> bool {
         let lengths = match (self.length, other.length) {
@@ -32,14 +32,14 @@ impl std::fmt::Display for BodyPrint {
     }
 }
 
-/// A response whose body was not its target's.
+/// A response whose body differs from its target's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WrongBody {
-    /// When its call was over, from the start of the measured phase; zero before.
+    /// When its call ended, from the start of the measured phase; zero before.
     pub at: Nanos,
-    /// Row of the target that was asked for.
+    /// Row of the requested target.
     pub target: u32,
-    /// The target whose body it was.
+    /// The target that has this body.
     pub of: Option<u32>,
     pub expected: BodyPrint,
     pub got: BodyPrint,

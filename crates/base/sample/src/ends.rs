@@ -1,21 +1,21 @@
-//! Ends of connections and of sessions, for those who want every single one.
+//! Ends of connections and of sessions, for consumers of every single one.
 
 use crate::FailureClass;
 use units::Nanos;
 
-/// The record of one connection, made once, when it is no more. An instant that never came is zero.
+/// The record of one connection, created at its end. An instant that was never reached is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionRecord {
-    /// Number of the user or session that it was opened for; `None`: for whoever came.
+    /// Number of the user or session for which it was opened; `None` if for any.
     pub user: Option<u64>,
-    /// When the connect was begun.
+    /// When the connect started.
     pub opened: Nanos,
-    /// When the first request could go out: after TLS, where there is TLS.
+    /// When the first request could be sent: after the TLS handshake, if any.
     pub established: Nanos,
     pub closed: Nanos,
     /// Whole responses had from it.
     pub responses: u32,
-    /// What broke it off; `None` when it was closed in order.
+    /// Failure that broke it; `None` if it was closed in order.
     pub class: Option<FailureClass>,
 }
 
@@ -23,7 +23,7 @@ pub struct ConnectionRecord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionRecord {
     pub index: u64,
-    /// When it fell due, and when its last outcome was known.
+    /// When it was due, and when its last outcome was known.
     pub intended: Nanos,
     pub ended: Nanos,
     /// Whole responses that it got, and connections that were opened for it.
@@ -33,8 +33,7 @@ pub struct SessionRecord {
     pub failed: bool,
 }
 
-/// Connections and sessions that have ended since they were last handed over, in the order of
-/// their ends.
+/// Connections and sessions that have ended since the last collection, in the order of their ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     pub connections: Vec<ConnectionRecord>,

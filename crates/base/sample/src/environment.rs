@@ -15,7 +15,8 @@ pub struct Environment {
     pub memory_bytes: u64,
     /// CPU frequency governor; `mixed` names when cores differ.
     pub governor: String,
-    /// How TCP of this host sends: `cubic`, `bbr` (`net.ipv4.tcp_congestion_control`, which has IPv6 too).
+    /// TCP congestion control of this host: `cubic`, `bbr` (`net.ipv4.tcp_congestion_control`,
+    /// which includes IPv6).
     pub congestion: String,
     /// Kind of container or virtual machine: `docker`, `lxc`, `KVM`; empty on bare metal.
     pub container: String,

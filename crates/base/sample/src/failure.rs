@@ -1,6 +1,6 @@
 //! Failure classes: a superset of httperf's eight, each with one party to blame.
 
-/// Who is to blame for a failure; decides the column it lands in.
+/// The party to blame for a failure; decides the column in which it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Blame {
     /// The server misbehaved or refused.
@@ -9,7 +9,7 @@ pub enum Blame {
     Path,
     /// Our own machine or program.
     Driver,
-    /// The plan asked for something that cannot be, or set the limit that was hit.
+    /// The plan requested something impossible, or set the limit that was reached.
     Plan,
 }
 
@@ -28,7 +28,7 @@ impl Blame {
 
 macro_rules! classes {
     ($($name:ident, $id:literal, $blame:ident, $text:literal;)*) => {
-        /// Why a call failed or timed out, or was dropped.
+        /// Reason why a call failed, timed out, or was dropped.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum FailureClass { $(#[doc = $text] $name,)* }
 
@@ -93,7 +93,7 @@ classes! {
 }
 
 impl FailureClass {
-    /// In two or three words, for people: `connection refused`.
+    /// Short text for people: `connection refused`.
     pub fn in_short(self) -> &'static str {
         use FailureClass as Class;
         match self {
@@ -136,8 +136,8 @@ impl FailureClass {
         }
     }
 
-    /// Whether a whole response came, and the class says what is wrong with it; calls of the other
-    /// classes ended without one.
+    /// Returns whether a complete response arrived and the class describes its fault; calls of the
+    /// other classes ended without one.
     pub fn is_of_response(self) -> bool {
         use FailureClass::{
             Body, Capture, Differs, Encoding, Expectation, Length, OtherTarget, Redirects, Script,

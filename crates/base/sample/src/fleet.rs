@@ -5,12 +5,12 @@ use units::Nanos;
 /// One run from many machines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FleetFacts {
-    /// Version of the server between them; empty where it does not say.
+    /// Version of the message server; empty if unknown.
     pub server: String,
     pub agents: Vec<AgentFacts>,
-    /// What of lost agents' parts others went on with.
+    /// Parts of lost agents that others took over.
     pub moved: Vec<PartMove>,
-    /// How much all of them together might ask of hosts.
+    /// Maximum rates that all of them together may request of hosts.
     pub budgets: Vec<BudgetFacts>,
     /// Messages that manager and agents refused.
     pub refused: RefusedFacts,
@@ -27,7 +27,7 @@ pub struct RefusedFacts {
     pub replayed: u64,
 }
 
-/// Where one of them is while the run goes on.
+/// State of an agent during the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentState {
     #[default]
@@ -46,7 +46,7 @@ impl AgentState {
     }
 }
 
-/// One of them while the run goes on, as its latest row tells.
+/// State of an agent during the run, from its latest row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentNow {
     /// Its place in the order of all of them, from 1.
@@ -64,8 +64,8 @@ pub struct AgentNow {
     pub lost: u64,
 }
 
-/// Slots of a lost agent that another one was offered: of the arrivals those whose number leaves one of
-/// the remainders `slots` when it is divided by `of`.
+/// Slots of a lost agent that were offered to another: the arrivals whose number modulo `of` is one
+/// of `slots`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PartMove {
     /// Public halves of their keys.
@@ -75,7 +75,7 @@ pub struct PartMove {
     pub of: u32,
     /// The first instant of the new owner, in seconds from the start of the measured phase.
     pub at_s: f64,
-    /// Why it was not taken; empty: it was.
+    /// Why it was refused; empty if it was accepted.
     pub refused: String,
 }
 
@@ -84,7 +84,7 @@ pub struct PartMove {
 pub struct BudgetFacts {
     pub host: String,
     pub most_per_s: f64,
-    /// What the plan asks for at its highest.
+    /// Highest rate of the plan.
     pub asked_per_s: f64,
 }
 
@@ -100,26 +100,26 @@ pub struct AgentFacts {
     pub workers: u32,
     /// Share of the load that was its own, 0..=1.
     pub weight: f64,
-    /// Calls that it presented to the server, and arrivals of which nobody knows what became.
+    /// Calls that it presented to the server, and arrivals with an unknown outcome.
     pub offered: u64,
     pub lost: u64,
-    /// When it was lost, in seconds from the start of the measured phase; `None`: it was not.
+    /// When it was lost, in seconds from the start of the measured phase; `None` if it was not.
     pub lost_at_s: Option<f64>,
-    /// How its part ended: `done`, `dead-man`, `failed`, or why it was lost.
+    /// How its part ended: `done`, `dead-man`, `failed`, or the reason of its loss.
     pub ending: String,
     pub p50: Nanos,
     pub p99: Nanos,
     pub slip_p99: Nanos,
     /// Share of its core that its busiest worker used, 0..=1.
     pub busy: f64,
-    /// How far the manager's clock was ahead of its own, in seconds, and by how much that can be wrong.
+    /// Offset of the manager's clock relative to its own, in seconds, and the bound of its error.
     pub clock_ahead_s: f64,
     pub clock_bound: Nanos,
-    /// How far the clocks parted in the run, in seconds; NaN where that is not known.
+    /// Drift of the clocks during the run, in seconds; NaN if unknown.
     pub clock_drift_s: f64,
-    /// How late its first call left, in seconds by its own clock; NaN without a call.
+    /// Lateness of its first call, in seconds by its own clock; NaN without a call.
     pub first_call_s: f64,
-    /// `VALID`, `DEGRADED`, `INVALID` by its own evidence; empty where it said nothing.
+    /// `VALID`, `DEGRADED`, `INVALID` by its own evidence; empty if it reported none.
     pub state: String,
     /// The causes of that, by their names.
     pub causes: Vec<String>,
@@ -131,7 +131,7 @@ impl FleetFacts {
         self.agents.iter().map(|agent| agent.workers).sum()
     }
 
-    /// The arrivals of which nobody knows what became.
+    /// Arrivals with an unknown outcome.
     pub fn lost(&self) -> u64 {
         self.agents.iter().map(|agent| agent.lost).sum()
     }
@@ -141,8 +141,8 @@ impl FleetFacts {
         self.agents.iter().map(|agent| agent.clock_bound).max().unwrap_or_default()
     }
 
-    /// By how much agents differ in the lateness of their first call, in seconds, each by its own clock:
-    /// how far apart they started, beside the bounds of the clocks. `None` with fewer than two.
+    /// Range of the agents' lateness of their first call, in seconds, each by its own clock: the
+    /// spread of their starts, in addition to the clock bounds. `None` with fewer than two.
     pub fn start_spread_s(&self) -> Option<f64> {
         let firsts = self.agents.iter().map(|agent| agent.first_call_s);
         let (mut low, mut high, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0);

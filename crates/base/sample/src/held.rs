@@ -1,35 +1,35 @@
-//! Connections that were held open beside a load and never used.
+//! Idle connections held open during a load.
 
 use units::Nanos;
 
-/// What became of them.
+/// Their states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeldFacts {
-    /// How many were to be held.
+    /// Number requested.
     pub wanted: u64,
-    /// How many stood at some time.
+    /// Number established at some time.
     pub stood: u64,
-    /// How many never stood: refused, or without a response.
+    /// Number never established: refused, or without a response.
     pub failed: u64,
     /// Most that were open at once.
     pub peak: u64,
-    /// How many were open when the load ended.
+    /// Number open when the load ended.
     pub open: u64,
     /// Ended by the server in order, and by a reset.
     pub closed: u64,
     pub reset: u64,
     /// Bytes that the server sent on them unasked.
     pub bytes: u64,
-    /// From the first that was opened to the last of them that stood.
+    /// From opening the first to establishing the last.
     pub setup: Nanos,
-    /// How long those had stood that the server ended: the shortest, the median and the longest.
+    /// Ages of those that the server closed: minimum, median and maximum.
     pub age_min: Nanos,
     pub age_p50: Nanos,
     pub age_max: Nanos,
 }
 
 impl HeldFacts {
-    /// Adds another worker's. The median of both is that of the one with more ended ones.
+    /// Adds another worker's. The median of both is that of the worker with more closed ones.
     pub fn add(&mut self, other: &HeldFacts) {
         let (ended, more) = (self.ended(), other.ended());
         if more > 0 {
@@ -48,7 +48,7 @@ impl HeldFacts {
         self.setup = self.setup.max(other.setup);
     }
 
-    /// How many the server ended.
+    /// Number closed by the server.
     pub fn ended(&self) -> u64 {
         self.closed + self.reset
     }

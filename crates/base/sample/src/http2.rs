@@ -1,4 +1,4 @@
-//! What HTTP/2 adds to a measurement: facts of connections, not of calls.
+//! HTTP/2 facts of connections, not of calls.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ pub struct Http2Facts {
     /// Streams opened, and the most that were outstanding on one connection.
     pub streams: u64,
     pub streams_peak: u64,
-    /// The least SETTINGS_MAX_CONCURRENT_STREAMS of a peer (RFC 9113 section 6.5.2); 2^32 − 1 is
-    /// "no limit". `None` where no SETTINGS came.
+    /// The smallest SETTINGS_MAX_CONCURRENT_STREAMS of a peer (RFC 9113 section 6.5.2); 2^32 − 1 is
+    /// "no limit". `None` without SETTINGS.
     pub streams_max: Option<u32>,
-    /// Requests that the peer said it had not processed, each of which was sent again or given up.
+    /// Requests that the peer reported as unprocessed; each was retried or abandoned.
     pub refused: u64,
     /// RST_STREAM frames of the peer by their code (section 7).
     pub resets: BTreeMap<u32, u64>,
-    /// GOAWAY frames of the peer by their code. With NO_ERROR the first of a connection counts alone: a graceful
-    /// end is said twice.
+    /// GOAWAY frames of the peer by code. With NO_ERROR only the first of a connection counts: a
+    /// graceful shutdown sends it twice.
     pub goaways: BTreeMap<u32, u64>,
     /// PING frames of the peer.
     pub pings: u64,
@@ -25,14 +25,13 @@ pub struct Http2Facts {
     pub coded_sent: u64,
     pub fields_received: u64,
     pub coded_received: u64,
-    /// Requests that had to wait on their connection until the peer allowed another stream.
+    /// Requests that waited on their connection until the peer permitted another stream.
     pub held_back: u64,
-    /// Streams that a connection had begun when the peer's GOAWAY with NO_ERROR came: the fewest
-    /// and the most.
+    /// Streams started on a connection before the peer's GOAWAY with NO_ERROR: minimum and maximum.
     pub goaway_streams: Option<(u64, u64)>,
     /// Bytes of the peer's frames that carry neither fields nor content, nine bytes of each included.
     pub control_received: u64,
-    /// Why our side broke connections off, in words; at most [`VIOLATIONS_MAX`] different ones.
+    /// Reasons why our side broke connections; at most [`VIOLATIONS_MAX`] different ones.
     pub violations: BTreeMap<String, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What HTTP/3 and QUIC add to a measurement: facts of connections, not of calls.
+//! HTTP/3 and QUIC facts of connections, not of calls.
 
 use crate::TlsFacts;
 use std::collections::BTreeMap;
@@ -15,34 +15,33 @@ pub struct Http3Facts {
     pub streams_max: Option<u64>,
     /// Calls that waited on their connection until the server allowed a further stream.
     pub waited: u64,
-    /// Requests that the peer said it had not processed, each of which was sent again or given up.
+    /// Requests that the peer reported as unprocessed; each was retried or abandoned.
     pub refused: u64,
     /// Streams that the peer reset or stopped, by its code (RFC 9114 section 8.1).
     pub resets: BTreeMap<u64, u64>,
-    /// Connections that the peer ended by GOAWAY: a graceful end is said twice.
+    /// Connections that the peer ended by GOAWAY: a graceful shutdown sends it twice.
     pub goaways: u64,
     /// Bytes of names and values of fields, and what their compression made of them.
     pub fields_sent: u64,
     pub coded_sent: u64,
     pub fields_received: u64,
     pub coded_received: u64,
-    /// Why connections were broken off, by our side or by the peer's, in words; at most
-    /// [`crate::VIOLATIONS_MAX`] different ones.
+    /// Reasons why either side broke connections; at most [`crate::VIOLATIONS_MAX`] different ones.
     pub violations: BTreeMap<String, u64>,
     pub quic: QuicFacts,
     pub migration: MigrationFacts,
 }
 
-/// What QUIC did below it.
+/// QUIC's figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuicFacts {
-    /// Connections whose handshake was completed, and those of them that resumed a session.
+    /// Connections with a completed handshake, and those of them that resumed a session.
     pub handshakes: u64,
     pub resumed: u64,
     /// Packets of ours, and those of them that were lost.
     pub packets_sent: u64,
     pub packets_lost: u64,
-    /// UDP datagrams that came in, and bytes of both directions, QUIC's own included.
+    /// Received UDP datagrams, and bytes of both directions, including QUIC's overhead.
     pub datagrams_received: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
@@ -54,27 +53,28 @@ pub struct QuicFacts {
     pub rtt_max: Nanos,
 }
 
-/// Connections that went on from another local port (RFC 9000 section 9).
+/// Connections that migrated to another local port (RFC 9000 section 9).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MigrationFacts {
-    /// Changes of the local port, and those of them after which the server asked for the proof that our
-    /// side is there (PATH_CHALLENGE, RFC 9000 section 8.2) and had it.
+    /// Changes of the local port, and those of them that the server validated (PATH_CHALLENGE, RFC
+    /// 9000 section 8.2).
     pub made: u64,
     pub validated: u64,
-    /// Connections whose server forbids it (disable_active_migration, RFC 9000 section 18.2).
+    /// Connections whose server forbids migration (disable_active_migration, RFC 9000 section
+    /// 18.2).
     pub forbidden: u64,
     /// From a change until the server's question had arrived at the new port: sum, least, most.
     pub time_sum: Nanos,
     pub time_min: Nanos,
     pub time_max: Nanos,
-    /// Calls that were under way at a change, and those of them whose connection was lost before their
+    /// Calls in flight during a change, and those of them whose connection was lost before their
     /// response.
     pub calls: u64,
     pub calls_lost: u64,
 }
 
-/// Calls whose requests went out before the handshake was over (0-RTT, RFC 8446 section 2.3). What is
-/// neither accepted nor rejected belonged to a connection that was never established.
+/// Calls whose requests were sent before the handshake completed (0-RTT, RFC 8446 section 2.3).
+/// Calls neither accepted nor rejected belonged to a connection that was never established.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EarlyFacts {
     pub sent: u64,
@@ -85,15 +85,15 @@ pub struct EarlyFacts {
     pub too_early: u64,
 }
 
-/// What is known of one QUIC connection at its end.
+/// Facts of a QUIC connection at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuicEnd {
     pub facts: QuicFacts,
     pub migration: MigrationFacts,
     pub early: EarlyFacts,
-    /// What was agreed on; `None` where the handshake was not completed.
+    /// Negotiated parameters; `None` if the handshake did not complete.
     pub tls: Option<TlsFacts>,
-    /// Why it ended, where that was no orderly end.
+    /// Why it ended, if not in order.
     pub why: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! The contract between load, counting and report: what fell due, what became of it, and who is to
-//! blame when it failed. Layer 1: plain data, no behaviour beyond names.
+//! The contract between load, counting and report: due calls, their outcomes, and the party to
+//! blame for failures. Layer 1: plain data without behavior beyond names.
 #![forbid(unsafe_code)]
 
 mod body;
@@ -47,12 +47,12 @@ pub struct Arrival {
     pub intended: Nanos,
 }
 
-/// What became of an arrival. Exactly one per arrival.
+/// Outcome of an arrival. Exactly one per arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// A whole response that met every expectation.
     Succeeded,
-    /// A response that did not, or none; the class says which.
+    /// An unacceptable response, or none; the class has the reason.
     Failed,
     /// Not done within its limit; recorded at its full age.
     TimedOut,
@@ -64,41 +64,41 @@ pub enum Outcome {
 
 /// The record of one call, made once, when its outcome is known.
 ///
-/// All instants are of the driver's monotonic clock; an instant that never came is zero.
+/// All instants are of the driver's monotonic clock; an instant that was never reached is zero.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     pub index: u64,
     /// Row of the target list.
     pub target: u32,
-    /// Number of the user or session whose call it was; `None` in a plain open load.
+    /// Number of the user or session of the call; `None` in a plain open load.
     pub user: Option<u64>,
-    /// When it fell due.
+    /// When it was due.
     pub intended: Nanos,
-    /// When the worker started work on it: lookup or connect, or, on an idle connection, the
-    /// handing over of the first request byte.
+    /// When the worker started work on it: lookup or connect, or, on an idle connection, the write
+    /// of the first request byte.
     pub issued: Nanos,
-    /// When its connection became free for it; `wait` = this − intended, `lag` = issued − this. Over
-    /// HTTP/3 it may be later than `issued`, where a call that was issued waited for a stream; then there is
-    /// no lag.
+    /// When its connection became free for it; `wait` = this − intended, `lag` = issued − this.
+    /// Over HTTP/3 it may be later than `issued`, if an issued call waited for a stream; then there
+    /// is no lag.
     pub admitted: Nanos,
-    /// When the first request byte was handed over.
+    /// When the first request byte was written.
     pub sent: Nanos,
-    /// When the last request byte was handed over; zero when all of it went with the first.
+    /// When the last request byte was written; zero if all of it was written with the first.
     pub written: Nanos,
     /// When the first byte of the response was read.
     pub first_byte: Nanos,
     /// When the outcome was known.
     pub done: Nanos,
-    /// Time to connect and to shake hands, where this call opened the connection of its final response. Of
-    /// connections that it left at a redirect the totals alone have these times.
+    /// Connect and handshake times, if this call opened the connection of its final response. For
+    /// connections that it left at a redirect only the totals have these times.
     pub connect: Option<Nanos>,
     pub tls: Option<Nanos>,
-    /// Status code of the final response; 0 when none came.
+    /// Status code of the final response; 0 without one.
     pub status: u16,
     pub class: Option<FailureClass>,
     /// The response left its connection open for another call.
     pub persistent: bool,
-    /// Bytes of this call handed to the transport (plaintext).
+    /// Bytes of this call passed to the transport (plaintext).
     pub bytes_sent: u64,
     /// Bytes of its responses, heads and framing included (plaintext).
     pub bytes_received: u64,
@@ -113,23 +113,23 @@ pub struct Sample {
     pub redirects: u16,
 }
 
-/// A finished call as it is handed to whoever logs calls.
+/// A finished call as passed to the call log.
 #[derive(Clone, Debug)]
 pub struct CallRecord {
     pub sample: Sample,
     pub outcome: Outcome,
-    /// The beginning of its response as it came, head first; empty unless the run keeps responses.
+    /// The start of its response, head first; empty unless the run keeps responses.
     pub response: Vec<u8>,
-    /// What its guide has to say of it, where users are guided.
+    /// Note of its guide, if users are guided.
     pub note: Option<Note>,
 }
 
-/// Something that passes through the engine from the guide of a run's users to whoever logs calls,
-/// which both know the type of.
+/// A value that the engine passes from the users' guide to the call log; only these two know its
+/// type.
 #[derive(Clone, Debug)]
 pub struct Note(pub Arc<dyn Any + Send + Sync>);
 
-/// What TLS agreed on for one connection.
+/// TLS parameters negotiated for a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TlsFacts {
     /// `TLSv1.3`.
@@ -145,7 +145,7 @@ pub struct TlsFacts {
     pub alpn: String,
 }
 
-/// What the kernel knows of one TCP connection (TCP_INFO).
+/// The kernel's facts of a TCP connection (TCP_INFO).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketFacts {
     /// Segments retransmitted over the connection's life.

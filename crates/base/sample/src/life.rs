@@ -1,5 +1,4 @@
-//! The server's processes, as the machine on which they run shows them: who they are, what they hold,
-//! how they end.
+//! The server's processes, as their machine reports them: roles, resources, ends.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,9 +8,9 @@ use units::Nanos;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
     pub pid: u32,
-    /// In clock ticks since the machine's start: tells two owners of one number apart.
+    /// In clock ticks since boot: distinguishes two processes with the same number.
     pub started: u64,
-    /// As the kernel keeps it, 15 bytes.
+    /// As the kernel stores it, 15 bytes.
     pub name: String,
 }
 
@@ -28,7 +27,7 @@ pub enum Ending {
     Exit(u8),
     /// By a signal; `core`: its memory was dumped.
     Signal { number: u8, core: bool },
-    /// The kernel did not tell.
+    /// Unknown.
     Unseen,
 }
 
@@ -63,7 +62,7 @@ impl Ending {
         }
     }
 
-    /// It died of what it did itself, and nobody sent it away.
+    /// It died by its own fault, not by a request to end.
     pub fn is_fault(self) -> bool {
         matches!(self, Ending::Signal { number, .. } if FAULTS.contains(&number))
     }
@@ -95,8 +94,8 @@ impl fmt::Display for Ending {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
     pub process: Process,
-    /// Nobody else held the listening socket by right of his own any more: the server itself ended,
-    /// and not one of its workers.
+    /// No other independent process held the listening socket any more: the server itself ended,
+    /// not one of its workers.
     pub whole: bool,
     pub how: Ending,
 }
@@ -129,10 +128,10 @@ pub struct ServerState {
     /// The figures are of a whole machine, which is called so, and no process is seen; empty: they are
     /// of processes.
     pub machine: String,
-    /// Who holds the listening socket, and is no child of another who does; several where they share
-    /// the port. Empty: nobody listens.
+    /// Processes that hold the listening socket and are not children of another holder; several if
+    /// they share the port. Empty if none listens.
     pub listeners: Vec<Process>,
-    /// Who else holds it, and who descends from the listeners.
+    /// Other holders, and descendants of the listeners.
     pub workers: Vec<Process>,
     /// Of all of them together.
     pub threads: u64,
@@ -143,12 +142,12 @@ pub struct ServerState {
     pub cpu: Nanos,
     /// Its side of the connections to its port, by state: `established`, `close-wait`.
     pub sockets: BTreeMap<String, u64>,
-    /// Connections that wait to be accepted, so many of which may; half-open ones.
+    /// Connections waiting to be accepted, and their limit; half-open ones.
     pub accept_queue: u64,
     pub accept_queue_max: u64,
     pub half_open: u64,
-    /// Since the machine's start, over all its servers: connections that found the accept queue full,
-    /// and SYN cookies that were sent.
+    /// Since boot, over all servers of the machine: connections that found the accept queue full,
+    /// and SYN cookies sent.
     pub overflows: u64,
     pub cookies: u64,
 }

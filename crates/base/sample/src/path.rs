@@ -1,18 +1,18 @@
-//! What an emulated path did while something was measured through it.
+//! Figures of an emulated path during a measurement.
 
 use units::Nanos;
 
 /// The facts of one path, or of the paths of one population, over one measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathFacts {
-    /// As it was asked for.
+    /// As configured.
     pub spec: String,
     pub seed: u64,
-    /// How long it was watched.
+    /// Duration of the observation.
     pub span: Nanos,
-    /// One for each kind of clients; a single one where all are behind the same path.
+    /// One per kind of client; a single one if all use the same path.
     pub kinds: Vec<PathKind>,
-    /// How late packets were handed over after they had become due.
+    /// Lateness of packet delivery relative to the due time.
     pub late_p50: Nanos,
     pub late_p99: Nanos,
     pub late_max: Nanos,
@@ -20,13 +20,13 @@ pub struct PathFacts {
     pub busy: f64,
     /// Time for which it spun before due instants.
     pub spun: Nanos,
-    /// Packets that vanished for want of room in the forwarder or in its devices: no emulated loss.
+    /// Packets dropped for lack of room in the forwarder or its devices: not an emulated loss.
     pub overflowed: u64,
     /// Packets that were not of this path (no IPv4, or a stranger's address), and were not carried.
     pub foreign: u64,
 }
 
-/// Clients behind the same kind of path.
+/// Clients with the same kind of path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathKind {
     pub name: String,
@@ -40,7 +40,7 @@ pub struct PathKind {
 /// One direction of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathDirection {
-    /// What the link does, in words.
+    /// Description of the link.
     pub link: String,
     pub arrived: u64,
     pub delivered: u64,
@@ -55,7 +55,7 @@ pub struct PathDirection {
 }
 
 impl PathDirection {
-    /// Share of what came, copies included, that the path lost, 0..=1.
+    /// Share of received packets, copies included, that the path lost, 0..=1.
     pub fn loss(&self) -> f64 {
         let came = self.arrived + self.duplicated;
         if came == 0 { 0.0 } else { self.lost() as f64 / came as f64 }
@@ -67,7 +67,7 @@ impl PathDirection {
 }
 
 impl PathFacts {
-    /// Packets that came to it, both directions of all kinds.
+    /// Packets received in both directions, over all kinds.
     pub fn packets(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.up.arrived + kind.down.arrived).sum()
     }
@@ -85,7 +85,7 @@ impl PathFacts {
         sum / clients.max(1.0)
     }
 
-    /// The shortest round trip that is asked for.
+    /// The shortest configured round trip.
     pub fn rtt_min(&self) -> Nanos {
         self.kinds.iter().map(|kind| kind.rtt).min().unwrap_or_default()
     }

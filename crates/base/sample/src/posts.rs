@@ -1,6 +1,6 @@
-//! Whether a server wrote down what was posted to it.
+//! Comparison of posted data with the server's log.
 
-/// POSTs beside the log of the server.
+/// POSTs compared with the server's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostFacts {
     /// POSTs that were answered: each must be in the log.

@@ -1,4 +1,4 @@
-//! What a guide of users noticed beside the calls that are counted anyway.
+//! Observations of a users' guide in addition to counted calls.
 
 use units::Nanos;
 
@@ -9,7 +9,7 @@ pub struct Remark {
     pub fact: Noticed,
 }
 
-/// What was noticed. Steps, captures, checks and feeders are known by their rows in the plan.
+/// An observation. Steps, captures, checks and feeders are identified by their rows in the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Noticed {
     /// A capture found nothing; an excerpt of what was searched.

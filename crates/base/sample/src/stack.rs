@@ -1,4 +1,4 @@
-//! What a TCP of our own did while it measured something.
+//! Figures of our own TCP during a measurement.
 
 use std::net::IpAddr;
 
@@ -10,11 +10,11 @@ pub struct StackFacts {
     pub retransmitted: u64,
     /// SYNs among them.
     pub syn_retransmitted: u64,
-    /// Times that a timer had to send again.
+    /// Retransmissions by a timer.
     pub timeouts: u64,
-    /// Times that acknowledgements told of a loss.
+    /// Losses detected by acknowledgments.
     pub recoveries: u64,
-    /// Segments that came out of order.
+    /// Segments received out of order.
     pub out_of_order: u64,
     /// Segments that brought nothing new.
     pub duplicate: u64,
@@ -22,21 +22,21 @@ pub struct StackFacts {
     pub challenges: u64,
     pub resets_sent: u64,
     pub resets_received: u64,
-    /// Connections that stood.
+    /// Established connections.
     pub established: u64,
     /// Connections that were not opened because every address and port was taken.
     pub tuples_out: u64,
     /// Packets that a network device did not take.
     pub refused: u64,
-    /// Packets that came and for which there was no room.
+    /// Received packets without room.
     pub missed: u64,
-    /// Packets that came in batches.
+    /// Packets received in batches.
     pub batched: u64,
-    /// An address that connections came from, and that somebody else had as well.
+    /// A local address of ours that another host uses too.
     pub conflict: Option<AddressConflict>,
 }
 
-/// Somebody on the link has an address of ours.
+/// Another host on the link uses an address of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressConflict {
     pub address: IpAddr,

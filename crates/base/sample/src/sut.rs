@@ -1,12 +1,11 @@
-//! The system under test as seen from its own machine, beside what its clients see.
+//! The system under test as reported by its own machine.
 
-/// What was watched of the system under test while it was measured. What is not known is zero.
+/// Observations of the system under test during the measurement. Unknown values are zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SutSeries {
-    /// Who: `nginx (pid 71 and 2 more)`, or the node exporter's URL.
+    /// Name: `nginx (pid 71 and 2 more)`, or the node exporter's URL.
     pub name: String,
-    /// Cores that it may use: those that it may run on, or what its container's CPU quota comes to where
-    /// that is less.
+    /// Cores that it may use: its affinity, or its container's CPU quota if that is less.
     pub cores: f64,
     /// Main memory of its machine, in bytes.
     pub memory_max: u64,
@@ -16,7 +15,7 @@ pub struct SutSeries {
     pub accept_queue_max: u64,
     /// One for each second, in order.
     pub rows: Vec<SutRow>,
-    /// What could not be read, and why: a sentence; empty when all could.
+    /// What could not be read, and why: a sentence; empty if all could.
     pub trouble: String,
 }
 
@@ -38,12 +37,11 @@ pub struct SutRow {
     pub listen_overflows: u64,
     /// Connections that wait to be accepted, at the end.
     pub accept_queue: u64,
-    /// Connections whose handshake is not over, at the end: a SYN was received (the SYN queue).
+    /// Connections with an incomplete handshake, at the end: a SYN was received (the SYN queue).
     pub half_open: u64,
 }
 
-/// How full a server's resources were, each as the largest share of it in use, 0..=1 or more; 0 when
-/// it is not known.
+/// Use of a server's resources, each as the largest share in use, 0..=1 or more; 0 if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Fullness {
     /// Of its cores, as a mean over the measured phase.
@@ -91,7 +89,7 @@ impl SutSeries {
         self.measured().map(|row| row.listen_overflows).sum()
     }
 
-    /// How full its resources were in the measured phase.
+    /// Use of its resources in the measured phase.
     pub fn fullness(&self) -> Fullness {
         let peak = |used: fn(&SutRow) -> u64, most: u64| {
             let peak = self.measured().map(used).max().unwrap_or(0);

@@ -1,8 +1,8 @@
-//! How lists grow of which there may be hundreds of thousands of entries.
+//! Growth of lists that may have hundreds of thousands of entries.
 
-/// Entries that a list which is full with `len` of them makes room for: by itself it would double, and with
-/// hundreds of thousands of connections half of its memory would be room for more of them. An eighth more
-/// each time copies an entry eight times on its way to any length.
+/// Additional capacity for a full list of length `len`. By itself it would double, and with
+/// hundreds of thousands of connections half of its memory would be unused. Growing by an eighth
+/// copies each entry eight times in total.
 pub fn room_for_more(len: usize) -> usize {
     if len < DOUBLED { len.max(4) } else { len / 8 }
 }

@@ -4,7 +4,7 @@
 use crate::Nanos;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// What was wrong with a quantity, in words for the user: names the input and the fix.
+/// Error in a quantity, for the user: names the input and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(pub String);
 
@@ -127,7 +127,8 @@ pub fn parse_size(text: &str) -> Result<u64, ParseError> {
 /// A count of things: `500`, `10k`, `2.5M` (powers of 1000), thousands may be grouped (`10,000`).
 ///
 /// # Errors
-/// What is no number, has a fraction of one thing, or is above 2⁶⁴ − 1.
+/// Returned for text that is not a number, has a fraction of an indivisible unit, or is above 2⁶⁴ −
+/// 1.
 pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     let bad = |why: &str| {
         ParseError(format!("{} is not a count: {why}; write one like {COUNTS}", quoted(text)))
@@ -291,11 +292,11 @@ fn fraction_of(digits: &str) -> u64 {
     kept.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'))
 }
 
-/// An address to listen on: `8080`, `:8080`, `127.0.0.1:8080`, `[::1]:8080`; without an address it is
-/// 127.0.0.1. Port 0 stands for a free one.
+/// An address to listen on: `8080`, `:8080`, `127.0.0.1:8080`, `[::1]:8080`; the default address is
+/// 127.0.0.1. Port 0 means a free one.
 ///
 /// # Errors
-/// What is none of these; names are not looked up.
+/// Returned for anything else; names are not looked up.
 pub fn parse_listen(text: &str) -> Result<SocketAddr, ParseError> {
     let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
     let local = port.map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));

@@ -1,5 +1,4 @@
-//! What libnghttp2 calls while it reads and writes. Each callback only notes what it was told; none
-//! can panic into C.
+//! Callbacks of libnghttp2. Each one only records its arguments; none can panic into C.
 #![expect(unsafe_code, reason = "the library calls these from C")]
 
 use crate::FRAME_HEADER;
@@ -13,27 +12,27 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes of the reason that comes with a GOAWAY that are kept.
+/// Number of bytes kept of a GOAWAY's debug data.
 const REASON_MAX: usize = 200;
 
-/// The fields that a session looks at, with their lengths.
+/// The fields that a session examines, with their lengths.
 const STATUS: &[u8] = b":status";
 const STATUS_LEN: usize = STATUS.len();
 const SERVER_TIMING: &[u8] = b"server-timing";
 const SERVER_TIMING_LEN: usize = SERVER_TIMING.len();
 
-/// What the callbacks write into and [`Session`](crate::Session) reads between calls of the library.
+/// State that the callbacks write and [`Session`](crate::Session) reads between library calls.
 #[derive(Debug, Default)]
 pub(crate) struct CallbackState {
     pub(crate) keeps_heads: bool,
     pub(crate) header_list_max: u32,
     /// Outstanding, in the order of their ids.
     pub(crate) streams: VecDeque<OutstandingStream>,
-    /// Where the last one was found: the next look is for the same mostly.
+    /// Index of the last match: the next search is usually for the same stream.
     pub(crate) found: Cell<usize>,
-    /// Where the input lies that the library reads.
+    /// The input that the library is reading.
     pub(crate) input: Range<usize>,
-    /// What the frame that is read is of a response, until it is taken.
+    /// The response part of the current frame, until it is taken.
     pub(crate) news: Option<ResponseNews>,
     /// Content of the frame so far.
     pub(crate) frame_content: u64,
@@ -44,7 +43,7 @@ pub(crate) struct CallbackState {
     pub(crate) gone: VecDeque<(i32, u32)>,
     /// Our side has broken the connection off: the code, and why.
     pub(crate) violation: Option<(u32, String)>,
-    /// What the library said last of something that it does not like.
+    /// The library's last complaint.
     pub(crate) remark: Option<String>,
     pub(crate) going_away: bool,
     /// Streams begun on the connection.
@@ -88,8 +87,8 @@ impl CallbackState {
         self.streams.get(place).is_some_and(|stream| stream.id == id)
     }
 
-    /// Where the last one found is another: it is the one behind that, or the oldest, where responses
-    /// come in order.
+    /// If the last match is another stream, the wanted one is the next, or the oldest when
+    /// responses arrive in order.
     #[inline(never)]
     fn search(&self, id: i32) -> Option<usize> {
         let behind = self.found.get() + 1;
@@ -149,11 +148,11 @@ pub(crate) unsafe fn set(callbacks: *mut ng::nghttp2_session_callbacks) {
     }
 }
 
-/// Runs `note` on the state behind `user`; a panic becomes the library's error.
+/// Runs `note` on the state that `user` points to; a panic becomes the library's error.
 ///
 /// # Safety
-/// `user` points to the [`CallbackState`] of the session, and nobody else holds a reference to it: a session
-/// takes none while it calls the library.
+/// `user` points to the [`CallbackState`] of the session, and there is no other reference to it: a
+/// session takes none while it calls the library.
 unsafe fn with(user: *mut c_void, note: impl FnOnce(&mut CallbackState) -> c_int) -> c_int {
     // SAFETY: the caller's
     let Some(state) = (unsafe { user.cast::<CallbackState>().as_mut() }) else {
@@ -162,7 +161,7 @@ unsafe fn with(user: *mut c_void, note: impl FnOnce(&mut CallbackState) -> c_int
     catch_unwind(AssertUnwindSafe(|| note(state))).unwrap_or(ng::NGHTTP2_ERR_CALLBACK_FAILURE)
 }
 
-/// A slice of what the library hands over.
+/// A slice of the library's memory.
 ///
 /// # Safety
 /// `data` points to `length` bytes that live as long as the callback.
@@ -179,7 +178,7 @@ unsafe extern "C" fn on_begin(
     frame: *const ng::nghttp2_frame,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: the library hands over a whole frame and our own state
+    // SAFETY: the library passes a whole frame and our own state
     unsafe {
         let id = (*frame).hd.stream_id;
         with(user, |state| {
@@ -206,7 +205,7 @@ unsafe extern "C" fn on_header(
     _flags: u8,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: the library hands over a whole frame, two strings with their lengths, and our own state
+    // SAFETY: the library passes a whole frame, two strings with their lengths, and our own state
     unsafe {
         let id = (*frame).hd.stream_id;
         with(user, |state| {
@@ -257,8 +256,8 @@ unsafe extern "C" fn on_frame(
     frame: *const ng::nghttp2_frame,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: the library hands over a whole frame, whose type says which member is valid, and our
-    // own state
+    // SAFETY: the library passes a whole frame, whose type determines the valid member, and our own
+    // state
     unsafe {
         let head = (*frame).hd;
         let id = head.stream_id;
@@ -297,7 +296,7 @@ unsafe extern "C" fn on_frame(
                     }
                 }
                 ng::NGHTTP2_GOAWAY => {
-                    // a graceful end is said twice (RFC 9113 section 6.8)
+                    // a graceful shutdown sends it twice (RFC 9113 section 6.8)
                     if code != NO_ERROR || !state.going_away {
                         *state.facts.goaways.entry(code).or_default() += 1;
                     }
@@ -379,7 +378,7 @@ unsafe extern "C" fn on_remark(
     length: usize,
     user: *mut c_void,
 ) -> c_int {
-    // SAFETY: the library hands over a text with its length, and our own state
+    // SAFETY: the library passes a text with its length, and our own state
     unsafe {
         let text = slice(text.cast(), length.min(REASON_MAX));
         with(user, |state| {
@@ -400,7 +399,7 @@ pub(crate) unsafe extern "C" fn read_body(
     user: *mut c_void,
 ) -> ng::nghttp2_ssize {
     let mut taken = 0;
-    // SAFETY: the library hands over `length` bytes to write to, a flag, and our own state
+    // SAFETY: the library passes `length` bytes to write to, a flag, and our own state
     unsafe {
         let said = with(user, |state| {
             let Some(stream) = state.stream(id) else {

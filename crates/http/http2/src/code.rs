@@ -5,8 +5,8 @@ pub(crate) const REFUSED_STREAM: u32 = 7;
 pub(crate) const PROTOCOL_ERROR: u32 = 1;
 pub(crate) const CANCEL: u32 = 8;
 
-/// Where RFC 9113 says what a peer did wrong, by the code with which it is told so and the reason that
-/// goes with it, in the library's words.
+/// Section of RFC 9113 that a peer violated, found by the error code sent to it and the library's
+/// reason.
 pub fn section(code: u32, reason: &str) -> &'static str {
     match code {
         // a window that SETTINGS make too large, or that WINDOW_UPDATE does
@@ -25,7 +25,7 @@ pub fn section(code: u32, reason: &str) -> &'static str {
     }
 }
 
-/// How reasons begin, the longer before the shorter.
+/// Prefixes of reasons, the longer before the shorter.
 const REASONS: [(&str, &str); 22] = [
     ("SETTINGS expected", "3.4"),
     ("SETTINGS_ENABLE_CONNECT_PROTOCOL", "6.5"),
@@ -51,6 +51,6 @@ const REASONS: [(&str, &str); 22] = [
     (MALFORMED, "8.1.1"),
 ];
 
-/// The reason where the library gives none with PROTOCOL_ERROR: fields that are missing, or come where
-/// they may not, or content of another length than was told.
+/// Reason if the library gives none with PROTOCOL_ERROR: fields missing or misplaced, or content
+/// that differs from its announced length.
 pub(crate) const MALFORMED: &str = "a malformed response";

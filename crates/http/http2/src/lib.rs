@@ -1,5 +1,5 @@
-//! HTTP/2 (RFC 9113), the client's side of one connection: requests in, bytes out; bytes in, what
-//! came of each stream out. Layer 2: no socket, no clock.
+//! HTTP/2 (RFC 9113), client side of one connection: requests in, bytes out; bytes in, stream
+//! events out. Layer 2: no socket, no clock.
 //!
 //! The protocol is libnghttp2's. [`Session`] is a safe wrapper around one of its sessions; no panic
 //! crosses into C, and every list and buffer that a peer can make grow has a bound.
@@ -27,7 +27,7 @@ pub const ALPN: &str = "h2";
 /// Bytes before each frame's payload (section 4.1).
 const FRAME_HEADER: usize = 9;
 
-/// Streams that may be open before the peer's SETTINGS have come.
+/// Streams that may be open before the peer's SETTINGS arrive.
 pub const STREAMS_AT_FIRST: u32 = 100;
 
 /// The largest flow-control window (RFC 9113 section 6.9.1).
@@ -38,10 +38,10 @@ pub const WINDOW_MAX: u32 = (1 << 31) - 1;
 const TABLE_AT_FIRST: u32 = 4_096;
 const FRAME_AT_FIRST: u32 = 1 << 14;
 
-/// What our side announces.
+/// Settings that our side announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionSettings {
-    /// Bytes of a response's content that may be under way, 0 to [`WINDOW_MAX`].
+    /// Receive window for a response's content, 0 to [`WINDOW_MAX`].
     pub stream_window: u32,
     /// The same of all responses of a connection together, at least 65,535, which is what the
     /// standard begins with.
@@ -55,8 +55,8 @@ pub struct SessionSettings {
     /// Bytes of one list of fields, names and values and 32 for each (RFC 9113 section 6.5.2). A
     /// response with more is reset.
     pub header_list_max: u32,
-    /// Take part in the priorities of RFC 9218: say so, and tell the priority of each request that has
-    /// a field `priority` in a frame too, where the peer takes part as well.
+    /// Use the priorities of RFC 9218: announce it, and send the priority of each request with a
+    /// field `priority` in a frame too, if the peer supports it.
     pub prioritises: bool,
     /// The fields of responses are kept, to be had when a response is done.
     pub keeps_heads: bool,

@@ -1,6 +1,6 @@
-//! Memory for one session. The library takes and gives back some ten small blocks for each stream, of the
-//! same few sizes again and again: lists by size give them out at a third of what the system's allocator
-//! asks, which has to be ready for every thread and every size.
+//! Allocator for one session. The library allocates and frees about ten small blocks per stream, of
+//! few sizes: free lists by size cost a third of the system's allocator, which must support every
+//! thread and every size.
 #![expect(unsafe_code, reason = "the library takes memory from C")]
 
 use libnghttp2_sys as ng;
@@ -11,20 +11,20 @@ use std::ptr::{self, NonNull};
 /// Sizes of small blocks are multiples of this.
 const STEP: usize = 32;
 
-/// How many such sizes there are; what is larger is the system's.
+/// Number of such sizes; larger blocks come from the system.
 const SIZES: usize = 16;
 
-/// Before each block stands its size. Nothing of the library's asks for more than this alignment.
+/// Each block is preceded by its size. The library never needs a larger alignment.
 const HEADER: usize = 8;
 
-/// Blocks that were given back, by size. Those taken are the library's: it gives all back before this is
+/// Freed blocks by size. Allocated ones are the library's: it frees all of them before this is
 /// dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     free: [Option<NonNull<Free>>; SIZES],
 }
 
-/// A block that nobody uses, from behind its header on.
+/// An unused block, without its header.
 #[derive(Debug)]
 struct Free {
     next: Option<NonNull<Free>>,
@@ -41,11 +41,11 @@ fn whole(size: usize) -> Option<usize> {
 }
 
 fn layout(whole: usize) -> Layout {
-    // a size that `whole` has let through
+    // a size that `whole` has accepted
     Layout::from_size_align(whole, HEADER).expect("a size below the largest")
 }
 
-/// Where blocks of this size, header included, are kept.
+/// Index of the free list for this size, header included.
 #[inline]
 fn shelf(whole: usize) -> Option<usize> {
     (whole <= STEP * SIZES).then(|| whole / STEP - 1)
@@ -70,7 +70,7 @@ impl Memory {
         if let Some(shelf) = shelf(whole)
             && let Some(block) = self.free[shelf]
         {
-            // SAFETY: what stands in a list is a block that nobody uses, written by `give_back`
+            // SAFETY: a list entry is an unused block, written by `give_back`
             self.free[shelf] = unsafe { block.as_ref().next };
             return block.as_ptr().cast();
         }
@@ -86,10 +86,11 @@ impl Memory {
     }
 
     /// # Safety
-    /// `block` came from `take` of the same memory, and nobody uses it any more.
+    /// `block` was returned by `take` of the same memory and is no longer used.
     #[inline]
     unsafe fn give_back(&mut self, block: NonNull<u8>) {
-        // SAFETY: the caller's: the header stands before the block, and a block has room for `Free`
+        // SAFETY: guaranteed by the caller: the header precedes the block, and a block has room for
+        // `Free`
         unsafe {
             let whole = size_of_block(block);
             match shelf(whole) {
@@ -104,7 +105,8 @@ impl Memory {
     }
 
     /// # Safety
-    /// `block` came from `take` of the same memory; nobody uses it afterwards where another comes back.
+    /// `block` was returned by `take` of the same memory; if another block is returned, it must not
+    /// be used afterwards.
     unsafe fn resize(&mut self, block: NonNull<u8>, size: usize) -> *mut u8 {
         // SAFETY: the caller's; both blocks hold what is copied
         unsafe {
@@ -123,7 +125,7 @@ impl Memory {
 }
 
 /// # Safety
-/// `block` came from [`Memory::take`].
+/// `block` was returned by [`Memory::take`].
 #[inline]
 unsafe fn size_of_block(block: NonNull<u8>) -> usize {
     // SAFETY: the caller's
@@ -153,20 +155,20 @@ unsafe fn memory<'a>(user: *mut c_void) -> &'a mut Memory {
 }
 
 unsafe extern "C" fn malloc(size: usize, user: *mut c_void) -> *mut c_void {
-    // SAFETY: the library hands over what it was given
+    // SAFETY: the library passes a block it received
     unsafe { memory(user) }.take(size).cast()
 }
 
 unsafe extern "C" fn free(block: *mut c_void, user: *mut c_void) {
     if let Some(block) = NonNull::new(block) {
-        // SAFETY: the library gives back what it took
+        // SAFETY: the library frees a block it allocated
         unsafe { memory(user).give_back(block.cast()) }
     }
 }
 
 unsafe extern "C" fn calloc(count: usize, size: usize, user: *mut c_void) -> *mut c_void {
     let Some(size) = count.checked_mul(size) else { return ptr::null_mut() };
-    // SAFETY: as above; the block has so many bytes
+    // SAFETY: as above; the block has that many bytes
     unsafe {
         let block = memory(user).take(size);
         if !block.is_null() {
@@ -191,10 +193,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Each block is filled with a byte of its own, which must be there still when it goes.
+    /// Each block is filled with a different byte, which must be unchanged when it is freed.
     fn check(block: &(NonNull<u8>, usize, u8)) {
         let (start, size, byte) = *block;
-        // SAFETY: a block of so many bytes that is filled
+        // SAFETY: a block of that many initialized bytes
         let bytes = unsafe { std::slice::from_raw_parts(start.as_ptr(), size) };
         assert!(bytes.iter().all(|one| *one == byte), "{size} bytes were written over");
     }
@@ -202,7 +204,7 @@ mod tests {
     fn filled(block: *mut c_void, size: usize, byte: u8) -> (NonNull<u8>, usize, u8) {
         let block = NonNull::new(block.cast::<u8>()).expect("memory");
         assert_eq!(block.as_ptr() as usize % HEADER, 0);
-        // SAFETY: the block has so many bytes
+        // SAFETY: the block has that many bytes
         unsafe { block.as_ptr().write_bytes(byte, size) };
         (block, size, byte)
     }

@@ -15,7 +15,7 @@ pub struct Request {
     body: Option<Arc<[u8]>>,
 }
 
-/// Why a message in HTTP/1's form cannot be sent over HTTP/2.
+/// Reason why an HTTP/1 message cannot be sent over HTTP/2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotTranslated(pub String);
 
@@ -28,12 +28,13 @@ impl std::fmt::Display for NotTranslated {
 impl std::error::Error for NotTranslated {}
 
 impl Request {
-    /// Translates a whole request, head and body, for `scheme` (`http` or `https`), as RFC 9113
-    /// sections 8.2.2 and 8.3.1 say: the start line and Host become pseudo-fields, and fields that
-    /// concern an HTTP/1 connection alone are left out.
+    /// Translates a whole request, head and body, for `scheme` (`http` or `https`), by RFC 9113
+    /// sections 8.2.2 and 8.3.1: the start line and Host become pseudo-header fields, and fields of
+    /// the HTTP/1 connection are removed.
     ///
     /// # Errors
-    /// What is no request in HTTP/1's form, has a transfer coding, or asks for a tunnel.
+    /// Returned for text that is not an HTTP/1 request, has a transfer coding, or requests a
+    /// tunnel.
     pub fn from_http1(message: &[u8], scheme: &str) -> Result<Request, NotTranslated> {
         let refused = |why: &str| Err(NotTranslated(why.to_owned()));
         let mut lines = [httparse::EMPTY_HEADER; FIELDS_MAX];
@@ -76,7 +77,7 @@ impl Request {
             .map(|(name, value)| (&self.text[name.clone()], &self.text[value.clone()]))
     }
 
-    /// Where names and values stand.
+    /// Positions of names and values.
     pub(crate) fn text(&self) -> &Arc<[u8]> {
         &self.text
     }

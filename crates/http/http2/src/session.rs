@@ -19,8 +19,8 @@ const GLITCHES_PER_S: u64 = 100_000;
 /// The last stream id that a client has (RFC 9113 section 5.1.1).
 const ID_LAST: i32 = i32::MAX;
 
-/// A client's session. A stream is named by its place among those outstanding, in the order in
-/// which they were asked; one that is done or gone leaves, and those behind it move up.
+/// A client session. A stream is named by its index among the outstanding ones, in the order of
+/// their requests; a finished one is removed and later ones move up.
 #[derive(Debug)]
 pub struct Session {
     raw: NonNull<ng::nghttp2_session>,
@@ -28,16 +28,16 @@ pub struct Session {
     state: NonNull<CallbackState>,
     memory: NonNull<Memory>,
     frame: Frame,
-    /// The response that was done last, or as much as came of one that is gone.
+    /// The last completed response, or the received part of an abandoned one.
     done: OutstandingStream,
     streams_max: u32,
     /// Priorities go in frames too.
     prioritises: bool,
     /// Requests can be taken.
     open: bool,
-    /// Nothing has come yet.
+    /// Nothing was received yet.
     fresh: bool,
-    /// A request had a body: the library may want to write though nothing waits in its queues.
+    /// A request had a body: the library may want to write although its queues are empty.
     uploads: bool,
     /// The fields of the request that was asked last, and their text, which they point into.
     fields: Vec<ng::nghttp2_nv>,
@@ -47,17 +47,17 @@ pub struct Session {
 // SAFETY: a session of the library may be used from any one thread at a time, and it is owned here
 unsafe impl Send for Session {}
 
-/// The frame that comes in, as far as it has come.
+/// The partially received frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Frame {
     header: [u8; FRAME_HEADER],
     have: usize,
-    /// Bytes of the payload that are still to come.
+    /// Remaining bytes of the payload.
     left: usize,
 }
 
 impl Frame {
-    /// Takes in what of its header is missing; gives back how many bytes that was.
+    /// Reads missing bytes of the frame header; returns how many.
     #[inline]
     fn take_header(&mut self, input: &[u8]) -> usize {
         match input.first_chunk() {
@@ -99,7 +99,7 @@ impl Frame {
     }
 }
 
-/// What one call of [`Session::feed`] did.
+/// Result of a call of [`Session::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fed {
     /// Bytes of the input that are used up: of one frame at most.
@@ -128,7 +128,7 @@ pub struct Gone {
     pub by_peer: bool,
 }
 
-/// A part of a request that had to wait: for the peer's window, or for a stream.
+/// A part of a request that waited for the peer's window, or for a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
     pub place: usize,
@@ -139,7 +139,7 @@ pub struct Late {
 }
 
 impl Session {
-    /// A session whose preface and settings wait in [`Session::drain`].
+    /// Creates a session whose preface and settings are ready in [`Session::drain`].
     pub fn new(settings: &SessionSettings) -> Session {
         let state = CallbackState {
             keeps_heads: settings.keeps_heads,
@@ -177,7 +177,7 @@ impl Session {
             entry(ng::NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.stream_window),
             entry(ng::NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings.header_list_max),
         ];
-        // a server confirms each table that it is told of, with three bytes of its first response
+        // a server confirms each announced table size, with three bytes of its first response
         if settings.header_table != TABLE_AT_FIRST {
             entries.push(entry(ng::NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.header_table));
         }
@@ -189,8 +189,8 @@ impl Session {
         }
         let window = i32::try_from(settings.connection_window).unwrap_or(i32::MAX);
         let none = ng::NGHTTP2_FLAG_NONE as u8;
-        // SAFETY: a live session; the entries are copied. Neither fails but for want of memory or
-        // with a value that `SessionSettings` does not allow
+        // SAFETY: a live session; the entries are copied. Both calls fail only for lack of memory,
+        // or with values that `SessionSettings` does not permit
         unsafe {
             ng::nghttp2_submit_settings(self.raw.as_ptr(), none, entries.as_ptr(), entries.len());
             ng::nghttp2_session_set_local_window_size(self.raw.as_ptr(), none, 0, window);
@@ -213,9 +213,9 @@ impl Session {
         if self.open { self.streams_max } else { 0 }
     }
 
-    /// Opens a stream; it takes the place behind those outstanding. `cookie`: the value of a Cookie
-    /// field beside those of the request. Its bytes go to the end of `out`, as far as the peer's
-    /// windows let them; the rest follows with [`Session::drain`].
+    /// Opens a stream; it becomes the last outstanding one. `cookie`: the value of a Cookie field
+    /// in addition to those of the request. Its bytes are appended to `out`, as far as the peer's
+    /// windows permit; the rest follows with [`Session::drain`].
     pub fn ask(&mut self, request: &Request, cookie: Option<&str>, out: &mut Vec<u8>) {
         let id = self.submit(request, cookie);
         self.state_mut().asking = true;
@@ -232,7 +232,7 @@ impl Session {
         }
     }
 
-    /// Hands a request to the library, and gives back its stream's id.
+    /// Submits a request to the library and returns its stream's id.
     fn submit(&mut self, request: &Request, cookie: Option<&str>) -> i32 {
         self.look_up_fields(request);
         let count = self.fields.len();
@@ -243,9 +243,9 @@ impl Session {
         };
         let body = request.body();
         let source = body.map_or(std::ptr::null(), |_| &raw const source);
-        // SAFETY: a live session; source and cookie are copied before the call returns. The library reads
-        // the request's text when it sends it: while it is asked the caller holds that, then the stream
-        // does, until it is withdrawn, and then the library lets go of the request without a look at it
+        // SAFETY: a live session; source and cookie are copied before the call returns. The library
+        // reads the request's text when it sends it: the caller holds it during this call, then the
+        // stream until it is withdrawn, and then the library drops the request without reading it
         let id = unsafe {
             ng::nghttp2_submit_request2(
                 self.raw.as_ptr(),
@@ -286,15 +286,14 @@ impl Session {
         }
     }
 
-    /// PRIORITY_UPDATE (RFC 9218 section 7.1). It leaves before the request: a priority that comes
-    /// behind might find the response sent. The library keeps it back where the peer has not said
-    /// that it goes by these priorities.
+    /// PRIORITY_UPDATE (RFC 9218 section 7.1), sent before the request: a later one might arrive
+    /// after the response was sent. The library withholds it if the peer has not announced support.
     fn tell_priority(&mut self, id: i32, request: &Request) {
         let told = request.fields().find(|(name, _)| *name == b"priority");
         let Some((_, value)) = told.filter(|_| id > 0) else { return };
         let none = ng::NGHTTP2_FLAG_NONE as u8;
-        // SAFETY: a live session; the value is copied. It fails for want of memory or where the value
-        // is longer than a frame; the field says the same then
+        // SAFETY: a live session; the value is copied. It fails for lack of memory or if the value
+        // exceeds a frame; the field has the same value then
         unsafe {
             ng::nghttp2_submit_priority_update(
                 self.raw.as_ptr(),
@@ -306,35 +305,35 @@ impl Session {
         }
     }
 
-    /// Moves what is to be sent to the end of `out`.
+    /// Appends pending output to `out`.
     #[inline]
     pub fn drain(&mut self, out: &mut Vec<u8>) {
         while self.may_have_to_send() && self.send_wanted(out) {}
     }
 
-    /// Something waits in the library's queues, or may wait beside them. Each question costs less than the
-    /// next: this one, whether the library wants to write, and a send that finds nothing.
+    /// Returns whether the library may have output. The checks are ordered by cost: this one, the
+    /// library's `want_write`, and a send that finds nothing.
     #[inline]
     fn may_have_to_send(&self) -> bool {
-        // SAFETY: a live session, which this only looks at
+        // SAFETY: a live session, only read
         self.uploads
             || unsafe { ng::nghttp2_session_get_outbound_queue_size(self.raw.as_ptr()) } > 0
     }
 
-    /// As [`Session::send`], where the library wants to write.
+    /// Like [`Session::send`], if the library wants to write.
     #[cold]
     fn send_wanted(&mut self, out: &mut Vec<u8>) -> bool {
-        // SAFETY: a live session, which this only looks at
+        // SAFETY: a live session, only read
         let wanted = unsafe { ng::nghttp2_session_want_write(self.raw.as_ptr()) } != 0;
         wanted && self.send(out)
     }
 
-    /// Moves the next frame to the end of `out`, and with a list of fields the frames that continue it.
-    /// False: there is none.
+    /// Appends the next frame to `out`, including the continuation frames of a field list. Returns
+    /// false if there is none.
     fn send(&mut self, out: &mut Vec<u8>) -> bool {
         loop {
             let mut data = std::ptr::null();
-            // SAFETY: a live session; what it hands over lives until the next call of it
+            // SAFETY: a live session; the returned memory is valid until the next call
             let bytes = unsafe {
                 let length = ng::nghttp2_session_mem_send2(self.raw.as_ptr(), &raw mut data);
                 match usize::try_from(length) {
@@ -349,11 +348,11 @@ impl Session {
         }
     }
 
-    /// Takes input in, of one frame at most. Then [`Session::take_gone`] and [`Session::take_part`]
-    /// say what it meant, and [`Session::drain`] has the replies.
+    /// Processes input of at most one frame. Then [`Session::take_gone`] and [`Session::take_part`]
+    /// return its meaning, and [`Session::drain`] the replies.
     ///
     /// # Errors
-    /// Afterwards the connection is of no use: the reason in words, with the standard's section.
+    /// The connection is unusable afterwards: the reason, with the standard's section.
     pub fn feed(&mut self, input: &[u8]) -> Result<Fed, String> {
         let header = self.frame.take_header(input);
         if self.fresh && self.frame.have >= 7 {
@@ -382,7 +381,7 @@ impl Session {
         Ok(Fed { consumed: taken.len() })
     }
 
-    /// Counts the frame that has come in to its end.
+    /// Counts the completely received frame.
     fn end_frame(&mut self) {
         self.frame.have = 0;
         let (kind, length, id) =
@@ -390,7 +389,7 @@ impl Session {
         let state = self.state_mut();
         match kind {
             ng::NGHTTP2_DATA => {
-                // content was counted as it came; the rest of the payload is padding
+                // content was counted as it arrived; the rest of the payload is padding
                 let padding = length.saturating_sub(std::mem::take(&mut state.frame_content));
                 if let Some(stream) = state.stream(id) {
                     stream.frame(false, FRAME_HEADER as u64 + padding);
@@ -411,11 +410,11 @@ impl Session {
         }
     }
 
-    /// What the peer's settings, or its going away, mean for further requests.
+    /// Effect of the peer's settings or GOAWAY on further requests.
     fn look_up_limits(&mut self) {
         let state = self.state();
         let (seen, away) = (state.settings_seen, state.going_away);
-        // SAFETY: a live session, which this only looks at
+        // SAFETY: a live session, only read
         let streams_max = unsafe {
             ng::nghttp2_session_get_remote_settings(
                 self.raw.as_ptr(),
@@ -466,7 +465,7 @@ impl Session {
         if done && let Some(stream) = state.remove(place) {
             self.done = stream;
             if !self.done.body_left().is_empty() {
-                // the response is whole: the peer does not want the rest of the request
+                // the response is complete: the peer does not want the rest of the request
                 self.reset(id, NO_ERROR);
             }
         }
@@ -489,7 +488,7 @@ impl Session {
         self.done.id
     }
 
-    /// Gives a stream up: it leaves, and the peer is told.
+    /// Abandons a stream: it is removed, and the peer is notified.
     pub fn withdraw(&mut self, place: usize) {
         let state = self.state_mut();
         if let Some(stream) = state.remove(place) {
@@ -505,7 +504,7 @@ impl Session {
         }
     }
 
-    /// Of the response that was done last, or of what had come of the one that is gone.
+    /// Facts of the last completed response, or of the received part of an abandoned one.
     #[inline]
     pub fn facts(&self) -> StreamFacts {
         self.done.facts
@@ -521,12 +520,12 @@ impl Session {
         self.done.timings()
     }
 
-    /// Fields of a response that is under way, where heads are kept.
+    /// Fields of a response in progress, if heads are kept.
     pub fn head_of(&self, place: usize) -> &[u8] {
         self.state().streams.get(place).map_or(&[], OutstandingStream::head)
     }
 
-    /// What has come of a response that is not whole; `None` before its first frame.
+    /// The received part of an incomplete response; `None` before its first frame.
     pub fn partial(&self, place: usize) -> Option<StreamFacts> {
         let facts = self.state().streams.get(place)?.facts;
         (facts.head_bytes > 0).then_some(facts)
@@ -542,7 +541,7 @@ impl Session {
         self.state().going_away
     }
 
-    /// What was counted so far; counting begins anew.
+    /// Returns the counts so far and resets them.
     pub fn take_facts(&mut self) -> Http2Facts {
         std::mem::take(&mut self.state_mut().facts)
     }
@@ -559,8 +558,8 @@ impl Drop for Session {
     }
 }
 
-/// Whether the library copies a field's text, or finds it where it is when it sends it. Names are in
-/// lower case already.
+/// Returns whether the library copies a field's text or reads it in place when it sends it. Names
+/// are already in lower case.
 const COPIED: u8 = ng::NGHTTP2_NV_FLAG_NONE as u8;
 const KEPT: u8 = (ng::NGHTTP2_NV_FLAG_NO_COPY_NAME | ng::NGHTTP2_NV_FLAG_NO_COPY_VALUE) as u8;
 
@@ -574,15 +573,15 @@ fn pair(name: &[u8], value: &[u8], flags: u8) -> ng::nghttp2_nv {
     }
 }
 
-/// Whether a frame of ours is one of a list of fields that goes on in the next.
+/// Returns whether a frame of ours is part of a field list that continues in the next.
 fn is_continued(frame: &[u8]) -> bool {
     let [_, _, _, kind, flags, ..] = *frame else { return false };
     matches!(u32::from(kind), ng::NGHTTP2_HEADERS | ng::NGHTTP2_CONTINUATION)
         && u32::from(flags) & ng::NGHTTP2_FLAG_END_HEADERS == 0
 }
 
-/// What the peer did wrong: the code and the reason with which our side broke the connection off, and
-/// what the library remarked before that.
+/// The peer's fault: the code and reason with which our side closed the connection, and the
+/// library's previous remark.
 #[cold]
 fn told(code: u32, reason: &str, remark: Option<&str>) -> String {
     let reason = match (reason, remark, code) {
@@ -596,9 +595,9 @@ fn told(code: u32, reason: &str, remark: Option<&str>) -> String {
     format!("{reason} (RFC 9113 section {section})")
 }
 
-/// The library's words for one of its errors.
+/// The library's text for an error.
 fn words(error: ng::nghttp2_ssize) -> String {
-    // SAFETY: it gives back a string that lives for ever
+    // SAFETY: it returns a static string
     let text = unsafe { std::ffi::CStr::from_ptr(ng::nghttp2_strerror(error as i32)) };
     text.to_string_lossy().into_owned()
 }

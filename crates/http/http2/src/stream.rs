@@ -1,8 +1,8 @@
-//! One stream: a request under way and what has come of its response.
+//! One stream: a request in progress and the received part of its response.
 
 use std::sync::Arc;
 
-/// What is known of a response. Its bytes on the wire are `head_bytes + body_bytes + framing_bytes`.
+/// Facts of a response. Its size on the wire is `head_bytes + body_bytes + framing_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamFacts {
     /// Of the final response, 100 to 999; 0 before its fields are there.
@@ -31,7 +31,7 @@ pub(crate) struct OutstandingStream {
     pub(crate) has_head: bool,
     /// The peer's RST_STREAM.
     pub(crate) reset: Option<u32>,
-    /// What few streams have: a stream moves, when it is done, and is to be short.
+    /// Rarely used fields: a stream is moved when it completes, so it should be small.
     kept: Option<Box<KeptFields>>,
     unsent: Option<Box<UnsentRequest>>,
 }
@@ -45,10 +45,10 @@ struct KeptFields {
     timings: Vec<u8>,
 }
 
-/// What did not leave when the request was asked.
+/// The part that was not sent at submission.
 #[derive(Debug, Default)]
 struct UnsentRequest {
-    /// Its fields, which the library still has to read.
+    /// Its fields, which the library still must read.
     text: Option<Arc<[u8]>>,
     body: Option<Arc<[u8]>>,
     /// Bytes of the body that are sent.
@@ -62,7 +62,7 @@ pub(crate) const FIELD_OVERHEAD: u64 = 32;
 const TIMINGS_MAX: usize = 16 << 10;
 
 impl OutstandingStream {
-    /// A request that was just handed to the library.
+    /// A request that was just submitted to the library.
     pub(crate) fn new(id: i32, body: Option<&Arc<[u8]>>) -> OutstandingStream {
         let unsent = body.map(|body| {
             Box::new(UnsentRequest { body: Some(body.clone()), ..UnsentRequest::default() })
@@ -76,14 +76,14 @@ impl OutstandingStream {
         self.unsent.get_or_insert_default().text = Some(text.clone());
     }
 
-    /// What of the request's body is not sent.
+    /// Unsent part of the request's body.
     pub(crate) fn body_left(&self) -> &[u8] {
         let Some(unsent) = &self.unsent else { return &[] };
         let left = unsent.body.as_deref().and_then(|body| body.get(unsent.body_at..));
         left.unwrap_or_default()
     }
 
-    /// So many bytes of it are sent.
+    /// Marks this many bytes of it as sent.
     pub(crate) fn pass_body(&mut self, count: usize) {
         if let Some(unsent) = &mut self.unsent {
             unsent.body_at += count;
@@ -120,7 +120,7 @@ impl OutstandingStream {
         }
     }
 
-    /// Takes another field in that is to be kept.
+    /// Adds another field to be kept.
     pub(crate) fn keep_field(&mut self, name: &[u8], value: &[u8]) {
         if self.final_list && !self.has_head {
             self.keep(&[name, b": ", value, b"\r\n"]);
@@ -137,7 +137,7 @@ impl OutstandingStream {
         self.final_list || self.has_head
     }
 
-    /// Takes in what the server says of its own work.
+    /// Records the server's own timing of its work.
     #[cold]
     pub(crate) fn time(&mut self, value: &[u8]) {
         let timings = &mut self.kept.get_or_insert_default().timings;

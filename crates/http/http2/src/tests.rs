@@ -13,7 +13,7 @@ fn get() -> Request {
     request("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
-/// Feeds all input; what happened, in words.
+/// Feeds all input; returns the events as text.
 fn heard(session: &mut Session, input: &[u8]) -> Vec<String> {
     let mut said = Vec::new();
     let mut at = 0;
@@ -40,21 +40,21 @@ fn heard(session: &mut Session, input: &[u8]) -> Vec<String> {
     said
 }
 
-/// Asks; gives back what goes out.
+/// Submits a request; returns the output.
 fn ask(session: &mut Session, request: &Request, cookie: Option<&str>) -> Vec<u8> {
     let mut out = Vec::new();
     session.ask(request, cookie, &mut out);
     out
 }
 
-/// What the session sends now.
+/// Output of the session now.
 fn sent(session: &mut Session) -> Vec<u8> {
     let mut out = Vec::new();
     session.drain(&mut out);
     out
 }
 
-/// As RFC 9113 section 6.8 asks for: first the largest identifier, then the last that counts.
+/// As RFC 9113 section 6.8 requires: first the largest identifier, then the last one that counts.
 #[test]
 fn a_graceful_end_that_is_said_twice_is_one() {
     let (mut session, mut server) = asked(1);
@@ -180,7 +180,7 @@ fn a_request_leaves_when_a_stream_is_free() {
     server.feed(&ask(&mut session, &get(), None));
     heard(&mut session, &server.drain());
     server.feed(&sent(&mut session));
-    // the stream holds the first one's text, which nobody else does
+    // the stream holds the only reference to the first one's text
     let held = request("GET /held HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(ask(&mut session, &held, Some("a=b")).is_empty());
     drop(held);
@@ -268,7 +268,7 @@ fn interim_responses_and_trailers_are_counted_apart() {
     assert_eq!(session.timings(), b"db;dur=1,");
 }
 
-/// As over HTTP/1 and 3: they are no times of the response that the call is about.
+/// As over HTTP/1 and 3: they are not times of this call's response.
 #[test]
 fn times_in_an_interim_response_are_not_the_response_s() {
     let (mut session, mut server) = asked(1);
@@ -358,7 +358,7 @@ fn a_malformed_response_resets_its_stream_alone() {
     }
 }
 
-/// The types of the frames in `bytes`, with the stream and the payload of those that tell a priority.
+/// The types of the frames in `bytes`, with the stream and payload of those with a priority.
 fn priorities(mut bytes: &[u8]) -> Vec<String> {
     let mut said = Vec::new();
     while let [a, b, c, kind, _, _, _, _, stream, rest @ ..] = bytes {
@@ -377,8 +377,8 @@ fn priorities(mut bytes: &[u8]) -> Vec<String> {
     said
 }
 
-/// RFC 9218 sections 2.1 and 7.1: both sides say that they go by these priorities, and the frame names
-/// the stream before its request opens it.
+/// RFC 9218 sections 2.1 and 7.1: both sides announce support, and the frame names the stream
+/// before its request opens it.
 #[test]
 fn a_priority_goes_in_a_frame_where_both_sides_take_part() {
     let urgent = request("GET /a HTTP/1.1\r\nHost: h\r\nPriority: u=1, i\r\n\r\n");
@@ -395,7 +395,7 @@ fn a_priority_goes_in_a_frame_where_both_sides_take_part() {
         let told = priorities(&ask(&mut session, &urgent, None));
         let frame = both.then(|| "PRIORITY_UPDATE 1 u=1, i".to_owned());
         assert_eq!(told, frame.into_iter().chain(["HEADERS 1".to_owned()]).collect::<Vec<_>>());
-        // a request without a word has the standard's default
+        // a request without a priority has the standard's default
         assert_eq!(priorities(&ask(&mut session, &get(), None)), ["HEADERS 3"]);
     }
 }

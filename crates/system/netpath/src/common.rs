@@ -207,7 +207,7 @@ impl LanesShare {
         tally.watch(now - self.since);
         self.since = now;
         let mut links = self.common.lock().lanes.tell(now);
-        // the links use no time of their own
+        // the links read no clock
         links.watch(Nanos::ZERO);
         tally.add(&links);
         tally

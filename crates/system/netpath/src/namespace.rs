@@ -20,7 +20,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// That of the calling thread.
+    /// The namespace of the calling thread.
     pub(crate) fn here() -> io::Result<Namespace> {
         Ok(Namespace { file: File::open("/proc/thread-self/ns/net")? })
     }

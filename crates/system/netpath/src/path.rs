@@ -144,7 +144,7 @@ impl NetBlock {
     }
 
     /// Reserves a block in the calling thread's network namespace, whose routes exist when
-    /// `furnish` returns. No other path is set up there meanwhile, so that no block is used twice.
+    /// `furnish` returns. No other path is set up there meanwhile, so no block is used twice.
     ///
     /// # Errors
     /// Every block is in use; the error of `furnish`.

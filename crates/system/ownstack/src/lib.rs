@@ -1,4 +1,4 @@
-//! Connections of our own TCP over a TUN device, or over an Ethernet device through AF_XDP, behind
+//! Connections of our own TCP over a TUN device, or over an Ethernet device through AF_XDP, for
 //! [`conduit::Io`]: no descriptor per connection, and measurements without the client's kernel TCP.
 //! Layer 4.
 //!

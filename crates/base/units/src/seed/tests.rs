@@ -17,7 +17,7 @@ fn splitmix64() {
     );
 }
 
-/// What a stored seed means must never change.
+/// The meaning of a stored seed must never change.
 #[test]
 fn the_same_seed_gives_the_same_streams_for_good() {
     let first = |seed, purpose, index| Seed(seed).stream(purpose, index).next_u64();

@@ -1,7 +1,7 @@
 //! Making printable what peers sent and users typed.
 
-/// Text that may hold what somebody else wrote, fit for a terminal and a page: control characters and those that turn
-/// the direction of writing or cannot be seen are written as escapes.
+/// Makes untrusted text safe for a terminal and a page: control characters, bidirectional controls
+/// and invisible characters are written as escapes.
 pub fn safe(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -14,8 +14,8 @@ pub fn safe(text: &str) -> String {
 }
 
 fn is_plain(c: char) -> bool {
-    // ALM turns like the marks at 200e; tags spell out whole texts that nobody sees. Selectors of variations stay: names
-    // and pictures are written with them
+    // ALM acts like the marks at 200e; tag characters encode invisible texts. Variation selectors
+    // stay: names and emoji use them
     let hides = matches!(c,
         '\u{ad}'
         | '\u{61c}'

@@ -148,7 +148,7 @@ impl Server {
         let mut out = Vec::new();
         loop {
             let mut data = ptr::null();
-            // SAFETY: what it hands over lives until the next call
+            // SAFETY: the returned memory is valid until the next call
             unsafe {
                 let length = ng::nghttp2_session_mem_send2(self.raw, &raw mut data);
                 if length <= 0 {

@@ -1,9 +1,9 @@
-//! What holds for any bytes of a server: shared by the tests and the fuzzer.
+//! Invariants for any bytes of a server: shared by the tests and the fuzzer.
 
 use http2::{Request, Session, SessionSettings};
 
-/// The first byte says into pieces of which length the others are cut. The session takes them all, or
-/// says why it cannot; it uses up what it was given, and never names content outside of it.
+/// The first byte determines how the others are cut. The session accepts them all or returns the
+/// reason; it consumes its input and never refers to content outside of it.
 pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, bytes)) = data.split_first() else { return };
     let request = Request::from_http1(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "http");
