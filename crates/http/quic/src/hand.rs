@@ -90,7 +90,7 @@ impl ControlBegin {
         }
     }
 
-    /// Whether a complete frame has arrived (RFC 9114 section 7.1).
+    /// Returns whether a complete frame has arrived (RFC 9114 section 7.1).
     fn is_whole(&self) -> bool {
         let frame = self.begun.get(1..).unwrap_or_default();
         let whole = || {
@@ -245,7 +245,7 @@ impl Hand {
         self.inbox.waiting()
     }
 
-    /// When to act even if nothing arrives.
+    /// Returns when to act even if nothing arrives.
     pub(crate) fn due(&self) -> Nanos {
         if self.over.is_some() || self.shaking.passes_over {
             return Nanos::NEVER;
@@ -555,7 +555,7 @@ impl Hand {
         valid
     }
 
-    /// Whether it ends with a token of a stateless reset.
+    /// Returns whether it ends with a token of a stateless reset.
     fn is_reset(&self, datagram: &[u8]) -> bool {
         let begin = datagram.len().saturating_sub(TOKEN_LEN);
         self.reset_tokens.iter().any(|token| *token == datagram[begin..])

@@ -49,14 +49,14 @@ const BEYOND: u64 = 1_000_000;
 const FOURTH: u64 = 14;
 
 impl IgnoredInput {
-    /// Whether a Handshake packet that starts with these frames is ignored.
+    /// Returns whether a Handshake packet that starts with these frames is ignored.
     fn concerns_handshake(self, frames: &[u8]) -> bool {
         // PADDING, PING, ACK, CRYPTO, CONNECTION_CLOSE (RFC 9000 section 12.5)
         let usual = [0, 1, 2, 3, 6, 0x1c];
         self.handshakes && number(frames).is_some_and(|(kind, _)| !usual.contains(&kind))
     }
 
-    /// Whether the frame at the start, and thus the ones after it, are ignored.
+    /// Returns whether the frame at the start, and thus the ones after it, are ignored.
     fn concerns(self, frames: &[u8]) -> bool {
         let Some((kind, used)) = number(frames) else { return false };
         let mut rest = &frames[used..];
@@ -76,7 +76,7 @@ impl IgnoredInput {
         }
     }
 
-    /// Whether the server makes a request of its own after these frames.
+    /// Returns whether the server makes a request of its own after these frames.
     fn is_provoked_by(self, frames: &[u8]) -> bool {
         let stream = number(frames).filter(|(kind, _)| (0x08..=0x0f).contains(kind));
         let id = stream.and_then(|(_, used)| number(&frames[used..]));

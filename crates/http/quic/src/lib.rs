@@ -156,7 +156,7 @@ impl<I: Io> Quic<I> {
         }
     }
 
-    /// When connections change their local port.
+    /// Returns when connections change their local port.
     #[must_use]
     pub fn moving(self, moves: Option<Moves>) -> Quic<I> {
         Quic { moves, ..self }

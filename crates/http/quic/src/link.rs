@@ -91,7 +91,7 @@ struct Unsent {
     each: usize,
 }
 
-/// Whether replies to received data are pending.
+/// True if replies to received data are pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Debt {
     Paid,

@@ -75,8 +75,8 @@ impl Migration {
         self.due
     }
 
-    /// Whether a change is due. One at a time: it waits until the server has validated the last
-    /// one.
+    /// Returns whether a change is due. One at a time: it waits until the server has validated the
+    /// last one.
     pub(crate) fn is_due(&self, now: Nanos) -> bool {
         let due = match self.moves {
             Moves::Every(_) => self.due <= now,

@@ -142,7 +142,7 @@ impl HandSessions {
         Some(Box::new(made))
     }
 
-    /// Whether there is a ticket of this kind for this server that permits early data.
+    /// Returns whether there is a ticket of this kind for this server that permits early data.
     pub(crate) fn has_ticket(&self, name: &str, tickets: Tickets) -> bool {
         let Some(name) = (self.words.name)(name) else { return false };
         self.of(tickets).is_some_and(|one| one.tickets.lock().iter().any(|(of, _)| *of == name))

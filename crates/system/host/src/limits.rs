@@ -133,8 +133,8 @@ fn ports_of(range: &str, reserved: &str) -> Ports {
 /// How long Linux holds a port after closing a connection first (TCP_TIMEWAIT_LEN).
 const TIME_WAIT: Nanos = Nanos::from_secs(60);
 
-/// How long a closed connection keeps its local port from being reused for the same peer. Sixty
-/// seconds, or less if net.ipv4.tcp_tw_reuse permits it, which is the default on loopback.
+/// Returns how long a closed connection keeps its local port from being reused for the same peer.
+/// Sixty seconds, or less if net.ipv4.tcp_tw_reuse permits it, which is the default on loopback.
 pub fn time_wait(loopback: bool) -> Nanos {
     let read = |name| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;

@@ -60,8 +60,8 @@ impl std::fmt::Debug for Lanes {
 }
 
 impl Lanes {
-    /// How long before a due time the carrier of the packets spins instead of sleeping: zero on a
-    /// single core, where it would take time from the server.
+    /// Returns how long before a due time the carrier of the packets spins instead of sleeping:
+    /// zero on a single core, where it would take time from the server.
     pub fn spin() -> Nanos {
         match std::thread::available_parallelism() {
             Ok(cores) if cores.get() > 1 => SPIN,

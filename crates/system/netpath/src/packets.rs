@@ -51,8 +51,8 @@ struct Addresses {
     gateway: Option<Ipv4Addr>,
 }
 
-/// How many addresses of a prefix are used, as a power of two: at most the last 24 bits, as an IPv6
-/// `/64` has more than needed.
+/// Returns how many addresses of a prefix are used, as a power of two: at most the last 24 bits, as
+/// an IPv6 `/64` has more than needed.
 pub fn used_bits((network, bits): (IpAddr, u8)) -> u32 {
     let width = if network.is_ipv4() { 32 } else { 128 };
     (width - u32::from(bits)).min(24)

@@ -88,8 +88,8 @@ pub fn code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// Whether this process is in the foreground of a terminal, which then sends the signals of its
-/// keys to the programs started here too.
+/// Returns whether this process is in the foreground of a terminal, which then sends the signals of
+/// its keys to the programs started here too.
 fn in_front() -> bool {
     let Ok(terminal) = std::fs::File::open("/dev/tty") else { return false };
     let front = rustix::termios::tcgetpgrp(&terminal);
@@ -126,7 +126,7 @@ pub fn await_listener(
     })
 }
 
-/// Whether a socket table contains one in the state LISTEN (0A).
+/// Returns whether a socket table contains one in the state LISTEN (0A).
 fn listening(table: &str) -> bool {
     let text = std::fs::read_to_string(table).unwrap_or_default();
     text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some("0A"))

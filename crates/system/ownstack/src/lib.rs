@@ -193,7 +193,7 @@ impl OwnStack {
         self.gather(ready);
     }
 
-    /// When the next packet on a link is due.
+    /// Returns when the next packet on a link is due.
     fn carried_at(&mut self) -> Nanos {
         self.links.as_mut().and_then(Links::next_due).unwrap_or(Nanos::NEVER)
     }

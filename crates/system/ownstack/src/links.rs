@@ -73,7 +73,7 @@ impl Links {
         }
     }
 
-    /// When the next packet may be due.
+    /// Returns when the next packet may be due.
     pub(crate) fn next_due(&mut self) -> Option<Nanos> {
         match self {
             Links::Alone(lanes) => lanes.next_due(),
@@ -120,7 +120,7 @@ fn receive_alone(
     }
 }
 
-/// Whether it is an IPv4 packet to this address.
+/// Returns whether it is an IPv4 packet to this address.
 fn is_for(packet: &[u8], address: Ipv4Addr) -> bool {
     packet.first().is_some_and(|first| first >> 4 == 4)
         && packet.get(16..20).is_some_and(|bytes| bytes == address.octets())

@@ -81,7 +81,7 @@ impl TunQueue {
         TunQueue { queue, ring, lengths: Lengths::default(), crowds: None, gone: false }
     }
 
-    /// Whether packets are read one by one despite a ring.
+    /// Returns whether packets are read one by one despite a ring.
     fn rests(&self) -> bool {
         self.lengths.are_long() || self.crowds.is_some_and(|crowds| !crowds.are_many())
     }
@@ -122,12 +122,12 @@ impl PacketPort {
         PacketPort { source, refused: 0, batched: 0 }
     }
 
-    /// Whether [`PacketPort::exchange`] also waits, in the same system call.
+    /// Returns whether [`PacketPort::exchange`] also waits, in the same system call.
     pub(crate) fn has_batches(&self) -> bool {
         matches!(&self.source, PortSource::Tun(tun) if tun.ring.is_some() && !tun.rests())
     }
 
-    /// Whether a TUN device was deleted, as far as noticed.
+    /// Returns whether a TUN device was deleted, as far as noticed.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(&self.source, PortSource::Tun(tun) if tun.gone)
     }
@@ -281,12 +281,12 @@ impl PacketPort {
     }
 }
 
-/// Whether no packet will arrive after this read error.
+/// Returns whether no packet will arrive after this read error.
 pub(crate) fn is_end(error: Errno) -> bool {
     !matches!(error, Errno::AGAIN | Errno::INTR | Errno::NOMEM | Errno::NOBUFS | Errno::CANCELED)
 }
 
-/// Whether the TCP checksum of a packet with this virtio header need not be verified: with
+/// Returns whether the TCP checksum of a packet with this virtio header need not be verified: with
 /// NEEDS_CSUM it is absent, with DATA_VALID it was verified.
 pub(crate) fn has_no_sum(packet: &[u8]) -> bool {
     packet[0] & 3 != 0

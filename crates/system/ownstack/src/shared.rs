@@ -367,7 +367,7 @@ impl OwnNetwork {
         Links::Common { share: links.share(id, now), address: first }
     }
 
-    /// Whether several workers are one client, behind one pair of links.
+    /// Returns whether several workers are one client, behind one pair of links.
     fn has_common_links(&self) -> bool {
         self.ask.paths.as_ref().is_some_and(|paths| paths.clients == 1) && self.parts.len() > 1
     }
@@ -432,8 +432,8 @@ impl Ground {
         Seed(Seed(seed).stream(Purpose::Paths, begun).next_u64())
     }
 
-    /// Whether a network can use these devices: same kind and addresses, and a part for each
-    /// worker. Paths, clients, TCP settings and seed may differ.
+    /// Returns whether a network can use these devices: same kind and addresses, and a part for
+    /// each worker. Paths, clients, TCP settings and seed may differ.
     pub fn suits(&self, ask: &NetworkAsk) -> bool {
         let stands = &self.ask;
         stands.prefix == ask.prefix

@@ -72,7 +72,7 @@ impl std::fmt::Debug for PacketRing {
     }
 }
 
-/// Whether this kernel supports what [`PacketRing`] needs, and this process may use it.
+/// Returns whether this kernel supports what [`PacketRing`] needs, and this process may use it.
 ///
 /// # Errors
 /// The error of the kernel; `Unsupported` if it has no multishot receive request.
@@ -107,12 +107,12 @@ impl PacketRing {
         })
     }
 
-    /// Whether the kernel no longer works with it.
+    /// Returns whether the kernel no longer works with it.
     pub(crate) fn is_broken(&self) -> bool {
         self.ring.is_broken()
     }
 
-    /// Whether no more packets arrive because the device was deleted.
+    /// Returns whether no more packets arrive because the device was deleted.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone
     }

@@ -200,7 +200,7 @@ impl Tcb {
         self.rcv_nxt.wrapping_sub(held_back)
     }
 
-    /// Whether the segment is within the receive window (RFC 9293 section 3.10.7.4).
+    /// Returns whether the segment is within the receive window (RFC 9293 section 3.10.7.4).
     fn acceptable(&self, seq: u32, length: u32) -> bool {
         let edge = self.edge();
         let end = seq.wrapping_add(length);

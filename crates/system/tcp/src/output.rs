@@ -117,7 +117,7 @@ impl Tcb {
         self.arm(c);
     }
 
-    /// Whether the congestion window was recently used fully, or by half during slow start.
+    /// Returns whether the congestion window was recently used fully, or by half during slow start.
     pub(crate) fn is_window_used(&self) -> bool {
         let Some(cold) = &self.cold else { return false };
         let window = u32::from(self.cwnd) * self.segment();

@@ -230,8 +230,8 @@ pub fn read(packet: &[u8], checked: bool) -> Option<ArrivedPacket<'_>> {
     }
 }
 
-/// Whether the TCP checksum of a packet was left to a device that the packet never passed: the
-/// field contains the folded sum of the pseudo-header, as between devices of one machine.
+/// Returns whether the TCP checksum of a packet was left to a device that the packet never passed:
+/// the field contains the folded sum of the pseudo-header, as between devices of one machine.
 pub fn is_sum_left_out(packet: &[u8]) -> bool {
     match read_ip(packet, false) {
         Some(ip) if ip.protocol == TCP && ip.body.len() >= TCP_HEAD => {

@@ -1,6 +1,6 @@
 //! Sequence numbers: 32 bits that wrap around (RFC 9293 section 3.4).
 
-/// Whether `a` is before `b`: the distance is less than half of the number space.
+/// Returns whether `a` is before `b`: the distance is less than half of the number space.
 #[inline]
 pub(crate) fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0

@@ -358,7 +358,7 @@ impl TcpStack {
         Ok(())
     }
 
-    /// Whether no tuple is free, without examining each of them: there may be millions.
+    /// Returns whether no tuple is free, without examining each of them: there may be millions.
     fn are_used_up(&mut self, now: Nanos) -> bool {
         // reused tuples are no longer in TIME-WAIT
         let [_, stamped] = &mut self.rest_order;
@@ -814,7 +814,7 @@ impl TcpStack {
         !self.changed.is_empty()
     }
 
-    /// When [`TcpStack::tick`] is due; it may find nothing to do.
+    /// Returns when [`TcpStack::tick`] is due; it may find nothing to do.
     pub fn next_due(&mut self, now: Nanos) -> Nanos {
         self.arm(now);
         self.timers.peek().map_or(Nanos::NEVER, |Reverse((due, _))| *due)

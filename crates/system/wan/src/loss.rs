@@ -71,8 +71,8 @@ pub(crate) struct LossState {
 }
 
 impl LossState {
-    /// Whether the next packet is lost. `draw`: two uniform numbers in 0..1, for the transition and
-    /// for the loss; the transition comes first.
+    /// Returns whether the next packet is lost. `draw`: two uniform numbers in 0..1, for the
+    /// transition and for the loss; the transition comes first.
     pub(crate) fn loses(&mut self, model: &Loss, draw: [f64; 2]) -> bool {
         self.packets += 1;
         let [step, chance] = draw;

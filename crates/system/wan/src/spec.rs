@@ -152,9 +152,9 @@ impl PathSpec {
         delay(&self.up) + delay(&self.down)
     }
 
-    /// How much longer than on a direct link the connection setup may take because of the path:
-    /// round trips, and, if packets can be lost, the times of SYN retransmissions (1, 3, 7 and 15 s
-    /// at the latest; RFC 6298 section 5.7), with all outages in between.
+    /// Returns how much longer than on a direct link the connection setup may take because of the
+    /// path: round trips, and, if packets can be lost, the times of SYN retransmissions (1, 3, 7
+    /// and 15 s at the latest; RFC 6298 section 5.7), with all outages in between.
     pub fn patience(&self) -> Nanos {
         let mut patience = self.rtt() * 2 + (self.up.delay.jitter + self.down.delay.jitter) * 4;
         for link in [&self.up, &self.down] {

@@ -119,7 +119,7 @@ impl Transmitter {
         fits
     }
 
-    /// When the next packet starts to leave; for a trace, when it can next carry something.
+    /// Returns when the next packet starts to leave; for a trace, when it can next carry something.
     pub(crate) fn next(&mut self, spec: &LinkSpec) -> Option<Nanos> {
         if let Carrier::Trace(trace) = &spec.carrier {
             if self.partly.is_some() {
@@ -204,7 +204,7 @@ impl Transmitter {
     }
 }
 
-/// How long `bytes` take at a rate in bits per second.
+/// Returns how long `bytes` take at a rate in bits per second.
 pub(crate) fn transmission(bytes: u64, bits_per_second: u64) -> Nanos {
     let rate = u128::from(bits_per_second.max(1));
     let nanos = (u128::from(bytes) * 8_000_000_000 + rate / 2) / rate;

@@ -340,7 +340,8 @@ impl ResponseReader {
             .flat_map(|(_, value)| timings(value))
     }
 
-    /// Whether any byte of the current response was seen; empty lines before it do not count.
+    /// Returns whether any byte of the current response was seen; empty lines before it do not
+    /// count.
     #[inline]
     pub fn begun(&self) -> bool {
         self.begun

@@ -201,8 +201,8 @@ impl Answers {
     }
 }
 
-/// Whether the value of an Authorization field answers the challenge for this request, with that name and
-/// password. Any count of the nonce is taken.
+/// Returns whether the value of an Authorization field answers the challenge for this request, with
+/// that name and password. Any count of the nonce is taken.
 pub fn is_answered(
     challenge: &Challenge,
     field: &str,

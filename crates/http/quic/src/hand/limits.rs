@@ -78,7 +78,7 @@ impl Limits {
         self.raised.get(&stream).copied().unwrap_or(usual)
     }
 
-    /// Whether this many more bytes of this stream may be sent.
+    /// Returns whether this many more bytes of this stream may be sent.
     pub(super) fn fits(&self, stream: u64, more: usize, said: &BTreeMap<u64, u64>) -> bool {
         let most = if stream & 2 == 0 { self.streams } else { self.one_way };
         let now = said.get(&stream).copied().unwrap_or(0);

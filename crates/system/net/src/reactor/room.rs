@@ -82,7 +82,7 @@ impl RoomQueue {
         }
     }
 
-    /// When [`RoomQueue::look`] is due; `None` if no connect waits.
+    /// Returns when [`RoomQueue::look`] is due; `None` if no connect waits.
     pub(crate) fn next_try(&self) -> Option<Nanos> {
         self.lines.iter().any(|line| !line.waiting.is_empty()).then_some(self.next)
     }

@@ -207,7 +207,7 @@ impl XdpDevice {
     }
 }
 
-/// How many addresses of each thread's part are probed.
+/// Returns how many addresses of each thread's part are probed.
 fn probed_of_each(threads: usize) -> u32 {
     (PROBED_MAX / threads.max(1) as u32).max(1)
 }

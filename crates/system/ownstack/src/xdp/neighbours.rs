@@ -75,7 +75,8 @@ impl Neighbours {
         }
     }
 
-    /// Whether there is room for another destination, possibly in place of an unreachable one.
+    /// Returns whether there is room for another destination, possibly in place of an unreachable
+    /// one.
     fn has_room(&mut self, now: Nanos) -> bool {
         if self.ways.len() >= REMEMBERED_MAX && now >= self.tidy_at {
             self.tidy_at = now + NO_WAY;

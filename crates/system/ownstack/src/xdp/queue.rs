@@ -253,7 +253,7 @@ impl XdpQueue {
         }
     }
 
-    /// Whether this many frames can be sent, possibly after sending others.
+    /// Returns whether this many frames can be sent, possibly after sending others.
     fn has_room(&mut self, parts: usize) -> bool {
         let has =
             |queue: &XdpQueue| queue.free.len() >= parts && queue.going.room() as usize >= parts;
@@ -293,7 +293,7 @@ impl XdpQueue {
         }
     }
 
-    /// Whether there are packets to send that the kernel has not taken.
+    /// Returns whether there are packets to send that the kernel has not taken.
     pub(crate) fn has_waiting(&self) -> bool {
         self.going.waiting() > 0
     }

@@ -3,7 +3,7 @@
 use super::scripts::{A, Stage};
 use crate::{Head, flag};
 
-/// How many segments were sent, and those that differ from the one before.
+/// Returns how many segments were sent, and those that differ from the one before.
 fn alike(stage: &mut Stage) -> (usize, Vec<String>) {
     let mut sent = stage.sent();
     let count = sent.len();

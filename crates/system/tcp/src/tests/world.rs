@@ -50,7 +50,7 @@ impl Host {
         }
     }
 
-    /// When it has something to do.
+    /// Returns when it has something to do.
     pub(super) fn deadline(&self) -> Nanos {
         let cold = self.connection.as_ref().and_then(|host| host.cold.as_ref());
         cold.map_or(Nanos::NEVER, |cold| cold.deadline())

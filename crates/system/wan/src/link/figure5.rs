@@ -36,7 +36,7 @@ struct User {
     again: u32,
 }
 
-/// Whether and when a packet arrives.
+/// Returns whether and when a packet arrives.
 fn carried(link: &mut PathLink, at: Nanos, bytes: u32) -> Option<Nanos> {
     let mut lost = Vec::new();
     link.push(at, bytes, 0, &mut lost);
@@ -103,7 +103,7 @@ fn capacity(users: u32, how: Use, loss: u32) -> f64 {
     f64::from(answered) / (END - WARM_UP).as_secs_f64()
 }
 
-/// When the last of these responses has arrived: lost ones are retransmitted after a timer.
+/// Returns when the last of these responses has arrived: lost ones are retransmitted after a timer.
 fn all_carried(down: &mut PathLink, mut left: Vec<Nanos>) -> Nanos {
     let (mut done, mut timer) = (Nanos::ZERO, DATA_AGAIN);
     while !left.is_empty() {

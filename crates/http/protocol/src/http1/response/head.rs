@@ -121,9 +121,10 @@ pub(super) fn parse_any_version(head: &[u8]) -> Result<Known, ResponseError> {
     Ok(Known { len: head.len(), ..known })
 }
 
-/// Whether `head`, which ends with its empty line, differs from a head that could be parsed in values
-/// only that [`parse`] does not look at: then it says the same but for its length. A server that puts
-/// a date, a number or a time into each response would have every head parsed otherwise.
+/// Returns whether `head`, which ends with its empty line, differs from a head that could be parsed
+/// in values only that [`parse`] does not look at: then it says the same but for its length. A
+/// server that puts a date, a number or a time into each response would have every head parsed
+/// otherwise.
 pub(super) fn alike(parsed: &[u8], head: &[u8]) -> bool {
     let (mut parsed, mut head) = (parsed, head);
     loop {
