@@ -1,7 +1,7 @@
 //! Protocol state machines without I/O: HTTP/1.x, HTTP/3, field compression and logins.
 //!
-//! Bytes and instants are arguments; nothing here opens a socket or reads a clock. HTTP/2 is a crate
-//! of its own, because it wraps a library in C.
+//! Bytes and instants are arguments; nothing here opens a socket or reads a clock. HTTP/2 is a
+//! separate crate, because it wraps a C library.
 #![forbid(unsafe_code)]
 
 pub mod hpack;

@@ -41,7 +41,7 @@ const FRAMES_MAX: usize = 1_100;
 /// Retransmission timeout, which doubles, and the number of retransmissions.
 const AGAIN: Nanos = Nanos::from_millis(300);
 const TRIES: u32 = 6;
-/// Bytes that the server may send: so many that it never waits.
+/// Credit of the server: large enough that it never waits.
 const WINDOW: u64 = (1 << 30) - 1;
 /// Maximum number of packets waiting for keys; conversations before the end of the handshake are
 /// short.
@@ -106,7 +106,7 @@ impl ControlBegin {
 pub(crate) struct Hand {
     session: Box<dyn Session>,
     spaces: [Space; 3],
-    /// The server's connection ID: at first the one we chose.
+    /// The server's connection ID; initially our choice.
     to: Vec<u8>,
     first_to: ConnectionId,
     from: ConnectionId,
@@ -455,7 +455,7 @@ impl Hand {
     /// Returns pieces.
     ///
     /// # Errors
-    /// There are none now, or the connection is closed.
+    /// None now, or the connection is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         let count = self.inbox.read(buffer);
         match (count, self.over) {
@@ -578,7 +578,7 @@ impl Hand {
 
     /// Sends pending frames, as many per packet as fit.
     fn flush(&mut self) {
-        // a PATH_RESPONSE is sent once (RFC 9000 section 13.3), in a full datagram of its own
+        // a PATH_RESPONSE is sent once (RFC 9000 section 13.3), in its own full datagram
         let (answers, rest): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.ready).into_iter().partition(|frame| frame[0] == 0x1b);
         answers.iter().for_each(|frame| self.send(NumberSpace::Data, frame, false));

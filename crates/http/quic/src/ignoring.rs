@@ -1,6 +1,6 @@
 //! The server's side of a handshake that ignores some client input: bugs planted in a server, to
 //! show that they are found. A packet that starts with such a frame becomes PING and PADDING for
-//! the library behind it.
+//! the library.
 
 use crate::bare::number;
 use bytes::BytesMut;
@@ -14,7 +14,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is ignored.
+/// Kind of ignored input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IgnoredInput {
     /// HANDSHAKE_DONE and NEW_TOKEN, which only a server may send.
@@ -76,7 +76,7 @@ impl IgnoredInput {
         }
     }
 
-    /// Returns whether the server makes a request of its own after these frames.
+    /// Returns whether the server makes its own request after these frames.
     fn is_provoked_by(self, frames: &[u8]) -> bool {
         let stream = number(frames).filter(|(kind, _)| (0x08..=0x0f).contains(kind));
         let id = stream.and_then(|(_, used)| number(&frames[used..]));

@@ -63,7 +63,7 @@ pub struct Quic<I> {
     endpoint: Endpoint,
     config: ClientConfig,
     moves: Option<Moves>,
-    /// The TLS configuration of users with sessions of their own.
+    /// The TLS configuration of users with their own sessions.
     of_users: Option<UserHandshakes>,
     transport: Arc<quinn_proto::TransportConfig>,
     handshakes: Handshakes,

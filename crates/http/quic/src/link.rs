@@ -63,7 +63,7 @@ pub(crate) struct QuicLink {
     closing: Option<u64>,
     /// Datagrams that the socket did not accept.
     unsent: Unsent,
-    /// The entry among the alarms; `NEVER`: there is none.
+    /// The entry among the alarms; `NEVER` if there is none.
     armed: Nanos,
     /// Number of waits until the pending replies are due; 0: none are pending.
     owes: u8,
@@ -440,7 +440,7 @@ impl QuicLink {
     /// Returns pieces for the worker.
     ///
     /// # Errors
-    /// There are none now, or the connection is closed.
+    /// None now, or the connection is closed.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         // data that a server sends with its last handshake message is delivered after the worker's
         // first write

@@ -130,7 +130,7 @@ fn is_of_certificate(code: u64, reason: &str) -> bool {
         || CRYPTO.contains(&code) && reason.starts_with("invalid peer certificate")
 }
 
-/// A TLS alert of the server, in the words used over TCP.
+/// A TLS alert of the server, with the same text as over TCP.
 fn alert(code: u64) -> String {
     rustls::Error::AlertReceived(AlertDescription::from(code as u8)).to_string()
 }

@@ -1,6 +1,6 @@
 //! The loop of a worker thread over each kind of network. The engine's worker is generic over its
-//! network; this crate is where it is compiled for the real ones: once, and optimized in every profile,
-//! while the program around it is not. It starts no thread and opens no connection of its own.
+//! network; this crate compiles it for the real ones: once, and optimized in every profile, unlike
+//! the rest of the program. It starts no thread and opens no connection.
 #![forbid(unsafe_code)]
 
 use conduit::{Io, Peer};

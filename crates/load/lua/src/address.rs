@@ -6,10 +6,10 @@ use mlua::{Lua, Table};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long the test connect to one address may take.
+/// Timeout of the test connect to one address.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// What only the program can do for a script: `lookup` and `connect`.
+/// Host functions of a script: `lookup` and `connect`.
 pub(crate) fn native(lua: &Lua) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     let lookup = lua.create_function(|_, (host, service): (String, String)| {
@@ -43,7 +43,7 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, ScriptTrouble> 
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let found = (bare, port).to_socket_addrs().map_err(|error| {
         let text = error.to_string();
-        // the library puts its own words before the resolver's
+        // the library prefixes the resolver's message with its own
         unresolved(text.rsplit(": ").next().unwrap_or(&text))
     })?;
     Ok(found.collect())

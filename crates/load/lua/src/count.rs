@@ -1,4 +1,4 @@
-//! How many requests a script's text holds: asked once, of the first text.
+//! Counts the requests in a script's text: called once, for the first text.
 
 /// Methods that wrk's parser knows.
 const METHODS: &[&str] = &[
@@ -34,11 +34,11 @@ const METHODS: &[&str] = &[
 /// Requests in one text, at most.
 const REQUESTS_MAX: u16 = 10_000;
 
-/// Counts the requests in `text`, one behind the other; an incomplete last one is left out when
-/// there are others.
+/// Counts the consecutive requests in `text`; an incomplete last one is ignored if there are
+/// others.
 ///
 /// # Errors
-/// `REASON at LINE:COLUMN`, as wrk tells it.
+/// `REASON at LINE:COLUMN`, as wrk prints it.
 pub(crate) fn requests(text: &[u8]) -> Result<u16, String> {
     let mut at = 0;
     let mut count = 0;
@@ -61,7 +61,7 @@ pub(crate) fn requests(text: &[u8]) -> Result<u16, String> {
     }
 }
 
-/// What is wrong with a text, and at which byte.
+/// Error in a text, and its byte offset.
 type SyntaxError = (&'static str, usize);
 
 /// The length of the message that begins the text; `None` when it is not complete.
@@ -75,7 +75,7 @@ fn message(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     Ok(end.checked_add(length).filter(|end| *end <= text.len()))
 }
 
-/// The offset behind the request line; `None` when it is not complete.
+/// The offset after the request line; `None` if it is incomplete.
 fn request_line(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     let end = text.iter().position(|byte| b" \r\n".contains(byte)).unwrap_or(text.len());
     let method = &text[..end];
@@ -117,7 +117,7 @@ enum UrlPart {
     Fragment,
 }
 
-/// The offset of the blank or line end behind the URL.
+/// The offset of the blank or line end after the URL.
 fn url(text: &[u8], from: usize, connect: bool) -> Result<Option<usize>, SyntaxError> {
     let mut part = UrlPart::Before;
     for (at, byte) in text.iter().copied().enumerate().skip(from) {
@@ -201,7 +201,7 @@ fn version(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     }
 }
 
-/// The offset behind the line end that begins at `at`; `missing`: what a CR alone is refused as.
+/// The offset after the line end that starts at `at`; `missing`: the reason for refusing a lone CR.
 fn line_end(text: &[u8], at: usize, missing: &'static str) -> Result<Option<usize>, SyntaxError> {
     match (text.get(at), text.get(at + 1)) {
         (Some(b'\n'), _) => Ok(Some(at + 1)),
@@ -211,9 +211,9 @@ fn line_end(text: &[u8], at: usize, missing: &'static str) -> Result<Option<usiz
     }
 }
 
-/// What the fields of a head say of the body.
+/// Body length according to the fields of a head.
 struct BodyFields {
-    /// Offset behind the empty line.
+    /// Offset after the empty line.
     end: usize,
     length: usize,
     chunked: bool,
@@ -247,7 +247,7 @@ fn fields(text: &[u8], mut at: usize) -> Result<Option<BodyFields>, SyntaxError>
     }
 }
 
-/// The offset of the line end behind a value, which may go on in a line that begins with a blank.
+/// The offset of the line end after a value, which may continue in a line that starts with a blank.
 fn value(text: &[u8], from: usize) -> Result<Option<usize>, SyntaxError> {
     let mut at = from;
     loop {
@@ -335,7 +335,7 @@ mod tests {
         );
     }
 
-    /// What wrk 4.1.0 prints of these.
+    /// wrk 4.1.0's messages for these.
     #[test]
     fn targets_and_fields_are_held_to_wrks_rules() {
         let told = |text: &str| requests(text.as_bytes()).unwrap_err();

@@ -16,13 +16,13 @@ pub struct Program {
     pub text: Result<Vec<u8>, String>,
 }
 
-/// Where requests go, as a script finds it in the table `wrk`.
+/// Destination of requests, as in the script's table `wrk`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     pub scheme: String,
     /// Without the brackets of an IPv6 address.
     pub host: String,
-    /// As the URL gives it; `None` when it names none.
+    /// As in the URL; `None` if it has none.
     pub port: Option<String>,
     /// Path and query.
     pub path: String,
@@ -34,7 +34,7 @@ pub struct Site {
     pub aside: bool,
 }
 
-/// What ends a run before it begins, or its script's part in it.
+/// Error that ends a run before it starts, or its script's part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptTrouble {
     /// The script went wrong: its name, the line and what was wrong.
@@ -43,7 +43,7 @@ pub enum ScriptTrouble {
     Resolve(String),
     /// The same of a server that takes no connection.
     Connect(String),
-    /// What the script wants to send is no request: `REASON at LINE:COLUMN`.
+    /// The script's request is invalid: `REASON at LINE:COLUMN`.
     Request(String),
 }
 
@@ -70,7 +70,7 @@ impl Director {
     /// Loads the script and looks for the server: every address is connected to once, and those
     /// that take no connection are left out.
     ///
-    /// `complain` is told what is wrong with the text itself; the run goes on without it, as in wrk.
+    /// `complain` receives errors in the text itself; the run continues without it, as in wrk.
     ///
     /// # Errors
     /// No address, none that takes a connection, or the script went wrong meanwhile.
@@ -133,7 +133,7 @@ impl Director {
         Ok(parts)
     }
 
-    /// One thread's state, with the script loaded, set up and told its arguments.
+    /// One thread's state, with the script loaded, set up and given its arguments.
     fn begin(
         &mut self,
         program: &Program,
@@ -162,12 +162,12 @@ impl Director {
         Ok(shared)
     }
 
-    /// Whether the script wants the figures at the end.
+    /// Returns whether the script wants the figures at the end.
     pub fn wants_done(&self) -> bool {
         self.main.has("done")
     }
 
-    /// What the threads have printed goes out.
+    /// Flushes the output of the threads.
     pub fn flush(&self) {
         for thread in &self.threads {
             thread.state().flush();
@@ -197,7 +197,7 @@ impl Director {
     }
 }
 
-/// What the first thread's script takes part in.
+/// Callbacks that the first thread's script defines.
 fn look(state: &LuaState) -> Result<Wants, ScriptTrouble> {
     let first = text(state)?;
     let requests = count::requests(&first).map_err(ScriptTrouble::Request)?;

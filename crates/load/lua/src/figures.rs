@@ -1,4 +1,4 @@
-//! What `done(summary, latency, requests)` is given.
+//! Arguments of `done(summary, latency, requests)`.
 
 use crate::state::LuaState;
 use mlua::{Lua, Table, Value};

@@ -12,27 +12,27 @@ use workload::{ActedCall, Actor, ActorTurn, Deed, HeardBack, IterationBegun};
 /// A sleep is cut to a day.
 const SLEEP_MAX_S: f64 = 86_400.0;
 
-/// What a journey's script is given.
+/// Arguments of a journey's script.
 #[derive(Clone, Debug)]
 pub struct JourneySpec {
     /// Its name in messages: the file's.
     pub name: String,
     pub text: Vec<u8>,
-    /// What it finds from `args[1]` on; `args[0]` is the base.
+    /// Its arguments from `args[1]` on; `args[0]` is the base.
     pub args: Vec<String>,
     pub steps: Vec<String>,
-    /// What its URLs are relative to.
+    /// Base of its URLs.
     pub base: Url,
-    /// Where it may go beside the base.
+    /// Hosts that it may call in addition to the base.
     pub servers: Vec<Url>,
     /// Variables, and what the setup captured.
     pub given: Vec<(String, String)>,
     pub seed: u64,
-    /// What it prints goes to standard error.
+    /// Redirects its output to standard error.
     pub aside: bool,
 }
 
-/// What a script says of its journey.
+/// A script's description of its journey.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     pub steps: Vec<String>,
@@ -53,8 +53,8 @@ pub struct LuaActor {
     lua: Lua,
 }
 
-// SAFETY: as of `LuaState`: every reference into the state is a field of this struct or lives inside
-// the state itself; none is handed out, and nothing in it is bound to a thread.
+// SAFETY: as for `LuaState`: every reference into the state is a field of this struct or inside the
+// state itself; none escapes, and nothing in it is bound to a thread.
 unsafe impl Send for LuaActor {}
 
 impl LuaActor {
@@ -145,17 +145,17 @@ impl Actor for LuaActor {
     }
 
     fn leave_off(&mut self, user: u64) {
-        // what it says is of an iteration that is over
+        // the result belongs to an iteration that has ended
         self.leave_off.call::<()>(user as f64).ok();
     }
 
     fn forget(&mut self, user: u64) {
-        // it only lets go of a table
+        // it only drops a table
         self.forget.call::<()>(user as f64).ok();
     }
 }
 
-/// What went wrong outside of the coroutine, as memory that ran out.
+/// Failure outside of the coroutine, such as out of memory.
 fn broke(error: mlua::Error) -> ActorTurn {
     ActorTurn { failure: None, checks: Vec::new(), deed: Deed::Broke(sentence(&error)) }
 }
@@ -174,7 +174,7 @@ fn headers(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// What the script did, out of the prelude's words.
+/// Parses the action of a script from the prelude's values.
 fn act(said: Option<Table>) -> mlua::Result<ActorTurn> {
     let over = |wait| ActorTurn { failure: None, checks: Vec::new(), deed: Deed::Over { wait } };
     let Some(said) = said else { return Ok(over(Nanos::ZERO)) };
@@ -219,8 +219,8 @@ fn nanos(seconds: f64) -> Nanos {
     Nanos((seconds.clamp(0.0, SLEEP_MAX_S) * 1e9) as u64)
 }
 
-/// What only the program can do for a script. What cannot be done is nil and why: the prelude raises
-/// the error, where the script's line is known.
+/// Host functions of a script. A failure is nil and a reason: the prelude raises the error, because
+/// it knows the script's line.
 fn native(lua: &Lua, base: &Url, servers: &[Url]) -> mlua::Result<Table> {
     let native = lua.create_table()?;
     let allowed: BTreeSet<String> = servers.iter().chain([base]).map(server).collect();
@@ -305,7 +305,8 @@ fn urlencoded(all: &[(String, String)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish()
 }
 
-/// What a text says of a journey; `None`: it makes none, and is a script with wrk's interface.
+/// A text's description of its journey; `None` if it defines none and is a script with wrk's
+/// interface.
 ///
 /// # Errors
 /// It makes a journey, and is wrong.
@@ -356,7 +357,7 @@ fn defines(text: &[u8]) -> bool {
     })
 }
 
-/// A look at a script prints nothing, and one with wrk's interface finds its table.
+/// Inspecting a script prints nothing, and one with wrk's interface finds its table.
 const QUIET: &str = "\
 print = function() end
 io.write = function() end

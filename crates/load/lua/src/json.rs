@@ -81,7 +81,7 @@ fn double(value: &Value) -> mlua::Result<f64> {
 /// A table with entries from 1 on is an array; an empty one is an object.
 ///
 /// # Errors
-/// What JSON has no word for.
+/// A value that JSON cannot express.
 pub(crate) fn from_lua(value: &Value) -> Result<Json, String> {
     within(value, DEPTH_MAX)
 }

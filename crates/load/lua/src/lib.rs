@@ -3,9 +3,9 @@
 //! of ours, and a state for each worker. Layer 4: it runs programs of the user's,
 //! which may read files, look names up and take time.
 //!
-//! A script has the rights of the user who starts it: it is no sandbox, because wrk's is none and
-//! scripts load modules and call C by `ffi`. What it does wrong is told with its name and line and
-//! ends the run; it cannot bring the program down.
+//! A script has the rights of the user who starts it: there is no sandbox, because wrk has none and
+//! scripts load modules and call C by `ffi`. Its errors are reported with its name and line and end
+//! the run; it cannot crash the program.
 
 mod address;
 mod count;

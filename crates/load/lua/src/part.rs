@@ -97,7 +97,7 @@ fn script_error(error: mlua::Error) -> ScriptError {
     ScriptError(sentence(&error))
 }
 
-/// As Lua's `tonumber` of C: what is no number is 0.
+/// Like C Lua's `tonumber`: anything that is not a number is 0.
 fn number(value: &Value) -> f64 {
     let text = || value.as_string().and_then(|text| text.to_str().ok()?.trim().parse().ok());
     let whole = value.as_i64().map(|number| number as f64);

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Instructions that a script may take to load, and again for `setup` or `init`: seconds of work.
 const START_MAX: u64 = 1_000_000_000;
 
-/// Instructions between two looks at how many there have been.
+/// Instructions between two checks of the instruction limit.
 const STRIDE: u32 = 1_000_000;
 
-/// What a script prints goes to standard error, where standard output is not its to have.
+/// Redirects a script's output to standard error, if it may not use standard output.
 const ASIDE: &str = "\
 io.output(io.stderr)
 print = function(...)
@@ -20,8 +20,8 @@ print = function(...)
   io.write(table.concat(parts, '\\t'), '\\n')
 end";
 
-/// Where Debian puts Lua's modules: LuaJIT as we build it looks in `/usr/local` alone. The folder of
-/// the modules in C is named after the machine, in GCC's words.
+/// Debian's paths of Lua modules: LuaJIT as we build it searches only `/usr/local`. The folder of C
+/// modules is named after the machine, in GCC's notation.
 const FOLDERS: &str = "\
 package.path = package.path .. ';/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua'
 local machine = ({ x64 = 'x86_64', arm64 = 'aarch64', x86 = 'i386' })[require('jit').arch]
@@ -45,13 +45,13 @@ pub(crate) struct LuaState {
     pub(crate) lua: Lua,
 }
 
-// SAFETY: every reference into the state is a field of this struct or lives inside the state itself;
-// none is handed out. So the whole of it moves between threads at once, and nothing in it is bound
-// to a thread: the Lua library is used without thread-local storage.
+// SAFETY: every reference into the state is a field of this struct or inside the state itself; none
+// escapes. So all of it moves between threads at once, and nothing in it is bound to a thread: the
+// Lua library is used without thread-local storage.
 unsafe impl Send for LuaState {}
 
 impl LuaState {
-    /// A state with `wrk` as the site says, and no script in it yet.
+    /// A state with `wrk` for this destination, and no script in it yet.
     pub(crate) fn new(site: &Site) -> mlua::Result<LuaState> {
         let lua = open(site.aside)?;
         let wrk = lua.create_table()?;
@@ -85,7 +85,7 @@ impl LuaState {
         })
     }
 
-    /// Runs the script's text. A failure is the sentence that tells it: wrk goes on without.
+    /// Runs the script's text. An error is the message to print: wrk continues without the script.
     pub(crate) fn load(&self, program: &Program) -> Result<(), String> {
         let text = match &program.text {
             Ok(text) => text,
@@ -105,12 +105,12 @@ impl LuaState {
         called.map_err(|error| trouble(&error))
     }
 
-    /// Whether the script has a global function of that name.
+    /// Returns whether the script has a global function of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.lua.globals().get::<Function>(name).is_ok()
     }
 
-    /// What the script has printed goes out, before anything that we print.
+    /// Flushes the script's output, before anything that we print.
     pub(crate) fn flush(&self) {
         // a script that has closed or replaced io has nothing to flush
         self.flush.call::<()>(()).ok();
@@ -153,12 +153,12 @@ pub(crate) fn bounded<R>(lua: &Lua, run: impl FnOnce() -> mlua::Result<R>) -> ml
     done
 }
 
-/// An error of ours on its way through Lua.
+/// One of our errors passing through Lua.
 pub(crate) fn failure(trouble: ScriptTrouble) -> Error {
     Error::external(trouble)
 }
 
-/// What went wrong, whether the script or we said so.
+/// Message of an error, raised by the script or by us.
 pub(crate) fn trouble(error: &Error) -> ScriptTrouble {
     match error.downcast_ref::<ScriptTrouble>() {
         Some(ours) => ours.clone(),
@@ -166,7 +166,7 @@ pub(crate) fn trouble(error: &Error) -> ScriptTrouble {
     }
 }
 
-/// One line: the script's name, the line, what is wrong; as Lua itself says it.
+/// One line: the script's name, the line, the error; as Lua prints it.
 pub(crate) fn sentence(error: &Error) -> String {
     let (text, place) = match error {
         Error::SyntaxError { message, .. } => (message.clone(), None),

@@ -163,7 +163,7 @@ fn done_gets_the_figures_and_reaches_into_the_threads() {
 #[test]
 fn what_is_wrong_is_told_with_its_line() {
     let cases = [
-        // the text itself: told for both states, and the run goes on without
+        // the text itself: reported for both states, and the run continues without it
         ("x = = 1", "t.lua:1: unexpected symbol near '='; t.lua:1: unexpected symbol near '='"),
         ("\nerror('boom')", "t.lua:2: boom; t.lua:2: boom"),
         ("function setup() error('in setup') end", "Script(\"t.lua:1: in setup\")"),
@@ -225,7 +225,7 @@ fn unknown_names_and_missing_servers_are_reported() {
     let told = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
     let text = "127.0.0.1:nonsense Servname not supported for ai_socktype";
     assert_eq!(told, ScriptTrouble::Resolve(text.into()));
-    // port 1: a service that nobody has had for decades, and no port that the kernel gives to anybody
+    // port 1: a service unused for decades, and a port that the kernel never assigns
     stage.site.port = Some("1".into());
     let told = Director::new(&program(""), &stage.site, &mut quiet).unwrap_err();
     assert_eq!(told, ScriptTrouble::Connect("127.0.0.1:1 Connection refused".into()));

@@ -1,4 +1,4 @@
-//! Journeys by a script, one call after the other: what the script is told in, what it does out.
+//! Journeys by a script, one call after another: events in, actions out.
 
 use lua::{JourneySpec, LuaActor, Outline, outline};
 use units::Nanos;
@@ -99,7 +99,7 @@ fn a_user_keeps_what_it_learns_and_calls_wait_for_responses() {
         "POST http://a.example:81/login for step 0 | Content-Type: \
          application/x-www-form-urlencoded | a=x+y&b=2"
     );
-    // another user comes in between
+    // another user runs in between
     assert!(line(begin(&mut actor, 5, 1)).starts_with("POST"));
     assert_eq!(
         line(response(&mut actor, 4, 200, "", "token=t4")),
@@ -353,7 +353,7 @@ fn an_outline_says_what_a_script_is() {
     let of = |text: &str| outline("t.lua", text.as_bytes());
     assert_eq!(of("function request() return wrk.format() end"), Ok(None));
     assert_eq!(of("-- no journey\nwrk.method = 'POST'\nprint('seen')"), Ok(None));
-    // what is wrong with another script is wrk's to say
+    // wrk's interface reports errors in other scripts
     assert_eq!(of("-- no journey\nfunction ("), Ok(None));
     let one = Outline { steps: vec!["request".into()], servers: Vec::new() };
     assert_eq!(of("function journey(user) end"), Ok(Some(one)));
@@ -366,7 +366,7 @@ fn an_outline_says_what_a_script_is() {
     assert!(told("function journey() end\nerror('x')").starts_with("t.lua:2: x"));
 }
 
-/// Each arrival of an open load is a user of its own: what is kept of those who left must not grow.
+/// Each arrival of an open load is a new user: data kept for those that left must not grow.
 #[test]
 fn users_who_are_gone_leave_nothing_behind() {
     let text = "function journey(user)\n  user.bag = ('x'):rep(100000) .. user.number\n  \

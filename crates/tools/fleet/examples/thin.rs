@@ -30,7 +30,7 @@ const PER_PROCESS: usize = 125;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest that a machine goes without being called.
 const TURN: Duration = Duration::from_millis(20);
-/// Calls that a row tells of.
+/// Calls per row.
 const CALLS: u64 = 1_000;
 
 type Done = Result<(), Box<dyn Error>>;
@@ -167,7 +167,7 @@ impl Desk {
         Ok(())
     }
 
-    /// What `seconds` of rows cost the manager and the server.
+    /// Cost of `seconds` of rows for the manager and the server.
     fn measure(&mut self, seconds: u64) {
         let own = std::process::id();
         let (before, from) = ((cpu_s(own), cpu_s(self.server)), net::reactor::monotonic());
@@ -254,7 +254,7 @@ struct Thin {
     gone: bool,
 }
 
-/// The agents of one process, on one thread beside those of their connections.
+/// The agents of one process, on one thread in addition to those of their connections.
 fn agents(url: &str, dir: &str, from: usize, to: usize) -> Done {
     let subjects = Subjects::new(FLEET);
     let place = NatsEndpoint { url: url.to_owned(), ..NatsEndpoint::default() };

@@ -1,5 +1,5 @@
-//! Who somebody is to a fleet: an nkey, whose public half is the id and stands in the server's
-//! configuration, and whose secret half is in a file that nobody else may read.
+//! Identity in a fleet: an nkey, whose public half is the id in the server's configuration, and
+//! whose secret half is in a file with private permissions.
 
 use crate::FleetError;
 use nkeys::KeyPair;
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
 
-/// What somebody may do in a fleet.
+/// Role in a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     Manager,
     Agent,
-    /// Tells what goes on on the target's machine, and nothing else.
+    /// Reports the target's machine, and nothing else.
     Watch,
-    /// Asks for the state, and ends the run.
+    /// Queries the state, and ends the run.
     Operator,
 }
 
@@ -45,7 +45,7 @@ impl Credentials {
         Ok(Credentials { fleet: fleet.to_owned(), role, seed })
     }
 
-    /// The public half: a name that nobody else has.
+    /// The public half: a unique name.
     pub fn id(&self) -> String {
         KeyPair::from_seed(&self.seed).map(|pair| pair.public_key()).unwrap_or_default()
     }
@@ -83,7 +83,7 @@ impl Credentials {
     }
 }
 
-/// A secret that others can read is none: refused as ssh refuses it.
+/// A secret readable by others is refused, as in ssh.
 fn check_mode(path: &Path) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path).map_err(|error| error.to_string())?.permissions().mode();

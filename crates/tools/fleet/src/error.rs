@@ -1,4 +1,4 @@
-//! What can go wrong between the machines of a fleet.
+//! Errors between the machines of a fleet.
 
 /// One sentence that names what failed and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,17 +18,17 @@ const SUBSCRIPTION_MAX: usize = 8_192;
 /// Pause between two attempts to reach the server at first.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Where the server is, and how it is trusted.
+/// Address of the server, and how it is trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NatsEndpoint {
     pub url: String,
-    /// Trusted beside nothing else: PEM.
+    /// The only trusted certificates: PEM.
     pub ca: Option<PathBuf>,
-    /// Our certificate and its key, for servers that ask for one: PEM.
+    /// Our certificate and its key, for servers that require one: PEM.
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// What comes from the network.
+/// Event of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
     Message {
@@ -40,14 +40,14 @@ pub enum Incoming {
     Disconnected,
     /// Messages were thrown away because we were too slow.
     TooSlow,
-    /// The server refuses something: a sentence of its own.
+    /// The server refused an operation: its message.
     Refused(String),
 }
 
-/// Where a message goes, and its text; without one, the end.
+/// Subject and text of a message; without one, the end.
 type OutgoingMessage = (String, Option<Vec<u8>>);
 
-/// An open connection. It reconnects by itself; what is said meanwhile is said then.
+/// An open connection. It reconnects by itself; messages sent meanwhile are delivered afterwards.
 #[derive(Debug)]
 pub struct NatsLink {
     out: LinkSender,
@@ -57,7 +57,7 @@ pub struct NatsLink {
 }
 
 impl NatsEndpoint {
-    /// Whether it is on this machine: TLS is demanded everywhere else.
+    /// Returns whether it is on this machine: TLS is required everywhere else.
     pub fn is_loopback(&self) -> bool {
         let rest = self.url.split_once("://").map_or(&*self.url, |(_, rest)| rest);
         let host = match rest.strip_prefix('[') {
@@ -74,14 +74,14 @@ impl NatsEndpoint {
 pub struct LinkSender(UnboundedSender<OutgoingMessage>);
 
 impl LinkSender {
-    /// One whose messages reach nobody: of a manager without a network.
+    /// A link without receivers: for a manager without a network.
     pub fn to_nobody() -> LinkSender {
         LinkSender(unbounded_channel().0)
     }
 
     /// Sends without waiting.
     pub fn send(&self, subject: String, bytes: Vec<u8>) {
-        // a network that has ended is told by its silence
+        // a terminated network shows by its silence
         self.0.send((subject, Some(bytes))).ok();
     }
 }
@@ -90,7 +90,7 @@ impl NatsLink {
     /// Connects, tries again until `patience` is over, and subscribes.
     ///
     /// # Errors
-    /// A server that cannot be reached, or that does not let us in.
+    /// Returned if the server is unreachable or rejects us.
     pub fn connect(
         place: &NatsEndpoint,
         credentials: &Credentials,
@@ -136,9 +136,9 @@ impl NatsLink {
 }
 
 impl Drop for NatsLink {
-    /// What was sent is on its way before the connection closes.
+    /// Waits until sent messages are on their way before the connection closes.
     fn drop(&mut self) {
-        // the last word: whoever holds a sender still sends into the void
+        // the last message: a remaining sender has no receiver
         self.out.0.send((String::new(), None)).ok();
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
@@ -257,7 +257,7 @@ async fn open(
     Ok((client, streams))
 }
 
-/// Until the end is said, and what was sent before is on its way.
+/// Runs until the end is requested and earlier messages are on their way.
 async fn carry(
     client: Client,
     streams: Streams,

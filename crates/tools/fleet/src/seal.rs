@@ -1,11 +1,11 @@
-//! Sealed messages: only the agent that they are for can open them (HPKE, RFC 9180, base mode). A plan
-//! has the secrets of its requests in it, and the server between manager and agents is not told them.
+//! Sealed messages: only their agent can open them (HPKE, RFC 9180, base mode). A plan contains the
+//! secrets of its requests, which the server between manager and agents must not see.
 
 use crate::FleetError;
 use rustls::crypto::aws_lc_rs::hpke::DH_KEM_X25519_HKDF_SHA256_AES_256 as SUITE;
 use rustls::crypto::hpke::{EncapsulatedSecret, Hpke, HpkePrivateKey, HpkePublicKey};
 
-/// What sealed messages of this protocol are bound to.
+/// Context that sealed messages of this protocol are bound to.
 const INFO: &[u8] = b"loadstone fleet plan 1";
 /// Bytes of the encapsulated key before the message (X25519).
 const ENCAPSULATED: usize = 32;
@@ -41,7 +41,7 @@ impl SealKey {
     }
 
     /// # Errors
-    /// Sealed for somebody else, or changed on its way.
+    /// Sealed for another agent, or modified in transit.
     pub fn open(&self, sealed: &[u8]) -> Result<Vec<u8>, FleetError> {
         let Some((key, text)) = sealed.split_at_checked(ENCAPSULATED) else {
             return Err(FleetError::new("a sealed plan that is too short"));
@@ -51,10 +51,10 @@ impl SealKey {
     }
 }
 
-/// Seals a message to whoever has the secret half of `public`.
+/// Seals a message to the holder of the secret half of `public`.
 ///
 /// # Errors
-/// A key that is none.
+/// Returned for an invalid key.
 pub fn seal(public: &[u8], message: &[u8]) -> Result<Vec<u8>, FleetError> {
     let key = HpkePublicKey(public.to_vec());
     let sealed = SUITE.seal(INFO, &[], message, &key);

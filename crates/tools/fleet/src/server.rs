@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// Somebody whom the server lets in: the public half of the key, and what it may do.
+/// A user of the server: the public half of the key, and its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     pub id: String,
@@ -26,11 +26,11 @@ impl From<&Credentials> for Grant {
 pub struct ServerTls {
     pub cert: PathBuf,
     pub key: PathBuf,
-    /// Clients must show a certificate of this authority, beside their key.
+    /// Clients must present a certificate of this authority, in addition to their key.
     pub client_ca: Option<PathBuf>,
 }
 
-/// What a managed server is started with.
+/// Start options of a managed server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// The program; found by its name in PATH.
@@ -48,8 +48,8 @@ impl Default for ServerOptions {
     }
 }
 
-/// A server's configuration. Accounts with users of their own, and never an `authorization` block
-/// beside `$SYS`: versions below 2.9.23 then let everybody in (CVE-2023-47090).
+/// A server's configuration. Accounts with their own users, and never an `authorization` block with
+/// `$SYS`: versions below 2.9.23 then admit everyone (CVE-2023-47090).
 ///
 /// # Errors
 /// A server on a network without TLS.
@@ -72,7 +72,7 @@ pub fn configuration(
         grants.len() * 2 + 16,
     );
     if let Some(tls) = &options.tls {
-        // the server runs in a directory of its own
+        // the server runs in its own directory
         let path = |path: &Path| {
             let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             format!("{:?}", whole.display().to_string())
@@ -111,7 +111,7 @@ pub struct NatsServer {
     options: ServerOptions,
     dir: TempDir,
     pub version: ServerVersion,
-    /// Where it listens.
+    /// Address where it listens.
     pub port: u16,
 }
 
@@ -141,7 +141,7 @@ impl NatsServer {
         self.child.id()
     }
 
-    /// Where clients find it.
+    /// Address for clients.
     pub fn url(&self) -> String {
         let scheme = if self.options.tls.is_some() { "tls" } else { "nats" };
         match self.options.listen {
@@ -189,8 +189,8 @@ fn installed(program: &Path) -> Result<ServerVersion, FleetError> {
     ServerVersion::parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The child and the port that it says it listens on; `port`: in place of the configuration's. Where there is a `setpriv`, the kernel ends the
-/// server with us, even where we cannot.
+/// The child and the port that it reports; `port` overrides the configuration's. With `setpriv`,
+/// the kernel ends the server when this process ends, however it ends.
 fn launch(program: &Path, dir: &Path, port: Option<u16>) -> Result<(Child, u16), FleetError> {
     let start = |mut command: Command| {
         command.arg("-c").arg(dir.join("server.conf")).current_dir(dir);
@@ -225,7 +225,7 @@ fn launch(program: &Path, dir: &Path, port: Option<u16>) -> Result<(Child, u16),
         child.wait().ok();
         return Err(FleetError(format!("nats-server does not start: {said}")));
     };
-    // what it says further is read and dropped: a full pipe would stop it
+    // further output is read and dropped: a full pipe would block it
     let drain = move || lines.for_each(drop);
     let thread = std::thread::Builder::new().name("nats-log".into()).spawn(drain);
     thread.map_err(|error| FleetError(format!("cannot start a thread: {error}")))?;

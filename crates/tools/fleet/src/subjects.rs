@@ -1,4 +1,4 @@
-//! The subjects of a fleet, and who may use them.
+//! The subjects of a fleet, and their permissions.
 
 use crate::credentials::Role;
 
@@ -14,17 +14,17 @@ impl Subjects {
         Subjects { prefix: format!("ls.{fleet}") }
     }
 
-    /// The manager's word to all.
+    /// Manager to all.
     pub fn command(&self) -> String {
         format!("{}.cmd", self.prefix)
     }
 
-    /// The manager's word to one agent.
+    /// Manager to one agent.
     pub fn to(&self, agent: &str) -> String {
         format!("{}.to.{agent}", self.prefix)
     }
 
-    /// What an agent says.
+    /// Messages of an agent.
     pub fn from(&self, agent: &str) -> String {
         format!("{}.from.{agent}", self.prefix)
     }
@@ -34,7 +34,7 @@ impl Subjects {
         format!("{}.rows.{agent}", self.prefix)
     }
 
-    /// What somebody sees on the target's machine.
+    /// Observations of a watch of the target's machine.
     pub fn target(&self, watch: &str) -> String {
         format!("{}.sut.{watch}", self.prefix)
     }
@@ -54,8 +54,8 @@ impl Subjects {
         Some(rest.split_once('.').unwrap_or((rest, "")))
     }
 
-    /// What one of this role, with this id, may publish and subscribe to. Nothing else: allow lists
-    /// alone, no inbox, none of the server's own subjects.
+    /// Subjects that a party with this role and id may publish and subscribe to. Nothing else:
+    /// allow lists alone, no inbox, none of the server's own subjects.
     pub fn permitted(&self, role: Role, id: &str) -> (Vec<String>, Vec<String>) {
         match role {
             Role::Manager => (

@@ -48,7 +48,7 @@ impl ServerVersion {
         )))
     }
 
-    /// What is to be said where a server of this version is reached over a network.
+    /// Warning about a server of this version that is reached over a network.
     pub fn warning(self) -> Option<String> {
         let line = FIXED.iter().find(|fixed| (fixed.0, fixed.1) == (self.0, self.1));
         let newest = FIXED[FIXED.len() - 1];

@@ -1,5 +1,5 @@
-//! What the credentials of one agent are good for, against the server that is installed: its own
-//! subjects, and nothing else.
+//! Permissions of an agent's credentials, checked with the installed server: its own subjects, and
+//! nothing else.
 
 use fleet::{
     Credentials, Grant, Incoming, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
@@ -32,7 +32,7 @@ fn link(scene: &Scene, who: &Credentials, subjects: Vec<String>) -> NatsLink {
     NatsLink::connect(&place, who, subjects, PATIENCE).expect("a link")
 }
 
-/// What the server refuses, until the manager's mark arrives.
+/// The server's refusals, until the manager's mark arrives.
 fn refusals(link: &NatsLink) -> Vec<String> {
     let mut refused = Vec::new();
     loop {
@@ -145,7 +145,7 @@ fn a_server_that_died_restarts_on_its_port_and_links_find_it() {
     scene.server.end();
     assert!(scene.server.revive().unwrap());
     assert_eq!(scene.server.port, port);
-    // both have reconnected when a word arrives; a word into the gap is lost
+    // both have reconnected when a message arrives; one sent into the gap is lost
     for _ in 0..100 {
         manager.sender().send(subjects.to(&own), MARK.into());
         if let Ok(Incoming::Message { bytes, .. }) =
@@ -165,7 +165,7 @@ fn a_network_server_needs_tls_and_has_no_authorization_block() {
     assert!(error.contains("needs TLS"), "{error}");
     let grant = Grant { id: "UABC".into(), role: Role::Agent };
     let text = fleet::configuration(&ServerOptions::default(), "blue", &[grant]).unwrap();
-    // CVE-2023-47090: with that block beside $SYS, servers below 2.9.23 let everybody in
+    // CVE-2023-47090: with that block and $SYS, servers below 2.9.23 admit everyone
     assert!(!text.contains("authorization"), "{text}");
     assert!(text.contains("system_account: SYS") && text.contains("max_pending: 256000000"));
     assert!(!text.contains("sync_interval"), "2.9.10 does not know it");

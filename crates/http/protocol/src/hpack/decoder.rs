@@ -4,15 +4,15 @@ use crate::hpack::huffman;
 use crate::hpack::table::STATIC;
 use std::collections::VecDeque;
 
-/// What a field counts in a table beside its bytes (RFC 7541 section 4.1).
+/// Overhead per table entry in addition to its bytes (RFC 7541 section 4.1).
 const OVERHEAD: usize = 32;
-/// An integer has no more bytes behind its first: more than 2^35 is no length and no index.
+/// Limit on the continuation bytes of an integer: more than 2^35 is neither a length nor an index.
 const INTEGER_BYTES: u32 = 5;
 
 /// A name and a value.
 pub type Field = (Vec<u8>, Vec<u8>);
 
-/// Why a block cannot be read; the connection can be read no further (RFC 9113 section 4.3).
+/// Reason why a block cannot be decoded; the connection cannot continue (RFC 9113 section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HpackError {
     /// It ends within a field.
@@ -23,7 +23,7 @@ pub enum HpackError {
     Integer,
     /// A string that is no text of Huffman's code.
     Huffman,
-    /// A table larger than was permitted, or changed behind a field.
+    /// A table size above the permitted one, or an update after a field.
     TableSize,
     /// More fields, or more bytes of them, than are read.
     TooMuch,
@@ -51,7 +51,7 @@ pub struct Decoder {
     entries: VecDeque<Field>,
     size: usize,
     max: usize,
-    /// Bytes that the table may have: what SETTINGS_HEADER_TABLE_SIZE says.
+    /// Maximum table size in bytes: the value of SETTINGS_HEADER_TABLE_SIZE.
     permitted: usize,
     /// Bytes of all fields of one block that are read.
     list_max: usize,
@@ -67,7 +67,7 @@ impl Decoder {
     /// Reads a whole block.
     ///
     /// # Errors
-    /// A block that is none, or larger than is read: the table is then no longer the peer's.
+    /// Returned for an invalid or too large block: the table then differs from the peer's.
     pub fn decode(&mut self, block: &[u8]) -> Result<Vec<Field>, HpackError> {
         let mut rest = block;
         let mut fields: Vec<Field> = Vec::new();
@@ -123,7 +123,7 @@ impl Decoder {
         }
     }
 
-    /// Makes room for so many bytes.
+    /// Makes room for this many bytes.
     fn evict(&mut self, wanted: usize) {
         while self.size + wanted > self.max {
             let Some(oldest) = self.entries.pop_back() else { return };

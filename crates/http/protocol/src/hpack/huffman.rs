@@ -14,7 +14,7 @@ pub fn coded_len(text: &[u8]) -> usize {
     bits.div_ceil(8)
 }
 
-/// Puts the code of the text behind `out`.
+/// Appends the encoded text to `out`.
 pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut count) = (0_u64, 0_u32);
     for byte in text {
@@ -42,7 +42,7 @@ struct NibbleStep {
     broken: bool,
 }
 
-/// What is known after some bits of a byte's code.
+/// State after some bits of a byte's code.
 #[derive(Debug)]
 struct CodeState {
     steps: [NibbleStep; 16],
@@ -100,7 +100,8 @@ fn build() -> Vec<CodeState> {
     (0..tree.len()).map(node).collect()
 }
 
-/// Puts the text of the code behind `out`. `None`: it is none, or longer than `max` bytes.
+/// Appends the decoded text to `out`. `None` if the code is invalid or the text exceeds `max`
+/// bytes.
 pub fn decode(code: &[u8], max: usize, out: &mut Vec<u8>) -> Option<()> {
     let nodes = &*STATES;
     let (mut at, start) = (0, out.len());

@@ -8,8 +8,8 @@ mod table;
 pub use decoder::{Decoder, Field, HpackError};
 pub use table::STATIC;
 
-/// An integer with a prefix of so many bits, 1 to 8 (RFC 7541 section 5.1); `first` holds the bits
-/// above the prefix.
+/// An integer with a prefix of 1 to 8 bits (RFC 7541 section 5.1); `first` has the bits above the
+/// prefix.
 pub fn integer(first: u8, prefix: u32, value: u64, out: &mut Vec<u8>) {
     let most = (1_u64 << prefix) - 1;
     if value < most {

@@ -1,9 +1,9 @@
 //! Content codings undone piece by piece: gzip, deflate, br, zstd, and chains of them (RFC 9110 §8.4).
 //!
 //! Strict where it matters to a measurement: a stream that ends early, fails its checksum or is
-//! followed by other bytes is an error. Tolerant where servers differ: `deflate` may come with or
-//! without its zlib wrapper, and a body without any byte is empty content. Output is bounded, so
-//! that a small response cannot fill the memory.
+//! followed by other bytes is an error. Tolerant where servers differ: `deflate` may have a zlib
+//! wrapper or not, and a body without any byte is empty content. Output is bounded, so that a small
+//! response cannot fill the memory.
 
 mod zstd;
 
@@ -16,7 +16,7 @@ use zstd::Zstd;
 /// The codings that can be undone, as the value of an Accept-Encoding field.
 pub const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
-/// Why content could not be decoded.
+/// Reason why content could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodingError {
     /// Not a stream of this coding, or a damaged one.
@@ -44,7 +44,7 @@ impl std::error::Error for CodingError {}
 /// Undoes the codings of one response's content.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The coding applied last comes first.
+    /// The last applied coding comes first.
     stages: Vec<DecodeStep>,
     output_max: u64,
     /// Bytes given out.
@@ -52,7 +52,7 @@ pub struct Decoder {
     failed: Option<CodingError>,
 }
 
-/// Bytes that one response may decode to unless said otherwise; each stage of a chain is held to it.
+/// Default limit on the decoded bytes of a response; it applies to each stage of a chain.
 pub const OUTPUT_MAX: u64 = 64 << 20;
 /// Codings in one chain; a real server applies one.
 const STAGES_MAX: usize = 4;
@@ -66,7 +66,7 @@ impl Decoder {
         Decoder::with_output_max(encoding, OUTPUT_MAX)
     }
 
-    /// As [`Decoder::for_encoding`], with a bound on the decoded bytes.
+    /// Like [`Decoder::for_encoding`], with a limit on the decoded bytes.
     pub fn with_output_max(encoding: &[u8], output_max: u64) -> Option<Decoder> {
         let codings = crate::http1::fields::list(encoding);
         let mut stages = Vec::new();
@@ -83,8 +83,8 @@ impl Decoder {
     /// Takes `input` in and appends all that it decodes to.
     ///
     /// # Errors
-    /// The content is not what its coding says, or too large; every later call fails the same way.
-    /// What could be decoded before may have been appended.
+    /// Returned if the content is invalid for its coding or too large; every later call fails the
+    /// same way. Content decoded before the error may have been appended.
     pub fn push(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<(), CodingError> {
         self.failed.map_or(Ok(()), Err)?;
         let pushed = self.run(input, out);
@@ -225,7 +225,7 @@ impl DecodeStep {
     }
 }
 
-/// Where a stage's output waits; refuses to grow beyond its bound.
+/// Output buffer of a stage; refuses to grow beyond its limit.
 #[derive(Debug)]
 struct Sink {
     bytes: Vec<u8>,
@@ -256,8 +256,8 @@ impl Write for Sink {
     }
 }
 
-/// `deflate`: zlib's format by RFC 9110 §8.4.1.2, but some servers send the bare stream of RFC 1951.
-/// The first two bytes tell which.
+/// `deflate`: zlib's format by RFC 9110 §8.4.1.2, but some servers send the bare stream of RFC
+/// 1951. The first two bytes distinguish them.
 struct Deflate {
     sink: Sink,
     first: Option<u8>,

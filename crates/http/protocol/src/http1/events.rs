@@ -9,7 +9,7 @@ const PREFIX_MAX: usize = 16;
 /// The data with which many servers of language models end a stream: an end, and no event.
 const DONE: &[u8] = b"[DONE]";
 
-/// How events are told apart.
+/// Delimiter of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EventFormat {
     Sse,
@@ -21,22 +21,22 @@ enum EventFormat {
 #[derive(Clone, Copy, Debug)]
 pub struct EventReader {
     form: EventFormat,
-    /// The beginning of the line under way, and the line's length so far.
+    /// The start of the current line, and its length so far.
     prefix: [u8; PREFIX_MAX],
     length: usize,
-    /// The line under way has more in it than white space.
+    /// The current line has more than white space.
     inked: bool,
     /// The byte before was a carriage return, to which a line feed belongs.
     after_return: bool,
     first_line: bool,
-    /// The event under way has data.
+    /// The current event has data.
     has_data: bool,
 }
 
 impl EventReader {
-    /// Server-Sent Events (WHATWG HTML section 9.2.6): an empty line ends an event, which has at least
-    /// one `data` field. Comments, and events without data, are none; nor is one whose only data is
-    /// `[DONE]`.
+    /// Server-Sent Events (WHATWG HTML section 9.2.6): an empty line ends an event, which has at
+    /// least one `data` field. Comments, and events without data, do not count; nor does an event
+    /// whose only data is `[DONE]`.
     pub fn sse() -> EventReader {
         EventReader::new(EventFormat::Sse)
     }
@@ -58,7 +58,7 @@ impl EventReader {
         }
     }
 
-    /// Takes a piece of the body, and says how many events end in it.
+    /// Processes a piece of the body; returns how many events end in it.
     pub fn push(&mut self, piece: &[u8]) -> u64 {
         match self.form {
             EventFormat::Sse => self.push_sse(piece),
@@ -66,8 +66,8 @@ impl EventReader {
         }
     }
 
-    /// The body is whole: a last line needs no line end. An event of SSE that no empty line has ended is
-    /// none, as the standard says.
+    /// The body is complete: a last line needs no line end. An SSE event without a final empty line
+    /// does not count, as the standard requires.
     pub fn finish(&mut self) -> u64 {
         u64::from(self.form == EventFormat::Lines && std::mem::take(&mut self.inked))
     }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-/// The fields of a head in their order, names and values as they stood, white space around values
-/// removed. The status line is skipped; lines that are no field are left out; the empty line ends.
+/// The fields of a head in order, names and values as received, surrounding white space removed.
+/// The status line and invalid lines are skipped; the empty line ends.
 ///
-/// A value folded over several lines (obsolete, RFC 9112 §5.2) comes with its line ends inside;
-/// [`unfold`] makes one line of it.
+/// A value folded over several lines (obsolete, RFC 9112 §5.2) contains its line ends; [`unfold`]
+/// makes one line of it.
 pub fn fields(head: &[u8]) -> Fields<'_> {
     let mut fields = Fields { rest: head };
     fields.line();
@@ -36,12 +36,12 @@ pub fn all<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
         .map(|(_, value)| value)
 }
 
-/// Values of all Set-Cookie fields; each is a cookie of its own, never a list (RFC 9110 §5.3).
+/// Values of all Set-Cookie fields; each is a separate cookie, never a list (RFC 9110 §5.3).
 pub fn set_cookies(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     all(head, "set-cookie")
 }
 
-/// Where a redirect leads; an absolute or relative reference. Not looked at, may be anything.
+/// Target of a redirect: an absolute or relative reference. Unchecked; it may be anything.
 pub fn location(head: &[u8]) -> Option<&[u8]> {
     find(head, "location")
 }

@@ -19,7 +19,7 @@ pub fn form_data(parts: &[FormPart<'_>]) -> (String, Vec<u8>) {
             escaped(part.field)
         );
         if let Some((name, media_type)) = part.file {
-            // a line end in the type would begin a field of its own
+            // a line end in the type would start another field
             let media_type = media_type.replace(['\r', '\n'], " ");
             head.push_str(&format!(
                 "; filename=\"{}\"\r\nContent-Type: {media_type}",
@@ -35,7 +35,7 @@ pub fn form_data(parts: &[FormPart<'_>]) -> (String, Vec<u8>) {
     (format!("multipart/form-data; boundary={boundary}"), body)
 }
 
-/// A line that stands in no content (RFC 2046 §5.1.1), the same for the same parts.
+/// A boundary that occurs in no content (RFC 2046 §5.1.1), deterministic for the same parts.
 fn boundary(parts: &[FormPart<'_>]) -> String {
     let taken = |text: &str| {
         let finder = memchr::memmem::Finder::new(text.as_bytes());

@@ -53,19 +53,19 @@ pub struct RequestHead<'a> {
 /// `bytes[cookie_at..]` is a valid message too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// For a connection that stays open: HTTP/1.0 asks for that by `Connection: keep-alive`.
+    /// For a connection that stays open: HTTP/1.0 requests that with `Connection: keep-alive`.
     pub bytes: Vec<u8>,
-    /// For the last call on a connection: HTTP/1.1 says `Connection: close`.
+    /// For the last call on a connection: HTTP/1.1 sends `Connection: close`.
     pub last: Vec<u8>,
     pub cookie_at: usize,
     pub cookie_at_last: usize,
-    /// What the response reader must know.
+    /// What the response reader must know about the request.
     pub asked: Asked,
 }
 
 impl RequestHead<'_> {
     /// # Errors
-    /// A part that would break the message's framing; the text names it and says what to do.
+    /// Returned for a part that would break the message's framing; the text names it and the fix.
     pub fn render(&self) -> Result<Rendered, RequestError> {
         check::head(self)?;
         let (keep, last) = match self.version {
@@ -116,14 +116,14 @@ impl RequestHead<'_> {
         }
     }
 
-    /// RFC 9110 §8.6: without a body, 0 is said where the method leads one to expect content.
+    /// RFC 9110 §8.6: without a body, send 0 if the method suggests content.
     fn content_length(&self) -> Option<usize> {
         let expected = matches!(self.method, "POST" | "PUT" | "PATCH");
         self.body.map(<[u8]>::len).or(expected.then_some(0))
     }
 }
 
-/// What the response reader must know of a request with this method.
+/// What the response reader must know about a request with this method.
 pub fn asked(method: &str) -> Asked {
     match method {
         "HEAD" => Asked::Head,

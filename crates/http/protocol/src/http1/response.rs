@@ -6,8 +6,8 @@
 //!                   \___ known head ___/   \--final--> Length | Chunked | UntilClose --> Idle (done)
 //! ```
 //!
-//! Pieces: `advance` is called with whatever arrived. Facts, body bytes and errors are the same for
-//! every way of cutting the input; the tests read each of their inputs whole, by bytes, and cut in two.
+//! Pieces: `advance` is called with any received bytes. Facts, body bytes and errors do not depend
+//! on how the input is cut; the tests read each input whole, by bytes, and cut in two.
 
 mod cache;
 mod chunked;
@@ -21,8 +21,8 @@ use chunked::{ChunkReader, Chunks};
 use head::{BodyRule, Known};
 use std::ops::Range;
 
-/// What the request was: responses to HEAD and 2xx responses to CONNECT have no body
-/// (RFC 9112 §6.3, items 1 and 2).
+/// Kind of request: responses to HEAD and 2xx responses to CONNECT have no body (RFC 9112 §6.3,
+/// items 1 and 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asked {
     #[default]
@@ -55,7 +55,7 @@ impl Default for Limits {
     }
 }
 
-/// What ends a response's body.
+/// How a response's body ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
     /// The response has no body by rule: HEAD, 1xx, 204, 304, 2xx to CONNECT.
@@ -66,7 +66,7 @@ pub enum Framing {
     UntilClose,
 }
 
-/// What is known of a response. Its bytes on the wire are `head_bytes + body_bytes + framing_bytes`.
+/// Facts of a response. Its size on the wire is `head_bytes + body_bytes + framing_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseFacts {
     /// Three digits as sent, 0..=999; those outside 100..=599 are final responses too.
@@ -98,7 +98,7 @@ impl ResponseFacts {
     }
 }
 
-/// What one call of [`ResponseReader::advance`] did.
+/// Result of a call of [`ResponseReader::advance`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advance {
     /// Bytes of the input that are used up.
@@ -109,12 +109,12 @@ pub struct Advance {
     pub done: bool,
 }
 
-/// Why what arrived is no response.
+/// Reason why the received bytes are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseError {
     /// The bytes cannot begin `HTTP/1.`: some other protocol, or none.
     NotHttp,
-    /// HTTP, but where a message ends cannot be known; the text says what is wrong.
+    /// HTTP, but the end of the message is undefined; the text has the reason.
     BadFraming(&'static str),
     /// A head above [`Limits::head_max`], or with more fields than are held.
     HeadTooLarge,
@@ -146,7 +146,7 @@ impl std::error::Error for ResponseError {}
 #[derive(Debug)]
 pub struct ResponseReader {
     facts: ResponseFacts,
-    /// Bytes of a `Length` body still to come.
+    /// Remaining bytes of a `Length` body.
     left: u64,
     chunks: ChunkReader,
     /// A head that arrives in pieces; then the final head where it is kept, and trailers.
@@ -164,7 +164,7 @@ pub struct ResponseReader {
     begun: bool,
 }
 
-/// What a reader accepts beyond HTTP/1.x, as old clients do.
+/// Leniency beyond HTTP/1.x, as in old clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leniency {
     /// Bytes that begin no status line are a response without a head (HTTP/0.9). The end of the connection
@@ -193,9 +193,9 @@ enum ReadState {
 
 /// CR and LF bytes tolerated before a status line: what a sloppy server leaves after its last body.
 const LEADING_MAX: u16 = 64;
-/// A buffer that has grown beyond this is given back when its response is over.
+/// A larger buffer is freed when its response ends.
 const BUFFER_KEPT_MAX: usize = 4 << 10;
-/// How every status line begins.
+/// Start of every status line.
 const MAGIC: &[u8] = b"HTTP/";
 
 impl ResponseReader {
@@ -240,8 +240,8 @@ impl ResponseReader {
         }
     }
 
-    /// [`ResponseReader::start`] and [`ResponseReader::advance`] in one, where the response's first bytes are
-    /// there: what a head seen before says is set once, and nothing else is.
+    /// [`ResponseReader::start`] and [`ResponseReader::advance`] in one, if the first bytes of the
+    /// response are available: the facts of a known head are set once, and nothing else.
     ///
     /// # Errors
     /// As [`ResponseReader::advance`].
@@ -268,7 +268,7 @@ impl ResponseReader {
     ///
     /// # Errors
     /// The bytes are no response; the connection cannot be used any further.
-    // apart, so that `begin` is small enough to stand where it is needed
+    // separate, so that `begin` is small enough to be inlined
     #[inline(never)]
     pub fn advance(
         &mut self,
@@ -285,9 +285,10 @@ impl ResponseReader {
     /// The connection ended.
     ///
     /// # Errors
-    /// [`ResponseError::ClosedEarly`] without a byte of a response, [`ResponseError::NotHttp`] when not
-    /// even `HTTP/` had come, [`ResponseError::Truncated`] inside a response. `Ok`: the response was
-    /// delimited by the end of the connection and is complete (RFC 9112 §6.3 item 8).
+    /// Returns [`ResponseError::ClosedEarly`] without a byte of a response,
+    /// [`ResponseError::NotHttp`] if not even `HTTP/` was received, [`ResponseError::Truncated`]
+    /// inside a response. `Ok`: the response was delimited by the end of the connection and is
+    /// complete (RFC 9112 §6.3 item 8).
     pub fn end_of_input(&mut self) -> Result<(), ResponseError> {
         let state = std::mem::replace(&mut self.state, ReadState::Idle);
         match state {
@@ -330,8 +331,8 @@ impl ResponseReader {
         if self.keep_head { &self.buffer[..self.head_len] } else { &[] }
     }
 
-    /// What the server says of the parts of its work, in the final head and in the trailers: once
-    /// the response is done, until the next `start`.
+    /// The server's timing of its own work, in the final head and in the trailers: available once
+    /// the response is complete, until the next `start`.
     pub fn server_timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
         let (head, trailers) = self.buffer.split_at(self.head_len);
         fields::fields(head)
@@ -394,7 +395,7 @@ impl ResponseReader {
         }
     }
 
-    /// As [`ResponseReader::heads`]; from bytes that are no head on, everything is body.
+    /// Like [`ResponseReader::heads`]; from bytes that are not a head on, everything is body.
     fn heads_or_none(
         &mut self,
         cache: &mut HeadCache,
@@ -402,7 +403,7 @@ impl ResponseReader {
     ) -> Result<Advance, ResponseError> {
         let before = self.facts_so_far();
         match self.heads(cache, input) {
-            // behind an interim head nothing else than HTTP/1.x can be meant
+            // after an interim head the message must be HTTP/1.x
             Err(ResponseError::NotHttp) if self.facts.interim == 0 => {
                 self.without_head(before.head_bytes + input.len() as u64);
                 Ok(Advance { consumed: input.len(), body: 0..input.len(), done: false })
@@ -411,7 +412,7 @@ impl ResponseReader {
         }
     }
 
-    /// There is no head: `bytes` of a body have come, and more may.
+    /// There is no head: `bytes` of a body were received, and more may follow.
     fn without_head(&mut self, bytes: u64) {
         self.begun = true;
         self.state = ReadState::UntilClose;
@@ -465,8 +466,8 @@ impl ResponseReader {
         Ok(count)
     }
 
-    /// Finds the end of a head in the input, alone or together with what was kept of it; gives back
-    /// how much was used, and what the head says once it is whole.
+    /// Finds the end of a head in the input, alone or together with buffered bytes; returns how
+    /// many bytes were used, and the head's facts once it is complete.
     fn head_piece(
         &mut self,
         cache: &mut HeadCache,

@@ -1,10 +1,10 @@
-//! The Server-Timing field: what a server says of the parts of its own work (W3C Server Timing §3).
+//! The Server-Timing field: a server's timing of its own work (W3C Server Timing §3).
 //!
 //! ```text
 //! Server-Timing: cache;desc="miss", db;dur=53.2, app;dur=47
 //! ```
-//! What does not follow the grammar is left out, one metric at a time, and told as such. Milder than
-//! the grammar: an empty parameter (`db;dur=53;`), and a fold for white space.
+//! Invalid metrics are skipped one at a time, and reported as such. More lenient than the grammar:
+//! an empty parameter (`db;dur=53;`), and a fold as white space.
 
 use crate::http1::fields::{is_token, trim};
 use units::Nanos;
@@ -15,7 +15,7 @@ pub const SERVER_TIMING: &str = "server-timing";
 /// Bytes of a metric's name.
 pub const NAME_MAX: usize = 64;
 
-/// Milliseconds that a metric may say: some three hours.
+/// Maximum milliseconds of a metric: about three hours.
 pub const DURATION_MAX_MS: f64 = 1e7;
 
 /// One metric.
@@ -23,7 +23,7 @@ pub const DURATION_MAX_MS: f64 = 1e7;
 pub struct Timing<'a> {
     /// A token, at most [`NAME_MAX`] bytes; case matters.
     pub name: &'a str,
-    /// The first `dur`; a metric without one tells no time.
+    /// The first `dur`; a metric without one has no time.
     pub duration: Option<Nanos>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Iterator for Timings<'a> {
     }
 }
 
-/// Cuts off what stands before the next `end` outside quotes, and drops the `end` itself.
+/// Removes the text before the next `end` outside quotes, and drops the `end` itself.
 fn take_until<'a>(rest: &mut &'a [u8], end: u8) -> &'a [u8] {
     // before the first quote nothing is quoted
     let stop = match memchr::memchr2(end, b'"', rest) {
@@ -113,8 +113,8 @@ fn token(text: &[u8]) -> Option<&str> {
     if is_token(text) { std::str::from_utf8(text).ok() } else { None }
 }
 
-/// A token, or what stands between the quotes of a quoted string (RFC 9110 §5.6.4), escapes left in:
-/// a number has none.
+/// A token, or the content of a quoted string (RFC 9110 §5.6.4) with its escapes: a number has
+/// none.
 fn plain(value: &[u8]) -> Option<&[u8]> {
     let [b'"', inside @ ..] = value else { return token(value).map(str::as_bytes) };
     let mut rest = inside;

@@ -17,8 +17,8 @@ const PUSH: u64 = 0x1;
 const ENCODER: u64 = 0x2;
 const DECODER: u64 = 0x3;
 
-/// Set Dynamic Table Capacity, to 0: the only thing that an encoder may say to a table without bytes
-/// (RFC 9204 section 4.3.1).
+/// Set Dynamic Table Capacity 0: the only instruction that an encoder may send for a table without
+/// bytes (RFC 9204 section 4.3.1).
 const NO_CAPACITY: u8 = 0x20;
 
 /// Bytes of one frame's payload on the control stream.
@@ -34,7 +34,7 @@ pub(crate) struct Control {
     reader: FrameReader,
     payload: Vec<u8>,
     settled: bool,
-    /// The first stream that the server will not process, as it said last.
+    /// The first stream that the server will not process, from its last GOAWAY.
     limit: Option<u64>,
     goaways: u64,
 }
@@ -42,7 +42,7 @@ pub(crate) struct Control {
 #[derive(Debug, Default)]
 struct Incoming {
     id: u64,
-    /// Its type, as far as it has come.
+    /// The received part of its type.
     begun: Vec<u8>,
     kind: Option<u64>,
 }
@@ -53,12 +53,12 @@ impl Control {
         self.limit
     }
 
-    /// GOAWAY frames so far; counting begins anew.
+    /// Returns the GOAWAY frames so far and resets the count.
     pub(crate) fn take_goaways(&mut self) -> u64 {
         std::mem::take(&mut self.goaways)
     }
 
-    /// Takes in what follows on a stream that the server opened; says how many bytes that was.
+    /// Processes data of a stream that the server opened; returns how many bytes were used.
     pub(crate) fn hear(&mut self, id: u64, input: &[u8]) -> Result<usize, Violation> {
         let row = self.row(id)?;
         let Some(kind) = self.streams[row].kind else {
@@ -196,7 +196,7 @@ impl Control {
             let what = "GOAWAY with a stream that it may not name";
             return Err(Violation::new(ID_ERROR, what, "RFC 9114 section 5.2"));
         }
-        // a graceful end is said twice (RFC 9114 section 5.2)
+        // a graceful shutdown sends it twice (RFC 9114 section 5.2)
         self.goaways += u64::from(self.limit.is_none());
         self.limit = Some(id);
         Ok(())

@@ -15,24 +15,23 @@ pub(crate) fn is_reserved(kind: u64) -> bool {
     matches!(kind, 0x2 | 0x6 | 0x8 | 0x9)
 }
 
-/// Puts a frame's head behind `out`.
+/// Appends a frame header to `out`.
 pub(crate) fn put_head(out: &mut Vec<u8>, kind: u64, length: u64) {
     varint::put(out, kind);
     varint::put(out, length);
 }
 
-/// The frame that comes in, as far as it has come.
+/// The partially received frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FrameReader {
     head: [u8; 2 * varint::BYTES_MAX],
     have: usize,
-    /// Type, and bytes of the payload that are still to come; `None`: the head is not whole.
+    /// Type, and remaining bytes of the payload; `None` if the header is incomplete.
     current: Option<(u64, u64)>,
 }
 
 impl FrameReader {
-    /// Takes in what there is of a frame's head, where it is not whole yet; says how many bytes that
-    /// was.
+    /// Reads the available part of an incomplete frame header; returns how many bytes that was.
     pub(crate) fn open(&mut self, input: &[u8]) -> usize {
         let mut taken = 0;
         while self.current.is_none() && taken < input.len() {
@@ -52,12 +51,12 @@ impl FrameReader {
         self.have as u64
     }
 
-    /// The type of the frame whose head is whole, and bytes of its payload that are still to come.
+    /// The type of a frame with a complete header, and the remaining bytes of its payload.
     pub(crate) fn current(&self) -> Option<(u64, u64)> {
         self.current
     }
 
-    /// So many bytes of the payload are used up. True: the frame is whole.
+    /// Consumes this many bytes of the payload. Returns true if the frame is complete.
     pub(crate) fn pass(&mut self, count: usize) -> bool {
         let Some((_, left)) = &mut self.current else { return false };
         *left -= count as u64;
@@ -68,7 +67,7 @@ impl FrameReader {
         true
     }
 
-    /// Nothing of a frame is under way.
+    /// No frame is in progress.
     pub(crate) fn is_between(&self) -> bool {
         self.have == 0
     }

@@ -1,11 +1,11 @@
-//! HTTP/3 (RFC 9114), the client's side of one connection: requests in, pieces of streams out; pieces
-//! of streams in, what came of each request out. Layer 2: no socket, no clock, no QUIC.
+//! HTTP/3 (RFC 9114), client side of one connection: requests in, pieces of streams out; pieces of
+//! streams in, stream events out. Layer 2: no socket, no clock, no QUIC.
 //!
-//! Streams are carried by whoever keeps the contract of [`conduit::streams`]. Fields are compressed by
-//! QPACK without a dynamic table (RFC 9204), which our side announces; requests are coded once, when
-//! they are rendered. Every list and buffer that a peer can make grow has a bound. It refuses pushes,
-//! which our side does not allow, and what the standard forbids a server, with the section that says
-//! so.
+//! The carrier of streams follows the contract of [`conduit::streams`]. Fields are compressed by
+//! QPACK without a dynamic table (RFC 9204), which our side announces; requests are encoded once,
+//! when they are rendered. Every list and buffer that a peer can grow is bounded. Pushes, which our
+//! side does not permit, and everything that the standard forbids a server are refused with the
+//! section.
 
 mod control;
 mod frame;
@@ -46,7 +46,7 @@ pub mod code {
     pub(crate) const ENCODER_STREAM_ERROR: u64 = 0x201;
 }
 
-/// What our side announces and keeps.
+/// Settings and limits of our side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionSettings {
     /// Bytes of one list of fields, names and values and 32 for each (RFC 9114 section 4.2.2). A

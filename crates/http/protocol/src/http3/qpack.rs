@@ -13,21 +13,21 @@ use table::STATIC;
 /// Overhead of one field in the size of a list (RFC 9114 section 4.2.2).
 const FIELD_OVERHEAD: u64 = 32;
 
-/// What a section begins with where nothing refers to a dynamic table (RFC 9204 section 4.5.1).
+/// Prefix of a section without references to a dynamic table (RFC 9204 section 4.5.1).
 pub(crate) const PREFIX: [u8; 2] = [0, 0];
 
-/// Why a section was not read to its end.
+/// Reason why a section was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// It cannot be decompressed; the connection is of no further use (RFC 9204 section 2.2).
     Coding,
     /// Its list is larger than we take.
     TooLarge,
-    /// The one who took the fields does not take this one.
+    /// The consumer of the fields rejects this one.
     Field,
 }
 
-/// Puts one field behind `out`.
+/// Appends one field to `out`.
 pub(crate) fn put_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     let whole =
         STATIC.iter().position(|known| known.0.as_bytes() == name && known.1.as_bytes() == value);
@@ -41,7 +41,7 @@ pub(crate) fn put_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     put_string(out, 0, 7, value);
 }
 
-/// A number behind the bits of `first` that say what it is (RFC 7541 section 5.1).
+/// A number after the bits of `first` that define its kind (RFC 7541 section 5.1).
 fn put_number(out: &mut Vec<u8>, first: u8, bits: u32, number: u64) {
     let max = (1 << bits) - 1;
     if number < max {
@@ -56,7 +56,7 @@ fn put_number(out: &mut Vec<u8>, first: u8, bits: u32, number: u64) {
     out.push(rest as u8);
 }
 
-/// A string, coded where that makes it shorter; the bit before its length says so.
+/// A string, Huffman-encoded if that is shorter; the bit before its length indicates it.
 fn put_string(out: &mut Vec<u8>, first: u8, bits: u32, text: &[u8]) {
     let coded = huffman::coded_len(text);
     if coded < text.len() {
@@ -79,7 +79,7 @@ pub fn read_section(section: &[u8], list_max: u32) -> Option<Vec<(Vec<u8>, Vec<u
     read.ok().map(|_| fields)
 }
 
-/// Reads sections; its buffers serve one after the other.
+/// Decodes sections; its buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct SectionDecoder {
     name: Vec<u8>,
@@ -87,8 +87,8 @@ pub(crate) struct SectionDecoder {
 }
 
 impl SectionDecoder {
-    /// Hands the fields of a section to `take`, in their order; gives back their size in plain bytes of
-    /// names and values.
+    /// Passes the fields of a section to `take`, in order; returns their uncompressed size in names
+    /// and values.
     pub(crate) fn decode(
         &mut self,
         section: &[u8],
@@ -132,7 +132,7 @@ impl SectionDecoder {
         } else if first & 0b0010_0000 != 0 {
             input.string(3, &mut self.name, list_max)?
         } else {
-            // a name of the dynamic table behind the base, or such a field
+            // a post-base name of the dynamic table, or such a field
             return Err(Unreadable::Coding);
         };
         let value = input.string(7, &mut self.value, list_max)?;
@@ -146,7 +146,7 @@ fn entry(index: u64, fixed: bool) -> Result<(&'static [u8], &'static [u8]), Unre
     Ok((name.as_bytes(), value.as_bytes()))
 }
 
-/// What is still to be read of a section.
+/// The unread rest of a section.
 struct Input<'a>(&'a [u8]);
 
 impl<'i> Input<'i> {
@@ -173,7 +173,7 @@ impl<'i> Input<'i> {
         Ok(*first)
     }
 
-    /// A string whose length has `bits`; the bit before them says that it is coded.
+    /// A string whose length has `bits`; the bit before them marks Huffman encoding.
     fn string<'a>(
         &mut self,
         bits: u32,
@@ -246,9 +246,9 @@ mod tests {
         for section in [
             &[1, 0][..],         // inserts that are required
             &[0, 0, 0x80],       // an index of it
-            &[0, 0, 0x10],       // one behind the base
+            &[0, 0, 0x10], // a post-base index
             &[0, 0, 0x40, 0],    // a name of it
-            &[0, 0, 0x00, 0],    // a name of it behind the base
+            &[0, 0, 0x00, 0], // a post-base name
             &[0, 0, 0xff, 0x40], // beyond the static table
             &[0, 0, 0x51, 0x0b], // a value that is not there
             &[0],                // no base

@@ -12,7 +12,7 @@ pub struct Coded {
     body: Option<Arc<[u8]>>,
     /// Bytes of names and values, uncoded.
     plain: u64,
-    /// It asks for a head alone, whose length is that of a content that does not come.
+    /// It requests a head alone, whose length describes content that is not sent.
     pub(crate) headless: bool,
 }
 
@@ -31,8 +31,8 @@ impl Coded {
         coded
     }
 
-    /// Puts its frames behind `out`, with the value of a Cookie field beside those that it has; gives
-    /// back the bytes of its fields before and after coding.
+    /// Appends its frames to `out`, with the value of an additional Cookie field; returns the bytes
+    /// of its fields before and after encoding.
     pub(crate) fn put(&self, cookie: Option<&str>, out: &mut Vec<u8>) -> (u64, u64) {
         let mut more = Vec::new();
         if let Some(cookie) = cookie {

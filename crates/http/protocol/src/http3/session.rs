@@ -24,18 +24,18 @@ const ID_LAST: u64 = varint::MAX - 3;
 /// SETTINGS_MAX_FIELD_SECTION_SIZE (RFC 9114 section 7.2.4.1).
 const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 
-/// A client's session. A stream is named by its place among those outstanding, in the order in which
-/// they were asked; one that is done or gone leaves, and those behind it move up.
+/// A client session. A stream is named by its index among the outstanding ones, in the order of
+/// their requests; a finished one is removed and later ones move up.
 #[derive(Debug)]
 pub struct Session {
     settings: SessionSettings,
     cutter: Cutter,
-    /// The code of a piece that comes in.
+    /// Code of a received piece.
     code: Vec<u8>,
     streams: VecDeque<Stream>,
-    /// The response that was done last, or as much as came of one that is gone.
+    /// The last completed response, or the received part of an abandoned one.
     done: Stream,
-    /// Streams whose memory can be used again.
+    /// Streams whose memory can be reused.
     spare: Vec<Stream>,
     next_id: u64,
     control: Control,
@@ -43,7 +43,7 @@ pub struct Session {
     part: Option<(u64, Range<usize>, bool)>,
     gone: VecDeque<(u64, u64, Parting)>,
     opened: Vec<u64>,
-    /// Of which the peer's credit let more go.
+    /// Streams for which the peer's credit released more data.
     went: Vec<u64>,
     facts: Http3Facts,
 }
@@ -57,7 +57,7 @@ enum Parting {
     ByUs,
 }
 
-/// What one call of [`Session::feed`] did.
+/// Result of a call of [`Session::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fed {
     /// Bytes of the input that are used up: of one frame at most.
@@ -87,7 +87,7 @@ pub struct GoneStream {
     pub by_peer: bool,
 }
 
-/// Streams whose memory is kept.
+/// Maximum number of streams whose memory is kept.
 const SPARE_MAX: usize = 256;
 
 impl Session {
@@ -110,7 +110,7 @@ impl Session {
         }
     }
 
-    /// What comes before the first request: our control stream, with the settings.
+    /// Output before the first request: our control stream, with the settings.
     pub fn start(&self, out: &mut Vec<u8>) {
         let mut settings = Vec::new();
         varint::put(&mut settings, MAX_FIELD_SECTION_SIZE);
@@ -127,8 +127,8 @@ impl Session {
         self.control.limit().is_none() && self.next_id <= ID_LAST
     }
 
-    /// Asks on a stream of its own, which takes the place behind those outstanding. `cookie`: the
-    /// value of a Cookie field beside those of the request.
+    /// Sends a request on a new stream, which becomes the last outstanding one. `cookie`: the value
+    /// of an additional Cookie field.
     pub fn ask(&mut self, request: &Coded, cookie: Option<&str>, out: &mut Vec<u8>) {
         let id = self.next_id;
         self.next_id += STEP;
@@ -149,8 +149,8 @@ impl Session {
         self.facts.streams_peak = self.facts.streams_peak.max(self.streams.len() as u64);
     }
 
-    /// Takes input in, of one frame at most. Then [`Session::take_gone`] and [`Session::take_part`]
-    /// say what it meant. `out`: what is to be said to the peer.
+    /// Processes input of at most one frame. Then [`Session::take_gone`] and [`Session::take_part`]
+    /// return its meaning. `out`: output for the peer.
     ///
     /// # Errors
     /// Afterwards the connection is of no use: what the server did that it must not.
@@ -180,7 +180,8 @@ impl Session {
         Ok(Fed { consumed: head_bytes + taken })
     }
 
-    /// Bytes of a stream; `before`: bytes of the input before them. Gives back how many are used up.
+    /// Processes bytes of a stream; `before`: bytes of the input before them. Returns how many were
+    /// used.
     fn hear(
         &mut self,
         id: u64,
@@ -204,7 +205,7 @@ impl Session {
                 return Err(Violation::new(STREAM_CREATION_ERROR, what, section));
             }
         }
-        // what still comes for a stream that has left goes unread
+        // data for a removed stream is ignored
         let Some(place) = self.place(id) else { return Ok(payload.len()) };
         let stream = &mut self.streams[place];
         match stream.hear(payload, &mut self.decoder, &self.settings) {
@@ -246,7 +247,7 @@ impl Session {
         }
     }
 
-    /// A stream leaves with an outcome of its own.
+    /// Removes a stream with its outcome.
     fn give_up(&mut self, id: u64, code: u64, fate: Parting, out: &mut Vec<u8>) {
         self.part = self.part.take().filter(|(of, ..)| *of != id);
         if fate == Parting::ByUs {
@@ -256,7 +257,7 @@ impl Session {
         self.gone.push_back((id, code, fate));
     }
 
-    /// What is said of a stream without bytes of it.
+    /// Processes a piece without bytes.
     fn signal(&mut self, head: Head, code: u64, out: &mut Vec<u8>) -> Result<(), Violation> {
         let id = head.stream;
         match head.kind {
@@ -288,7 +289,7 @@ impl Session {
                 return Err(Violation::new(code::CLOSED_CRITICAL_STREAM, what, section));
             }
             PieceKind::Stop => {
-                // the response may come all the same; a server that rejects resets as well
+                // the response may arrive all the same; a server that rejects resets as well
                 if code != NO_ERROR && self.place(id).is_some() {
                     *self.facts.resets.entry(code).or_default() += 1;
                 }
@@ -371,17 +372,17 @@ impl Session {
         }
     }
 
-    /// The place of a request that had to wait for its stream, and is on its way now.
+    /// Index of a request that waited for its stream and is being sent now.
     pub fn take_opened(&mut self) -> Option<usize> {
         std::iter::from_fn(|| self.opened.pop()).find_map(|id| place_in(&self.streams, id))
     }
 
-    /// The place of a request of which some bytes had to wait for the peer's credit, and are on their way now.
+    /// Index of a request some of whose bytes waited for the peer's credit and are being sent now.
     pub fn take_went(&mut self) -> Option<usize> {
         std::iter::from_fn(|| self.went.pop()).find_map(|id| place_in(&self.streams, id))
     }
 
-    /// Gives a request up: its stream leaves, and the peer is told.
+    /// Abandons a request: its stream is removed, and the peer is notified.
     pub fn withdraw(&mut self, place: usize, out: &mut Vec<u8>) {
         if let Some(id) = self.leave(place) {
             streams::put_code(out, PieceKind::Reset, id, Some(REQUEST_CANCELLED));
@@ -389,7 +390,7 @@ impl Session {
         }
     }
 
-    /// Of the response that was done last, or of what had come of the one that is gone.
+    /// Facts of the last completed response, or of the received part of an abandoned one.
     #[inline]
     pub fn facts(&self) -> StreamFacts {
         self.done.facts
@@ -405,12 +406,12 @@ impl Session {
         &self.done.timings
     }
 
-    /// Fields of a response that is under way, where heads are kept.
+    /// Fields of a response in progress, if heads are kept.
     pub fn head_of(&self, place: usize) -> &[u8] {
         self.streams.get(place).map_or(&[], |stream| &stream.head)
     }
 
-    /// What has come of a response that is not whole; `None` before its first frame.
+    /// The received part of an incomplete response; `None` before its first frame.
     pub fn partial(&self, place: usize) -> Option<StreamFacts> {
         self.streams.get(place).filter(|stream| stream.has_begun()).map(|stream| stream.facts)
     }
@@ -425,7 +426,7 @@ impl Session {
         self.control.limit().is_some()
     }
 
-    /// What was counted so far; counting begins anew.
+    /// Returns the counts so far and resets them.
     pub fn take_facts(&mut self) -> Http3Facts {
         self.facts.goaways += self.control.take_goaways();
         std::mem::take(&mut self.facts)

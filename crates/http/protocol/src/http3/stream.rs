@@ -1,4 +1,4 @@
-//! One stream with a request under way, and what has come of its response.
+//! One stream with a request in progress, and the received part of its response.
 
 use crate::http3::code::{
     DECOMPRESSION_FAILED, EXCESSIVE_LOAD, FRAME_ERROR, FRAME_UNEXPECTED, ID_ERROR, MESSAGE_ERROR,
@@ -11,7 +11,7 @@ use crate::http3::qpack::{SectionDecoder, Unreadable};
 use crate::http3::{SessionSettings, Violation};
 use std::ops::Range;
 
-/// What is known of a response. Its bytes on the stream are `head_bytes + body_bytes + framing_bytes`.
+/// Facts of a response. Its size on the stream is `head_bytes + body_bytes + framing_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamFacts {
     /// Of the final response, 100 to 999; 0 before its fields are there.
@@ -42,7 +42,7 @@ pub(crate) struct Stream {
     /// Values of Server-Timing fields, separated by commas.
     pub(crate) timings: Vec<u8>,
     reader: FrameReader,
-    /// The section of fields that comes in.
+    /// The partially received field section.
     section: Vec<u8>,
     /// The final response's fields are all there, or its trailers too.
     has_head: bool,
@@ -53,18 +53,18 @@ pub(crate) struct Stream {
     headless: bool,
 }
 
-/// What a stretch of a stream was.
+/// Kind of a part of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stretch {
     /// Bytes of the input that are used up: of one frame at most.
     pub(crate) consumed: usize,
     /// Content within them.
     pub(crate) content: Range<usize>,
-    /// Bytes of names and values of a section that has come to its end, and of its code.
+    /// Bytes of names and values of a complete section, and of its encoding.
     pub(crate) fields: Option<(u64, u64)>,
 }
 
-/// Why a stream cannot go on.
+/// Reason why a stream cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// Its connection neither.
@@ -125,7 +125,7 @@ impl Stream {
         Ok(stretch)
     }
 
-    /// The head of a frame is whole: whether it may stand here.
+    /// A frame header is complete: checks whether the frame is permitted here.
     fn begin_frame(
         &mut self,
         kind: u64,
@@ -171,7 +171,7 @@ impl Stream {
         Ok(())
     }
 
-    /// A section of fields is whole: gives back its bytes before coding.
+    /// A field section is complete: returns its bytes before encoding.
     fn end_section(
         &mut self,
         decoder: &mut SectionDecoder,
@@ -270,7 +270,7 @@ impl Stream {
             let what = "a stream that ends within a frame";
             return Err(Trouble::connection(FRAME_ERROR, what, "RFC 9114 section 7.1"));
         }
-        // RFC 9110 section 6.4.1: what has no content whatever its length says
+        // RFC 9110 section 6.4.1: responses without content, whatever their length field
         let bare = self.headless || matches!(self.facts.status, 204 | 304);
         let short = self.announced.is_some_and(|length| length != self.facts.body_bytes) && !bare;
         if !self.has_head || short {
@@ -279,7 +279,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Something of its response has come.
+    /// Part of its response was received.
     pub(crate) fn has_begun(&self) -> bool {
         self.facts.head_bytes + self.facts.framing_bytes > 0
     }

@@ -51,7 +51,7 @@ fn coded(kind: PieceKind, stream: u64, code: Option<u64>) -> Vec<u8> {
     out
 }
 
-/// A control stream that begins as it has to.
+/// A valid start of a control stream.
 fn settled() -> Vec<u8> {
     piece(CONTROL, &[vec![0], framed(frame::SETTINGS, &[])].concat(), false)
 }
@@ -173,7 +173,7 @@ fn interim_responses_are_counted_and_forgotten() {
     assert_eq!(session.head(), b"HTTP/3 200\r\n\r\n");
 }
 
-/// RFC 9114 section 4.1.2: what is malformed fails alone, and the connection goes on.
+/// RFC 9114 section 4.1.2: a malformed response fails alone, and the connection continues.
 #[test]
 fn malformed_responses_fail_alone() {
     for (name, bytes) in [
@@ -212,7 +212,7 @@ fn a_list_of_fields_is_bounded() {
     assert_eq!(lines, ["0 gone 0x107 refused false by peer false"]);
 }
 
-/// What ends the connection, with the section that says so.
+/// Violations that end the connection, with the section that they violate.
 #[test]
 fn violations_are_named() {
     let control = |bytes: Vec<u8>| piece(CONTROL, &[vec![0], bytes].concat(), false);
@@ -280,7 +280,7 @@ fn goaway_gives_back_what_is_not_processed() {
         ["1 gone 0x10b refused true by peer true", "1 gone 0x10b refused true by peer true"]
     );
     assert!(!session.is_open() && session.is_going_away() && session.outstanding() == 1);
-    // a graceful end is said twice (RFC 9114 section 5.2)
+    // a graceful shutdown sends it twice (RFC 9114 section 5.2)
     told(&mut session, &piece(CONTROL, &framed(frame::GOAWAY, &id), false));
     assert_eq!(told(&mut session, &piece(0, &ok(), true)), ["0 \"\" done 200"]);
     let facts = session.take_facts();
@@ -298,7 +298,8 @@ fn resets_are_refusals_or_failures_by_their_code() {
     assert_eq!(session.take_facts().resets, [(0x102, 1), (0x10b, 1)].into());
 }
 
-/// A server that has its response does not want the rest of the request (RFC 9114 section 4.1).
+/// A server that has sent its response does not want the rest of the request (RFC 9114 section
+/// 4.1).
 #[test]
 fn a_stop_without_error_is_none() {
     let mut session = session(1);
@@ -331,7 +332,7 @@ fn streams_that_had_to_wait_are_named_once() {
     assert_eq!((facts.streams_max, facts.waited), (Some(1), 1));
 }
 
-/// A request's bytes are the same on every connection; a cookie is put behind its fields.
+/// A request's bytes are the same on every connection; a cookie is appended to its fields.
 #[test]
 fn a_request_is_coded_once() {
     let fields: [(&[u8], &[u8]); 2] = [(b":method", b"POST"), (b":path", b"/")];

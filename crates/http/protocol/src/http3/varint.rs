@@ -6,7 +6,7 @@ pub const MAX: u64 = (1 << 62) - 1;
 /// Bytes of the longest.
 pub const BYTES_MAX: usize = 8;
 
-/// Puts a number, at most [`MAX`], behind `out`, in as few bytes as it needs.
+/// Appends a number, at most [`MAX`], to `out`, in as few bytes as possible.
 pub fn put(out: &mut Vec<u8>, number: u64) {
     let (bytes, form) = match number {
         0..=0x3f => (1, 0),

@@ -1,9 +1,10 @@
-//! What a server did that ends the connection.
+//! Violations by a server that end the connection.
 
 use sample::http3_code_name;
 use std::fmt;
 
-/// A connection error (RFC 9114 section 8): its code, what was wrong, and where the standard says so.
+/// A connection error (RFC 9114 section 8): its code, the violation, and its section in the
+/// standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub code: u64,

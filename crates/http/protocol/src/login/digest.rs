@@ -1,14 +1,14 @@
 //! HTTP Digest access authentication (RFC 7616) with SHA-256 and MD5, with their session forms, and
 //! with `qop=auth` or, for old servers, without a quality of protection (RFC 2069).
 //!
-//! `auth-int`, SHA-512-256 and hashed user names are not spoken: a challenge that asks for them alone is
-//! none that can be answered.
+//! `auth-int`, SHA-512-256 and hashed user names are not supported: a challenge that requires them
+//! cannot be answered.
 
 use md5::{Digest as _, Md5};
 use sha2::Sha256;
 use units::hex;
 
-/// What a server asks for.
+/// A server's challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     realm: String,
@@ -136,7 +136,7 @@ fn of_scheme(scheme: &Scheme) -> Option<Challenge> {
 }
 
 impl Challenge {
-    /// Whose names and passwords are asked for; empty where the server does not say.
+    /// The realm of the requested credentials; empty if the server does not name it.
     pub fn realm(&self) -> &str {
         &self.realm
     }
@@ -155,7 +155,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// `cnonce`: the client's own nonce, which nobody can foretell, of visible characters.
+    /// `cnonce`: the client's own nonce, unpredictable and of visible characters.
     pub fn new(challenge: Challenge, user: &str, password: &str, cnonce: String) -> Answers {
         let Algorithm { hash, session } = challenge.algorithm;
         let mut secret = hash.of(&format!("{user}:{}:{password}", challenge.realm));
@@ -292,7 +292,7 @@ mod tests {
             assert_eq!(part(&next, "nc"), "00000002");
             assert_ne!(part(&next, "response"), response);
         }
-        // of both at once the stronger one is taken, in whatever order they come
+        // if both are offered, the stronger one is used, in any order
         for fields in [["MD5", "SHA-256"], ["SHA-256", "MD5"]] {
             let fields = fields.map(field);
             let found = challenge(fields.iter().map(String::as_bytes)).unwrap();

@@ -11,7 +11,7 @@ use time::format_description::FormatItem;
 use time::macros::format_description;
 use units::hex;
 
-/// Whom the signature is for, as curl's option of the same name has it:
+/// Scope of the signature, as in curl's option of the same name:
 /// `provider[:prefix[:region[:service]]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignatureScope {
@@ -19,14 +19,14 @@ pub struct SignatureScope {
     pub provider: String,
     /// Lower case; of the fields: `amz` gives x-amz-date.
     pub prefix: String,
-    /// `None`: what stands in the host's name, `service.region.provider.…`.
+    /// `None`: taken from the host's name, `service.region.provider.…`.
     pub region: Option<String>,
     pub service: Option<String>,
 }
 
 impl SignatureScope {
     /// # Errors
-    /// What is none; the message shows one.
+    /// Returned for an invalid scope; the message shows a valid one.
     pub fn parse(text: &str) -> Result<SignatureScope, String> {
         let parts: Vec<&str> = text.split(':').collect();
         let word = |part: &&str| {
@@ -45,7 +45,7 @@ impl SignatureScope {
         Ok(SignatureScope { provider, prefix, region: part(2), service: part(3) })
     }
 
-    /// Service and region by the host's name, where the scope does not say them.
+    /// Service and region from the host's name, if the scope omits them.
     fn at(&self, host: &str) -> (String, String) {
         let name = host.split(':').next().unwrap_or_default();
         let mut labels = name.split('.');
@@ -66,7 +66,7 @@ impl std::fmt::Display for SignatureScope {
     }
 }
 
-/// Who signs.
+/// The signer's credentials.
 #[derive(Clone, Copy, Debug)]
 pub struct Signer<'a> {
     pub key: &'a str,
@@ -74,7 +74,7 @@ pub struct Signer<'a> {
     pub scope: &'a SignatureScope,
 }
 
-/// What is signed.
+/// The content to sign.
 #[derive(Clone, Copy, Debug)]
 pub struct ToSign<'a> {
     pub method: &'a str,
@@ -90,12 +90,12 @@ pub struct ToSign<'a> {
 const INSTANT: &[FormatItem<'_>] =
     format_description!("[year][month][day]T[hour][minute][second]Z");
 
-/// Letters, digits and -._~ stand for themselves (RFC 3986 section 2.3).
+/// Letters, digits and -._~ are not encoded (RFC 3986 section 2.3).
 const IN_PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 impl Signer<'_> {
-    /// The fields that the request is sent with beside its own, the signature last. `unix_s`: now.
+    /// The additional fields of the request, the signature last. `unix_s`: now.
     pub fn fields(&self, request: &ToSign<'_>, unix_s: u64) -> Vec<(String, String)> {
         let SignatureScope { provider, prefix, .. } = &self.scope;
         let (service, region) = self.scope.at(request.host);
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(found, format!("content-type;host;x-amz-date, Signature={wanted}"));
     }
 
-    /// The example of the user guide, whose service and region stand in the host's name in part.
+    /// The example of the user guide, whose service and region are partly in the host's name.
     #[test]
     fn the_guide_s_example_is_signed_as_it_says() {
         let form = [("content-type", "application/x-www-form-urlencoded; charset=utf-8")];

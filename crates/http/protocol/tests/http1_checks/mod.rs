@@ -1,5 +1,5 @@
-//! What must hold for any bytes. The fuzz targets in `fuzz/` and the tests beside this folder run
-//! the same functions; each panics when its rule is broken.
+//! Invariants for any bytes. The fuzz targets in `fuzz/` and the tests next to this folder run the
+//! same functions; each panics when its rule is broken.
 
 use protocol::http1::response::{
     Advance, Asked, HeadCache, ResponseError, ResponseFacts, ResponseReader,
@@ -18,7 +18,7 @@ struct ReadResponse {
     timings: Vec<String>,
 }
 
-/// What came of an input.
+/// Result of an input.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     responses: Vec<ReadResponse>,
@@ -187,7 +187,7 @@ enum Plain {
     Broken,
 }
 
-/// Reads the whole input at once, line by line. Says `Err` where it cannot go on.
+/// Reads the whole input at once, line by line. Returns `Err` where it cannot continue.
 struct PlainReader<'a> {
     rest: &'a [u8],
     body: Vec<u8>,

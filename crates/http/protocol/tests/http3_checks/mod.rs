@@ -1,11 +1,11 @@
-//! What holds for any bytes of a server.
+//! Invariants for any bytes of a server.
 
 use conduit::streams::{PieceKind, put_code, put_data};
 use protocol::http3::{Coded, Session, SessionSettings};
 
-/// A server's bytes, cut as the first one says, on streams that they choose themselves: each part has
-/// a byte for its stream and its kind, one for its length, and then what is on the stream. The session
-/// takes them all, or says why it cannot; it uses up what it was given, and never names content
+/// A server's bytes, cut as the first one determines, on streams that they choose: each part has a
+/// byte for its stream and kind, one for its length, and then the stream's data. The session
+/// accepts them all or returns the reason; it consumes its input and never refers to content
 /// outside of it.
 pub(crate) fn server_bytes(data: &[u8]) {
     let Some((cut, rest)) = data.split_first() else { return };

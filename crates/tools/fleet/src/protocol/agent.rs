@@ -1,4 +1,4 @@
-//! An agent, as a machine: messages and time in, messages and deeds out.
+//! An agent as a state machine: messages and time in, messages and actions out.
 
 use crate::protocol::clock::{ClockEstimate, ClockExchange, Offset};
 use crate::protocol::message::{
@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use units::Nanos;
 use workload::schedule::Share;
 
-/// Exchanges before an agent says that it is ready.
+/// Exchanges before an agent reports that it is ready.
 const PROBES_MIN: u64 = 8;
 /// A start that is nearer than this is not kept.
 const START_MIN: Nanos = Nanos::from_millis(400);
-/// Without the manager's word so long before the start, there is none.
+/// Time before the start without a message of the manager after which the start is canceled.
 const GO_BEFORE: Nanos = Nanos::from_millis(300);
-/// An agent without a load waits so long for a manager that is silent.
+/// How long an agent without a load waits for a silent manager.
 pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
-/// One that has counted something keeps it for so long, for a manager that takes the silent one's place.
+/// How long an agent with counts keeps them for a manager that takes over.
 const PATIENCE_WITH_ROWS: Nanos = Nanos::from_secs(600);
 /// Bytes of a plan in all.
 pub const PLAN_BYTES_MAX: usize = 64 << 20;
@@ -30,7 +30,7 @@ pub const SLOTS_MAX: u32 = 1 << 24;
 /// Rows that are sent again at once.
 const RESEND_MAX: usize = 256;
 
-/// What an agent is to do.
+/// Action for an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
     Say(Stamped<FromAgent>),
@@ -50,8 +50,8 @@ pub enum Deed {
         shares: Vec<Share>,
         start: Nanos,
     },
-    /// Carry this out too, beside its own part: slots for each worker, of so many, from this time after
-    /// the first instant on.
+    /// Run this too, in addition to its own part: slots for each worker, of this many, from this
+    /// time after the first instant on.
     Take {
         parts: Vec<Option<Share>>,
         from: Nanos,
@@ -69,10 +69,10 @@ pub enum Deed {
     },
 }
 
-/// What an agent found out when it prepared a plan.
+/// Result of preparing a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadyFacts {
-    /// The hash of our own print of it.
+    /// The hash of our own printed form of it.
     pub hash: String,
     /// The workers that we have for it.
     pub workers: u32,
@@ -80,7 +80,7 @@ pub struct ReadyFacts {
     pub rate_peak: Option<f64>,
 }
 
-/// A plan as it comes, in parts.
+/// A plan received in parts.
 #[derive(Clone, Debug, PartialEq)]
 struct Receipt {
     step: u64,
@@ -117,7 +117,7 @@ enum AgentState {
         step: u64,
         ending: PartEnding,
     },
-    /// All is sent; it is said again until the manager has it.
+    /// Everything was sent; the end is repeated until the manager confirms it.
     Over {
         said: Box<Final>,
         again: Nanos,
@@ -131,7 +131,7 @@ pub struct Agent {
     hello: Hello,
     epoch: u64,
     welcome: bool,
-    /// Messages that were said.
+    /// Number of sent messages.
     number: u64,
     /// The manager's messages that were received: those to us, and those to all.
     told: NumberWindow,
@@ -139,10 +139,11 @@ pub struct Agent {
     refused: RefusedMessages,
     /// Machines of the fleet.
     machines: u32,
-    /// As of the latest look at the clock.
+    /// As of the latest clock reading.
     now: Nanos,
     heard: Nanos,
-    /// The latest instant at which a manager certainly watched over us: it was there, and heard us.
+    /// The latest instant at which a manager certainly monitored us: it was present and received
+    /// us.
     watched: Nanos,
     next_sign: Nanos,
     next_probe: Nanos,
@@ -150,15 +151,15 @@ pub struct Agent {
     state: AgentState,
     /// Rows of the step, by number.
     rows: Vec<Vec<u8>>,
-    /// What is carried out, and its first instant by our clock.
+    /// The running step, and its first instant by our clock.
     held: Option<(Holding, Nanos)>,
     /// The highest rate that the whole fleet reaches in it.
     rate_peak: Option<f64>,
-    /// The manager whose plan is carried out.
+    /// The manager whose plan is running.
     client: u64,
     /// The plan of a later manager, which ends what is carried out.
     next: Option<Receipt>,
-    /// What was answered to each part that was offered in this step, by its number.
+    /// Replies to the parts offered in this step, by number.
     taken: BTreeMap<u64, Option<String>>,
     /// Of them those that were taken.
     extra: Vec<Share>,
@@ -196,17 +197,17 @@ impl Agent {
         }
     }
 
-    /// What is to be done next.
+    /// Returns the next action.
     pub fn deed(&mut self) -> Option<Deed> {
         self.deeds.pop_front()
     }
 
-    /// When a manager last watched over us: from then on the dead-man switch counts.
+    /// Returns when a manager last monitored us: the dead-man switch counts from then.
     pub fn watched_at(&self) -> Nanos {
         self.watched
     }
 
-    /// How far the manager's clock is ahead of ours.
+    /// Offset of the manager's clock from ours.
     pub fn offset(&self) -> Option<Offset> {
         self.clock.best(self.now)
     }
@@ -249,7 +250,7 @@ impl Agent {
         self.clock = ClockEstimate::default();
     }
 
-    /// Whether a message to this agent is one of our manager's that was not received before; a later
+    /// Checks that a message to this agent is from our manager and was not received before; a later
     /// manager is followed.
     fn accepts(&mut self, stamp: Stamp, said: &ToAgent, now: Nanos) -> bool {
         let epoch = said.epoch();
@@ -261,7 +262,7 @@ impl Agent {
             self.refused.late += 1;
             return false;
         }
-        // these are said to processes that have no place in the fleet yet, or none any more
+        // these go to processes that have no place in the fleet yet, or no longer
         if matches!(said, ToAgent::Refused { .. } | ToAgent::Prove { .. }) {
             return true;
         }
@@ -325,7 +326,7 @@ impl Agent {
         }
     }
 
-    /// The manager's answer came to a question for the time.
+    /// Processes the manager's reply to a time request.
     fn told_the_time(&mut self, exchange: ClockExchange) {
         self.clock.add(exchange);
         self.tell_ready();
@@ -343,7 +344,7 @@ impl Agent {
         }
     }
 
-    /// A message to this agent; `now` is when it came.
+    /// Processes a message to this agent; `now` is when it arrived.
     pub fn told(&mut self, message: Stamped<ToAgent>, now: Nanos) {
         self.now = now;
         let Stamped { stamp, said } = message;
@@ -410,7 +411,7 @@ impl Agent {
         }
         self.heard = now;
         if !command.unheard.contains(&self.id) {
-            // never later than it came: a clock may be wrong by its bound
+            // never later than its arrival: a clock may be wrong by its bound
             let said = self.offset().map_or(now, |offset| offset.here(Nanos(command.at)));
             self.watched = self.watched.max(said.min(now));
         }
@@ -474,8 +475,8 @@ impl Agent {
         matches!(&self.state, AgentState::Running { step: of, .. } if *of == step)
     }
 
-    /// A part of a plan. While another manager's is carried out that one is ended first: a manager of a
-    /// later number that does not take a run over wants another.
+    /// A part of a plan. A running plan of another manager is ended first: a manager with a higher
+    /// number that does not take over replaces the run.
     fn receive(&mut self, plan: Receipt, part: u32, parts: u32, bytes: Vec<u8>) {
         let count = parts as usize;
         if count == 0 || count > PLAN_BYTES_MAX >> 10 || part >= parts {
@@ -526,8 +527,8 @@ impl Agent {
         self.deeds.push_back(Deed::Prepare { step, hash, sealed });
     }
 
-    /// The plan of this hash is prepared, or it cannot be carried out here. Whether it is still the one
-    /// that is wanted: what an earlier manager wanted prepared may be ready only now.
+    /// The plan with this hash is prepared, or cannot run here. Checks whether it is still the
+    /// wanted one: the result of an earlier manager's request may arrive only now.
     pub fn prepared(&mut self, step: u64, hash: &str, outcome: Result<ReadyFacts, String>) -> bool {
         if self.state != (AgentState::Preparing { step, hash: hash.to_owned() }) {
             return false;
@@ -579,7 +580,7 @@ impl Agent {
         self.state = AgentState::Armed { step, shares, start };
     }
 
-    /// Why our operator's ceiling does not allow these parts of a load that peaks at `rate_peak`.
+    /// Why our operator's rate limit forbids these parts of a load that peaks at `rate_peak`.
     fn beyond_ceiling<'a>(
         &self,
         rate_peak: Option<f64>,
@@ -682,7 +683,7 @@ impl Agent {
         self.deeds.push_back(Deed::Row(row));
     }
 
-    /// The step is over, as its workers say; rows and ending are known here.
+    /// The workers have finished the step; rows and ending are known here.
     pub fn over(&mut self, mut said: Final, now: Nanos) {
         let AgentState::Running { step, ending } = &self.state else { return };
         said.step = *step;
@@ -691,7 +692,7 @@ impl Agent {
             said.ending = *ending;
         }
         if let Some(plan) = self.next.take() {
-            // nobody asks for what an earlier manager began
+            // no manager asks for what an earlier one started
             return self.unfold(plan);
         }
         said.refused = self.refused;
@@ -701,14 +702,14 @@ impl Agent {
         self.state = AgentState::Over { said, again: now + Nanos::SECOND };
     }
 
-    /// When the machine wants to be called again at the latest.
+    /// Returns when the state machine must be called again at the latest.
     pub fn next_at(&self) -> Nanos {
         let probe = if self.welcome { self.next_probe } else { Nanos::NEVER };
         self.next_sign.min(probe)
     }
 }
 
-/// Whether two parts of a load share an arrival.
+/// Returns whether two parts of a load share an arrival.
 fn overlap(one: &Share, other: &Share) -> bool {
     let ((one, of), (other, other_of)) = (one.slots(), other.slots());
     let (mut common, mut rest) = (of, other_of);
@@ -731,7 +732,7 @@ mod tests {
         NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A message of the manager whose number it has, about its own run.
+    /// A message of the manager with this number, about its own run.
     fn stamped(said: ToAgent) -> Stamped<ToAgent> {
         let stamp = Stamp { session: 0, run: said.epoch(), number: number() };
         Stamped { stamp, said }
@@ -744,7 +745,7 @@ mod tests {
 
     const NOW: Nanos = Nanos::from_secs(10);
 
-    /// An agent that was told its slots of a load of 1,000/s.
+    /// An agent with assigned slots of a load of 1,000/s.
     fn armed(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Agent {
         let now = NOW;
         let mut agent = Agent::new("A", Hello { rate_max, ..Hello::default() }, now);
@@ -790,7 +791,7 @@ mod tests {
         assert!(agent.offset().is_some());
         agent.commanded(&beat(2), now);
         assert_eq!(agent.offset(), None);
-        // one whose place was taken tells another clock's time, and has nobody to refuse
+        // a replaced manager's messages have another clock, and it cannot refuse agents
         while agent.deed().is_some() {}
         agent.told(stamped(clock(1)), now);
         agent.told(stamped(ToAgent::Refused { epoch: 1, why: "full".into() }), now);
@@ -814,8 +815,8 @@ mod tests {
         assert!(matches!(last(Some(250.0), &half), Some(FromAgent::StoodDown { .. })));
     }
 
-    /// What an agent with a third of the load answers when a sixth of it is offered beside that, and
-    /// how many parts it says then that it has taken.
+    /// Reply of an agent with a third of the load to an offer of another sixth, and the number of
+    /// parts that it then reports as taken.
     fn offered_a_sixth(rate_max: f64) -> (Option<String>, u32) {
         let mut agent = armed(Some(rate_max), &[vec![1]], 3);
         let what = What::Go { step: 1 };
@@ -838,7 +839,7 @@ mod tests {
         let (why, taken) = offered_a_sixth(450.0);
         let why = why.expect("333/s and 167/s are more than it may");
         assert!(why.contains("is 500") && taken == 0, "{why}");
-        // whoever takes its run over is told of the part
+        // a successor learns of the part
         assert_eq!(offered_a_sixth(501.0), (None, 1));
     }
 }

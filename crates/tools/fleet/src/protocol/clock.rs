@@ -1,24 +1,24 @@
-//! How far another machine's clock is ahead, after NTP (RFC 5905 section 8), and how far that can be
-//! off: half of what the exchange spent on its way, whatever the way did.
+//! Offset of another machine's clock, as in NTP (RFC 5905 section 8), and the bound of its error:
+//! half of the exchange's time on the network, whatever the path.
 
 use std::collections::VecDeque;
 use units::Nanos;
 
 /// Exchanges that the best one is chosen from.
 const KEPT: usize = 64;
-/// Exchanges at first; later one now and then, to see the clocks part. The very first ones come at
-/// once. The others leave room where many ask: for whoever answers, and for those that still join.
+/// Exchanges at the start; later ones are occasional, to track drift. The very first ones come at
+/// once. The others leave pauses for the server and for agents that still join.
 const PROBES: u64 = 40;
 const PROBES_AT_ONCE: u64 = 8;
 /// Room for each machine that asks: 2,000 questions a second in all.
 const PAUSE_PER_MACHINE: Nanos = Nanos::from_micros(500);
 const PROBE_PAUSE: Nanos = Nanos::from_millis(50);
 const PROBE_PAUSE_LATER: Nanos = Nanos::from_secs(10);
-/// Two clocks part by at most a nanosecond in so many: 100 ppm. RFC 5905 lets what is known of a clock age by
-/// 15 ppm of each; a clock that is being put right runs faster or slower than that for a while.
+/// Two clocks drift by at most one nanosecond in this many: 100 ppm. RFC 5905 assumes 15 ppm per
+/// clock; a clock being adjusted runs faster or slower for a while.
 const PARTING: u64 = 10_000;
 
-/// One exchange: sent and answered by our clock, received and sent back by the other's.
+/// One exchange: sent and received by our clock, received and sent back by the other's.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockExchange {
     pub sent: Nanos,
@@ -27,10 +27,10 @@ pub struct ClockExchange {
     pub answered: Nanos,
 }
 
-/// An estimate: the other clock shows ours plus `ahead`, to within `bound`.
+/// An estimate: the other clock is ahead of ours by `ahead`, to within `bound`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offset {
-    /// In nanoseconds; negative where the other clock shows less.
+    /// In nanoseconds; negative if the other clock is behind.
     pub ahead: i64,
     pub bound: Nanos,
 }
@@ -38,14 +38,14 @@ pub struct Offset {
 /// The exchanges with one machine.
 #[derive(Clone, Debug, Default)]
 pub struct ClockEstimate {
-    /// What each told, and when it was begun.
+    /// The estimates, and when each was made.
     recent: VecDeque<(Nanos, Offset)>,
     first: Option<Offset>,
     exchanges: u64,
 }
 
 impl ClockEstimate {
-    /// Takes an exchange in; one whose answer came before its question tells nothing.
+    /// Adds an exchange; a reply from before its request is ignored.
     pub fn add(&mut self, exchange: ClockExchange) {
         let ClockExchange { sent, received, returned, answered } = exchange;
         if answered < sent || returned < received {
@@ -68,8 +68,8 @@ impl ClockEstimate {
         }
     }
 
-    /// That of the exchange which tells most at `now`: its bound is half of the delay, and what the
-    /// clocks may have parted by since. `None` before the first.
+    /// The best estimate at `now`: its bound is half of the delay plus the possible drift since.
+    /// `None` before the first.
     pub fn best(&self, now: Nanos) -> Option<Offset> {
         let aged = |(begun, offset): &(Nanos, Offset)| {
             let parted = Nanos((now - *begun).0 / PARTING);
@@ -82,7 +82,7 @@ impl ClockEstimate {
         self.exchanges
     }
 
-    /// The pause before the next exchange, where so many machines ask the same one.
+    /// The pause before the next exchange, with this many machines asking the same one.
     pub fn pause(&self, machines: u32) -> Nanos {
         let room = Nanos(PAUSE_PER_MACHINE.0 * u64::from(machines)).max(PROBE_PAUSE);
         match self.exchanges {
@@ -92,8 +92,8 @@ impl ClockEstimate {
         }
     }
 
-    /// How far the clocks have parted since the first exchanges, in nanoseconds: told, and never
-    /// corrected into an instant.
+    /// Drift of the clocks since the first exchanges, in nanoseconds: reported, never applied to an
+    /// instant.
     pub fn drift(&self) -> Option<i64> {
         let (first, (_, last)) = (self.first?, self.recent.back()?);
         Some(last.ahead.saturating_sub(first.ahead))
@@ -101,7 +101,7 @@ impl ClockEstimate {
 }
 
 impl Offset {
-    /// What our clock shows when the other shows `there`.
+    /// Our clock's reading when the other shows `there`.
     pub fn here(&self, there: Nanos) -> Nanos {
         Nanos(there.0.saturating_sub_signed(self.ahead))
     }
@@ -121,7 +121,7 @@ mod tests {
             let mut clock = ClockEstimate::default();
             let begin = 10_000_000_000_000_u64;
             let mut now = begin;
-            // the other clock runs fast by 50 ppm, and is asked for a quarter of an hour
+            // the other clock runs fast by 50 ppm, measured for a quarter of an hour
             let ahead_at = |at: u64| ahead + ((at - begin) / 20_000) as i64;
             let other = |at: u64| Nanos(at.saturating_add_signed(ahead_at(at)));
             for (there, back, work) in ways {

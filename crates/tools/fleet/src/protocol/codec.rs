@@ -1,5 +1,5 @@
-//! Numbers and lists as bytes: variable-length integers, least significant seven bits first. What is
-//! read comes from another machine: every length is held against the bytes that are left.
+//! Numbers and lists as bytes: variable-length integers, least significant seven bits first. The
+//! input comes from another machine: every length is checked against the remaining bytes.
 
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -21,7 +21,7 @@ impl std::error::Error for Unreadable {}
 /// less than 100 others.
 pub(crate) const HISTOGRAMS_MAX: usize = 8_192;
 
-/// What is left of a message.
+/// The rest of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -102,8 +102,8 @@ pub fn put(out: &mut Vec<u8>, mut number: u128) {
     }
 }
 
-/// What has a form as bytes. `fill` takes a value that is empty and fills it, so that histograms are
-/// counted into memory that is there.
+/// Types with a binary form. `fill` decodes into an empty value, so that histograms reuse existing
+/// memory.
 pub trait Packed {
     fn pack(&self, out: &mut Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! The manager, as a machine: who is there, who is ready, who is silent, and which rows are missing.
+//! The manager as a state machine: present, ready and silent agents, and missing rows.
 
 use crate::protocol::message::{
     AgentStatus, Final, FromAgent, FromWatch, Hello, Holding, ManagerWord, Status, ToAgent,
@@ -15,21 +15,21 @@ use units::Nanos;
 pub const PART_BYTES: usize = 128 << 10;
 /// Rows that wait for one before them, of one agent: an hour's.
 const HELD_MAX: usize = 4_096;
-/// A gap is asked for again after so long.
+/// A gap is requested again after this time.
 const RESEND_PAUSE: Nanos = Nanos::from_millis(500);
 /// The start lies at least so far ahead, and this much further for each agent.
 const LEAD_MIN: Nanos = Nanos::from_millis(1_000);
 const LEAD_PER_AGENT: Nanos = Nanos::from_micros(500);
-/// It lies at least so many shortest ways there and back ahead, and no further than that: who is
-/// further away cannot be set off in time with others.
+/// The start is at least this many shortest round trips ahead, and bounded: a more distant agent
+/// cannot start in time with others.
 const LEAD_WAYS: u64 = 50;
 const LEAD_MAX: Nanos = Nanos::from_secs(30);
-/// Beside the bound of a clock: what clocks part by since they were compared, and how long after it
-/// has looked at the time a worker still issues what was due then.
+/// Added to a clock's bound: drift since the comparison, and how long after reading the clock a
+/// worker still issues calls due then.
 const FENCE_MARGIN: Nanos = Nanos::from_millis(500);
-/// One that is heard again is told so, no sooner than this after the word before.
+/// Minimum interval between confirmations to an agent that is received again.
 const HASTE: Nanos = Nanos::from_millis(50);
-/// Agents that a word names as unheard: their names fit into a message.
+/// Maximum number of unheard agents per message: their names fit into it.
 const NAMED_MAX: usize = 4_096;
 /// Processes of one id that wait for its place.
 const APPLICANTS_MAX: usize = 8;
@@ -51,25 +51,25 @@ pub struct AgentSeat {
     early: BTreeMap<u64, Vec<u8>>,
     asked: Nanos,
     pub said: Option<Final>,
-    /// What it holds of a run that another manager began.
+    /// What it holds of a run that another manager started.
     pub held: Option<Holding>,
-    /// Whether all of its rows were handed on.
+    /// True if all of its rows were passed on.
     pub whole: bool,
-    /// Since when the manager's words name it as unheard.
+    /// Since when the manager's messages list it as unheard.
     named: Option<Nanos>,
-    /// It will not be heard of in this step any more, whatever it says: its part is given to others.
+    /// Excluded from this step, whatever it sends: its part was given to others.
     relieved: bool,
     /// Another process has its name now, and knows nothing of the step.
     anew: bool,
-    /// It has left by its own word.
+    /// It announced that it left.
     left: bool,
-    /// Messages of its process that were received, and those that were said to it.
+    /// Messages of its process that were received, and those sent to it.
     received: NumberWindow,
     told: u64,
 }
 
 impl AgentSeat {
-    /// Whether rows may be missing: some wait for one before them, or its end is known.
+    /// Returns whether rows may be missing: some wait for an earlier one, or its end is known.
     fn may_have_gap(&self) -> bool {
         !self.early.is_empty() || self.said.is_some() && !self.whole
     }
@@ -98,16 +98,16 @@ impl AgentSeat {
     }
 }
 
-/// A process that said hello and has no place yet.
+/// A process that sent a hello and has no place yet.
 #[derive(Debug)]
 struct Applicant {
     session: u64,
-    /// What it has to answer with.
+    /// The number it must prove.
     proof: u64,
     first: Nanos,
 }
 
-/// Where an agent is in a step.
+/// An agent's progress in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentStage {
     Idle,
@@ -117,14 +117,14 @@ pub enum AgentStage {
     Armed,
     Running,
     Over,
-    /// Silent for too long, or gone by its own word.
+    /// Silent for too long, or left by itself.
     Lost,
 }
 
 /// Rows of a watch that are kept: more than a day of them.
 const WATCH_ROWS_MAX: usize = 100_000;
 
-/// Who watches the target's machine, and what it has seen in this step.
+/// The watch of the target's machine, and its rows of this step.
 #[derive(Debug)]
 struct WatchSeat {
     id: String,
@@ -145,39 +145,39 @@ struct Offer {
     answered: bool,
 }
 
-/// What the manager's network is to do.
+/// Action for the manager's network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Post {
     All(ManagerWord),
     One(String, Stamped<ToAgent>),
 }
 
-/// What whoever runs the plan wants to know.
+/// Event for the caller that runs the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FleetEvent {
     Joined(String),
-    /// Somebody watches the target's machine.
+    /// A watch of the target's machine is present.
     Watched,
     /// All have prepared the plan.
     Ready,
     Unfit(String, String),
-    /// All know the start, and were told that it holds.
+    /// All know the start, and were notified that it holds.
     Going,
     /// One of them did not start, or not in time.
     StoodDown(String, String),
     /// The next row of an agent, in order.
     Row(String, Vec<u8>),
-    /// Silent for [`LOST_AFTER`], or gone by its own word.
+    /// Silent for [`LOST_AFTER`], or left by itself.
     Lost(String, String),
-    /// Whether an agent takes the part of this number, or why not.
+    /// An agent's reply to the offer with this number: accepted, or why not.
     Taken {
         agent: String,
         number: u64,
         refused: Option<String>,
     },
-    /// One that was lost is heard again.
+    /// A lost agent is received again.
     Back(String),
-    /// All rows of an agent are there, and what it said of them.
+    /// All rows of an agent arrived, and its ending.
     Over(String),
 }
 
@@ -189,23 +189,23 @@ pub struct Manager {
     /// The run that the step is of: the number of the manager that began it.
     run: u64,
     step: u64,
-    /// Messages to all that were said.
+    /// Number of messages sent to all.
     said: u64,
-    /// Numbers that were asked for as a proof.
+    /// Number of proofs requested.
     proofs: u64,
-    /// Processes that said hello and have no place yet, by the agent's or watch's id.
+    /// Processes that sent a hello and have no place yet, by the id of the agent or watch.
     applicants: BTreeMap<String, Vec<Applicant>>,
     refused: RefusedMessages,
     /// The name of the step's plan.
     hash: String,
     start: Nanos,
-    /// As of the latest look at the clock.
+    /// As of the latest clock reading.
     now: Nanos,
-    /// When a sign of life was given last.
+    /// When the last heartbeat was sent.
     signed: Nanos,
     offers: Vec<Offer>,
     next_beat: Nanos,
-    /// Where the measured phase of the step that goes on begins.
+    /// Start of the measured phase of the current step.
     measuring: Option<Nanos>,
     seats: BTreeMap<String, AgentSeat>,
     watch: Option<WatchSeat>,
@@ -252,7 +252,7 @@ impl Manager {
         &self.seats
     }
 
-    /// How things stand, for an operator.
+    /// State for an operator.
     pub fn status(&self, now: Nanos) -> Status {
         let agent = |(id, seat): (&String, &AgentSeat)| AgentStatus {
             id: id.clone(),
@@ -284,12 +284,12 @@ impl Manager {
         self.epoch
     }
 
-    /// So many agents are wanted, as turned out later.
+    /// Sets the required number of agents, known only later.
     pub fn expect(&mut self, wanted: usize) {
         self.wanted = wanted.min(AGENTS_MAX);
     }
 
-    /// Whether as many have joined as are wanted.
+    /// Returns whether the required number has joined.
     pub fn complete(&self) -> bool {
         self.seats.len() >= self.wanted
     }
@@ -303,7 +303,7 @@ impl Manager {
         self.posts.push_back(Post::All(word));
     }
 
-    /// Says something to an agent that has a place.
+    /// Sends a message to an agent with a place.
     fn one(&mut self, agent: &str, message: ToAgent) {
         let run = self.run;
         let Some(seat) = self.seats.get_mut(agent) else { return };
@@ -312,13 +312,14 @@ impl Manager {
         self.posts.push_back(Post::One(agent.to_owned(), Stamped { stamp, said: message }));
     }
 
-    /// Says something to a process that has no place.
+    /// Sends a message to a process without a place.
     fn outside(&mut self, id: &str, session: u64, said: ToAgent) {
         let stamp = Stamp { session, run: self.run, number: 0 };
         self.posts.push_back(Post::One(id.to_owned(), Stamped { stamp, said }));
     }
 
-    /// Whether the message is the next one, or an overtaken one, of the process that has the place.
+    /// Returns whether the message is the next one, or an overtaken one, of the process with the
+    /// place.
     fn accepts(&mut self, agent: &str, stamp: Stamp) -> bool {
         let Some(seat) = self.seats.get_mut(agent) else {
             self.refused.foreign += 1;
@@ -346,7 +347,7 @@ impl Manager {
         }
         self.alive(agent, now);
         let this = self.step;
-        // what a process says of another run, or of a step before, changes nothing in this one
+        // a process's messages about another run, or an earlier step, change nothing in this one
         let old = message.step().is_some_and(|step| (stamp.run, step) != (self.run, this));
         self.refused.late += u64::from(old);
         match message {
@@ -355,7 +356,7 @@ impl Manager {
                 let (epoch, received) = (self.epoch, now.0);
                 self.one(agent, ToAgent::Clock { epoch, sent, received, returned: received });
             }
-            // what a manager has forgotten of a step before is said again until it is dismissed
+            // reports of a forgotten earlier step are repeated until dismissed
             FromAgent::Final(said) if stamp.run == self.run && said.step < this => {
                 self.all(What::Done { step: said.step });
             }
@@ -401,8 +402,8 @@ impl Manager {
         }
     }
 
-    /// A process says hello. It has a place when it has shown that it runs now: a hello may be an old
-    /// one, of a process that has ended.
+    /// Processes a hello. A process gets a place once it has proved that it runs now: a hello may
+    /// be replayed from a process that has ended.
     fn greet(&mut self, agent: &str, stamp: Stamp, hello: Hello, now: Nanos) {
         let session = hello.session;
         let refused = if hello.protocol != PROTOCOL {
@@ -431,8 +432,8 @@ impl Manager {
         self.one(agent, ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
-    /// Whether a process that is not known yet gets the place of this id. `held`: when the process that
-    /// has the place was heard last, and its machine.
+    /// Returns whether an unknown process gets the place of this id. `held`: when the current
+    /// holder was last received, and its machine.
     fn admits(
         &mut self,
         id: &str,
@@ -472,7 +473,7 @@ impl Manager {
             );
             self.outside(id, session, ToAgent::Refused { epoch: self.epoch, why });
         }
-        // the other one may have ended just now: this one says hello again
+        // the other one may have just ended: this one sends another hello
         false
     }
 
@@ -491,13 +492,13 @@ impl Manager {
         }
     }
 
-    /// Notes that the agent was heard.
+    /// Records that the agent was received.
     fn alive(&mut self, agent: &str, now: Nanos) {
         let Some(seat) = self.seats.get_mut(agent) else { return };
         seat.heard = now;
         if seat.named.is_some() && !seat.relieved && !seat.anew {
             seat.named = None;
-            // it may have little time left to be told
+            // it may have little time left
             self.next_beat = self.next_beat.min(self.signed + HASTE);
         }
         if seat.stage == AgentStage::Lost && !seat.whole && !seat.anew && !seat.left {
@@ -519,8 +520,8 @@ impl Manager {
         }
     }
 
-    /// The agents of which nothing is to be expected any more: lost, or given up without having ended, and not
-    /// started anew; or silent for as long as makes one lost.
+    /// The agents from which nothing more is expected: lost, or given up without having ended, and
+    /// not restarted; or silent for as long as makes one lost.
     pub fn absent(&self) -> Vec<String> {
         let absent = |seat: &AgentSeat| {
             let given_up = seat.relieved && seat.said.is_none();
@@ -531,8 +532,8 @@ impl Manager {
         seats.map(|(agent, _)| agent.clone()).collect()
     }
 
-    /// Goes on without an agent, between two steps or before the start of one. Nobody takes its place: the
-    /// fleet is smaller.
+    /// Continues without an agent, between two steps or before the start of one. It is not
+    /// replaced: the fleet is smaller.
     pub fn dismiss(&mut self, agent: &str) {
         if self.seats.remove(agent).is_some() {
             self.wanted = self.seats.len();
@@ -547,7 +548,7 @@ impl Manager {
         }
     }
 
-    /// Hands the plan out: to each agent in the form that is sealed to it.
+    /// Distributes the plan: to each agent in the form sealed to it.
     pub fn prepare(&mut self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
         self.run = self.epoch;
         self.step += 1;
@@ -574,8 +575,8 @@ impl Manager {
         messages.into_iter().for_each(|(agent, message)| self.one(&agent, message));
     }
 
-    /// How far ahead a start has to lie: everybody is told of it and confirms, over ways that may be
-    /// much longer for once than they are at their best.
+    /// How far ahead a start must be: every agent is notified and confirms, over paths that may be
+    /// much slower than their best.
     pub fn lead(&self) -> Nanos {
         let way = self.seats.values().map(|seat| seat.bound).max().unwrap_or(0).saturating_mul(2);
         let agents = Nanos(LEAD_PER_AGENT.0 * self.seats.len() as u64);
@@ -590,7 +591,7 @@ impl Manager {
         agents.iter().for_each(|agent| self.one(agent, ToAgent::Recall { epoch }));
     }
 
-    /// Takes the run over: its rows are asked for from the first one on, as they are found missing.
+    /// Takes over the run: its rows are requested from the first on, as they are found missing.
     pub fn adopt(&mut self, run: u64, step: u64, start: Nanos) {
         (self.run, self.step, self.start) = (run, step, start);
         for seat in self.seats.values_mut() {
@@ -602,7 +603,7 @@ impl Manager {
         }
     }
 
-    /// Tells each agent its slots, and all of them the first instant.
+    /// Sends each agent its slots, and all of them the first instant.
     pub fn arm(&mut self, slots: BTreeMap<String, Vec<Vec<u32>>>, of: u32, start: Nanos) {
         self.start = start;
         let (epoch, step, agents) = (self.epoch, self.step, slots.len() as u32);
@@ -612,27 +613,27 @@ impl Manager {
         }
     }
 
-    /// Gives a lost agent's part up for it: it is named as unheard to the end of the step, even if it
-    /// turns up again. From the instant that comes back on it certainly issues nothing: it has heard no
-    /// word since it is named that counts, and stops [`DEAD_MAN`] after the last one that did.
+    /// Gives up a lost agent's part: the agent is listed as unheard until the end of the step, even
+    /// if it returns. From the returned instant on it certainly issues nothing: it has received no
+    /// valid heartbeat since it is listed, and stops [`DEAD_MAN`] after the last one.
     pub fn relieve(&mut self, agent: &str) -> Nanos {
         let now = self.now;
         let Some(seat) = self.seats.get_mut(agent) else { return now };
         if seat.said.is_some() {
-            // by its own word it has ended
+            // it announced its end
             return now;
         }
         seat.relieved = true;
         let named = *seat.named.get_or_insert(now);
         let fence = named + DEAD_MAN + Nanos(seat.bound) + FENCE_MARGIN;
         let (epoch, step) = (self.epoch, self.step);
-        // it may hear this, though it is not heard itself; whether it does or not it stops by then
+        // it may receive this although it is not received itself; it stops by then in any case
         self.one(agent, ToAgent::Cease { epoch, step, at: fence.0 });
         fence
     }
 
-    /// Offers a lost agent's part to another one: slots for each of its workers, from this time after the
-    /// first instant on. It is said until it is answered; gives its number.
+    /// Offers a lost agent's part to another one: slots for each of its workers, from this time
+    /// after the first instant on. The offer is repeated until it is answered; returns its number.
     pub fn offer(&mut self, heir: &str, slots: Vec<Vec<u32>>, of: u32, from: Nanos) -> u64 {
         let (epoch, step, number) = (self.epoch, self.step, self.offers.len() as u64);
         let message = ToAgent::Take { epoch, step, number, slots, of, from: from.0 };
@@ -672,7 +673,7 @@ impl Manager {
         }
     }
 
-    /// The measured phase of the step begins then: told to whoever watches the target.
+    /// Sets the start of the step's measured phase, for the watch of the target.
     pub fn measuring(&mut self, from: Nanos) {
         if let Some(watch) = &mut self.watch {
             watch.series = fresh(&watch.hello);
@@ -681,7 +682,7 @@ impl Manager {
         self.sign();
     }
 
-    /// Tells all that the manager is there.
+    /// Sends a heartbeat to all.
     fn sign(&mut self) {
         self.signed = self.now;
         let step = self.step;
@@ -691,12 +692,12 @@ impl Manager {
         });
     }
 
-    /// Whether somebody watches the target's machine.
+    /// Returns whether the target's machine is watched.
     pub fn watched(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// What was seen of the target's machine in this step; `None` where nobody watches it.
+    /// Rows of the target's machine in this step; `None` if it is not watched.
     pub fn seen(&self) -> Option<&SutSeries> {
         self.watch.as_ref().map(|watch| &watch.series)
     }
@@ -780,7 +781,7 @@ impl Manager {
         self.send_to_watch(ToAgent::Welcome { epoch: self.epoch, agents: self.wanted as u32 });
     }
 
-    /// No more calls in this step; with `abandon`, also an end to those under way.
+    /// Stops calls in this step; with `abandon`, also those in flight.
     pub fn stop(&mut self, abandon: bool) {
         let step = self.step;
         self.all(if abandon { What::Abandon { step } } else { What::Stop { step } });
@@ -797,7 +798,7 @@ impl Manager {
         self.all(What::Disband { why: why.to_owned() });
     }
 
-    /// A row of an agent: handed on in order, each once.
+    /// A row of an agent: passed on in order, each once.
     pub fn row(&mut self, agent: &str, bytes: Vec<u8>, now: Nanos) {
         let Ok(head) = row::head(&bytes) else { return };
         let Some(seat) = self.seats.get(agent) else {
@@ -842,7 +843,7 @@ impl Manager {
         self.ask_for_gap(agent, now);
     }
 
-    /// Rows that others have overtaken, or that were said to be there, are asked for.
+    /// Requests rows that were overtaken by others or announced as existing.
     fn ask_for_gap(&mut self, agent: &str, now: Nanos) {
         let (epoch, step) = (self.epoch, self.step);
         let Some(seat) = self.seats.get_mut(agent) else { return };
@@ -862,7 +863,7 @@ impl Manager {
     fn finish(&mut self, agent: &str, said: Final, now: Nanos) {
         let Some(seat) = self.seats.get_mut(agent) else { return };
         if matches!(seat.stage, AgentStage::Running | AgentStage::Over) {
-            // what it says again it has said
+            // a repetition changes nothing
             seat.said.get_or_insert(said);
             self.hand_on(agent, now);
         }
@@ -920,13 +921,13 @@ impl Manager {
         }
     }
 
-    /// When the machine wants to be called again at the latest.
+    /// Returns when the state machine must be called again at the latest.
     pub fn next_at(&self) -> Nanos {
         self.next_beat
     }
 }
 
-/// Why one that speaks another protocol is refused.
+/// Why an agent with another protocol version is refused.
 fn other_protocol(who: &str, protocol: u32) -> String {
     format!(
         "this {who} speaks protocol {protocol} and the manager {PROTOCOL}: use the same version of \

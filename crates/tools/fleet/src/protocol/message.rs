@@ -1,35 +1,35 @@
-//! What manager and agents tell each other, as JSON. Rows are apart: [`crate::protocol::row`].
+//! Messages between manager and agents, as JSON. Rows are separate: [`crate::protocol::row`].
 
 use crate::protocol::stamp::RefusedMessages;
 use sample::SutRow;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What an agent is and may.
+/// Properties and limits of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     pub protocol: u32,
     /// Version of the program.
     pub build: String,
     pub host: String,
-    /// The same on the same machine until it is started anew.
+    /// Identifies the process on its machine until it is restarted.
     pub boot: String,
     pub cores: u32,
     pub memory_bytes: u64,
-    /// What one core of it can send, in calls a second; 0 where that was not measured.
+    /// Calls per second that one of its cores can send; 0 if not measured.
     pub calls_per_core: f64,
     /// `region=…`, as the agent was started with.
     pub labels: BTreeMap<String, String>,
-    /// Whom secrets are sealed to.
+    /// Public key for sealed secrets.
     pub seal_key: Vec<u8>,
     /// Identifies the process: another one with the same credentials has another number.
     #[serde(default)]
     pub session: u64,
-    /// The number that the manager asked for with [`ToAgent::Prove`]; 0 before. A hello that is
-    /// replayed has another one.
+    /// The number that the manager requested with [`ToAgent::Prove`]; 0 before. A replayed hello
+    /// has another one.
     #[serde(default)]
     pub proof: u64,
-    /// Its operator lets it run scripts.
+    /// True if its operator permits scripts.
     pub scripts: bool,
     /// Its operator's ceiling, in calls a second.
     pub rate_max: Option<f64>,
@@ -55,7 +55,7 @@ impl FromAgent {
 }
 
 impl ToAgent {
-    /// Number of the manager that says it.
+    /// Number of the sending manager.
     pub fn epoch(&self) -> u64 {
         match self {
             ToAgent::Prove { epoch, .. }
@@ -103,7 +103,7 @@ pub enum FromAgent {
         ahead: i64,
         bound: u64,
     },
-    /// Whether it has taken a part over, or why not.
+    /// True if it accepted a part, or why not.
     Taken {
         step: u64,
         number: u64,
@@ -114,7 +114,7 @@ pub enum FromAgent {
         step: u64,
         why: String,
     },
-    /// What it holds of a run, for a manager that took another's place.
+    /// What it holds of a run, for a manager that takes over.
     Held(Holding),
     /// Its rows are all sent.
     Final(Box<Final>),
@@ -133,14 +133,14 @@ pub struct Holding {
     pub step: u64,
     /// The plan's name.
     pub hash: String,
-    /// The slots of each of its workers, of so many.
+    /// The slots of each of its workers, and their total number.
     pub slots: Vec<Vec<u32>>,
     pub of: u32,
-    /// Parts of lost agents that it took over beside them.
+    /// Parts of lost agents that it took over in addition.
     pub taken: u32,
-    /// How many agents carry the step out.
+    /// Number of agents in the step.
     pub agents: u32,
-    /// How long ago the step began, in nanoseconds.
+    /// Age of the step, in nanoseconds.
     pub since: u64,
     /// To within how many nanoseconds it started with the others, as it knew then.
     pub bound: u64,
@@ -150,16 +150,16 @@ pub struct Holding {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartEnding {
-    /// As the plan says, or by the manager's word.
+    /// As planned, or by the manager's request.
     #[default]
     Done,
-    /// It heard nothing of its manager.
+    /// It received nothing from its manager.
     DeadMan,
     /// It could not go on.
     Failed,
 }
 
-/// What an agent says of its own part.
+/// An agent's report of its own part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Final {
     pub step: u64,
@@ -178,13 +178,13 @@ pub struct Final {
     pub busy: Vec<f64>,
     pub user_s: f64,
     pub system_s: f64,
-    /// How late its first call left, in seconds by its own clock; `None` without one.
+    /// Lateness of its first call, in seconds by its own clock; `None` without one.
     pub first_s: Option<f64>,
-    /// How far its clock and the manager's have parted, in seconds.
+    /// Drift between its clock and the manager's, in seconds.
     pub drift_s: Option<f64>,
-    /// What went wrong where it could not go on.
+    /// The error, if it could not continue.
     pub trouble: Option<String>,
-    /// What went through its emulated path, as a result file writes it; `None` without one.
+    /// Figures of its emulated path, in the form of a result file; `None` without one.
     #[serde(default)]
     pub path: Option<String>,
     /// Messages that it refused.
@@ -204,14 +204,14 @@ pub struct FinalCause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum ToAgent {
-    /// Say hello again with this number: so a process shows that it runs now.
+    /// Request for another hello with this number: it proves that the process runs now.
     Prove { epoch: u64, proof: u64 },
     Welcome {
         epoch: u64,
-        /// How many agents there are to be.
+        /// Required number of agents.
         agents: u32,
     },
-    /// The number is that of the manager who refuses: one whose place was taken has nothing to refuse.
+    /// The number of the refusing manager: a replaced one cannot refuse.
     Refused {
         #[serde(default)]
         epoch: u64,
@@ -229,18 +229,19 @@ pub enum ToAgent {
         #[serde(with = "hex")]
         bytes: Vec<u8>,
     },
-    /// The slots of each of its workers, of so many, and the first instant by the manager's clock.
+    /// The slots of each of its workers, their total number, and the first instant by the manager's
+    /// clock.
     Arm {
         epoch: u64,
         step: u64,
         slots: Vec<Vec<u32>>,
         of: u32,
         start: u64,
-        /// How many agents are told so.
+        /// Number of agents that receive this.
         agents: u32,
     },
-    /// A lost agent's part, or some of it: these slots for each of its workers, from this time after
-    /// the first instant on, in nanoseconds. Said until it is answered.
+    /// A lost agent's part, or some of it: these slots for each of its workers, from this time
+    /// after the first instant on, in nanoseconds. Repeated until it is answered.
     Take { epoch: u64, step: u64, number: u64, slots: Vec<Vec<u32>>, of: u32, from: u64 },
     /// Its part of the load is given to others: it issues nothing from this instant of the manager's
     /// clock on.
@@ -262,10 +263,10 @@ pub struct ManagerWord {
     /// Counts the manager's messages to all, from 1.
     #[serde(default)]
     pub number: u64,
-    /// When it was said, by the manager's clock, or a little before. Silence is counted from then: a
-    /// word that was long on its way tells of a manager that was there then.
+    /// When it was sent, by the manager's clock, or slightly earlier. Silence counts from then: a
+    /// delayed message proves only that the manager was present at that time.
     pub at: u64,
-    /// Agents that the manager does not hear: see [`crate::protocol::SUSPECT_AFTER`].
+    /// Agents that the manager does not receive: see [`crate::protocol::SUSPECT_AFTER`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unheard: Vec<String>,
     pub what: What,
@@ -279,18 +280,18 @@ pub enum What {
     Go {
         step: u64,
     },
-    /// The measured phase of the step begins at this instant of the manager's clock: whoever watches
-    /// the target divides time as the agents do. Until the step is merged it is said in place of
-    /// [`What::Beat`], for whoever comes late or does not know the time yet.
+    /// The measured phase of the step starts at this instant of the manager's clock: a watch of the
+    /// target divides time like the agents. Until the step is merged it replaces [`What::Beat`],
+    /// for watches that join late or do not know the time yet.
     Measuring {
         step: u64,
         from: u64,
     },
-    /// No more calls; those under way end in order.
+    /// No more calls; those in flight complete.
     Stop {
         step: u64,
     },
-    /// No more calls, and those under way are given up.
+    /// No more calls, and those in flight are abandoned.
     Abandon {
         step: u64,
     },
@@ -304,7 +305,7 @@ pub enum What {
     },
 }
 
-/// From whoever watches the target's machine (`fleet watch`) to the manager.
+/// From a watch of the target's machine (`fleet watch`) to the manager.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum FromWatch {
@@ -313,7 +314,7 @@ pub enum FromWatch {
     Clock {
         sent: u64,
     },
-    /// What happened in a second of a step.
+    /// Observations of a second of a step.
     Row {
         step: u64,
         #[serde(with = "SutRowForm")]
@@ -325,7 +326,7 @@ pub enum FromWatch {
     },
 }
 
-/// Whom a watch watches, and how much of each thing there is: as [`sample::SutSeries`].
+/// The watched processes and resource limits: as [`sample::SutSeries`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WatchHello {
     pub protocol: u32,
@@ -343,8 +344,8 @@ pub struct WatchHello {
     pub accept_queue_max: u64,
 }
 
-/// How a row of the target's machine is written: [`sample::SutRow`] itself knows of no format. Its end
-/// is in seconds from the start of the measured phase by the manager's clock.
+/// Serialized form of a row of the target's machine: [`sample::SutRow`] itself has no format. Its
+/// end is in seconds from the start of the measured phase by the manager's clock.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "SutRow")]
 struct SutRowForm {
@@ -387,7 +388,7 @@ pub struct AgentStatus {
     pub host: String,
     /// `idle`, `running`, `lost` and the like.
     pub stage: String,
-    /// How long ago it was heard, in milliseconds.
+    /// Time since it was last received, in milliseconds.
     pub silent_ms: u64,
     /// Rows of the step that were merged.
     pub rows: u64,

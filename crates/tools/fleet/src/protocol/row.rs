@@ -1,4 +1,4 @@
-//! What an agent counted between two edges of the series, as bytes: numbered from 0 within its step.
+//! An agent's counts between two edges of the series, as bytes: numbered from 0 within its step.
 
 use crate::protocol::codec::{Packed, Reader, Unreadable, read};
 use crate::protocol::snapshot;
@@ -8,8 +8,8 @@ use units::Nanos;
 /// First byte of every row; another form has another number.
 const FORM: u8 = 2;
 
-/// What stands before the snapshot. Instants are spans from the first instant of the step, the same
-/// on every machine.
+/// Fields before the snapshot. Instants are offsets from the first instant of the step, the same on
+/// every machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowHead {
     /// The run that it is of: the number of the manager that began it.

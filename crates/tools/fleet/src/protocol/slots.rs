@@ -1,5 +1,5 @@
-//! Who sends which arrival: a table of slots. Arrival k belongs to slot k mod S, and every slot to one
-//! worker of the fleet, in proportion to the workers' weights.
+//! Assignment of arrivals: a table of slots. Arrival k belongs to slot k mod S, and every slot to
+//! one worker of the fleet, in proportion to the workers' weights.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,10 +17,11 @@ pub struct SlotTable {
 }
 
 impl SlotTable {
-    /// A table for workers of these weights, each above zero. The next slot goes to the worker whose
-    /// next one is due first, where the n-th of a worker is due at (n - ½) / weight (as Sainte-Laguë's
-    /// method deals seats), so that not only the whole table but each run of arrivals is divided as the
-    /// weights are. Of equals the first is served: the table is a function of the weights alone.
+    /// A table for workers of these weights, each above zero. The next slot goes to the worker
+    /// whose next one is due first, where the n-th of a worker is due at (n - ½) / weight (the
+    /// Sainte-Laguë method for seats), so that not only the whole table but each sequence of
+    /// arrivals is divided by weight. Of equals the first is served: the table is a function of the
+    /// weights alone.
     ///
     /// Equal weights give as many slots as workers: worker w has the arrivals that leave the
     /// remainder w, as the workers of one process have.
@@ -68,7 +69,7 @@ mod tests {
         assert!(gaps.iter().all(|gap| (2..=4).contains(gap)), "{gaps:?}");
     }
 
-    /// By a look at every worker for each slot this would take minutes.
+    /// Checking every worker for each slot would take minutes.
     #[test]
     fn a_table_of_twenty_thousand_workers_is_soon_made() {
         let weights: Vec<f64> = (0..20_000).map(|worker| f64::from(1 + worker % 2)).collect();

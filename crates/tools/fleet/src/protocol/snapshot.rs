@@ -78,7 +78,7 @@ packed! {
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
 }
 
-/// Zeros, the number of buckets that follow, and of each the distance to the one before and its
+/// Zeros, the number of following buckets, and for each the distance to the previous one and its
 /// count.
 impl Packed for Hist {
     fn pack(&self, out: &mut Vec<u8>) {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     proptest! {
-        // a snapshot is a large thing
+        // a snapshot is large
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]

@@ -69,12 +69,12 @@ pub struct NumberWindow {
 }
 
 impl NumberWindow {
-    /// A window of a sender whose message of this number was received, and none before it counts.
+    /// A window for a sender whose message with this number was received; earlier ones are ignored.
     pub fn after(number: u64) -> NumberWindow {
         NumberWindow { floor: number, top: number, seen: [0; WORDS] }
     }
 
-    /// Whether a message of this number was not received before. It has been from now on.
+    /// Returns whether a message with this number is new, and marks it as received.
     pub fn accept(&mut self, number: u64) -> bool {
         if number <= self.floor || number.saturating_add(WINDOW) <= self.top {
             return false;

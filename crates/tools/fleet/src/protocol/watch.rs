@@ -1,6 +1,6 @@
-//! Who watches the target's machine (`fleet watch`), as a machine: messages and time in, messages and
-//! readings to be made out. It commands nobody and is commanded nothing: it hears where the seconds of
-//! a step begin, and tells what happened in each.
+//! The watch of the target's machine (`fleet watch`) as a state machine: messages and time in,
+//! messages and readings out. It sends and receives no commands: it learns where the seconds of a
+//! step start, and reports each of them.
 
 use crate::protocol::BEAT;
 use crate::protocol::agent::PATIENCE;
@@ -11,7 +11,7 @@ use sample::SutRow;
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// What a watch is to do.
+/// Action for a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchDeed {
     Say(Stamped<FromWatch>),
@@ -67,17 +67,17 @@ impl FleetWatch {
         }
     }
 
-    /// What is to be done next.
+    /// Returns the next action.
     pub fn deed(&mut self) -> Option<WatchDeed> {
         self.deeds.pop_front()
     }
 
-    /// How far the manager's clock is ahead of ours at `now`; `None` before the first exchange.
+    /// Offset of the manager's clock from ours at `now`; `None` before the first exchange.
     pub fn offset(&self, now: Nanos) -> Option<Offset> {
         self.clock.best(now)
     }
 
-    /// A row of the step that goes on.
+    /// A row of the current step.
     pub fn row(&mut self, row: SutRow) {
         if let Some((_, step)) = self.step {
             self.say(FromWatch::Row { step, row });
@@ -103,7 +103,7 @@ impl FleetWatch {
 
     /// Time has passed.
     pub fn tick(&mut self, now: Nanos) {
-        // said again and again: a manager that has another's place left takes it then
+        // repeated: a manager that replaced another receives it then
         if now >= self.next_sign {
             self.next_sign = now + BEAT;
             self.say(FromWatch::Hello(self.hello.clone()));
@@ -118,7 +118,7 @@ impl FleetWatch {
         }
     }
 
-    /// Follows a manager of a later number, with steps and a clock of its own.
+    /// Follows a manager with a higher number, which has its own steps and clock.
     fn follow(&mut self, epoch: u64, now: Nanos) {
         (self.epoch, self.hello.proof) = (epoch, 0);
         (self.told, self.commands) = (NumberWindow::default(), NumberWindow::default());
@@ -171,7 +171,7 @@ impl FleetWatch {
         }
     }
 
-    /// Whether a message of our manager was not received before.
+    /// Returns whether a message of our manager is new.
     fn accepts(&mut self, stamp: Stamp, now: Nanos) -> bool {
         let fresh = self.told.accept(stamp.number);
         self.refused.replayed += u64::from(!fresh);
@@ -228,7 +228,7 @@ mod tests {
         NUMBER.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Messages without their stamps, and the other actions as they are.
+    /// Messages without their stamps, and the other actions unchanged.
     #[expect(clippy::result_large_err, reason = "a list of a few messages in a test")]
     fn said(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchDeed>> {
         let deeds = std::iter::from_fn(|| watch.deed());
@@ -288,7 +288,7 @@ mod tests {
         let measuring = What::Measuring { step: 1, from: now.0 };
         watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
         watch.told(stamped(clock(3)), now);
-        // it is said again and again, and followed once
+        // it is repeated, and followed once
         watch.commanded(&word(measuring.clone()), now);
         watch.commanded(&word(measuring.clone()), now);
         let follow = Err(WatchDeed::Follow { step: 1, from: now });

@@ -1,6 +1,6 @@
-//! Thousands of agents in virtual time: how long they take to join, how far apart they start, what the
-//! manager has to hear, through a network that loses rows and clocks that are wrong and run at different
-//! speeds. docs/design/fleet.md has the figures.
+//! Thousands of agents in virtual time: how long they take to join, the spread of their starts, and
+//! the manager's load, over a network that loses rows and with clocks that are wrong and drift.
+//! docs/design/fleet.md has the figures.
 
 use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
 use fleet::protocol::manager::{AgentStage, FleetEvent, Manager, Post};
@@ -22,7 +22,7 @@ const DRIFT_PPM: f64 = 100.0;
 /// The manager's thread looks around so often.
 const TURN: Nanos = Nanos::from_millis(50);
 
-/// What may happen, in the order of its instant.
+/// An event, ordered by its instant.
 enum Event {
     Agent(usize),
     Row(usize),
@@ -43,7 +43,7 @@ struct Member {
 }
 
 impl Member {
-    /// What its clock shows at `now`, and the other way round.
+    /// Its clock's reading at `now`, and the inverse.
     fn own(&self, now: Nanos) -> Nanos {
         Nanos((now.0 as f64 * self.speed + self.ahead) as u64)
     }
@@ -53,7 +53,7 @@ impl Member {
     }
 }
 
-/// What the manager heard in a phase.
+/// Messages that the manager received in a phase.
 #[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     messages: u64,
@@ -272,7 +272,7 @@ impl Crowd {
         let begin = self.now;
         self.until(Nanos::from_secs(30), |crowd| crowd.manager.complete());
         let joined = self.now - begin;
-        // the clocks are asked for two seconds
+        // the clocks are compared for two seconds
         let later = self.now + Nanos::from_secs(3);
         self.until(Nanos::from_secs(4), |crowd| crowd.now >= later);
         let agents: Vec<String> = self.manager.seats().keys().cloned().collect();
@@ -300,7 +300,7 @@ impl Crowd {
         for (row, member) in self.members.iter().enumerate() {
             let bound = self.manager.seats()[&id(row)].bound;
             let off = member.started.expect("it started").0.abs_diff(start.0);
-            // a clock goes on running wrong between its last exchange and the start
+            // a clock continues to drift between its last exchange and the start
             let since = (lead.0 + 10 * Nanos::SECOND.0) as f64 * DRIFT_PPM * 1e-6;
             assert!(off as f64 <= bound as f64 + since, "{row}: {off} {bound}");
             errors.push(off);
@@ -325,8 +325,8 @@ fn check(agents: usize, loss: f64, delay_ms: f64) -> Seen {
     assert_eq!(crowd.rows, agents as u64 * ROWS, "each row once");
     assert!(loss == 0.0 || crowd.rows_lost > 0);
     assert!(seen.joined < Nanos::from_secs(3), "{seen:?}");
-    // a row and two beats a second, what is asked for again, and questions for the time, whose number
-    // does not grow with the agents
+    // a row and two heartbeats a second, repeated requests, and time requests, whose number does
+    // not grow with the agents
     let (usual, questions) = (agents as f64 * 3.0, 2_000.0);
     assert!((usual * 0.9..usual * 1.5 + questions).contains(&seen.messages_per_s), "{seen:?}");
     seen

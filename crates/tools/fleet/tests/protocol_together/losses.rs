@@ -17,7 +17,7 @@ fn is_lost(world: &World, agent: &str) -> bool {
     world.events.iter().any(|event| matches!(event, FleetEvent::Lost(lost, _) if lost == agent))
 }
 
-/// The load goes on for longer than the fleet is watched.
+/// The load lasts longer than the fleet is watched.
 fn keep_running(world: &mut World) {
     world.members.iter_mut().for_each(|member| member.run = Some((Nanos(u64::MAX / 2), 0)));
 }
@@ -37,7 +37,7 @@ fn an_agent_not_heard_stops_before_its_part_is_given_away() {
     let told = Nanos(fence.0 + 200 * MS) - start;
     let number = world.manager.offer("A0", vec![vec![2], vec![]], 6, told);
     world.manager.offer("A2", vec![vec![], vec![3]], 6, told);
-    // and even if it is heard again before that
+    // and even if it is received again before that
     world.members[1].mute = false;
     world.until(Nanos::from_secs(9), |world| world.members[1].stopped);
     assert!(world.now < fence, "it stops {} too late", (world.now - fence).0);
@@ -49,7 +49,7 @@ fn an_agent_not_heard_stops_before_its_part_is_given_away() {
     assert_eq!(number, 0);
     let takers: Vec<usize> = world.members.iter().map(|member| member.taken.len()).collect();
     assert_eq!(takers, [1, 0, 1]);
-    // each slot has one owner before the cut, and one behind it
+    // each slot has one owner before the cut, and one after it
     let owned = |(share, from): &(workload::schedule::Share, Nanos)| {
         assert_eq!(*from, told);
         share.count_of(600)
@@ -156,14 +156,14 @@ fn a_step_begins_without_those_that_are_lost() {
     let start = world.now + Nanos::from_secs(2);
     world.manager.arm(BTreeMap::from([(name(0), vec![vec![0]])]), 1, start);
     world.until(Nanos::from_secs(2), |world| world.events.contains(&FleetEvent::Going));
-    // whoever comes back has no place any more, and nobody waits for it
+    // a returning agent has no place any more, and nothing waits for it
     world.members[1].cut_off = false;
     let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
     world.manager.heard("A1", of_run(0, FromAgent::Hello(hello)), world.now);
     assert_eq!(world.manager.seats().keys().collect::<Vec<_>>(), ["A0"]);
 }
 
-/// It can still be heard, and hears of no next step before its own has ended.
+/// It can still be received, and learns of no next step before its own has ended.
 #[test]
 fn an_agent_that_was_given_up_is_not_expected_in_the_next_step() {
     let mut world = World::new(2, 0.0, 8);
@@ -196,7 +196,7 @@ fn a_row_that_was_waited_for_empties_a_full_shelf() {
         let events = std::iter::from_fn(|| manager.event());
         events.filter(|event| matches!(event, FleetEvent::Row(..))).count()
     };
-    // more than it keeps: those beyond are asked for again
+    // more than it keeps: further ones are requested again
     for number in 1..=5_000 {
         manager.row("A0", row(number), now);
     }

@@ -41,13 +41,13 @@ struct Member {
     run: Option<(Nanos, u64)>,
     /// The manager that began what it runs.
     of: u64,
-    /// When it has to end, by its own clock.
+    /// When it must end, by its own clock.
     ceased: Option<Nanos>,
     stopped: bool,
     shares: Vec<Share>,
     started: Option<Nanos>,
     cut_off: bool,
-    /// It hears, and is not heard.
+    /// It receives, and is not received.
     mute: bool,
     /// Others' parts that it has taken, and from when after the start on.
     taken: Vec<(Share, Nanos)>,
@@ -74,23 +74,23 @@ fn number() -> u64 {
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A manager's word about its own run.
+/// A manager's message about its own run.
 fn word(epoch: u64, at: Nanos, what: What) -> ManagerWord {
     let (run, number) = (epoch, number());
     ManagerWord { epoch, run, number, at: at.0, unheard: Vec::new(), what }
 }
 
-/// What a manager says to a process without a session, about its own run.
+/// A manager's message to a process without a session, about its own run.
 fn to_agent(said: ToAgent) -> Stamped<ToAgent> {
     Stamped { stamp: Stamp { session: 0, run: said.epoch(), number: number() }, said }
 }
 
-/// What a process without a session says of a run.
+/// A message of a process without a session about a run.
 fn of_run(run: u64, said: FromAgent) -> Stamped<FromAgent> {
     Stamped { stamp: Stamp { session: 0, run, number: number() }, said }
 }
 
-/// An agent says hello, and again with the proof that it is asked for.
+/// An agent sends a hello, and another with the requested proof.
 fn join(manager: &mut Manager, agent: &str, hello: Hello, now: Nanos) {
     let mut hello = hello;
     for _ in 0..2 {
@@ -154,8 +154,8 @@ impl World {
             Parcel::Row(row, bytes) => {
                 (0..copies).for_each(|_| self.parcels.push((at, Parcel::Row(row, bytes.clone()))));
             }
-            // what is not a row is said again by itself only where the machines do so: the server
-            // between them loses nothing while both are connected
+            // anything but a row is repeated only by the state machines: the server between them
+            // loses nothing while both are connected
             other => self.parcels.push((at, other)),
         }
     }
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// Everybody joins, prepares and goes; gives the start.
+    /// All join, prepare and start; returns the start.
     fn go(&mut self) -> Nanos {
         self.until(Nanos::from_secs(20), |world| world.manager.complete());
         let sealed = self.manager.seats().keys().map(|id| (id.clone(), vec![7; 300_000]));

@@ -16,7 +16,7 @@ fn own(member: &Member, now: Nanos) -> Nanos {
     Nanos(now.0.saturating_add_signed(member.ahead))
 }
 
-/// The parcels, delivered once more to whom they were for.
+/// The recorded messages, delivered again to their receivers.
 fn replay(world: &mut World, old: &[Parcel]) {
     for parcel in old {
         world.deliver(parcel.clone());
@@ -44,7 +44,7 @@ fn carry_out(world: &mut World, replays: bool) -> (Vec<FleetEvent>, Vec<(Nanos, 
         if replays && ms % REPLAY == 0 {
             let old = std::mem::take(&mut world.recorded);
             replay(world, &old);
-            // what the replayed messages caused was recorded behind them
+            // messages caused by the replayed ones were recorded after them
             let caused = std::mem::replace(&mut world.recorded, old);
             world.recorded.extend(caused);
         }
@@ -100,7 +100,7 @@ fn replayed_messages_change_nothing_at_any_instant() {
 
 #[test]
 fn messages_of_an_earlier_run_change_nothing_in_the_next() {
-    // the first run's manager and processes are gone, and the recorder has all that they said
+    // the first run's manager and processes are gone, and the recorder has all their messages
     let mut first = world(11);
     carry_out(&mut first, false);
     for row in 0..3 {
@@ -210,7 +210,7 @@ fn a_second_process_with_the_same_credentials_is_refused() {
         session,
         ..Hello::default()
     };
-    // the first one goes on
+    // the first one continues
     let mut second = Agent::new("A1", hello(99, "second"), world.now);
     let mut why = None;
     for _ in 0..6_000 {

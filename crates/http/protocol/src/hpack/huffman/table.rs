@@ -1,5 +1,5 @@
-//! The code (RFC 7541 appendix B): bits and their number, by the byte that they stand for; the last
-//! one is the end of a string, which never occurs in one.
+//! The code (RFC 7541 appendix B): bits and their number, indexed by byte; the last entry is EOS,
+//! which never occurs in a string.
 
 #[rustfmt::skip]
 pub(super) const CODES: [(u32, u8); 257] = [

@@ -46,7 +46,8 @@ fn zstd(data: &[u8]) -> Vec<u8> {
     ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
-/// Decodes in pieces of `step` bytes; what every piece gave must be out before the end is told.
+/// Decodes in pieces of `step` bytes; the output of every piece must be available before the end is
+/// signaled.
 fn decode(encoding: &str, content: &[u8], step: usize) -> Result<Vec<u8>, CodingError> {
     let mut decoder = Decoder::for_encoding(encoding.as_bytes()).unwrap();
     let mut out = Vec::new();

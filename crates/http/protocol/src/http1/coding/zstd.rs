@@ -1,4 +1,5 @@
-//! Zstandard (RFC 8878) block by block, on the decoder of `ruzstd`, whose input must be whole blocks.
+//! Zstandard (RFC 8878) block by block, with the decoder of `ruzstd`, whose input must be whole
+//! blocks.
 
 use super::Sink;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -29,7 +30,7 @@ enum FrameState {
     Inside {
         checksum: bool,
     },
-    /// A frame without content, and its bytes to come.
+    /// A skippable frame, and its remaining bytes.
     Skipping(u32),
 }
 

@@ -1,10 +1,10 @@
-//! What must not get into a request: anything that a server could take for the end of a line, of a
-//! field or of the message.
+//! Rejects anything in a request that a server could take for the end of a line, of a field or of
+//! the message.
 
 use super::{RequestHead, Target};
 use crate::http1::fields::is_token;
 
-/// Why a request is not rendered. Each text names the input and the fix.
+/// Reason why a request is not rendered. Each text names the input and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
     /// A method that is no token (RFC 9110 §9.1).
@@ -22,7 +22,7 @@ pub enum RequestError {
     ContentLength { given: String, body: usize },
     /// The body is sent as it is, with its length.
     TransferEncoding,
-    /// The version of HTTP that the plan speaks cannot carry it: why.
+    /// The plan's HTTP version cannot carry it: the reason.
     Translated { version: &'static str, why: String },
     /// Credentials that the Basic scheme cannot carry.
     Credentials(&'static str),

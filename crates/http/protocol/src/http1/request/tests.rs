@@ -118,7 +118,7 @@ fn every_form_of_target_and_what_the_response_reader_must_know() {
     assert!(star.render().unwrap().bytes.starts_with(b"OPTIONS * HTTP/1.1\r\n"));
 }
 
-/// What is wrong is refused, and the text names it.
+/// Invalid parts are refused, and the text names them.
 #[test]
 fn what_would_break_the_framing_is_refused_by_name() {
     let refused = |head: RequestHead<'_>, names: &str| {

@@ -3,9 +3,9 @@
 use super::ResponseError;
 use super::head::{Known, alike, parse, parse_any_version};
 
-/// Heads seen lately by one worker, shared by its connections: a repeated head is recognised by
-/// comparing bytes, not parsed. The one matched last is tried first; a new one replaces the oldest,
-/// and is parsed only where it differs from all of them in more than values that do not matter here.
+/// Recently received heads of one worker, shared by its connections: a repeated head is recognized
+/// by comparing bytes instead of parsing. The last match is tried first; a new head replaces the
+/// oldest, and is parsed only if it differs from all of them in more than irrelevant values.
 ///
 /// Comparing a prefix is enough: where a head ends depends on its own bytes only.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl HeadCache {
         self.entries.get(self.latest)?.matching(input)
     }
 
-    /// Any of the heads that `input` begins with; it is the one matched last from now on.
+    /// Finds a known head at the start of `input`, which becomes the last match.
     pub(super) fn recall(&mut self, input: &[u8]) -> Option<Known> {
         let found = self.entries.iter().position(|entry| entry.matching(input).is_some())?;
         Some(self.matched(found))

@@ -5,7 +5,7 @@
 //!                                            \---> TrailerStart (size 0) <--> TrailerLine
 //!                                                  TrailerStart --empty line--> Done
 //! ```
-//! A bare LF ends a line as well as CRLF (RFC 9112 §2.2 lets a recipient do so).
+//! A bare LF ends a line as well as CRLF (RFC 9112 §2.2 permits it).
 
 use super::{Limits, ResponseError};
 use std::ops::Range;
@@ -13,13 +13,13 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChunkReader {
     step: ChunkStep,
-    /// The size being read, then the bytes of data still to come.
+    /// The size being read, then the remaining bytes of data.
     left: u64,
     /// Bytes of the line, or of all trailers, so far.
     line: usize,
 }
 
-/// What one call did; as [`super::Advance`].
+/// Result of one call; see [`super::Advance`].
 pub(super) struct Chunks {
     pub(super) consumed: usize,
     pub(super) body: Range<usize>,
@@ -35,7 +35,7 @@ enum ChunkStep {
     SizeBegin,
     Size,
     Extension,
-    /// A CR came right after the size: LF must follow.
+    /// A CR follows the size: LF must come next.
     SizeLf,
     Data,
     DataEnd,
@@ -56,9 +56,9 @@ const TRAILERS_TOO_LONG: ResponseError = ResponseError::BadFraming("the trailers
 const BAD_TRAILER_END: ResponseError = ResponseError::BadFraming("a bare CR in the trailers");
 
 impl ChunkReader {
-    /// Takes in framing, one piece of data, and the framing behind it. Broken framing behind bytes
-    /// that could be taken is reported by the next call, so that cutting the input elsewhere
-    /// delivers the same data before the same error.
+    /// Consumes framing, one piece of data, and the framing after it. Broken framing after usable
+    /// bytes is reported by the next call, so that the data before an error does not depend on how
+    /// the input is cut.
     pub(super) fn advance(
         &mut self,
         limits: &Limits,
@@ -104,7 +104,7 @@ impl ChunkReader {
         Ok(Chunks { consumed: at, body, trailers, done: self.step == ChunkStep::Done })
     }
 
-    /// Bytes of trailers and of the empty line behind them; 0 before it has come.
+    /// Bytes of trailers and of the final empty line; 0 before it.
     pub(super) fn trailer_bytes(&self) -> u64 {
         if self.step == ChunkStep::Done { self.line as u64 } else { 0 }
     }

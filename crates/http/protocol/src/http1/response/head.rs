@@ -1,11 +1,11 @@
-//! One head: where it ends, and what it says about its message.
+//! One head: where it ends, and the facts of its message.
 
 use super::ResponseError;
 use crate::http1::fields::{is_token, list};
 use crate::http1::timing::SERVER_TIMING;
 use std::mem::MaybeUninit;
 
-/// What a head says, whatever the request was.
+/// Facts of a head, independent of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// Bytes of the head.
@@ -19,7 +19,7 @@ pub(super) struct Known {
     pub(super) timed: bool,
 }
 
-/// How the body ends if the request allows one.
+/// How the body ends if the request permits one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum BodyRule {
     #[default]
@@ -52,7 +52,7 @@ pub(super) enum Scan {
 }
 
 impl Scan {
-    /// Just behind the empty line, when it ends within `piece`.
+    /// Position after the empty line, if it is within `piece`.
     pub(super) fn find_end(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < piece.len() {
@@ -103,7 +103,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Known, ResponseError> {
     })
 }
 
-/// As [`parse`], of a head whose status line may name any version of HTTP: it is read as HTTP/1.1.
+/// Like [`parse`], for a head whose status line may have any version: it is read as HTTP/1.1.
 pub(super) fn parse_any_version(head: &[u8]) -> Result<Known, ResponseError> {
     let parsed = parse(head);
     if !matches!(parsed, Err(ResponseError::NotHttp)) {
@@ -121,10 +121,9 @@ pub(super) fn parse_any_version(head: &[u8]) -> Result<Known, ResponseError> {
     Ok(Known { len: head.len(), ..known })
 }
 
-/// Returns whether `head`, which ends with its empty line, differs from a head that could be parsed
-/// in values only that [`parse`] does not look at: then it says the same but for its length. A
-/// server that puts a date, a number or a time into each response would have every head parsed
-/// otherwise.
+/// Returns whether `head`, which ends with its empty line, differs from a parsed head only in
+/// values that [`parse`] ignores: then it has the same facts except for its length. Otherwise a
+/// server with a date, a number or a time in each response would have every head parsed.
 pub(super) fn alike(parsed: &[u8], head: &[u8]) -> bool {
     let (mut parsed, mut head) = (parsed, head);
     loop {
@@ -161,7 +160,7 @@ fn common_length(one: &[u8], other: &[u8]) -> usize {
     words + bytes.take_while(|(one, other)| one == other).count()
 }
 
-/// The names whose values [`HeadFields::take`] looks at.
+/// The names whose values [`HeadFields::take`] examines.
 fn decides(name: &[u8]) -> bool {
     ["content-length", "transfer-encoding", "connection"]
         .iter()
@@ -218,8 +217,8 @@ impl HeadFields {
         }
     }
 
-    /// The same number said again, in a list or in another field, is one number; anything else is
-    /// an error (RFC 9112 §6.3 item 5).
+    /// The same number repeated, in a list or in another field, is valid; different numbers are an
+    /// error (RFC 9112 §6.3 item 5).
     fn take_lengths(&mut self, value: &[u8]) {
         let mut none = true;
         for text in list(value) {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What came of an input: every finished response, then the state at the end.
+/// Result of an input: every finished response, then the final state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Read {
     responses: Vec<(ResponseFacts, Vec<u8>)>,
@@ -53,7 +53,7 @@ fn read_limited(asked: Asked, limits: Limits, input: &[u8], responses_max: usize
     whole
 }
 
-/// One complete response and nothing behind it.
+/// One complete response and nothing after it.
 fn response(asked: Asked, input: &[u8]) -> (ResponseFacts, Vec<u8>) {
     let mut read = read_limited(asked, Limits::default(), input, 1);
     assert_eq!((read.error, read.rest), (None, 0), "{}", input.escape_ascii());
@@ -604,7 +604,7 @@ mod headless {
 
     const HEADLESS: Leniency = Leniency { headless: true, any_version: false, any_length: false };
 
-    /// Read in pieces of so many bytes up to the end of the connection.
+    /// Read in pieces of this many bytes up to the end of the connection.
     fn read(input: &[u8], step: usize) -> (ResponseFacts, Result<(), ResponseError>) {
         let mut cache = HeadCache::new();
         let mut reader = ResponseReader::new(true).lenient(HEADLESS);
@@ -719,7 +719,7 @@ mod cache {
         }
     }
 
-    /// What came before a known head, in a call of its own, stays counted.
+    /// Bytes before a known head, in an earlier call, stay counted.
     #[test]
     fn a_known_head_after_other_bytes_forgets_none_of_them() {
         let mut cache = HeadCache::new();
@@ -883,7 +883,7 @@ fn errors_read_as_sentences() {
     }
 }
 
-/// What old clients accept, and this reader only on demand.
+/// Leniency of old clients, which this reader has only on request.
 mod lenient {
     use super::*;
 

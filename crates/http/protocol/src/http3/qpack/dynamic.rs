@@ -5,7 +5,7 @@ use super::FIELD_OVERHEAD;
 use crate::hpack::huffman;
 use std::collections::VecDeque;
 
-/// Bytes of a number behind its first (section 4.1.1).
+/// Continuation bytes of a number (section 4.1.1).
 const NUMBER_MAX: u32 = 8;
 
 /// Name and value.
@@ -24,16 +24,16 @@ pub enum Malformed {
     Other,
 }
 
-/// What a section needs of the table.
+/// What a section needs from the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableUse {
-    /// So many entries have to be inserted before it can be read.
+    /// Number of insertions required before it can be read.
     pub required: u64,
     /// The entries that it refers to, by their numbers among all that were ever inserted, [`USES_MAX`] at most.
     pub entries: Vec<u64>,
 }
 
-/// References of one section that are told.
+/// Reported references of a section.
 pub const USES_MAX: usize = 1_024;
 
 /// A field section that was read.
@@ -41,37 +41,37 @@ pub const USES_MAX: usize = 1_024;
 pub enum TableSection {
     /// Its fields, and what it refers to in the table, if it does.
     Fields(Vec<(Vec<u8>, Vec<u8>)>, Option<TableUse>),
-    /// It waits until so many entries were inserted.
+    /// It waits until this many entries were inserted.
     Waits(u64),
 }
 
 /// Entries that the peer has inserted.
 #[derive(Clone, Debug, Default)]
 pub struct DynamicTable {
-    /// What the peer may set the capacity to, and what it has.
+    /// Maximum capacity that the peer may set, and the current one.
     capacity_max: u64,
     capacity: u64,
     size: u64,
     /// The newest first.
     entries: VecDeque<TableField>,
     inserted: u64,
-    /// An instruction under way.
+    /// A partially received instruction.
     bytes: Vec<u8>,
 }
 
-/// Why nothing was read.
+/// Reason why nothing was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableStop {
     Short,
     Capacity,
-    /// What it refers to is not there.
+    /// It refers to a missing entry.
     Missing,
     TooLarge,
     Bad,
 }
 
 impl DynamicTable {
-    /// A table of at most so many bytes.
+    /// A table of at most this many bytes.
     pub fn new(capacity_max: u64) -> DynamicTable {
         DynamicTable { capacity_max, ..DynamicTable::default() }
     }
@@ -85,7 +85,7 @@ impl DynamicTable {
         self.inserted - self.entries.len() as u64
     }
 
-    /// Takes bytes of the peer's encoder stream; gives back how many entries they inserted.
+    /// Processes bytes of the peer's encoder stream; returns how many entries they inserted.
     ///
     /// # Errors
     /// What is a connection error QPACK_ENCODER_STREAM_ERROR (section 4.3).
@@ -157,7 +157,7 @@ impl DynamicTable {
         Ok(())
     }
 
-    /// Makes room for so many bytes.
+    /// Makes room for this many bytes.
     fn shrink(&mut self, room: u64) {
         while self.size + room > self.capacity {
             let Some(oldest) = self.entries.pop_back() else { return };
@@ -310,7 +310,7 @@ impl TableInput<'_> {
         Err(TableStop::Bad)
     }
 
-    /// A string of at most so many bytes.
+    /// A string of at most this many bytes.
     fn string(&mut self, bits: u32, most: u64) -> Result<Vec<u8>, TableStop> {
         let coded = self.rest.first().is_some_and(|byte| byte >> bits & 1 == 1);
         let length = self.number(bits)?;
@@ -434,7 +434,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever comes, the table keeps within its capacity, and pieces make no difference.
+        /// For any input, the table stays within its capacity, and pieces make no difference.
         #[test]
         fn no_bytes_panic(bytes: Vec<u8>, section: Vec<u8>, cut in 1_usize..9) {
             let begin = b"\x3f\xbd\x01\x41a\x01b";

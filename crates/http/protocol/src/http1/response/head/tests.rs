@@ -87,7 +87,7 @@ const LINES: &[&str] = &[
 fn heads() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let start = prop::sample::select(vec!["HTTP/1.1 200 OK\r\n", "HTTP/1.0 200 OK\n"]);
     let lines = prop::collection::vec(prop::sample::select(LINES), 0..7);
-    // the other head has a few of its lines replaced, and a few bytes damaged
+    // the other head has a few lines replaced and a few bytes damaged
     let other =
         prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(LINES)), 0..3);
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..2);
