@@ -1,5 +1,5 @@
-//! Whether the process that writes a result is still there. Process numbers come round again: a
-//! process is known by this boot of the machine, its number and the instant it started.
+//! Detects whether the process that writes a result is still alive. Process numbers are reused: a
+//! process is identified by the boot, its number and its start time.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ pub(crate) fn this_process() -> String {
     format!("{} {pid} {}", boot(), started(pid).unwrap_or_default())
 }
 
-/// Whether the process of this description lives on this machine. Of one without a start, or of
-/// another boot, nothing is known: it does not.
+/// Returns whether the process of this description lives on this machine. False for one without a
+/// start time, or of another boot.
 pub(crate) fn is_alive(writer: &str) -> bool {
     let mut words = writer.split(' ');
     let (Some(its_boot), Some(pid), Some(start)) = (words.next(), words.next(), words.next())
@@ -26,8 +26,8 @@ fn boot() -> String {
     id.trim().to_owned()
 }
 
-/// When a process started, in clock ticks since the boot (proc(5), `stat`, field 22). `None` for
-/// one that is not there, or dead and not yet waited for.
+/// Start time of a process, in clock ticks since boot (proc(5), `stat`, field 22). `None` for a
+/// missing process, or a dead one that was not waited for yet.
 fn started(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // the name may hold spaces and parentheses; the fields after its last one are plain

@@ -9,7 +9,7 @@ use sample::Environment;
 use serde_json::json;
 use stats::curve::Axis;
 
-/// What a result begins with.
+/// Initial fields of a result.
 #[derive(Clone, Debug)]
 pub struct Beginning<'a> {
     /// As in the report: the plan's name, or the URL without its password.
@@ -21,15 +21,15 @@ pub struct Beginning<'a> {
     pub environment: &'a Environment,
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
-    /// What the targets of a ramp, or the two sides of a comparison, are called.
+    /// Names of the targets of a ramp, or of the two sides of a comparison.
     pub labels: &'a [String],
-    /// What starts the servers of a comparison, for each of its sides.
+    /// Commands that start the servers of a comparison, one per side.
     pub commands: &'a [Option<String>],
-    /// What the levels of a ramp count.
+    /// Unit of a ramp's levels.
     pub axis: Axis,
 }
 
-/// What the row of a result begins with.
+/// Initial fields of a result's row.
 pub(crate) struct FirstRow<'a> {
     pub(crate) name: &'a str,
     pub(crate) command_line: &'a str,

@@ -1,10 +1,10 @@
-//! What can be wrong with a store, each with the fix.
+//! Errors of a store, each with the fix.
 
 use rusqlite::ErrorCode;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why something could not be done with a store.
+/// Reason why an operation on a store failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreError {
     /// No folder for the default store.
@@ -122,7 +122,7 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 impl StoreError {
-    /// What is wrong with a store of ours, and the fix.
+    /// Error in a store of ours, and the fix.
     fn trouble(&self) -> String {
         match self {
             StoreError::Newer { version, known, .. } => format!(
@@ -154,7 +154,7 @@ impl StoreError {
         }
     }
 
-    /// What SQLite said about the store at `path`.
+    /// SQLite's error about the store at `path`.
     pub(crate) fn of(path: &Path, error: &rusqlite::Error) -> StoreError {
         let path = path.to_owned();
         let why = error.to_string();

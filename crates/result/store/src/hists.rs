@@ -1,21 +1,22 @@
-//! Histograms on their way to blobs and back. A blob is the HdrHistogram V2 encoding (uncompressed;
-//! nanoseconds), which the readers of every language know; recordings of zero are counted beside it.
+//! Conversion of histograms to blobs and back. A blob is the HdrHistogram V2 encoding
+//! (uncompressed; nanoseconds), which libraries in every language read; zero values are counted
+//! separately.
 
 use record::run::HistogramRecord;
 use stats::Hist;
 use std::collections::BTreeMap;
 
-/// Where the histograms of a tree are put while it is made, each under its path in the tree.
+/// Collects the histograms of a tree while it is built, each with its path in the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
     path: String,
-    /// As counts by value: a few hundred bytes where the histogram has 188 KiB, so that it can be handed
-    /// to the thread that writes.
+    /// As counts by value: a few hundred bytes instead of 188 KiB, so that it can be passed to the
+    /// writer thread.
     pub(crate) hists: BTreeMap<String, HistogramRecord>,
 }
 
 impl Shelf {
-    /// Where in the tree what is packed now stands.
+    /// Path in the tree of the current value.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }

@@ -1,10 +1,10 @@
 //! The results store: every run, ramp, comparison and torture in one SQLite file, written while it is
 //! measured, so that whatever ends the program loses the running second at most.
 //!
-//! What is stored loads again as the very record that was stored: all outputs made of it are the
-//! same, byte by byte. Secrets never arrive here: plans are written with them masked, and the
-//! caller masks the command line. Layer 4: files, a thread that writes, the process table (to tell a
-//! running result from one whose program was killed); it reads no clock and opens no socket.
+//! A stored record loads unchanged: all outputs made from it are identical, byte by byte. Secrets
+//! never reach the store: plans are written masked, and the caller masks the command line. Layer 4:
+//! files, a writer thread, the process table (to distinguish a running result from a killed one);
+//! it reads no clock and opens no socket.
 #![forbid(unsafe_code)]
 
 mod alive;
@@ -40,11 +40,11 @@ pub use recording::{Recording, RecordingEnd, Seconds};
 pub use transfer::Imported;
 
 /// A result's name in its store: `run-12`. The numbers of all kinds are one sequence and are never
-/// given twice. Of one whose kind is damaged, the number alone.
+/// reused. If the kind is damaged, the number alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunId {
     pub(crate) number: i64,
-    /// `None` where what stands for it is none.
+    /// `None` if the text is not an id.
     pub(crate) kind: Option<ResultKind>,
 }
 

@@ -1,4 +1,4 @@
-//! What is stored, as a list.
+//! The list of stored results.
 
 use crate::hists::StoredHists;
 use crate::rows::{parse, text};
@@ -38,7 +38,7 @@ pub struct ListEntry {
     /// where the steps showed none. Empty for one with objectives, and for one that an earlier version
     /// wrote.
     pub knees: Vec<(String, Option<Span>)>,
-    /// What the server did, of a finished run; `None` for one that an earlier version wrote.
+    /// State of the server in a finished run; `None` if an earlier version wrote it.
     pub conduct: Option<Conduct>,
     /// Of a ramp: what its capacities count.
     pub axis: Option<Axis>,
@@ -50,7 +50,7 @@ pub struct ListEntry {
 }
 
 impl ListEntry {
-    /// As it is published.
+    /// As published.
     pub fn record(&self) -> ListedRecord {
         let run = self.headline.as_ref();
         // NaN in memory, null in the record
@@ -87,7 +87,7 @@ impl ListEntry {
     }
 }
 
-/// What a torture came to, for a list.
+/// Summary of a torture for the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tortured {
     /// Cases that were not skipped.
@@ -114,11 +114,11 @@ pub struct Filter {
     pub kind: Option<ResultKind>,
     /// Begun at or after this instant, in seconds since 1970-01-01 UTC.
     pub since_unix_s: Option<f64>,
-    /// The last so many.
+    /// At most this many, latest first.
     pub count_max: Option<usize>,
 }
 
-/// The figures of a list, kept beside the result so that a list reads no report.
+/// The figures of the list, stored with the result so that listing reads no report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) interrupted: bool,
@@ -212,15 +212,16 @@ struct Listed {
     axis: Option<String>,
 }
 
-/// The axis stands in the body of every ramp, finished or not; what is no JSON shows when it is loaded.
+/// The axis is in the body of every ramp, finished or not; invalid JSON is reported when it is
+/// loaded.
 const COLUMNS: &str = "SELECT number, kind, name, \
     (SELECT group_concat(tag.name, char(10)) FROM tag WHERE tag.result = number), \
     started_unix_s, state, writer, interrupted, verdict, summary, command_line, \
     CASE WHEN kind = 'ramp' AND json_valid(body) THEN json_extract(body, '$.axis') END FROM result";
 
 impl Store {
-    /// The results that pass the filter, the last that began first. One whose figures are damaged
-    /// is listed as that, without them.
+    /// The results that match the filter, latest first. A result with damaged figures is listed as
+    /// damaged, without them.
     ///
     /// # Errors
     /// A store that cannot be read.
@@ -289,7 +290,7 @@ fn entry(row: Listed) -> ListEntry {
     }
 }
 
-/// What a row says of its result beyond what it is.
+/// Fields of a result's row in the list.
 #[derive(Default)]
 struct ListFigures {
     summary: Summary,

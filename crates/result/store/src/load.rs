@@ -46,8 +46,8 @@ impl RunId {
 }
 
 impl Store {
-    /// The result of an id (`run-12`, or its number alone), of a tag, or counted from the last that
-    /// began: `last`, `last~1` for the one before it.
+    /// Finds a result by id (`run-12`, or its number alone), by tag, or counted from the latest:
+    /// `last`, `last~1` for the one before it.
     ///
     /// # Errors
     /// No such result; a store that cannot be read.
@@ -86,11 +86,11 @@ impl Store {
         })
     }
 
-    /// A result as it was stored. Of one that is still running, or whose program was killed, what is
-    /// known of it, marked as interrupted.
+    /// Loads a result as it was stored. Of one that is running or was killed, the known part,
+    /// marked as interrupted.
     ///
     /// # Errors
-    /// No such result; a store that cannot be read, or whose rows do not fit together.
+    /// Returned if there is no such result, the store cannot be read, or its rows are inconsistent.
     pub fn load(&self, wanted: &str) -> Result<Stored, StoreError> {
         let id = self.find(wanted)?;
         self.load_id(&id)
@@ -195,8 +195,8 @@ impl Store {
         })
     }
 
-    /// The machines of a fleet as they stood in the last second that was kept of a run, or of a step of a
-    /// ramp, that is going on; none where there is no fleet, or no more.
+    /// State of the machines of a fleet in the last stored second of a running run, or of a ramp's
+    /// step; empty without a fleet, or when finished.
     ///
     /// # Errors
     /// As [`Store::load`].

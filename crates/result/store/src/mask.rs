@@ -2,10 +2,10 @@
 
 use plan::{Auth, Plan, is_secret_header};
 
-/// Stands where a secret was.
+/// Replacement for a secret.
 const MASK: &str = "***";
-/// Secrets of at least this length are looked for everywhere; shorter ones would turn up in words
-/// that they have nothing to do with, and are masked in their own places only.
+/// Secrets of at least this length are masked everywhere; shorter ones might occur in unrelated
+/// words, and are masked only in their own places.
 const LENGTH_MIN: usize = 3;
 
 /// A command line, quoted as a shell takes it. Logins in URLs, `--user`, `--bearer`, `--proxy` and
@@ -14,7 +14,7 @@ pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
     masked_words(args, plans).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// The words of such a command line, each by itself.
+/// The separate words of such a command line.
 pub fn masked_words(args: &[String], plans: &[&Plan]) -> Vec<String> {
     let secrets: Vec<String> = plans.iter().flat_map(|plan| secrets(plan)).collect();
     let mut before = "";
@@ -50,7 +50,7 @@ fn secrets(plan: &Plan) -> Vec<String> {
     secrets
 }
 
-/// Options whose value is, or may hold, a secret.
+/// Options whose value is, or may contain, a secret.
 #[derive(Clone, Copy)]
 enum Secret {
     Login,
@@ -92,7 +92,7 @@ fn option_of(name: &str) -> Option<Secret> {
     }
 }
 
-/// A word that is no value of the one before it: `--user=…`, `-HName: …`, a URL.
+/// A word that is not the value of the previous one: `--user=…`, `-HName: …`, a URL.
 fn mask_alone(word: &str) -> String {
     if let Some((name, value)) = word.split_once('=').filter(|(name, _)| name.starts_with("--"))
         && let Some(option) = option_of(name)
@@ -115,7 +115,7 @@ fn mask_login(word: &str) -> String {
     format!("{}{shown}{}", &word[..start], &word[start + at..])
 }
 
-/// As a POSIX shell takes it for one word.
+/// Quoted as one word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+*".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

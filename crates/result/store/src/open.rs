@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long another program's writing is waited for.
+/// Timeout while another program writes.
 const BUSY: Duration = Duration::from_secs(5);
 /// Stores up to this size are checked page by page when they are opened to be written.
 const CHECK_BYTES_MAX: u64 = 32 << 20;
@@ -21,17 +21,17 @@ const COPIES_MAX: u32 = 10_000;
 pub struct Store {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
-    /// What the user is to be told of the opening: a damaged store that was set aside, an older one
-    /// that was brought up to date.
+    /// Notes for the user about opening: a damaged store that was renamed, an older one that was
+    /// migrated.
     pub notes: Vec<String>,
 }
 
 impl Store {
-    /// Opens the store to write in it; makes it where there is none, and the default store's folder.
+    /// Opens the store for writing; creates it if missing, and the default store's folder.
     ///
     /// # Errors
-    /// See [`StoreError`]. A damaged store is none: it is set aside, a new one begun, and
-    /// [`Store::notes`] says so.
+    /// See [`StoreError`]. A damaged store is not an error: it is renamed, a new one is created,
+    /// and [`Store::notes`] reports it.
     pub fn open(place: &StorePlace) -> Result<Store, StoreError> {
         Store::open_with(place, STEPS)
     }
@@ -119,8 +119,8 @@ impl Store {
         if !refused.sqlite_error_code().is_some_and(|code| barred.contains(&code)) {
             return Ok(store);
         }
-        // Beside a WAL file that may not be opened, SQLite reads the rest only where it is told that
-        // nobody writes: nobody can, in a folder like that.
+        // If the WAL file cannot be opened, SQLite reads the rest only if it is told that there is
+        // no writer: there cannot be one in such a folder.
         let mut uri = url_path(path);
         uri.push_str("?immutable=1");
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
@@ -129,7 +129,7 @@ impl Store {
         Ok(Store { connection, path: path.to_owned(), notes: Vec::new() })
     }
 
-    /// That this is a store of ours, and of this version.
+    /// Checks that this is a store of ours, and of this version.
     pub(crate) fn recognise(&self, steps: &[&str]) -> Result<(), StoreError> {
         let path = self.path.clone();
         let (version, id, tables) = self.told(schema::identity(&self.connection))?;
@@ -155,7 +155,7 @@ impl Store {
                 let copy = (version > 0).then(|| self.keep_copy(version)).transpose()?;
                 let done = schema::bring_up_to_date(&mut self.connection, steps);
                 self.told(done).inspect_err(|_| {
-                    // tried again at the next opening, which makes a copy of its own
+                    // retried at the next opening, which makes its own copy
                     copy.iter().for_each(|copy| drop(fs::remove_file(copy)));
                 })?;
                 self.notes.extend(copy.map(|copy| {
@@ -173,7 +173,7 @@ impl Store {
         // a program that is killed loses nothing, a power failure the last seconds at most.
         let mode = self.connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
         match mode.as_ref().map_err(rusqlite::Error::sqlite_error_code) {
-            // somebody else is at it, or the file system cannot: the old mode will do
+            // another process uses it, or the file system cannot: the old mode is sufficient
             Ok(()) | Err(Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => {}
             Err(_) => self.told(mode)?,
         }
@@ -195,7 +195,7 @@ impl Store {
         }
     }
 
-    /// A whole copy beside the store, before its tables are changed.
+    /// Copies the whole store next to it, before its tables are changed.
     fn keep_copy(&self, version: i64) -> Result<PathBuf, StoreError> {
         let copy = free_name(&self.path, &format!("schema-{version}"))?;
         let name = copy.to_string_lossy().into_owned();
@@ -241,7 +241,7 @@ fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
     Ok(store)
 }
 
-/// The default store is ours whatever is in it; another file when its head says so (the
+/// The default store is ours whatever it contains; another file if its header says so (the
 /// application id is bytes 68 to 71 of an SQLite file).
 fn is_ours(path: &Path, place: &StorePlace) -> bool {
     let mut head = [0; 72];
@@ -272,13 +272,13 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(StoreError::io(path, &error)),
-        // not a folder, and no device: SQLite would make a journal beside /dev/null
+        // not a folder or a device: SQLite would create a journal next to /dev/null
         _ if !path.is_file() => Err(StoreError::Foreign(path.to_owned())),
         _ => Ok(()),
     }
 }
 
-/// A name beside the store that nothing has: `runs.db.damaged-1`.
+/// An unused name next to the store: `runs.db.damaged-1`.
 fn free_name(path: &Path, why: &str) -> Result<PathBuf, StoreError> {
     let mut names = (1..=COPIES_MAX).map(|n| beside(path, &format!("{why}-{n}")));
     names.find(|name| !name.exists()).ok_or_else(|| StoreError::Refused {

@@ -1,4 +1,4 @@
-//! What is known of a result that never finished: its program was killed, or is still at work.
+//! The known part of an unfinished result: its program was killed, or is still running.
 
 use plan::{Load, Plan};
 use record::compare::{CompareRecord, Comparison, LETTERS, OF_A_BLOCK, assemble};
@@ -10,7 +10,7 @@ use stats::verdict::{Evidence, judge};
 use stats::{CauseId, Measurement, Second, Snapshot, State, Verdict, samples_needed};
 use units::{Nanos, show};
 
-/// What was known before anything was measured.
+/// State before anything was measured.
 pub(crate) struct Begun {
     /// Its program is still at work.
     pub(crate) alive: bool,
@@ -85,7 +85,7 @@ fn measurement(plan: &Plan, step: LiveTrial) -> Measurement {
     let end_s = measured.map(|second| second.at_s + second.span_s).fold(0.0, f64::max);
     let end = Nanos::from_secs_f64(end_s);
     let window = plan.stop.duration.map_or(end, |span| span.min(end));
-    // nobody followed these to their outcome
+    // their outcome was never determined
     for counts in [&mut total.counts, &mut total.warm_up] {
         let open = counts.queued.max(0) + counts.in_flight.max(0);
         counts.abandoned += open as u64;
@@ -104,8 +104,8 @@ fn measurement(plan: &Plan, step: LiveTrial) -> Measurement {
     }
 }
 
-/// Arrivals that the plan asked for in what was counted: those that fell due, because where the
-/// count ends is where it was last written, not where the window would have ended.
+/// Intended arrivals of the counted part: those that were due, because the count ends at the last
+/// write, not at the end of the window.
 fn intended(plan: &Plan, total: &Snapshot) -> Option<u64> {
     match &plan.load {
         Load::Closed { .. } => None,
@@ -128,7 +128,7 @@ fn verdict(begun: &Begun, measurement: &Measurement) -> Verdict {
     verdict
 }
 
-/// A ramp whose steps so far are known.
+/// A ramp of the steps known so far.
 pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
     let why = begun.why(&format!("after {} steps", steps.len()));
     let state = steps.iter().map(|step| step.run.verdict.state).max();
@@ -155,8 +155,7 @@ pub(crate) fn ramp(begun: Begun, steps: Vec<RampStepRecord>) -> RampRecord {
     RampRecord { steps, verdict, ..RampRecord::of(&without_steps) }
 }
 
-/// A comparison whose runs so far are known: its whole blocks, compared. Half a block would favour a
-/// side.
+/// A comparison of the runs known so far: complete blocks only. Half a block would favor one side.
 pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunRecord>>) -> CompareRecord {
     let blocks = runs.iter().map(|side| side.len() / OF_A_BLOCK).min().unwrap_or(0);
     let count = |runs: &[Vec<RunRecord>]| runs.iter().map(Vec::len).sum::<usize>();

@@ -5,12 +5,12 @@ use record::torture::{CaseRecord, OverCase, ProbeRecord, TortureRecord};
 use rusqlite::{Connection, params};
 use units::Nanos;
 
-/// All but what has rows of its own.
+/// Everything except the parts with their own rows.
 pub(crate) fn body(torture: &TortureRecord) -> String {
     printed(&TortureRecord { cases: Vec::new(), probe_series: Vec::new(), ..torture.clone() })
 }
 
-/// Takes away what has rows of its own.
+/// Removes the parts with their own rows.
 pub(crate) fn clear_parts(connection: &Connection, result: i64) -> rusqlite::Result<()> {
     for table in ["torture_case", "probe"] {
         connection.execute(&format!("DELETE FROM {table} WHERE result = ?1"), [result])?;
@@ -18,7 +18,7 @@ pub(crate) fn clear_parts(connection: &Connection, result: i64) -> rusqlite::Res
     Ok(())
 }
 
-/// What has rows of its own, in the place of what stood there.
+/// Restores the parts with their own rows.
 pub(crate) fn insert_parts(
     connection: &Connection,
     result: i64,

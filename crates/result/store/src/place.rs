@@ -1,4 +1,4 @@
-//! Where results are kept.
+//! Location of results.
 
 use crate::StoreError;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// The file of the default store within the user's data directory.
 pub const DEFAULT_FILE: &str = "loadstone/runs.db";
 
-/// Where the store is.
+/// Path of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StorePlace {
     /// [`DEFAULT_FILE`] in `$XDG_DATA_HOME`, or in `~/.local/share`.
@@ -48,7 +48,7 @@ impl StorePlace {
 }
 
 fn default_file(data: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
-    // a relative path is to be ignored (XDG Base Directory Specification, "Basics")
+    // a relative path must be ignored (XDG Base Directory Specification, "Basics")
     let absolute = |path: Option<OsString>| path.map(PathBuf::from).filter(|p| p.is_absolute());
     absolute(data)
         .or_else(|| absolute(home).map(|home| home.join(".local/share")))

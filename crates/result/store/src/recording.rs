@@ -1,5 +1,5 @@
-//! A result that is written while it is measured: by a thread of its own, so that neither the workers
-//! nor the collector ever wait for a disk.
+//! A result that is written during the measurement, by a separate thread, so that neither the
+//! workers nor the collector ever wait for a disk.
 
 use crate::write::LiveSecond;
 use crate::{Beginning, ResultKind, RunId, Store, StoreError};
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Seconds that may wait for the disk; what comes when so many wait is left out, and counted.
+/// Seconds that may wait for the disk; further ones are dropped and counted.
 const QUEUE_MAX: usize = 64;
-/// The whole count so far is written anew this often, in seconds of the run, however short its rows
+/// The complete count is rewritten at this interval, in seconds of the run, however short its rows
 /// are.
 const TOTAL_EVERY_S: f64 = 0.9;
 
@@ -42,7 +42,7 @@ enum WriteJob {
     End,
 }
 
-/// What is put into the queue of the thread that writes; may be cloned to whoever watches.
+/// Message in the queue of the writer thread; may be cloned to observers.
 #[derive(Clone, Debug)]
 struct Queue {
     jobs: SyncSender<WriteJob>,
@@ -50,7 +50,7 @@ struct Queue {
     left_out: Arc<AtomicU64>,
 }
 
-/// A result on its way into the store.
+/// A result being written to the store.
 #[derive(Debug)]
 pub struct Recording {
     id: RunId,
@@ -58,14 +58,14 @@ pub struct Recording {
     writer: JoinHandle<(Store, Option<StoreError>)>,
 }
 
-/// What became of a result.
+/// Fate of a result.
 #[derive(Clone, Debug)]
 pub struct RecordingEnd {
     pub id: RunId,
     /// Seconds, or cases, that could not be written while it ran: the store was too slow for them. The finished
     /// result has them.
     pub late: u64,
-    /// Why some could not, when it was not for want of time.
+    /// Why some were not written, unless for lack of time.
     pub trouble: Option<StoreError>,
 }
 
@@ -138,7 +138,7 @@ impl Recording {
         }
     }
 
-    /// Takes the result out of the store again: nothing came of it.
+    /// Removes the result from the store again: it has no content.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -146,8 +146,8 @@ impl Recording {
         self.finish(|store, id| store.forget(id)).map(|_| ())
     }
 
-    /// Waits until what came is written, and finishes the result: `finish` is one of [`Store::finish_run`] and
-    /// its kin.
+    /// Waits until the queue is written, and finishes the result: `finish` is [`Store::finish_run`]
+    /// or a similar function.
     ///
     /// # Errors
     /// The result could not be finished; what was written before still loads.
@@ -157,7 +157,7 @@ impl Recording {
     ) -> Result<RecordingEnd, StoreError> {
         let Recording { id, queue, writer } = self;
         let late = queue.left_out.load(Ordering::Relaxed);
-        // a thread that is gone has ended by a panic, which the join tells
+        // a missing thread has panicked, which the join reports
         queue.jobs.send(WriteJob::End).ok();
         let (mut store, trouble) =
             writer.join().expect("the thread that writes returns its errors and panics at none");
@@ -166,19 +166,19 @@ impl Recording {
     }
 }
 
-/// The way of one measurement's seconds into the store; after the recording's end it leads nowhere.
+/// Sends the seconds of a measurement to the store; after the recording's end it does nothing.
 #[derive(Debug)]
 pub struct Seconds {
     queue: Queue,
     index: usize,
-    /// When the last whole count was sent, in seconds of the run.
+    /// When the last complete count was sent, in seconds of the run.
     total_at_s: f64,
-    /// The machines of a fleet; what is told of them goes with the next second.
+    /// The machines of a fleet; their latest state goes with the next second.
     agents: Vec<AgentNow>,
 }
 
 impl Seconds {
-    /// How the machines of a fleet stand. Kept with the next second, in place of what was kept before.
+    /// State of the machines of a fleet. Stored with the next second, replacing the previous state.
     pub fn agents(&mut self, agents: &[AgentNow]) {
         self.agents = agents.to_vec();
     }
@@ -198,7 +198,7 @@ impl Seconds {
     }
 }
 
-/// Writes what comes until the end; the first thing that went wrong.
+/// Writes messages until the end; returns the first error.
 fn write(store: &mut Store, id: &RunId, inbox: &Receiver<WriteJob>) -> Option<StoreError> {
     let mut trouble = None;
     let mut waiting = None;

@@ -122,7 +122,7 @@ impl Unpack for Objective {
     }
 }
 
-/// In the tree stands the path; nothing, when nothing was recorded.
+/// The tree has the path; nothing if nothing was recorded.
 impl Pack for Hist {
     fn pack(&self, shelf: &mut Shelf) -> Value {
         if self.is_empty() {

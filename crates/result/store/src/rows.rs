@@ -1,5 +1,5 @@
-//! What has rows of its own beside a record, to be searched by: measurements with their seconds and
-//! histograms, causes, findings.
+//! Parts with their own rows in addition to the record, for searches: measurements with their
+//! seconds and histograms, causes, findings.
 
 use crate::hists::StoredHists;
 use crate::tree::{Damage, object};
@@ -19,14 +19,14 @@ pub(crate) struct TrialPlace<'a> {
     pub(crate) position: usize,
 }
 
-/// A measurement that goes on.
+/// A running measurement.
 pub(crate) const LIVE: &str = "live";
-/// Beside each live one of a fleet: its machines, as they stand.
+/// For each running one of a fleet: the state of its machines.
 pub(crate) const AGENTS: &str = "agents";
 pub(crate) const RUN: &str = "run";
 pub(crate) const STEP: &str = "step";
 pub(crate) const SIDES: [&str; 3] = ["before", "after", "third"];
-/// The load that went on beside a torture.
+/// The load that ran during a torture.
 pub(crate) const BESIDE: &str = "beside";
 
 /// A record as JSON on one line.
@@ -34,8 +34,8 @@ pub(crate) fn printed(record: &impl Serialize) -> String {
     serde_json::to_string(record).expect("strings, numbers and lists always serialise")
 }
 
-/// Inserts a measurement, in the place of one that stood there. `record`: that of the run, or of the
-/// ramp's step that it is part of, as JSON.
+/// Inserts a measurement, replacing an existing one. `record`: that of the run, or of the ramp's
+/// step that it belongs to, as JSON.
 pub(crate) fn insert_trial(
     connection: &Connection,
     result: i64,
@@ -126,7 +126,7 @@ pub(crate) fn insert_lists(
     Ok(())
 }
 
-/// A figure of a second with a column of its own, and its path in the record.
+/// A figure of a second with its own column, and its path in the record.
 pub(crate) const SECOND_COLUMNS: [(&str, &[&str]); 14] = [
     ("at_s", &["at_s"]),
     ("span_s", &["span_s"]),
@@ -162,12 +162,12 @@ pub(crate) fn scalar(value: &Value, real: bool) -> Sql {
     }
 }
 
-/// The other way round, for what is a number and not whole.
+/// The inverse, for numbers that are not integers.
 pub(crate) fn real(number: f64) -> Value {
     serde_json::Number::from_f64(number).map_or_else(|| number.to_string().into(), Value::Number)
 }
 
-/// Takes what stands at a path out of a tree; null when there is nothing.
+/// Removes the value at a path from a tree; null if there is none.
 pub(crate) fn take(tree: &mut Value, path: &[&str]) -> Value {
     let Some((name, folders)) = path.split_last() else { return Value::Null };
     let folder = folders.iter().try_fold(tree, |tree, name| tree.get_mut(*name));
@@ -295,7 +295,7 @@ pub(crate) fn histograms(
     Ok(Ok(found))
 }
 
-/// A column, whatever stands in it: bytes that are no text must hide no other column or row.
+/// A column with any content: invalid text must not hide other columns or rows.
 pub(crate) fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     let value = row.get_ref(column)?;
     Ok(value

@@ -1,12 +1,12 @@
-//! The tables, version by version. docs/decisions tells why they are as they are.
+//! The tables, version by version. docs/decisions has the reasons.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// SQLite's `application_id` of a store: the letters `LdSt`.
 pub(crate) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"LdSt");
 
-/// What brings a store of version n to version n + 1; from nothing to the first. A step that was
-/// released is never changed.
+/// Migrates a store from version n to n + 1, starting with an empty one. A released step is never
+/// changed.
 pub(crate) const STEPS: &[&str] = &[FIRST];
 
 const FIRST: &str = "

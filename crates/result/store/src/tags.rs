@@ -7,7 +7,7 @@ use rusqlite::{TransactionBehavior, params};
 const TAG_CHARS_MAX: usize = 64;
 
 impl Store {
-    /// Gives a result a name of its own; one that another result has is taken from it.
+    /// Gives a result a tag; another result loses it.
     ///
     /// # Errors
     /// A name that would be taken for an id; a store that cannot be written.
@@ -37,14 +37,14 @@ impl Store {
         }
     }
 
-    /// Takes away a result of this process that nothing came of.
+    /// Removes an empty result of this process.
     pub(crate) fn forget(&mut self, id: &RunId) -> Result<(), StoreError> {
         let done = self.connection.execute("DELETE FROM result WHERE number = ?1", [id.number]);
         self.told(done).map(|_| ())
     }
 
-    /// Takes results away, all of them or none. The file keeps its size; what comes later takes
-    /// their room.
+    /// Removes results, all of them or none. The file keeps its size; later results reuse the
+    /// space.
     ///
     /// # Errors
     /// One that is still running; a store that cannot be written.

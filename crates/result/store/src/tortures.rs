@@ -1,6 +1,6 @@
-//! Results of the kind torture. A record is stored in parts, as they are known: the record of each case and of
-//! each probe in its row, all else in the body of the result. The load that went on beside it is a trial as well,
-//! as of a run.
+//! Results of kind torture. A record is stored in parts, as they become known: the record of each
+//! case and of each probe in a row, everything else in the body of the result. The concurrent load
+//! is also a trial, as of a run.
 
 use crate::begin::FirstRow;
 use crate::list::Summary;
@@ -34,7 +34,7 @@ impl Store {
         self.begin_row(ResultKind::Torture, &row)
     }
 
-    /// A case, the `index`th of its run, that is over while the run goes on.
+    /// A finished case, the `index`th of its run, during the run.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -72,8 +72,8 @@ impl Store {
         })
     }
 
-    /// A torture from its row's body. `unfinished`: it did not come to its end, and whether its
-    /// program is still at work.
+    /// A torture from its row's body. `unfinished`: it did not complete, and whether its program is
+    /// still running.
     pub(crate) fn torture(
         &self,
         id: &RunId,

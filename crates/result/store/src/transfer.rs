@@ -6,7 +6,7 @@ use crate::{RunId, Store, StoreError, StorePlace};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use std::path::Path;
 
-/// What an import did.
+/// Summary of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Name there, name here.
@@ -15,7 +15,7 @@ pub struct Imported {
     pub known: Vec<RunId>,
     /// Tags that another result has here.
     pub tags_left: Vec<String>,
-    /// What the user is to be told of the opening of the other store, as in [`Store::notes`].
+    /// Notes for the user about opening the other store, as in [`Store::notes`].
     pub notes: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl Store {
             return Err(StoreError::Refused { path: path.to_owned(), why });
         }
         let other = Store::open(&StorePlace::File(path.to_owned()))?;
-        // one file in the end, without the log beside it
+        // finally a single file, without its log
         other.told(other.connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())))?;
         drop(other);
         let numbers: Vec<i64> = ids.iter().map(|id| id.number).collect();
@@ -48,7 +48,7 @@ impl Store {
         copied
     }
 
-    /// Takes all results of another store, each under a name of its own here.
+    /// Imports all results of another store, each under a new name.
     ///
     /// # Errors
     /// A file that is no store, or cannot be read; a store here that cannot be written.
@@ -162,7 +162,7 @@ impl Way {
         let number = was.max(free);
         const SAME: &str = "uid, kind, state, name, command_line, plan, environment, \
             started_unix_s, verdict, interrupted, summary, body";
-        // nobody writes the copy of one that is running
+        // a copy of a running result has no writer
         connection.execute(
             &format!(
                 "INSERT INTO {to}.result (number, writer, {SAME}) \
@@ -237,7 +237,7 @@ impl Way {
         Ok(())
     }
 
-    /// The tags that could not come along: another result has them.
+    /// The tags that were not imported: other results have them.
     fn copy_tags(
         self,
         connection: &Connection,

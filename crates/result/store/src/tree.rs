@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use units::Nanos;
 
-/// What stands in the store is not what was written there.
+/// The stored value is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Damage(pub(crate) String);
 
@@ -204,7 +204,7 @@ impl Unpack for IpAddr {
     }
 }
 
-/// Null is nothing; something that is null itself stands in a list of its own.
+/// Null is nothing; a value that is null itself is in a list.
 impl<T: Pack> Pack for Option<T> {
     fn pack(&self, shelf: &mut Shelf) -> Value {
         match self.as_ref().map(|value| value.pack(shelf)) {

@@ -1,5 +1,5 @@
-//! What comes after the beginning: the seconds of what is measured, its parts as each is whole, and
-//! the finished report, which takes the place of everything before it.
+//! Updates after the beginning: the seconds of the measurement, its parts as each completes, and
+//! the finished report, which replaces everything before it.
 
 use crate::hists::Shelf;
 use crate::list::Summary;
@@ -15,14 +15,14 @@ use sample::AgentNow;
 use serde_json::{Value, json};
 use stats::{Second, Snapshot, State};
 
-/// What is known of a measurement that is going on, made on the collector's thread: it costs less
-/// than a copy of the snapshot.
+/// The known part of a running measurement, made on the collector's thread: it is cheaper than a
+/// copy of the snapshot.
 #[derive(Debug)]
 pub(crate) struct LiveSecond {
     second: Value,
     /// Of the whole measurement up to here; left out where the last one is fresh enough.
     total: Option<(Value, Shelf)>,
-    /// The machines of a fleet; null where there is none.
+    /// The machines of a fleet; null without one.
     agents: Value,
 }
 
@@ -101,7 +101,7 @@ impl Store {
         self.told(kept)
     }
 
-    /// A step of a ramp that is over, while the ramp goes on.
+    /// A finished step of a ramp, during the ramp.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -119,7 +119,7 @@ impl Store {
         self.told(kept)
     }
 
-    /// A run of one side (0 or 1) of a comparison that is over, while the comparison goes on.
+    /// A finished run of one side (0 or 1) of a comparison, during the comparison.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -162,7 +162,7 @@ impl Store {
         })
     }
 
-    /// `runs`: of each side, behind the figures.
+    /// `runs`: of each side, after the figures.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -222,14 +222,14 @@ impl Store {
     }
 }
 
-/// What is said of a result as a whole when it is finished.
+/// Fields of a finished result as a whole.
 pub(crate) struct FinishedResult<'a> {
     /// `None`: what it was called when it began.
     name: Option<&'a str>,
     /// `None` where a measurement is not what it is.
     state: Option<State>,
     summary: Summary,
-    /// JSON: its record, without what has a row of its own.
+    /// JSON: its record, without the parts that have rows.
     pub(crate) body: String,
 }
 
@@ -261,7 +261,7 @@ fn live_trial(connection: &Connection, result: i64, index: usize) -> rusqlite::R
     Ok(connection.last_insert_rowid())
 }
 
-/// Forgets what was known of a measurement while it went on; without an index, of all.
+/// Deletes the running state of a measurement; without an index, of all.
 fn end_live(connection: &Connection, result: i64, index: Option<usize>) -> rusqlite::Result<()> {
     connection.execute(
         "DELETE FROM trial WHERE result = ?1 AND part IN (?2, ?4) AND (?3 IS NULL OR position = ?3)",

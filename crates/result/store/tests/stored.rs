@@ -1,4 +1,4 @@
-//! What is stored loads as the very same report: every output made of it is equal, byte by byte.
+//! A stored record loads as an identical report: every output made from it is equal, byte by byte.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -153,7 +153,7 @@ fn a_ramp_loads_as_it_was_stored() {
         };
         let id = store.begin(ResultKind::Ramp, &beginning).unwrap();
         assert_eq!(store.show("last").unwrap().axis, Some(stored.axis), "{name}, while it runs");
-        // what was written on the way leaves nothing behind
+        // intermediate rows are removed
         for (index, step) in stored.steps.iter().take(2).enumerate() {
             store.step(&id, index, step).unwrap();
         }
@@ -162,7 +162,7 @@ fn a_ramp_loads_as_it_was_stored() {
         let store = Store::open_to_read(&place).unwrap();
         let listed = store.show("last").unwrap();
         assert_eq!(listed.axis, Some(stored.axis), "{name}: 8 users are something else than 8/s");
-        // where no objective was asked for, the steps showed a knee and no capacity
+        // without an objective, the steps showed a knee and no capacity
         let knees: Vec<Option<stats::curve::Span>> =
             listed.knees.iter().map(|(_, span)| *span).collect();
         match name {

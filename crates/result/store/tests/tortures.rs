@@ -1,4 +1,4 @@
-//! Tortures in the store: each loads as the very report that was stored, whatever came of it.
+//! Tortures in the store: each loads as the stored report, whatever its outcome.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -32,7 +32,7 @@ use std::path::Path;
 use store::{Filter, Progress, ResultKind, Store, StoreError, StorePlace, Stored, Tortured};
 use units::Nanos;
 
-/// Everything that a result may have beside its cases.
+/// Everything that a result may have in addition to its cases.
 fn full() -> Report {
     let mut report = tortures::pressed();
     let steps = vec![
@@ -142,7 +142,7 @@ fn load(store: &Store, wanted: &str) -> TortureRecord {
     }
 }
 
-/// What is known before anything is sent.
+/// State before anything is sent.
 fn beginning(report: &Report) -> TortureRecord {
     let slots_named = report.result.slots_named;
     let result = ::torture::result::RunResult { slots_named, ..Default::default() };
@@ -158,7 +158,7 @@ fn a_torture_loads_as_it_was_stored() {
         let mut store = Store::open(&place).unwrap();
         let id = store.begin_torture(&beginning(&stored), "loadstone torture URL").unwrap();
         assert_eq!(id.to_string(), format!("torture-{number}"));
-        // what was written on the way leaves nothing behind
+        // intermediate rows are removed
         for index in 0..20 {
             store.torture_case(&id, index, &OverCase::of(&stored.result.cases[0])).unwrap();
         }
@@ -191,7 +191,7 @@ fn a_torture_loads_as_it_was_stored() {
     );
 }
 
-/// As if its program had gone.
+/// As if its program had ended.
 fn orphan(path: &Path) {
     Connection::open(path).unwrap().execute("UPDATE result SET writer = 'gone'", []).unwrap();
 }

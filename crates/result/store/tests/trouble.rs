@@ -320,7 +320,7 @@ fn deleting_takes_a_result_and_all_its_rows() {
     assert_eq!(begin(&mut store, "three").to_string(), "run-3", "numbers are not given twice");
 }
 
-/// Whatever stands in the columns that the list is made of, the other results are still listed.
+/// With any content in the list's columns, the other results are still listed.
 #[test]
 fn one_damaged_row_is_listed_as_damaged_among_the_others() {
     let (_folder, path, place) = folder();
@@ -360,7 +360,7 @@ fn one_damaged_row_is_listed_as_damaged_among_the_others() {
     }
 }
 
-/// Bytes that are no text hide neither the result that they stand in nor any other.
+/// Invalid text hides neither its own result nor any other.
 #[test]
 fn bytes_that_are_no_text_hide_no_result() {
     let (_folder, path, place) = folder();
@@ -380,7 +380,7 @@ fn bytes_that_are_no_text_hide_no_result() {
     assert_eq!(result, "run-1");
 }
 
-/// Where not even its kind can be read, a result still has its number.
+/// Even with an unreadable kind, a result has its number.
 #[test]
 fn a_result_of_a_damaged_kind_goes_by_its_number() {
     let (_folder, path, place) = folder();

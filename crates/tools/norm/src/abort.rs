@@ -1,8 +1,8 @@
-//! Time-outs: one list and one ticking task per serving thread, as in the chapter, whose first design
-//! (a waiting thread per connection) choked its server.
+//! Timeouts: one list and one ticking task per serving thread, as in the chapter, whose first
+//! design (a waiting thread per connection) overloaded its server.
 //!
-//! A time-out is overdue once the server has waited on the client for as long as it says, give or
-//! take a sixteenth; while the server works, no time counts.
+//! A timeout expires once the server has waited for the client for the configured time, to within a
+//! sixteenth; time in which the server works does not count.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 /// Steps in which time is counted towards a time-out.
 const STEPS: u32 = 16;
 
-/// What the server waits for.
+/// Kinds of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// Nothing from the client: a node works.
@@ -23,7 +23,7 @@ pub(crate) enum Waiting {
     Head,
     /// More of a request's body.
     Body,
-    /// That the client takes more of the response.
+    /// For the client to receive more of the response.
     Taking,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Aborts {
     watched: RefCell<BTreeMap<u64, Rc<Watch>>>,
 }
 
-/// What is known of one connection's waiting.
+/// Waiting state of a connection.
 #[derive(Debug)]
 pub(crate) struct Watch {
     waiting: Cell<Waiting>,
@@ -125,7 +125,8 @@ impl Watch {
     }
 
     fn is_overdue(&self, now: u64) -> bool {
-        // the step in which the waiting began was under way already: one more makes a whole time
+        // the step in which the wait started was already in progress: one more makes a whole
+        // timeout
         self.waiting.get() != Waiting::Nothing && now - self.since.get() > u64::from(STEPS)
     }
 

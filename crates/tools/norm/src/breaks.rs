@@ -24,7 +24,7 @@ pub enum Break {
     AuthRealm,
     /// A CGI script gets its query decoded.
     CgiQuery,
-    /// A CGI script does not hear who serves it.
+    /// A CGI script is not given SERVER_SOFTWARE.
     CgiEnv,
     /// A CGI script finds its standard input empty.
     CgiStdin,
@@ -42,7 +42,7 @@ pub enum Break {
     SleepParallel,
     MaxClients,
     SpoolLeft,
-    /// No line tells of new connections.
+    /// New connections are not logged.
     LogConnections,
     /// No line names the temporary file.
     LogTmpFile,
@@ -93,7 +93,7 @@ impl Breaks {
     /// Names as in [`BREAKS`], separated by commas.
     ///
     /// # Errors
-    /// The first name that is none.
+    /// The first invalid name.
     pub fn parse(text: &str) -> Result<Breaks, String> {
         let find = |name: &str| {
             let known = BREAKS.iter().find(|(_, known, _)| *known == name);

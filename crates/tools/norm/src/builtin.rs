@@ -33,7 +33,7 @@ pub(crate) fn hello(ask: &Ask, breaks: &Breaks) -> Reply {
 /// at once.
 #[derive(Debug)]
 pub(crate) struct Sleep {
-    /// Who holds it sleeps. Those who wait get it in order.
+    /// The holder sleeps. Waiting requests get it in order.
     bed: Mutex<()>,
     parallel: bool,
 }

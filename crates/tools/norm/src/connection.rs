@@ -1,5 +1,5 @@
-//! One connection from its acceptance to its end: hyper talks, what it refuses is answered by us,
-//! then comes a proper close.
+//! One connection from acceptance to end: hyper speaks HTTP, we answer what it refuses, then the
+//! connection is closed in order.
 
 use std::future::poll_fn;
 use std::io;
@@ -21,9 +21,9 @@ use crate::visit::Visit;
 
 /// Longest head of a request in bytes.
 const HEAD_MAX: usize = 64 * 1024;
-/// What hyper may hold of one connection: above a head, so that a head's own bound is what holds.
+/// Buffer limit of hyper per connection: above the limit on a head, so that the latter applies.
 const BUFFER_MAX: usize = 2 * HEAD_MAX;
-/// What a client may still send, and for how long, after our side is closed.
+/// How much a client may still send, and for how long, after our side is closed.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
@@ -57,7 +57,7 @@ async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
         end = poll_fn(|cx| connection.poll_without_shutdown(cx)) => Some(end),
         () = visit.watch().overdue() => None,
     };
-    // what is dropped with the connection changes where it stands
+    // dropping the connection changes its state
     let (awaited, waiting) = (visit.swallows(), visit.watch().waiting());
     let parts = connection.into_parts();
     let status = match end {
@@ -82,8 +82,7 @@ async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
     socket
 }
 
-/// The last word on a connection, written by hand: the response to a request that is none, or that did
-/// not come.
+/// The last response on a connection, written by hand: for a request that is invalid or incomplete.
 async fn say(visit: &Visit, status: StatusCode, socket: &mut TcpStream) {
     visit.leave_unread();
     visit.shared().counters.request();

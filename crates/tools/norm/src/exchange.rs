@@ -1,4 +1,4 @@
-//! What passes between a connection and the node that answers.
+//! Data between a connection and the node that answers.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -20,13 +20,13 @@ pub(crate) struct Ask {
     /// CGI's SCRIPT_NAME and PATH_INFO.
     pub(crate) node_path: String,
     pub(crate) rest: String,
-    /// As it was sent, undecoded.
+    /// As sent, undecoded.
     pub(crate) query: Option<String>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Entity,
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
-    /// Who was let in, once a guard has let somebody in.
+    /// The authenticated user, if any.
     pub(crate) user: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Entity {
 pub(crate) struct Spooled {
     pub(crate) path: PathBuf,
     pub(crate) len: u64,
-    /// Its lock tells other servers that the file is no leftover.
+    /// Its lock shows other servers that the file is in use.
     _locked: Arc<File>,
     stays: bool,
 }
@@ -55,7 +55,7 @@ impl Spooled {
         Spooled { path, len: 0, _locked: locked, stays: false }
     }
 
-    /// Leaves the file behind: a behaviour gone wrong on purpose.
+    /// Leaves the file: a deliberate fault.
     pub(crate) fn stay(&mut self) {
         self.stays = true;
     }
@@ -93,13 +93,13 @@ pub(crate) struct Reply {
 pub(crate) enum Content {
     Empty,
     Bytes(Bytes),
-    /// Pieces of files and bytes one after the other: ranges, multipart ranges.
+    /// Pieces of files and bytes in sequence: ranges, multipart ranges.
     Pieces(Vec<Piece>),
-    /// As long as its Content-Length says, or of unknown length without one; ends when the sender
-    /// is dropped, breaks off on an error.
+    /// Content of the announced length, or of unknown length without Content-Length; ends when the
+    /// sender is dropped, breaks off on an error.
     Stream(mpsc::Receiver<std::io::Result<Bytes>>),
-    /// What a GET of this path of the site, query included, is answered with: CGI's local redirect
-    /// (RFC 3875 §6.2.2). The rest of the reply says nothing.
+    /// The response to a GET of this path of the site, query included: CGI's local redirect (RFC
+    /// 3875 §6.2.2). The rest of the reply is ignored.
     Elsewhere(String),
 }
 

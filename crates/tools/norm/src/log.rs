@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-/// How important a line is. The log holds lines of its own level and above.
+/// Severity of a line. The log has lines of its own level and above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     Debug,
@@ -42,7 +42,7 @@ enum LogSink {
     Stderr,
 }
 
-/// Where lines go.
+/// Destination of lines.
 #[derive(Debug)]
 pub(crate) struct Log {
     level: Level,
@@ -67,7 +67,7 @@ impl Log {
         Ok(Log { level, sink: LogSink::File(file), lost: AtomicU64::new(0) })
     }
 
-    /// Whether lines of this level are kept: ask before making an expensive one.
+    /// Returns whether lines of this level are logged: check before creating an expensive one.
     pub(crate) fn keeps(&self, level: Level) -> bool {
         level >= self.level
     }
@@ -106,7 +106,7 @@ impl Log {
 }
 
 fn render(at: SystemTime, level: Level, text: &str) -> String {
-    // `Sun, 06 Nov 1994 08:49:37 GMT`, whose parts stand at fixed places (RFC 9110 §5.6.7)
+    // `Sun, 06 Nov 1994 08:49:37 GMT`, whose parts are at fixed positions (RFC 9110 §5.6.7)
     let date = httpdate::fmt_http_date(at);
     let (day, month, year, time) = (&date[5..7], &date[8..11], &date[12..16], &date[17..25]);
     let mut lines = String::new();
@@ -117,7 +117,7 @@ fn render(at: SystemTime, level: Level, text: &str) -> String {
     lines
 }
 
-/// What a peer or a script says must not play with a terminal.
+/// Text of a peer or a script must not control a terminal.
 fn printable(c: char) -> char {
     if c.is_control() { '.' } else { c }
 }

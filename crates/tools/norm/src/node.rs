@@ -1,4 +1,4 @@
-//! What answers for a path.
+//! Nodes that answer for a path.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) enum Node {
     Hello,
     Sleep(Sleep),
     Directory(Directory),
-    /// Files, each response by a process of its own.
+    /// Files, each response by a separate process.
     Process(Directory, PerRequest),
     Cgi(Door, CgiScript),
     #[cfg(feature = "lua")]
@@ -52,7 +52,7 @@ pub(crate) struct Door {
     name: String,
 }
 
-/// What nodes are made from.
+/// Shared parameters of nodes.
 pub(crate) struct Maker<'a> {
     pub(crate) settings: &'a NormSettings,
     pub(crate) log: &'a Arc<Log>,
@@ -119,7 +119,7 @@ impl Maker<'_> {
         })
     }
 
-    /// Where the files of the root path are: what PATH_TRANSLATED begins with.
+    /// Directory of the root path: prefix of PATH_TRANSLATED.
     fn document_root(&self) -> Option<PathBuf> {
         let root = self.settings.nodes.iter().find(|node| node.path == "/")?;
         match &root.kind {
@@ -147,7 +147,7 @@ impl Maker<'_> {
 }
 
 impl Node {
-    /// Whether a response may be [`Content::Elsewhere`].
+    /// Returns whether a response may be [`Content::Elsewhere`].
     pub(crate) fn may_point_elsewhere(&self) -> bool {
         matches!(self, Node::Cgi(..))
     }
@@ -194,7 +194,7 @@ fn spoil_welcome(mut reply: Reply, breaks: &Breaks) -> Reply {
     reply
 }
 
-/// The fields of a request that say something about its body.
+/// The fields of a request that concern its body.
 pub(crate) fn without_body_fields(headers: &HeaderMap) -> HeaderMap {
     use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
     let mut headers = headers.clone();

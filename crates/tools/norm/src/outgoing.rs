@@ -1,4 +1,4 @@
-//! Content on its way out.
+//! Outgoing content.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,12 +16,12 @@ use tokio::task::JoinHandle;
 use crate::exchange::{Content, Piece};
 use crate::visit::Visit;
 
-/// How much of a file is read at once.
+/// Read size for files.
 const READ_MAX: u64 = 128 * 1024;
 
 pub(crate) static SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What follows a response's head. When it is dropped, the visit hears that the content is out.
+/// Body of a response. When it is dropped, the visit is notified that the content was sent.
 #[derive(Debug)]
 pub(crate) struct OutgoingContent {
     matter: Matter,
@@ -99,16 +99,16 @@ impl Body for OutgoingContent {
     }
 }
 
-/// Bytes and parts of files, one after the other. Files are read off the serving thread.
+/// Bytes and parts of files in sequence. Files are read outside of the serving thread.
 #[derive(Debug)]
 struct Pieces {
     waiting: VecDeque<Piece>,
     reading: Option<JoinHandle<io::Result<Read>>>,
-    /// Bytes that are still to come.
+    /// Remaining bytes.
     left: u64,
 }
 
-/// What was read of a file, and what remains of the piece.
+/// Data read from a file, and the rest of the piece.
 type Read = (Bytes, Option<Piece>);
 
 impl Pieces {

@@ -22,8 +22,8 @@ const METHODS: [Method; 7] = [
     Method::PATCH,
 ];
 
-/// What is wrong with a request whatever it asks for, if anything; also the response to `OPTIONS *`,
-/// which asks about the server as a whole.
+/// Error in a request independent of its target, if any; also the response to `OPTIONS *`, which
+/// concerns the whole server.
 pub(crate) fn of(parts: &Parts) -> Option<Reply> {
     let headers = &parts.headers;
     if !METHODS.contains(&parts.method) {
@@ -63,8 +63,8 @@ fn host_is_right(headers: &HeaderMap, version: Version) -> bool {
     }
 }
 
-/// What a host and a port are written with (RFC 3986 §3.2.2).
-/// Digits behind the last colon, but for those inside an IPv6 address.
+/// Characters of a host and a port (RFC 3986 §3.2.2). Digits after the last colon, except those
+/// inside an IPv6 address.
 fn port_is_right(host: &[u8]) -> bool {
     let behind = host.rsplit(|byte| *byte == b':').next().unwrap_or_default();
     let none = behind.len() == host.len();
@@ -107,7 +107,7 @@ pub(crate) fn broken_body() -> Reply {
     Reply::text(StatusCode::BAD_REQUEST, "The body broke off or was no body.\n")
 }
 
-/// Whether a list of tokens holds one.
+/// Returns whether a list of tokens contains one.
 pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(token))

@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-/// Why a path leads nowhere.
+/// Why a path has no node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadPath {
     /// No path at all: bad percent-encoding, a NUL, steps above the root. 400.

@@ -27,9 +27,9 @@ use crate::spool::Spool;
 use crate::timing::{Point, VisitTiming};
 use crate::visit::Visit;
 
-/// How long accepting rests when the system has no descriptor left.
+/// Pause of accepting when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long files that are being read may hold up the end.
+/// How long files being read may delay the shutdown.
 const STOP_MAX: Duration = Duration::from_secs(1);
 /// Connections that wait to be accepted; the kernel takes the smaller of this and `somaxconn`.
 const BACKLOG: i32 = 16_384;
@@ -38,7 +38,7 @@ const BACKLOG: i32 = 16_384;
 const PROCESSES_MAX: usize = 64;
 const PROCESS_QUEUE_MAX: usize = 1_024;
 
-/// What all threads share.
+/// State shared by all threads.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) routes: Routes<Node>,
@@ -69,7 +69,7 @@ impl Counters {
     }
 }
 
-/// What a site has done.
+/// Counters of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Connections that were served.
@@ -100,7 +100,7 @@ pub enum StartError {
         path: PathBuf,
         reason: io::Error,
     },
-    /// A script for the interpreter is wrong, in its own words.
+    /// Error in an interpreter script, in its own words.
     Script(String),
     /// The system refused a thread, a descriptor or an event loop.
     Resources(io::Error),
@@ -156,7 +156,7 @@ fn listen_advice(reason: &io::Error) -> String {
 pub struct NormServer {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Dropping it tells the threads to stop.
+    /// Dropping it stops the threads.
     stop: Option<watch::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
     /// Removed with the server.
@@ -206,12 +206,12 @@ impl NormServer {
         }
     }
 
-    /// Where it listens, with the port that was taken.
+    /// Address where it listens, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has done so far.
+    /// Counters so far.
     pub fn served(&self) -> Served {
         let counters = &self.shared.counters;
         Served {
@@ -391,8 +391,8 @@ struct Seat(#[expect(dead_code, reason = "held until it is dropped")] Option<Own
 
 /// A place, if there is one.
 async fn seat(shared: &Shared) -> Option<Seat> {
-    /// Turns in which connections that have ended already may notice it: one for the event loop to
-    /// hear of them, one for their tasks to run, one to spare.
+    /// Event loop turns until connections that have already ended notice it: one to receive the
+    /// events, one to run their tasks, one in reserve.
     const TURNS: usize = 3;
     if shared.breaks.has(Break::MaxClients) {
         return Some(Seat(None));
@@ -416,11 +416,11 @@ struct Accepted {
     seat: Seat,
 }
 
-/// Sets a connection up and lets it run.
+/// Sets up a connection and runs it.
 fn serve(accepted: Accepted, shared: &Arc<Shared>, aborts: &Rc<Aborts>) {
     let Accepted { socket, peer, timing, seat } = accepted;
     let begun = timing.start();
-    // refused only for a connection that is gone already, which reading will tell
+    // fails only for a closed connection, which the next read reports
     socket.set_nodelay(true).ok();
     let Ok(local) = socket.local_addr() else { return };
     let creating = timing.start();

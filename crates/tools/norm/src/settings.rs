@@ -1,4 +1,4 @@
-//! The configuration, `site.toml`: Swerve's parameters in TOML. What is wrong is told with file and
+//! The configuration, `site.toml`: Swerve's parameters in TOML. Errors are reported with file and
 //! line.
 
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub struct NormSettings {
     pub timeout: Duration,
     pub log_level: Level,
     pub log_file: LogFile,
-    /// Where long request bodies are spooled to.
+    /// Directory for long request bodies.
     pub tmp_dir: PathBuf,
     /// Measure the chapter's fourteen points.
     pub timing: bool,
@@ -44,7 +44,7 @@ pub struct NormSettings {
     pub breaks: Breaks,
 }
 
-/// Where the log goes.
+/// Destination of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogFile {
     Stderr,
@@ -52,7 +52,7 @@ pub enum LogFile {
     File(PathBuf),
 }
 
-/// What answers for a path and all below it.
+/// Node for a path and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
     /// Begins with `/` and does not end with one, except for the root's.
@@ -63,7 +63,7 @@ pub struct NodeSettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     Directory(DirectorySettings),
-    /// The program of a CGI script, which need not be there: requests tell.
+    /// The program of a CGI script, which need not exist: requests report that.
     Cgi(PathBuf),
     BuiltIn(BuiltIn),
     /// A Lua script that an interpreter inside the server runs.
@@ -79,7 +79,7 @@ pub struct DirectorySettings {
     pub icons: String,
     /// Odd files are made in it for as long as the server runs.
     pub odd_files: bool,
-    /// A process of its own serves each request.
+    /// A separate process serves each request.
     pub process_per_request: bool,
 }
 
@@ -89,7 +89,7 @@ pub enum BuiltIn {
     Sleep,
 }
 
-/// What is wrong with a configuration, with its file and line, and the fix.
+/// Error in a configuration, with its file and line, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsError(String);
 
@@ -211,7 +211,7 @@ impl NormSettings {
     }
 }
 
-/// A fault and where in the text it stands.
+/// An error and its position in the text.
 #[derive(Debug)]
 struct Wrong {
     span: Option<Range<usize>>,

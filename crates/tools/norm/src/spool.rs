@@ -1,5 +1,5 @@
-//! Request bodies: in memory up to a limit, beyond it in a file of the tmp directory that goes with
-//! the request, and at the next start when a crash left it behind.
+//! Request bodies: in memory up to a limit, beyond it in a file of the tmp directory that is
+//! removed with the request, or at the next start after a crash.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::exchange::Spooled;
 
 /// Our files are called so, followed by the process and a number.
 const PREFIX: &str = "loadstone-spool-";
-/// How much is written at once.
+/// Write size.
 const BATCH: usize = 256 * 1024;
 
 /// Makes temporary files.
@@ -76,7 +76,7 @@ fn is_ours(name: &str) -> bool {
     numbers.is_some_and(|(process, count)| number(process) && number(count))
 }
 
-/// Whether nobody holds the lock of a file. A file that cannot be opened is nobody's business.
+/// Returns whether the lock of a file is free. False for a file that cannot be opened.
 fn is_abandoned(path: &Path) -> bool {
     File::options()
         .write(true)
@@ -98,7 +98,7 @@ impl Filling {
         if self.batch.len() >= BATCH { self.write_batch().await } else { Ok(()) }
     }
 
-    /// The file is to stay behind.
+    /// Keeps the file.
     pub(crate) fn stay(&mut self) {
         self.spooled.stay();
     }

@@ -1,4 +1,4 @@
-//! The socket under hyper: what comes and goes is told to the connection's visit.
+//! The socket under hyper: notifies the connection's visit of all bytes.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::visit::Visit;
 
-/// A socket whose visit hears of every byte.
+/// A socket that reports every byte to its visit.
 #[derive(Debug)]
 pub(crate) struct VisitStream {
     socket: TcpStream,
@@ -83,7 +83,7 @@ impl AsyncWrite for VisitStream {
         true
     }
 
-    /// A socket has nothing to flush: what was handed over is on its way.
+    /// A socket has nothing to flush: written data is on its way.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.visit.written();
         Poll::Ready(Ok(()))

@@ -1,8 +1,8 @@
-//! The fourteen timing points of Swerve's chapter, measured where the same thing happens today.
+//! The fourteen timing points of Swerve's chapter, measured at the corresponding places.
 //!
-//! Each measurement is a line of the log, `Timing Listener setupConn 67` in microseconds. Those known
-//! before a response's head goes out stand in its `Server-Timing` field (W3C Server Timing), those
-//! known at the end of a chunked response in its trailer.
+//! Each measurement is a line of the log, `Timing Listener setupConn 67` in microseconds. Those
+//! known before a response's head is sent are in its `Server-Timing` field (W3C Server Timing),
+//! those known at the end of a chunked response in its trailer.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::log::{Level, Log};
 
-/// What is measured.
+/// Kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Point {
     /// The list of time-outs takes in one more.
@@ -24,7 +24,7 @@ pub(crate) enum Point {
     Get,
     /// The node for the path is found and the request made ready for it; not the node's own work.
     Request,
-    /// The content of a response goes out: from the first piece asked for to the last one written.
+    /// Sending the response's content: from the first requested piece to the last written one.
     StreamEntity,
     /// A response goes out, head and content.
     Response,
@@ -38,7 +38,7 @@ pub(crate) enum Point {
     Release,
     /// A connection from its set-up to its clean-up: talk, close and release.
     Run,
-    /// The listener is told that a connection has ended: its place is given back.
+    /// Notifying the listener that a connection has ended: its place is released.
     Died,
     /// A connection from its acceptance to its end.
     Connection,
@@ -110,7 +110,7 @@ impl VisitTiming {
         }
     }
 
-    /// Ends a measurement that the next response's `Server-Timing` tells, too.
+    /// Ends a measurement that the next response's `Server-Timing` includes.
     pub(crate) fn stop_and_tell(&self, point: Point, started: Started) {
         if let Some(span) = started.elapsed() {
             self.take(point, span);
@@ -129,7 +129,7 @@ impl VisitTiming {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Writes the lines that have come together.
+    /// Writes the collected lines.
     pub(crate) fn flush(&self) {
         if self.on {
             let lines = std::mem::take(&mut *self.lines.borrow_mut());

@@ -1,5 +1,5 @@
-//! The tree of the norm site: what `loadstone site --init` writes out, and what a site without a
-//! folder of its own serves.
+//! The tree of the norm site: written by `loadstone site --init`, and served by a site without a
+//! folder.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::breaks::{Break, Breaks};
 /// The name of the configuration in a tree.
 pub const CONFIGURATION: &str = "site.toml";
 
-/// A file of the tree: where it goes, what is in it, who may do what with it.
+/// A file of the tree: path, content, permissions.
 type TreeFile = (&'static str, &'static [u8], u32);
 
 macro_rules! plain {
@@ -137,7 +137,7 @@ fn write_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     File::options().write(true).create_new(true).mode(mode).open(path)?.write_all(bytes)
 }
 
-/// A tree in a temporary folder of its own, removed when this is dropped.
+/// A tree in a temporary folder, removed on drop.
 #[derive(Debug)]
 pub struct TemporaryTree(tempfile::TempDir);
 

@@ -1,4 +1,4 @@
-//! A connection's dealings: what it has asked, where its exchange stands, what was measured.
+//! State of a connection: its requests, the progress of its exchange, its measurements.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -23,13 +23,13 @@ use crate::route::{self, BadPath};
 use crate::server::Shared;
 use crate::timing::{Point, Started, VisitTiming, append};
 
-/// What the server calls itself.
+/// Server name.
 pub(crate) const SOFTWARE: &str = concat!("Loadstone/", env!("CARGO_PKG_VERSION"));
 
-/// How often scripts may point from one to another.
+/// Maximum number of local redirects between scripts.
 const HOPS_MAX: usize = 4;
 
-/// What a request asks for.
+/// Target of a request.
 #[derive(Debug)]
 struct RequestLine<'a> {
     method: Method,
@@ -39,18 +39,18 @@ struct RequestLine<'a> {
     query: Option<&'a str>,
 }
 
-/// Where an exchange stands.
+/// Progress of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VisitStage {
     /// The last response is out; a head is awaited or being read.
     Head,
-    /// A request has come whose response is not complete.
+    /// A request was received whose response is not complete.
     Working,
-    /// The response's content has been handed over; its last bytes may still be on their way.
+    /// The response's content was written; its last bytes may still be on their way.
     Flushing,
 }
 
-/// When the parts of an exchange began.
+/// When the parts of an exchange started.
 #[derive(Clone, Copy, Debug, Default)]
 struct Begun {
     /// The first byte of the request.
@@ -111,7 +111,7 @@ impl Visit {
         &self.shared
     }
 
-    /// Whether closing must wait until the client has closed.
+    /// Returns whether closing must wait until the client has closed.
     pub(crate) fn is_unread(&self) -> bool {
         self.unread.get()
     }
@@ -120,13 +120,13 @@ impl Visit {
         self.unread.set(true);
     }
 
-    /// Whether a head was awaited: what hyper says by itself then is a refusal, which is replaced by
-    /// the status that the RFC names.
+    /// Returns whether a head was expected: hyper's own response is then a refusal, which is
+    /// replaced by the status that the RFC requires.
     pub(crate) fn swallows(&self) -> bool {
         self.stage.get() == VisitStage::Head
     }
 
-    /// Something came from the client.
+    /// Data arrived from the client.
     pub(crate) fn heard(&self) {
         if self.timing.is_on() && self.stage.get() == VisitStage::Head {
             let begun = self.begun.get();
@@ -136,13 +136,13 @@ impl Visit {
         }
     }
 
-    /// The content of the response has been handed over, or given up.
+    /// The content of the response was written, or abandoned.
     pub(crate) fn content_over(&self) {
         self.stage.set(VisitStage::Flushing);
         self.watch.wait_for(Waiting::Head);
     }
 
-    /// All that was handed over has gone out.
+    /// All written data was sent.
     pub(crate) fn written(&self) {
         if self.stage.get() == VisitStage::Flushing {
             self.exchange_over();
@@ -163,7 +163,7 @@ impl Visit {
         }
     }
 
-    /// What is known at the end of a chunked response, for its trailer.
+    /// Measurements known at the end of a chunked response, for its trailer.
     pub(crate) fn late_field(&self) -> Option<String> {
         let begun = self.begun.get();
         let mut field = String::new();
@@ -199,11 +199,11 @@ impl Visit {
         self.stage.set(VisitStage::Working);
         self.watch.wait_for(Waiting::Nothing);
         self.shared.counters.request();
-        // a request that came along with the last one has been read already
+        // a pipelined request was already read
         let get = self.begun.take().get.unwrap_or_else(|| self.timing.start());
         let (parts, incoming) = request.into_parts();
         let head_only = parts.method == Method::HEAD;
-        // hyper sends trailers to those only who said that they take them (RFC 9110 §10.1.4)
+        // hyper sends trailers only to clients that announced support (RFC 9110 §10.1.4)
         let trailers = self.timing.is_on()
             && parts.version == Version::HTTP_11
             && refusal::has_token(&parts.headers, &header::TE, "trailers");
@@ -241,7 +241,7 @@ impl Visit {
         while let Some(frame) = incoming.frame().await {
             self.watch.wait_for(Waiting::Body);
             let frame = frame.map_err(|_| Box::new(refusal::broken_body()))?;
-            // trailers say nothing that a node asks for
+            // trailers contain nothing that a node needs
             let Ok(data) = frame.into_data() else { continue };
             len += data.len() as u64;
             if len > shared.body_max {
@@ -282,8 +282,8 @@ impl Visit {
         Box::new(Reply::text(StatusCode::INTERNAL_SERVER_ERROR, text))
     }
 
-    /// What the node for the path says. A script may point to another path of the site, whose response
-    /// is then its own (RFC 3875 §6.2.2).
+    /// The response of the path's node. A script may redirect to another path of the site, whose
+    /// response is then used (RFC 3875 §6.2.2).
     async fn reply(&self, parts: Parts, body: Entity) -> Reply {
         let found = self.timing.start();
         let line = RequestLine {
@@ -387,7 +387,7 @@ impl Visit {
     }
 }
 
-/// HEAD says how long the content would be (RFC 9110 §8.6).
+/// HEAD announces the length of the content (RFC 9110 §8.6).
 fn declare_length(headers: &mut HeaderMap, content: &Content) {
     let len = match content {
         Content::Empty | Content::Elsewhere(_) => 0,

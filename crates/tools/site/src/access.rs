@@ -11,7 +11,8 @@ use std::time::SystemTime;
 
 use crate::SiteError;
 
-/// Where the lines go. Clones share the writer. Lines are buffered and flushed when the site stops.
+/// Destination of the lines. Clones share the writer. Lines are buffered and flushed when the site
+/// stops.
 #[derive(Clone)]
 pub struct AccessLog {
     writer: Arc<Mutex<dyn Write + Send>>,
@@ -81,7 +82,7 @@ impl AccessLine<'_> {
         let peer = self.peer.map_or_else(|| "-".to_owned(), |peer| peer.ip().to_string());
         let status = self.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
         let len = self.body_len.map_or_else(|| "-".to_owned(), |len| len.to_string());
-        // `Sun, 06 Nov 1994 08:49:37 GMT`, whose parts stand at fixed places (RFC 9110 §5.6.7)
+        // `Sun, 06 Nov 1994 08:49:37 GMT`, whose parts are at fixed positions (RFC 9110 §5.6.7)
         let date = httpdate::fmt_http_date(at);
         let (day, month, year, time) = (&date[5..7], &date[8..11], &date[12..16], &date[17..25]);
         let request: String = self.request.chars().map(printable).collect();

@@ -12,7 +12,7 @@ use crate::{AccessLog, Faults, Listen, SiteError};
 /// How `/sleep` serves several requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sleeping {
-    /// One after the other: the handler that serves one request at a time.
+    /// One after another: a handler that serves one request at a time.
     #[default]
     OneAtATime,
     Parallel,
@@ -36,13 +36,14 @@ impl Http3 {
     }
 }
 
-/// What becomes of requests over HTTP/3 that come before the handshake is over (0-RTT).
+/// Treatment of HTTP/3 requests in early data (0-RTT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyData {
-    /// They are served; those whose method is not safe, once the handshake is over (RFC 8470 section 3).
+    /// They are served; those with an unsafe method after the handshake completes (RFC 8470 section
+    /// 3).
     Accept,
-    /// Tickets allow them, but no session is remembered, as by a server that was started anew: the client
-    /// has to send them again.
+    /// Tickets permit early data, but no session is remembered, as after a restart: the client must
+    /// resend.
     Refuse,
     /// They are answered with 425 (RFC 8470 section 5.2).
     TooEarly,
@@ -65,7 +66,7 @@ pub struct Config {
     pub listen: Listen,
     /// HTTP/3 is served too, over UDP at the port that TCP has.
     pub http3: Option<Http3>,
-    /// `None`: there is no early data, as its tickets say.
+    /// `None`: tickets do not permit early data.
     pub early_data: Option<EarlyData>,
     /// Serving threads, 1..=64. More than one only without faults.
     pub threads: usize,
@@ -84,7 +85,7 @@ pub struct Config {
     /// kernel's queue.
     pub connections_max: Option<u64>,
     pub sleeping: Sleeping,
-    /// A file set that is served beside the pages, made by the seed; it is on no disk.
+    /// A file set served in addition to the pages, computed from the seed; it is on no disk.
     pub files: Option<workload::fileset::Spec>,
     /// The program that makes pages by CGI, a process for each: it is called with `workload cgi`, the
     /// set and the seed. `None`: those pages are refused.
@@ -104,7 +105,7 @@ pub struct Config {
 #[derive(Clone, Copy, Debug)]
 pub struct OptionInfo {
     pub name: &'static str,
-    /// What stands for the value in help; `None` for a switch, whose value is empty.
+    /// Placeholder for the value in help; `None` for a switch, whose value is empty.
     pub value: Option<&'static str>,
     pub help: &'static str,
 }
@@ -187,7 +188,7 @@ const fn flag(name: &'static str, help: &'static str) -> OptionInfo {
     OptionInfo { name, value: None, help }
 }
 
-/// Who answers.
+/// Engine that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     Proper,
@@ -239,8 +240,8 @@ impl Config {
     /// Sets one of [`OPTIONS`] from its text; a switch has the empty value.
     ///
     /// # Errors
-    /// No such option, a value that is not understood, or a fault beside another that it excludes.
-    /// What only the whole can tell is checked by [`crate::Site::start`].
+    /// Returned for an unknown option, an invalid value, or a fault that contradicts another.
+    /// [`crate::Site::start`] checks the rest.
     pub fn parse_option(&mut self, name: &str, value: &str) -> Result<(), SiteError> {
         let known = OPTIONS.iter().find(|option| option.name == name);
         let option = known.ok_or_else(|| SiteError::Unknown { option: name.to_owned() })?;
@@ -310,7 +311,7 @@ impl Config {
         if short { faulty::BACKLOG as u32 } else { self.backlog }
     }
 
-    /// What only the whole can tell.
+    /// Checks that need all options.
     pub(crate) fn check(&self) -> Result<(), SiteError> {
         let conflict = |why: &str| Err(SiteError::Conflict(why.to_owned()));
         if self.threads == 0 || self.threads > THREADS_MAX {

@@ -1,10 +1,10 @@
-//! What the site has served. One set of counters per thread, so that counting is a load and a
-//! store without a lock; [`Served`] is their sum.
+//! Counters of the site. One set per thread, so that counting is a load and a store without a lock;
+//! [`Served`] is their sum.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a site has served since it started.
+/// Counters since the site started.
 ///
 /// Every request read ends in one response or as one of `unanswered`; while requests are in work the
 /// sum of the two is smaller than `requests`.
@@ -20,7 +20,7 @@ pub struct Served {
     pub unanswered: u64,
     /// Bytes taken from sockets.
     pub bytes_received: u64,
-    /// Bytes handed to sockets, heads included.
+    /// Bytes written to sockets, heads included.
     pub bytes_sent: u64,
     /// Lines that the access log's writer refused.
     pub log_lines_lost: u64,

@@ -1,16 +1,16 @@
-//! Why the site could not be started, in words that name the fix.
+//! Why the site could not be started, with the fix.
 
 use std::io;
 use std::path::PathBuf;
 
 use units::quoted;
 
-/// What stops a site from starting, or ended it.
+/// Error that prevents or ends a site.
 #[derive(Debug)]
 pub enum SiteError {
     /// The address cannot be listened on.
     Listen { address: String, reason: io::Error },
-    /// The text given as an address is none.
+    /// The address is invalid.
     Address { text: String, why: String },
     /// The socket's path is held by something else.
     UnixPath { path: PathBuf, why: &'static str },

@@ -3,7 +3,7 @@
 use crate::weakness::Weaknesses;
 use units::{Nanos, Stream, parse_duration, parse_size, quoted};
 
-/// How long something takes.
+/// Duration, fixed or random.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimeLaw {
     Fixed(Nanos),
@@ -18,8 +18,8 @@ pub enum TimeLaw {
     },
 }
 
-/// Everything stands still for `length` at `period`, 2·`period` … after the first request that
-/// follows a second without any.
+/// Everything freezes for `length` at `period`, 2·`period` … after the first request that follows a
+/// second without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     pub length: Nanos,
@@ -36,7 +36,7 @@ pub enum WrongLength {
     Long,
 }
 
-/// What is wrong with every response; one at a time.
+/// Fault of every response; one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misbehaviour {
     WrongLength(WrongLength),
@@ -68,7 +68,7 @@ pub struct Faults {
     pub reset_share: f64,
     /// Connections beyond this many open ones are accepted and closed at once.
     pub connection_cap: Option<u64>,
-    /// Responses per connection; the last says so and closes.
+    /// Responses per connection; the last announces the close.
     pub close_after: Option<u64>,
     /// Bodies are sent at this many bytes per second.
     pub drip: Option<u64>,
@@ -85,7 +85,8 @@ impl TimeLaw {
     /// `10ms`, `5ms..20ms`, `exp:10ms`.
     ///
     /// # Errors
-    /// Not a duration, longer than an hour, or a range whose end is before its start.
+    /// Returned for an invalid duration, one above an hour, or a range whose end is before its
+    /// start.
     pub fn parse(text: &str) -> Result<TimeLaw, String> {
         let time = |text: &str| {
             let time = parse_duration(text).map_err(|error| error.to_string())?;
@@ -141,12 +142,12 @@ impl Stall {
 }
 
 impl Faults {
-    /// Whether anything is wrong or slow at all.
+    /// Returns whether anything is faulty or slow.
     pub fn any(&self) -> bool {
         *self != Faults::default()
     }
 
-    /// What contradicts itself, in words for the user.
+    /// Contradiction between options, as a message for the user.
     pub(crate) fn conflict(&self) -> Option<&'static str> {
         let silent = self.misbehaviour == Some(Misbehaviour::NeverAnswer);
         let bodiless = silent || self.misbehaviour == Some(Misbehaviour::CloseEarly);

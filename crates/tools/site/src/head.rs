@@ -4,19 +4,19 @@ use std::time::{Duration, SystemTime};
 
 use hyper::StatusCode;
 
-/// What the site calls itself in `Server`.
+/// Value of `Server`.
 pub(crate) const SERVER: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
 
-/// How the end of the body is told.
+/// How the end of the body is indicated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyFraming {
     Length(u64),
     Chunked,
-    /// Nothing is said: no body, or one that ends with the connection.
+    /// No indication: no body, or one that ends with the connection.
     Unsaid,
 }
 
-/// What a head says.
+/// Fields of a head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResponseHead<'a> {
     pub(crate) status: u16,
@@ -55,7 +55,7 @@ pub(crate) fn reason(status: u16) -> &'static str {
     StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason()).unwrap_or("")
 }
 
-/// Whether a response with this status has no body whatever its header says (RFC 9110 §6.4.1).
+/// Returns whether a response with this status has no body whatever its header (RFC 9110 §6.4.1).
 pub(crate) fn bodiless(status: u16) -> bool {
     matches!(status, 100..=199 | 204 | 304)
 }

@@ -1,13 +1,14 @@
-//! The exact loop's own log of its lateness: a measurement that says 12 ms of a 10 ms server is
-//! wrong only if the server itself was on time.
+//! The exact loop's own log of its lateness: a measurement of 12 ms for a 10 ms server is wrong
+//! only if the server was on time.
 
 use std::sync::{Mutex, PoisonError};
 
 use hdrhistogram::Histogram;
 use units::Nanos;
 
-/// How late responses were against their own due instants, over all responses since the start. All
-/// zero without responses, for the null server and for pages without faults, which have no due instant.
+/// Lateness of responses relative to their due instants, over all responses since the start. All
+/// zero without responses, for the null server and for pages without faults, which have no due
+/// instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     pub responses: u64,
@@ -16,7 +17,7 @@ pub struct Lateness {
     pub max: Nanos,
 }
 
-/// Where the loop writes; bounded whatever comes.
+/// Log of the loop; bounded.
 #[derive(Debug)]
 pub(crate) struct LatenessLog(Mutex<Histogram<u64>>);
 

@@ -1,4 +1,4 @@
-//! Where the site listens: addresses as typed, and the bound listener.
+//! Addresses of the site: as typed, and the bound listener.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -11,7 +11,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::SiteError;
 
-/// Where to listen, as asked for.
+/// Requested address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// `host:port`; port 0 takes a free one.
@@ -20,7 +20,7 @@ pub enum Listen {
     Unix(PathBuf),
 }
 
-/// Where the site listens, as bound.
+/// Bound address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     Tcp(SocketAddr),
@@ -93,7 +93,7 @@ impl Listener {
                 clear_stale(path)?;
                 let listener = UnixListener::bind(path).map_err(failed)?;
                 listener.set_nonblocking(true).map_err(failed)?;
-                // the standard library has a backlog of its own
+                // the standard library has its own backlog
                 rustix::net::listen(&listener, queue_len(backlog))
                     .map_err(|errno| failed(errno.into()))?;
                 Ok((Listener::Unix(listener), Address::Unix(path.clone())))
@@ -146,7 +146,7 @@ fn queue_len(backlog: u32) -> i32 {
     i32::try_from(backlog).unwrap_or(i32::MAX)
 }
 
-/// Removes a socket that nobody listens on any more. Anything else at the path stays.
+/// Removes an abandoned socket. Anything else at the path stays.
 fn clear_stale(path: &Path) -> Result<(), SiteError> {
     let refuse = |why| Err(SiteError::UnixPath { path: path.to_owned(), why });
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };

@@ -1,6 +1,6 @@
-//! An origin that answers everything alike and remembers the bytes as they came: what stands behind a
-//! proxy to see what the proxy makes of a request. Each connection ends with its response, so that a
-//! connection holds what the proxy takes for one message.
+//! An origin that answers every request alike and records the received bytes: used after a proxy to
+//! see how it forwards a request. Each connection ends with its response, so that a connection
+//! contains what the proxy considers one message.
 
 use crate::SiteError;
 use std::io::{ErrorKind, Read, Write};
@@ -10,21 +10,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Connections that are heard at once; others are closed unheard.
+/// Connections read at once; others are closed unread.
 const CONNECTIONS_MAX: usize = 64;
-/// Bytes of a connection that are kept, and connections that wait to be asked for.
+/// Bytes kept per connection, and connections waiting for collection.
 const BYTES_MAX: usize = 1 << 20;
 const KEPT_MAX: usize = 4_096;
-/// A message that is not whole for sure is answered when nothing has come for so long.
+/// A possibly incomplete message is answered after this time without data.
 const QUIET: Duration = Duration::from_millis(250);
 /// A connection without a byte is forgotten after this: proxies open some in advance.
 const EMPTY: Duration = Duration::from_secs(30);
-/// How long what still comes behind the response is read.
+/// How long data after the response is read.
 const BEHIND: Duration = Duration::from_millis(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const BODY: &str = "Loadstone's origin heard it.\n";
 
-/// What came on one connection.
+/// Bytes received on one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedMessage {
     pub bytes: Vec<u8>,
@@ -32,7 +32,7 @@ pub struct RecordedMessage {
     pub cut_off: bool,
 }
 
-/// Says that a message is whole, and that nobody can read it otherwise.
+/// Decides whether a message is certainly complete.
 type IsWhole = fn(&[u8]) -> bool;
 
 /// The origin, while it runs.
@@ -95,8 +95,8 @@ impl OriginRecorder {
         self.address
     }
 
-    /// What has come since this was asked last, a connection each; `None` while one is still being heard.
-    /// Connections that have said nothing are left out.
+    /// Returns the received bytes since the last call, per connection; `None` while one is being
+    /// read. Silent connections are skipped.
     pub fn take(&self) -> Option<Vec<RecordedMessage>> {
         let mut heard = self.shared.heard();
         if heard.all.iter().any(|one| !one.over && !one.bytes.is_empty()) {
@@ -154,7 +154,7 @@ fn accept(listener: &TcpListener, state: &Arc<RecorderState>, is_whole: IsWhole)
     }
 }
 
-/// Reads a message, answers, and reads what still comes for a moment.
+/// Reads a message, answers, and briefly reads further data.
 fn hear(mut stream: TcpStream, id: u64, state: &RecorderState, is_whole: IsWhole) {
     if stream.set_nonblocking(false).is_err() || stream.set_read_timeout(Some(LOOK_EVERY)).is_err()
     {
@@ -199,7 +199,7 @@ fn hear(mut stream: TcpStream, id: u64, state: &RecorderState, is_whole: IsWhole
     state.with(id, |one| one.bytes = all);
 }
 
-/// Bytes that came: 0 at the end of the connection, `None` where nothing has come yet.
+/// Number of received bytes: 0 at the end of the connection, `None` if there are none yet.
 fn read(stream: &mut TcpStream, all: &mut Vec<u8>) -> Option<usize> {
     let mut piece = [0; 16 << 10];
     match stream.read(&mut piece) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use units::{Nanos, parse_duration};
 
-/// Who may see `/auth` and `/digest`.
+/// Users of `/auth` and `/digest`.
 pub const AUTH_USER: &str = "fred";
 /// The password of [`AUTH_USER`].
 pub const AUTH_PASSWORD: &str = "flintstone";
@@ -32,12 +32,12 @@ pub(crate) enum Route {
         seconds: String,
         span: Nanos,
     },
-    /// Takes its time and says so.
+    /// Waits, and reports how long.
     Timed(Nanos),
     Bytes(u64),
     Status {
         code: u16,
-        /// Where a 3xx leads to.
+        /// Target of a 3xx.
         to: String,
     },
     Echo {
@@ -53,16 +53,16 @@ pub(crate) enum Route {
         set: Option<String>,
     },
     Gzip(u64),
-    /// Events, one after the other by a schedule.
+    /// A sequence of events by a schedule.
     Events(EventPlan),
     Auth,
-    /// The same by Digest; path and query as they were asked for.
+    /// The same by Digest; path and query as requested.
     Digest(String),
-    /// Gives a token to whoever says a name.
+    /// Returns a token for a name.
     Login {
         name: String,
     },
-    /// Says whose token came.
+    /// Returns the name of a token.
     Me,
     /// Hops left.
     Redirect(u64),
@@ -82,7 +82,7 @@ pub(crate) struct EventPlan {
     pub(crate) lines: bool,
 }
 
-/// Why there is no page: a response by itself.
+/// Why there is no page: itself a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
@@ -90,7 +90,7 @@ pub(crate) struct Refusal {
 }
 
 impl Route {
-    /// `target`: path and query as they stand in the request line.
+    /// `target`: path and query as in the request line.
     pub(crate) fn parse(target: &str) -> Result<Route, Refusal> {
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -177,8 +177,8 @@ fn login(query: Option<&str>) -> Result<Route, Refusal> {
     Ok(Route::Login { name })
 }
 
-/// The token of a name: the name, and a checksum (64-bit FNV-1a) that nobody guesses by accident. It
-/// keeps no secret; it tells a token that was given out from one that was not.
+/// The token of a name: the name, and a checksum (64-bit FNV-1a) that is not guessed by accident.
+/// It is not a secret; it identifies issued tokens.
 pub(crate) fn token_of(name: &str) -> String {
     let salted = b"loadstone site ".iter().chain(name.as_bytes());
     let sum = salted.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
@@ -187,7 +187,7 @@ pub(crate) fn token_of(name: &str) -> String {
     format!("{name}.{sum:016x}")
 }
 
-/// Whose token it is; `None`: it was never given out.
+/// The name of a token; `None` if it was never issued.
 pub(crate) fn name_of(token: &str) -> Option<&str> {
     let (name, _) = token.split_once('.')?;
     (token_of(name) == token).then_some(name)
@@ -269,7 +269,7 @@ fn events(query: Option<&str>) -> Result<Route, Refusal> {
     Ok(Route::Events(EventPlan { count, first, every, lines }))
 }
 
-/// The value of `name` in a query; the empty value when it stands there without one.
+/// The value of `name` in a query; the empty value if it has none.
 fn value_of<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
     query?.split('&').find_map(|part| {
         let (found, value) = part.split_once('=').unwrap_or((part, ""));
@@ -277,8 +277,7 @@ fn value_of<'a>(query: Option<&'a str>, name: &str) -> Option<&'a str> {
     })
 }
 
-/// A value that goes into a header: percent-decoded, visible ASCII only, so that no peer can write
-/// a header of its own.
+/// A value for a header: percent-decoded, visible ASCII only, so that no peer can inject a header.
 fn text_of(query: Option<&str>, name: &str) -> Result<Option<String>, Refusal> {
     let Some(raw) = value_of(query, name) else { return Ok(None) };
     let refusal = || bad(format!("{name} must be visible ASCII and must not be empty.\n"));

@@ -134,13 +134,13 @@ impl Site {
         }
     }
 
-    /// Where it listens, with the port that was taken.
+    /// Address where it listens, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// What it has served so far. Exact after [`Site::stop`]; while it serves, some bytes may be on
-    /// their way that are not counted yet.
+    /// Counters so far. Exact after [`Site::stop`]; while it serves, some bytes in flight are not
+    /// counted yet.
     pub fn served(&self) -> Served {
         let mut served = Served::default();
         for counters in &self.counters {
@@ -150,7 +150,7 @@ impl Site {
         served
     }
 
-    /// How late its responses were against their due instants so far.
+    /// Lateness of its responses relative to their due instants so far.
     pub fn lateness(&self) -> Lateness {
         self.lateness.read()
     }
@@ -197,13 +197,13 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         if !self.threads.is_empty() {
-            // nobody is left to tell
+            // the receiver is gone
             self.end().ok();
         }
     }
 }
 
-/// How a thread tells that it serves, and that it does no longer.
+/// How a thread reports that it serves, and that it has stopped.
 #[derive(Debug)]
 struct Reports {
     ready: Sender<Result<(), SiteError>>,
@@ -211,7 +211,7 @@ struct Reports {
     ended: Sender<()>,
 }
 
-/// What a thread is given.
+/// Parameters of a thread.
 #[derive(Debug)]
 struct SiteThread {
     listener: Listener,
@@ -297,7 +297,7 @@ fn bind_to(cpus: &[u32]) -> Result<(), SiteError> {
         .map_err(|errno| SiteError::Cpus { cpus: cpus.to_vec(), reason: errno.into() })
 }
 
-/// How many connections all threads may hold at once.
+/// Number of connections that all threads may hold at once.
 fn connections_max(config: &Config) -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(CONNECTIONS_MAX);
     let room = limit.saturating_sub(DESCRIPTORS_KEPT).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);

@@ -6,13 +6,13 @@ use units::{Nanos, parse_duration, parse_rate};
 use crate::TimeLaw;
 use crate::faults::{TIME_MAX, parse_share};
 
-/// A token bucket: so many calls a second, after a burst.
+/// A token bucket: calls per second, after a burst.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLimit {
     pub per_s: f64,
-    /// Calls that are let through before the rate holds, at least 1.
+    /// Calls admitted before the rate applies, at least 1.
     pub burst: f64,
-    /// What the others are answered with: 429 or 503.
+    /// Status for the others: 429 or 503.
     pub status: u16,
 }
 
@@ -21,7 +21,7 @@ pub struct RateLimit {
 pub struct Cold {
     /// From the first request on.
     pub length: Nanos,
-    /// How many times as long the work takes; above 1.
+    /// Factor by which the work is slower; above 1.
     pub times: f64,
 }
 
@@ -44,7 +44,7 @@ pub struct Late {
 /// All weaknesses. The default has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Weaknesses {
-    /// `service` is done by so many workers instead of one.
+    /// `service` is done by this many workers instead of one.
     pub workers: Option<u64>,
     /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
     pub quantum: Option<Nanos>,
@@ -52,7 +52,7 @@ pub struct Weaknesses {
     pub nagle: bool,
     pub rate_limit: Option<RateLimit>,
     pub cold: Option<Cold>,
-    /// Each request takes so much longer than the one before it.
+    /// Each request takes this much longer than the previous one.
     pub leak: Option<Nanos>,
     /// Bytes a second of all bodies together.
     pub bandwidth: Option<u64>,
@@ -110,7 +110,7 @@ impl Contention {
         }
     }
 
-    /// How many times as long a call takes with `n` in work, itself included.
+    /// Slowdown factor of a call with `n` in work, itself included.
     pub(crate) fn stretch(self, n: f64) -> f64 {
         1.0 + self.contention * (n - 1.0) + self.coherency * n * (n - 1.0)
     }

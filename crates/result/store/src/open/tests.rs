@@ -18,7 +18,7 @@ fn begin(store: &mut Store, name: &str) -> Result<crate::RunId, StoreError> {
     store.begin(ResultKind::Run, &beginning)
 }
 
-/// A later version of the schema, as a release to come may have it.
+/// A later schema version, as in a future release.
 const NEXT: &[&str] = &[STEPS[0], "ALTER TABLE result ADD COLUMN remark TEXT"];
 
 #[test]
@@ -83,8 +83,8 @@ fn a_full_disk_is_said_and_what_was_written_before_still_loads() {
     assert_eq!(run.outcomes.succeeded, 3);
 }
 
-/// A folder in which nothing can be made; as root, permissions do not bind, so a file stands in its
-/// way.
+/// A folder in which nothing can be created; permissions do not bind root, so a file is in its
+/// place.
 #[test]
 fn a_store_in_a_read_only_folder_is_read_and_not_written() {
     use std::os::unix::fs::PermissionsExt;

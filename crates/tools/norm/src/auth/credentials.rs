@@ -1,4 +1,4 @@
-//! What a client says of itself (RFC 7617 §2).
+//! Credentials sent by a client (RFC 7617 §2).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,10 +1,9 @@
-//! Basic authorisation (RFC 7617), configured per directory: the nearest `.site.toml` upwards from
-//! what is asked for, within the node's root, says who may enter.
+//! Basic authorization (RFC 7617), configured per directory: the nearest `.site.toml` upwards from
+//! the requested path, within the node's root, lists the permitted users.
 //!
-//! Whatever is wrong with the configuration closes the directory (500, and a line for the log);
-//! nothing but a complete and readable one opens it. The files are read for each question, so that
-//! a change holds from the next one on; only the cache of small files asks no oftener than it looks
-//! at its files.
+//! Any error in the configuration closes the directory (500, and a log line); only a complete and
+//! readable one opens it. The files are read for each request, so that a change is effective from
+//! the next one on; only the cache of small files checks no more often than it checks its files.
 
 mod credentials;
 mod rule;
@@ -26,10 +25,10 @@ pub(crate) use rule::Rule;
 /// The file that configures a directory.
 pub(crate) const DIRECTORY_FILE: &str = ".site.toml";
 
-/// Told what is wrong with a configuration, a line at a time.
+/// Receives errors in a configuration, a line at a time.
 pub(crate) type Complain = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Who guards the directories below a root.
+/// Access control of the directories below a root.
 #[derive(Clone)]
 pub(crate) struct Guard(Arc<Realm>);
 
@@ -39,7 +38,7 @@ struct Realm {
     complain: Complain,
 }
 
-/// What a request has to pass.
+/// Access rules that apply to a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gates(Vec<Arc<Rule>>);
 
@@ -50,7 +49,7 @@ impl Guard {
         Guard(Arc::new(Realm { root, server_root, complain }))
     }
 
-    /// Lets a request in, or not: the user's name, or `None` where no name is asked for. `path` is
+    /// Checks a request's access: returns the user's name, or `None` if none is required. `path` is
     /// decoded, from the root, of a file or a directory that need not exist.
     ///
     /// # Errors
@@ -89,7 +88,7 @@ impl Guard {
                     let rule = rule.map_err(|why| self.closed(&file, &why))?;
                     return Ok(Gates(vec![Arc::new(rule)]));
                 }
-                // there, but unreadable, or a link to nowhere: somebody meant to close
+                // present but unreadable, or a dangling link: access was meant to be restricted
                 Err(error) if file.symlink_metadata().is_ok() => {
                     return Err(self.closed(&file, &error.to_string()));
                 }
@@ -108,13 +107,13 @@ impl Guard {
 }
 
 impl Gates {
-    /// All that either asks for.
+    /// The requirements of both.
     pub(crate) fn and(mut self, other: Gates) -> Gates {
         self.0.extend(other.0);
         self
     }
 
-    /// Whether the headers open every gate, and as whom.
+    /// Checks whether the headers satisfy all rules, and returns the user.
     ///
     /// # Errors
     /// 401

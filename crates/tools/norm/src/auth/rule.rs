@@ -1,4 +1,4 @@
-//! Who may enter a directory: the per-directory file with its password and group files.
+//! Access to a directory: the per-directory file with its password and group files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,13 +12,13 @@ use super::credentials::Credentials;
 use super::{LIST_MAX, read_text};
 use crate::breaks::{Break, Breaks};
 
-/// A complete answer to who may enter.
+/// The complete set of permitted users.
 pub(crate) struct Rule {
     realm: String,
     /// Of every user in the password file.
     passwords: BTreeMap<String, String>,
     allowed: BTreeSet<String>,
-    /// Those of `allowed` who are there by a group only.
+    /// Those of `allowed` who are permitted only by a group.
     by_group: BTreeSet<String>,
 }
 
@@ -68,7 +68,7 @@ impl Names {
 }
 
 impl Rule {
-    /// Reads what a `.site.toml` says and the files that it names, relative to `server_root`.
+    /// Reads a `.site.toml` and the files that it names, relative to `server_root`.
     ///
     /// # Errors
     /// What is wrong, with the file and the line where there is one.
@@ -116,7 +116,7 @@ impl Rule {
     /// The user's name, if this user may enter and the password is right.
     pub(super) fn admits(&self, said: &Credentials, breaks: &Breaks) -> Option<String> {
         let known = self.passwords.get(&said.user);
-        // as much work for every name and password, so that time tells nothing of them
+        // the same work for every name and password, so that timing reveals nothing
         let digest = |password: &str| Sha256::digest(password.as_bytes());
         let expected = digest(known.map_or("", String::as_str));
         let same = bool::from(expected.ct_eq(&digest(&said.password)));
@@ -154,13 +154,13 @@ fn said_of(error: &toml::de::Error, text: &str) -> String {
     format!("line {line}: {}", error.message().trim_end())
 }
 
-/// Lines that say something, with their numbers; `#` begins a remark.
+/// Lines with content, with their numbers; `#` starts a comment.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     numbered.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
 }
 
-/// As other servers' password files have them: crypt's `$id$salt$hash`, and `{SHA}`.
+/// As in other servers' password files: crypt's `$id$salt$hash`, and `{SHA}`.
 fn is_hash(password: &str) -> bool {
     let crypt = password.starts_with('$') && password.matches('$').count() >= 3;
     crypt || password.starts_with("{SHA}") || password.starts_with("{SSHA}")

@@ -38,7 +38,7 @@ impl Site {
         std::fs::write(self.tree.path().join(path), text).unwrap();
     }
 
-    /// The user who was let in (`-` for nobody asked), or the status.
+    /// The admitted user (`-` if none is required), or the status.
     fn admit(&self, path: &str, headers: &HeaderMap, breaks: &str) -> String {
         let breaks = Breaks::parse(breaks).unwrap_or_default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -52,7 +52,7 @@ impl Site {
         self.admit("/secure/page.html", &basic(user, password), breaks)
     }
 
-    /// What is complained of when the configuration is this.
+    /// The error messages for this configuration.
     fn complaint(&self, rule: &str) -> String {
         self.write("htdocs/secure/.site.toml", rule);
         assert_eq!(self.login("fred", "rocks", ""), "500", "{rule}");
@@ -191,7 +191,7 @@ fn fields_are_read_as_the_rfc_says() {
     site.write("conf/admin.pwd", "fred:a:b é \n");
     assert_eq!(enter(&basic("fred", "a:b é ")), "fred");
     assert_eq!(enter(&basic("fred", "a:b é")), "401");
-    // nobody enters as nobody
+    // an empty name is not admitted
     assert_eq!(enter(&basic("", "")), "401");
     assert_eq!(enter(&basic("unknown", "")), "401");
 }

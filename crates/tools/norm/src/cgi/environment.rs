@@ -1,4 +1,4 @@
-//! What a script is told about its request: the meta-variables of RFC 3875 §4.1.
+//! The request as passed to a script: the meta-variables of RFC 3875 §4.1.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,11 +16,11 @@ use super::CgiSettings;
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Entity};
 
-/// Tells scripts of our own tree which of their behaviours to spoil.
+/// Tells scripts of the built-in tree which of their behaviors to break.
 const BREAKS_VARIABLE: &str = "SITE_BREAKS";
 
-/// Request fields that do not become `HTTP_…`: they stand elsewhere, are secret, or are about the
-/// connection (§4.1.18).
+/// Request fields that do not become `HTTP_…`: they are passed elsewhere, are secret, or concern
+/// the connection (§4.1.18).
 const LEFT_OUT: [HeaderName; 6] = [
     AUTHORIZATION,
     CONNECTION,
@@ -72,7 +72,7 @@ fn metas(ask: &Ask, settings: &CgiSettings) -> impl Iterator<Item = (&'static st
         ("PATH_TRANSLATED", below.map(|root| translated(root, rest))),
         ("QUERY_STRING", Some(ask.query.clone().unwrap_or_default().into())),
         ("REMOTE_ADDR", Some(address.clone().into())),
-        // names are not looked up; the address stands in (§4.1.9)
+        // names are not looked up; the address is used instead (§4.1.9)
         ("REMOTE_HOST", Some(address.into())),
         ("REMOTE_USER", ask.user.as_ref().map(Into::into)),
         ("REQUEST_METHOD", Some(ask.method.as_str().into())),
@@ -91,7 +91,7 @@ fn translated(root: &Path, rest: &str) -> OsString {
     root.join(rest.trim_start_matches('/')).into_os_string()
 }
 
-/// The name that the client asked for, when it is one, or our address (§4.1.14).
+/// The requested host name, if valid, or our address (§4.1.14).
 fn server_name(ask: &Ask) -> String {
     let host = ask.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
@@ -122,7 +122,7 @@ fn protocol(version: Version) -> &'static str {
     }
 }
 
-/// The request's fields as `HTTP_…`; one that came several times is joined.
+/// The request's fields as `HTTP_…`; repeated fields are joined.
 ///
 /// A name with anything but letters, digits and `-` is left out: `X_Y` and `X-Y` would be the same
 /// variable. `Proxy` is left out because programs take HTTP_PROXY for a setting ("httpoxy").

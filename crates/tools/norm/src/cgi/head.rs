@@ -13,18 +13,19 @@ const FIELDS_MAX: usize = 100;
 /// Fields about the connection, which is not the script's (§6.3.4).
 const OURS: [HeaderName; 7] = [CONNECTION, DATE, SERVER, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 
-/// Whether a field is the server's own to write, and left out of a script's response.
+/// Returns whether only the server writes this field, so that it is removed from a script's
+/// response.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
     OURS.contains(name) || name == "keep-alive" || *name == CONTENT_LENGTH
 }
 
-/// What a script wants answered.
+/// A script's response header.
 #[derive(Debug)]
 pub(super) struct CgiHead {
     pub(super) kind: Kind,
     /// For the client, without Status, Content-Length and what is the server's own.
     pub(super) fields: HeaderMap,
-    /// How many bytes will follow, when the script says so.
+    /// Content length, if the script announces it.
     pub(super) length: Option<u64>,
 }
 
@@ -36,7 +37,7 @@ pub(super) enum Kind {
     Elsewhere(String),
 }
 
-/// Where the header ends, its empty line included; `None` when there is no empty line yet.
+/// Length of the header, its empty line included; `None` without an empty line.
 pub(super) fn end(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -72,7 +73,7 @@ pub(super) fn parse(head: &[u8]) -> Result<CgiHead, String> {
     read.finish()
 }
 
-/// Name and value. Lines are never continued (§6.3), so that one with a blank at its start is none.
+/// Name and value. Lines are never continued (§6.3), so a line with a leading blank is invalid.
 fn field(line: &[u8]) -> Option<(HeaderName, HeaderValue)> {
     let colon = line.iter().position(|byte| *byte == b':')?;
     let name = HeaderName::from_bytes(&line[..colon]).ok()?;
@@ -116,7 +117,7 @@ impl Read {
         if location.is_none() && status.is_none() && !fields.contains_key(CONTENT_TYPE) {
             return Err("the header has no Content-Type, Location or Status".to_owned());
         }
-        // a status beside it means that the client is to be redirected
+        // with a status it means a client redirect
         if let Some(location) = location
             && status.is_none()
             && location.as_bytes().starts_with(b"/")

@@ -6,9 +6,9 @@
 //! client goes away and when the server stops. Only a process that leaves the group by itself
 //! (setsid) can escape that.
 //!
-//! Left out on purpose: scripts that answer with a status line of their own (`nph-…`, §5: 501), and
-//! the words of a query without `=` as command line arguments (§4.4 lets a server do without; such
-//! arguments have opened too many interpreters' options to strangers).
+//! Deliberately not supported: scripts that send their own status line (`nph-…`, §5: 501), and
+//! query words without `=` as command line arguments (optional by §4.4; such arguments have exposed
+//! too many interpreters' options to strangers).
 
 mod environment;
 mod head;
@@ -45,7 +45,7 @@ pub(crate) use places::Places;
 /// Takes one line for the site's log.
 pub(crate) type Complain = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a process may take.
+/// Resource limits of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CgiLimits {
     /// Until the header is there; after that, until the next piece of output is there or has been
@@ -61,16 +61,16 @@ impl Default for CgiLimits {
     }
 }
 
-/// What a script is started with.
+/// Start parameters of a script.
 #[derive(Clone)]
 pub(crate) struct CgiSettings {
     /// The file to execute; it is started in the folder that holds it (§7.2).
     pub(crate) program: PathBuf,
-    /// Where PATH_INFO leads in the file system: PATH_TRANSLATED (§4.1.6).
+    /// File system path of PATH_INFO: PATH_TRANSLATED (§4.1.6).
     pub(crate) root: Option<PathBuf>,
     /// SERVER_SOFTWARE, as in the Server field.
     pub(crate) software: String,
-    /// Variables of our own environment that a script gets to see: [`passed_on`].
+    /// Variables of our own environment that a script receives: [`passed_on`].
     pub(crate) passed: Vec<(OsString, OsString)>,
     pub(crate) limits: CgiLimits,
     /// Shared by all scripts of a server.
@@ -85,25 +85,25 @@ impl std::fmt::Debug for CgiSettings {
     }
 }
 
-/// PATH and SHELL of our own environment, or what POSIX systems have when they are not set.
+/// PATH and SHELL of our own environment, or the POSIX defaults.
 pub(crate) fn passed_on() -> Vec<(OsString, OsString)> {
     let usual = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("SHELL", "/bin/sh")];
     let value = |name: &str, usual: &str| std::env::var_os(name).unwrap_or_else(|| usual.into());
     usual.map(|(name, usual)| (OsString::from(name), value(name, usual))).into()
 }
 
-/// A node that answers with what a program says.
+/// A node that answers with a program's output.
 #[derive(Debug)]
 pub(crate) struct CgiScript {
     settings: CgiSettings,
 }
 
-/// Why there is no response of the script's own.
+/// Why the script has no response.
 #[derive(Debug)]
 enum CgiFailure {
     Missing,
     Forbidden(&'static str),
-    /// A name that says it writes its own status line.
+    /// A name that announces its own status line.
     NonParsed,
     Start(std::io::Error),
     Busy,
@@ -121,8 +121,8 @@ impl CgiScript {
         CgiScript { settings }
     }
 
-    /// Starts the script and hands back its response as soon as its header is there. Never fails: a
-    /// script that cannot answer gives a status from 400 on and a line in the log.
+    /// Starts the script and returns its response as soon as its header is complete. Never fails: a
+    /// script error gives a status from 400 on and a log line.
     pub(crate) async fn answer(&self, ask: Ask, breaks: &Breaks) -> Reply {
         match self.run(ask, breaks).await {
             Ok(reply) => reply,
@@ -175,7 +175,7 @@ impl CgiScript {
     }
 }
 
-/// Whether the file is a program that we may start.
+/// Returns whether the file is an executable program.
 fn startable(program: &Path) -> Result<(), CgiFailure> {
     let name = program.file_name().unwrap_or_default().as_encoded_bytes();
     if name.starts_with(b"nph-") {

@@ -1,4 +1,4 @@
-//! A process's output on its way to the client.
+//! Forwards a process's output to the client.
 
 use std::io;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use super::process::CgiProcess;
 use super::{CgiLimits, Complain};
 use crate::exchange::Content;
 
-/// Pieces on their way: when the client does not take them, the process has to wait.
+/// Buffered pieces: while the client does not read them, the process must wait.
 const AHEAD: usize = 4;
 
-/// What to do with the output of a process.
+/// Treatment of a process's output.
 pub(super) struct OutputRules {
     pub(super) limits: CgiLimits,
-    /// Exactly so many bytes, when that is known.
+    /// Exactly this many bytes, if known.
     pub(super) length: Option<u64>,
-    /// The response has no content: the process may finish, what it says is forgotten (§4.3.3).
+    /// The response has no content: the process may finish, its output is discarded (§4.3.3).
     pub(super) bodiless: bool,
     pub(super) complain: Complain,
     /// For the log.
@@ -29,13 +29,13 @@ pub(super) struct OutputRules {
 /// Why a response ends early.
 #[derive(Debug)]
 enum Broken {
-    /// The client has gone, so nobody need be told.
+    /// The client has gone, so no error is sent.
     Gone,
     Off(String),
 }
 
-/// The content that `rest` and the further output of the process make. It is empty, though not of
-/// known length, for a response without content: HEAD must not say how long that is.
+/// The content of `rest` and the process's further output. It is empty, though of unknown length,
+/// for a response without content: HEAD must not reveal the length.
 pub(super) fn carry(process: CgiProcess, rest: Bytes, course: OutputRules) -> Content {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let left = course.length.unwrap_or(course.limits.output).min(course.limits.output);
@@ -46,7 +46,7 @@ pub(super) fn carry(process: CgiProcess, rest: Bytes, course: OutputRules) -> Co
         let Err(Broken::Off(why)) = flow.run(process, rest).await else { return };
         (course.complain)(&format!("CGI {}: {why}", course.name));
         if let Some(sender) = flow.sender {
-            // a client that takes nothing any more need not hear it either
+            // a client that reads no more is sent nothing
             timeout(flow.time, sender.send(Err(io::Error::other(why)))).await.ok();
         }
     });
@@ -54,12 +54,12 @@ pub(super) fn carry(process: CgiProcess, rest: Bytes, course: OutputRules) -> Co
 }
 
 struct OutputMeter {
-    /// Bytes that may still come.
+    /// Maximum remaining bytes.
     left: u64,
-    /// They must come, too.
+    /// Exactly these bytes are required.
     exact: bool,
     time: Duration,
-    /// To the client, as long as it is to hear of it.
+    /// To the client, while it is connected.
     sender: Option<mpsc::Sender<io::Result<Bytes>>>,
 }
 

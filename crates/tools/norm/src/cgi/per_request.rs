@@ -35,8 +35,8 @@ impl PerRequest {
         PerRequest { program: "/bin/cat".into(), limits, places, complain }
     }
 
-    /// The same response, its content handed over by a process that was started for it; an empty one
-    /// starts its process too. A content that is a stream already stays what it is.
+    /// The same response, with its content copied by a process started for it; an empty one starts
+    /// its process too. Streamed content stays unchanged.
     pub(crate) async fn through(&self, reply: Reply) -> Reply {
         match self.run(reply).await {
             Ok(reply) => reply,

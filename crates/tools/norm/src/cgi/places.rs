@@ -1,4 +1,4 @@
-//! How many processes there may be at once, and how many requests may wait for one.
+//! Limits on concurrent processes, and on requests waiting for one.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct ProcessSlot {
 }
 
 impl ProcessSlot {
-    /// Tells what process has the place. It is killed at once when everything has been stopped.
+    /// Registers the process that holds the place. It is killed at once if everything was stopped.
     pub(super) fn hold(&self, group: &Arc<ProcessGroup>) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.groups.retain(|group| group.strong_count() > 0);

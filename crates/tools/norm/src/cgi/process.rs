@@ -29,7 +29,7 @@ const COMPLAINT_MAX: usize = 16 << 10;
 /// Bytes of one line of the log.
 const LINE_MAX: usize = 1_000;
 
-/// What a process finds on its standard input.
+/// Standard input of a process.
 #[derive(Debug)]
 pub(super) enum Input {
     None,
@@ -44,14 +44,14 @@ pub(super) enum Input {
 pub(super) struct CgiProcess {
     output: pipe::Receiver,
     ended: oneshot::Receiver<io::Result<ExitStatus>>,
-    /// Standard input is fed and standard error read beside; both end with the process.
+    /// Standard input is written and standard error read concurrently; both end with the process.
     aside: JoinSet<()>,
     _kill: KillOnDrop,
 }
 
 impl CgiProcess {
     /// # Errors
-    /// The program cannot be started, as the system says.
+    /// The program cannot be started: the system's error.
     pub(super) async fn start(
         mut command: Command,
         input: Input,
@@ -66,8 +66,8 @@ impl CgiProcess {
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let (tell, told) = oneshot::channel();
         let (end, ended) = oneshot::channel();
-        // for as long as the process lives; a runtime that is dropped waits for it, so that none is
-        // left unreaped
+        // held while the process lives; a runtime that is dropped waits for it, so that every
+        // process is reaped
         spawn_blocking(move || keep(command, place, tell, end));
         let gone = |_| io::Error::other("the server is stopping");
         let Started { stdin, stdout, stderr, kill } = told.await.map_err(gone)??;
@@ -82,7 +82,7 @@ impl CgiProcess {
         Ok(CgiProcess { output, ended, aside, _kill: kill })
     }
 
-    /// The header of its response, and the bytes that came with it but lie behind it.
+    /// The header of its response, and the bytes read after it.
     ///
     /// # Errors
     /// What is wrong with the output.
@@ -112,7 +112,7 @@ impl CgiProcess {
         Ok(Bytes::from(piece))
     }
 
-    /// Waits until the process has been reaped and its standard error told, killing it after
+    /// Waits until the process is reaped and its standard error logged, killing it after
     /// `patience`.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl CgiProcess {
     }
 }
 
-/// What the starting thread hands over.
+/// Result of the starting thread.
 struct Started {
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
@@ -152,7 +152,7 @@ fn keep(
         Ok(child) => child,
         Err(error) => {
             drop(place);
-            // whoever asked may have gone: then nobody wants to know
+            // the requester may have gone: then the result is dropped
             tell.send(Err(error)).ok();
             return;
         }
@@ -164,9 +164,9 @@ fn keep(
     let stdin = child.stdin.take();
     let stdout = child.stdout.take().expect("standard output was asked for as a pipe");
     let stderr = child.stderr.take().expect("standard error was asked for as a pipe");
-    // when whoever asked has gone, this comes back, is dropped, and kills
+    // if the requester has gone, this is returned, dropped, and kills the process
     tell.send(Ok(Started { stdin, stdout, stderr, kill })).ok();
-    // unreaped, its number still names its group and nobody else's
+    // unreaped, its number still identifies its group and no other
     let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     while matches!(rustix::process::waitid(WaitId::Pid(pid), ended), Err(Errno::INTR)) {}
     group.close();
@@ -186,7 +186,7 @@ impl ProcessGroup {
 
     pub(super) fn kill(&self) {
         if let Some(group) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            // nobody left in it is as good
+            // an empty group is equivalent
             rustix::process::kill_process_group(group, Signal::KILL).ok();
         }
     }
@@ -242,7 +242,7 @@ async fn feed_file(pipe: &mut pipe::Sender, file: File, start: u64, len: u64) ->
     Ok(())
 }
 
-/// Tells the log what a process writes to standard error, line by line, as far as the limit goes.
+/// Logs a process's standard error, line by line, up to the limit.
 async fn listen(mut pipe: pipe::Receiver, complain: Complain) {
     let mut heard: Vec<u8> = Vec::new();
     let mut total = 0;

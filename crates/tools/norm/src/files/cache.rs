@@ -1,10 +1,10 @@
-//! What was read lately, within bounds, and how long it may be believed.
+//! Recently read files, within bounds, and how long they are valid.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How much is kept, and for how long it is believed.
+/// Capacity, and validity without a check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CacheBounds {
     /// Longer files are not kept, in bytes.
@@ -28,10 +28,10 @@ impl Default for CacheBounds {
     }
 }
 
-/// Nothing is served that was not confirmed for so long, however slow the file system is.
+/// Maximum age of the last check of a served file, however slow the file system is.
 pub(super) const BELIEVED_MAX: Duration = Duration::from_secs(1);
 
-/// What the cache knows.
+/// State of an entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known<V> {
     /// To be served as it is.
@@ -60,9 +60,9 @@ struct Generations<V> {
 struct CachedValue<V> {
     value: Arc<V>,
     bytes: u64,
-    /// When the file was last seen to be as kept; before the look at it.
+    /// When the file was last verified; taken before the check.
     confirmed: Instant,
-    /// When somebody last went to look.
+    /// When the last check started.
     looked: Instant,
 }
 
@@ -118,7 +118,7 @@ impl<V> Cache<V> {
     }
 }
 
-/// What an entry costs beside content and key, roughly: headers, maps.
+/// Approximate overhead of an entry in addition to content and key: headers, maps.
 const ENTRY_BYTES: u64 = 1_024;
 
 impl<V> Generations<V> {

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::http::Method;
 
-/// What tells one state of a file from another.
+/// Validators of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Validators<'a> {
     /// A strong entity tag, with its quotation marks.
@@ -16,7 +16,7 @@ pub(super) struct Validators<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreconditionResult {
-    /// Answer; `ranges` says whether a Range field may be heeded (If-Range).
+    /// Result; `ranges` is false if the Range field must be ignored (If-Range).
     Go { ranges: bool },
     /// 304
     NotModified,
@@ -64,13 +64,14 @@ fn if_range_holds(headers: &HeaderMap, now: Validators<'_>) -> bool {
     }
 }
 
-/// Whether the file changed after the date in the field; `None` when the field is to be ignored.
+/// Returns whether the file changed after the date in the field; `None` if the field must be
+/// ignored.
 fn changed_since(headers: &HeaderMap, field: &HeaderName, now: Validators<'_>) -> Option<bool> {
     let date = seconds(only(headers, field)?)?;
     now.modified.map(|modified| modified > date)
 }
 
-/// The value of a field that may come once only.
+/// The value of a field that may occur only once.
 fn only<'a>(headers: &'a HeaderMap, field: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(field).iter();
     let value = values.next()?.to_str().ok()?;
@@ -91,7 +92,7 @@ enum Comparison {
     Weak,
 }
 
-/// Whether the field names this tag, or is `*`.
+/// Returns whether the field lists this tag, or is `*`.
 fn listed(headers: &HeaderMap, field: &HeaderName, etag: &str, how: Comparison) -> bool {
     headers.get_all(field).iter().any(|value| {
         let list = value.as_bytes().trim_ascii();
@@ -112,7 +113,7 @@ impl Tag<'_> {
     }
 }
 
-/// The entity tags of a list; ends at the first thing that is none.
+/// The entity tags of a list; stops at the first invalid one.
 struct Tags<'a>(&'a [u8]);
 
 impl<'a> Iterator for Tags<'a> {

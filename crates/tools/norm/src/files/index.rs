@@ -13,7 +13,7 @@ use super::kind::Icon;
 use super::place::{self, Folder, FoundPath, Links, Missed, configures};
 use crate::breaks::{Break, Breaks};
 
-/// So many entries are shown; of a directory with more, whichever the system names first.
+/// Maximum number of listed entries; of a larger directory, those that the system returns first.
 pub(super) const ENTRIES_MAX: usize = 10_000;
 
 /// All but the unreserved characters (RFC 3986 §2.3). A colon too: `a:b` would be a scheme.

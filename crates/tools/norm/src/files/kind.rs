@@ -1,10 +1,10 @@
-//! What a file is, told by its name.
+//! Content type of a file, by its name.
 
 use std::path::Path;
 
 const OCTETS: &str = "application/octet-stream";
 
-/// Files that are text by custom and have no extension to say so.
+/// Text files without an extension, by convention.
 const TEXTS: &[&str] = &[
     "authors",
     "changelog",
@@ -61,7 +61,7 @@ pub(crate) enum Icon {
     Parent,
 }
 
-/// Every icon: its file below the icons' path, and the words for who sees no images.
+/// Icons: file below the icons' path, and alternative text.
 pub(crate) const ICONS: &[(Icon, &str, &str)] = &[
     (Icon::Folder, "folder.svg", "folder"),
     (Icon::Text, "text.svg", "text"),
@@ -85,7 +85,7 @@ impl Icon {
         }
     }
 
-    /// File name and words.
+    /// File name and text.
     pub(super) fn shown(self) -> (&'static str, &'static str) {
         let found = ICONS.iter().find(|(icon, ..)| *icon == self);
         let (_, file, words) = found.expect("every icon stands in the table");

@@ -29,12 +29,12 @@ use response::{ContentSource, Face};
 pub(crate) use cache::CacheBounds;
 pub(crate) use place::names;
 
-/// What a directory node is told.
+/// Parameters of a directory node.
 #[derive(Clone)]
 pub(crate) struct DirectorySettings {
-    /// The directory whose files are served. Looked up for each file: it may come and go.
+    /// The directory to serve. Looked up for each file: it may appear and disappear.
     pub(crate) root: PathBuf,
-    /// Where the password files' names begin.
+    /// Base of the password files' names.
     pub(crate) server_root: PathBuf,
     /// Lists directories that have no `index.html`; without, they are 403.
     pub(crate) fancy: bool,
@@ -54,7 +54,7 @@ struct Inner {
     cache: Cache<Loaded>,
 }
 
-/// A small file in memory, and what a request has to pass before it is given.
+/// A small file in memory, and the access rules of a request for it.
 #[derive(Debug)]
 struct Loaded {
     face: Face,
@@ -62,7 +62,7 @@ struct Loaded {
     gates: Gates,
 }
 
-/// What the page of a directory is called.
+/// Title of a directory's page.
 const INDEX_FILE: &str = "index.html";
 
 impl Directory {
@@ -108,7 +108,7 @@ impl Loaded {
 }
 
 impl Inner {
-    /// Looks at the file itself. `held` is what the cache had; `now` an instant before the look.
+    /// Reads the file itself. `held` is the cached state; `now` an instant before the check.
     fn answer(&self, ask: &Ask, breaks: &Breaks, held: Option<Arc<Loaded>>, now: Instant) -> Reply {
         match self.looked_at(ask, breaks, held, now) {
             Ok(reply) => reply,
@@ -155,7 +155,7 @@ impl Inner {
         self.file(ask, opened, gates, held, now, breaks).map_err(missed)
     }
 
-    /// A link may lead past a gate that stands where the file really is: both must open.
+    /// A link may bypass a rule at the file's real place: both must permit access.
     fn behind(&self, gates: Gates, below: &std::path::Path) -> Result<Gates, Box<Reply>> {
         match below.to_str() {
             Some(below) => Ok(gates.and(self.guard.gates(below)?)),

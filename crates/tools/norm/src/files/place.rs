@@ -19,13 +19,13 @@ pub(crate) enum FoundPath {
 pub(crate) struct Opened {
     pub(crate) file: File,
     pub(crate) facts: Metadata,
-    /// Where it really is, from the root; symbolic links are resolved.
+    /// The real path, from the root; symbolic links are resolved.
     pub(crate) below: PathBuf,
 }
 
 #[derive(Debug)]
 pub(crate) struct Folder {
-    /// Where it really is, and the same from the root.
+    /// The real path, absolute and from the root.
     pub(crate) real: PathBuf,
     pub(crate) below: PathBuf,
 }
@@ -33,12 +33,12 @@ pub(crate) struct Folder {
 /// Why a path gives no file.
 #[derive(Debug)]
 pub(crate) enum Missed {
-    /// Not there; or there, but no file or directory; or a link that leads out of the root. These
-    /// must look the same: a response of its own would tell what exists elsewhere.
+    /// Missing; or neither file nor directory; or a link out of the root. These must be
+    /// indistinguishable: a different response would reveal what exists elsewhere.
     Missing,
-    /// A socket, a pipe, a device: missing to the world, told apart for the index and the breaks.
+    /// A socket, a pipe, a device: missing for clients, distinguished for the index and the faults.
     Odd,
-    /// The system lets us not read it.
+    /// No permission to read it.
     Forbidden,
     /// Out of descriptors or memory.
     Overloaded,
@@ -70,7 +70,7 @@ impl From<Errno> for Missed {
     }
 }
 
-/// Files that configure a directory are nobody's to read.
+/// Configuration files are never served.
 pub(super) fn configures(name: &[u8]) -> bool {
     let starts: [&[u8]; 3] = [b".site.toml", b".swerve", b".ht"];
     starts.iter().any(|start| name.starts_with(start))
@@ -89,15 +89,15 @@ pub(crate) fn names(path: &str) -> Option<Vec<&str>> {
     (names.len() <= NAMES_MAX && names.iter().all(fine)).then_some(names)
 }
 
-/// Whether links that lead out of the root may be followed: only to show what that looks like.
+/// True if links out of the root may be followed: only to demonstrate the effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
     Inside,
     Anywhere,
 }
 
-/// What a decoded path names below `root`. Never waits for a pipe, a socket or a device: those are
-/// looked at, not opened.
+/// Resolves a decoded path below `root`. Never blocks on a pipe, a socket or a device: those are
+/// examined, not opened.
 ///
 /// # Errors
 /// [`Missed`]

@@ -1,7 +1,7 @@
-//! The Range field (RFC 9110 §14): which parts of a representation were asked for.
+//! The Range field (RFC 9110 §14): requested parts of a representation.
 
-/// More ranges than these in one field and the field is ignored: nobody reads a file in so many
-/// pieces, and each costs a head and a descriptor (RFC 9110 §14.2 lets a server refuse them).
+/// A field with more ranges is ignored: legitimate clients do not send so many, and each costs a
+/// header and a descriptor (RFC 9110 §14.2 permits refusal).
 pub(super) const RANGES_MAX: usize = 16;
 
 /// A part: never empty, never beyond the end.
@@ -23,18 +23,18 @@ pub(super) enum RangeRequest {
     /// No range that this server understands: the whole is the response.
     Whole,
     Parts(Vec<Span>),
-    /// Nothing that was asked for is there: 416.
+    /// None of the requested ranges exists: 416.
     Unsatisfiable,
 }
 
-/// What a Range field asks of a representation of `len` bytes. Parts keep the order in which they
-/// were asked for, unless some overlap: then they are joined and come in ascending order (§15.3.7.2).
+/// Ranges requested from a representation of `len` bytes. They keep the requested order, unless
+/// some overlap: then they are joined and sorted (§15.3.7.2).
 pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
     let Some((unit, set)) = field.split_once('=') else { return RangeRequest::Whole };
     if !unit.trim().eq_ignore_ascii_case("bytes") {
         return RangeRequest::Whole;
     }
-    // empty list elements are to be skipped (§5.6.1.2)
+    // empty list elements must be skipped (§5.6.1.2)
     let specs: Vec<&str> = set
         .split(',')
         .map(str::trim)
@@ -52,7 +52,7 @@ pub(super) fn wanted(field: &str, len: u64) -> RangeRequest {
         }
     }
     match parts.is_empty() {
-        // a suffix of nothing is nothing, which Content-Range cannot say
+        // an empty suffix is nothing, which Content-Range cannot express
         true if len == 0 && set.trim_start().starts_with('-') => RangeRequest::Whole,
         true => RangeRequest::Unsatisfiable,
         false => RangeRequest::Parts(joined(parts)),

@@ -1,5 +1,4 @@
-//! From an open file, or its bytes, to the response that a request asks for: whole, in parts, not at
-//! all because it is known.
+//! Creates the response to a request from an open file or its bytes: whole, in parts, or 304.
 
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -18,7 +17,7 @@ use super::range::{self, RangeRequest, Span};
 use crate::breaks::{Break, Breaks};
 use crate::exchange::{Ask, Content, Piece, Reply};
 
-/// What is said of a file in its responses' heads.
+/// Header fields of a file's responses.
 #[derive(Debug)]
 pub(super) struct Face {
     state: FileVersion,
@@ -49,7 +48,7 @@ const SETTLING: Duration = Duration::from_secs(1);
 /// The first second that is no HTTP date: the year 10000.
 const DATES_END: u64 = 253_402_300_800;
 
-/// Where the bytes come from.
+/// Source of the bytes.
 #[derive(Debug)]
 pub(super) enum ContentSource<'a> {
     Memory(&'a Bytes),
@@ -82,7 +81,7 @@ impl Face {
         Face { state, len: state.len, etag, modified, headers, settled }
     }
 
-    /// Whether what was read then is what would be read now.
+    /// Returns whether the earlier and the current content are the same.
     pub(super) fn is_same_state(&self, now: &Face) -> bool {
         self.settled && self.state == now.state
     }
@@ -138,7 +137,7 @@ impl Face {
         headers
     }
 
-    /// 304 with what a cache wants to know anew (RFC 9110 §15.4.5).
+    /// 304 with the fields that a cache needs (RFC 9110 §15.4.5).
     fn unchanged(&self) -> Reply {
         let mut headers = HeaderMap::new();
         for name in [header::ETAG, header::LAST_MODIFIED] {
@@ -184,7 +183,7 @@ impl Face {
         }
     }
 
-    /// RFC 9110 §14.6: each part with a head of its own.
+    /// RFC 9110 §14.6: each part has its own header.
     fn multipart(
         &self,
         source: &ContentSource<'_>,

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A directory in a tree of its own: `htdocs`, `conf`, and `outside`.
+/// A directory in its own tree: `htdocs`, `conf`, and `outside`.
 struct Site {
     tree: TempDir,
     directory: Directory,
@@ -123,7 +123,7 @@ struct Got {
     status: u16,
     headers: HeaderMap,
     text: String,
-    /// Content came from memory, not from an open file.
+    /// Content from memory, not from an open file.
     from_memory: bool,
 }
 
@@ -186,10 +186,10 @@ fn a_file_is_served_with_what_is_known_of_it() {
     assert!(got.header("etag").starts_with('"') && got.header("etag").ends_with('"'));
     assert!(got.header("last-modified").ends_with(" GMT"));
     assert!(got.from_memory);
-    // HEAD says the same; the connection leaves the content out
+    // HEAD has the same fields; the connection omits the content
     let head = site.ask("HEAD", "/digits.txt", &[], "");
     assert_eq!((head.status, &head.headers), (200, &got.headers));
-    // a longer one comes from the file
+    // a longer one is read from the file
     let long = site.get("/long.bin");
     assert_eq!((long.status, long.text.len(), long.from_memory), (200, 10_000, false));
     assert_eq!(
@@ -403,7 +403,7 @@ fn odd_files_are_not_there_and_hold_nobody_up() {
     assert_eq!(site.broken("/fifo", "odd-500").status, 500);
     assert_eq!(site.broken("/socket", "odd-500").status, 500);
     assert_eq!(site.broken("/vanished", "odd-500").status, 404);
-    // an odd index page is none
+    // an odd index page is not one
     std::fs::rename(&fifo, site.at("htdocs/sub/index.html")).unwrap();
     assert!(site.get("/sub/").text.contains("Index of /sub/"));
 }

@@ -15,14 +15,14 @@ use super::{InterpreterLimits, InterpreterSettings};
 use crate::cgi::{Complain, is_ours};
 use crate::exchange::{Ask, Content, Entity, Reply};
 
-/// Instructions between two looks at the clock.
+/// Instructions between two clock checks.
 const LOOK_EVERY: u32 = 10_000;
 /// Fields of a response.
 const FIELDS_MAX: usize = 100;
 /// Characters of a line that a script prints to the log.
 const LINE_MAX: usize = 1_000;
-/// What of the base library reaches files, other code or the collector's limits; and `xpcall`, whose
-/// handler would run without a look at the clock when it is the clock that struck.
+/// Functions of the base library that access files, other code or the collector's limits; and
+/// `xpcall`, whose handler would run without a clock check after a timeout.
 const BARRED: [&str; 7] =
     ["dofile", "loadfile", "load", "loadstring", "collectgarbage", "newproxy", "xpcall"];
 
@@ -34,11 +34,11 @@ pub(super) struct Engine {
     limits: InterpreterLimits,
 }
 
-/// What ends a script that is running.
+/// Limits that end a running script.
 #[derive(Debug, Default)]
 struct Watch {
     deadline: Cell<Option<Instant>>,
-    /// Whoever waits for the response keeps this alive.
+    /// Kept alive by the task that waits for the response.
     asker: RefCell<Option<Weak<()>>>,
 }
 
@@ -54,7 +54,7 @@ impl Watch {
     }
 }
 
-/// Why there is no response of the script's own.
+/// Why the script has no response.
 #[derive(Debug)]
 pub(super) enum ScriptFailure {
     /// An error of the script, with its line.
@@ -81,14 +81,14 @@ impl Engine {
             let text = first_line(&error);
             if text.starts_with(name) { text } else { format!("{name}: {text}") }
         };
-        // no JIT library: compiled loops would not look at the clock
+        // no JIT library: compiled loops would not check the clock
         let libraries = StdLib::STRING | StdLib::TABLE | StdLib::MATH | StdLib::BIT;
         let lua = Lua::new_with(libraries, LuaOptions::default()).map_err(plain)?;
         lua.set_memory_limit(settings.limits.memory).map_err(plain)?;
         let watch = Rc::new(Watch::default());
         prepare(&lua, &settings.complain, Rc::clone(&watch)).map_err(plain)?;
         watch.begin(&settings.limits, None);
-        // "@" says that the name is a file's; text only, since byte code can break out
+        // "@" marks the name as a file's; text only, since byte code can escape
         let chunk = lua.load(source).set_name(format!("@{name}"));
         chunk.set_mode(mlua::chunk::ChunkMode::Text).exec().map_err(plain)?;
         let answer: Value = lua.globals().get("answer").map_err(plain)?;
@@ -98,7 +98,7 @@ impl Engine {
         Ok(Engine { lua, answer, watch, limits: settings.limits })
     }
 
-    /// What the script answers. It is stopped when nobody keeps `asker` alive any more.
+    /// Runs the script. It is stopped when `asker` is dropped.
     ///
     /// # Errors
     /// The script fails or takes too much.
@@ -139,7 +139,7 @@ impl Engine {
     }
 }
 
-/// Takes away what a script must not have, sends `print` to the log, and looks at the clock.
+/// Removes what a script must not have, redirects `print` to the log, and installs the clock check.
 fn prepare(lua: &Lua, complain: &Complain, watch: Rc<Watch>) -> mlua::Result<()> {
     let globals = lua.globals();
     for name in BARRED {
@@ -164,7 +164,7 @@ fn prepare(lua: &Lua, complain: &Complain, watch: Rc<Watch>) -> mlua::Result<()>
         if !watch.is_over() {
             return Ok(VmState::Continue);
         }
-        // whoever catches this error gets it again at the next instruction
+        // a script that catches this error gets it again at the next instruction
         let always = HookTriggers::new().every_nth_instruction(1);
         lua.set_global_hook(always, move |_, _| late())?;
         late()
@@ -212,7 +212,7 @@ fn headers(table: &Table) -> Result<HeaderMap, String> {
         let value = HeaderValue::from_bytes(value.trim_ascii()).map_err(|_| wrong())?;
         found.push((name, value));
     }
-    // a table has no order of its own; a response shall have one
+    // a table has no order; a response needs one
     found.sort_by(|one, other| one.0.as_str().cmp(other.0.as_str()));
     let kept = found.into_iter().filter(|(name, _)| !is_ours(name));
     Ok(kept.collect())
@@ -248,7 +248,7 @@ fn is_memory(error: &Error) -> bool {
 }
 
 impl ScriptFailure {
-    /// Whether a limit has struck somewhere in the script, so that its copy is not to be used again.
+    /// True if a limit was hit somewhere in the script, so that its state must not be reused.
     pub(super) fn spoils(&self) -> bool {
         matches!(self, ScriptFailure::Slow | ScriptFailure::Memory)
     }

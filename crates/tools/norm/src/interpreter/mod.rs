@@ -9,15 +9,13 @@
 //! end
 //! ```
 //!
-//! `request` has `method`, `path`, `path_info`, `query` (undecoded; nil when there is none),
-//! `headers` (names in lower case), `body`, `peer` and `user`. Globals live on between requests of
-//! the same thread, as they do in mod_perl. No files, no processes, no loading of code: the base
-//! library without those, `string`, `table`, `math`, `bit` and `coroutine`; `print` writes to the
-//! site's log.
+//! `request` has `method`, `path`, `path_info`, `query` (undecoded; nil without one), `headers`
+//! (names in lower case), `body`, `peer` and `user`. Globals persist between requests of the same
+//! thread, as in mod_perl. No files, no processes, no loading of code: the base library without
+//! those, `string`, `table`, `math`, `bit` and `coroutine`; `print` writes to the site's log.
 //!
-//! Just-in-time compilation is off: compiled loops never look at the time limit. Nor does a single
-//! call of a library function: a pattern made to match slowly holds its thread for as long as it
-//! takes.
+//! Just-in-time compilation is off: compiled loops never check the time limit. Neither does a
+//! single call of a library function: a slow pattern blocks its thread until it completes.
 
 mod engine;
 
@@ -39,14 +37,14 @@ use engine::{Engine, ScriptFailure};
 /// Beyond twice the time limit, a request that got no response is given up.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
-/// What a script may take, and how often it is there.
+/// Limits of a script, and the number of its copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InterpreterLimits {
     /// For one response.
     pub(crate) time: Duration,
     /// Bytes that one copy of the script may hold.
     pub(crate) memory: usize,
-    /// Bytes of a request's body that are handed to the script; longer ones are refused with 413.
+    /// Maximum request body passed to the script; longer ones get 413.
     pub(crate) body: u64,
     /// Copies of the script, each with a thread; at least one.
     pub(crate) threads: usize,
@@ -83,7 +81,7 @@ impl std::fmt::Debug for Interpreter {
 
 struct Job {
     ask: Ask,
-    /// Gone when nobody waits for the reply any more.
+    /// Dropped when the reply is no longer wanted.
     asker: Weak<()>,
     reply: oneshot::Sender<Result<Reply, ScriptFailure>>,
 }

@@ -9,7 +9,7 @@ fn scene() -> tempfile::TempDir {
     folder
 }
 
-/// What is said about a text, without the folder's own name.
+/// The error for a text, without the folder's name.
 fn complaint(text: &str) -> String {
     let folder = scene();
     let file = folder.path().join("site.toml");

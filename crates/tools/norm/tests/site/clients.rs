@@ -3,7 +3,7 @@ use norm::{Break, Breaks};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Whether the connection was closed without a response.
+/// Returns whether the connection was closed without a response.
 fn was_refused(stream: &mut TcpStream) -> bool {
     stream.write_all(last("/hw").as_bytes()).ok();
     let mut response = Vec::new();
@@ -20,7 +20,7 @@ fn was_refused(stream: &mut TcpStream) -> bool {
 /// Of three connections at the same moment, how many are refused.
 fn refused_of_three(site: &Site) -> usize {
     let mut streams: Vec<TcpStream> = (0..3).map(|_| site.connect()).collect();
-    // the server accepts in order: the last one's fate tells that all of them are decided
+    // the server accepts in order: the last one's fate shows that all are decided
     let mut refused = 0;
     for stream in streams.iter_mut().rev() {
         refused += usize::from(was_refused_while_open(stream));
@@ -28,7 +28,7 @@ fn refused_of_three(site: &Site) -> usize {
     refused
 }
 
-/// As [`was_refused`], but the connection stays open when it was not.
+/// Like [`was_refused`], but an accepted connection stays open.
 fn was_refused_while_open(stream: &mut TcpStream) -> bool {
     stream.write_all(request("/hw").as_bytes()).ok();
     let mut first = [0];
@@ -60,7 +60,7 @@ fn a_place_is_free_again_at_once_when_its_client_has_gone() {
     let mut refused = 0;
     for _ in 0..TRIES {
         refused += usize::from(was_refused(&mut site.connect()));
-        // this one is closed by the client, without a word
+        // this one is closed by the client silently
         refused += usize::from(was_refused_while_open(&mut site.connect()));
     }
     // a kernel with much to do may deliver an end after the next beginning
@@ -101,7 +101,7 @@ fn a_silent_client_is_waited_for_no_longer_than_the_timeout() {
     let mut kept = site.connect();
     kept.write_all(request("/hw").as_bytes()).unwrap();
     assert!(["", "hello world\n"].iter().any(|end| to_the_end(&mut kept).ends_with(end)));
-    // a machine that stands still between connecting and writing makes the first ones vain
+    // a stall of the machine between connecting and writing invalidates an attempt
     let mut halves = (0..50).map(|_| {
         let mut half = site.connect();
         half.write_all(b"GET /hw HTTP/1.1\r\nHo").ok();
@@ -119,7 +119,7 @@ fn the_time_that_the_server_works_does_not_count() {
     assert!(site.get("/sleep?0.5").ends_with("Slept for 0.5 seconds\n"));
 }
 
-/// Waits until the log tells of a time-out.
+/// Waits until the log reports a timeout.
 fn wait_for_the_timeout(site: &Site) {
     let begun = std::time::Instant::now();
     let log = site.folder.path().join("errors");
@@ -133,7 +133,7 @@ fn wait_for_the_timeout(site: &Site) {
 #[test]
 fn a_client_that_stops_in_the_middle_of_a_body_gets_408() {
     let site = site(|settings, _| settings.timeout = std::time::Duration::from_millis(300));
-    // as above: a machine that stands still makes a try vain
+    // as above: a stall invalidates an attempt
     let mut tries = (0..50).map(|_| {
         let mut stream = site.connect();
         let head = "POST /hw HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\n\r\nabc";

@@ -1,5 +1,4 @@
-//! The norm site from outside: what a client sees on loopback, and what the log and the tmp
-//! directory tell.
+//! The norm site from outside: responses on loopback, the log, and the tmp directory.
 
 mod support;
 

@@ -11,7 +11,7 @@ fn two_sleeps(site: &Site) -> [Duration; 2] {
     let (mut first, mut second) = (site.connect(), site.connect());
     let begun = Instant::now();
     first.write_all(request("/sleep?0.2").as_bytes()).expect("a connection");
-    // a response to somebody else tells that the server has read on
+    // a response to another client shows that the server has continued reading
     assert_eq!(status(&site.get("/hw")), 200);
     second.write_all(request("/sleep?0.2").as_bytes()).expect("a connection");
     let second = std::thread::spawn(move || {
@@ -42,7 +42,7 @@ fn sleeps_follow_one_another_over_several_threads() {
     assert!(begun.elapsed() >= Duration::from_millis(200));
 }
 
-/// A short sleep that was asked for while a long one is under way.
+/// A short sleep requested during a long one.
 fn short_beside_long(site: &Site) -> [TcpStream; 2] {
     let mut long = site.connect();
     long.write_all(request("/sleep?3600").as_bytes()).expect("a connection");

@@ -74,7 +74,7 @@ impl Site {
         stream
     }
 
-    /// All that comes back until the server closes.
+    /// Everything received until the server closes.
     pub(crate) fn send(&self, request: &[u8]) -> String {
         let mut stream = self.connect();
         stream.write_all(request).expect("a connection");
@@ -85,7 +85,7 @@ impl Site {
         self.send(last(path).as_bytes())
     }
 
-    /// What the log says, once the server has ended.
+    /// Content of the log, after the server has ended.
     pub(crate) fn log(&mut self) -> String {
         self.server.take().expect("it runs").stop();
         std::fs::read_to_string(self.folder.path().join("errors")).expect("a log")
@@ -112,7 +112,7 @@ pub(crate) fn request(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
-/// A request that asks for its connection to be closed.
+/// A request with `Connection: close`.
 pub(crate) fn last(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 }

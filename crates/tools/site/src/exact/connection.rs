@@ -4,9 +4,9 @@
 //! bytes → requests → pending (until due) → sending → bytes
 //! ```
 //!
-//! Responses keep the order of their requests: on one connection no response is due before the one
-//! ahead of it. A connection holds at most [`PIPELINE_MAX`] requests and one head's worth of input;
-//! beyond that it stops reading, and the client feels it through TCP.
+//! Responses keep the order of their requests: on one connection no response is due before the
+//! previous one. A connection holds at most [`PIPELINE_MAX`] requests and one head's worth of
+//! input; beyond that it stops reading, and TCP slows the client down.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -27,21 +27,21 @@ use crate::faults::Misbehaviour;
 
 /// Requests of one connection in work at once.
 const PIPELINE_MAX: usize = 1_024;
-/// What a client may still send while we wait for it to close.
+/// How much a client may still send while we wait for it to close.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Nanos = Nanos::SECOND;
-/// How often a slow body is continued at most.
+/// Maximum number of reads of a slow body in a row.
 const DRIP_STEP: Nanos = Nanos::from_millis(1);
 
 #[derive(Debug)]
 pub(super) struct Connection {
     fd: OwnedFd,
     peer: Option<SocketAddr>,
-    /// How many were accepted before it.
+    /// Number of connections accepted before it.
     number: u64,
     input: Vec<u8>,
     scanned: usize,
-    /// A request whose body is still coming.
+    /// A request whose body is incomplete.
     unfinished: Option<ExactRequest>,
     pending: VecDeque<Pending>,
     sending: VecDeque<Outgoing>,
@@ -74,13 +74,13 @@ enum ConnectionState {
     Reading,
     /// No further request is read; what is in work is finished.
     Finishing,
-    /// Our side is closed; so many bytes are still swallowed until the client closes.
+    /// Our side is closed; this many bytes are still discarded until the client closes.
     Lingering {
         left: usize,
     },
 }
 
-/// Whether there still is a connection.
+/// Returns whether the connection still exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     Open,
@@ -123,7 +123,7 @@ impl Connection {
         if self.interest.read { self.read(id, core) } else { Life::when(!broken) }
     }
 
-    /// A timer of this connection has come.
+    /// A timer of this connection has expired.
     pub(super) fn due(&mut self, id: Id, duty: Duty, core: &mut Core) -> Life {
         let life = match duty {
             Duty::Answer => self.act(id, core),
@@ -139,7 +139,7 @@ impl Connection {
         life
     }
 
-    /// Turns to input that had to wait for room.
+    /// Processes input that waited for room.
     fn resume(&mut self, id: Id, core: &mut Core) {
         if !self.input.is_empty() {
             self.understand(id, core);
@@ -315,7 +315,7 @@ impl Connection {
         self.flush(id, core)
     }
 
-    /// Hands over what may go out now.
+    /// Writes what may be sent now.
     fn flush(&mut self, id: Id, core: &mut Core) -> Life {
         if self.state_is_lingering() {
             return Life::Open;
@@ -419,7 +419,7 @@ impl Life {
     }
 }
 
-/// How long `bytes` take at `rate` bytes per second.
+/// Transmission time of `bytes` at `rate` bytes per second.
 fn span_of(bytes: u64, rate: u64) -> Nanos {
     let ns = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
     Nanos(u64::try_from(ns).unwrap_or(u64::MAX))

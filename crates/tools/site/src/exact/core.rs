@@ -1,4 +1,4 @@
-//! What all connections of the fault loop share: the script, the timers, the books.
+//! State shared by all connections of the fault loop: the script, the timers, the log.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ use crate::access::AccessLine;
 use crate::head::Date;
 use crate::{AccessLog, Config, Faults};
 
-/// What falls due.
+/// Scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Duty {
     /// The connection's next pending response.
@@ -55,7 +55,7 @@ pub(super) struct Core {
     timers: BinaryHeap<Reverse<Timer>>,
     timers_set: u64,
     dealt_with: u64,
-    /// When the line that all bodies share is free.
+    /// When the line shared by all bodies is free.
     line_free: Nanos,
 }
 
@@ -105,7 +105,7 @@ impl Core {
         self.dead |= self.faults.die_after == Some(self.dealt_with);
     }
 
-    /// When a body of `len` bytes may begin on the line that all share, from `now` on.
+    /// Returns when a body of `len` bytes may start on the shared line, from `now` on.
     pub(super) fn begin_on_line(&mut self, now: Nanos, len: u64) -> Option<Nanos> {
         let rate = self.faults.weak.bandwidth?;
         let start = self.line_free.max(now);
@@ -134,7 +134,7 @@ impl Core {
         Outgoing::refusal(status, self.date.text())
     }
 
-    /// Whether somebody reads what [`Core::book`] is given, so that a peer's name is looked up.
+    /// Returns whether the entries of [`Core::book`] are used, so that a peer's name is looked up.
     pub(super) fn has_log(&self) -> bool {
         self.log.is_some()
     }

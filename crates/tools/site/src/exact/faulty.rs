@@ -12,11 +12,11 @@ use super::slab::{Id, Slab};
 use super::{Shared, accept};
 use crate::Config;
 
-/// So long before a due instant the loop stops sleeping and polls: a sleeping thread is woken some
-/// 50 µs late, a polling one is not.
+/// Time before a due instant at which the loop stops sleeping and polls: a sleeping thread is woken
+/// about 50 µs late, a polling one is not.
 const SPIN: Nanos = Nanos::from_micros(120);
 
-/// Serves until told to stop, or dead.
+/// Serves until stopped, or until the server dies.
 pub(super) fn serve(poller: Poller, config: &Config, shared: Shared) -> io::Result<()> {
     let mut server = FaultyLoop::new(poller, config, shared);
     while !server.core.dead {
@@ -74,7 +74,7 @@ impl FaultyLoop {
         Ok(Turn::Again)
     }
 
-    /// The next instant at which something is to be done.
+    /// The next instant with something to do.
     fn next_instant(&self) -> Option<Nanos> {
         let stall = self.core.stall.as_ref().and_then(|stall| stall.next_start());
         let accept = (!self.rested()).then_some(self.accept_at);
@@ -91,8 +91,8 @@ impl FaultyLoop {
         Ok(())
     }
 
-    /// Stands still if a stall has begun: reads nothing, sends nothing, accepts nothing. What was
-    /// due before it began goes out first.
+    /// Freezes if a stall has started: reads nothing, sends nothing, accepts nothing. Responses due
+    /// before it are sent first.
     fn stall_if_due(&mut self) -> io::Result<Turn> {
         let now = net::reactor::monotonic();
         let Some(stall) = &mut self.core.stall else { return Ok(Turn::Again) };
@@ -114,12 +114,13 @@ impl FaultyLoop {
         Ok(Turn::Again)
     }
 
-    /// Whether a connection may be accepted again, where that has a pace.
+    /// Returns whether a connection may be accepted, if accepting is paced.
     fn rested(&self) -> bool {
         self.core.faults.weak.accept_every.is_none() || net::reactor::monotonic() >= self.accept_at
     }
 
-    /// Whether one more connection can be held. Who listens without room is woken at once, for ever.
+    /// Returns whether another connection can be held. A listener without room would be woken
+    /// continuously.
     fn has_room(&self) -> bool {
         self.connections.len() < self.core.shared.connections_max && !self.poller.is_paused()
     }
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(server.turn().unwrap(), Turn::Again);
         assert!(server.rested() && !server.poller.listens());
         drop(first);
-        // so long a broken server could wait here
+        // how long a broken server could block here
         let patience = net::reactor::monotonic() + Nanos::from_secs(5);
         server.core.set_timer(patience, Duty::Linger, NOBODY);
         while server.accepted == 1 && server.core.next_timer().is_some() {

@@ -28,7 +28,7 @@ use crate::counters::Counters;
 use crate::lateness::LatenessLog;
 use crate::listen::Listener;
 
-/// What a loop shares with the rest of the site.
+/// State that a loop shares with the rest of the site.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
@@ -58,8 +58,8 @@ impl Loop {
         Ok(Loop { poller: Poller::new(listener, stop)?, shared, config })
     }
 
-    /// Serves until told to stop or, with `die_after`, until dead; the listener and all
-    /// connections are closed then.
+    /// Serves until stopped or, with `die_after`, until it dies; then the listener and all
+    /// connections are closed.
     pub(crate) fn serve(self) -> std::io::Result<()> {
         net::reactor::sharpen_timers();
         if let Some(defects) = &self.config.range {
@@ -80,7 +80,7 @@ fn accept(poller: &Poller, shared: &Shared) -> std::io::Result<Option<OwnedFd>> 
             Ok(fd) => {
                 shared.counters.connection();
                 if poller.is_tcp() && shared.nodelay {
-                    // refused only for a connection that is gone already, which reading will tell
+                    // fails only for a closed connection, which the next read reports
                     rustix::net::sockopt::set_tcp_nodelay(&fd, true).ok();
                 }
                 return Ok(Some(fd));

@@ -22,15 +22,15 @@ const READ_LEN: usize = 64 * 1024;
 #[derive(Debug)]
 struct Connection {
     fd: OwnedFd,
-    /// How much of CR LF CR LF was seen at the end of what came.
+    /// Length of the CR LF CR LF prefix at the end of the input.
     seen: u8,
     /// Bytes of the endless row of responses that are still to go out.
     owed: usize,
-    /// How far into a response the next byte is.
+    /// Position of the next byte within a response.
     offset: usize,
 }
 
-/// Serves until told to stop.
+/// Serves until stopped.
 pub(super) fn serve(mut poller: Poller, shared: &Shared) -> std::io::Result<()> {
     let mut connections: Slab<Connection> = Slab::new();
     let mut buffer = vec![0; READ_LEN];
@@ -76,7 +76,7 @@ fn welcome(
 }
 
 impl Connection {
-    /// Reads what has come and answers it. `None`: the connection is over.
+    /// Reads requests and answers them. `None`: the connection has ended.
     fn turn(
         &mut self,
         id: Id,
@@ -123,9 +123,9 @@ impl Connection {
     }
 }
 
-/// How many heads end in `bytes`; `seen` carries an end that is split between reads.
+/// Number of heads that end in `bytes`; `seen` carries an end that is split between reads.
 fn heads_ended(bytes: &[u8], seen: &mut u8) -> usize {
-    // one whole request and nothing else is the usual case, and its end is quickly told
+    // exactly one request is the usual case, and is detected quickly
     const USUAL_MAX: usize = 256;
     if *seen == 0 && bytes.len() < USUAL_MAX && bytes.ends_with(b"\r\n\r\n") {
         let body = &bytes[..bytes.len() - 1];

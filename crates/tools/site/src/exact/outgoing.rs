@@ -1,4 +1,4 @@
-//! One response on its way out: which bytes, how fast, and what happens to the connection after.
+//! An outgoing response: its bytes, its pace, and the connection's state afterwards.
 
 use units::Nanos;
 
@@ -7,7 +7,7 @@ use crate::faults::{Misbehaviour, WrongLength};
 use crate::head::{BodyFraming, ResponseHead, bodiless};
 use crate::pattern;
 
-/// What is done once the last byte is handed over.
+/// Action after the last byte is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum After {
     Keep,
@@ -20,7 +20,7 @@ pub(super) enum After {
 #[derive(Clone, Debug)]
 enum BodyPiece {
     Text(Vec<u8>),
-    /// So many bytes of the pattern.
+    /// This many bytes of the pattern.
     Pattern(u64),
 }
 
@@ -30,9 +30,9 @@ pub(super) struct Outgoing {
     parts: Vec<BodyPiece>,
     len: u64,
     position: u64,
-    /// How much is sent at once; the rest drips.
+    /// Amount sent at once; the rest drips.
     prompt: u64,
-    /// When the first byte was allowed out.
+    /// When the first byte was permitted to leave.
     begun: Option<Nanos>,
     pub(super) after: After,
     pub(super) status: Option<u16>,
@@ -42,19 +42,19 @@ pub(super) struct Outgoing {
     pub(super) is_final: bool,
 }
 
-/// The response to a request that says 100 (Continue) and nothing more.
+/// The response to a request: 100 (Continue) only.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const HELLO: &str = "hello world";
 /// By how many bytes a wrong length is wrong.
 const WRONG_BY: u64 = 5;
 const WRONG_TEXT: &str = "extra";
 
-/// What a response is made of besides the request.
+/// Parameters of a response in addition to the request.
 #[derive(Debug)]
 pub(super) struct Making<'a> {
     pub(super) date: &'a str,
     pub(super) misbehaviour: Option<Misbehaviour>,
-    /// Answer this, whatever was asked for.
+    /// Overriding status.
     pub(super) error: Option<u16>,
     /// This is the connection's last response.
     pub(super) last: bool,
@@ -83,7 +83,7 @@ impl Outgoing {
         };
         let framing = if has_length { BodyFraming::Length(declared) } else { BodyFraming::Unsaid };
         let head = ResponseHead { status, date: making.date, framing, connection, extra: &extra };
-        // 101 is the last that is said in HTTP (RFC 9110 §15.2.2)
+        // 101 is the last message in HTTP (RFC 9110 §15.2.2)
         if status != 101 {
             parts.push(BodyPiece::Text(head.render()));
         }
@@ -177,7 +177,7 @@ impl Outgoing {
         self.begun = Some(at);
     }
 
-    /// Bytes left of the part that is under way: the head by itself, then the body.
+    /// Remaining bytes of the current part: first the head, then the body.
     pub(super) fn part_left(&self) -> u64 {
         let mut end = 0;
         for part in &self.parts {
@@ -193,7 +193,7 @@ impl Outgoing {
         self.position == self.len
     }
 
-    /// How many bytes may be handed over by `now`, at `drip` bytes per second.
+    /// Number of bytes that may be written by `now`, at `drip` bytes per second.
     pub(super) fn allowed(&mut self, now: Nanos, drip: Option<u64>) -> u64 {
         let begun = *self.begun.get_or_insert(now);
         let Some(drip) = drip else { return self.len - self.position };
@@ -202,8 +202,8 @@ impl Outgoing {
         (self.prompt.saturating_add(dripped).min(self.len)).saturating_sub(self.position)
     }
 
-    /// When more than is sent already may go out: a byte later, but not sooner than `step` from now,
-    /// so that a fast drip does not cost a wake-up per byte.
+    /// Returns when more than was sent may leave: one byte later, but at least `step` from now, so
+    /// that a fast drip does not cost a wakeup per byte.
     pub(super) fn next_drip(&self, now: Nanos, drip: u64, step: Nanos) -> Nanos {
         let begun = self.begun.unwrap_or(now);
         let bytes = u128::from(self.position.saturating_sub(self.prompt) + 1);
@@ -231,12 +231,12 @@ impl Outgoing {
         wanted - left
     }
 
-    /// Whether `more` bytes would complete the response.
+    /// Returns whether `more` bytes would complete the response.
     pub(super) fn ends_after(&self, more: u64) -> bool {
         self.position + more == self.len
     }
 
-    /// Books up to `sent` bytes as handed over: how many of them were of this response.
+    /// Records up to `sent` bytes as written; returns how many belonged to this response.
     pub(super) fn advance(&mut self, sent: u64) -> u64 {
         let own = sent.min(self.len - self.position);
         self.position += own;

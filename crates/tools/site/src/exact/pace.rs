@@ -1,15 +1,14 @@
-//! How a weak server's work takes longer than it should, and which calls a limiter lets through: pure
-//! arithmetic on instants.
+//! Slowdown of a weak server's work, and decisions of a limiter: pure arithmetic on instants.
 
 use units::Nanos;
 
 use crate::Weaknesses;
 
-/// What is remembered between requests.
+/// State between requests.
 #[derive(Debug)]
 pub(super) struct Pace {
     weak: Weaknesses,
-    /// When the first request came, and how many have.
+    /// Time of the first request, and number of requests.
     began: Option<Nanos>,
     requests: u64,
     /// Ends of the calls in work, where their number matters.
@@ -37,7 +36,7 @@ impl Pace {
         None
     }
 
-    /// How long work that is given `work` takes for a request that arrives at `now`.
+    /// Actual duration of `work` for a request that arrives at `now`.
     pub(super) fn work(&mut self, now: Nanos, work: Nanos) -> Nanos {
         let began = *self.began.get_or_insert(now);
         let mut times = 1.0;

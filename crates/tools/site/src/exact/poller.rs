@@ -12,7 +12,7 @@ use super::slab::Id;
 
 /// Events taken from the kernel in one call.
 const BATCH: usize = 512;
-/// How long accepting rests when the system has no descriptor left.
+/// Pause of accepting when the system has no descriptors left.
 const PAUSE: Nanos = Nanos::from_millis(10);
 /// Above all slots: a slot is a 32-bit index in the low half.
 const LISTENER: u64 = u64::MAX;
@@ -20,7 +20,7 @@ const STOP: u64 = u64::MAX - 1;
 
 pub(super) struct Poller {
     epoll: OwnedFd,
-    /// `None` while nobody listens.
+    /// `None` while there is no listener.
     listener: Option<OwnedFd>,
     is_tcp: bool,
     stop: Arc<OwnedFd>,
@@ -36,7 +36,7 @@ impl std::fmt::Debug for Poller {
     }
 }
 
-/// What is to be told about a connection.
+/// Events wanted for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interest {
     pub(super) read: bool,
@@ -61,7 +61,7 @@ pub(super) enum Wake {
     Listener,
     Connection {
         id: Id,
-        /// The peer is gone altogether; told even to who asked for nothing.
+        /// The peer is gone completely; reported even without registered interest.
         broken: bool,
     },
 }
@@ -89,7 +89,7 @@ impl Poller {
     }
 
     /// # Errors
-    /// Nobody listens.
+    /// There is no listener.
     pub(super) fn listener(&self) -> std::io::Result<&OwnedFd> {
         self.listener.as_ref().ok_or_else(|| std::io::ErrorKind::NotConnected.into())
     }
@@ -155,7 +155,8 @@ impl Poller {
         })
     }
 
-    /// Whether new connections are told about. When not, they wait in the kernel's queue.
+    /// Enables or disables notification of new connections. If disabled, they wait in the kernel's
+    /// queue.
     pub(super) fn listen(&mut self, on: bool) -> std::io::Result<()> {
         let Some(listener) = self.listener.as_ref().filter(|_| on != self.listening) else {
             return Ok(());
@@ -178,7 +179,7 @@ impl Poller {
         self.listen(false)
     }
 
-    /// Whether accepting rests, as the system has no descriptor left.
+    /// True if accepting is paused, because the system has no descriptors left.
     pub(super) fn is_paused(&self) -> bool {
         self.paused
     }
@@ -191,7 +192,7 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, fd, data_of(id), interest.flags())?)
     }
 
-    /// Stands still for `span` or until told to stop; true if so.
+    /// Freezes for `span` or until stopped; true if stopped.
     pub(super) fn sleep(&self, span: Nanos) -> bool {
         let mut fds = [PollFd::new(&*self.stop, PollFlags::IN)];
         matches!(poll(&mut fds, Some(&timespec(span))), Ok(1..))

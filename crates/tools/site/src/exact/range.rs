@@ -19,11 +19,11 @@ use crate::Listen;
 use crate::listen::Listener;
 
 const READ_LEN: usize = 64 << 10;
-/// How long a client may go on sending before its connection, which we have ended, is dropped: what
-/// is not read would turn the end into a reset (RFC 9112 section 9.6).
+/// How long a client may keep sending before its connection, which we have closed, is dropped:
+/// unread data would turn the close into a reset (RFC 9112 section 9.6).
 const LINGER: Nanos = Nanos::from_secs(2);
 
-/// Serves until told to stop, or until the range is dead for good.
+/// Serves until stopped, or until the server dies for good.
 pub(super) fn serve(
     poller: Poller,
     defects: &Defects,
@@ -56,16 +56,16 @@ struct RangeLoop {
     lines: Slab<ClientLine>,
     /// Connections that we have ended, in the order of their last instants.
     lingering: VecDeque<(Nanos, Id)>,
-    /// Where to listen again after a crash.
+    /// Address for listening again after a crash.
     address: Listen,
     backlog: u32,
     /// The next connection is accepted then.
     accept_at: Nanos,
-    /// Nothing is accepted, for want of room or by that pace.
+    /// Nothing is accepted, for lack of room or because of the pace.
     resting: bool,
-    /// Nobody listens.
+    /// There is no listener.
     closed: bool,
-    /// What the range has left open, and is never closed.
+    /// Connections that the server leaked, never to be closed.
     left_open: Vec<File>,
     scratch: Vec<u8>,
 }
@@ -74,7 +74,7 @@ struct RangeLoop {
 struct ClientLine {
     fd: OwnedFd,
     out: VecDeque<u8>,
-    /// FIN goes out behind what is still to be sent.
+    /// FIN follows the pending data.
     ends: bool,
     ended: bool,
     /// The client has ended its side.
@@ -138,7 +138,7 @@ impl RangeLoop {
     /// Listens, or does not, as the range does.
     fn keep_the_door(&mut self, now: Nanos) -> io::Result<bool> {
         if self.range.is_aborted() {
-            // the switch says so
+            // required by the switch
             std::process::abort();
         }
         self.leave_open();
@@ -262,7 +262,7 @@ impl RangeLoop {
         }
     }
 
-    /// Hands over what the kernel takes.
+    /// Writes what the kernel accepts.
     fn flush(&mut self, id: Id) {
         let Some(line) = self.lines.get_mut(id) else { return };
         let before = line.out.len();
@@ -293,7 +293,7 @@ impl RangeLoop {
         self.settle(id);
     }
 
-    /// Asks for what is wanted now.
+    /// Registers interest in the needed events.
     fn settle(&mut self, id: Id) {
         let Some(line) = self.lines.get_mut(id) else { return };
         let interest = Interest { read: !line.client_done, write: !line.out.is_empty() };

@@ -8,7 +8,7 @@ pub(super) const HEAD_MAX: usize = 64 * 1024;
 /// The most header fields; more are refused with 431.
 const FIELDS_MAX: usize = 128;
 
-/// What the exact loop needs to know of a request.
+/// What the exact loop needs to know about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ExactRequest {
     /// The request line, for the log.
@@ -17,7 +17,7 @@ pub(super) struct ExactRequest {
     /// HEAD: the response has no body.
     pub(super) head_only: bool,
     pub(super) version: Version,
-    /// Whether the client wants the connection kept.
+    /// True if the client wants the connection kept open.
     pub(super) keep: bool,
     pub(super) body: Skip,
     /// The client waits for 100 before it sends the body (RFC 9110 §10.1.1).
@@ -44,7 +44,7 @@ pub(super) enum Page {
     Refused(String),
 }
 
-/// What reading a head came to.
+/// Result of reading a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
     Partial,
@@ -56,8 +56,9 @@ pub(super) enum Parsed {
     },
 }
 
-/// Reads the head at the front of `input`. `scanned`: how much of it is known to hold no end of a
-/// head; kept between calls, so that a head that comes byte by byte costs no more than one in one piece.
+/// Reads the head at the front of `input`. `scanned`: how much of it contains no end of a head;
+/// kept between calls, so that a head that arrives byte by byte costs no more than one in one
+/// piece.
 pub(super) fn parse(input: &[u8], scanned: &mut usize, body_max: u64) -> Parsed {
     if !head_ends(input, scanned) {
         return if input.len() > HEAD_MAX { Parsed::Bad(431) } else { Parsed::Partial };
@@ -87,7 +88,7 @@ pub(super) fn parse(input: &[u8], scanned: &mut usize, body_max: u64) -> Parsed 
     }
 }
 
-/// Whether an empty line stands in `input`; lines may end in LF alone (RFC 9112 §2.2).
+/// Returns whether `input` contains an empty line; lines may end in LF alone (RFC 9112 §2.2).
 fn head_ends(input: &[u8], scanned: &mut usize) -> bool {
     let from = scanned.saturating_sub(3).min(input.len());
     let found = input[from..].windows(2).enumerate().any(|(index, pair)| {
@@ -177,20 +178,20 @@ fn body_of<'a>(
     }
 }
 
-/// What is left of a body that nobody wants.
+/// The rest of an unwanted body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Skip {
     Length(u64),
     Chunked(Chunks),
 }
 
-/// Where a chunked body stands (RFC 9112 §7.1).
+/// State of a chunked body (RFC 9112 §7.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chunks {
     at: At,
-    /// Body bytes that may still come.
+    /// Limit on remaining body bytes.
     left: u64,
-    /// Bytes of size lines, extensions and trailers that may still come.
+    /// Limit on remaining bytes of size lines, extensions and trailers.
     syntax_left: u64,
 }
 

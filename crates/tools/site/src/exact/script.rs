@@ -1,5 +1,5 @@
-//! What happens to each request and when: pure arithmetic on seeded streams, so that the n-th
-//! request of a seed meets the same fate whatever the timing.
+//! Fate and time of each request: pure arithmetic on seeded streams, so that the n-th request of a
+//! seed has the same fate whatever the timing.
 
 use units::{Nanos, Purpose, Seed, Stream};
 
@@ -20,7 +20,7 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    /// The status that is answered whatever was asked for.
+    /// Overriding status.
     pub(super) fn status(self) -> Option<u16> {
         match self {
             Fate::Answer | Fate::Reset => None,
@@ -41,7 +41,7 @@ pub(super) struct Script {
     reset: Stream,
     garbage: Stream,
     late: Stream,
-    /// When each worker is done with what has arrived; one, unless there are more.
+    /// When each worker has finished the arrived requests; one by default.
     free: Vec<Nanos>,
     pace: Pace,
 }
@@ -66,8 +66,8 @@ impl Script {
         }
     }
 
-    /// The fate of the next request. Each share has its own stream and draws for every request, so
-    /// that switching one on leaves the other as it was.
+    /// The fate of the next request. Each fault share has its own stream and draws for every
+    /// request, so that enabling one does not change the others.
     pub(super) fn fate(&mut self, now: Nanos) -> Fate {
         let error = self.error.unit() < self.faults.error_share;
         let reset = self.reset.unit() < self.faults.reset_share;
@@ -81,14 +81,14 @@ impl Script {
         }
     }
 
-    /// When the response to a request that arrived at `arrival` is due, if its body then drips for
-    /// `drip`.
+    /// Returns when the response to a request that arrived at `arrival` is due, if its body then
+    /// drips for `drip`.
     ///
-    /// With `service` (or one request at a time) this is Lindley's recursion for a queue in order of
-    /// arrival: start = max(arrival, the first worker's end of its last), end = start + service. Ends
-    /// are computed from ends, never from the clock, so that the loop's own lateness does not add
-    /// up. `delay` comes on top without occupying the server, unless one at a time. `number` tells
-    /// every other connection.
+    /// With `service` (or one request at a time) this is Lindley's recursion for a queue in order
+    /// of arrival: start = max(arrival, the first worker's end of its last), end = start + service.
+    /// Ends are computed from ends, never from the clock, so that the loop's own lateness does not
+    /// accumulate. `delay` is added without occupying the server, unless one at a time. `number`
+    /// selects every other connection.
     pub(super) fn due(&mut self, arrival: Nanos, drip: Nanos, fate: Fate, number: u64) -> Nanos {
         match (fate, self.faults.weak.late) {
             (Fate::Limited(_), _) => return arrival,

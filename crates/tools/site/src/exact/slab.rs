@@ -1,5 +1,5 @@
-//! Connections by a small number that epoll hands back, with a generation so that an event or a
-//! timer of a former connection is known as such.
+//! Connections by a small number that epoll returns, with a generation that identifies events and
+//! timers of a former connection.
 
 /// A connection's place and generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

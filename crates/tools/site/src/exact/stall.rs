@@ -1,4 +1,4 @@
-//! When everything stands still.
+//! Schedule of stalls.
 //!
 //! The schedule is anchored at the first request that follows a second without any, so that every
 //! run against the site meets the same phase: stalls at 1, 2, 3 … periods after that instant. It is
@@ -8,7 +8,7 @@ use units::Nanos;
 
 use crate::Stall;
 
-/// Without a request for so long, the next one anchors the schedule anew.
+/// After this time without a request, the next one restarts the schedule.
 const IDLE: Nanos = Nanos::SECOND;
 
 /// The stall schedule as the requests have set it.
@@ -32,14 +32,14 @@ impl StallClock {
         self.last_request = now;
     }
 
-    /// When the next stall begins, if requests keep coming.
+    /// Returns when the next stall starts, if requests continue.
     pub(super) fn next_start(&self) -> Option<Nanos> {
         let (anchor, past) = self.running?;
         Some(anchor + self.stall.period * (past + 1))
     }
 
-    /// If a stall has begun by `now`: when it ends. The caller stands still until then. A stall
-    /// that nobody was there to feel is left out, and the schedule ends.
+    /// If a stall has started by `now`: when it ends. The caller freezes until then. A stall
+    /// without requests is skipped, and the schedule ends.
     pub(super) fn begin(&mut self, now: Nanos) -> Option<Nanos> {
         let start = self.next_start().filter(|start| *start <= now)?;
         if now - self.last_request > IDLE {
@@ -49,7 +49,7 @@ impl StallClock {
         let (anchor, past) = self.running?;
         self.running = Some((anchor, past + 1));
         let end = start + self.stall.length;
-        // standing still is not idleness: the requests of that time have not been read yet
+        // a freeze is not idleness: the requests of that time were not read yet
         self.last_request = self.last_request.max(end);
         Some(end)
     }

@@ -43,7 +43,7 @@ fn an_address_of_another_machine_is_refused() {
     assert!(message.contains("no interface of this machine"), "{message}");
 }
 
-/// Linux queues one connection more than was asked for.
+/// Linux queues one connection more than requested.
 #[test]
 fn a_unix_socket_keeps_its_backlog() {
     let path = std::env::temp_dir().join(format!("site-backlog-{}.sock", std::process::id()));

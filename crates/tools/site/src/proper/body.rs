@@ -11,7 +11,7 @@ use workload::fileset::FileContent;
 use super::events::Events;
 use crate::pattern::{self, BLOCK_LEN};
 
-/// What follows a response's head.
+/// Body of a response.
 #[derive(Debug)]
 pub(super) enum PageBody {
     Whole(Bytes),
@@ -20,23 +20,24 @@ pub(super) enum PageBody {
         position: u64,
         len: u64,
     },
-    /// A file of a set, whose bytes are made as they are sent.
+    /// A file of a set, whose bytes are computed as they are sent.
     File {
         content: FileContent,
         position: u64,
         len: u64,
     },
-    /// Pattern bytes in pieces, the length not told: chunked, or up to the end of the connection.
+    /// Pattern bytes in pieces without announced length: chunked, or up to the end of the
+    /// connection.
     Pieces(Pieces),
     /// Events by a schedule.
     Events(Events),
     /// The request's body of known length, passed on.
     Echo(Upload),
-    /// A request's body that had to be read first.
+    /// A request's body that must be read first.
     Held(Held),
 }
 
-/// `len` pattern bytes in `pieces` pieces, whose lengths differ by 1 at most.
+/// `len` pattern bytes in `pieces` pieces, whose lengths differ by at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pieces {
     len: u64,
@@ -67,7 +68,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// Bytes that count against what may be held, given back when dropped.
+/// Reservation of buffered bytes, released on drop.
 #[derive(Debug)]
 pub(super) struct Held {
     bytes: Vec<u8>,

@@ -26,11 +26,11 @@ use crate::config::HEAD_MAX;
 use crate::counters::Counters;
 use crate::head::Date;
 
-/// What hyper may hold of one connection: above a head, so that a head's own bound is what holds.
+/// Buffer limit of hyper per connection: above the limit on a head, so that the latter applies.
 const BUFFER_MAX: usize = 2 * HEAD_MAX;
 /// The most header fields of a request.
 const FIELDS_MAX: usize = 128;
-/// What a client may still send, and for how long, after our side is closed.
+/// How much a client may still send, and for how long, after our side is closed.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
@@ -44,7 +44,7 @@ struct Inner {
     counters: Arc<Counters>,
     peer: Option<SocketAddr>,
     backlog: Rc<Backlog>,
-    /// What hyper handed back to be written by hand.
+    /// A connection that hyper returned for a handwritten response.
     handed_back: RefCell<Option<RawResponse>>,
     date: RefCell<Date>,
 }
@@ -81,7 +81,7 @@ impl Dealings {
         }
         loop {
             let mut builder = http1::Builder::new();
-            // who has ended its side behind a request still reads (RFC 9112 section 9.6)
+            // a client that closed its side after a request still reads (RFC 9112 section 9.6)
             builder.half_close(true);
             builder.max_buf_size(BUFFER_MAX).max_header_size(HEAD_MAX).max_headers(FIELDS_MAX);
             let mut connection = builder.serve_connection(TokioIo::new(stream), self.clone());
@@ -113,7 +113,7 @@ impl Dealings {
         let connection = http2::Builder::new(Local)
             .max_header_list_size(HEAD_MAX as u32)
             .serve_connection(TokioIo::new(stream), self.clone());
-        // what breaks the protocol hyper has told the client itself
+        // hyper has already answered protocol errors
         connection.await.ok();
     }
 
@@ -140,7 +140,7 @@ impl Dealings {
         self.book(&self.line(request), status, Some(0));
     }
 
-    /// A request as the log tells it; empty without a log.
+    /// A request for the log; empty without a log.
     fn line<B>(&self, request: &Request<B>) -> String {
         match self.0.common.log {
             Some(_) => {
@@ -166,7 +166,7 @@ impl Dealings {
                 Ok(response)
             }
             pages::SiteResponse::Raw(raw) => {
-                // hyper drops what it has not written when it hands a connection back
+                // hyper drops unwritten data when it returns a connection
                 poll_fn(|cx| self.0.backlog.poll_clear(cx)).await;
                 self.book(&line, raw.status(), None);
                 *self.0.handed_back.borrow_mut() = Some(raw);
@@ -189,7 +189,7 @@ impl Service<Request<Incoming>> for Dealings {
 /// The bytes with which HTTP/2 begins (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Whether the client begins with HTTP/2's preface; what was read is read again.
+/// Returns whether the client starts with the HTTP/2 preface; the read bytes are read again.
 async fn begins_http2(stream: &mut CountedStream) -> std::io::Result<bool> {
     let mut begun = Vec::with_capacity(PREFACE.len());
     while begun.len() < PREFACE.len() && PREFACE.starts_with(&begun) {

@@ -1,4 +1,4 @@
-//! SPECweb99's dynamic pages, beside its files: in this process, and by a process for each request.
+//! SPECweb99's dynamic pages with their files: in this process, and by a process per request.
 
 use super::body::{PageBody, Upload};
 use super::pages::{TEXT, ok, page_of, refuse, with};
@@ -25,14 +25,14 @@ const SCRIPT: &str = "specweb99";
 const CGI: &str = "specweb99-cgi";
 /// The longest body of a POST.
 const POST_MAX: usize = 4_096;
-/// How long a process may take for a page.
+/// Timeout of a process for a page.
 const PROCESS_MAX: Duration = Duration::from_secs(10);
 
-/// Who asks, as far as it is known: put beside a request.
+/// Address of the client, if known: attached to a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remote(pub(super) IpAddr);
 
-/// What the dynamic pages of all threads share.
+/// State of dynamic pages shared by all threads.
 #[derive(Debug)]
 pub(super) struct DynamicPages {
     spec: Spec,
@@ -44,14 +44,14 @@ pub(super) struct DynamicPages {
     program: Option<PathBuf>,
 }
 
-/// Which of the dynamic pages is asked for.
+/// Kind of dynamic page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DynamicPath {
     InProcess,
     ByCgi,
 }
 
-/// Why a file of the set cannot be had.
+/// Why a file of the set is unavailable.
 const NO_FILE: &str = "Name a file of the set in the query: /file_set/dir00000/class1_3.\n";
 
 impl DynamicPages {
@@ -138,7 +138,7 @@ impl DynamicPages {
         ok(DYNAMIC_TYPE, page)
     }
 
-    /// The page is made by a process of its own (RFC 3875).
+    /// The page is created by a separate process (RFC 3875).
     async fn by_cgi(&self, said: &PageHead<'_>) -> Response<PageBody> {
         let Some(program) = &self.program else {
             return refusal(501, "This site was not told which program makes its CGI pages.\n");
@@ -177,7 +177,7 @@ impl DynamicPages {
     }
 }
 
-/// What a program of ours has written: a head with the type, a cookie or a status, an empty line, the
+/// Output of one of our programs: a header with the type, a cookie or a status, an empty line, the
 /// page.
 fn passed_on(mut output: Vec<u8>) -> Response<PageBody> {
     const END: &[u8] = b"\r\n\r\n";

@@ -13,8 +13,8 @@ use crate::route::EventPlan;
 /// Events that are late leave together in pieces of this many at most.
 const TOGETHER_MAX: u64 = 1_000;
 
-/// The schedule counts from the first look at the body, not from one event to the next, so that no event
-/// puts off those behind it.
+/// The schedule counts from the first poll of the body, not from event to event, so that no event
+/// delays later ones.
 #[derive(Debug)]
 pub(super) struct Events {
     plan: EventPlan,
@@ -31,12 +31,12 @@ impl Events {
         Events { plan, start, next: 0, sleep }
     }
 
-    /// When an event leaves, from the start.
+    /// Returns when an event is sent, relative to the start.
     fn offset(&self, event: u64) -> Duration {
         Duration::from_nanos(self.plan.first.0 + self.plan.every.0 * event)
     }
 
-    /// What is due; empty behind the last event.
+    /// Due data; empty after the last event.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
         if self.next == self.plan.count {
             return Poll::Ready(Bytes::new());
@@ -58,8 +58,7 @@ impl Events {
     }
 }
 
-/// Event `number`, counted from 1; behind the last one of SSE the mark that language models' servers end
-/// with.
+/// Event `number`, counted from 1; after the last SSE event the end mark of language model servers.
 fn write_event(text: &mut String, plan: &EventPlan, number: u64) {
     let written = match (plan.lines, number == plan.count) {
         (true, _) => writeln!(text, "{{\"n\":{number}}}"),

@@ -1,8 +1,8 @@
 //! The pages that are right, on hyper: HTTP/1.0 and 1.1, kept and closed connections, pipelining.
 //!
-//! One current-thread runtime per thread; the threads share the listener. What hyper declines to
-//! write (a response that ends with the connection under HTTP/1.1, interim heads, trailers that
-//! nobody announced to take) it hands back, and module `raw` writes it on the same connection.
+//! One current-thread runtime per thread; the threads share the listener. Responses that hyper
+//! cannot write (a response that ends with the connection under HTTP/1.1, interim heads,
+//! unannounced trailers) are returned, and module `raw` writes them on the same connection.
 
 mod body;
 mod converse;
@@ -33,7 +33,7 @@ use crate::counters::Counters;
 use crate::listen::Listener;
 use crate::{AccessLog, Config, Sleeping};
 
-/// What all threads share.
+/// State shared by all threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
     body_max: u64,
@@ -43,12 +43,12 @@ pub(crate) struct Common {
     /// The pages that belong to the files, where they are SPECweb99's.
     dynamic: Option<Arc<dynamic::DynamicPages>>,
     log: Option<AccessLog>,
-    /// The bed of `/sleep`: who holds it sleeps.
+    /// The semaphore of `/sleep`: its holder sleeps.
     bed: Arc<Mutex<()>>,
     /// One permit per connection.
     room: Arc<Semaphore>,
-    /// Bytes of request bodies that are held, as their length is not known beforehand or as they came
-    /// over HTTP/3.
+    /// Buffered bytes of request bodies, because their length is unknown or they arrived over
+    /// HTTP/3.
     held: Arc<AtomicU64>,
     held_max: u64,
     stop: watch::Receiver<()>,
@@ -80,7 +80,7 @@ impl Common {
         (common, StopSign(sign))
     }
 
-    /// A request's body that is to be held.
+    /// A request's body that must be buffered.
     fn hold(&self) -> body::Held {
         body::Held::new(Arc::clone(&self.held), self.held_max)
     }
@@ -96,7 +96,7 @@ pub(crate) struct ProperServer {
     quic: Option<QuicListener>,
 }
 
-/// How long accepting rests when the system has no descriptor left.
+/// Pause of accepting when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(10);
 
 impl ProperServer {

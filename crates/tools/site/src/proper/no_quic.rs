@@ -8,7 +8,7 @@ use crate::SiteError;
 use crate::config::{EarlyData, Http3};
 use crate::counters::Counters;
 
-/// There is none.
+/// Not supported.
 #[derive(Debug)]
 pub(crate) enum QuicListener {}
 

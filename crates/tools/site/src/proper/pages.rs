@@ -19,7 +19,7 @@ use crate::pattern;
 use crate::route::{AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, Refusal, Route, name_of, token_of};
 use units::Nanos;
 
-/// What comes of a request.
+/// Result of a request.
 #[derive(Debug)]
 pub(super) enum SiteResponse {
     Page(Response<PageBody>),
@@ -69,8 +69,8 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
     SiteResponse::Page(page(route, request, common).await)
 }
 
-/// `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7); the page with most methods
-/// stands for it.
+/// `OPTIONS *` concerns the whole server (RFC 9110 §9.3.7); the page with most methods represents
+/// it.
 fn target_route(request: &Request<Upload>, common: &Common) -> Result<Route, Refusal> {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     if target == "*" && request.method() == Method::OPTIONS {
@@ -95,7 +95,7 @@ fn names_a_host(value: &HeaderValue) -> bool {
     text.parse::<Authority>().is_ok_and(|authority| !authority.as_str().contains('@')) && digits
 }
 
-/// What is wrong with a request whatever it asks for.
+/// Error in a request independent of its target.
 fn refused(request: &Request<Upload>, common: &Common) -> Option<Refusal> {
     // RFC 9112 §3.2: one Host field, exactly, from HTTP/1.1 on
     let hosts: Vec<&HeaderValue> = request.headers().get_all(header::HOST).iter().collect();
@@ -222,7 +222,7 @@ fn file(path: &str, common: &Common) -> Response<PageBody> {
     page_of(StatusCode::OK, Some(kind), body)
 }
 
-/// Waits, and tells the wait asked for and the one that it was.
+/// Waits, and reports the requested and the actual wait.
 async fn timed(span: Nanos) -> Response<PageBody> {
     let start = tokio::time::Instant::now();
     tokio::time::sleep(std::time::Duration::from_nanos(span.0)).await;
@@ -281,7 +281,7 @@ async fn echo(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     response
 }
 
-/// The request's head as text; names in lower case, in the order in which each first came.
+/// The request's head as text; names in lower case, in order of first occurrence.
 fn head_text(request: &Request<Upload>) -> Vec<u8> {
     let line = format!("{} {} {:?}\n", request.method(), request.uri(), request.version());
     let mut text = line.into_bytes();
@@ -325,7 +325,7 @@ fn gzip(len: u64) -> Response<PageBody> {
     }
 }
 
-/// What the request brings for an authorisation scheme.
+/// Credentials of an authorization scheme in a request.
 fn credentials<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
     let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = text.split_once(' ')?;
@@ -354,7 +354,7 @@ fn auth(headers: &HeaderMap) -> Response<PageBody> {
     with(response, header::WWW_AUTHENTICATE, "Basic realm=\"loadstone site\"")
 }
 
-/// What is asked for: a nonce that never grows old, because the site keeps nothing of its users.
+/// A challenge: its nonce never expires, because the site keeps no state of its users.
 const DIGEST: &str =
     "Digest realm=\"loadstone site\", qop=\"auth\", algorithm=SHA-256, nonce=\"bG9hZHN0b25l\"";
 
@@ -381,8 +381,8 @@ pub(super) fn refuse(refusal: &Refusal) -> Response<PageBody> {
     page_of(status, Some(TEXT), PageBody::Whole(refusal.text.clone().into()))
 }
 
-/// Every response's common part. The length is said here, not left to hyper, which would not say 0
-/// to a HEAD.
+/// The common part of all responses. The length is set here, because hyper would not send 0 to a
+/// HEAD.
 pub(super) fn page_of(
     status: StatusCode,
     kind: Option<&'static str>,

@@ -28,7 +28,7 @@ use crate::counters::Counters;
 /// Requests of a connection at once: as many as over HTTP/2.
 const STREAMS_MAX: u32 = 200;
 
-/// A bound socket, and what is needed to speak QUIC on it.
+/// A bound socket, and what is needed for QUIC on it.
 #[derive(Debug)]
 pub(crate) struct QuicListener {
     socket: UdpSocket,
@@ -138,13 +138,13 @@ pub(super) async fn accept(quic: Option<QuicListener>, common: &Common, counters
     }
 }
 
-/// Serves one connection to its end; what breaks the protocol h3 tells the client itself.
+/// Serves one connection to its end; h3 itself reports protocol errors to the client.
 async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<EarlyData>) {
     let Ok(connecting) = incoming.accept() else { return };
     let (over, shaken) = tokio::sync::watch::channel(early.is_none());
     let connection = match early {
         None => connecting.await.ok(),
-        // a server can always speak before its handshake is over
+        // a server can always send before its handshake completes
         Some(_) => connecting.into_0rtt().ok().map(|(connection, whole)| {
             tokio::task::spawn_local(async move {
                 whole.await;
@@ -163,7 +163,7 @@ async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<Earl
         let (mut shaken, is_early) = (shaken.clone(), !*shaken.borrow());
         tokio::task::spawn_local(async move {
             if let Ok((request, mut stream)) = asked.resolve_request().await {
-                // whoever has recorded it could have it carried out again (RFC 8470 section 3)
+                // an attacker who replays a recorded request executes it twice (RFC 8470 section 3)
                 let waits = early == Some(EarlyData::Accept) && !request.method().is_safe();
                 if is_early && waits && shaken.wait_for(|over| *over).await.is_err() {
                     return;
@@ -171,22 +171,22 @@ async fn converse(incoming: quinn::Incoming, visit: Dealings, early: Option<Earl
                 if is_early && early == Some(EarlyData::TooEarly) {
                     let status = hyper::StatusCode::TOO_EARLY;
                     if refuse(&request, &mut stream, &visit, status).await.is_ok() {
-                        // a whole response is no error of the client's (RFC 9114 section 4.1); the read
-                        // that the head came with is over, and there was none since
+                        // a complete response is not a client error (RFC 9114 section 4.1); the
+                        // read of the head is over, and there was none since
                         stream.stop_sending(h3::error::Code::H3_NO_ERROR);
                     }
                     return;
                 }
-                // a client that has gone away is told nothing
+                // a client that has gone is sent nothing
                 answer(request, stream, visit).await.ok();
             }
         });
     }
 }
 
-/// The status alone; what is left of the request is not read. h3's `stop_sending` panics while h3-quinn
-/// waits for more of the stream, which it does behind any part of a body; then it is the stream's drop that
-/// sends STOP_SENDING.
+/// Sends the status alone; the rest of the request is not read. h3's `stop_sending` panics while
+/// h3-quinn waits for more of the stream, which it does after any part of a body; then dropping the
+/// stream sends STOP_SENDING.
 async fn refuse(
     request: &Request<()>,
     stream: &mut Http3Stream,
@@ -224,7 +224,7 @@ async fn answer(
         }
     }
     let request = request.map(|()| Upload::Whole(body.take()));
-    // nothing is handed back but what only HTTP/1.1 can be
+    // only HTTP/1.1 connections are returned
     let Ok(response) = visit.serve(request).await else { return Ok(()) };
     let (head, mut content) = response.into_parts();
     stream.send_response(Response::from_parts(head, ())).await?;

@@ -12,7 +12,7 @@ pub(super) struct RawResponse {
     pub(super) kind: RawKind,
     /// HEAD: no body.
     pub(super) head_only: bool,
-    /// Whether the connection is served further.
+    /// Returns whether the connection is served further.
     pub(super) keep: bool,
 }
 
@@ -20,8 +20,8 @@ pub(super) struct RawResponse {
 pub(super) enum RawKind {
     /// A body that ends with the connection (RFC 9112 §6.3, rule 8).
     Close { len: u64 },
-    /// A chunked body with a trailer. hyper sends one only to who says `TE: trailers`; without that
-    /// a trailer may still be sent if, as here, it may be ignored (RFC 9110 §6.5.1).
+    /// A chunked body with a trailer. hyper sends one only to clients that send `TE: trailers`;
+    /// without that a trailer may still be sent if, as here, it may be ignored (RFC 9110 §6.5.1).
     Trailer { len: u64, pieces: u64 },
     /// An interim head and then a plain response; after 101 nothing.
     Interim { code: u16 },

@@ -40,7 +40,7 @@ impl Acceptor {
         match self {
             Acceptor::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                // refused only for a connection that is gone already, which reading will tell
+                // fails only for a closed connection, which the next read reports
                 stream.set_nodelay(true).ok();
                 Ok((Socket::Tcp(stream), Some(peer)))
             }
@@ -52,7 +52,7 @@ impl Acceptor {
     }
 }
 
-/// Whether a write has found the socket full, told to whoever must not overtake it.
+/// True if a write found the socket full, for the task that must not overtake it.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     full: Cell<bool>,
@@ -77,7 +77,7 @@ impl Backlog {
     }
 }
 
-/// A socket whose bytes are counted and into which what was read too far can be put back.
+/// A socket that counts bytes and accepts data read too far.
 #[derive(Debug)]
 pub(super) struct CountedStream {
     socket: Socket,

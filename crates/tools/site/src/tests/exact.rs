@@ -1,4 +1,4 @@
-//! The loop of our own: faults, delays, stalls.
+//! The exact loop: faults, delays, stalls.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ fn what_is_no_request_is_refused_and_the_connection_closed() {
     assert_eq!((served.requests, served.answered()), (7, 7));
 }
 
-/// How long the responses to `lines`, sent at once on connections of their own, took at least.
+/// Minimum duration of the responses to `lines`, sent at once on separate connections.
 fn shortest_and_longest(site: &Site, count: usize, line: &str) -> (Duration, Duration) {
     let begin = Instant::now();
     let mut clients: Vec<Client> = (0..count).map(|_| Client::new(site)).collect();
@@ -145,7 +145,7 @@ fn a_stall_holds_everything_up() {
     let site = site(&[("stall", "50ms/100ms")]);
     let mut client = Client::new(&site);
     let most = Instant::now();
-    // some request is under way when a stall begins, unless the client was itself held up; then
+    // some request is in progress when a stall starts, unless the client was delayed itself; then
     // another stall follows
     let felt = std::iter::repeat_with(|| {
         let begin = Instant::now();

@@ -28,7 +28,7 @@ impl OverQuic {
         OverQuic { site: site.unwrap(), client: trusting(made.cert.der().clone()) }
     }
 
-    /// Status and body of the response to each request, one after the other on one connection.
+    /// Status and body of the response to each request, in sequence on one connection.
     fn ask(&self, requests: &[(&str, &str, &str)]) -> Vec<(u16, String)> {
         within_patience(self.conversation(requests))
     }
@@ -91,7 +91,7 @@ fn bodies_that_are_held_are_bounded_over_http3() {
     let config = Config { held_max: 10, body_max: 12, ..config(&[]) };
     let over = OverQuic::start(config);
     let echo = |body| ("POST", "/echo", body);
-    // what was held is given back with each response
+    // buffered bytes are released with each response
     let got = over.ask(&[
         echo("ten bytes."),
         echo("ten bytes!"),
@@ -108,8 +108,8 @@ fn bodies_that_are_held_are_bounded_over_http3() {
     assert_eq!(served.responses.into_iter().collect::<Vec<(u16, u64)>>(), [(200, 3), (503, 1)]);
 }
 
-/// Where h3 and h3-quinn have panicked so far. The site's threads outlive a panic of one request: it shows on no
-/// socket.
+/// Panics of h3 and h3-quinn so far. The site's threads survive a panic of one request: no socket
+/// shows it.
 fn panics_of_h3() -> impl Fn() -> Vec<String> {
     static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
     static HOOK: Once = Once::new();
@@ -178,18 +178,18 @@ fn too_early_behind_grease_is_answered_and_no_panic() {
             too_early += usize::from(head_of(&response) == [1, 4, 0, 0, 0xff, 7]);
         }
     }
-    // all of them, unless this machine lets the handshake be over before the site looks
+    // all of them, unless the handshake completes on this machine before the site checks
     assert!(too_early > 0);
     over.site.stop().unwrap();
     assert_eq!(panics(), Vec::<String>::new());
 }
 
-/// Two responses on a connection with early data: to a request in one piece, then to one whose rest followed
-/// behind that response.
+/// Two responses on a connection with early data: to a request in one piece, then to one whose rest
+/// followed after that response.
 async fn early(over: &OverQuic, whole: &[u8], cut: usize) -> [Vec<u8>; 2] {
     let endpoint = endpoint();
     let first = over.connect(&endpoint).await.unwrap();
-    // a ticket comes behind the handshake, and so does a response
+    // a ticket follows the handshake, and so does a response
     let (send, receive) = first.open_bi().await.unwrap();
     ended(send, receive, &head(GET, ROOT)).await;
     let (connection, _) = over.connect(&endpoint).into_0rtt().expect("a ticket for early data");

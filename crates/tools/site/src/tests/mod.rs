@@ -1,5 +1,5 @@
-//! Whole responses over loopback, from a client that is nothing but a socket. Nothing here waits for
-//! time to pass; where time is the matter, a response must not come before it may.
+//! Whole responses over loopback, from a client that is only a socket. Nothing here waits for time
+//! to pass; where time matters, a response must not arrive too early.
 
 mod exact;
 #[cfg(feature = "h3")]
@@ -53,7 +53,7 @@ impl Client {
         if reset { text + "[reset]" } else { text }
     }
 
-    /// One response that says its length, or has no body when `head_only`.
+    /// One response with a length, or without a body if `head_only`.
     fn response(&mut self, head_only: bool) -> String {
         let mut bytes = Vec::new();
         while !bytes.ends_with(b"\r\n\r\n") {
@@ -90,7 +90,7 @@ fn last(line: &str) -> String {
     format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 }
 
-/// The whole of what comes back to `bytes` on a connection of its own.
+/// Everything returned for `bytes` on a new connection.
 fn ask(site: &Site, bytes: impl AsRef<[u8]>) -> String {
     Client::new(site).send(bytes).rest()
 }
@@ -108,7 +108,7 @@ fn masked(bytes: &[u8]) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// `len` bytes of the pattern, as they should come.
+/// `len` bytes of the expected pattern.
 fn pattern(len: usize) -> String {
     let line = std::str::from_utf8(crate::pattern::LINE).unwrap();
     line.repeat(len / 64 + 1)[..len].to_owned()

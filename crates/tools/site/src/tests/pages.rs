@@ -11,8 +11,8 @@ fn text(status: &str, extra: &str, body: &str) -> String {
     )
 }
 
-/// SPECweb99's dynamic pages hold the file; a visitor is shown an advertisement; what is posted is in
-/// the log until it is begun anew.
+/// SPECweb99's dynamic pages contain the file; a visitor is shown an advertisement; posted data is
+/// in the log until it is reset.
 #[test]
 fn the_dynamic_pages_of_specweb99() {
     let site = site(&[("files", "specweb99-like:directories=2")]);
@@ -160,7 +160,7 @@ fn interim_responses_and_what_follows_them() {
         client.response(false),
         format!("HTTP/1.1 200 OK\n{plain}Content-Type: text/plain\n\nafter an interim response\n")
     );
-    // the connection goes on
+    // the connection continues
     assert_eq!(client.send(last("GET /hw")).rest(), text("200 OK", "", "hello world"));
     assert_eq!(
         ask(&site, request("GET /status/101")),
@@ -340,7 +340,7 @@ fn head_is_get_without_the_body() {
         assert!(head.ends_with("\n\n"), "{head}");
         assert_eq!(sorted(head.trim_end()), sorted(get_head), "{target}");
     }
-    // what is chunked may be said to be, or not (RFC 9110 §9.3.2)
+    // the chunked coding may be announced, or not (RFC 9110 §9.3.2)
     assert!(ask(&site, last("HEAD /chunked/10")).starts_with("HTTP/1.1 200 OK\n"));
 }
 

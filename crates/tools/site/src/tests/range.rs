@@ -30,7 +30,7 @@ fn what_a_client_does_not_take_waits_and_arrives_whole() {
     let mut first = [0; 12];
     client.0.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
-    // the server is asked for something else while 20 MiB wait
+    // the server receives another request while 20 MiB wait
     assert_eq!(first_line(&ask(&site, last("HEAD /page"))), "HTTP/1.1 200 OK");
     let mut rest = Vec::new();
     client.0.read_to_end(&mut rest).unwrap();
@@ -55,7 +55,7 @@ fn refusals_arrive_while_the_client_sends_unless_to_be_lost() {
     }
 }
 
-/// Whether it serves, at this moment.
+/// Returns whether it serves now.
 fn answers(site: &Site) -> bool {
     let Ok(mut stream) = TcpStream::connect(site.address().to_string()) else { return false };
     let mut text = String::new();

@@ -127,7 +127,7 @@ fn a_unix_socket_serves_and_its_path_is_cleaned_up() {
         assert!(message.contains("another program listens there"), "{message}");
         drop(site);
         assert!(!path.exists());
-        // what a killed process leaves behind is no obstacle
+        // leftovers of a killed process are no obstacle
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         drop(Site::start(config).unwrap());
         std::fs::write(&path, "precious").unwrap();

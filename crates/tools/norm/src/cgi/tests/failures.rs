@@ -1,4 +1,4 @@
-//! What scripts do, right and wrong, with real processes.
+//! Correct and faulty scripts, with real processes.
 
 use super::{Stage, content, ended, eventually, get, in_time, post, reaped, state, whole};
 use crate::breaks::Breaks;
@@ -104,7 +104,7 @@ async fn what_a_request_may_not_hold_is_the_requests_fault() {
     let mut ask = get(None);
     ask.rest = "/a\0b".to_owned();
     assert_eq!(script.answer(ask, &Breaks::default()).await.status, 400);
-    // longer than Linux lets a variable be
+    // longer than Linux permits for a variable
     let long = get(Some(&"x".repeat(300_000)));
     assert_eq!(script.answer(long, &Breaks::default()).await.status, 431);
 }
@@ -209,7 +209,7 @@ async fn a_flood_is_slowed_by_the_client_and_cut_at_the_limit() {
     let script = stage.script(&format!("{HEAD}echo $$ >leader; exec yes"));
     let reply = script.answer(get(None), &Breaks::default()).await;
     let leader = stage.pid("leader").await;
-    // nobody takes anything: it stands at a full pipe (S), and has not been killed
+    // nothing is read: it blocks at a full pipe (S), and was not killed
     eventually("the script has to wait", || (state(leader) == Some('S')).then_some(())).await;
     let (text, broken) = content(reply).await;
     assert_eq!(text.len(), 3 << 20);
@@ -264,7 +264,7 @@ fn a_server_that_stops_leaves_nothing() {
     });
     assert!(state(leader).is_some_and(|state| state != 'Z'));
     drop(runtime);
-    // gone already: the runtime waits for whoever reaps it
+    // already gone: the runtime waits for the reaper
     assert_eq!(state(leader), None);
     drop(reply);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

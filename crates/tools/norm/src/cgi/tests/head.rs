@@ -107,7 +107,7 @@ proptest! {
             prop_assert!(end <= bytes.len());
             prop_assert_eq!(bytes[end - 1], b'\n');
         }
-        // right or wrong, it says so
+        // reported whether valid or not
         prop_assert!(parse(&bytes).is_ok_and(|head| head.fields.len() <= 100) || parse(&bytes).is_err());
     }
 

@@ -56,7 +56,7 @@ fn with(mut ask: Ask, fields: &[(&'static str, &'static str)]) -> Ask {
     ask
 }
 
-/// Scripts in a folder of their own, and the log that they write.
+/// Scripts in a separate folder, and their log.
 struct Stage {
     folder: TempDir,
     limits: CgiLimits,
@@ -140,8 +140,8 @@ async fn eventually<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// Plays a scene whose script runs into its time limit, with ever longer limits until the script
-/// has got as far as it should: how far a busy machine lets it get is not what is tested.
+/// Runs a scenario whose script reaches its time limit, with increasing limits until the script has
+/// got far enough: the speed of a busy machine is not tested.
 async fn in_time<T>(scene: impl AsyncFn(&Stage) -> Option<T>) -> T {
     for milliseconds in [300, 1_000, 4_000, 16_000] {
         let mut stage = Stage::new();
@@ -153,7 +153,7 @@ async fn in_time<T>(scene: impl AsyncFn(&Stage) -> Option<T>) -> T {
     panic!("the script never gets as far as it should")
 }
 
-/// The state letter of a process; `None` when there is none of this number.
+/// The state letter of a process; `None` if it does not exist.
 fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.chars().next()

@@ -18,10 +18,10 @@ fn an_entry_is_believed_for_a_while_then_one_looks_again() {
     assert_eq!(cache.look("a", start), Known::Nothing);
     cache.keep("a", Arc::new(1), 10, start);
     assert_eq!(cache.look("a", start + ms(99)), Known::Fresh(Arc::new(1)));
-    // the first to come goes to look, the others are served meanwhile
+    // the first request checks the file, the others are served meanwhile
     assert_eq!(cache.look("a", start + ms(100)), Known::Old(Arc::new(1)));
     assert_eq!(cache.look("a", start + ms(101)), Known::Fresh(Arc::new(1)));
-    // whose look takes long is overtaken
+    // a slow check is overtaken by the next
     assert_eq!(cache.look("a", start + ms(200)), Known::Old(Arc::new(1)));
     cache.keep("a", Arc::new(2), 10, start + ms(200));
     assert_eq!(cache.look("a", start + ms(299)), Known::Fresh(Arc::new(2)));

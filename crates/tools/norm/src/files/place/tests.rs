@@ -5,7 +5,8 @@ use std::os::unix::fs::symlink;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-/// `root/` with files that say "inside", beside it `outside/` with files that say "outside".
+/// `root/` with files that contain "inside", and a sibling `outside/` with files that contain
+/// "outside".
 fn tree() -> TempDir {
     let tree = tempfile::tempdir().unwrap();
     let at = |path: &str| tree.path().join(path);
@@ -97,7 +98,7 @@ fn paths_lead_to_files_below_the_root_only() {
         ("/device", "Missing"),
         ("/dangling", "Missing"),
         ("/loop", "Missing"),
-        // what configures, by its name and behind another
+        // a configuration file, by its name and by another
         ("/.site.toml", "Missing"),
         ("/.site.toml~", "Missing"),
         ("/a/.htaccess", "Missing"),
@@ -149,7 +150,7 @@ fn odd_files_are_looked_at_and_not_opened() {
     for name in ["/fifo", "/socket"] {
         assert_eq!(shown(&root, name, Links::Inside), "Odd", "{name}");
     }
-    // a writer who waits for a reader must not be woken by our look
+    // a writer waiting for a reader must not be woken by our check
     let flags = OFlags::WRONLY | OFlags::NONBLOCK;
     let writer = rustix::fs::open(&fifo, flags, Mode::empty());
     assert_eq!(writer.err(), Some(Errno::NXIO), "nobody reads");

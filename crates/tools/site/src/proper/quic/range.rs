@@ -1,5 +1,5 @@
-//! The firing range over HTTP/3: the machine of switches that simulations know, with real connections of
-//! QUIC. What their streams carry is handed to it as pieces, and its pieces are put on them.
+//! The faulty server over HTTP/3: the state machine of switches used in simulations, with real QUIC
+//! connections. Their stream data is passed to it as pieces, and its pieces are sent on them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,14 +16,15 @@ use units::Nanos;
 
 use super::QuicListener;
 
-/// With which a connection ends whose server has died: H3_INTERNAL_ERROR (RFC 9114 section 8.1).
+/// Code with which a connection ends whose server has died: H3_INTERNAL_ERROR (RFC 9114 section
+/// 8.1).
 const DIED: u32 = 0x102;
 /// Bytes read off a stream at once.
 const CHUNK: usize = 64 << 10;
 /// The longest sleep: nothing is due by itself.
 const NAP: Nanos = Nanos::from_secs(3_600);
 
-/// The machine, and who carries out what it decides, by connection.
+/// The state machine, and the tasks that execute its decisions, by connection.
 struct QuicRange {
     machine: FaultyServer,
     outboxes: BTreeMap<u64, mpsc::UnboundedSender<Act>>,
@@ -64,7 +65,7 @@ pub(in crate::proper) async fn serve(listener: QuicListener, defects: &Defects) 
     }
 }
 
-/// What is wrong below the streams.
+/// Faults below the streams.
 fn ignored_input(defects: &Defects) -> IgnoredInput {
     let has = |defect| defects.contains(&defect);
     IgnoredInput {
@@ -81,7 +82,7 @@ fn ignored_input(defects: &Defects) -> IgnoredInput {
     }
 }
 
-/// Does what falls due without anybody's word.
+/// Performs due actions without input.
 async fn keep_time(range: Shared, changed: Rc<Notify>) {
     loop {
         range.borrow_mut().carry_out();
@@ -121,7 +122,7 @@ impl QuicRange {
 /// The connection, once its handshake is over; `early`: before that.
 async fn shaken(incoming: quinn::Incoming, early: bool) -> Option<Connection> {
     if early {
-        // a server can always speak before its handshake is over
+        // a server can always send before its handshake completes
         return incoming.accept().ok()?.into_0rtt().ok().map(|(connection, _)| connection);
     }
     incoming.await.ok()
@@ -173,11 +174,11 @@ async fn converse(
 #[derive(Default)]
 struct Halves {
     sending: BTreeMap<u64, SendStream>,
-    /// Who is told that nothing more of a stream is wanted.
+    /// Streams whose data is no longer wanted.
     stops: BTreeMap<u64, Rc<Notify>>,
 }
 
-/// Tells the machine of STOP_SENDING.
+/// Reports STOP_SENDING to the state machine.
 async fn watch(
     stopped: impl Future<Output = Result<Option<VarInt>, quinn::StoppedError>>,
     number: u64,
@@ -191,7 +192,7 @@ async fn watch(
     }
 }
 
-/// Hands what comes on one stream to the machine.
+/// Passes a stream's data to the state machine.
 async fn read(mut stream: RecvStream, stop: Rc<Notify>, number: u64, id: u64, range: Shared) {
     loop {
         let mut piece = Vec::new();
@@ -258,7 +259,7 @@ impl Writer {
             let Some(head) = cutter.current() else { break };
             let payload = cutter.payload(&bytes[at..]);
             at += payload.len();
-            // the machine's pieces come whole
+            // the state machine's pieces are complete
             cutter.pass(payload.len());
             self.piece(head, payload).await?;
         }
@@ -287,7 +288,7 @@ impl Writer {
                 }
             }
             PieceKind::Close => self.connection.close(code(), b""),
-            // the machine says nothing else
+            // the state machine sends nothing else
             _ => {}
         }
         Some(())
