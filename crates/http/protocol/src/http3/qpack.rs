@@ -246,9 +246,9 @@ mod tests {
         for section in [
             &[1, 0][..],         // inserts that are required
             &[0, 0, 0x80],       // an index of it
-            &[0, 0, 0x10], // a post-base index
+            &[0, 0, 0x10],       // a post-base index
             &[0, 0, 0x40, 0],    // a name of it
-            &[0, 0, 0x00, 0], // a post-base name
+            &[0, 0, 0x00, 0],    // a post-base name
             &[0, 0, 0xff, 0x40], // beyond the static table
             &[0, 0, 0x51, 0x0b], // a value that is not there
             &[0],                // no base
