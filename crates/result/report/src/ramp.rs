@@ -14,7 +14,7 @@ use crate::blocks::{self, findings, headed};
 use crate::page::text::Style;
 use crate::section::{
     Block, Caution, Column, DataTable, Document, Forms, TableCell, Tile, Title, Voice, facts,
-    heading, say, subheading, title,
+    heading, placed, say, subheading, title,
 };
 use crate::{page, words};
 use sample::Blame;
@@ -225,7 +225,7 @@ fn tiles(axis: Axis, curve: &Curve) -> Vec<Tile> {
 
 /// What the curve of each target says beside the answer, and what could not be said.
 fn laws(told: &mut Document, report: &RampRecord) {
-    told.add(PAGE, [heading("What the curve says")]);
+    told.add(PAGE, [placed("laws", "What the curve says")]);
     for (row, curve) in report.curves().iter().enumerate() {
         let law = answer::law(report.axis, curve);
         let head = target_heading(report, row);
@@ -243,6 +243,6 @@ fn laws(told: &mut Document, report: &RampRecord) {
 fn plan(told: &mut Document, report: &RampRecord) {
     let toml = report.plan.toml();
     if !toml.is_empty() {
-        told.add(PAGE, [heading("Plan"), Block::Code(toml.to_owned())]);
+        told.add(PAGE, crate::run::parts::plan(toml));
     }
 }

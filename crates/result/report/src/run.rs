@@ -12,7 +12,7 @@ pub(crate) mod tables;
 use crate::blocks::{ALL_CAUSES, conduct, conduct_line, findings, headed, verdict, verdict_line};
 use crate::page::text::Style;
 use crate::page::text::layout::Page;
-use crate::section::{Block, Document, Forms, Title, Voice, Words, heading, say, title};
+use crate::section::{Block, Document, Forms, Title, Voice, Words, grid, placed, say, title};
 use crate::{RunRecord, RunTimes, facts, page, words};
 use charts::Along;
 pub use junit::junit;
@@ -57,10 +57,12 @@ pub fn html(report: &RunRecord) -> String {
         lines.push(report.target.as_str().into());
     }
     lines.push(done_sentence(report).into());
-    lines.push(words::measured(report.started_unix_s, &report.environment).into());
+    lines.push(words::timestamp(report.started_unix_s).into());
     let (kicker, name) = ("Measurement of a web server", report.name.clone());
     told.add(PAGE, [Block::Title(Title { kicker, name, lines })]);
     figures(&mut told, report, &RunTimes::of(report));
+    let measured = words::measured(report.started_unix_s, &report.environment);
+    told.add(PAGE, [Block::Foot(measured)]);
     page::html::page(&told)
 }
 
@@ -149,43 +151,62 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     told
 }
 
-/// Everything that the page has below the name of the run.
+/// Everything that the page has below the name of the run. The first screen has the verdict, the
+/// objectives, five figures, and throughput and quantiles over time.
 fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
-    told.add(PAGE, [conduct(&report.server), verdict(&report.verdict, ALL_CAUSES)]);
     told.add(PAGE, [say(Voice::Answer, words::answer(report, all))]);
+    let server = std::iter::once(conduct(&report.server)).chain(parts::marks(report)).collect();
+    let measurement = vec![verdict(&report.verdict, ALL_CAUSES)];
+    told.add(PAGE, [Block::Grid(vec![server, measurement])]);
     told.add(PAGE, [parts::tiles(report, &all.response)]);
-    told.add(PAGE, parts::histogram(&all.response, full_bars(all)));
-    parts::objectives(told, PAGE, report);
-    told.add(PAGE, findings(&report.findings));
     let along = Along::of(report);
     if let Some(along) = &along {
-        told.add(PAGE, [heading("Over time")]);
+        told.add(PAGE, [placed("over-time", "Over time")]);
         told.add(PAGE, charts::over_time(along, report));
         told.add(PAGE, [Block::HowToLook]);
     }
-    if report.outcomes.done() > 0 {
-        told.add(PAGE, [heading("Response time")]);
-        tables::times(told, PAGE, report, all);
-        told.add(PAGE, charts::spectrum(report, &all.response));
+    let limits = findings(&report.findings);
+    if !limits.is_empty() {
+        told.add(PAGE, [placed("limits", "What limits this server")]);
+        told.add(PAGE, limits.into_iter().skip(1));
     }
-    tables::streams(told, PAGE, report);
-    tables::phases(told, PAGE, report);
-    parts::outcomes(told, PAGE, report);
-    parts::failures(told, PAGE, report);
+    requests(told, report);
+    if report.outcomes.done() > 0 {
+        told.add(PAGE, [placed("response-time", "Response time")]);
+        told.add(PAGE, [parts::distribution(report, all, full_bars(all))]);
+    }
+    told.add(PAGE, [placed("outcomes", "Outcomes and failures")]);
+    told.add(PAGE, [parts::endings(report)]);
+    parts::objectives(told, PAGE, report);
     tables::each_run(told, PAGE, report);
     tables::across_runs(told, PAGE, report, true);
-    tables::scenarios(told, PAGE, report);
-    tables::clients(told, PAGE, report);
-    tables::per_url(told, PAGE, report, URLS_MAX);
-    tables::journeys(told, PAGE, report);
+    resources(told, report, along.as_ref());
+    parts::details(told, report);
+}
+
+/// A row for each step, URL, scenario, kind of clients and journey.
+fn requests(told: &mut Document, report: &RunRecord) {
+    let mut rows = Document::default();
+    tables::per_url(&mut rows, PAGE, report, URLS_MAX);
+    tables::journeys(&mut rows, PAGE, report);
+    tables::scenarios(&mut rows, PAGE, report);
+    tables::clients(&mut rows, PAGE, report);
+    tables::streams(&mut rows, PAGE, report);
+    if rows.blocks(PAGE).next().is_some() {
+        told.add(PAGE, [placed("requests", "Requests")]);
+        told.sections.append(&mut rows.sections);
+    }
+}
+
+/// What the server, where it was watched, and the client used of their machines.
+fn resources(told: &mut Document, report: &RunRecord, along: Option<&Along>) {
     if let Some(sut) = report.sut.as_ref().map(SutRecord::series) {
         let said = words::sentence(&facts::server(&sut));
-        told.add(PAGE, [heading("The server itself"), say(Voice::Plain, said)]);
-        told.add(PAGE, server::over_time(&sut, along.as_ref().map(|along| along.x)));
+        told.add(PAGE, [placed("server", "The server itself"), say(Voice::Plain, said)]);
+        told.add(PAGE, server::over_time(&sut, along.map(|along| along.x)));
     }
     let client = words::sentence(&facts::client(report));
-    told.add(PAGE, [heading("The client itself"), say(Voice::Plain, client)]);
+    told.add(PAGE, [placed("client", "The client itself"), say(Voice::Plain, client)]);
     told.add(PAGE, facts::dummy(report).map(|dummy| say(Voice::Plain, dummy)));
-    told.add(PAGE, along.iter().flat_map(charts::client));
-    parts::details(told, report);
+    told.add(PAGE, along.map(|along| grid(charts::client(along))));
 }

@@ -110,10 +110,14 @@ pub(crate) enum Block {
     Code(String),
     List(Vec<Words>),
     /// Ways to parts of the page: the id and the name of each.
-    Places(Vec<(&'static str, &'static str)>),
+    Places(Vec<(&'static str, String)>),
     /// Steps of a plan, each with its members below it.
     Steps(Vec<MarkedStep>),
     Tiles(Vec<Tile>),
+    /// Requirements in a row, each with its figure; of a page.
+    Marks(Vec<Mark>),
+    /// Groups of blocks side by side where the page has room for two.
+    Grid(Vec<Vec<Block>>),
     Findings(Vec<Remedy>),
     Chart(Box<Chart>),
     Forest(Forest),
@@ -252,6 +256,14 @@ pub(crate) struct Tile {
     pub(crate) sub: String,
 }
 
+/// A requirement, whether it is met, and its figure.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    pub(crate) mood: Mood,
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
 /// Something found, how sure that is, and what to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Remedy {
@@ -310,6 +322,8 @@ pub(crate) enum Inline {
     },
     /// A remark on a line of its own.
     Below(String),
+    /// Bars of a small histogram, 0 to 100 each, and what they show in words; of a page.
+    Bars(Vec<u8>, String),
 }
 
 impl Words {
@@ -347,6 +361,7 @@ impl Inline {
             | Inline::Command(text)
             | Inline::Bytes { line: text, .. }
             | Inline::Below(text) => text,
+            Inline::Bars(..) => "",
         }
     }
 }
@@ -377,6 +392,11 @@ pub(crate) fn heading(text: impl Into<String>) -> Block {
 /// The heading of a part that links lead to.
 pub(crate) fn placed(id: &'static str, text: &str) -> Block {
     Block::Heading(Heading { level: 2, text: text.to_owned(), id })
+}
+
+/// A group of [`Block::Grid`] for each block.
+pub(crate) fn grid(blocks: impl IntoIterator<Item = Block>) -> Block {
+    Block::Grid(blocks.into_iter().map(|block| vec![block]).collect())
 }
 
 /// A heading within a part.

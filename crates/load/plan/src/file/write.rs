@@ -89,6 +89,9 @@ pub fn to_brief_toml(toml: &str) -> Option<String> {
     let mut brief = differing(&whole, &toml::from_str(&defaults).ok()?);
     // the file begins with its version
     brief.remove("version");
+    if let Some(toml::Value::Array(targets)) = brief.get_mut("targets") {
+        shorten_targets(targets);
+    }
     let brief = toml::to_string(&brief).ok()?;
     let comments: String =
         toml.split_inclusive('\n').take_while(|it| it.starts_with('#')).collect();
@@ -97,6 +100,17 @@ pub fn to_brief_toml(toml: &str) -> Option<String> {
     let again = |text: &str| Some(to_toml(&from_masked_toml(text).ok()?, Secrets::Masked));
     let same = again(&brief)? == again(toml)?;
     Some(if same { brief } else { toml.to_owned() })
+}
+
+/// Removes from each target what a URL alone implies.
+fn shorten_targets(targets: &mut [toml::Value]) {
+    let usual = url::Url::parse("http://localhost/").ok().map(TargetPlan::new);
+    let usual = usual.map(|target| target_table(&target, Secrets::Masked));
+    let Some(mut usual) = usual.and_then(|table| toml::Table::try_from(table).ok()) else { return };
+    usual.remove("url");
+    for target in targets.iter_mut().filter_map(toml::Value::as_table_mut) {
+        *target = differing(target, &usual);
+    }
 }
 
 /// What a table has that `defaults` does not have.

@@ -11,18 +11,40 @@ mod histogram;
 mod table;
 
 use crate::section::{
-    Block, Caution, Details, Document, FactList, Forms, Heading, Inline, Mood, Notice, Remedy,
-    Sentence, Tile, Title, Voice, Words,
+    Block, Caution, Details, Document, FactList, Forms, Heading, Inline, Mark, Mood, Notice, Reason,
+    Remedy, Sentence, Tile, Title, Voice, Words,
 };
 use crate::words;
-use frame::Plots;
+use frame::{Bar, Plots};
 use maud::{Markup, html};
 
 /// The page.
 pub(crate) fn page(document: &Document) -> String {
     let mut plots = Plots::default();
     let body = body(document, &mut plots);
-    frame::page(&document.title, &body, plots)
+    frame::page(&document.title, &bar(document), &body, plots)
+}
+
+/// What the page is, and ways to its parts: those that it lists, or every heading that has a place.
+fn bar(document: &Document) -> Bar {
+    let mut bar = Bar::default();
+    for block in document.blocks(Forms::PAGE) {
+        match block {
+            Block::Title(one) => bar.kicker = one.kicker,
+            Block::Places(all) => bar.places = all.clone(),
+            _ => {}
+        }
+    }
+    if bar.places.is_empty() {
+        let headings = document.blocks(Forms::PAGE).filter_map(|block| match block {
+            Block::Heading(one) if one.level == 2 && !one.id.is_empty() => Some(one),
+            _ => None,
+        });
+        // an id is the name of its part in short
+        let name = |id: &str| words::capitalised(&id.replace('-', " "));
+        bar.places = headings.map(|one| (one.id, name(one.id))).collect();
+    }
+    bar
 }
 
 /// What the page has of a document.
@@ -33,22 +55,28 @@ pub(crate) fn body(document: &Document, plots: &mut Plots) -> Markup {
 fn block(block: &Block, plots: &mut Plots) -> Markup {
     match block {
         Block::Gap
+        | Block::Places(_)
         | Block::Checked { .. }
         | Block::Lines(_)
         | Block::Steps(_)
         | Block::Sparks(_) => html! {},
         Block::Title(one) => title(one),
-        Block::Heading(one) => heading(one),
+        Block::Heading(one) => heading(one, plots),
         Block::Sentence(said) => sentence(said),
         Block::Caution(said) => caution(said),
         Block::Notice(said) => notice(said),
         Block::Facts(list) => facts(list),
         Block::Table(one) => table::table(one),
         Block::Code(code) => html! { pre { (code) } },
-        Block::Places(all) => places(all),
         Block::List(items) => html! { ul { @for item in items { li { (inline(item)) } } } },
         Block::Tiles(all) => html! { dl class="tiles" { @for one in all { (tile(one)) } } },
-        Block::Findings(all) => html! { @for one in all { (finding(one)) } },
+        Block::Marks(all) => marks(all),
+        Block::Grid(groups) => html! {
+            div class="grid" {
+                @for group in groups { div { @for one in group { (self::block(one, plots)) } } }
+            }
+        },
+        Block::Findings(all) => html! { div class="grid" { @for one in all { (finding(one)) } } },
         Block::Chart(chart) => plots.figure(chart),
         Block::Forest(one) => forest::figure(one),
         Block::Histogram(hist, rows) => histogram::table(hist, *rows),
@@ -82,6 +110,7 @@ pub(crate) fn inline(words: &Words) -> Markup {
                     pre class="bytes" { (text) }
                 }
                 Inline::Below(text) => div class="soft" { (text) },
+                Inline::Bars(bars, words) => (draw::bars(bars, words)),
             }
         }
     }
@@ -90,15 +119,14 @@ pub(crate) fn inline(words: &Words) -> Markup {
 fn title(one: &Title) -> Markup {
     html! {
         header {
-            p class="kicker" { (one.kicker) }
             h1 { (one.name) }
             @for line in &one.lines { p class="soft" { (inline(line)) } }
         }
     }
 }
 
-fn heading(one: &Heading) -> Markup {
-    let id = Some(one.id).filter(|id| !id.is_empty());
+fn heading(one: &Heading, plots: &Plots) -> Markup {
+    let id = Some(one.id).filter(|id| !id.is_empty()).map(|id| plots.named(id));
     html! {
         @match one.level {
             2 => h2 id=[id] { (one.text) },
@@ -141,12 +169,44 @@ fn notice(said: &Notice) -> Markup {
             @if !said.reasons.is_empty() || !said.items.is_empty() {
                 ul {
                     @for reason in &said.reasons {
-                        li {
-                            code { (reason.id) } " " (reason.text) "."
-                            div class="soft" { (words::sentence(&reason.advice)) }
-                        }
+                        li { code { (reason.id) } " " (reason.text) "." }
                     }
                     @for item in &said.items { li { (inline(item)) } }
+                }
+            }
+            (advice(&said.reasons, said.mood == Mood::Bad))
+        }
+    }
+}
+
+/// What to do about the reasons, folded away where the result can be used as it is.
+fn advice(reasons: &[Reason], open: bool) -> Markup {
+    let mut advised = reasons.iter().filter(|reason| !reason.advice.is_empty()).peekable();
+    html! {
+        @if advised.peek().is_some() {
+            details class="advice" open[open] {
+                summary { "What to do" }
+                ul {
+                    @for reason in advised {
+                        li { code { (reason.id) } " " (words::sentence(&reason.advice)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn marks(all: &[Mark]) -> Markup {
+    let sign = |mood| match mood {
+        Mood::Good => "✓",
+        Mood::Bad => "✗",
+        Mood::Doubtful | Mood::Unknown => "?",
+    };
+    html! {
+        ul class="marks" {
+            @for one in all {
+                li class=(class(one.mood)) {
+                    b { (sign(one.mood)) } code { (one.name) } span { (one.value) }
                 }
             }
         }
@@ -159,17 +219,6 @@ fn facts(list: &FactList) -> Markup {
             @for (label, words) in &list.rows {
                 @if !label.is_empty() { dt { (words::capitalised(label)) } }
                 dd { (inline(words)) }
-            }
-        }
-    }
-}
-
-fn places(all: &[(&str, &str)]) -> Markup {
-    html! {
-        nav class="note" {
-            @for (n, (id, name)) in all.iter().enumerate() {
-                @if n > 0 { " · " }
-                a href=(format!("#{id}")) { (name) }
             }
         }
     }
@@ -198,8 +247,7 @@ fn finding(one: &Remedy) -> Markup {
 fn how_to_look() -> Markup {
     html! {
         p class="note scripted-only" {
-            "Drag across a chart to look closer, double-click for the whole; click a name to hide its \
-             line."
+            "Drag across a chart to zoom, double-click to reset; click a name to hide its line."
         }
     }
 }

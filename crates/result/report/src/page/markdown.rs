@@ -45,6 +45,7 @@ impl Markdown {
             Block::List(items) => items.iter().for_each(|item| self.item(&inline(item))),
             Block::Findings(all) => all.iter().for_each(|one| self.item(&finding(one))),
             Block::Details(one) => self.details(one),
+            Block::Grid(groups) => groups.iter().flatten().for_each(|one| self.block(one)),
             Block::Foot(text) => self.put(&format!("<sub>{}</sub>\n", plain(text))),
             Block::Gap
             | Block::Title(_)
@@ -53,6 +54,7 @@ impl Markdown {
             | Block::Code(_)
             | Block::Steps(_)
             | Block::Tiles(_)
+            | Block::Marks(_)
             | Block::Chart(_)
             | Block::Forest(_)
             | Block::Histogram(..)

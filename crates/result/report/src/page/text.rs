@@ -84,6 +84,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
         }
         Block::Findings(all) => findings(page, all),
         Block::Details(details) => write(page, &details.body, form),
+        Block::Grid(groups) => groups.iter().flatten().for_each(|one| write_block(page, one, form)),
         Block::Histogram(hist, rows) => picture::histogram(page, hist, *rows),
         Block::Sparks(rows) => rows.iter().for_each(|row| page.line(&spark::line(row))),
         Block::Steps(steps) => self::steps(page, steps, 1),
@@ -91,6 +92,7 @@ fn write_block(page: &mut Page, block: &Block, form: Forms) {
         | Block::Code(_)
         | Block::Places(_)
         | Block::Tiles(_)
+        | Block::Marks(_)
         | Block::Chart(_)
         | Block::Forest(_)
         | Block::Composition(_)

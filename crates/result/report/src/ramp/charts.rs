@@ -6,7 +6,7 @@ use super::{PAGE, RampRecord, RampStepRecord, of_target};
 use crate::printable;
 use crate::run::server::{self, Watched};
 use crate::section::chart::{AxisUnit, Chart, Dash, Dots, Horizontal, Line, Range, Tone, Values};
-use crate::section::{Block, Document, Voice, heading, say};
+use crate::section::{self, Block, Document, Voice, grid, say};
 use stats::curve::{Axis, Level, Point, Purpose, levels};
 use stats::{Hist, Metric, interval};
 
@@ -15,9 +15,9 @@ const WHOLE: [Purpose; 4] = [Purpose::Up, Purpose::Search, Purpose::Confirm, Pur
 
 /// What is drawn against load, and what the marks mean.
 pub(super) fn against_load(told: &mut Document, report: &RampRecord) {
-    told.add(PAGE, [heading("The curve"), throughput(report).into(), response(report).into()]);
-    told.add(PAGE, [failures(report)]);
-    told.add(PAGE, resources(report).map(Block::from));
+    told.add(PAGE, [section::placed("curve", "The curve")]);
+    let charts = [throughput(report).into(), response(report).into(), failures(report)];
+    told.add(PAGE, [grid(charts.into_iter().chain(resources(report).map(Block::from)))]);
     told.add(PAGE, [say(Voice::Note, marks(report)), Block::HowToLook]);
 }
 

@@ -7,7 +7,7 @@ use crate::blocks::{count_cell, findings, quantile_cell, verdict};
 use crate::run::charts::{Along, over_time};
 use crate::section::{
     Block, Column, DataTable, Details, Document, Forms, RowLook, TableCell, TableRow, Voice, Words,
-    heading, led, say,
+    heading, led, placed, say,
 };
 use crate::words::{self, counted, printable};
 use crate::{RunTimes, facts, run};
@@ -169,7 +169,8 @@ pub(super) fn steps(told: &mut Document, report: &RampRecord, read: Forms) {
         return;
     }
     let mut all = table(report);
-    told.add(PAGE, [heading("Steps"), Block::Table(all.clone()), heading("Each step")]);
+    told.add(PAGE, [placed("steps", "Steps"), Block::Table(all.clone())]);
+    told.add(PAGE, [placed("each-step", "Each step")]);
     let detailed = if read.has(PAGE) { DETAILS_MAX } else { 0 };
     for (n, step) in report.steps.iter().take(detailed).enumerate() {
         told.add(PAGE, [Block::Details(whole(report, n, step))]);

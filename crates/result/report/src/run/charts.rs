@@ -6,7 +6,7 @@ use crate::figures::{self, Bucket};
 use crate::section::chart::{
     AxisUnit, Cells, Chart, Dash, Horizontal, Line, POINTS_MAX, Tone, Values,
 };
-use crate::section::{Block, Composition, Voice, say};
+use crate::section::{Block, Composition, Voice, grid, say};
 use crate::{RunRecord, words};
 use record::run::RunHist;
 use stats::{Hist, Metric};
@@ -54,12 +54,13 @@ pub(crate) fn over_time(along: &Along, report: &RunRecord) -> Vec<Block> {
     );
     let charts = [
         Some(throughput(along, report.intended_rates())),
-        endings::chart(along),
         Some(quantiles(along, report)),
+        endings::chart(along),
         heat(along),
         Some(concurrency(along)),
     ];
-    charts.into_iter().flatten().map(Block::from).chain([say(Voice::Note, note)]).collect()
+    let charts = charts.into_iter().flatten().map(Block::from);
+    vec![grid(charts), say(Voice::Note, note)]
 }
 
 fn throughput(along: &Along, intended: Option<(f64, f64)>) -> Chart {
@@ -109,7 +110,7 @@ fn heat(along: &Along) -> Option<Chart> {
     if columns.iter().all(Vec::is_empty) {
         return None;
     }
-    let mut chart = along.chart("heat", "Where the response times lay (log scale)", AxisUnit::Time);
+    let mut chart = along.chart("heat", "Distribution of response times (log scale)", AxisUnit::Time);
     chart.log = true;
     chart.cells = Some(Cells { width: along.buckets[0].span_s, columns });
     Some(chart)

@@ -3,11 +3,12 @@
 use super::done_sentence;
 use crate::page::text::layout::shortened;
 use crate::section::{
-    Block, CellLook, Column, DataTable, Details, Document, Forms, LABEL, RowLook, Spark, TableCell,
-    TableRow, Tile, Voice, Words, aligned, facts as fact_list, heading, led, say, subheading,
+    Block, CellLook, Column, DataTable, Details, Document, Forms, LABEL, Mark, Mood, RowLook, Spark,
+    TableCell, TableRow, Tile, Voice, Words, aligned, facts as fact_list, heading, led, placed,
+    subheading,
 };
 use crate::words::{self, counted};
-use crate::{RunRecord, blocks, facts, figures};
+use crate::{RunRecord, RunTimes, blocks, facts, figures};
 use record::run::SecondRecord;
 use stats::Hist;
 use units::{Nanos, show};
@@ -128,6 +129,52 @@ pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
     ])
 }
 
+/// The objectives in a row, the missed ones first; nothing without any.
+pub(super) fn marks(report: &RunRecord) -> Option<Block> {
+    let mut results: Vec<_> = report.slo.iter().collect();
+    results.sort_by_key(|result| (result.met, result.undecided));
+    let mark = |result: &&crate::SloRecord| Mark {
+        mood: match (result.undecided, result.met) {
+            (true, _) => Mood::Doubtful,
+            (false, true) => Mood::Good,
+            (false, false) => Mood::Bad,
+        },
+        name: words::printable(&result.objective.text, 60),
+        value: result.figure_text(),
+    };
+    (!results.is_empty()).then(|| Block::Marks(results.iter().map(mark).collect()))
+}
+
+/// Response times as a table with what its words mean, by classes, and by quantile, side by side.
+pub(super) fn distribution(report: &RunRecord, all: &RunTimes, bars: usize) -> Block {
+    let times = of_page(|told| super::tables::times(told, Forms::PAGE, report, all));
+    let picture = histogram(&all.response, bars).into_iter().map(|block| match block {
+        Block::Heading(heading) => subheading(heading.text),
+        block => block,
+    });
+    let phases = of_page(|told| super::tables::phases(told, Forms::PAGE, report));
+    let spectrum = super::charts::spectrum(report, &all.response);
+    Block::Grid(filled([times, picture.collect(), spectrum, phases]))
+}
+
+/// The blocks that a page has of a document that is made here.
+fn of_page(make: impl FnOnce(&mut Document)) -> Vec<Block> {
+    let mut told = Document::default();
+    make(&mut told);
+    told.blocks(Forms::PAGE).filter(|block| !matches!(block, Block::Gap)).cloned().collect()
+}
+
+fn filled<const N: usize>(groups: [Vec<Block>; N]) -> Vec<Vec<Block>> {
+    groups.into_iter().filter(|blocks| !blocks.is_empty()).collect()
+}
+
+/// What calls came to, and failures by class with their statuses, side by side.
+pub(super) fn endings(report: &RunRecord) -> Block {
+    let came = of_page(|told| outcomes(told, Forms::PAGE, report));
+    let failed = of_page(|told| failures(told, Forms::PAGE, report));
+    Block::Grid(filled([came, failed]))
+}
+
 /// The same and the objectives as a table.
 pub(super) fn in_short(report: &RunRecord, response: &Hist) -> Block {
     let mut rows = vec![
@@ -164,7 +211,8 @@ pub(super) fn objectives(told: &mut Document, forms: Forms, report: &RunRecord) 
     if report.slo.is_empty() {
         return;
     }
-    told.add(forms, [heading("Objectives")]);
+    told.add(forms & Forms::TEXT, [heading("Objectives")]);
+    told.add(forms & Forms::PAGE, [placed("objectives", "Objectives")]);
     let fact = |result: &crate::SloRecord| {
         let text = words::printable(&result.objective.text, 60);
         (result.word(), format!("{text}: {}", result.figure_text()))
@@ -212,7 +260,9 @@ pub(crate) fn outcomes(told: &mut Document, forms: Forms, report: &RunRecord) {
     let mut table = DataTable::new(["", "calls", "share"]).narrow().bare();
     table = table.with(facts::ends(counts).map(|(name, count)| row(name, count)));
     let sum = TableRow { look: RowLook::Sum, ..row("due", counts.due).into() };
-    told.add(forms, [heading("Outcomes"), Block::Table(table.with([sum]))]);
+    told.add(forms & Forms::PAGE, [subheading("Outcomes")]);
+    told.add(forms & Forms::TEXT, [heading("Outcomes")]);
+    told.add(forms, [Block::Table(table.with([sum]))]);
     let kept = [("Warm-up", facts::warm_up(report)), ("Sessions", facts::sessions(report))];
     let kept = kept.into_iter().filter_map(|(label, text)| Some(format!("{label}: {}.", text?)));
     told.add(forms, kept.map(|text| led("  ", Voice::Plain, text)));
@@ -313,18 +363,21 @@ pub(super) fn details(told: &mut Document, report: &RunRecord) {
         let took = words::seconds(lookup.took_s);
         all.push(("Name", format!("{host}: {addresses} (in {took})")));
     }
-    told.add(Forms::PAGE, [heading("Details"), fact_list(all)]);
+    told.add(Forms::PAGE, [placed("details", "Details"), fact_list(all)]);
     let toml = report.plan.toml();
     if toml.is_empty() {
         return;
     }
-    told.add(Forms::PAGE, [heading("Plan")]);
-    if let Some(brief) = record::words::to_brief_toml(toml) {
-        let what = say(Voice::Soft, "Without what is default:");
-        told.add(Forms::PAGE, [what, Block::Code(brief)]);
-    }
+    told.add(Forms::PAGE, plan(toml));
+}
+
+/// A plan: what was set, and folded away the whole with its defaults.
+pub(crate) fn plan(toml: &str) -> Vec<Block> {
+    let mut blocks = vec![placed("plan", "Plan")];
+    blocks.extend(record::words::to_brief_toml(toml).map(Block::Code));
     let mut body = Document::default();
     body.add(Forms::PAGE, [Block::Code(toml.to_owned())]);
-    let summary = "The whole plan".into();
-    told.add(Forms::PAGE, [Block::Details(Details { summary, body, ..Details::default() })]);
+    let summary = "The whole plan, with its defaults".into();
+    blocks.push(Block::Details(Details { summary, body, ..Details::default() }));
+    blocks
 }

@@ -16,6 +16,12 @@ const LINES: usize = 23;
 /// Rows of the histogram: fewer tell nothing, more are not needed.
 const BARS_MIN: usize = 3;
 const BARS_MAX: usize = 8;
+/// A terminal of this width has two columns: figures, and beside them the histogram and findings.
+const TWO_COLUMNS: usize = 120;
+/// Columns that two columns use at most.
+const COLUMNS_MAX: usize = 160;
+/// Blanks between two columns.
+const APART: usize = 3;
 /// Rows of the histogram if response times are spread so wide that fewer would hide where they are.
 const BARS_WIDE_MAX: usize = 12;
 
@@ -46,7 +52,7 @@ struct Detail {
 /// objectives and response times.
 const LEAST: Detail = Detail {
     asked: 60,
-    causes: (1, 0),
+    causes: (0, 0),
     across_runs: false,
     bars: None,
     classes: false,
@@ -57,7 +63,8 @@ const LEAST: Detail = Detail {
 };
 
 /// What is added where it fits, the most important first.
-const MORE: [fn(&mut Detail); 15] = [
+const MORE: [fn(&mut Detail); 16] = [
+    |detail| detail.causes.0 = 1,
     |detail| detail.asked = 130,
     |detail| detail.causes.0 = 2,
     |detail| detail.across_runs = true,
@@ -92,7 +99,8 @@ pub(super) fn screen(
         let mut next = detail;
         more(&mut next);
         let fuller = composed(next);
-        if style.percentiles || fuller.lines() <= lines {
+        // beside a long column there is room for more
+        if style.percentiles || fuller.lines() <= lines.max(page.lines()) {
             (detail, page) = (next, fuller);
         }
     }
@@ -114,6 +122,10 @@ fn composed(
     style: Style,
     (detail, lines): (Detail, usize),
 ) -> Page {
+    text::write(&mut page, &head(report, detail), SCREEN);
+    if style.columns >= TWO_COLUMNS && begun(report) {
+        return beside(page, report, all, style, detail);
+    }
     text::write(&mut page, &figures(report, all, style, detail), SCREEN);
     let mut last = page.alike();
     if begun(report) {
@@ -132,10 +144,37 @@ fn composed(
     page
 }
 
-/// Everything above the histogram.
-fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> Document {
+/// Figures to the left, the histogram and findings to the right.
+fn beside(
+    mut page: Page,
+    report: &RunRecord,
+    all: &RunTimes,
+    style: Style,
+    detail: Detail,
+) -> Page {
+    let mut left = page.of_width(text::WIDTH);
+    text::write(&mut left, &figures(report, all, style, detail), SCREEN);
+    let mut right = page.of_width(style.columns.min(COLUMNS_MAX) - text::WIDTH - APART);
+    if detail.bars.is_some() {
+        let mut drawn = Document::default();
+        drawn.add(SCREEN, parts::histogram(&all.response, BARS_MAX.max(bars_needed(all))));
+        text::write(&mut right, &drawn, SCREEN);
+    }
+    text::write(&mut right, &findings(report, detail), SCREEN);
+    page.append_beside(left, right, APART);
+    page
+}
+
+/// What the server did, and the verdict.
+fn head(report: &RunRecord, detail: Detail) -> Document {
     let mut told = Document::default();
     told.add(SCREEN, [conduct(&report.server), verdict(&report.verdict, detail.causes)]);
+    told
+}
+
+/// Everything above the histogram, but for the head.
+fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> Document {
+    let mut told = Document::default();
     let mut lines = parts::asked(report, detail.asked);
     if !begun(report) {
         lines.extend(words::first_call(report).map(|first| ("First call", first)));

@@ -4,7 +4,7 @@
 use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
 };
-use crate::section::{Block, Voice, say};
+use crate::section::{Block, Voice, grid, say};
 use sample::{SutRow, SutSeries};
 
 const MEBIBYTE: f64 = 1_048_576.0;
@@ -27,7 +27,7 @@ pub(crate) fn over_time(sut: &SutSeries, x: Option<Horizontal>) -> Vec<Block> {
     let charts = [scene.cpu(), scene.memory(), scene.held(), scene.switches(), scene.queues()];
     let note = "Read each second on the server's side. Listen queues are those of the target's ports; \
                 connections without room are counted for the whole machine.";
-    charts.into_iter().map(Block::from).chain([say(Voice::Note, note)]).collect()
+    vec![grid(charts.map(Block::from)), say(Voice::Note, note)]
 }
 
 /// A watched server on the run's time axis.

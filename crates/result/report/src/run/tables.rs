@@ -2,8 +2,8 @@
 
 use crate::blocks::{count_cell, longest_cell, quantile, quantile_cell};
 use crate::section::{
-    Block, Column, ColumnKind, DataTable, Document, Forms, RowLook, TableCell, TableRow, Voice,
-    heading, led, say, subheading,
+    Block, CellLook, Column, ColumnKind, DataTable, Document, Forms, Inline, RowLook, TableCell,
+    TableRow, Voice, Words, heading, led, say, subheading,
 };
 use crate::{Headline, RunRecord, RunTimes, facts, figures, words};
 use record::run::{RunHist, UrlRecord};
@@ -121,9 +121,23 @@ fn lateness_row(doubt: &Doubt) -> Option<TableRow> {
         Some(*most)
     });
     let mut row = vec!["lateness ≤".to_owned()];
-    row.extend(bounds.chain([doubt.of_mean()]).map(show::duration));
+    row.extend(bounds.chain([doubt.of_mean()]).map(bound));
     row.push(String::new());
     shown.then(|| part(row.into()))
+}
+
+/// An upper bound, rounded up to a round figure so that it is not read as a measurement.
+fn bound(most: Nanos) -> String {
+    const LEAST: u64 = 1_000;
+    let most = most.0;
+    if most == 0 {
+        return show::duration(Nanos::ZERO);
+    }
+    // half a percent is the width of a histogram's classes
+    let most = (most - most / 200).max(LEAST);
+    let unit = 10_u64.pow(most.ilog10().saturating_sub(1));
+    let text = show::duration(Nanos(most.div_ceil(unit).saturating_mul(unit)));
+    text.replace(".00 ", " ").replace(".0 ", " ")
 }
 
 /// The quantiles that the plan lists.
@@ -251,25 +265,21 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
     }
     let shown = if urls.len() > rows_max { rows_max - 1 } else { urls.len() };
     let (shown, folded) = urls.split_at(shown);
-    let mut rows: Vec<TableRow> = shown
-        .iter()
-        .map(|row| {
-            let counts = (row.count, row.failed + row.timed_out);
-            ended_row(
-                words::printable(row.label(), 400),
-                counts,
-                &report.hist_of_target(row.target),
-            )
-            .into()
-        })
-        .collect();
-    if !folded.is_empty() {
+    let mut hists: Vec<Hist> = shown.iter().map(|row| report.hist_of_target(row.target)).collect();
+    let mut all = Hist::new();
+    folded.iter().for_each(|row| all.merge(&report.hist_of_target(row.target)));
+    hists.push(all);
+    let ends = ends(&hists);
+    let row = |(row, hist): (&UrlRecord, &Hist)| -> TableRow {
+        let counts = (row.count, row.failed + row.timed_out);
+        ended_row(words::printable(row.label(), 400), counts, hist, ends).into()
+    };
+    let mut rows: Vec<TableRow> = shown.iter().zip(&hists).map(row).collect();
+    if let ([_, ..], Some(all)) = (folded, hists.last()) {
         let sum = |of: fn(&UrlRecord) -> u64| folded.iter().map(of).sum();
-        let mut all = Hist::new();
-        folded.iter().for_each(|row| all.merge(&report.hist_of_target(row.target)));
         let name = format!("{} more", show::count(folded.len() as u64));
         let counts = (sum(|row| row.count), sum(|row| row.failed + row.timed_out));
-        rows.push(TableRow { look: RowLook::Rest, ..ended_row(name, counts, &all).into() });
+        rows.push(TableRow { look: RowLook::Rest, ..ended_row(name, counts, all, ends).into() });
     }
     let (title, head) =
         if report.journeys.is_some() { ("Per step", "step") } else { ("Per URL", "URL") };
@@ -282,25 +292,29 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
 
 /// Kinds of clients, each behind its own kind of path.
 pub(super) fn clients(told: &mut Document, forms: Forms, report: &RunRecord) {
-    let rows = report.by_clients.iter().enumerate().map(|(place, row)| {
-        let response = report.hist_of_clients(place);
+    let all = &report.by_clients;
+    let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_clients(place)).collect();
+    let ends = ends(&hists);
+    let rows = all.iter().zip(&hists).map(|(row, response)| {
         let name = words::printable(&row.name, 60);
-        let mut cells = ended_row(name, (row.count, row.failed + row.timed_out), &response);
+        let mut cells = ended_row(name, (row.count, row.failed + row.timed_out), response, ends);
         cells.insert(1, count_cell(u64::from(row.clients)));
         cells
     });
     let columns = ["clients", "calls", "failed"].map(Column::from);
     let table = ended_table(("Behind", "By kind of clients"), "behind", columns, rows);
-    told.add(forms, (!report.by_clients.is_empty()).then_some(table));
+    told.add(forms, (!all.is_empty()).then_some(table));
 }
 
 /// Several loads at once.
 pub(super) fn scenarios(told: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.by_scenario;
     let name = |row: &record::run::ScenarioRecord| words::printable(&row.name, 60);
-    let rows = all.iter().enumerate().map(|(place, row)| {
-        let (counts, response) = (&row.outcomes, report.hist_of_scenario(place));
-        let mut cells = ended_row(name(row), (counts.due, counts.bad()), &response);
+    let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_scenario(place)).collect();
+    let ends = ends(&hists);
+    let rows = all.iter().zip(&hists).map(|(row, response)| {
+        let counts = &row.outcomes;
+        let mut cells = ended_row(name(row), (counts.due, counts.bad()), response, ends);
         let rate = row.throughput_per_s;
         cells.insert(3, TableCell::by(rate, show::rate(rate)));
         cells
@@ -317,9 +331,12 @@ pub(super) fn scenarios(told: &mut Document, forms: Forms, report: &RunRecord) {
 /// Steps that belong together, and what users noticed beside their calls.
 pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
     let Some(journeys) = &report.journeys else { return };
-    let rows = journeys.transactions.iter().enumerate().map(|(place, row)| {
+    let all = &journeys.transactions;
+    let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_transaction(place)).collect();
+    let ends = ends(&hists);
+    let rows = all.iter().zip(&hists).map(|(row, times)| {
         let counts = (row.succeeded + row.failed, row.failed);
-        ended_row(words::printable(&row.name, 400), counts, &report.hist_of_transaction(place))
+        ended_row(words::printable(&row.name, 400), counts, times, ends)
     });
     let columns = ["done", "failed"].map(Column::from);
     let names = ("Journeys", "Journeys and blocks");
@@ -357,18 +374,60 @@ fn ended_table<R: Into<TableRow>>(
     counts: impl IntoIterator<Item = Column>,
     rows: impl IntoIterator<Item = R>,
 ) -> Block {
-    let p90 = Column::from("p90").only(Forms::PAGE);
-    let times = ["p50".into(), p90, "p99".into(), "max".into()];
+    let only = |head: &str| Column::from(head).only(Forms::PAGE);
+    let times = ["p50".into(), only("p90"), only("p95"), "p99".into(), "max".into()];
+    let times = [only("share"), only("distribution")].into_iter().chain(times);
     let columns = std::iter::once(Column::new(ColumnKind::Name, head)).chain(counts).chain(times);
     Block::Table(DataTable::new(columns).named(name, title).sortable().with(rows))
 }
 
-/// A name, how many ended and how many of these failed, and how long they took.
-fn ended_row(name: String, (ended, failed): (u64, u64), times: &Hist) -> Vec<TableCell> {
-    let mut cells = vec![name.into(), count_cell(ended), count_cell(failed)];
-    cells.extend([0.5, 0.9, 0.99].map(|of| quantile_cell(times, of)));
+/// A name, how many ended and how many of these failed, and how long they took. `ends`: of the axis
+/// that all rows have in common.
+fn ended_row(
+    name: String,
+    (ended, failed): (u64, u64),
+    times: &Hist,
+    ends: (Nanos, Nanos),
+) -> Vec<TableCell> {
+    let share = figures::ratio(failed as f64, ended as f64);
+    let look = if failed > 0 { CellLook::Missed } else { CellLook::Plain };
+    let failures = TableCell { look, ..count_cell(failed) };
+    let share = TableCell { look, ..TableCell::by(share, show::share(share)) };
+    let mut cells = vec![name.into(), count_cell(ended), failures, share, shape(times, ends)];
+    cells.extend([0.5, 0.9, 0.95, 0.99].map(|of| quantile_cell(times, of)));
     cells.push(longest_cell(times));
     cells
+}
+
+/// The shortest and the longest time of all.
+fn ends(all: &[Hist]) -> (Nanos, Nanos) {
+    let there = || all.iter().filter(|hist| !hist.is_empty());
+    let low = there().map(|hist| hist.quantile(0.0)).min().unwrap_or(Nanos(1)).max(Nanos(1));
+    (low, there().map(Hist::max).max().unwrap_or(low).max(low))
+}
+
+/// Bars of a small histogram.
+const BARS: usize = 24;
+
+/// Times as a small histogram on a logarithmic axis. The height of a bar is the root of its count, so
+/// that a thin tail is visible.
+fn shape(times: &Hist, (low, high): (Nanos, Nanos)) -> TableCell {
+    if times.is_empty() {
+        return "-".into();
+    }
+    let decades = (high.0 as f64 / low.0 as f64).ln().max(1e-9);
+    let mut counts = [0_u64; BARS];
+    for (time, count) in times.buckets() {
+        let part = (time.0.max(low.0) as f64 / low.0 as f64).ln() / decades;
+        counts[((part * BARS as f64) as usize).min(BARS - 1)] += count;
+    }
+    let most = counts.into_iter().max().unwrap_or(1).max(1) as f64;
+    let height = |count: u64| (count as f64 / most).sqrt() * 100.0;
+    let least = |count: u64| if count > 0 { height(count).max(8.0) } else { 0.0 };
+    let bars = counts.map(|count| least(count).round() as u8).to_vec();
+    let words = format!("from {} to {}", show::duration(low), show::duration(high));
+    let picture = Words::default().with(Inline::Bars(bars, words));
+    TableCell::by(times.mean().0 as f64, picture)
 }
 
 #[cfg(test)]
@@ -387,6 +446,12 @@ mod tests {
         punctual.record(ms(500));
         let row = lateness_row(&Doubt::between(response, punctual).unwrap()).unwrap();
         let cells: Vec<String> = row.cells.iter().map(|cell| cell.words.bare()).collect();
-        assert_eq!(cells[..6], ["lateness ≤", "0 s", "0 s", "20.0 ms", "20.0 ms", "20.0 ms"]);
+        assert_eq!(cells[..6], ["lateness ≤", "0 s", "0 s", "20 ms", "20 ms", "20 ms"]);
+    }
+
+    #[test]
+    fn a_bound_is_a_round_figure_above() {
+        let shown = [0, 1, 511, 1_041, 55_600, 1_474_559, 99_900_000].map(|ns| bound(Nanos(ns)));
+        assert_eq!(shown, ["0 s", "1 µs", "1 µs", "1.10 µs", "56 µs", "1.50 ms", "100 ms"]);
     }
 }

@@ -150,8 +150,9 @@ fn every_text_that_comes_in_is_escaped() {
 fn the_verdict_and_the_answer_stand_at_the_top() {
     let page = html(&fixtures::troubled());
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
-    assert!(at("<strong>INVALID</strong>") < at("Half of the calls took at most"));
-    assert!(at("Half of the calls took at most") < at("<h2>Over time"));
+    assert!(at("<strong>INVALID</strong>") < at("<dl class=\"tiles\">"));
+    assert!(at("<ul class=\"marks\">") < at("<dl class=\"tiles\">"));
+    assert!(at("Half of the calls took at most") < at("<h2 id=\"over-time\">Over time"));
     assert!(page.contains("slip p99 770 ms"));
 }
 
@@ -279,7 +280,7 @@ fn without_statuses_by_second_their_chart_is_left_out() {
 fn a_watched_server_is_drawn_along_the_run() {
     let report = RunReport { sut: Some(watched(1.9)), ..fixtures::valid() };
     let page = html(&report);
-    assert!(page.contains("<h2>The server itself</h2>"), "{page}");
+    assert!(page.contains("<h2 id=\"server\">The server itself</h2>"), "{page}");
     assert!(page.contains("full: CPU, listen queue"), "{page}");
     assert!(page.contains("accept queue up to 120 of 128, up to 2 half open"), "{page}");
     let charts = charts_of(&page);
@@ -330,7 +331,7 @@ fn the_page_of_a_ramp_says_what_the_curve_says() {
     assert!(page.contains("The server keeps up with the offered load to 4"), "{page}");
     assert!(page.contains("successful responses/s. Its capacity with p99&lt;100ms: "));
     assert!(page.contains("</span>") && page.contains(">INVALID, client-limited<"));
-    assert_eq!(page.matches("<details>").count(), 19);
+    assert_eq!(page.matches("<details>").count(), 19 + 1, "the steps, and the whole plan");
     let several = ramp_html(&curves::ramp(&["<i>prefork</i>", "cgi"]));
     assert!(!several.contains("<i>") && several.contains("&lt;i&gt;prefork&lt;/i&gt;: achieved"));
 }

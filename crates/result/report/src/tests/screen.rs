@@ -112,7 +112,7 @@ fn every_report_fits_one_screen() {
             let verdict = format!("\nMeasurement   {}\n", report.verdict.state.id());
             assert!(shown.contains(&verdict), "{name}:\n{shown}");
             let widest = shown.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(widest <= columns.clamp(80, 120), "{name}: {widest}\n{shown}");
+            assert!(widest <= columns.clamp(80, 160), "{name}: {widest}\n{shown}");
         }
     }
     let shown = text(&all[2].1, SCREEN);
@@ -128,7 +128,20 @@ fn a_wide_terminal_has_longer_bars() {
         let shown = text(&fixtures::valid(), Style { columns, ..SCREEN });
         shown.lines().map(|line| line.chars().count()).max().unwrap()
     };
-    assert_eq!((wide(0), wide(80), wide(110), wide(300)), (80, 80, 110, 120));
+    assert_eq!((wide(0), wide(80), wide(110)), (80, 80, 110));
+}
+
+#[test]
+fn a_terminal_of_120_columns_has_the_histogram_beside_the_figures() {
+    let report = fixtures::valid();
+    let shown = text(&report, Style { columns: 120, ..SCREEN });
+    let beside = |line: &&str| line.starts_with("Target") && line.contains("Response times, by");
+    assert_eq!(shown.lines().filter(beside).count(), 1, "{shown}");
+    for columns in [120, 140, 160, 300] {
+        let shown = text(&report, Style { columns, ..SCREEN });
+        let widest = shown.lines().map(|line| line.chars().count()).max().unwrap();
+        assert_eq!(widest, columns.min(160), "{shown}");
+    }
 }
 
 #[test]

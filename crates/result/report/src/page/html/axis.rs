@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 /// The drawing area of every chart, in units of its view box.
-pub(crate) const WIDTH: f64 = 912.0;
+pub(crate) const WIDTH: f64 = 640.0;
 pub(crate) const LEFT: f64 = 66.0;
-pub(crate) const RIGHT: f64 = 896.0;
+pub(crate) const RIGHT: f64 = 628.0;
 pub(crate) const TOP: f64 = 10.0;
 pub(crate) const BOTTOM: f64 = 210.0;
 pub(crate) const HEIGHT: f64 = 236.0;

@@ -6,7 +6,7 @@
   const dashes = { none: [], long: [7, 4], short: [2, 4] };
   const borders = { none: "solid", long: "dashed", short: "dotted" };
   const quantiles = [0, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999];
-  const height = 250, font = "12px system-ui, sans-serif", labelApart = 58;
+  const height = 205, font = "12px system-ui, sans-serif", labelApart = 58;
   const color = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   // the colours of the style sheet are six hexadecimal digits
   const faint = (name, part) => color(name) + Math.round(part * 255).toString(16).padStart(2, "0");
@@ -116,6 +116,8 @@
       });
     });
   });
+  // neighbors must not part where their common edge lies between two pixels
+  const edge = place => Math.round(place + 0.02);
   const shade = (cells, count) => {
     const part = Math.log(count + 1) / Math.log(cells.most + 1);
     return Math.min(cells.shades, Math.max(1, Math.ceil(part * cells.shades)));
@@ -125,7 +127,7 @@
     const colors = Array.from({ length: cells.shades }, (_, n) => color(`h${n + 1}`));
     const edges = cells.ends.map(end => Math.round(y(end)));
     cells.columns.forEach((column, i) => {
-      const left = Math.round(x(at[i] - half)), right = Math.round(x(at[i] + half));
+      const [left, right] = [edge(x(at[i] - half)), edge(x(at[i] + half))];
       for (let n = 0; n < column.length; n += 2) {
         const [top, bottom] = [edges[column[n] + 1], edges[column[n]]];
         ctx.fillStyle = colors[shade(cells, column[n + 1]) - 1];
@@ -137,7 +139,7 @@
   const drawStack = (u, chart) => clipped(u, (ctx, x, y) => {
     const half = chart.stack / 2, shown = parts(u, chart);
     chart.at.forEach((at, i) => {
-      const left = Math.round(x(at - half)), right = Math.round(x(at + half));
+      const [left, right] = [edge(x(at - half)), edge(x(at + half))];
       let sum = 0, floor = y(0);
       for (const line of shown) {
         const value = line.values[i] ?? 0;
@@ -197,7 +199,7 @@
       },
     },
     {
-      stroke: color("soft"), font, size: 72, grid: { stroke: color("line"), width: 1 },
+      stroke: color("soft"), font, size: 64, grid: { stroke: color("line"), width: 1 },
       ticks: { show: false }, filter: (u, all) => all,
       splits: (u, axis, low, high) => ticks(chart.log, low, high),
       values: (u, all) => all.map(show.tick[chart.y]),
@@ -208,7 +210,7 @@
 
   const optionsOf = (chart, width, zoomed) => ({
     width, height,
-    padding: [10, 16, 0, 0],
+    padding: [10, 26, 0, 0],
     cursor: {
       drag: { x: true, y: false, dist: 5 },
       y: Boolean(chart.cells),
@@ -229,15 +231,17 @@
       { label: chart.x.name, value: (u, value) => value === null ? "–" : show.value[chart.x.unit](value) },
       ...chart.lines.map(line => seriesOf(chart, line)),
       ...(chart.cells ? [{
-        label: "cell", stroke: "transparent", width: 0, points: { show: false },
+        label: "cell", class: "of-cursor", stroke: "transparent", width: 0, points: { show: false },
         value: (u, value, series, index) => cellText(u, chart, index),
       }] : []),
       ...(chart.under ? [{
-        label: chart.under, stroke: "transparent", width: 0, points: { show: false },
+        label: chart.under, class: "of-cursor", stroke: "transparent", width: 0, points: { show: false },
         value: (u, value, series, index) => rangeText(chart, index),
       }] : []),
     ],
     hooks: {
+      // without a pointer the key has names only
+      setCursor: [u => u.root.parentNode?.classList.toggle("idle", u.cursor.idx == null || u.cursor.left < 0)],
       drawAxes: [u => {
         drawRanges(u, chart);
         if (chart.cells) drawCells(u, chart);
@@ -257,7 +261,7 @@
   // one figure of the page: its plot is made when it is first laid out and not folded away
   const bring = (figure, chart) => {
     const holder = document.createElement("div"), button = document.createElement("button");
-    holder.className = "plot";
+    holder.className = "plot idle";
     Object.assign(button, { type: "button", className: "whole", textContent: "Whole range", hidden: true });
     figure.querySelector("figcaption").append(button);
     figure.append(holder);
@@ -266,7 +270,7 @@
     if (chart.cells) data.push(chart.at.map(() => chart.cells.ends[1]));
     if (chart.under) data.push(chart.at.map(() => null));
     const size = () => {
-      const width = Math.floor(figure.clientWidth);
+      const width = Math.floor(holder.clientWidth);
       if (width === 0 || figure.closest("details:not([open])")) return;
       if (plot) plot.setSize({ width, height });
       else {

@@ -65,8 +65,19 @@ fn bottom_ticks(chart: &Chart, across: &Scale) -> Vec<f64> {
         return across.ticks();
     }
     let nines = QUANTILES.iter().map(|quantile| -(1.0 - quantile).log10());
-    nines.filter(|nines| (chart.x.low..=chart.x.high).contains(nines)).collect()
+    let mut last = f64::NEG_INFINITY;
+    nines
+        .filter(|nines| (chart.x.low..=chart.x.high).contains(nines))
+        .filter(|nines| {
+            let fits = across.place(*nines) - last >= LABEL_APART;
+            last = if fits { across.place(*nines) } else { last };
+            fits
+        })
+        .collect()
 }
+
+/// Least distance between two quantiles on the axis, so that their names do not overlap.
+const LABEL_APART: f64 = 40.0;
 
 fn dash_class(dash: Dash) -> &'static str {
     match dash {
@@ -272,6 +283,28 @@ fn heat(cells: &Cells, at: &[f64], across: &Scale, up: &Scale) -> Markup {
     html! {
         @for (shade, outline) in shades.iter().enumerate() {
             @if !outline.is_empty() { path class=(format!("h{}", shade + 1)) d=(outline) {} }
+        }
+    }
+}
+
+/// Width and height of a small histogram, in pixels.
+const BARS: (usize, usize) = (120, 20);
+
+/// Bars of equal width, each 0 to 100 of the height.
+pub(super) fn bars(all: &[u8], words: &str) -> Markup {
+    let (width, height) = BARS;
+    let step = width as f64 / all.len().max(1) as f64;
+    let bar = |(place, share): (usize, &u8)| {
+        let (left, tall) = (place as f64 * step, f64::from(*share) * height as f64 / 100.0);
+        let right = left + (step - 1.0).max(1.0);
+        let (left, right) = (coordinate(left), coordinate(right));
+        format!("M{left} {height}V{}H{right}V{height}Z", coordinate(height as f64 - tall))
+    };
+    let there = all.iter().enumerate().filter(|(_, share)| **share > 0);
+    html! {
+        svg class="bars" viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(words) {
+            title { (words) }
+            path class="fill t-blue" d=(there.map(bar).collect::<String>()) {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Differences with their intervals, drawn: beside their names, and below them for a phone.
 
-use super::axis::{Scale, WIDTH, coordinate};
+use super::axis::{Scale, coordinate};
 use crate::section::forest::{Forest, ForestRow};
 use maud::{Markup, html};
 use record::compare::amount;
@@ -25,7 +25,7 @@ struct ForestFrame {
 /// Names left of the axis.
 const BROAD: ForestFrame = ForestFrame {
     class: "broad",
-    width: WIDTH,
+    width: 912.0,
     axis: (150.0, 880.0),
     row: 30.0,
     head: 34.0,

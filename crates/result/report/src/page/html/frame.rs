@@ -33,9 +33,14 @@ pub(crate) struct Plots {
 impl Plots {
     /// A chart as SVG, whose data the script will find.
     pub(crate) fn figure(&mut self, chart: &Chart) -> Markup {
-        let chart = Chart { id: format!("{}{}", self.part, chart.id), ..chart.clone() };
+        let chart = Chart { id: self.named(&chart.id), ..chart.clone() };
         self.data.push(chart.data());
         draw::figure(&chart)
+    }
+
+    /// An id of this part of the page.
+    pub(crate) fn named(&self, id: &str) -> String {
+        format!("{}{id}", self.part)
     }
 
     /// The charts from now on belong to this part of the page, where it is one; the part before, for
@@ -53,8 +58,31 @@ impl Plots {
     }
 }
 
+/// What stays at the top of a page while it is scrolled.
+#[derive(Debug, Default)]
+pub(crate) struct Bar {
+    /// Kind of the page.
+    pub(crate) kicker: &'static str,
+    /// Parts of the page: the id and the name of each.
+    pub(crate) places: Vec<(&'static str, String)>,
+}
+
+fn bar(bar: &Bar) -> Markup {
+    html! {
+        nav class="bar" { div {
+            a class="brand" href="#top" { "Loadstone" }
+            span class="kicker" { (bar.kicker) }
+            @if !bar.places.is_empty() {
+                span class="places" {
+                    @for (id, name) in &bar.places { a href=(format!("#{id}")) { (name) } }
+                }
+            }
+        } }
+    }
+}
+
 /// The whole page. The script can only read its data, draw and sort: without it everything is there.
-pub(crate) fn page(title: &str, body: &Markup, plots: Plots) -> String {
+pub(crate) fn page(title: &str, head: &Bar, body: &Markup, plots: Plots) -> String {
     let data = serde_json::to_string(&plots.data).expect("finite numbers and strings");
     html! {
         (DOCTYPE)
@@ -68,7 +96,8 @@ pub(crate) fn page(title: &str, body: &Markup, plots: Plots) -> String {
                 title { (title) }
                 style { (PreEscaped(STYLE.as_str())) }
             }
-            body {
+            body id="top" {
+                (bar(head))
                 main { (body) }
                 script id="data" type="application/json" { (PreEscaped(harmless(&data))) }
                 script { (PreEscaped(SCRIPT.as_str())) }

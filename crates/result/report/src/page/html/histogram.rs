@@ -20,7 +20,7 @@ pub(super) fn table(hist: &Hist, rows: usize) -> Markup {
                 tr {
                     td { (show::duration(*end)) }
                     td class="bar" {
-                        svg viewBox=(format!("0 0 {width} {height}")) role="img"
+                        svg viewBox=(format!("0 0 {width} {height}")) preserveAspectRatio="none" role="img"
                             aria-label=(share(*count)) {
                             rect class="bar" x="0" y="0" height=(height)
                                 width=(format!("{:.1}", width * *count as f64 / most)) {}

@@ -12,7 +12,7 @@ pub(super) fn table(table: &DataTable) -> Markup {
         (false, false) => None,
     };
     html! {
-        @if !table.title.is_empty() { h2 { (table.title) } }
+        @if !table.title.is_empty() { h3 { (table.title) } }
         div class="wide" { table class=[class] {
             tr {
                 @for (_, column) in table.columns(Forms::PAGE) {

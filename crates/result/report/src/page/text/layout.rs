@@ -7,8 +7,8 @@ use super::picture::COLUMNS_MAX;
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     out: String,
-    /// Widest line, where it is more than [`WIDTH`].
-    columns: usize,
+    /// Characters of a line; 0: [`WIDTH`].
+    width: usize,
     /// Some words are in colour (ANSI escapes).
     color: bool,
 }
@@ -18,7 +18,12 @@ pub(crate) use crate::section::LABEL;
 impl Page {
     /// For a terminal of so many columns, as far as lines can still be read.
     pub(crate) fn for_columns(columns: usize) -> Page {
-        Page { columns: columns.min(COLUMNS_MAX), ..Page::default() }
+        Page { width: columns.clamp(WIDTH, COLUMNS_MAX), ..Page::default() }
+    }
+
+    /// An empty page for a part of the same terminal.
+    pub(crate) fn of_width(&self, width: usize) -> Page {
+        Page { width, ..self.alike() }
     }
 
     /// With words in colour, or without.
@@ -28,7 +33,7 @@ impl Page {
 
     /// An empty page for the same terminal.
     pub(crate) fn alike(&self) -> Page {
-        Page { columns: self.columns, color: self.color, ..Page::default() }
+        Page { width: self.width, color: self.color, ..Page::default() }
     }
 
     /// Where the next line begins, for [`Page::paint`].
@@ -46,7 +51,7 @@ impl Page {
     }
 
     pub(crate) fn width(&self) -> usize {
-        self.columns.max(WIDTH)
+        if self.width == 0 { WIDTH } else { self.width }
     }
 
     pub(crate) fn line(&mut self, text: &str) {
@@ -144,9 +149,38 @@ impl Page {
         self.out.push_str(&other.out);
     }
 
+    /// Two pages side by side below, `gap` blanks apart.
+    pub(crate) fn append_beside(&mut self, left: Page, right: Page, gap: usize) {
+        let column = left.width() + gap;
+        let (left, right) = (left.finish(), right.finish());
+        let (mut left, mut right) = (left.lines(), right.lines());
+        loop {
+            match (left.next(), right.next()) {
+                (None, None) => break,
+                (left, None | Some("")) => self.line(left.unwrap_or_default()),
+                (left, Some(right)) => {
+                    let left = left.unwrap_or_default();
+                    let blank = column.saturating_sub(visible(left));
+                    self.line(&format!("{left}{:blank$}{right}", ""));
+                }
+            }
+        }
+    }
+
     pub(crate) fn finish(self) -> String {
         self.out
     }
+}
+
+/// Characters of a line without its colors.
+fn visible(line: &str) -> usize {
+    let mut in_escape = false;
+    let seen = |c: &char| {
+        let hidden = in_escape || *c == '\u{1b}';
+        in_escape = hidden && *c != 'm';
+        !hidden
+    };
+    line.chars().filter(seen).count()
 }
 
 /// A space that no line breaks at.

@@ -94,11 +94,16 @@ fn bar(share: f64, room: usize) -> String {
 /// A class with more than this share of the calls keeps its own row.
 const TAIL_SHARE_MAX: f64 = 0.01;
 
-/// (upper end, count) of each class from the fastest call to the slowest: 1, 2 and 5 of each decade.
-/// If there are more than `rows_max`, the two outermost classes of an end are merged repeatedly, at the
-/// end where fewer calls lose their class.
+/// Ends of the classes of a decade, the finest first.
+const STEPS: [&[u64]; 3] = [&[1, 2, 5], &[1, 3], &[1]];
+
+/// (upper end, count) of each class from the fastest call to the slowest: 1, 2 and 5 of each decade,
+/// where `rows_max` rows can show them so that only a tail shares a row; else fewer ends of each
+/// decade. If even whole decades are too many, the two outermost classes of an end are merged
+/// repeatedly, at the end where fewer calls lose their class.
 pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
-    let mut rows = all_classes(hist);
+    let steps = STEPS.iter().find(|steps| rows_with(hist, steps) <= rows_max);
+    let mut rows = all_classes(hist, steps.unwrap_or(&STEPS[STEPS.len() - 1]));
     while rows.len() > rows_max.max(1) {
         merge_tail(&mut rows);
     }
@@ -107,8 +112,12 @@ pub(crate) fn classes(hist: &Hist, rows_max: usize) -> Vec<(Nanos, u64)> {
 
 /// Rows without which a class above [`TAIL_SHARE_MAX`] would share its row with others.
 pub(crate) fn rows_needed(hist: &Hist) -> usize {
+    rows_with(hist, STEPS[0])
+}
+
+fn rows_with(hist: &Hist, steps: &[u64]) -> usize {
     let tail_max = hist.count() as f64 * TAIL_SHARE_MAX;
-    let mut rows = all_classes(hist);
+    let mut rows = all_classes(hist, steps);
     while rows.len() > 1 && merge_tail(&mut rows) as f64 <= tail_max {}
     // the last step has merged one too many
     rows.len() + 1
@@ -134,13 +143,13 @@ fn merge_tail(rows: &mut Vec<(Nanos, u64)>) -> u64 {
 fn is_lumped(rows: &[(Nanos, u64)], row: usize, calls: u64) -> bool {
     let (end, count) = rows[row];
     let below = row.checked_sub(1).map(|before| rows[before].0);
-    // classes of one decade are a factor of 2.5 apart at most
-    let wide = below.is_some_and(|below| end.0 as f64 > 2.6 * below.0 as f64);
+    // whole decades are the widest classes
+    let wide = below.is_some_and(|below| end.0 > 10 * below.0);
     wide && count as f64 > calls as f64 * TAIL_SHARE_MAX
 }
 
-fn all_classes(hist: &Hist) -> Vec<(Nanos, u64)> {
-    let mut rows: Vec<(Nanos, u64)> = ends(hist).into_iter().map(|end| (end, 0)).collect();
+fn all_classes(hist: &Hist, steps: &[u64]) -> Vec<(Nanos, u64)> {
+    let mut rows: Vec<(Nanos, u64)> = ends(hist, steps).into_iter().map(|end| (end, 0)).collect();
     for (value, count) in hist.buckets() {
         let at = rows.partition_point(|(end, _)| *end < value).min(rows.len() - 1);
         rows[at].1 += count;
@@ -149,10 +158,10 @@ fn all_classes(hist: &Hist) -> Vec<(Nanos, u64)> {
 }
 
 /// Upper ends from the one at or above the fastest call to the one at or above the slowest.
-fn ends(hist: &Hist) -> Vec<Nanos> {
+fn ends(hist: &Hist, steps: &[u64]) -> Vec<Nanos> {
     let (low, high) = (hist.quantile(0.0).max(Nanos(1)), hist.max().max(Nanos(1)));
     let decades = (0..=13).map(|power| 10u64.pow(power));
-    let all = decades.flat_map(|unit| [1, 2, 5].map(|step| Nanos(unit * step)));
+    let all = decades.flat_map(|unit| steps.iter().map(move |step| Nanos(unit * step)));
     let mut ends = Vec::new();
     for end in all.filter(|end| *end >= low) {
         ends.push(end);
@@ -216,7 +225,9 @@ mod tests {
         let shown = |rows| classes(&hist, rows).into_iter().map(|(end, n)| (end.0 / 1_000, n));
         let five = [(200, 203), (500, 500), (1_000, 250), (2_000, 40), (100_000, 7)];
         assert!(shown(5).eq(five), "{:?}", classes(&hist, 5));
-        assert!(shown(2).eq([(500, 703), (100_000, 297)]), "{:?}", classes(&hist, 2));
+        // whole decades, of which a tail shares its row
+        let three = [(1_000, 953), (10_000, 40), (100_000, 7)];
+        assert!(shown(3).eq(three), "{:?}", classes(&hist, 3));
         for rows in 1..20 {
             assert_eq!(shown(rows).map(|(_, count)| count).sum::<u64>(), 1_000);
         }
@@ -234,7 +245,7 @@ mod tests {
         assert_eq!(classes.iter().map(|(_, count)| count).sum::<u64>(), 1_000);
         let lumped = |row: &usize| is_lumped(&classes, *row, 1_000);
         assert_eq!((0..classes.len()).find(lumped), None, "{classes:?}");
-        assert!(rows < all_classes(&hist).len(), "tails share a row: {classes:?}");
+        assert!(rows < all_classes(&hist, STEPS[0]).len(), "tails share a row: {classes:?}");
     }
 
     #[test]
@@ -243,7 +254,20 @@ mod tests {
         let values = [(90, 300), (800, 400), (3_500, 100), (15_000, 200)];
         let hist = Hist::from_buckets(values.map(|(time, count)| (us(time), count)));
         let lines = histogram_lines(&hist, 60, 3);
-        assert!(lines[2].starts_with("1 ms to 20 ms "), "{lines:?}");
+        assert!(lines[2].starts_with("1 ms to 100 ms "), "{lines:?}");
+    }
+
+    /// Two modes in few rows: a row that held several classes would look like a mode.
+    #[test]
+    fn few_rows_have_wider_classes_and_no_lumps() {
+        let us = Nanos::from_micros;
+        let values = [(1_500, 200), (4_000, 250), (15_000, 200), (40_000, 150), (150_000, 200)];
+        let hist = Hist::from_buckets(values.map(|(time, count)| (us(time), count)));
+        for rows in 3..12 {
+            let classes = classes(&hist, rows);
+            let lumped = (0..classes.len()).find(|row| is_lumped(&classes, *row, 1_000));
+            assert_eq!(lumped, None, "{rows}: {classes:?}");
+        }
     }
 
     #[test]
