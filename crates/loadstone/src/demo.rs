@@ -1,12 +1,17 @@
 //! `loadstone demo`: a run against the built-in site.
 
-use crate::args::DemoArgs;
+mod stall;
+
+use crate::args::{DemoArgs, DemoScene};
 use crate::child::SiteProcess;
 use crate::exit::{Code, Failure};
 use units::show;
 
 /// Starts the site, measures it by an open load, reports, writes the page, cleans up.
 pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
+    if args.scene == Some(DemoScene::Stall) {
+        return stall::stall();
+    }
     let site = SiteProcess::start(&[])?;
     let url = url::Url::parse(&format!("{}/hw", site.url));
     let url = url.map_err(|error| Failure::usage(error.to_string()))?;

@@ -14,6 +14,7 @@ mod face;
 mod files;
 #[cfg(feature = "fleet")]
 mod fleet;
+mod init_command;
 mod netpath_command;
 #[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
 mod over_quic;
@@ -99,6 +100,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
         Command::Fleet(args) => fleet::fleet(args),
         Command::Compare(args) => compare::compare(*args),
         Command::Demo(args) => demo::demo(args),
+        Command::Init(args) => init_command::init(&args),
         Command::Runs(args) => runs::runs(args),
         Command::Site(args) => site_command::site(args.into_task()?),
         Command::Calibrate(args) => {

@@ -85,7 +85,8 @@ pub struct Cause {
     pub advice: String,
 }
 
-/// The state and its causes: an interruption, then the gravest first.
+/// The state and its causes: an interruption, then the gravest first. A busy machine whose calls were
+/// issued in time is a cause of a VALID run too: a note that changes no figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     pub state: State,
@@ -179,8 +180,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
         evidence.path.and_then(path_overload),
     ];
     let tainted = fleet::agent_invalid(evidence);
+    let lag = lag(evidence);
+    let punctual = !late && lag.is_none();
     let degraded = [
-        lag(evidence).filter(|_| !late),
+        lag.filter(|_| !late),
         wait(evidence),
         driver_cpu(evidence),
         drift(evidence),
@@ -203,7 +206,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
     for (state, causes) in [(State::Invalid, &invalid[..]), (State::Degraded, &degraded[..])] {
         for cause in causes.iter().flatten() {
-            verdict.state = verdict.state.max(state);
+            // a busy machine shows in the lateness that was measured
+            if !(punctual && cause.id == CauseId::ForeignCpu) {
+                verdict.state = verdict.state.max(state);
+            }
             verdict.causes.push(cause.clone());
         }
     }

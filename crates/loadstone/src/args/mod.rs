@@ -11,6 +11,7 @@ mod foreign;
 #[cfg(test)]
 mod guide;
 mod help;
+mod init;
 mod netpath;
 mod options;
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub(crate) use fleet::{
 };
 pub(crate) use foreign::{hint, meant_as_value};
 pub(crate) use help::{FIRST_STEPS, command_for, topic_page};
+pub(crate) use init::InitArgs;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
 pub(crate) use options::trust;
 pub(crate) use outputs::Outputs;
@@ -61,7 +63,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use runs::{ListArgs, RunsArgs, RunsTask, ShowArgs};
 pub(crate) use short::spelt_out;
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
-pub(crate) use small::{CalibrateArgs, DemoArgs};
+pub(crate) use small::{CalibrateArgs, DemoArgs, DemoScene};
 pub(crate) use store::StoreArgs;
 pub(crate) use survey::SurveyArgs;
 pub(crate) use torture::{
@@ -105,6 +107,7 @@ pub(crate) enum Command {
     #[cfg(feature = "fleet")]
     Fleet(FleetArgs),
     Demo(DemoArgs),
+    Init(InitArgs),
     Runs(RunsArgs),
     /// Start the built-in reference server, with faults on demand, or the norm site
     Site(SiteArgs),
@@ -178,6 +181,7 @@ const LONG_VERSION: &str = concat!(
 const EXAMPLES: &str = "\
 Examples:
   loadstone demo                                 see what it does, on itself
+  loadstone init URL                             write a plan to start from
   loadstone run http://localhost:8080/           10 users for 10 seconds
   loadstone run -c 64 -d 30s URL                 64 users for 30 seconds
   loadstone run --rate 2000/s --slo 'p99<50ms' URL

@@ -2,7 +2,7 @@
 
 use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::{Disk, Outputs, Sink, UsageError, parse};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use plan::{Gaps, Load, Plan};
 use std::path::PathBuf;
 use units::{Nanos, Rate};
@@ -14,6 +14,13 @@ use url::Url;
 /// afterwards.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoArgs {
+    /// stall: a server that freezes, measured by wrk and ab, where installed, and by Loadstone
+    #[arg(
+        value_enum,
+        value_name = "SCENE",
+        conflicts_with_all = ["duration", "rate", "html", "json", "quiet", "live", "store"]
+    )]
+    pub(crate) scene: Option<DemoScene>,
     #[command(flatten)]
     load: SharedOptions<DemoLoad>,
     /// Write the report as an HTML page
@@ -30,6 +37,12 @@ pub(crate) struct DemoArgs {
     pub(crate) live: bool,
     #[command(flatten)]
     pub(crate) store: super::StoreArgs,
+}
+
+/// A demonstration of one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoScene {
+    Stall,
 }
 
 /// How long, and how many calls a second: one rate, where a run also takes a ramp.

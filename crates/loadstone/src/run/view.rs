@@ -61,6 +61,7 @@ impl View {
             calls_max: None,
             repeat: (1, plan.measure.repeat.max(1)),
             climb,
+            steps: steps(plan),
         };
         let style = super::output::style(false, false, true);
         let color = !super::output::no_color();
@@ -106,6 +107,7 @@ impl View {
             calls_max: setup.requests_max(),
             repeat: (1, 1),
             climb: Some(climb),
+            steps: steps(&plan),
         };
         self.begin(subject, setup, &target.prepared, calibration, plan)
     }
@@ -129,6 +131,14 @@ impl View {
             series: Vec::new(),
             busy: vec![(Nanos::ZERO, Nanos::ZERO); setup.workers as usize],
         }
+    }
+}
+
+/// Names of the steps of a plan's journeys; empty without any.
+fn steps(plan: &Plan) -> Vec<String> {
+    match &plan.journeys {
+        Some(_) => record::run::row_labels(plan, plan.row_count()),
+        None => Vec::new(),
     }
 }
 

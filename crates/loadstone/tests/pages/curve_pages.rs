@@ -80,7 +80,8 @@ fn a_ramp_shows_its_curve_and_opens_its_steps() {
     browser.point_at("figure[data-chart=curve] .u-over");
     let legend = browser.text("figure[data-chart=curve] .u-legend");
     assert!(legend.contains("achieved") && legend.contains("/s"), "{legend}");
-    assert_eq!(browser.eval("document.querySelectorAll('details').length"), 3);
+    let folded = "document.querySelectorAll('details:not(.advice)').length";
+    assert_eq!(browser.eval(folded), 3 + 1, "three steps and the plan with its defaults");
 
     browser.fits_a_phone("ramp");
     // a step is folded until it is clicked, and so are its charts

@@ -11,8 +11,9 @@ use stats::lives::{BEAT, BEATS_MAX};
 use stats::{Measurement, Metric, Snapshot};
 use units::{Nanos, show};
 
-/// A server fails when it is to blame for this share of the calls that ended.
-pub const FAILING_SHARE_MIN: f64 = 0.001;
+/// A server fails when it is to blame for this share of the calls that ended, where no objective says
+/// what failing is.
+pub const FAILING_SHARE_MIN: f64 = 0.01;
 /// No response for this long, with calls under way, is a stall.
 pub const STALL_MIN: Nanos = Nanos::SECOND;
 /// A row of failures at the end of a run has its own cause when failures as frequent as before would
@@ -263,7 +264,8 @@ impl Observed {
         }
         // where another objective is missed, the failures are the better explanation
         let allowed = allowed_failures(run.slo).filter(|_| missed_objectives(run.slo).is_none());
-        if self.share() >= FAILING_SHARE_MIN && allowed.is_none() {
+        let too_many = self.share() >= FAILING_SHARE_MIN && allowed.is_none();
+        if too_many || (self.failed > 0 && misses_failures(run.slo)) {
             let behind = self.behind.map_or(String::new(), |behind| {
                 format!("; cannot keep up: {}", behind_words(behind))
             });
@@ -376,7 +378,9 @@ impl Observed {
         let worst = worst.map_or(String::new(), |(_, text)| format!(", mostly {text}"));
         let failed = match allowed.filter(|_| self.share() >= FAILING_SHARE_MIN) {
             Some(text) => format!("{} failed, within {text}", show::share(self.share())),
-            None => format!("{} failed", show::count(self.failed)),
+            None => {
+                format!("{} failed ({})", show::share(self.share()), show::count(self.failed))
+            }
         };
         format!("{calls}, {failed}{worst}{unasked}")
     }
@@ -385,13 +389,19 @@ impl Observed {
 /// The objective on the failures of the whole run, where there is one and it is met: it says what
 /// failing is.
 fn allowed_failures(slo: &[SloResult]) -> Option<&str> {
-    let of_run = |result: &&SloResult| {
-        let objective = &result.objective;
-        objective.metric == Metric::Failures && objective.of.is_none()
-    };
-    let mut all = slo.iter().filter(of_run);
+    let mut all = slo.iter().filter(|result| bounds_failures(result));
     let kept = all.clone().all(|result| result.met && !result.undecided);
     all.next().filter(|_| kept).map(|result| result.objective.text.as_str())
+}
+
+/// Whether it is an objective on the failures of the whole run.
+fn bounds_failures(result: &SloResult) -> bool {
+    result.objective.metric == Metric::Failures && result.objective.of.is_none()
+}
+
+/// Whether an objective on the failures of the whole run is missed.
+fn misses_failures(slo: &[SloResult]) -> bool {
+    slo.iter().filter(|result| bounds_failures(result)).any(|one| !one.met && !one.undecided)
 }
 
 /// `869/s answered of 3,000/s due`.

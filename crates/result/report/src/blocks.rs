@@ -32,6 +32,7 @@ pub(crate) fn verdict_line(verdict: &VerdictRecord) -> Block {
     let causes: Vec<&str> = verdict.causes.iter().map(|cause| cause.id.id()).collect();
     let word = verdict.state.id().to_owned();
     let sentence = match causes[..] {
+        _ if verdict.state == State::Valid => word.clone(),
         [] => word.clone(),
         _ => format!("{word}: {}", causes.join(", ")),
     };
@@ -47,7 +48,8 @@ pub(crate) const ALL_CAUSES: (usize, usize) = (usize::MAX, usize::MAX);
 pub(crate) fn verdict(verdict: &VerdictRecord, (causes, advised): (usize, usize)) -> Block {
     let state = verdict.state;
     let reason = |cause: &record::run::CauseRecord| Reason {
-        id: cause.id.to_string(),
+        // what is said beside a valid result takes nothing from it
+        id: if state == State::Valid { "note".to_owned() } else { cause.id.to_string() },
         text: cause.text.clone(),
         advice: cause.advice.clone(),
     };

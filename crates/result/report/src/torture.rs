@@ -219,7 +219,10 @@ fn places(told: &mut Document, record: &TortureRecord) {
         ("cases", "All cases", !record.cases.is_empty()),
     ];
     let there = parts.into_iter().filter(|(.., there)| *there);
-    told.add(Forms::PAGE, [Block::Places(there.map(|(id, name, _)| (id, name.to_owned())).collect())]);
+    told.add(
+        Forms::PAGE,
+        [Block::Places(there.map(|(id, name, _)| (id, name.to_owned())).collect())],
+    );
 }
 
 /// Adds expiry and reason of each waived finding; text has those that need attention.

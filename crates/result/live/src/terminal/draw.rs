@@ -4,6 +4,7 @@ mod agents;
 mod graphs;
 mod histogram;
 mod panels;
+mod steps;
 
 use crate::terminal::model::Model;
 use ratatui::Frame;
@@ -113,11 +114,13 @@ fn everything(frame: &mut Frame<'_>, model: &Model, look: Look) {
     let panel_rows = PANEL_ROWS + 2;
     let fixed = 2 + panel_rows + VERDICT_ROWS + 1;
     let fleet = agents::rows(model, area.height.saturating_sub(fixed));
-    let graphs = area.height.saturating_sub(fixed + fleet);
+    let steps = steps::rows(model, area.height.saturating_sub(fixed + fleet));
+    let graphs = area.height.saturating_sub(fixed + fleet + steps);
     let graphs = if graphs >= GRAPH_ROWS_MIN { graphs } else { 0 };
-    let [head, graph_area, fleet_area, panel_area, verdict, keys] = Layout::vertical([
+    let [head, graph_area, steps_area, fleet_area, panel_area, verdict, keys] = Layout::vertical([
         Constraint::Length(2),
         Constraint::Length(graphs),
+        Constraint::Length(steps),
         Constraint::Length(fleet),
         Constraint::Max(if narrow { PANEL_ROWS + 1 } else { panel_rows }),
         Constraint::Fill(1),
@@ -133,6 +136,7 @@ fn everything(frame: &mut Frame<'_>, model: &Model, look: Look) {
         graphs::quantiles(frame, times, model, look);
         histogram::draw(frame, picture, model, look);
     }
+    steps::draw(frame, steps_area, model, look);
     agents::draw(frame, fleet_area, model, look);
     panels::panels(frame, panel_area, model, look, narrow);
     frame.render_widget(

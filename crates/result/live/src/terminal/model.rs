@@ -2,7 +2,7 @@
 
 use report::SloResult;
 use sample::{AgentNow, FailureClass};
-use stats::{Counts, Hist, Second, Snapshot, Verdict};
+use stats::{Counts, Hist, Second, Snapshot, TargetTally, Verdict};
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -24,6 +24,8 @@ pub struct Subject {
     pub repeat: (u32, u32),
     /// The ramp that the run is a step of.
     pub climb: Option<Climb>,
+    /// Names of a journey's steps, in the order of the rows of [`Snapshot::targets`].
+    pub steps: Vec<String>,
 }
 
 /// A ramp as far as it has come.
@@ -94,6 +96,23 @@ pub(crate) struct SoFar {
     pub(crate) failures: Vec<(FailureClass, u64)>,
     pub(crate) established: u64,
     pub(crate) received: u64,
+    /// Of each target.
+    pub(crate) rows: Vec<TargetRow>,
+}
+
+/// What became of the calls of one target.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TargetRow {
+    pub(crate) done: u64,
+    pub(crate) failed: u64,
+    pub(crate) times: TimesRow,
+}
+
+impl TargetRow {
+    fn of(tally: &TargetTally) -> TargetRow {
+        let failed = tally.failed + tally.timed_out;
+        TargetRow { done: tally.succeeded + failed, failed, times: TimesRow::of(&tally.response) }
+    }
 }
 
 impl SoFar {
@@ -119,6 +138,7 @@ impl SoFar {
             failures,
             established: total.connections.established,
             received: total.bytes_received,
+            rows: total.targets.iter().map(TargetRow::of).collect(),
         }
     }
 }

@@ -5,7 +5,9 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use report::SloResult;
 use sample::FailureClass;
-use stats::{Cause, CauseId, Counts, Endings, Second, Snapshot, State, StatusTally, Verdict};
+use stats::{
+    Cause, CauseId, Counts, Endings, Second, Snapshot, State, StatusTally, TargetTally, Verdict,
+};
 use units::Nanos;
 
 const LOOK: Look = Look { color: false, unicode: true, help: false };
@@ -29,7 +31,37 @@ fn subject() -> Subject {
         calls_max: None,
         repeat: (1, 1),
         climb: None,
+        steps: Vec::new(),
     }
+}
+
+/// A journey of four steps, of which one fails.
+fn of_steps() -> Model {
+    let mut model = busy();
+    model.subject.steps = ["log in", "search", "put into the cart", "pay"].map(Into::into).into();
+    let mut total = total(60);
+    total.targets = vec![TargetTally::default(); 4];
+    for (tally, n) in total.targets.iter_mut().zip(1..) {
+        tally.succeeded = 1_000 * n;
+        tally.response.record_n(Nanos::from_millis(3 * n), 1_000 * n);
+    }
+    total.targets[3].failed = 12;
+    model.second(&second(60), &total);
+    model
+}
+
+#[test]
+fn a_journey_has_a_row_for_each_step() {
+    let shown = grid(&of_steps(), (80, 24), LOOK);
+    for row in ["log in                          1,000        0   3.00 ms", "pay  "] {
+        assert!(shown.contains(row), "{shown}");
+    }
+    assert!(!shown.contains("Calls a second"), "no room for the graphs: {shown}");
+    let large = grid(&of_steps(), (100, 34), LOOK);
+    assert!(large.contains(" Per step ") && large.contains("pay  "), "{large}");
+    assert!(large.contains("p50") && large.contains("due"), "and the graphs: {large}");
+    let small = grid(&of_steps(), (80, 21), LOOK);
+    assert!(small.contains("Per step (3 more in the report)") || !small.contains("Per step"));
 }
 
 /// The seventh step of a ramp.

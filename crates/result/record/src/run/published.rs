@@ -33,6 +33,7 @@ pub use journeys::{
 };
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use plan::PlanRecord;
+pub use rows::row_labels;
 pub use scenarios::ScenarioRecord;
 pub use series::SecondRecord;
 pub use sides::{

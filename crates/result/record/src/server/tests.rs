@@ -90,7 +90,7 @@ fn a_server_that_serves() {
     calls[2_001].2 = Some(FailureClass::Reset);
     assert_eq!(
         sentence(&calls),
-        "serving: 5,000 calls, 3 failed, mostly 2 × connection reset by the server"
+        "serving: 5,000 calls, 0.060 % failed (3), mostly 2 × connection reset by the server"
     );
 }
 
@@ -346,6 +346,24 @@ fn an_objective_on_failures_says_what_failing_is() {
         "serving: 1,000 calls, 1.00 % failed, within failures<10%, mostly 10 answered 500"
     );
     assert!(of(&mut report, "failures<0.5%").starts_with("failing: 1.00 %"));
+}
+
+/// Below the limit a server fails only by the objective that says so.
+#[test]
+fn few_failures_are_no_failing_server() {
+    let mut calls = served(0, 10_000);
+    calls[500] = (calls[500].0, 500, Some(FailureClass::Status));
+    let mut report = report(measured(&calls, 0));
+    let of = |report: &mut RunReport, objective: &str| {
+        let objectives = [Objective::parse(objective).unwrap()];
+        report.slo = SloResult::judge(&objectives, &report.measurement);
+        Server::of(report).sentence()
+    };
+    let serving = "serving: 1,000 calls, 0.100 % failed (1), mostly 1 answered 500";
+    assert_eq!(of(&mut report, "p99<1s"), serving);
+    assert!(of(&mut report, "p99<1us").starts_with("slow: "), "the failures are not why");
+    let failing = "failing: 0.100 % of 1,000 calls (1 answered 500)";
+    assert_eq!(of(&mut report, "failures<0.05%"), failing);
 }
 
 #[test]

@@ -11,8 +11,8 @@ mod histogram;
 mod table;
 
 use crate::section::{
-    Block, Caution, Details, Document, FactList, Forms, Heading, Inline, Mark, Mood, Notice, Reason,
-    Remedy, Sentence, Tile, Title, Voice, Words,
+    Block, Caution, Details, Document, FactList, Forms, Heading, Inline, Mark, Mood, Notice,
+    Reason, Remedy, Sentence, Tile, Title, Voice, Words,
 };
 use crate::words;
 use frame::{Bar, Plots};

@@ -128,7 +128,8 @@ fn notice(page: &mut Page, said: &Notice) {
             page.wrapped(&" ".repeat(LABEL + 2), &reason.advice);
         }
     }
-    match said.reasons.len().saturating_sub(shown) {
+    let causes = said.reasons.iter().skip(shown).filter(|reason| reason.id != "note");
+    match causes.count() {
         0 => {}
         1 => page.fact("", "1 more cause with --full"),
         more => page.fact("", &format!("{more} more causes with --full")),

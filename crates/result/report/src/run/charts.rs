@@ -110,7 +110,8 @@ fn heat(along: &Along) -> Option<Chart> {
     if columns.iter().all(Vec::is_empty) {
         return None;
     }
-    let mut chart = along.chart("heat", "Distribution of response times (log scale)", AxisUnit::Time);
+    let mut chart =
+        along.chart("heat", "Distribution of response times (log scale)", AxisUnit::Time);
     chart.log = true;
     chart.cells = Some(Cells { width: along.buckets[0].span_s, columns });
     Some(chart)

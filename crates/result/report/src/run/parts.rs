@@ -3,9 +3,9 @@
 use super::done_sentence;
 use crate::page::text::layout::shortened;
 use crate::section::{
-    Block, CellLook, Column, DataTable, Details, Document, Forms, LABEL, Mark, Mood, RowLook, Spark,
-    TableCell, TableRow, Tile, Voice, Words, aligned, facts as fact_list, heading, led, placed,
-    subheading,
+    Block, CellLook, Column, DataTable, Details, Document, Forms, LABEL, Mark, Mood, RowLook,
+    Spark, TableCell, TableRow, Tile, Voice, Words, aligned, facts as fact_list, heading, led,
+    placed, subheading,
 };
 use crate::words::{self, counted};
 use crate::{RunRecord, RunTimes, blocks, facts, figures};

@@ -3,7 +3,26 @@
 use super::{ClientsRecord, OutcomesRecord, ScenarioRecord, TimesRecord, UrlRecord};
 use crate::finished::{RunReport, per_second};
 use crate::words;
+use plan::Plan;
 use plan::scenario::ScenarioPlan;
+
+/// What the rows of a plan's targets are called, for `rows` of them.
+pub fn row_labels(plan: &Plan, rows: usize) -> Vec<String> {
+    (0..rows).map(|index| name(plan, rows, index)).map(|(name, url)| name.unwrap_or(url)).collect()
+}
+
+/// The name of a row's target, where it has one, and its URL or pattern.
+fn name(plan: &Plan, rows: usize, index: usize) -> (Option<String>, String) {
+    let shared = plan.row_count() > rows && index + 1 == rows;
+    let part = plan.row(index).filter(|_| !shared);
+    let target = part.and_then(|part| plan.targets.get(part.first));
+    let url = match (part.and_then(|part| part.fold), target) {
+        (Some(fold), _) => plan.measure.folds.patterns[fold].text.clone(),
+        (None, Some(target)) => words::shown_url(&target.url),
+        (None, None) => "other".to_owned(),
+    };
+    (target.and_then(|target| target.name.clone()), url)
+}
 
 /// One row per target or pattern, the most called first, steps of journeys in the plan's order; empty
 /// with a single target.
@@ -14,16 +33,10 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
     let row = |(index, tally): (usize, &stats::TargetTally)| {
         let shared = shared_row && index + 1 == tallies.len();
         let part = plan.row(index).filter(|_| !shared);
-        let fold = part.and_then(|part| part.fold);
-        let target = part.and_then(|part| plan.targets.get(part.first));
-        let url = match (fold, target) {
-            (Some(fold), _) => plan.measure.folds.patterns[fold].text.clone(),
-            (None, Some(target)) => words::shown_url(&target.url),
-            (None, None) => "other".to_owned(),
-        };
+        let (name, url) = name(plan, tallies.len(), index);
         UrlRecord {
             target: index,
-            name: target.and_then(|target| target.name.clone()),
+            name,
             url,
             folded: part.filter(|part| part.fold.is_some()).map_or(0, |part| part.targets),
             count: tally.succeeded + tally.failed + tally.timed_out,

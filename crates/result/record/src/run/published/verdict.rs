@@ -18,7 +18,7 @@ pub struct VerdictRecord {
     #[serde(with = "ids::state")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::state::schema"))]
     pub state: State,
-    /// The gravest first; empty when VALID.
+    /// The gravest first; when VALID at most notes, such as a busy machine without effect.
     pub causes: Vec<CauseRecord>,
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

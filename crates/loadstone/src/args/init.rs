@@ -1,0 +1,47 @@
+//! The options of `init`.
+
+use super::recorded::of_curl;
+use super::{Disk, Sink, UsageError, parse};
+use clap::Args;
+use plan::Plan;
+
+/// Write a plan for a URL, with comments, that runs as it is
+///
+/// Takes a URL, or a curl command in quotes as a browser's developer tools copy it. The plan has an
+/// objective on the p99 and one on failures, and names the settings that are changed most.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct InitArgs {
+    /// A URL, or a curl command in quotes
+    #[arg(value_name = "URL|'curl …'")]
+    start: String,
+    /// Write the plan here; with -, to standard output
+    #[arg(
+        short = 'o',
+        long,
+        value_name = "FILE|-",
+        value_parser = parse::sink,
+        default_value = "loadstone.toml"
+    )]
+    pub(crate) output: Sink,
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+impl InitArgs {
+    /// What is to be called, in a plan whose other settings are defaults.
+    ///
+    /// # Errors
+    /// No URL, or a command of curl that a plan cannot express.
+    pub(crate) fn plan(&self) -> Result<Plan, UsageError> {
+        let start = self.start.trim();
+        if start.split_whitespace().next() == Some("curl") {
+            return of_curl(start, &Disk);
+        }
+        let (location, zone) = plan::parse_zoned_url(start)?;
+        let mut plan = Plan::for_url(location.url);
+        plan.request.auth = location.auth;
+        plan.connection.resolve.extend(zone);
+        Ok(plan)
+    }
+}
