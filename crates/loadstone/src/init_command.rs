@@ -51,9 +51,9 @@ fn text(plan: &Plan, output: &Sink) -> Result<String, Failure> {
     };
     let mut text = format!(
         "# A plan for Loadstone.\n\
-         #   run it:                          loadstone run {file}\n\
+         #   run it:                           loadstone run {file}\n\
          #   all settings with their defaults: loadstone run {file} --print-plan\n\
-         #   users who log in, step by step:  docs/guide/journeys.md\n\
+         #   users who log in, step by step:   docs/guide/journeys.md\n\
          version = 1\n"
     );
     text += LOAD;
