@@ -1,26 +1,28 @@
 //! `loadstone calibrate`: how fast and how punctual is this client machine?
 
 use crate::args::{CalibrateArgs, Sink};
-use crate::calibration::{Calibration, Punctuality, SCHEMA};
 use crate::child::SiteProcess;
 use crate::exit::{Code, Failure};
-use crate::run::measure::{Measured, measure};
-use crate::run::prepare::prepare;
-use crate::run::threads::Watcher;
 use plan::{Arrivals, Load, Plan, Think};
+use report::RunReport;
 use sample::CallRecord;
+use session::calibration::{Calibration, Punctuality, SCHEMA};
+use session::{Env, Observers, RunLoad, Session, Watcher};
 use stats::{CauseId, Second, Snapshot, Verdict};
+use std::sync::Arc;
 use units::{Nanos, Rate, show};
 
 /// Rates at which punctuality is looked at.
 const RATES: [f64; 4] = [1_000.0, 5_000.0, 20_000.0, 50_000.0];
 
 pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
-    let environment = host::environment();
+    // what this finds out is not judged by what was found before
+    let env = Arc::new(Env::uncalibrated());
+    let environment = &env.environment;
     let site = SiteProcess::start(&["--null"])?;
-    let run = |load: Load, calls: Option<u32>| -> Result<Measured, Failure> {
+    let run = |load: Load, calls: Option<u32>| -> Result<RunReport, Failure> {
         crate::say(&format!("calibrating: {}", describe(&load, calls)));
-        let measured = one(&site.url, load, calls, wanted.step())?;
+        let measured = one(&site.url, load, calls, wanted.step(), &env)?;
         if crate::signals::caught() > 0 {
             return Err(Failure {
                 code: Code::Interrupted,
@@ -40,7 +42,7 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
     let runs = [&busy, &alone, &opening].into_iter().chain(&paced);
     let doubts = doubts(&runs.map(|run| &run.verdict).collect::<Vec<_>>());
     let punctuality = RATES.iter().zip(&paced).map(|(rate, run)| punctual(*rate, run)).collect();
-    let per_s = |run: &Measured| {
+    let per_s = |run: &RunReport| {
         run.measurement.total.in_window as f64 / run.measurement.window.as_secs_f64()
     };
     let calls = busy.measurement.total.counts.done().max(1) as f64;
@@ -52,7 +54,7 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
         version: environment.version.clone(),
         taken_unix_s: crate::wall_clock::unix_seconds(),
         calls_per_s: per_s(&busy),
-        cpu_per_call_s: (busy.cost.user_s + busy.cost.system_s) / calls,
+        cpu_per_call_s: (busy.driver.cpu_user_s + busy.driver.cpu_system_s) / calls,
         connections_per_s: per_s(&opening),
         call_p50_s: alone.measurement.total.service.quantile(0.5).as_secs_f64(),
         punctuality,
@@ -120,7 +122,13 @@ fn keep(found: &Calibration, wanted: &CalibrateArgs) -> Result<(), Failure> {
 }
 
 /// One measurement with one worker.
-fn one(url: &str, load: Load, calls: Option<u32>, span: Nanos) -> Result<Measured, Failure> {
+fn one(
+    url: &str,
+    load: Load,
+    calls: Option<u32>,
+    span: Nanos,
+    env: &Arc<Env>,
+) -> Result<RunReport, Failure> {
     let url = url::Url::parse(&format!("{url}/"));
     let mut plan = Plan::for_url(url.map_err(|error| Failure::usage(error.to_string()))?);
     plan.load = load;
@@ -130,10 +138,10 @@ fn one(url: &str, load: Load, calls: Option<u32>, span: Nanos) -> Result<Measure
     plan.stop.duration = Some(span);
     plan.stop.warm_up = Nanos::from_millis(300);
     plan.driver.threads = Some(1);
-    let prepared = prepare(&plan, &[])?;
-    let mut watcher = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Silent) };
-    measure(&prepared.plan, &prepared, None, engine::Logging::default(), Vec::new(), &mut watcher)
-        .map_err(Failure::from_run)
+    let session = Session::open(&plan, "", env)?;
+    let mut watch = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Silent) };
+    let run = session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch));
+    run.map_err(Failure::from_run)
 }
 
 fn open(rate: f64) -> Load {
@@ -141,7 +149,7 @@ fn open(rate: f64) -> Load {
     Load::Open { arrivals, session: None, connections_max: None, queue_max: None }
 }
 
-fn punctual(rate: f64, run: &Measured) -> Punctuality {
+fn punctual(rate: f64, run: &RunReport) -> Punctuality {
     let total = &run.measurement.total;
     let lag = total.lag.summary();
     Punctuality {

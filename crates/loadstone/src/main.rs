@@ -3,42 +3,32 @@
 
 mod args;
 mod calibrate;
-mod calibration;
-mod caller;
 mod check;
 mod child;
 mod compare;
 mod demo;
-mod exit;
 mod face;
 mod files;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod init_command;
 mod netpath_command;
-#[cfg_attr(not(feature = "h3"), path = "no_quic.rs")]
-mod over_quic;
 mod progress;
 mod ramp;
 mod report_command;
 mod run;
 mod runs;
-#[cfg_attr(not(feature = "lua"), path = "no_script.rs")]
-mod script;
 mod shell;
-mod signals;
 mod site_command;
 mod survey;
-mod sut;
 mod torture;
 mod ui_command;
-mod wall_clock;
 mod workload_command;
 
 use args::{Cli, Command, Disk, RunArgs, UsageError};
 use clap::{CommandFactory, FromArgMatches};
 use exit::{Code, Failure};
-use run::elsewhere::Elsewhere;
+use session::{Fleet, caller, exit, over_quic, script, signals, sut, wall_clock};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -129,7 +119,7 @@ pub(crate) fn typed() -> Vec<String> {
 }
 
 /// Carries a run out here, or by the machines of a fleet.
-fn run_plan(args: RunArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result<Code, Failure> {
+fn run_plan(args: RunArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Code, Failure> {
     let (plan, outputs) = args.into_plan(&Disk)?;
     if outputs.print_plan {
         return print(plan::to_toml(&plan, plan::Secrets::Masked).as_bytes());

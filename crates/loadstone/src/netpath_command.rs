@@ -2,7 +2,7 @@
 
 use crate::args::{NetpathArgs, NetpathCommand};
 use crate::exit::{Code, Failure};
-use netpath::{FarEnd, NetPath, PathAsk, PathTrouble, Post, Warden};
+use netpath::{FarEnd, NetPath, PathAsk, Post, Warden};
 use record::run::PathRecord;
 use sample::PathFacts;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -24,12 +24,6 @@ pub(crate) fn netpath(args: &NetpathArgs) -> ExitCode {
         crate::say(&failure.text);
         failure.code.into()
     })
-}
-
-impl From<PathTrouble> for Failure {
-    fn from(trouble: PathTrouble) -> Failure {
-        Failure::usage(trouble.to_string())
-    }
 }
 
 fn run(args: &NetpathArgs) -> Result<u8, Failure> {
@@ -77,7 +71,7 @@ fn before(spec: &PathSpec, path: &NetPath, far: FarEnd, own_loopback: bool) {
     if own_loopback {
         crate::say(&format!("for the program the server is at {}", path.server()));
     }
-    if let Some(note) = crate::run::path::too_fast(spec) {
+    if let Some(note) = session::too_fast(spec) {
         crate::say(&note);
     }
 }

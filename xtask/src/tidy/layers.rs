@@ -58,6 +58,7 @@ const PLACES: &[Place] = &[
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("live", 5, &["record", "report", "stats", "store"]),
     only("faces", 5, &["plan", "stats", "record", "dialogue", "torture", "protocol", "workload"]),
+    up_to("session", 5, 5),
     up_to("loadstone", 6, 5),
     // virtual time for tests: drives the pure layers, never the shells
     up_to("sim", 4, 3),

@@ -218,19 +218,18 @@ fn clocks_stay_in_the_shells() {
 }
 
 #[test]
-fn one_file_of_the_binary_reads_the_clock() {
+fn one_file_of_session_reads_the_clock() {
     let code = "fn f() { std::time::SystemTime::now(); }";
-    let map =
-        "# Map\n`crates/units` `crates/protocol` `crates/net` `crates/report` `crates/loadstone`\n";
-    let manifest = manifest("loadstone", "");
+    let map = "# Map\n`crates/units` `crates/protocol` `crates/net` `crates/report` `crates/load/session`\n";
+    let manifest = manifest("session", "");
     let one = [
         ("ARCHITECTURE.md", map),
-        ("crates/loadstone/Cargo.toml", manifest.as_str()),
-        ("crates/loadstone/src/clock.rs", code),
+        ("crates/load/session/Cargo.toml", manifest.as_str()),
+        ("crates/load/session/src/clock.rs", code),
     ];
     finds_nothing(&one);
     let mut two = one.to_vec();
-    two.push(("crates/loadstone/src/run.rs", code));
+    two.push(("crates/load/session/src/run.rs", code));
     let found = found(&two);
     assert!(found.len() == 2 && found[0].contains("more than one file"), "{found:?}");
 }

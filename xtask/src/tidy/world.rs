@@ -54,14 +54,14 @@ pub(super) fn pure_crates(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Outside layer 4, and `live`, nothing reads a clock or sleeps, but for one file of
-/// the binary.
+/// `session`.
 pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
     let clockless = |name: &str| {
         let shell = layer_of(name) == Some(SHELL_LAYER) || name == "live";
         !shell && !is_pure(name)
     };
     let mut found = Vec::new();
-    let mut of_binary: Vec<Vec<Finding>> = Vec::new();
+    let mut of_session: Vec<Vec<Finding>> = Vec::new();
     for (path, source) in product(tree, clockless) {
         let reads: Vec<Finding> = outside_tests(source)
             .filter(|named| CLOCK.iter().any(|pattern| matches(pattern, &named.path)))
@@ -70,15 +70,15 @@ pub(super) fn clocks(tree: &Tree) -> Vec<Finding> {
                 Finding::new(path, named.line, text)
             })
             .collect();
-        match path.starts_with("crates/loadstone/") {
+        match path.starts_with("crates/load/session/") {
             true if reads.is_empty() => {}
-            true => of_binary.push(reads),
+            true => of_session.push(reads),
             false => found.extend(reads),
         }
     }
-    if of_binary.len() > 1 {
-        found.extend(of_binary.into_iter().flatten().map(|mut finding| {
-            finding.text.push_str(" (the binary has more than one file that reads a clock)");
+    if of_session.len() > 1 {
+        found.extend(of_session.into_iter().flatten().map(|mut finding| {
+            finding.text.push_str(" (session has more than one file that reads a clock)");
             finding
         }));
     }

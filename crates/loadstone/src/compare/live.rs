@@ -6,11 +6,12 @@ use crate::args::{CompareSide, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{Keeper, Keeping, command_line};
 use crate::run::output;
-use crate::run::trial::{Change, TrialSession};
 use plan::Plan;
 use record::compare::{Comparison, LETTERS, assemble};
 use record::run::RunRecord;
+use session::{Change, Env};
 use stats::curve::Axis;
+use std::sync::Arc;
 use store::{Beginning, ResultKind};
 use units::{Purpose, Seed, Stream, show};
 
@@ -49,20 +50,20 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     }
     output::check(&task.outputs)?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
-    let session = TrialSession::of(task.sides.iter().map(|side| &side.plan));
+    let env = Arc::new(Env::varied(task.sides.iter().map(|side| &side.plan)));
     let started_unix_s = crate::wall_clock::unix_seconds();
     if task.sides.iter().any(|side| side.command.is_some()) {
         server::prepare()?;
     }
     let mut sides = Vec::new();
     for (side, letter) in task.sides.iter().zip(LETTERS.chars()) {
-        match Side::found(side, letter, &session, &task)? {
+        match Side::found(side, letter, &env, &task)? {
             Found::Side(side) => sides.push(*side),
             Found::Nobody(code) => return Ok(code),
             Found::Interrupted => return Err(interrupted()),
         }
     }
-    let keeping = begun(keeper, &session, &task, started_unix_s)?;
+    let keeping = begun(keeper, &env, &task, started_unix_s)?;
     let Blocks { runs, order, ended } = match in_turns(&mut sides, &task, &keeping) {
         Ok(blocks) => blocks,
         Err(failure) => {
@@ -105,7 +106,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
 
 fn begun(
     keeper: Keeper,
-    session: &TrialSession,
+    env: &Env,
     task: &LiveTask,
     started_unix_s: f64,
 ) -> Result<Keeping, Failure> {
@@ -114,7 +115,7 @@ fn begun(
         name: &task.outputs.name,
         plan: plans[0],
         command_line: &command_line(&plans),
-        environment: &session.environment,
+        environment: &env.environment,
         started_unix_s,
         labels: &labels(task),
         commands: &commands(task),

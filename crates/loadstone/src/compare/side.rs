@@ -5,12 +5,12 @@ use super::server::ServerProcess;
 use crate::args::{CompareSide, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::live::Live;
-use crate::run::threads::Watcher;
-use crate::run::trial::{Change, Reached, Target, TrialSession, reach};
 use crate::signals;
 use engine::Setup;
 use record::server::{Conduct, Server};
 use report::RunReport;
+use session::{Change, Env, Session, Watcher, no_connection};
+use std::sync::Arc;
 use std::time::Duration;
 use units::{Nanos, show};
 
@@ -28,12 +28,12 @@ pub(super) struct Side<'a> {
     asked: &'a CompareSide,
     /// `A`, `B`, …
     letter: char,
-    session: &'a TrialSession,
+    env: &'a Arc<Env>,
     quiet: bool,
     /// Longest that a server may take to answer.
     ready: Nanos,
     /// The target, where no command starts it.
-    standing: Option<Target>,
+    standing: Option<Session>,
     /// Servers started so far.
     started: usize,
 }
@@ -59,14 +59,14 @@ pub(super) enum TrialEnd {
 
 /// What came of a server's start.
 enum Start {
-    Ready(ServerProcess, Box<Target>),
+    Ready(ServerProcess, Box<Session>),
     Not(Failure),
     Interrupted,
 }
 
 /// What came of waiting for a response, or for none.
 enum FirstLook {
-    Response(Box<Target>),
+    Response(Box<Session>),
     /// Why there is none.
     Silence(String),
     Interrupted,
@@ -76,36 +76,35 @@ impl<'a> Side<'a> {
     /// Looks whether somebody is there, where no command is to start it.
     ///
     /// # Errors
-    /// As [`reach`].
+    /// As [`Session::reach`].
     pub(super) fn found(
         asked: &'a CompareSide,
         letter: char,
-        session: &'a TrialSession,
+        env: &'a Arc<Env>,
         task: &LiveTask,
     ) -> Result<Found<'a>, Failure> {
         let mut side = Side {
             asked,
             letter,
-            session,
+            env,
             quiet: task.outputs.quiet,
             ready: task.ready,
             standing: None,
             started: 0,
         };
         if asked.command.is_none() {
-            match reach(&asked.plan, &asked.name, session)? {
-                Reached::Target(target) => {
-                    side.tell_notes(&target);
-                    side.standing = Some(*target);
-                }
-                Reached::Nobody(report) => {
-                    crate::say(&crate::run::no_connection(&report));
-                    let way_out = report.verdict.causes.first().map_or("", |cause| &cause.advice);
-                    crate::say(way_out);
-                    return Ok(Found::Nobody(Code::NoConnection));
-                }
-                Reached::Interrupted => return Ok(Found::Interrupted),
+            let Some(target) = Session::reach(&asked.plan, &asked.name, env)? else {
+                return Ok(Found::Interrupted);
+            };
+            if !target.is_reachable() {
+                let report = target.unreached();
+                crate::say(&no_connection(&report));
+                let fix = report.verdict.causes.first().map_or("", |cause| &cause.advice);
+                crate::say(fix);
+                return Ok(Found::Nobody(Code::NoConnection));
             }
+            side.tell_notes(&target);
+            side.standing = Some(target);
         }
         Ok(Found::Side(Box::new(side)))
     }
@@ -114,7 +113,7 @@ impl<'a> Side<'a> {
     /// whether it can be started and ended.
     ///
     /// # Errors
-    /// As [`TrialSession::trial`]; a server that does not come, or dies at once.
+    /// As [`Session::trial`]; a server that does not come, or dies at once.
     pub(super) fn practise(&mut self) -> Result<(), Failure> {
         let died = if let Some(target) = &self.standing {
             match self.measured(target, &self.practice(), "practice")? {
@@ -138,7 +137,7 @@ impl<'a> Side<'a> {
     /// One run that counts.
     ///
     /// # Errors
-    /// As [`TrialSession::trial`].
+    /// As [`Session::trial`].
     pub(super) fn run(&mut self, change: &Change, heading: &str) -> Result<TrialEnd, Failure> {
         if let Some(target) = &self.standing {
             return self.measured(target, change, heading);
@@ -167,19 +166,19 @@ impl<'a> Side<'a> {
 
     fn measured(
         &self,
-        target: &Target,
+        target: &Session,
         change: &Change,
         heading: &str,
     ) -> Result<TrialEnd, Failure> {
         if signals::caught() > 0 {
             return Ok(TrialEnd::Interrupted);
         }
-        let span = change.duration.or(target.plan.stop.duration);
+        let span = change.duration.or(target.base().stop.duration);
         let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
             let live = Live::new(self.quiet, span, setup.requests_max(), None);
             Box::new(live.headed(heading.to_owned()))
         };
-        let run = self.session.trial(target, change, &mut watcher)?;
+        let run = target.trial(change, &mut watcher)?;
         if run.measurement.interrupted || signals::caught() > 0 {
             return Ok(TrialEnd::Interrupted);
         }
@@ -234,13 +233,13 @@ impl<'a> Side<'a> {
     }
 
     fn answer(&self, server: &ServerProcess) -> Result<FirstLook, Failure> {
-        let good = |look: &FirstLook| matches!(look, FirstLook::Response(target) if target.first_call.failure.is_none());
+        let good = |look: &FirstLook| matches!(look, FirstLook::Response(target) if target.first_failure().is_none());
         let look =
             self.look_until(self.ready, good, || server.is_gone(), |left| left.max(LOOK_MIN))?;
         Ok(match look {
-            FirstLook::Response(target) => match &target.first_call.failure {
+            FirstLook::Response(target) => match target.first_failure() {
                 _ if server.is_gone() => FirstLook::Silence(String::new()),
-                Some((_, why)) => FirstLook::Silence(why.clone()),
+                Some(why) => FirstLook::Silence(why.to_owned()),
                 None => FirstLook::Response(target),
             },
             other => other,
@@ -279,17 +278,14 @@ impl<'a> Side<'a> {
     /// One plain call.
     fn look(&self, patience: Nanos) -> Result<FirstLook, Failure> {
         let plan = self.asked.plan.with_patience(patience);
-        Ok(match reach(&plan, &self.asked.name, self.session)? {
-            Reached::Target(mut target) => {
-                target.plan = target.prepared.settled.applied(&self.asked.plan);
-                FirstLook::Response(target)
-            }
-            Reached::Nobody(run) => {
-                let failure = run.first_call.and_then(|call| call.failure);
-                FirstLook::Silence(failure.map_or_else(String::new, |(_, why)| why))
-            }
-            Reached::Interrupted => FirstLook::Interrupted,
-        })
+        let Some(mut target) = Session::reach(&plan, &self.asked.name, self.env)? else {
+            return Ok(FirstLook::Interrupted);
+        };
+        if !target.is_reachable() {
+            return Ok(FirstLook::Silence(target.first_failure().unwrap_or_default().to_owned()));
+        }
+        target.replace_base(&self.asked.plan);
+        Ok(FirstLook::Response(Box::new(target)))
     }
 
     /// Ends the server; why a run of it does not count. After a signal it may be gone because of
@@ -349,9 +345,9 @@ impl<'a> Side<'a> {
         report::printable(&self.asked.label, super::LABEL_CHARS_MAX)
     }
 
-    fn tell_notes(&self, target: &Target) {
+    fn tell_notes(&self, target: &Session) {
         if !self.quiet {
-            target.prepared.told().for_each(crate::say);
+            target.notes().for_each(crate::say);
         }
     }
 }

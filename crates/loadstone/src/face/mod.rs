@@ -7,21 +7,13 @@ mod idle;
 mod trouble;
 mod watch;
 
-use crate::calibration::Calibration;
-use crate::run::measure::measure;
-use crate::run::negotiate;
-use crate::run::placement::TooFew;
-use crate::run::prepare::{self, Prepared, prepare};
-use crate::run::{
-    assemble,
-    threads::{Cast, Watcher},
-};
 use crate::script::LoadedScript;
 use disk::Disk;
 use engine::Logging;
 use faces::{Date, Ending, Extras, Face, Facts, Job, OutFile, Reading, StartTrouble, Tool};
 use plan::{Load, Pace};
 use record::run::RunRecord;
+use session::{Env, Observers, RequestSource, RunLoad, Session, SystemResolver, TooFew, Watcher};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
@@ -83,43 +75,42 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
         Ok(log) => log,
         Err(ending) => return finish(ending, extras),
     };
-    let mut prepared = match prepare_or_reduce(&plan, &mut *face) {
-        Ok(prepared) => prepared,
+    let mut session = match open_or_reduce(&plan, &mut *face) {
+        Ok(session) => session,
         Err(error) => return finish(face.cannot_start(&trouble::of(&error)), extras),
     };
-    let needs = match settled(&mut prepared, &mut *face, needs) {
+    let needs = match settled(&mut session, &mut *face, needs) {
         Ok(needs) => needs,
         Err(trouble) => return finish(face.cannot_start(&trouble), extras),
     };
-    let plan = prepared.plan.clone();
     let logging = logging(&needs);
     let face = Rc::new(RefCell::new(face));
     let Some(mut stage) = stage else {
-        let casts = match guides.map_or(Ok(Vec::new()), |all| guided(&*all, &plan, &mut prepared)) {
-            Ok(casts) => casts,
+        let sources = match guides.map_or(Ok(Vec::new()), |all| guided(&*all, &mut session)) {
+            Ok(sources) => sources,
             Err(error) => {
                 return finish(face.borrow_mut().cannot_start(&trouble::of(&error)), extras);
             }
         };
-        return match measured(&plan, &prepared, logging, casts, (&face, log), utc_offset_s) {
+        return match measured(&session, logging, sources, (&face, log), utc_offset_s) {
             Ok(mut ending) => {
-                ending.notes.splice(0..0, prepared.notes);
+                ending.notes.splice(0..0, session.notes().map(str::to_owned));
                 finish(ending, extras)
             }
             Err(error) => finish(Ending::error(format!("{error:#}\n"), 1), extras),
         };
     };
-    let scripts = match stage.cast(prepared.workers, &mut tell) {
+    let scripts = match stage.parts(session.workers(), &mut tell) {
         Ok(scripts) => scripts,
         Err(trouble) => return finish(face.borrow_mut().cannot_start(&trouble), extras),
     };
-    let plan = rated_by_requests(&plan, &scripts);
-    let scripts = scripts.into_iter().map(Cast::Script).collect();
-    let ran = measured(&plan, &prepared, logging, scripts, (&face, log), utc_offset_s);
+    session.replace_plan(rated_by_requests(session.plan(), &scripts));
+    let sources = scripts.into_iter().map(RequestSource::Script).collect();
+    let ran = measured(&session, logging, sources, (&face, log), utc_offset_s);
     stage.flush();
     let code = match ran {
         Ok(mut ending) => {
-            ending.notes.splice(0..0, prepared.notes);
+            ending.notes.splice(0..0, session.notes().map(str::to_owned));
             finish(ending, extras)
         }
         Err(error) => return finish(broken(&face, &error), extras),
@@ -142,11 +133,12 @@ fn logging(needs: &faces::Needs) -> Logging {
     }
 }
 
-/// Prepares the run; with fewer connections where descriptors are short and the tool would go on too.
+/// Opens the session; with fewer connections where descriptors are short and the tool would go on too.
 /// Each worker keeps one connection at least.
-fn prepare_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Prepared> {
-    let error = match prepare(plan, &[]) {
-        Ok(prepared) => return Ok(prepared),
+fn open_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Session> {
+    let env = Arc::new(Env::here());
+    let error = match Session::open(plan, "", &env) {
+        Ok(session) => return Ok(session),
         Err(error) => error,
     };
     let Some(short) = error.downcast_ref::<TooFew>().filter(|short| short.descriptors) else {
@@ -162,7 +154,7 @@ fn prepare_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<P
     if most < threads || !face.go_without(u64::from(asked - most)) {
         return Err(error);
     }
-    prepare(&with_connections(plan, most), &[])
+    Session::open(&with_connections(plan, most), "", &env)
 }
 
 /// The plan with this many connections, which is fewer than it asks for.
@@ -188,18 +180,18 @@ fn with_connections(plan: &plan::Plan, most: u32) -> plan::Plan {
 /// Settles the protocol, where the plan leaves it to the server, and what the face wants to hear then.
 /// A server that cannot be asked is a failure of the calls, as it is to the tool.
 fn settled(
-    prepared: &mut Prepared,
+    session: &mut Session,
     face: &mut dyn Face,
     needs: faces::Needs,
 ) -> Result<faces::Needs, StartTrouble> {
-    let choice = match negotiate::settle(prepared) {
+    let choice = match session.negotiate() {
         Ok(None) => return Ok(needs),
         Ok(Some(choice)) => choice,
         Err(failure) => return Err(StartTrouble::Other(failure.text)),
     };
-    let fitted = face.negotiated(choice.chosen.as_deref(), &prepared.plan);
+    let fitted = face.negotiated(choice.chosen.as_deref(), session.plan());
     let Some((plan, needs)) = fitted else { return Ok(needs) };
-    prepared.plan = Arc::new(plan);
+    session.replace_plan(plan);
     Ok(needs)
 }
 
@@ -229,17 +221,11 @@ fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Pl
 ///
 /// # Errors
 /// TLS settings that cannot be used: users may be led to any place.
-fn guided(
-    guides: &dyn Guides,
-    plan: &plan::Plan,
-    prepared: &mut Prepared,
-) -> anyhow::Result<Vec<Cast>> {
-    prepare::expect_tls(plan, prepared)?;
-    let plan = Arc::new(plan.clone());
-    let cast = |_| {
-        Cast::Guide(guides.guide(), Box::new(crate::run::directory::SystemResolver(plan.clone())))
-    };
-    Ok((0..prepared.workers).map(cast).collect())
+fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<RequestSource>> {
+    session.expect_tls()?;
+    let plan = session.plan();
+    let source = |_| RequestSource::Guide(guides.guide(), Box::new(SystemResolver(plan.clone())));
+    Ok((0..session.workers()).map(source).collect())
 }
 
 /// The face, shared with the watcher of its run.
@@ -269,36 +255,33 @@ const LOG_MODE: u32 = 0o640;
 
 /// Runs the plan under the face's eyes and lets it tell the result.
 fn measured(
-    plan: &plan::Plan,
-    prepared: &Prepared,
+    session: &Session,
     logging: Logging,
-    casts: Vec<Cast>,
+    sources: Vec<RequestSource>,
     (face, log): (&Worn, Option<File>),
     utc_offset_s: i32,
 ) -> anyhow::Result<Ending> {
     let said = face.borrow_mut().begin();
     watch::print(&said);
     let mut log = log;
-    let environment = host::environment();
-    let calibration = Calibration::load(&environment);
     let mut origin = Nanos::ZERO;
-    let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
+    let mut watch = |setup: &engine::Setup| -> Box<dyn Watcher> {
         origin = setup.measure_from();
         let ahead = origin.as_secs_f64() - net::reactor::monotonic().as_secs_f64();
         let unix_s = crate::wall_clock::unix_seconds() + ahead;
         face.borrow_mut().dated(&Date { at: origin, unix_s, utc_offset_s });
         Box::new(Watch::new(face.clone(), log.take()))
     };
-    let measured = measure(plan, prepared, calibration.as_ref(), logging, casts, &mut watcher)?;
-    let name = String::new();
-    let report = assemble(plan, prepared, None, vec![measured], &environment, calibration, &name);
+    // a tool whose plan is its own has no source: its targets are requested
+    let observers = Observers { logging, sources: Some(sources), ..Observers::new(&mut watch) };
+    let run = session.measure(&RunLoad::Repeat(0), observers)?;
     let facts = Facts {
         origin,
         utc_offset_s,
         descriptors: host::limits::descriptors().hard,
         signal: crate::signals::caught(),
     };
-    let ending = face.borrow_mut().report(&RunRecord::of(&report), &facts);
+    let ending = face.borrow_mut().report(&RunRecord::of(&run), &facts);
     Ok(ending)
 }
 

@@ -1,9 +1,9 @@
 //! What kept a run from beginning, in the faces' terms.
 
 use super::disk::system_error;
-use crate::run::placement::TooFew;
 use faces::StartTrouble;
 use host::ResolveError;
+use session::TooFew;
 
 pub(super) fn of(error: &anyhow::Error) -> StartTrouble {
     if let Some(error) = error.downcast_ref::<ResolveError>() {

@@ -1,10 +1,10 @@
 //! A face as the watcher of its run.
 
-use crate::run::threads::Watcher;
 use anyhow::Context;
 use engine::{Order, Row};
 use faces::{Face, Interval, Said, Wish};
 use sample::{CallRecord, Ends};
+use session::Watcher;
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
 use std::fs::File;

@@ -5,13 +5,7 @@ use super::convoy::{plan_hash, refusal};
 use super::parcel::Parcel;
 use super::usage;
 use crate::args::FleetAgentArgs;
-use crate::calibration::Calibration;
 use crate::exit::{Code, Failure};
-use crate::run::measure::{Measured, measure};
-use crate::run::peak::rate_peak;
-use crate::run::prepare::{MachinePart, Prepared};
-use crate::run::scripted::Stages;
-use crate::run::threads::{Estate, Leash, Watcher};
 use engine::{Order, Row, Share};
 use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
 use fleet::protocol::message::{self, Final, FinalCause, FromAgent, Hello, PartEnding};
@@ -20,7 +14,11 @@ use fleet::protocol::{DEAD_MAN, PROTOCOL};
 use fleet::{Credentials, Incoming, NatsLink, SealKey, Subjects};
 use plan::Plan;
 use record::run::PathRecord;
+use report::RunReport;
 use sample::CallRecord;
+use session::{
+    Calibration, Lease, MachinePart, Observers, RunLoad, Session, Takeovers, Watcher, rate_peak,
+};
 use stats::{Second, Snapshot};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -41,7 +39,7 @@ enum Word {
 
 /// A plan that is ready to be carried out.
 struct ReadyPlan {
-    prepared: Prepared,
+    session: Session,
     hash: String,
 }
 
@@ -50,15 +48,15 @@ struct Orders {
     /// 0: go on; 1: stop; 2: abandon.
     order: AtomicU8,
     /// The dead-man switch.
-    leash: Arc<Leash>,
+    lease: Arc<Lease>,
     /// What is taken over of others.
-    estate: Arc<Estate>,
+    takeovers: Arc<Takeovers>,
 }
 
 impl Orders {
     fn new(watched: Nanos) -> Arc<Orders> {
-        let (leash, estate) = (Arc::new(Leash::new(DEAD_MAN, watched)), Arc::default());
-        Arc::new(Orders { order: AtomicU8::new(0), leash, estate })
+        let (lease, takeovers) = (Arc::new(Lease::new(DEAD_MAN, watched)), Arc::default());
+        Arc::new(Orders { order: AtomicU8::new(0), lease, takeovers })
     }
 }
 
@@ -149,7 +147,7 @@ impl AgentPost {
             }
             let now = net::reactor::monotonic();
             self.machine.tick(now);
-            self.orders.leash.hear(self.machine.watched_at(), now);
+            self.orders.lease.renew(self.machine.watched_at(), now);
             while let Some(deed) = self.machine.deed() {
                 if let Some(code) = self.act(deed)? {
                     return Ok(code);
@@ -188,8 +186,8 @@ impl AgentPost {
                 let told = match &outcome {
                     Ok(ready) => Ok(ReadyFacts {
                         hash: ready.hash.clone(),
-                        workers: ready.prepared.workers,
-                        rate_peak: rate_peak(&ready.prepared.plan).ok(),
+                        workers: ready.session.workers(),
+                        rate_peak: rate_peak(ready.session.plan()).ok(),
                     }),
                     Err(why) => Err(why.clone()),
                 };
@@ -211,9 +209,9 @@ impl AgentPost {
             Deed::Say(said) => self.say(&said),
             Deed::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
             Deed::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
-            Deed::Take { parts, from } => self.orders.estate.give(parts, from),
+            Deed::Take { parts, from } => self.orders.takeovers.give(parts, from),
             Deed::Run { run, step, shares, start } => self.start((run, step), shares, start)?,
-            Deed::Cease { at } => self.orders.leash.end(at),
+            Deed::Cease { at } => self.orders.lease.end(at),
             Deed::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
             Deed::Abandon => self.orders.order.store(2, Ordering::Relaxed),
             Deed::Exit { done, why } => {
@@ -245,8 +243,7 @@ impl AgentPost {
     fn start(&mut self, step: (u64, u64), shares: Vec<Share>, start: Nanos) -> Result<(), Failure> {
         let Some(mut ready) = self.ready.take() else { return Ok(()) };
         self.orders = Orders::new(self.machine.watched_at());
-        ready.prepared.workers = shares.len() as u32;
-        ready.prepared.part = Some(MachinePart { shares, start });
+        ready.session.take_part(MachinePart { shares, start });
         let (give, orders) = (self.give.clone(), self.orders.clone());
         let body = move || {
             let said = guarded(|| carry_out(step, &ready, &give, &orders));
@@ -336,8 +333,8 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
         return Err(why.into());
     }
     consent.check(&plan, &parcel.met()?)?;
-    let prepared = parcel.prepare(&plan).map_err(|error| format!("{error:#}"))?;
-    Ok(Box::new(ReadyPlan { prepared, hash: own }))
+    let session = parcel.open(&plan).map_err(|error| format!("{error:#}"))?;
+    Ok(Box::new(ReadyPlan { session, hash: own }))
 }
 
 /// The part of the plan, through the very code that one machine runs.
@@ -347,14 +344,8 @@ fn carry_out(
     give: &Sender<Word>,
     orders: &Arc<Orders>,
 ) -> Final {
-    let mut stages = Stages::default();
-    let casts = match stages.cast(&ready.prepared.plan, &ready.prepared, true) {
-        Ok(casts) => casts,
-        Err(failure) => return failed(failure.text),
-    };
-    let calibration = Calibration::load(&host::environment());
     let first = Arc::new(AtomicU64::new(u64::MAX));
-    let mut watcher = |setup: &engine::Setup| -> Box<dyn Watcher> {
+    let mut watch = |setup: &engine::Setup| -> Box<dyn Watcher> {
         let bundle = Bundle::new(step, setup.start, setup.workers);
         Box::new(Reporter {
             bundle,
@@ -363,14 +354,12 @@ fn carry_out(
             first: first.clone(),
         })
     };
-    let logging = engine::Logging::default();
-    let known = calibration.as_ref();
-    match measure(&ready.prepared.plan, &ready.prepared, known, logging, casts, &mut watcher) {
-        Ok(measured) => {
-            let mut said = own_words(&measured);
+    match ready.session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch)) {
+        Ok(run) => {
+            let mut said = own_words(&run);
             let first = first.load(Ordering::Relaxed);
             said.first_s = (first < u64::MAX).then_some(first as f64 / 1e9);
-            if orders.leash.is_broken() {
+            if orders.lease.is_broken() {
                 said.ending = PartEnding::DeadMan;
             }
             said
@@ -393,7 +382,7 @@ fn failed(why: String) -> Final {
     Final { ending: PartEnding::Failed, trouble: Some(why), ..Final::default() }
 }
 
-fn own_words(measured: &Measured) -> Final {
+fn own_words(measured: &RunReport) -> Final {
     let total = &measured.measurement.total;
     let response = total.response();
     let path = measured.path.as_ref().map(PathRecord::of);
@@ -409,9 +398,9 @@ fn own_words(measured: &Measured) -> Final {
         p99_s: response.quantile(0.99).as_secs_f64(),
         slip_p99_s: total.slip.quantile(0.99).as_secs_f64(),
         offered: stats::verdict::offered(total),
-        busy: measured.cost.busy.clone(),
-        user_s: measured.cost.user_s,
-        system_s: measured.cost.system_s,
+        busy: measured.driver.busy.clone(),
+        user_s: measured.driver.cpu_user_s,
+        system_s: measured.driver.cpu_system_s,
         path: path.and_then(|path| serde_json::to_string(&path).ok()),
         ..Final::default()
     }
@@ -444,19 +433,19 @@ impl Watcher for Reporter {
     /// The dead-man switch is looked at here too: workers that have nothing to issue look seldom.
     fn order(&self) -> Order {
         match self.orders.order.load(Ordering::Relaxed) {
-            0 if !self.orders.leash.holds(net::reactor::monotonic()) => Order::Stop,
+            0 if !self.orders.lease.holds(net::reactor::monotonic()) => Order::Stop,
             0 => Order::Go,
             1 => Order::Stop,
             _ => Order::Abandon,
         }
     }
 
-    fn leash(&self) -> Option<Arc<Leash>> {
-        Some(self.orders.leash.clone())
+    fn lease(&self) -> Option<Arc<Lease>> {
+        Some(self.orders.lease.clone())
     }
 
-    fn estate(&self) -> Option<Arc<Estate>> {
-        Some(self.orders.estate.clone())
+    fn takeovers(&self) -> Option<Arc<Takeovers>> {
+        Some(self.orders.takeovers.clone())
     }
 
     fn end(&mut self) {}

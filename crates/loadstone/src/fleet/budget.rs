@@ -1,9 +1,9 @@
 //! Budgets: how much all machines together may ask of a host.
 
 use crate::args::HostBudget;
-use crate::run::peak::{RateUnknown, lane_peak};
 use plan::Plan;
 use sample::BudgetFacts;
+use session::{RateUnknown, lane_peak};
 use units::show;
 use url::Url;
 

@@ -7,13 +7,7 @@ use super::parcel::Parcel;
 use super::wire::{Seats, Wire};
 use crate::args::HostBudget;
 use crate::args::OnLoss;
-use crate::calibration::Calibration;
 use crate::exit::NotBegun;
-use crate::run::elsewhere::Elsewhere;
-use crate::run::measure::{Measured, Seen, verdict};
-use crate::run::placement::units_of_work;
-use crate::run::prepare::Prepared;
-use crate::run::threads::{DriverCost, Watcher};
 use anyhow::{Context, Result, bail};
 use engine::{Setup, Share};
 use fleet::protocol::manager::FleetEvent;
@@ -21,8 +15,10 @@ use fleet::protocol::message::{Final, Holding};
 use fleet::protocol::slots::SlotTable;
 use fleet::protocol::stamp::RefusedMessages;
 use plan::Plan;
-use record::run::PathRecord;
+use record::run::{Driver, PathRecord};
+use report::RunReport;
 use sample::{AgentFacts, BudgetFacts, FleetFacts, PathFacts, RefusedFacts};
+use session::{Circumstances, Fleet, FleetTask, Watcher, units_of_work};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -116,7 +112,7 @@ impl Convoy {
     }
 }
 
-impl Elsewhere for Convoy {
+impl Fleet for Convoy {
     fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>> {
         let moved = (self.terms.on_loss == OnLoss::Redistribute).then(|| immovable(plan)).flatten();
         if let Some(why) = refusal(plan).map(str::to_owned).or(moved) {
@@ -127,26 +123,25 @@ impl Elsewhere for Convoy {
 
     fn measure(
         &self,
-        plan: &Plan,
-        prepared: &Prepared,
-        calibration: Option<&Calibration>,
-        watcher: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
-    ) -> Result<Measured> {
+        task: &FleetTask<'_>,
+        watch: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
+        run: &mut RunReport,
+    ) -> Result<()> {
+        let plan = task.plan;
         let budgets = self.admit(plan)?;
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = match self.terms.beginning {
-            Beginning::Fresh => begin(&mut wire, plan, prepared, self.terms.on_loss),
+            Beginning::Fresh => begin(&mut wire, task, self.terms.on_loss),
             Beginning::Attached => adopt(&mut wire, plan),
         };
         let (start, parts) = begun.map_err(|error| NotBegun(format!("{error:#}")))?;
-        let setup =
-            Setup::new(plan.clone(), prepared.endpoints.clone(), parts.len() as u32, start)?;
-        let setup = Arc::new(setup);
+        let endpoints = task.endpoints.to_vec();
+        let setup = Arc::new(Setup::new(plan.clone(), endpoints, parts.len() as u32, start)?);
         wire.measuring(setup.measure_from());
-        let mut observer = watcher(&setup);
+        let mut observer = watch(&setup);
         let ahead = start.0 as f64 - net::reactor::monotonic().0 as f64;
-        let started_unix_s = crate::wall_clock::unix_seconds() + ahead / 1e9;
-        let sut = crate::run::measure::watch_server(prepared)?;
+        run.started_unix_s = crate::wall_clock::unix_seconds() + ahead / 1e9;
+        let sut = crate::sut::watch(task.sut, task.endpoints)?;
         if let Some(sut) = &sut {
             sut.begin(setup.measure_from());
         }
@@ -154,33 +149,23 @@ impl Elsewhere for Convoy {
         merge.introduce(&wire.seats());
         merge.give_up(GONE);
         merge.run(&mut wire, &mut *observer);
-        let sut = sut.map(crate::sut::Watch::end).or_else(|| wire.seen(merge.span()));
+        run.sut = sut.map(crate::sut::SutWatch::end).or_else(|| wire.seen(merge.span()));
         observer.end();
         let closed = observer.close();
         closed?;
         wire.done();
         let mut finals = wire.finals();
         finals.retain(|agent, _| !merge.has_forsaken(agent));
-        let cost = cost(&finals);
+        add_cost(&mut run.driver, &finals);
         let fleet = FleetFacts { budgets, ..facts(&wire, &merge, &parts, &finals) };
-        let path = paths(&finals)?;
-        let measurement = merge.finish();
-        let seen =
-            Seen { busiest: cost.busiest, foreign: None, path: path.as_ref(), fleet: Some(&fleet) };
-        let verdict = verdict(plan, prepared, &measurement, seen, calibration);
-        let fleet = Some(fleet);
-        Ok(Measured {
-            measurement,
-            verdict,
-            cost,
-            started_unix_s,
-            sut,
-            path,
-            stack: None,
-            held: None,
-            posts: None,
-            fleet,
-        })
+        run.path = paths(&finals)?;
+        run.measurement = merge.finish();
+        let busiest = run.driver.busy.iter().copied().fold(0.0, f64::max);
+        let path = run.path.as_ref();
+        let seen = Circumstances { busiest, foreign: None, path, fleet: Some(&fleet) };
+        run.verdict = task.judge.verdict(plan, &run.measurement, seen);
+        run.fleet = Some(fleet);
+        Ok(())
     }
 }
 
@@ -197,12 +182,7 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<AgentSh
 }
 
 /// Hands the plan out and sets the agents off: the first instant, and the parts of the load.
-fn begin(
-    wire: &mut Wire,
-    plan: &Plan,
-    prepared: &Prepared,
-    on_loss: OnLoss,
-) -> Result<(Nanos, AgentShares)> {
+fn begin(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<(Nanos, AgentShares)> {
     if on_loss != OnLoss::Stop {
         // named before any is gone, for the names count those that are there
         let named = |agent: String| (wire.name(&agent), agent);
@@ -211,8 +191,9 @@ fn begin(
             dismiss(wire, &agent, &name, "nothing is to be expected of it any more")?;
         }
     }
-    super::public::check(plan, prepared, wire.seats().len())?;
-    hand_out(wire, plan, prepared, on_loss)?;
+    let plan = task.plan;
+    super::public::check(plan, task.endpoints, wire.seats().len())?;
+    hand_out(wire, task, on_loss)?;
     let seats = wire.seats();
     arm(wire, plan, &seats)
 }
@@ -295,14 +276,14 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
 }
 
 /// Gives the plan to every agent, sealed to it, and waits until all are ready for it.
-fn hand_out(wire: &mut Wire, plan: &Plan, prepared: &Prepared, on_loss: OnLoss) -> Result<()> {
-    let parcel = Parcel::of(plan, prepared).to_bytes();
+fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()> {
+    let parcel = Parcel::of(task.plan, task.endpoints, task.captured).to_bytes();
     let mut sealed = BTreeMap::new();
     for (agent, seat) in wire.seats() {
         let bytes = fleet::seal(&seat.hello.seal_key, &parcel);
         sealed.insert(agent.clone(), bytes.with_context(|| format!("the plan for {agent}"))?);
     }
-    wire.prepare(&plan_hash(plan), &sealed);
+    wire.prepare(&plan_hash(task.plan), &sealed);
     let until = net::reactor::monotonic() + PREPARE_MAX;
     loop {
         match wire.event(LOOK) {
@@ -382,15 +363,11 @@ fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
     Ok(report::merged_paths(all.context("what an agent says of its path")?.into_iter()))
 }
 
-/// What all agents spent.
-fn cost(finals: &BTreeMap<String, Final>) -> DriverCost {
-    let busy: Vec<f64> = finals.values().flat_map(|said| said.busy.iter().copied()).collect();
-    DriverCost {
-        busiest: busy.iter().copied().fold(0.0, f64::max),
-        busy,
-        user_s: finals.values().map(|said| said.user_s).sum(),
-        system_s: finals.values().map(|said| said.system_s).sum(),
-    }
+/// Fills in what all agents spent.
+fn add_cost(driver: &mut Driver, finals: &BTreeMap<String, Final>) {
+    driver.busy = finals.values().flat_map(|said| said.busy.iter().copied()).collect();
+    driver.cpu_user_s = finals.values().map(|said| said.user_s).sum();
+    driver.cpu_system_s = finals.values().map(|said| said.system_s).sum();
 }
 
 /// The machines and their parts, for the report.

@@ -6,12 +6,12 @@ use super::wire::Wire;
 use crate::args::OnLoss;
 use crate::args::{FleetCredsArgs, FleetLocalArgs, FleetManagerArgs, FleetTask};
 use crate::exit::{Code, Failure};
-use crate::run::elsewhere::Elsewhere;
 use anyhow::Context;
 use fleet::protocol::manager::{AGENTS_MAX, Manager};
 use fleet::{
     Credentials, Grant, NatsEndpoint, NatsLink, NatsServer, Role, ServerOptions, Subjects,
 };
+use session::Fleet;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -113,7 +113,7 @@ fn command(
 
 /// Carries `run` or `ramp` out by these machines.
 fn carry_out(task: &FleetTask, convoy: &Convoy) -> Result<Code, Failure> {
-    let machines: Arc<dyn Elsewhere> = Arc::new(convoy.clone());
+    let machines: Arc<dyn Fleet> = Arc::new(convoy.clone());
     match task.command()? {
         crate::args::Command::Run(args) => crate::run_plan(*args, Some(&machines)),
         crate::args::Command::Ramp(args) => crate::ramp::ramp(*args, Some(&machines)),

@@ -1,10 +1,9 @@
 //! What an agent is given, sealed to it: the plan, and what the manager found out once for all.
 
-use crate::run::journeys;
-use crate::run::prepare::{self, Loads, Prepared};
-use engine::endpoint_key;
+use engine::{Endpoint, endpoint_key};
 use plan::{Plan, Secrets};
 use serde::{Deserialize, Serialize};
+use session::{Env, Session};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use url::Url;
@@ -23,13 +22,17 @@ pub(super) struct Parcel {
 
 impl Parcel {
     /// Of a plan that the manager made ready.
-    pub(super) fn of(plan: &Plan, prepared: &Prepared) -> Parcel {
+    pub(super) fn of(
+        plan: &Plan,
+        endpoints: &[Endpoint],
+        captured: &BTreeMap<String, String>,
+    ) -> Parcel {
         let known: Vec<String> =
             plan.targets.iter().map(|target| endpoint_key(&target.url)).collect();
-        let keys = prepared.endpoints.iter().map(|endpoint| &endpoint.key);
+        let keys = endpoints.iter().map(|endpoint| &endpoint.key);
         Parcel {
             plan: plan::to_toml(plan, Secrets::Shown),
-            given: prepared.given.clone(),
+            given: captured.clone(),
             met: keys.filter(|key| !known.contains(key)).cloned().collect(),
         }
     }
@@ -72,7 +75,7 @@ impl Parcel {
     ///
     /// # Errors
     /// What this machine cannot do.
-    pub(super) fn prepare(self, plan: &Plan) -> anyhow::Result<Prepared> {
+    pub(super) fn open(self, plan: &Plan) -> anyhow::Result<Session> {
         // bounds of the fleet are not this machine's: what it needs is found out by its part
         let mut part = plan.clone();
         for load in part.loads_mut() {
@@ -81,12 +84,12 @@ impl Parcel {
             }
         }
         let met = self.met().map_err(anyhow::Error::msg)?;
-        let mut prepared = prepare::prepare(&part, &met)?;
         // the part of the next step may be a greater one
-        prepared.stand(Loads::Several { threads: 0 })?;
-        prepared.plan = Arc::new(plan.clone());
-        journeys::receive(plan, &mut prepared, self.given)?;
-        Ok(prepared)
+        let env = Arc::new(Env::varied([]));
+        let mut session = Session::open_with(&part, &met, "", &env)?;
+        session.replace_plan(plan.clone());
+        session.receive(self.given)?;
+        Ok(session)
     }
 }
 
@@ -97,14 +100,13 @@ mod tests {
     #[test]
     fn a_parcel_brings_the_plan_and_what_was_found_out() {
         let plan = Plan::for_url(Url::parse("http://127.0.0.1:8080/a").unwrap());
-        let mut prepared = Prepared::of(&plan);
-        prepared.given.insert("token".into(), "s3cret".into());
-        let parcel = Parcel::read(&Parcel::of(&plan, &prepared).to_bytes()).unwrap();
+        let captured = BTreeMap::from([("token".into(), "s3cret".into())]);
+        let parcel = Parcel::read(&Parcel::of(&plan, &[], &captured).to_bytes()).unwrap();
         assert_eq!(parcel.plan().unwrap(), plan);
         assert_eq!(parcel.met, Vec::<String>::new());
-        let ready = parcel.prepare(&plan).unwrap();
-        assert_eq!(ready.given["token"], "s3cret");
-        assert_eq!(ready.endpoints[0].key, "http://127.0.0.1:8080");
+        let ready = parcel.open(&plan).unwrap();
+        assert_eq!(ready.captured()["token"], "s3cret");
+        assert_eq!(ready.endpoints()[0].key, "http://127.0.0.1:8080");
         let why = Parcel::read(b"{\"plan\": \"\", \"more\": 1}").unwrap_err();
         assert!(why.contains("cannot be read"), "{why}");
     }

@@ -1,12 +1,11 @@
 //! A fleet is stronger than any one machine: what it may do to a public address without its owner.
 
-use crate::run::peak::lane_peak;
-use crate::run::prepare::{Prepared, meet};
 use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
 use conduit::Peer;
 use engine::{Endpoint, endpoint_key};
 use plan::{Load, Plan};
+use session::{endpoint_of, lane_peak};
 use std::net::SocketAddr;
 use units::show;
 
@@ -40,7 +39,7 @@ fn beyond(plan: &Plan, agents: usize) -> Option<String> {
 ///
 /// # Errors
 /// A public target whose owner does not permit this.
-pub(super) fn check(plan: &Plan, prepared: &Prepared, agents: usize) -> Result<()> {
+pub(super) fn check(plan: &Plan, endpoints: &[Endpoint], agents: usize) -> Result<()> {
     let Some(why) = beyond(plan, agents) else { return Ok(()) };
     let journeys = plan.journeys.as_ref();
     if let Some(step) = journeys.and_then(|it| it.step_to_anywhere()) {
@@ -51,8 +50,8 @@ pub(super) fn check(plan: &Plan, prepared: &Prepared, agents: usize) -> Result<(
         );
     }
     let further = journeys.into_iter().flat_map(|it| it.further_servers());
-    let further = further.map(|url| meet(plan, url)).collect::<Result<Vec<Endpoint>>>()?;
-    for endpoint in prepared.endpoints.iter().chain(&further) {
+    let further = further.map(|url| endpoint_of(plan, url)).collect::<Result<Vec<Endpoint>>>()?;
+    for endpoint in endpoints.iter().chain(&further) {
         let addresses: Vec<SocketAddr> = endpoint.peers.iter().filter_map(Peer::address).collect();
         if !is_public(&addresses) {
             continue;
@@ -114,7 +113,7 @@ mod tests {
     fn a_step_that_may_go_anywhere_is_refused() {
         let checked = |url: &str| {
             let plan = crate::fleet::journey("http://127.0.0.1/", "2000/s", url);
-            check(&plan, &Prepared::of(&plan), 2).map_err(|why| why.to_string())
+            check(&plan, &[], 2).map_err(|why| why.to_string())
         };
         assert_eq!(checked("/{{f.v}}"), Ok(()));
         let why = checked("http://{{f.v}}/").unwrap_err();

@@ -1,8 +1,8 @@
 //! From the steps to the record.
 
+use super::RampSession;
 use super::lane::Lane;
 use crate::args::{RampTarget, RampTask};
-use crate::run::trial::TrialSession;
 use engine::ramp::Range;
 use report::ramp::{RampRecord, RampReport, RampStep};
 use stats::curve::Axis;
@@ -10,7 +10,7 @@ use units::show;
 
 pub(super) fn assemble(
     task: &RampTask,
-    session: &TrialSession,
+    session: &RampSession,
     lanes: Vec<Lane>,
     steps: Vec<RampStep>,
     started_unix_s: f64,
@@ -38,7 +38,7 @@ pub(super) fn assemble(
         plan: first.plan.clone(),
         plan_toml: plan::to_toml(&first.plan, plan::Secrets::Masked),
         started_unix_s,
-        environment: session.environment.clone(),
+        environment: session.env.environment.clone(),
         steps,
         curves,
         ended_early: (!early.is_empty()).then(|| early.join("; ")),

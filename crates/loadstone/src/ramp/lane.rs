@@ -1,12 +1,11 @@
 //! One target's steps.
 
+use super::RampSession;
 use super::rest::{Rest, Stillness};
 use super::watch::UntilAsBefore;
 use crate::args::{RampTarget, RampTask, Vary};
 use crate::exit::Failure;
 use crate::run::live::Live;
-use crate::run::threads::Watcher;
-use crate::run::trial::{Change, Target, TrialSession};
 use engine::Setup;
 use engine::ramp::{Agenda, Errand};
 use live::terminal::Climb;
@@ -15,6 +14,7 @@ use record::server::{Conduct, Server};
 use report::RunReport;
 use report::ramp::{Purpose, RampStep};
 use sample::FailureClass;
+use session::{Change, Session, Watcher};
 use stats::Objective;
 use stats::curve::{Axis, Curve, Point, as_before, fails_alike};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct Lane {
     /// The paths of the levels, where the axis is one of the path.
     vary: Option<Vary>,
     objectives: Vec<Objective>,
-    target: Arc<Target>,
+    target: Arc<Session>,
     rest: Rest,
     settle: Nanos,
     quiet: bool,
@@ -64,7 +64,7 @@ impl Lane {
     pub(super) fn new(
         row: usize,
         asked: &RampTarget,
-        target: Target,
+        target: Session,
         task: &RampTask,
     ) -> Result<Lane, Failure> {
         let target = Arc::new(target);
@@ -95,7 +95,7 @@ impl Lane {
     /// Runs the next step, if there is one.
     pub(super) fn step(
         &mut self,
-        session: &TrialSession,
+        session: &RampSession,
         steps: &mut Vec<RampStep>,
     ) -> Result<LaneTurn, Failure> {
         if crate::signals::caught() > 0 {
@@ -227,17 +227,17 @@ impl Lane {
         }
     }
 
-    fn run(&self, session: &TrialSession, errand: &Errand) -> Result<RunReport, Failure> {
+    fn run(&self, session: &RampSession, errand: &Errand) -> Result<RunReport, Failure> {
         let recovery = errand.purpose == Purpose::Recovery;
         let per_row = || Nanos::from_secs_f64(CALLS_A_ROW / errand.level);
         let path = self.vary.as_ref().map(|vary| vary.at(errand.level)).transpose();
         let path = path.map_err(|error| Failure::usage(error.to_string()))?;
         let change = Change {
-            load: self.axis.is_load().then(|| load_at(&self.target.plan, errand.level)),
+            load: self.axis.is_load().then(|| load_at(self.target.base(), errand.level)),
             path,
             duration: Some(errand.hold),
             // each step has its own arrivals and draws, each can be repeated by its seed
-            seed: Some(self.target.plan.seed.wrapping_add(self.steps as u64)),
+            seed: Some(self.target.base().seed.wrapping_add(self.steps as u64)),
             objectives: Some(self.objectives.clone()),
             interval: recovery.then(|| match self.axis {
                 Axis::Rate => per_row().clamp(ROW_MIN, ROW_MAX),
@@ -249,9 +249,8 @@ impl Lane {
         let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
             let live: Box<dyn Watcher> = match &session.view {
                 Some(view) => {
-                    let known = session.calibration.as_ref();
                     let climb = self.climb(errand);
-                    Box::new(view.watch_step(setup, &self.target, known, &self.objectives, climb))
+                    Box::new(view.watch_step(setup, &self.target, &self.objectives, climb))
                 }
                 None => {
                     let calls = setup.requests_max();
@@ -318,7 +317,7 @@ impl Lane {
     }
 
     fn take(&mut self, errand: &Errand, run: RunReport, settled_s: f64, steps: &mut Vec<RampStep>) {
-        let sessions = self.target.plan.load.session().is_some();
+        let sessions = self.target.base().load.session().is_some();
         let (measurement, verdict) = (&run.measurement, &run.verdict);
         let point = Point::of(errand.level, measurement, verdict, sessions, &self.objectives);
         self.steps += 1;

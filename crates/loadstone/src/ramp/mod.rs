@@ -7,22 +7,22 @@ mod watch;
 
 use crate::args::{Disk, RampArgs, RampTask};
 use crate::exit::{Code, Failure};
-use crate::run::elsewhere::Elsewhere;
 use crate::run::keeping::{self, Keeper, Keeping};
 use crate::run::meters::Meters;
 use crate::run::output;
-use crate::run::trial::{Reached, TrialSession, reach};
 use crate::run::view::{self, View};
 use lane::{Lane, LaneTurn};
 use record::run::VerdictRecord;
 use report::RunReport;
 use report::ramp::{RampRecord, RampStep, RampStepRecord};
+use session::{Change, Env, Fleet, Session, Watcher, Watchers};
 use stats::State;
+use std::cell::Cell;
 use std::sync::Arc;
 use store::{Beginning, ResultKind};
 
 /// Reaches the targets, runs their steps in turns, reports.
-pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result<Code, Failure> {
+pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Code, Failure> {
     let task = args.into_task(&Disk)?;
     if task.outputs.print_plan {
         return print_plans(&task);
@@ -35,23 +35,31 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
     }
     crate::sut::check(task.outputs.sut.as_ref())?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
-    let mut session = TrialSession::of(task.targets.iter().map(|target| &target.plan));
-    session.meters = Meters::open(&task.outputs)?;
+    let mut session = RampSession {
+        env: Arc::new(Env::varied(task.targets.iter().map(|target| &target.plan))),
+        keeping: Keeping::nowhere(),
+        meters: Meters::open(&task.outputs)?,
+        view: None,
+        trials: Cell::new(0),
+    };
     let started_unix_s = crate::wall_clock::unix_seconds();
     let mut lanes = Vec::new();
     for (row, target) in task.targets.iter().enumerate() {
-        match reach(&lane::at_first(target), &target.name, &session)? {
-            Reached::Target(mut reached) => {
-                reached.prepared.sut.clone_from(&task.outputs.sut);
-                reached.prepared.hand_to(fleet);
-                if !task.outputs.quiet {
-                    reached.prepared.told().for_each(crate::say);
-                }
-                lanes.push(Lane::new(row, target, *reached, &task)?);
-            }
-            Reached::Nobody(run) => return nobody(*run, &task, &session, started_unix_s),
-            Reached::Interrupted => return Err(interrupted()),
+        let first = lane::at_first(target);
+        let Some(mut reached) = Session::reach(&first, &target.name, &session.env)? else {
+            return Err(interrupted());
+        };
+        if !reached.is_reachable() {
+            return unreached(&reached.unreached(), &task, &session, started_unix_s);
         }
+        reached.watch_server(task.outputs.sut.as_ref());
+        if let Some(fleet) = fleet {
+            reached.move_to(fleet);
+        }
+        if !task.outputs.quiet {
+            reached.notes().for_each(crate::say);
+        }
+        lanes.push(Lane::new(row, target, reached, &task)?);
     }
     session.keeping = keep(keeper, &task, &session, started_unix_s)?;
     session.view = open_view(&task)?;
@@ -81,6 +89,41 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Elsewhere>>) -> Result
     Ok(exit_code(&record))
 }
 
+/// What the steps of a ramp share.
+struct RampSession {
+    env: Arc<Env>,
+    /// Where the steps are written while they run.
+    keeping: Keeping,
+    /// Figures for others during a step.
+    meters: Option<Meters>,
+    /// The terminal that shows each step.
+    view: Option<View>,
+    /// Steps so far.
+    trials: Cell<usize>,
+}
+
+impl RampSession {
+    /// Measures the next step.
+    fn trial(
+        &self,
+        target: &Session,
+        change: &Change,
+        watch: &mut dyn FnMut(&engine::Setup) -> Box<dyn Watcher>,
+    ) -> Result<RunReport, Failure> {
+        let mut watchers = |setup: &engine::Setup| -> Box<dyn Watcher> {
+            let trial = self.trials.replace(self.trials.get() + 1);
+            let mut all = vec![watch(setup)];
+            all.extend(self.keeping.watcher(trial));
+            if let Some(meters) = &self.meters {
+                let number = u32::try_from(trial + 1).unwrap_or(u32::MAX);
+                all.push(Box::new(meters.watch(setup, target.name(), number)));
+            }
+            Box::new(Watchers(all))
+        };
+        target.trial(change, &mut watchers)
+    }
+}
+
 /// Takes the terminal for `--live`.
 fn open_view(task: &RampTask) -> Result<Option<View>, Failure> {
     let first = task.targets.first().filter(|_| task.outputs.live);
@@ -95,7 +138,7 @@ fn open_view(task: &RampTask) -> Result<Option<View>, Failure> {
 fn keep(
     keeper: Keeper,
     task: &RampTask,
-    session: &TrialSession,
+    session: &RampSession,
     started_unix_s: f64,
 ) -> Result<Keeping, Failure> {
     let plans: Vec<&plan::Plan> = task.targets.iter().map(|target| &target.plan).collect();
@@ -104,7 +147,7 @@ fn keep(
         name: &task.outputs.name,
         plan: &first.plan,
         command_line: &keeping::command_line(&plans),
-        environment: &session.environment,
+        environment: &session.env.environment,
         started_unix_s,
         labels: &labels(task),
         commands: &[],
@@ -119,7 +162,7 @@ fn labels(task: &RampTask) -> Vec<String> {
 
 /// The lanes in turns, there and back, so that none is always first.
 fn climb(
-    session: &TrialSession,
+    session: &RampSession,
     lanes: &mut [Lane],
     labels: &[String],
 ) -> Result<Vec<RampStep>, Failure> {
@@ -153,13 +196,13 @@ fn interrupted() -> Failure {
 }
 
 /// Not even the first call got a connection: a result without steps that says so.
-fn nobody(
-    run: RunReport,
+fn unreached(
+    run: &RunReport,
     task: &RampTask,
-    session: &TrialSession,
+    session: &RampSession,
     started_unix_s: f64,
 ) -> Result<Code, Failure> {
-    crate::say(&crate::run::no_connection(&run));
+    crate::say(&session::no_connection(run));
     let mut ramp = assemble::assemble(task, session, Vec::new(), Vec::new(), started_unix_s);
     ramp.verdict = VerdictRecord::of(&run.verdict);
     ramp.ended_early = Some("before the first step".to_owned());

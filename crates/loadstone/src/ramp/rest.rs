@@ -2,14 +2,11 @@
 //! closed on both sides, and a plain call is answered as before the first step.
 
 use crate::exit::Failure;
-use crate::run::first_call::{self, Found};
-use crate::run::path;
-use crate::run::trial::Target;
 use conduit::Peer;
 use engine::Setup;
+use session::{PlainCall, Session, unless_interrupted};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use units::Nanos;
 
@@ -22,13 +19,11 @@ const SLACK: Nanos = Nanos::from_millis(2);
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 /// Statuses that ask for the request again, later: the load before may still be the cause.
 const LATER: [u16; 4] = [408, 425, 429, 503];
-/// How long a signal may go unnoticed while a call blocks.
-const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 /// A target at rest.
 pub(crate) struct Rest {
     setup: Arc<Setup>,
-    target: Arc<Target>,
+    target: Arc<Session>,
     /// Sockets of this machine that led to it before the first step.
     sockets: usize,
     /// The slowest plain call.
@@ -53,11 +48,11 @@ pub(crate) enum Stillness {
 impl Rest {
     /// # Errors
     /// A plan that cannot be made into calls. `None`: a signal came.
-    pub(crate) fn of(target: &Arc<Target>) -> Result<Option<Rest>, Failure> {
-        let endpoints = target.prepared.endpoints.clone();
-        let setup = Setup::new(target.plan.clone(), endpoints, 1, Nanos::ZERO)
+    pub(crate) fn of(target: &Arc<Session>) -> Result<Option<Rest>, Failure> {
+        let endpoints = target.endpoints().to_vec();
+        let setup = Setup::new(target.base().clone(), endpoints, 1, Nanos::ZERO)
             .map_err(|error| Failure::usage(error.to_string()))?;
-        let peers = target.prepared.endpoints.iter().flat_map(|endpoint| &endpoint.peers);
+        let peers = target.endpoints().iter().flat_map(|endpoint| &endpoint.peers);
         let addresses: Vec<SocketAddr> = peers.filter_map(Peer::address).collect();
         let mut rest = Rest {
             setup: Arc::new(setup),
@@ -67,7 +62,7 @@ impl Rest {
             addresses,
         };
         for _ in 0..CALLS_BEFORE {
-            let Some(found) = rest.call(target.plan.timeouts.call)? else { return Ok(None) };
+            let Some(found) = rest.call(target.base().timeouts.call)? else { return Ok(None) };
             rest.call = rest.call.max(found.call.took);
         }
         Ok(Some(rest))
@@ -102,7 +97,7 @@ impl Rest {
         }
     }
 
-    fn trouble(&self, found: Found) -> Stillness {
+    fn trouble(&self, found: PlainCall) -> Stillness {
         if !found.unreachable {
             return Stillness::Restless;
         }
@@ -110,36 +105,10 @@ impl Rest {
         Stillness::Gone(why)
     }
 
-    /// One plain call on a thread of its own, because connecting and reading block. `None` when a
-    /// signal came first.
-    fn call(&self, patience: Nanos) -> Result<Option<Found>, Failure> {
-        let (tell, told) = mpsc::channel();
+    /// Makes one plain call; `None` when a signal arrived first.
+    fn call(&self, patience: Nanos) -> Result<Option<PlainCall>, Failure> {
         let (setup, target) = (self.setup.clone(), self.target.clone());
-        let body = move || {
-            let template = setup.targets.template(0);
-            let plan = target.plan.with_patience(patience);
-            let mut endpoint = target.prepared.endpoints[template.endpoint as usize].clone();
-            let tls = target.prepared.tls.as_ref();
-            let route = target.prepared.route.as_deref();
-            let own = target.prepared.own.as_ref();
-            let call = || first_call::make(&plan, &mut endpoint, tls, own, template);
-            let made = path::through(route, call);
-            // nobody listens any more once a signal has come
-            tell.send(made).ok();
-        };
-        let thread = std::thread::Builder::new().name("probe".into()).spawn(body);
-        thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
-        loop {
-            match told.recv_timeout(SIGNAL_CHECK) {
-                Ok(found) => return found.map(Some),
-                Err(RecvTimeoutError::Timeout) if crate::signals::caught() == 0 => {}
-                Err(RecvTimeoutError::Timeout) => return Ok(None),
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::usage(
-                        "the thread of a plain call panicked; this is a bug",
-                    ));
-                }
-            }
-        }
+        let body = move || target.plain_call(setup.targets.template(0), patience);
+        unless_interrupted("probe", "the thread of a plain call", body)?.transpose()
     }
 }

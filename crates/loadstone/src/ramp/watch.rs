@@ -1,8 +1,8 @@
 //! What watches a step: the live line or view, and in a recovery the end of it.
 
-use crate::run::threads::Watcher;
 use engine::{Order, Row};
 use sample::CallRecord;
+use session::Watcher;
 use stats::curve::as_before;
 use stats::{Second, Snapshot};
 use units::Nanos;

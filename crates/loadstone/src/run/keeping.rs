@@ -1,7 +1,6 @@
 //! Results on their way into the store. The default store is a service: what is wrong with it is
 //! said and stops nothing. One that was asked for must work.
 
-use super::threads::Watcher;
 use crate::exit::{Code, Failure};
 use plan::Plan;
 use record::compare::CompareRecord;
@@ -9,6 +8,7 @@ use record::ramp::{RampRecord, RampStepRecord};
 use record::run::RunRecord;
 use record::torture::{OverCase, TortureRecord};
 use sample::{AgentNow, CallRecord, Environment};
+use session::Watcher;
 use stats::curve::Axis;
 use stats::{Second, Snapshot};
 use store::{

@@ -1,9 +1,9 @@
 //! The live line on a terminal: one line on standard error, rewritten each second.
 
 use super::call_log::CallLog;
-use super::threads::Watcher;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sample::{AgentNow, AgentState, CallRecord};
+use session::Watcher;
 use stats::{Second, Snapshot};
 use std::io::IsTerminal;
 use units::{Nanos, show};

@@ -1,11 +1,11 @@
 //! A run's figures for Prometheus and OTLP while it goes on.
 
-use super::threads::Watcher;
 use crate::args::Outputs;
 use crate::exit::Failure;
 use engine::{Intention, Setup};
 use live::metrics::{Board, Collector, Endpoint, Pusher, Reading, RunLabels};
 use sample::{AgentNow, CallRecord};
+use session::Watcher;
 use stats::{Second, Snapshot};
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,11 +1,6 @@
 //! The full-screen view of a run: its terminal, and what the run looks like from there each second.
 
-use super::measure::{Seen, printed_quantiles, verdict};
-use super::prepare::Prepared;
-use super::threads::Watcher;
-use super::trial::Target;
 use crate::args::Outputs;
-use crate::calibration::Calibration;
 use crate::exit::Failure;
 use engine::{Intention, Row, Setup};
 use live::terminal::{Climb, Judged, Look, Screen, Subject};
@@ -13,6 +8,7 @@ use plan::Plan;
 use record::server::{Inputs, Server};
 use report::SloResult;
 use sample::{AgentNow, CallRecord};
+use session::{Circumstances, Judge, Session, Watcher, printed_quantiles};
 use stats::{Measurement, Objective, Second, Snapshot};
 use std::io::IsTerminal;
 use std::rc::Rc;
@@ -76,32 +72,25 @@ impl View {
     }
 
     /// What shows run number `repeat`, counted from 0.
-    pub(crate) fn watch(
-        &self,
-        setup: &Setup,
-        prepared: &Prepared,
-        calibration: Option<&Calibration>,
-        repeat: u32,
-    ) -> Shown {
+    pub(crate) fn watch(&self, setup: &Setup, judge: Judge, repeat: u32) -> Shown {
         let mut subject = self.subject.clone();
         subject.calls_max = setup.requests_max();
         subject.repeat.0 = repeat + 1;
-        self.begin(subject, setup, prepared, calibration, setup.plan.clone())
+        self.begin(subject, setup, judge, setup.plan.clone())
     }
 
-    /// What shows a step of a ramp: of the target `name`, judged by `objectives`.
+    /// Shows a step of a ramp, judged by `objectives`.
     pub(crate) fn watch_step(
         &self,
         setup: &Setup,
-        target: &Target,
-        calibration: Option<&Calibration>,
+        target: &Session,
         objectives: &[Objective],
         climb: Climb,
     ) -> Shown {
         let mut plan = setup.plan.clone();
         plan.measure.slo = objectives.to_vec();
         let subject = Subject {
-            name: target.name.clone(),
+            name: target.name().to_owned(),
             load: report::load_in_words(&plan),
             span_s: plan.stop.duration.map(Nanos::as_secs_f64),
             calls_max: setup.requests_max(),
@@ -109,23 +98,15 @@ impl View {
             climb: Some(climb),
             steps: steps(&plan),
         };
-        self.begin(subject, setup, &target.prepared, calibration, plan)
+        self.begin(subject, setup, target.judge(), plan)
     }
 
-    fn begin(
-        &self,
-        subject: Subject,
-        setup: &Setup,
-        prepared: &Prepared,
-        calibration: Option<&Calibration>,
-        plan: Plan,
-    ) -> Shown {
+    fn begin(&self, subject: Subject, setup: &Setup, judge: Judge, plan: Plan) -> Shown {
         self.screen.begin(subject);
         Shown {
             screen: self.screen.clone(),
             plan,
-            prepared: prepared.clone(),
-            calibration: calibration.cloned(),
+            judge,
             intention: Intention::of(setup),
             measure_from: setup.measure_from(),
             series: Vec::new(),
@@ -146,8 +127,7 @@ fn steps(plan: &Plan) -> Vec<String> {
 pub(crate) struct Shown {
     screen: Rc<Screen>,
     plan: Plan,
-    prepared: Prepared,
-    calibration: Option<Calibration>,
+    judge: Judge,
     intention: Option<Intention>,
     measure_from: Nanos,
     series: Vec<Second>,
@@ -175,10 +155,9 @@ impl Shown {
             if passed.is_zero() { 0.0 } else { busy.as_secs_f64() / passed.as_secs_f64() }
         };
         let busiest = self.busy.iter().map(share).fold(0.0, f64::max);
-        let calibration = self.calibration.as_ref();
         let plan = Plan { measure: self.measured_with(&measurement), ..self.plan.clone() };
-        let seen = Seen { busiest, foreign: None, path: None, fleet: None };
-        let verdict = verdict(&plan, &self.prepared, &measurement, seen, calibration);
+        let seen = Circumstances { busiest, foreign: None, path: None, fleet: None };
+        let verdict = self.judge.verdict(&plan, &measurement, seen);
         let slo = SloResult::judge(&self.plan.measure.slo, &measurement);
         let first_call = None;
         let run = Inputs { measurement: &measurement, plan: &plan, slo: &slo, first_call };

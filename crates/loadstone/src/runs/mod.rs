@@ -18,14 +18,14 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
         RunsTask::Show(args) => show(&args),
         RunsTask::Tag { result, tag, store } => {
             let mut store = to_change(&store)?;
-            let id = store.find(&result)?;
-            let before = store.tag(&id, &tag)?;
+            let id = store.find(&result).map_err(refused)?;
+            let before = store.tag(&id, &tag).map_err(refused)?;
             let from =
                 before.map_or_else(String::new, |before| format!("; {before} had it before"));
             said(&format!("{id} has the tag {tag}{from}"))
         }
         RunsTask::Untag { tag, store } => {
-            let id = to_change(&store)?.untag(&tag)?;
+            let id = to_change(&store)?.untag(&tag).map_err(refused)?;
             said(&format!("{id} no longer has the tag {tag}"))
         }
         RunsTask::Delete { ids, yes, store } => delete(&ids, yes, &store),
@@ -34,24 +34,24 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
     }
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure::usage(error.to_string())
-    }
+/// The store refuses: exit code 2.
+pub(crate) fn refused(error: StoreError) -> Failure {
+    Failure::usage(error.to_string())
 }
 
 /// The store of an option, of the environment or the default one, to look at.
 pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
-    Ok(keeping::noted(Store::open_to_read(
-        &keeping::wanted(option.store.as_ref()).unwrap_or_default(),
-    )?))
+    Ok(keeping::noted(
+        Store::open_to_read(&keeping::wanted(option.store.as_ref()).unwrap_or_default())
+            .map_err(refused)?,
+    ))
 }
 
 /// The same, to change what is in it: it must be there.
 fn to_change(option: &StoreArgs) -> Result<Store, Failure> {
     let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
-    drop(keeping::noted(Store::open_to_read(&place)?));
-    Ok(keeping::noted(Store::open(&place)?))
+    drop(keeping::noted(Store::open_to_read(&place).map_err(refused)?));
+    Ok(keeping::noted(Store::open(&place).map_err(refused)?))
 }
 
 fn said(text: &str) -> Result<Code, Failure> {
@@ -70,7 +70,8 @@ fn list(args: &ListArgs) -> Result<Code, Failure> {
         }
         Err(failure) => return Err(failure),
     };
-    let entries = store.as_ref().map_or(Ok(Vec::new()), |store| store.list(&filter))?;
+    let entries =
+        store.as_ref().map_or(Ok(Vec::new()), |store| store.list(&filter)).map_err(refused)?;
     if let Some(sink) = &args.json {
         let written = files::write_to(sink, &list::json(&entries));
         written.map_err(|error| Failure::not_written(&error))?;
@@ -92,8 +93,8 @@ fn is_empty_default(option: &StoreArgs) -> bool {
 fn show(args: &ShowArgs) -> Result<Code, Failure> {
     args.check()?;
     let store = to_read(&args.store)?;
-    let entry = store.show(&args.result)?;
-    let stored = store.load(&entry.id.to_string())?;
+    let entry = store.show(&args.result).map_err(refused)?;
+    let stored = store.load(&entry.id.to_string()).map_err(refused)?;
     if args.plan {
         return crate::print(plan_of(&stored)?.as_bytes());
     }
@@ -143,7 +144,7 @@ fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure
     let mut store = to_change(option)?;
     let mut exact: Vec<RunId> = Vec::new();
     for id in ids {
-        let found = store.find(id)?;
+        let found = store.find(id).map_err(refused)?;
         if found.to_string() != *id {
             return Err(Failure::usage(format!(
                 "{} is not deleted: it takes the id in full, {found}",
@@ -162,7 +163,7 @@ fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure
             names.join(", ")
         )));
     }
-    store.delete(&exact)?;
+    store.delete(&exact).map_err(refused)?;
     let names: Vec<String> = exact.iter().map(ToString::to_string).collect();
     said(&format!("deleted {}", names.join(", ")))
 }
@@ -170,21 +171,31 @@ fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure
 fn export(file: &Path, results: &[String], option: &StoreArgs) -> Result<Code, Failure> {
     let mut store = to_change(option)?;
     let ids = match results {
-        [] => store.list(&Filter::default())?.into_iter().map(|entry| entry.id).rev().collect(),
-        some => some.iter().map(|name| store.find(name)).collect::<Result<Vec<_>, _>>()?,
+        [] => store
+            .list(&Filter::default())
+            .map_err(refused)?
+            .into_iter()
+            .map(|entry| entry.id)
+            .rev()
+            .collect(),
+        some => some
+            .iter()
+            .map(|name| store.find(name))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(refused)?,
     };
     if ids.is_empty() {
         return Err(Failure::usage("no result is stored yet, so there is nothing to export"));
     }
-    store.export(file, &ids)?;
+    store.export(file, &ids).map_err(refused)?;
     said(&format!("{} written to {}", counted(ids.len()), file.display()))
 }
 
 fn import(file: &Path, option: &StoreArgs) -> Result<Code, Failure> {
     let place = keeping::wanted(option.store.as_ref()).unwrap_or_default();
-    let mut store = Store::open(&place)?;
+    let mut store = Store::open(&place).map_err(refused)?;
     store.notes.iter().for_each(|note| crate::say(note));
-    let imported = store.import(file)?;
+    let imported = store.import(file).map_err(refused)?;
     imported.notes.iter().for_each(|note| crate::say(note));
     let mut lines =
         vec![format!("{} taken from {}", counted(imported.taken.len()), file.display())];

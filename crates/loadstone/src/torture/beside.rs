@@ -3,8 +3,6 @@
 use super::permit::classify;
 use crate::args::{Disk, TortureArgs, beside_plan};
 use crate::exit::{Code, Failure};
-use crate::run::threads;
-use crate::run::trial::{Change, Reached, TrialSession, reach};
 use campaign::{CampaignEvent, Watcher};
 use engine::{Order, Setup};
 use plan::{Load, Plan, ResolveRule};
@@ -12,6 +10,7 @@ use record::run::RunRecord;
 use record::torture::Beside;
 use report::RunReport;
 use sample::{CallRecord, Outcome};
+use session::{Change, Env, Observers, RunLoad, Session};
 use stats::{Second, Snapshot};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -184,23 +183,24 @@ pub(super) fn start(planned: Option<Planned>) -> Result<Option<Running>, Failure
 
 /// Runs the load from its first call to its report.
 fn run(plan: &Plan, name: &str, shared: &Arc<LoadSignals>) -> Result<RunReport, Failure> {
-    let mut session = TrialSession::of([plan]);
-    session.logging.calls = true;
-    let target = match reach(plan, name, &session)? {
-        Reached::Target(target) => target,
-        Reached::Nobody(report) => {
-            let text = format!("the background load: {}", crate::run::no_connection(&report));
-            return Err(Failure { code: Code::NoConnection, text });
-        }
-        Reached::Interrupted => {
-            let text = "interrupted before the background load started".to_owned();
-            return Err(Failure { code: Code::Interrupted, text });
-        }
+    let env = Arc::new(Env::varied([plan]));
+    let Some(session) = Session::reach(plan, name, &env)? else {
+        let text = "interrupted before the background load started".to_owned();
+        return Err(Failure { code: Code::Interrupted, text });
     };
-    session.trial(&target, &Change::default(), &mut |setup: &Setup| {
+    if !session.is_reachable() {
+        let why = session::no_connection(&session.unreached());
+        let text = format!("the background load: {why}");
+        return Err(Failure { code: Code::NoConnection, text });
+    }
+    let mut watch = |setup: &Setup| -> Box<dyn session::Watcher> {
         shared.heard().from = Some(setup.measure_from());
         Box::new(LoadObserver { shared: shared.clone() })
-    })
+    };
+    let mut observers = Observers::new(&mut watch);
+    observers.logging.calls = true;
+    let run = session.measure(&RunLoad::Changed(Change::default()), observers);
+    run.map_err(Failure::from_run)
 }
 
 /// Checks that every target may be tested, and that the rate is at most that of torture itself;
@@ -266,7 +266,7 @@ struct LoadObserver {
     shared: Arc<LoadSignals>,
 }
 
-impl threads::Watcher for LoadObserver {
+impl session::Watcher for LoadObserver {
     fn second(&mut self, _: &Second, _: &Snapshot) {}
 
     fn calls(&mut self, calls: &[CallRecord]) -> anyhow::Result<()> {

@@ -46,7 +46,7 @@ fn stored(name: &str, args: &TortureDiff) -> Result<TortureRecord, Failure> {
         ),
         ..failure
     })?;
-    match store.load(name)? {
+    match store.load(name).map_err(runs::refused)? {
         Stored::Torture(torture) => Ok(*torture),
         other => {
             let kind = other.kind().id();

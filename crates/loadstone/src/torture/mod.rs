@@ -33,7 +33,6 @@ use crate::args::{TortureArgs, TortureAsk};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::run::keeping::{Keeper, Keeping};
-use crate::run::path::{EmulatedPath, WantedPath};
 use audit::Writer;
 use beside::Planned;
 use campaign::{CampaignEvent, Settings, Watcher, Watchers, World};
@@ -45,6 +44,7 @@ use progress::Progress;
 use record::torture::waivers::{Day, Waiver};
 use record::torture::{OverCase, TortureRecord};
 use report::torture::Report;
+use session::{EmulatedPath, WantedPath};
 use std::net::SocketAddr;
 pub(crate) use target::run_id;
 use torture::case::Case;
@@ -197,7 +197,7 @@ fn route(args: &TortureArgs, reached: &target::Reached) -> Result<Option<Emulate
             "--path supports IPv4 only, and the URL resolves to another address; write 127.0.0.1",
         ));
     }
-    let route = EmulatedPath::stand(WantedPath::single(&spec), args.what.seed())?;
+    let route = EmulatedPath::create(WantedPath::single(&spec), args.what.seed())?;
     if !args.outputs.quiet {
         route.notes().iter().for_each(|note| crate::say(note));
     }

@@ -4,7 +4,6 @@ use super::commands::Commands;
 use super::server::Seen;
 use crate::exit::Failure;
 use crate::over_quic::{Carrier, Quic};
-use crate::run::path::EmulatedPath;
 use campaign::{Done, ServerCommand, World};
 use conduit::{Io, Ready, TlsFactory};
 use dialogue::governor::Governor;
@@ -15,6 +14,7 @@ use dialogue::talk::{Carried, Conversations, Director, WaitUntil, play};
 use net::reactor::Reactor;
 use ownstack::RawLink;
 use sample::{Death, PathFacts, ServerState};
+use session::EmulatedPath;
 use torture::case::Need;
 use units::Nanos;
 

@@ -11,13 +11,13 @@ const NONE: &str =
     "this build has no Lua, which makes the requests here: build with the feature lua";
 
 /// Nobody looks into it: that there is no Lua is told where it is to be opened.
-pub(crate) fn outline(_: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
+pub fn outline(_: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
     Ok(None)
 }
 
 /// # Errors
 /// A journey is carried out by a script.
-pub(crate) fn actors(
+pub fn actors(
     plan: &Plan,
     _: &BTreeMap<String, String>,
     _: bool,
@@ -30,19 +30,16 @@ pub(crate) fn actors(
 
 /// Never made.
 #[derive(Debug)]
-pub(crate) enum LoadedScript {}
+pub enum LoadedScript {}
 
 impl LoadedScript {
     /// # Errors
     /// Always: there is no Lua.
-    pub(crate) fn open(
-        _: ScriptJob,
-        _: &mut dyn FnMut(&str),
-    ) -> Result<LoadedScript, StartTrouble> {
+    pub fn open(_: ScriptJob, _: &mut dyn FnMut(&str)) -> Result<LoadedScript, StartTrouble> {
         Err(StartTrouble::Other(NONE.to_owned()))
     }
 
-    pub(crate) fn cast(
+    pub fn parts(
         &mut self,
         _: u32,
         _: &mut dyn FnMut(&str),
@@ -50,11 +47,11 @@ impl LoadedScript {
         match *self {}
     }
 
-    pub(crate) fn flush(&self) {
+    pub fn flush(&self) {
         match *self {}
     }
 
-    pub(crate) fn done(&self, _: &WrkFigures) -> Result<(), StartTrouble> {
+    pub fn done(&self, _: &WrkFigures) -> Result<(), StartTrouble> {
         match *self {}
     }
 }

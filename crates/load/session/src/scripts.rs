@@ -1,51 +1,80 @@
-//! A script that makes a run's requests (`--script`): set up anew for each repeat, told the figures
-//! behind the report.
+//! A script that makes a run's requests (`--script`): opened for each repeat, and given the figures
+//! after the report.
 
-use super::measure::Measured;
-use super::prepare::Prepared;
-use super::specweb99::{self, Posting};
-use super::threads::Cast;
 use crate::exit::{Code, Failure};
 use crate::script::LoadedScript;
+use crate::session::{Fit, Session};
+use crate::specweb99::{self, Posting};
+use crate::threads::RequestSource;
 use faces::wrk::{WrkFigures, figures_of};
 use faces::{ScriptJob, StartTrouble};
 use plan::{Auth, Plan};
 use protocol::http1::request::basic_authorization;
+use record::run::RunReport;
 use url::Position;
 
-/// The stages of the repeats so far, each with what its script is told at the end.
+/// The scripts of the runs so far, each with the figures that it gets at the end.
 #[derive(Debug, Default)]
-pub(crate) struct Stages {
-    open: Option<LoadedScript>,
+pub struct Scripts {
     over: Vec<(LoadedScript, WrkFigures)>,
+}
+
+impl Scripts {
+    /// Runs each script's own report.
+    ///
+    /// # Errors
+    /// A script failed.
+    pub fn report(&self) -> Result<(), Failure> {
+        self.over.iter().try_for_each(|(script, figures)| script.done(figures).map_err(failure))
+    }
+}
+
+/// What makes the requests of one run in place of the plan's targets.
+#[derive(Debug, Default)]
+pub(crate) struct Requesters {
+    script: Option<LoadedScript>,
     posting: Option<Posting>,
 }
 
-impl Stages {
-    /// The workers' parts for one repeat: of the plan's script, its journeys, or its connections after
-    /// SPECweb99; none where it has nothing of these. `aside`: standard
-    /// output is not the script's to print on.
+impl Requesters {
+    /// The workers' sources of requests for one run: the plan's script, its journeys, or its
+    /// connections after SPECweb99; none where it has nothing of these. `aside`: scripts print on
+    /// standard error.
     ///
     /// # Errors
-    /// The script is wrong, or went wrong; its server takes no connection.
-    pub(crate) fn cast(
+    /// The script is wrong or failed; its server takes no connection.
+    pub(crate) fn sources(
         &mut self,
         plan: &Plan,
-        prepared: &Prepared,
+        session: &Session,
+        fit: &Fit,
         aside: bool,
-    ) -> Result<Vec<Cast>, Failure> {
-        if let Some((casts, posting)) = specweb99::cast(plan, prepared)? {
+    ) -> Result<Vec<RequestSource>, Failure> {
+        let shares = session.shares(fit);
+        let endpoints = &session.servers.endpoints;
+        if let Some((sources, posting)) =
+            specweb99::sources(plan, endpoints, &fit.network, shares.len())?
+        {
             self.posting = Some(posting);
-            return Ok(casts);
+            return Ok(sources);
         }
-        let Some(job) = job(plan, aside) else {
-            return super::journeys::cast(plan, prepared, aside);
-        };
+        match job(plan, aside) {
+            Some(job) => self.open_script(job, plan, fit.placement.workers),
+            None => crate::journeys::sources(plan, &session.captured.values, &shares, aside),
+        }
+    }
+
+    fn open_script(
+        &mut self,
+        job: ScriptJob,
+        plan: &Plan,
+        workers: u32,
+    ) -> Result<Vec<RequestSource>, Failure> {
         let mut complaints = String::new();
         let mut complain = |text: &str| complaints.push_str(text);
-        let stage = LoadedScript::open(job, &mut complain).and_then(|mut stage| {
-            let parts = stage.cast(prepared.workers, &mut complain)?;
-            Ok((stage, parts))
+        let script = LoadedScript::open(job, &mut complain).and_then(|mut script| {
+            let parts = script.parts(workers, &mut complain)?;
+            Ok((script, parts))
         });
         // a text that cannot be loaded leaves nothing to be done, whatever else is wrong
         if let Some(line) = complaints.lines().next() {
@@ -53,7 +82,7 @@ impl Stages {
             let line = line.split_once(": ").map_or(line, |(_, sentence)| sentence);
             return Err(Failure::usage(format!("--script: {line}")));
         }
-        let (stage, parts) = stage.map_err(failure)?;
+        let (script, parts) = script.map_err(failure)?;
         // a proof is put into the head of one request
         let many = parts.iter().any(|part| part.wants().requests > 1);
         if many && matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. })) {
@@ -62,27 +91,21 @@ impl Stages {
                  --aws-sigv4 prove one: let it return one",
             ));
         }
-        self.open = Some(stage);
-        Ok(parts.into_iter().map(Cast::Script).collect())
+        self.script = Some(script);
+        Ok(parts.into_iter().map(RequestSource::Script).collect())
     }
 
-    /// A repeat is over.
-    pub(super) fn keep(&mut self, measured: &mut Measured) {
-        if let Some(posting) = self.posting.take() {
-            measured.posts = posting.compare();
+    /// The run is over: compares what was posted, and keeps the script for its own report.
+    pub(crate) fn finish(self, run: &mut RunReport, scripts: Option<&mut Scripts>) {
+        if let Some(posting) = self.posting {
+            run.posts = posting.compare();
         }
-        if let Some(stage) = self.open.take() {
-            stage.flush();
-            self.over.push((stage, figures_of(&measured.measurement)));
+        if let Some(script) = self.script {
+            script.flush();
+            if let Some(scripts) = scripts {
+                scripts.over.push((script, figures_of(&run.measurement)));
+            }
         }
-    }
-
-    /// Each script's own report.
-    ///
-    /// # Errors
-    /// A script went wrong.
-    pub(super) fn done(&self) -> Result<(), Failure> {
-        self.over.iter().try_for_each(|(stage, figures)| stage.done(figures).map_err(failure))
     }
 }
 

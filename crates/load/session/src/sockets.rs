@@ -4,16 +4,16 @@
 use plan::{HttpVersion, Plan, StackChoice};
 use std::io;
 
-/// The loop of a worker over sockets.
+/// The loop of a worker over the kernel's sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum SocketLoop {
+pub enum SocketLoop {
     #[default]
     Epoll,
     Ring,
 }
 
 impl SocketLoop {
-    /// What the report calls it.
+    /// Its name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             SocketLoop::Epoll => "epoll",

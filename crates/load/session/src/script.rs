@@ -10,7 +10,7 @@ use workload::{Actor, Script};
 
 /// A script that has been loaded, and the server that it has looked for.
 #[derive(Debug)]
-pub(crate) struct LoadedScript {
+pub struct LoadedScript {
     program: Program,
     site: Site,
     args: Vec<String>,
@@ -22,7 +22,7 @@ impl LoadedScript {
     ///
     /// # Errors
     /// No server there, or the script went wrong.
-    pub(crate) fn open(
+    pub fn open(
         job: ScriptJob,
         complain: &mut dyn FnMut(&str),
     ) -> Result<LoadedScript, StartTrouble> {
@@ -39,7 +39,7 @@ impl LoadedScript {
     ///
     /// # Errors
     /// The script went wrong.
-    pub(crate) fn cast(
+    pub fn parts(
         &mut self,
         workers: u32,
         complain: &mut dyn FnMut(&str),
@@ -52,7 +52,7 @@ impl LoadedScript {
     }
 
     /// What the script has printed goes out before the report.
-    pub(crate) fn flush(&self) {
+    pub fn flush(&self) {
         self.director.flush();
     }
 
@@ -60,7 +60,7 @@ impl LoadedScript {
     ///
     /// # Errors
     /// The script went wrong.
-    pub(crate) fn done(&self, figures: &WrkFigures) -> Result<(), StartTrouble> {
+    pub fn done(&self, figures: &WrkFigures) -> Result<(), StartTrouble> {
         if !self.director.wants_done() {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl LoadedScript {
 ///
 /// # Errors
 /// It makes a journey, and is wrong: the line, and what.
-pub(crate) fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
+pub fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
     let found = lua::outline(&script.name, &script.text).map_err(|trouble| trouble.to_string())?;
     Ok(found.map(|lua::Outline { steps, servers }| ProgramOutline { steps, servers }))
 }
@@ -90,7 +90,7 @@ pub(crate) fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, Str
 ///
 /// # Errors
 /// A script went wrong at its start.
-pub(crate) fn actors(
+pub fn actors(
     plan: &Plan,
     given: &BTreeMap<String, String>,
     aside: bool,

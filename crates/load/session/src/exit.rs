@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// The program's answer to its caller; docs/guide/in-ci.md is the long form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
+pub enum Code {
     Done = 0,
     /// An objective or expectation was missed, or a rule ended the run.
     Missed = 1,
@@ -25,24 +25,36 @@ impl From<Code> for ExitCode {
     }
 }
 
-/// Why a command ended early: what to tell, and the code.
+/// The reason why a command ended early, and its exit code.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) code: Code,
-    pub(crate) text: String,
+pub struct Failure {
+    pub code: Code,
+    pub text: String,
 }
 
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
 impl Failure {
-    pub(crate) fn usage(text: impl Into<String>) -> Failure {
+    pub fn usage(text: impl Into<String>) -> Failure {
         Failure { code: Code::Usage, text: text.into() }
     }
 
-    pub(crate) fn not_written(error: &anyhow::Error) -> Failure {
+    pub fn not_written(error: &anyhow::Error) -> Failure {
         Failure { code: Code::NotWritten, text: format!("{error:#}") }
     }
 
     /// A run itself fails only by its script, when its log of calls cannot be written, or by a bug.
-    pub(crate) fn from_run(error: anyhow::Error) -> Failure {
+    pub fn from_run(error: anyhow::Error) -> Failure {
+        let error = match error.downcast::<Failure>() {
+            Ok(failure) => return failure,
+            Err(error) => error,
+        };
         if let Some(error) = error.downcast_ref::<workload::ScriptError>() {
             return Failure::usage(format!("--script: {error}"));
         }
@@ -55,8 +67,7 @@ impl Failure {
 
 /// Why a fleet did not begin a run: nothing was sent.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "only a fleet has others to ask"))]
-pub(crate) struct NotBegun(pub(crate) String);
+pub struct NotBegun(pub String);
 
 impl std::fmt::Display for NotBegun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -68,8 +79,18 @@ impl std::error::Error for NotBegun {}
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Failure {
+        let error = match error.downcast::<Failure>() {
+            Ok(failure) => return failure,
+            Err(error) => error,
+        };
         let resolving = error.downcast_ref::<host::ResolveError>().is_some();
         let code = if resolving { Code::NoConnection } else { Code::Usage };
         Failure { code, text: format!("{error:#}") }
+    }
+}
+
+impl From<netpath::PathTrouble> for Failure {
+    fn from(trouble: netpath::PathTrouble) -> Failure {
+        Failure::usage(trouble.to_string())
     }
 }

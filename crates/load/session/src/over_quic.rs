@@ -5,7 +5,7 @@ use net::reactor::Reactor;
 use plan::{HttpVersion, Migrate, Plan};
 
 /// What one worker needs to make QUIC connections.
-pub(crate) struct Carrier {
+pub struct Carrier {
     handshakes: ::quic::Handshakes,
     /// Makes those of connections by hand, which only a torture has.
     by_hand: Option<::quic::session::HandSessions>,
@@ -15,8 +15,14 @@ pub(crate) struct Carrier {
     moves: Option<Moves>,
 }
 
-/// `None`: the plan's connections are none of QUIC's.
-pub(crate) fn carrier(plan: &Plan, client: &net::tls::Client) -> Option<Carrier> {
+impl std::fmt::Debug for Carrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Carrier").finish_non_exhaustive()
+    }
+}
+
+/// Returns the carrier of a plan over HTTP/3; `None` for other plans.
+pub fn carrier(plan: &Plan, client: &net::tls::Client) -> Option<Carrier> {
     let limits = Limits {
         stream_window: plan.http2.stream_window,
         connection_window: plan.http2.connection_window,
@@ -41,27 +47,27 @@ fn may_upload(plan: &Plan) -> bool {
 }
 
 /// Sockets of QUIC over those of the kernel.
-pub(crate) type Quic = ::quic::Quic<Reactor>;
+pub type Quic = ::quic::Quic<Reactor>;
 
 /// The network of a load.
-pub(crate) fn network(io: Quic) -> eventloop::Network {
+pub fn network(io: Quic) -> eventloop::Network {
     eventloop::Network::Quic(Box::new(io))
 }
 
 impl Carrier {
     /// With the handshakes of a factory that offers HTTP/3.
-    pub(crate) fn of_factory(factory: &net::tls::Factory) -> Option<Carrier> {
+    pub fn of_factory(factory: &net::tls::Factory) -> Option<Carrier> {
         let by_hand = Some(factory.quic_by_hand());
         let handshakes = factory.quic();
         Some(Carrier { handshakes, by_hand, users: None, limits: wide(), moves: None })
     }
 
     /// For single exchanges, whose windows are wide. `client` offers HTTP/3.
-    pub(crate) fn of(client: &net::tls::Client) -> Option<Carrier> {
+    pub fn of(client: &net::tls::Client) -> Option<Carrier> {
         Carrier::of_factory(&client.factory())
     }
 
-    pub(crate) fn over(self, io: Reactor) -> Quic {
+    pub fn over(self, io: Reactor) -> Quic {
         let Carrier { handshakes, by_hand, users, limits, moves } = self;
         let quic = ::quic::Quic::new(io, net::reactor::instant(), handshakes, &limits, None);
         let quic = quic.moving(moves);

@@ -1,8 +1,6 @@
 //! A run over our own TCP: its devices, the paths that are emulated behind it, and what is said of both.
 
-use super::path::{self, WantedPath};
-use super::placement::Placement;
-use super::prepare::{Loads, Prepared};
+use crate::path::{self, WantedPath};
 use anyhow::{Result, bail};
 use conduit::Peer;
 use engine::{Crowd, Endpoint};
@@ -15,30 +13,18 @@ use plan::{Plan, StackChoice, TcpTraits, XdpMode};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What the report calls the driver. How the packets and sockets of a fleet's agents went is not known
-/// here.
-pub(crate) fn name(plan: &Plan, prepared: &Prepared) -> &'static str {
-    match prepared.own.as_deref().map(OwnNetwork::handover) {
-        Some(Handover::Batches) => "own TCP over TUN by io_uring",
-        Some(Handover::Xdp(XdpHook::Native)) => "own TCP over AF_XDP, native",
-        Some(Handover::Xdp(XdpHook::Generic)) => "own TCP over AF_XDP, generic",
-        _ if wanted(plan) => "own TCP over TUN",
-        _ if prepared.fleet.is_some() && plan.driver.stack == StackChoice::KernelBatches => {
-            "kernel TCP"
-        }
-        _ => prepared.sockets.name(),
-    }
-}
-
-/// Whether the connections of a plan are to be of our own TCP.
-pub(crate) fn wanted(plan: &Plan) -> bool {
-    plan.driver.stack.is_own()
-}
-
 /// The prefix whose addresses our own TCP has in a plan.
 fn prefix(plan: &Plan) -> Option<(IpAddr, u8)> {
-    let prefix = plan.driver.sources.filter(|_| wanted(plan));
+    let prefix = plan.driver.sources.filter(|_| plan.driver.stack.is_own());
     prefix.map(|prefix| (prefix.network, prefix.bits))
+}
+
+/// Threads of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threads {
+    pub(crate) workers: u32,
+    /// Their number under any load.
+    pub(crate) most: u32,
 }
 
 /// The prefix of a plan, and the number of threads that it names: 0 where it names none.
@@ -77,7 +63,7 @@ pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
 /// client are one thread's; the one link of `--path` is that of all threads.
 pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     match plan.client_count() {
-        clients if clients > 0 && wanted(plan) => {
+        clients if clients > 0 && plan.driver.stack.is_own() => {
             (1..=workers).rev().find(|count| clients.is_multiple_of(*count)).unwrap_or(1)
         }
         _ => workers,
@@ -86,36 +72,35 @@ pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
 
 /// The devices of a plan, where its connections are to be of our own TCP. Addresses of another family than
 /// those that connections come from are taken off the endpoints; of those of an endpoint one has to be in reach.
-/// A prefix can be taken once: where it is to last for other loads too, it is divided for as many threads as
-/// any of them can have.
+/// A prefix can be taken once: where the load varies, it is divided for as many threads as any of the loads can
+/// have, and for at least `varied`, which other plans with the same prefix name.
 ///
 /// # Errors
 /// An endpoint without an address of the family; what this machine or this user cannot do.
 pub(crate) fn open(
     plan: &Plan,
-    prepared: &mut Prepared,
-    loads: Loads,
-) -> Result<Option<Arc<OwnNetwork>>> {
-    if !wanted(plan) {
-        return Ok(None);
-    }
+    own: Threads,
+    varied: Option<u32>,
+    endpoints: &mut [Endpoint],
+    notes: &mut Vec<String>,
+) -> Result<Arc<OwnNetwork>> {
     let six = plan.driver.sources.is_some_and(|prefix| prefix.network.is_ipv6());
     let xdp = plan.driver.stack.xdp().is_some();
-    prepared.endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, six, xdp))?;
-    let (threads, parts) = match loads {
-        Loads::One => (prepared.workers, prepared.workers),
-        Loads::Several { threads } => (prepared.threads_most, prepared.threads_most.max(threads)),
+    endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, six, xdp))?;
+    let (threads, parts) = match varied {
+        None => (own.workers, own.workers),
+        Some(threads) => (own.most, own.most.max(threads)),
     };
-    let network = stand(ask(plan, prepared.workers), threads, parts)?;
-    prepared.endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
-    prepared.notes.push(note(plan.driver.tcp.as_ref(), &network));
+    let network = create(ask(plan, own.workers), threads, parts)?;
+    endpoints.iter().try_for_each(|endpoint| reached(endpoint, &network))?;
+    notes.push(note(plan.driver.tcp.as_ref(), &network));
     if let Handover::Fallback(reason) = network.handover() {
-        prepared.notes.push(format!("--stack own:batches: packets go one by one: {reason}"));
+        notes.push(format!("--stack own:batches: packets go one by one: {reason}"));
     }
     if let Some(paths) = &network.ask().paths {
-        prepared.notes.extend(path::beyond(&paths.population));
+        notes.extend(path::beyond(&paths.population));
     }
-    Ok(Some(network))
+    Ok(network)
 }
 
 /// What differs from a run over the kernel's sockets.
@@ -161,21 +146,14 @@ fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
 ///
 /// # Errors
 /// What this machine or this user cannot do.
-pub(crate) fn refit(
-    plan: &Plan,
-    placement: &Placement,
-    network: Option<&OwnNetwork>,
-) -> Result<Option<Arc<OwnNetwork>>> {
-    if !wanted(plan) {
-        return Ok(None);
-    }
-    let asked = ask(plan, placement.workers);
-    let ground = network.map(OwnNetwork::ground).filter(|ground| ground.suits(&asked));
+pub(crate) fn refit(plan: &Plan, own: Threads, network: &OwnNetwork) -> Result<Arc<OwnNetwork>> {
+    let asked = ask(plan, own.workers);
+    let ground = Some(network.ground()).filter(|ground| ground.suits(&asked));
     match ground.map(|ground| OwnNetwork::on(ground, asked.clone())) {
-        Some(Ok(network)) => Ok(Some(network)),
+        Some(Ok(network)) => Ok(network),
         Some(Err(trouble)) if asked.prefix.is_some() => Err(explained(trouble)),
-        // who named no prefix gets other devices, whose parts have more addresses
-        _ => stand(asked, placement.threads_most, placement.threads_most).map(Some),
+        // a plan without a prefix gets other devices, whose parts have more addresses
+        _ => create(asked, own.most, own.most),
     }
 }
 
@@ -232,7 +210,7 @@ const OTHER_DESCRIPTORS: u64 = 64;
 
 /// A network, and devices where none stand, with so many parts of a prefix. There is a worker of the network for
 /// each of `threads` unless it has clients, of which each worker has as many.
-fn stand(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetwork>> {
+fn create(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetwork>> {
     if asked.prefix.is_none() {
         return OwnNetwork::open(asked).map_err(explained);
     }

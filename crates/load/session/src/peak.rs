@@ -27,7 +27,7 @@ fn session_calls(session: &SessionPlan) -> usize {
 
 /// Why nobody knows how many calls a second a load makes. Its text says what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RateUnknown {
+pub enum RateUnknown {
     ClosedLoop,
     Script,
 }
@@ -73,7 +73,7 @@ fn journey_calls(plan: &JourneyPlan) -> Result<f64, RateUnknown> {
 ///
 /// # Errors
 /// A load of which nobody knows it.
-pub(crate) fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
+pub fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
     let Load::Open { arrivals, session, .. } = &lane.load else {
         return Err(RateUnknown::ClosedLoop);
     };
@@ -90,7 +90,7 @@ pub(crate) fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
 ///
 /// # Errors
 /// A plan with a load of which nobody knows it.
-pub(crate) fn rate_peak(plan: &Plan) -> Result<f64, RateUnknown> {
+pub fn rate_peak(plan: &Plan) -> Result<f64, RateUnknown> {
     plan.lanes().iter().map(lane_peak).sum()
 }
 

@@ -12,18 +12,19 @@ use net::reactor::{Reactor, failure_class};
 use ownstack::OwnNetwork;
 use plan::{HttpVersion, Plan};
 use protocol::http1::fields;
-use report::FirstCall;
+use record::run::FirstCall;
 use sample::FailureClass;
 use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 use workload::Template;
 
-/// What the first call found out.
-pub(crate) struct Found {
-    pub(crate) call: FirstCall,
+/// What a plain call found out.
+#[derive(Debug)]
+pub struct PlainCall {
+    pub call: FirstCall,
     /// No connection could be made, or no TLS on it.
-    pub(crate) unreachable: bool,
+    pub unreachable: bool,
     /// Where the response redirects to.
     pub(crate) location: Option<Url>,
     /// Streams that the server allows on a connection, where it has such.
@@ -52,7 +53,7 @@ pub(crate) fn make(
     tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     template: &Template,
-) -> Found {
+) -> PlainCall {
     let now = crate::wall_clock::unix_seconds() as u64;
     let signed = proof::first_proof(plan, template, now);
     let (found, refused) = once(plan, endpoint, tls, own, signed.as_ref().unwrap_or(template));
@@ -69,7 +70,7 @@ pub(crate) fn connect(
     endpoint: &mut Endpoint,
     tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
-) -> Found {
+) -> PlainCall {
     let start = net::reactor::monotonic();
     let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake);
     let took = contact.at.unwrap_or_else(net::reactor::monotonic) - start;
@@ -77,7 +78,7 @@ pub(crate) fn connect(
     let unreachable = trouble.is_some();
     let call = trouble.map(|trouble| failed(plan, trouble, &contact, endpoint));
     let call = FirstCall { took, ..call.unwrap_or_default() };
-    Found { call, unreachable, location: None, streams_max: None }
+    PlainCall { call, unreachable, location: None, streams_max: None }
 }
 
 /// What is wrong with a TLS connection for HTTP/2 on which the server agreed on another protocol.
@@ -97,7 +98,7 @@ fn once(
     tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     template: &Template,
-) -> (Found, Option<Vec<u8>>) {
+) -> (PlainCall, Option<Vec<u8>>) {
     let start = net::reactor::monotonic();
     let message = Message::of(template.clone(), None);
     let (heard, contact) = exchange(plan, endpoint, tls, own, message);
@@ -120,7 +121,7 @@ fn once(
     };
     let streams_max = contact.streams_max.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
     let call = FirstCall { took, ..call };
-    (Found { call, unreachable, location: leads.location, streams_max }, leads.refused)
+    (PlainCall { call, unreachable, location: leads.location, streams_max }, leads.refused)
 }
 
 /// A call that came to nothing.
@@ -241,7 +242,7 @@ pub(crate) fn preference(
 }
 
 /// The URL that a redirect of the first target leads to, when its host is not known yet.
-pub(crate) fn unknown_host(found: &Found, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
+pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
     let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
     // of anything else a call is made all the same, and fails as a redirect that leads nowhere
     let spoken = plan.request.version != HttpVersion::Http3 || url.scheme() == "https";
@@ -307,5 +308,5 @@ fn excerpt(head: &[u8], body: &[u8]) -> String {
     if !body.is_empty() && fields::find(head.as_bytes(), "content-encoding").is_none() {
         parts.push(String::from_utf8_lossy(body).split_whitespace().collect::<Vec<_>>().join(" "));
     }
-    report::printable(&parts.join(" | "), EXCERPT_MAX)
+    record::words::printable(&parts.join(" | "), EXCERPT_MAX)
 }

@@ -1,12 +1,18 @@
 //! Several watchers of one run, told one after the other.
 
-use super::threads::Watcher;
+use crate::watcher::Watcher;
 use engine::{Order, Row};
 use sample::{AgentNow, CallRecord, Ends};
 use stats::{Second, Snapshot};
 
 /// Passes everything on to each of them, in order; the gravest wish of any becomes the order.
-pub(crate) struct Watchers(pub(crate) Vec<Box<dyn Watcher>>);
+pub struct Watchers(pub Vec<Box<dyn Watcher>>);
+
+impl std::fmt::Debug for Watchers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watchers").finish_non_exhaustive()
+    }
+}
 
 impl Watcher for Watchers {
     fn second(&mut self, second: &Second, total: &Snapshot) {

@@ -1,6 +1,6 @@
 //! Endpoints that guided users meet on their way: looked up when they are met.
 
-use super::prepare;
+use crate::servers::endpoint_of;
 use engine::Endpoint;
 use plan::Plan;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use url::Url;
 
 /// The system's resolver, by the plan's rules.
 #[derive(Debug)]
-pub(crate) struct SystemResolver(pub(crate) Arc<Plan>);
+pub struct SystemResolver(pub Arc<Plan>);
 
 impl engine::Directory for SystemResolver {
     fn endpoint(&mut self, url: &Url) -> Option<Endpoint> {
-        prepare::meet(&self.0, url).ok()
+        endpoint_of(&self.0, url).ok()
     }
 }

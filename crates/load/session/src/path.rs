@@ -1,10 +1,8 @@
 //! A run through an emulated path: its connections are opened in a network of their own, whose way to
 //! the servers of this host is the path.
 
-use super::own_stack;
-use super::peak::rate_peak;
-use super::prepare::Prepared;
 use crate::exit::Failure;
+use crate::peak::rate_peak;
 use anyhow::{Result, bail};
 use conduit::Peer;
 use engine::{Crowd, Endpoint};
@@ -17,14 +15,14 @@ use wan::{Direction, PathSpec, Population};
 
 /// The path of a plan, as it stands on this machine.
 #[derive(Debug)]
-pub(crate) struct EmulatedPath {
+pub struct EmulatedPath {
     path: NetPath,
     asked: WantedPath,
 }
 
 /// What a path is asked to be.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct WantedPath {
+pub struct WantedPath {
     /// The option that asks for it.
     option: &'static str,
     population: Population,
@@ -34,7 +32,7 @@ pub(crate) struct WantedPath {
 
 impl WantedPath {
     /// Everybody behind one link.
-    pub(crate) fn single(spec: &PathSpec) -> WantedPath {
+    pub fn single(spec: &PathSpec) -> WantedPath {
         WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
     }
 
@@ -42,11 +40,11 @@ impl WantedPath {
     /// own TCP.
     fn of(plan: &Plan) -> Option<WantedPath> {
         let (option, population, clients) = WantedPath::asked(plan)?;
-        (!own_stack::wanted(plan)).then_some(WantedPath { option, population, clients })
+        (!plan.driver.stack.is_own()).then_some(WantedPath { option, population, clients })
     }
 
     /// The option by which a plan asks for paths, who lives behind which, and how many they are.
-    pub(crate) fn asked(plan: &Plan) -> Option<(&'static str, Population, u32)> {
+    pub fn asked(plan: &Plan) -> Option<(&'static str, Population, u32)> {
         match (&plan.connection.clients, &plan.connection.path) {
             (Some(population), _) => Some(("--clients", population.clone(), plan.client_count())),
             (None, Some(spec)) => Some(("--path", Population::of(spec.clone()), 1)),
@@ -61,13 +59,16 @@ impl EmulatedPath {
     ///
     /// # Errors
     /// An endpoint without an IPv4 address; what this machine or this user cannot do.
-    pub(crate) fn open(plan: &Plan, prepared: &mut Prepared) -> Result<Option<Arc<EmulatedPath>>> {
+    pub(crate) fn open(
+        plan: &Plan,
+        endpoints: &mut [Endpoint],
+        notes: &mut Vec<String>,
+    ) -> Result<Option<EmulatedPath>> {
         let Some(asked) = WantedPath::of(plan) else { return Ok(None) };
-        let mut endpoints = prepared.endpoints.iter_mut();
-        endpoints.try_for_each(|endpoint| carried(endpoint, asked.option))?;
-        let route = EmulatedPath::stand(asked, plan.seed)?;
-        prepared.notes.extend(route.notes());
-        Ok(Some(Arc::new(route)))
+        endpoints.iter_mut().try_for_each(|endpoint| carried(endpoint, asked.option))?;
+        let route = EmulatedPath::create(asked, plan.seed)?;
+        notes.extend(route.notes());
+        Ok(Some(route))
     }
 
     /// The path of a trial whose plan may ask for another one than `route`, or for other clients.
@@ -76,20 +77,20 @@ impl EmulatedPath {
     /// What this machine or this user cannot do.
     pub(crate) fn refit(
         plan: &Plan,
-        route: Option<Arc<EmulatedPath>>,
+        route: Option<&Arc<EmulatedPath>>,
     ) -> Result<Option<Arc<EmulatedPath>>> {
         let Some(asked) = WantedPath::of(plan) else { return Ok(None) };
         match route {
-            Some(route) if route.asked == asked => Ok(Some(route)),
-            _ => Ok(Some(Arc::new(EmulatedPath::stand(asked, plan.seed)?))),
+            Some(route) if route.asked == asked => Ok(Some(route.clone())),
+            _ => Ok(Some(Arc::new(EmulatedPath::create(asked, plan.seed)?))),
         }
     }
 
-    /// The same for whoever has no plan.
+    /// The same without a plan.
     ///
     /// # Errors
     /// What this machine or this user cannot do.
-    pub(crate) fn stand(asked: WantedPath, seed: u64) -> Result<EmulatedPath> {
+    pub fn create(asked: WantedPath, seed: u64) -> Result<EmulatedPath> {
         let ask = PathAsk {
             population: asked.population.clone(),
             clients: asked.clients,
@@ -104,36 +105,36 @@ impl EmulatedPath {
     }
 
     /// What the user should know before anything is sent.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         let device = self.path.far_device();
         let stands = format!("the network device {device} exists on this host while this runs");
         std::iter::once(stands).chain(beyond(&self.asked.population)).collect()
     }
 
     /// Who the users are, where the plan has kinds of clients.
-    pub(crate) fn crowd(&self, plan: &Plan) -> Option<Crowd> {
+    pub fn crowd(&self, plan: &Plan) -> Option<Crowd> {
         plan.connection.clients.as_ref()?;
         Some(Crowd { firsts: [self.path.first_client()].into(), kinds: self.path.dealt().into() })
     }
 
     /// The network of this host, where the servers are: the way back from [`Self::enter`].
-    pub(crate) fn leave(&self) -> std::io::Result<()> {
+    pub fn leave(&self) -> std::io::Result<()> {
         self.path.far().enter()
     }
 
     /// The sockets of the calling thread go through the path from now on.
-    pub(crate) fn enter(&self) -> std::io::Result<()> {
+    pub fn enter(&self) -> std::io::Result<()> {
         self.path.near().enter()
     }
 
     /// How much longer than over a direct line a connection may take to stand, and nobody's fault.
-    pub(crate) fn patience(&self) -> Nanos {
+    pub fn patience(&self) -> Nanos {
         let parts = self.asked.population.parts.iter();
         parts.map(|part| part.path.patience()).max().unwrap_or(Nanos::ZERO)
     }
 
     /// What went through it since this was last called.
-    pub(crate) fn facts(&self) -> Result<PathFacts> {
+    pub fn facts(&self) -> Result<PathFacts> {
         Ok(self.path.facts()?)
     }
 }
@@ -143,7 +144,7 @@ impl EmulatedPath {
 const RATE_SAFE: f64 = 1e9;
 
 /// Says that a path is faster than the forwarder is sure to carry.
-pub(crate) fn too_fast(spec: &PathSpec) -> Option<String> {
+pub fn too_fast(spec: &PathSpec) -> Option<String> {
     let fastest = Direction::BOTH.iter().filter_map(|way| spec.link(*way).bits_per_second());
     let fastest = fastest.fold(0.0, f64::max);
     (fastest > RATE_SAFE).then(|| {
@@ -170,7 +171,7 @@ const OF_A_CONNECTION: f64 = 7.0;
 /// What an open load asks of the emulation where it is more than that carries, by the length of the
 /// first response's content in bytes. A request is a packet and its acknowledgement, of a response every
 /// second packet is acknowledged.
-pub(super) fn crowded(plan: &Plan, length: u64) -> Option<String> {
+pub(crate) fn crowded(plan: &Plan, length: u64) -> Option<String> {
     let calls = rate_peak(plan).ok()?;
     let alone =
         plan.connection.calls.map_or(0.0, |calls| OF_A_CONNECTION / f64::from(calls.max(1)));

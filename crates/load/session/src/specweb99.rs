@@ -1,11 +1,13 @@
 //! A load after SPECweb99: the guides of its connections, and the server's log of what was posted,
 //! which is begun anew before a run and compared behind it.
 
-use super::directory::SystemResolver;
-use super::prepare::{self, Prepared};
-use super::threads::Cast;
 use crate::caller::Caller;
+use crate::directory::SystemResolver;
 use crate::exit::{Code, Failure};
+use crate::network::Network;
+use crate::servers;
+use crate::threads::RequestSource;
+use engine::Endpoint;
 use engine::specweb99::{SpecwebLoad, command};
 use plan::Plan;
 use sample::PostFacts;
@@ -13,10 +15,11 @@ use std::sync::Arc;
 use workload::fileset::specweb99::{compare, read_log};
 
 /// What is to be compared when a run is over.
-pub(super) struct Posting {
+pub(crate) struct Posting {
     load: Arc<SpecwebLoad>,
     plan: Plan,
-    prepared: Prepared,
+    endpoints: Vec<Endpoint>,
+    network: Network,
 }
 
 impl std::fmt::Debug for Posting {
@@ -25,16 +28,19 @@ impl std::fmt::Debug for Posting {
     }
 }
 
-/// The guides of the workers, and what is to be done behind the run; `None`: it is another load.
+/// The guides of the workers, and the comparison after the run; `None`: it is another load.
 ///
 /// # Errors
-/// The server's log cannot be begun anew: its dynamic pages are not there.
-pub(super) fn cast(
+/// The server's log cannot be reset: its dynamic pages are not there.
+pub(crate) fn sources(
     plan: &Plan,
-    prepared: &Prepared,
-) -> Result<Option<(Vec<Cast>, Posting)>, Failure> {
+    endpoints: &[Endpoint],
+    network: &Network,
+    workers: usize,
+) -> Result<Option<(Vec<RequestSource>, Posting)>, Failure> {
     let Some(load) = SpecwebLoad::new(plan) else { return Ok(None) };
-    let posting = Posting { load, plan: plan.clone(), prepared: prepared.clone() };
+    let (endpoints, network) = (endpoints.to_vec(), network.clone());
+    let posting = Posting { load, plan: plan.clone(), endpoints, network };
     if let Some([reset, _]) = posting.load.log_commands() {
         posting.ask(&reset).map_err(|why| Failure {
             code: Code::Missed,
@@ -45,15 +51,17 @@ pub(super) fn cast(
         })?;
     }
     let shared = Arc::new(plan.clone());
-    let guide =
-        |_| -> Cast { Cast::Guide(posting.load.guide(), Box::new(SystemResolver(shared.clone()))) };
-    let casts = prepared.shares().into_iter().map(guide).collect();
-    Ok(Some((casts, posting)))
+    let guide = |_| {
+        let directory = Box::new(SystemResolver(shared.clone()));
+        RequestSource::Guide(posting.load.guide(), directory)
+    };
+    let sources = (0..workers).map(guide).collect();
+    Ok(Some((sources, posting)))
 }
 
 impl Posting {
     /// Compares what was sent with the server's log; `None`: nothing is posted.
-    pub(super) fn compare(&self) -> Option<PostFacts> {
+    pub(crate) fn compare(&self) -> Option<PostFacts> {
         let [_, fetch] = self.load.log_commands()?;
         let sent = self.load.take_posts();
         let records = self.ask(&fetch).and_then(|text| read_log(&String::from_utf8_lossy(&text)));
@@ -69,12 +77,12 @@ impl Posting {
     }
 
     fn ask(&self, url: &url::Url) -> Result<Vec<u8>, String> {
-        let mut settings = prepare::tls_settings(&self.plan);
+        let mut settings = servers::tls_settings(&self.plan);
         settings.alpn = vec!["http/1.1".to_owned()];
-        let own = self.prepared.own.clone().map(|network| (network, self.plan.seed));
+        let own = self.network.own().map(|network| (network.clone(), self.plan.seed));
         let caller = Caller::new(self.plan.timeouts.connect, settings)?.over(own);
-        let meeting = prepare::meeting(&self.plan);
-        let mut caller = caller.by_plan(&self.prepared.endpoints, meeting);
+        let meeting = servers::meeting(&self.plan);
+        let mut caller = caller.by_plan(&self.endpoints, meeting);
         command(&self.plan, url, &mut caller)
     }
 }

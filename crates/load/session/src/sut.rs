@@ -1,6 +1,8 @@
 //! `--sut`: the server's own resources, read each second by a thread of its own while the run goes on.
 
 use crate::exit::Failure;
+use conduit::Peer;
+use engine::Endpoint;
 use engine::exchange::{Caller as _, Message, Outgoing};
 use host::sut::{SutReader, SutReading, WatchedServer};
 use protocol::http1::response::Asked;
@@ -21,7 +23,7 @@ const EXPORTER_MAX: Nanos = Nanos::from_secs(5);
 
 /// Whom to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub enum Who {
     Process(u32),
     Exporter(Url),
 }
@@ -30,7 +32,7 @@ pub(crate) enum Who {
 ///
 /// # Errors
 /// Neither a process number nor an http URL.
-pub(crate) fn parse(text: &str) -> Result<Who, String> {
+pub fn parse(text: &str) -> Result<Who, String> {
     if let Ok(pid) = text.parse::<u32>() {
         return Ok(Who::Process(pid));
     }
@@ -49,18 +51,21 @@ pub(crate) fn parse(text: &str) -> Result<Who, String> {
 }
 
 /// Where the figures come from.
-pub(crate) enum SutSource {
+pub enum SutSource {
     Process(SutReader),
     Exporter(Box<crate::caller::Caller>, Url),
+}
+
+impl std::fmt::Debug for SutSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SutSource").finish_non_exhaustive()
+    }
 }
 
 impl SutSource {
     /// # Errors
     /// No such process, nobody at the URL.
-    pub(crate) fn open(
-        who: &Who,
-        addresses: &[SocketAddr],
-    ) -> Result<(SutSource, SutSeries), String> {
+    pub fn open(who: &Who, addresses: &[SocketAddr]) -> Result<(SutSource, SutSeries), String> {
         match who {
             Who::Process(pid) => {
                 let server = WatchedServer { pid: *pid, addresses: addresses.to_vec() };
@@ -86,7 +91,7 @@ impl SutSource {
 
     /// # Errors
     /// The process is gone, or the exporter does not answer.
-    pub(crate) fn read(&mut self) -> Result<SutReading, String> {
+    pub fn read(&mut self) -> Result<SutReading, String> {
         match self {
             SutSource::Process(reader) => {
                 reader.read().ok_or_else(|| "the process is gone".to_owned())
@@ -119,19 +124,32 @@ impl SutSource {
     }
 }
 
+/// Prepares to watch the resources of the server at these endpoints, where that was requested.
+///
+/// # Errors
+/// No such process, or no exporter at the URL.
+pub fn watch(who: Option<&Who>, endpoints: &[Endpoint]) -> anyhow::Result<Option<SutWatch>> {
+    let Some(who) = who else { return Ok(None) };
+    let peers = endpoints.iter().flat_map(|endpoint| &endpoint.peers);
+    let addresses: Vec<SocketAddr> = peers.filter_map(Peer::address).collect();
+    let watch = SutWatch::start(who, &addresses);
+    watch.map(Some).map_err(|why| anyhow::anyhow!("--sut: {why}"))
+}
+
 /// A watch that goes on.
-pub(crate) struct Watch {
+#[derive(Debug)]
+pub struct SutWatch {
     thread: JoinHandle<SutSeries>,
     begin: Sender<Nanos>,
     stop: Sender<()>,
 }
 
-impl Watch {
-    /// Makes ready: nothing more is read before [`Watch::begin`].
+impl SutWatch {
+    /// Makes ready: nothing more is read before [`SutWatch::begin`].
     ///
     /// # Errors
     /// No such process, nobody at the URL.
-    pub(crate) fn start(who: &Who, addresses: &[SocketAddr]) -> Result<Watch, String> {
+    pub fn start(who: &Who, addresses: &[SocketAddr]) -> Result<SutWatch, String> {
         let (who, addresses) = (who.clone(), addresses.to_vec());
         let (stop, told) = channel::<()>();
         let (begin, begun) = channel();
@@ -154,17 +172,17 @@ impl Watch {
         let thread = std::thread::Builder::new().name("sut".into()).spawn(body);
         let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
         opened.recv().map_err(|_| "its thread panicked".to_owned())??;
-        Ok(Watch { thread, begin, stop })
+        Ok(SutWatch { thread, begin, stop })
     }
 
     /// The measured phase begins at `measure_from` on the monotonic clock.
-    pub(crate) fn begin(&self, measure_from: Nanos) {
+    pub fn begin(&self, measure_from: Nanos) {
         // a thread that is gone is told of by its series
         self.begin.send(measure_from).ok();
     }
 
     /// The last row, and all of them. A stump shorter than a tenth of a second is left out.
-    pub(crate) fn end(self) -> SutSeries {
+    pub fn end(self) -> SutSeries {
         drop((self.stop, self.begin));
         let gone =
             |_| SutSeries { trouble: "its thread panicked".to_owned(), ..SutSeries::default() };
@@ -218,7 +236,7 @@ fn note(
 ///
 /// # Errors
 /// Usage: who cannot be watched, and why.
-pub(crate) fn check(who: Option<&Who>) -> Result<(), Failure> {
+pub fn check(who: Option<&Who>) -> Result<(), Failure> {
     let Some(who) = who else { return Ok(()) };
     match SutSource::open(who, &[]) {
         Ok(_) => Ok(()),

@@ -17,11 +17,11 @@ use url::Url;
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
 
 /// Finds an endpoint by the rules of a plan, or says why there is none.
-pub(crate) type Meet = Box<dyn Fn(&Url) -> Result<Endpoint, String>>;
+pub type Meet = Box<dyn Fn(&Url) -> Result<Endpoint, String>>;
 
 /// Makes exchanges, each on a connection of its own.
-pub(crate) struct Caller {
-    pub(crate) reactor: Reactor,
+pub struct Caller {
+    pub reactor: Reactor,
     /// Connections are of our own TCP, over this network and with this seed of its links.
     own: Option<(Arc<OwnNetwork>, u64)>,
     connect: Nanos,
@@ -38,12 +38,18 @@ pub(crate) struct Caller {
     tls_http3: Option<net::tls::Client>,
 }
 
+impl std::fmt::Debug for Caller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Caller").finish_non_exhaustive()
+    }
+}
+
 impl Caller {
     /// `connect`: the longest that connecting may take. TLS is made ready when a URL asks for it.
     ///
     /// # Errors
     /// No descriptor left.
-    pub(crate) fn new(connect: Nanos, settings: net::tls::Settings) -> Result<Caller, String> {
+    pub fn new(connect: Nanos, settings: net::tls::Settings) -> Result<Caller, String> {
         let reactor = Reactor::new(Nanos::ZERO)
             .map_err(|error| format!("cannot wait for sockets: {error}"))?;
         let known = BTreeMap::new();
@@ -62,13 +68,13 @@ impl Caller {
     }
 
     /// The same over our own TCP; nothing else may use the first worker's device meanwhile.
-    pub(crate) fn over(mut self, own: Option<(Arc<OwnNetwork>, u64)>) -> Caller {
+    pub fn over(mut self, own: Option<(Arc<OwnNetwork>, u64)>) -> Caller {
         self.own = own;
         self
     }
 
     /// Reading the system's certificates takes a while: only where TLS is spoken.
-    pub(crate) fn ready_tls(&mut self) -> Result<(), String> {
+    pub fn ready_tls(&mut self) -> Result<(), String> {
         if self.tls.is_none() {
             self.tls = Some(client_of(&self.settings)?.factory());
         }
@@ -102,7 +108,7 @@ impl Caller {
     }
 
     /// How calls go to the endpoints of a plan, and to others by the same rules.
-    pub(crate) fn by_plan<'a>(
+    pub fn by_plan<'a>(
         mut self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,
         meet: Meet,

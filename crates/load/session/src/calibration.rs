@@ -8,53 +8,53 @@ use std::path::PathBuf;
 
 /// The ceiling of one core of this machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Calibration {
-    pub(crate) schema: String,
-    pub(crate) host: String,
-    pub(crate) kernel: String,
-    pub(crate) cpu_model: String,
-    pub(crate) version: String,
-    pub(crate) taken_unix_s: f64,
+pub struct Calibration {
+    pub schema: String,
+    pub host: String,
+    pub kernel: String,
+    pub cpu_model: String,
+    pub version: String,
+    pub taken_unix_s: f64,
     /// Calls per second of one worker on open connections, against the null server.
-    pub(crate) calls_per_s: f64,
+    pub calls_per_s: f64,
     /// CPU seconds of the client for one such call.
-    pub(crate) cpu_per_call_s: f64,
+    pub cpu_per_call_s: f64,
     /// Connections per second of one worker, one call each.
-    pub(crate) connections_per_s: f64,
+    pub connections_per_s: f64,
     /// Median service time of one user's call: what client, loopback and null server cost together.
-    pub(crate) call_p50_s: f64,
-    pub(crate) punctuality: Vec<Punctuality>,
+    pub call_p50_s: f64,
+    pub punctuality: Vec<Punctuality>,
     /// Why it is not to be believed; such a one is never kept.
     #[serde(default)]
-    pub(crate) doubts: Vec<String>,
+    pub doubts: Vec<String>,
 }
 
 /// How late calls were issued at one rate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Punctuality {
-    pub(crate) rate_per_s: f64,
-    pub(crate) offered_per_s: f64,
-    pub(crate) lag_p50_s: f64,
-    pub(crate) lag_p99_s: f64,
-    pub(crate) lag_max_s: f64,
+pub struct Punctuality {
+    pub rate_per_s: f64,
+    pub offered_per_s: f64,
+    pub lag_p50_s: f64,
+    pub lag_p99_s: f64,
+    pub lag_max_s: f64,
 }
 
-pub(crate) const SCHEMA: &str = "loadstone.calibrate/1";
+pub const SCHEMA: &str = "loadstone.calibrate/1";
 
 impl Calibration {
     /// Where the calibration of this machine is kept; `None` without a home.
-    pub(crate) fn path() -> Option<PathBuf> {
+    pub fn path() -> Option<PathBuf> {
         host::state_dir().map(|folder| folder.join("calibration.json"))
     }
 
     /// The calibration of this machine as it is now; one of another kernel or version is none.
-    pub(crate) fn load(environment: &Environment) -> Option<Calibration> {
+    pub fn load(environment: &Environment) -> Option<Calibration> {
         let known: Option<Calibration> = host::state::load_json(&Self::path()?).ok()?;
         let sound = |known: &Calibration| known.schema == SCHEMA && known.doubts.is_empty();
         known.filter(|known| sound(known) && known.fits(environment))
     }
 
-    pub(crate) fn fits(&self, environment: &Environment) -> bool {
+    pub fn fits(&self, environment: &Environment) -> bool {
         self.host == environment.host
             && self.kernel == environment.kernel
             && self.cpu_model == environment.cpu_model
@@ -63,7 +63,7 @@ impl Calibration {
 
     /// Share of this machine's ceiling that a throughput is, 0..; only for what was calibrated:
     /// plain HTTP/1 without pipelining.
-    pub(crate) fn share_of_ceiling(&self, plan: &Plan, per_s: f64, workers: u32) -> f64 {
+    pub fn share_of_ceiling(&self, plan: &Plan, per_s: f64, workers: u32) -> f64 {
         let plain = plan.targets.iter().all(|target| target.url.scheme() == "http");
         let piped = plan.connection.pipeline > 1
             || plan.connection.group.is_some()

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Installs the handlers. SIGPIPE stays ignored, as Rust's start-up left it: a closed terminal is an
 /// error of writing.
-pub(crate) fn install() -> std::io::Result<()> {
+pub fn install() -> std::io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // under nohup the run is to outlive its terminal
@@ -22,7 +22,7 @@ pub(crate) fn install() -> std::io::Result<()> {
 }
 
 /// Installs the handler of SIGINT alone: all that most classic tools catch.
-pub(crate) fn install_interrupt() -> std::io::Result<()> {
+pub fn install_interrupt() -> std::io::Result<()> {
     catch(signal_hook::consts::SIGINT)
 }
 
@@ -57,13 +57,13 @@ static LEAVING: AtomicBool = AtomicBool::new(false);
 
 /// Whether a second signal has come, so that what the clean-up does to a server or a terminal is no
 /// result of the program any more.
-pub(crate) fn leaving() -> bool {
+pub fn leaving() -> bool {
     LEAVING.load(Ordering::SeqCst)
 }
 
 /// From now on a second signal of a kind calls `clean_up` before it ends the program: on a thread of its own,
 /// because a handler may do next to nothing. To be called once.
-pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
+pub fn before_exit(clean_up: fn()) -> std::io::Result<()> {
     let shutdowns = std::mem::take(&mut *SHUTDOWNS.lock().unwrap_or_else(PoisonError::into_inner));
     let mut signals = Signals::new(shutdowns.iter().map(|(signal, _)| *signal))?;
     for (_, actions) in &shutdowns {
@@ -99,7 +99,7 @@ pub(crate) fn before_exit(clean_up: fn()) -> std::io::Result<()> {
 }
 
 /// The same as SIGINT from outside: where a terminal passes Ctrl-C on as a key.
-pub(crate) fn interrupt() {
+pub fn interrupt() {
     // it can fail only for a signal that does not exist
     signal_hook::low_level::raise(signal_hook::consts::SIGINT).ok();
 }
@@ -118,13 +118,13 @@ fn number() -> &'static Arc<AtomicUsize> {
 }
 
 /// Lets a span pass; false when a signal has come by its end.
-pub(crate) fn pause(span: Duration) -> bool {
+pub fn pause(span: Duration) -> bool {
     let (_keep, never) = mpsc::channel::<()>();
     never.recv_timeout(span).ok();
     caught() == 0
 }
 
 /// The number of the signal that came, or 0.
-pub(crate) fn caught() -> usize {
+pub fn caught() -> usize {
     number().load(Ordering::Relaxed)
 }

@@ -1,14 +1,16 @@
 //! How many workers, on which cores, within which limits.
 
-use super::prepare::{Prepared, connections_needed, connections_of};
+use crate::own_stack;
 use anyhow::Result;
 use conduit::Peer;
 use engine::Endpoint;
 use plan::{Load, Plan};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use units::Nanos;
 
 /// Where the workers run.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Placement {
     pub(crate) workers: u32,
     /// How many there can be under any load.
@@ -46,9 +48,9 @@ pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
         ours.clone()
     };
     let wished = plan.driver.threads.unwrap_or(chosen.len() as u32).clamp(1, WORKERS_MAX);
-    let threads_most = super::own_stack::threads_most(plan, wished);
+    let threads_most = own_stack::threads_most(plan, wished);
     let most = units_of_work(plan).clamp(1, u64::from(WORKERS_MAX)) as u32;
-    let workers = super::own_stack::workers(plan, threads_most.min(most));
+    let workers = own_stack::workers(plan, threads_most.min(most));
     let overlap = local && overlaps(&chosen, workers, &server_cores, bound);
     let shared = overlap.then(|| sharing(&servers, &chosen));
     // an unbound run on another machine's server needs no binding; beside a local one it does
@@ -80,7 +82,7 @@ fn sharing(servers: &[u32], cores: &[u32]) -> String {
 }
 
 /// Users, connections or calls: more workers than these would have nothing to do.
-pub(crate) fn units_of_work(plan: &Plan) -> u64 {
+pub fn units_of_work(plan: &Plan) -> u64 {
     let of = |load: &&Load| match load {
         Load::Closed { users, .. } => u64::from(*users),
         Load::Open { connections_max, .. } => connections_max.map_or(u64::MAX, u64::from),
@@ -128,11 +130,11 @@ const PASSING_DESCRIPTORS: u64 = 6;
 
 /// What a plan needs is not there on this machine.
 #[derive(Debug)]
-pub(crate) struct TooFew {
+pub struct TooFew {
     /// Descriptors, rather than ports.
-    pub(crate) descriptors: bool,
+    pub descriptors: bool,
     /// Connections that there is enough of it for.
-    pub(crate) most: u64,
+    pub most: u64,
     sentence: String,
 }
 
@@ -144,25 +146,39 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Raises the descriptor limit as far as the plan needs and says what will not last. A plan whose
-/// connections cannot all be open is refused; the plan that is given back has pools that may grow bounded to
-/// what fits.
-pub(crate) fn check_limits(mut plan: Plan, prepared: &mut Prepared) -> Result<Plan> {
-    if super::own_stack::wanted(&plan) {
+/// Returns the plan with the bounds of this machine where it has none: pools that may grow are bounded
+/// to what fits, queues to one timeout's worth of arrivals. Raises the limit of descriptors as far as
+/// the plan needs.
+///
+/// # Errors
+/// The plan's connections cannot all be open.
+pub(crate) fn bounded(
+    plan: Plan,
+    endpoints: &[Endpoint],
+    workers: u32,
+    notes: &mut Vec<String>,
+) -> Result<Arc<Plan>> {
+    let mut plan = check_limits(plan, endpoints, workers, notes)?;
+    bound_queues(&mut plan);
+    Ok(Arc::new(plan))
+}
+
+fn check_limits(
+    mut plan: Plan,
+    endpoints: &[Endpoint],
+    workers: u32,
+    notes: &mut Vec<String>,
+) -> Result<Plan> {
+    if plan.driver.stack.is_own() {
         // no descriptor and no port of this host is used: address and port are looked for when a
         // connection is opened, and one that finds none fails and is counted
         share_connections(&mut plan, u64::from(OWN_CONNECTIONS_MAX));
         return Ok(plan);
     }
-    let peers: Vec<SocketAddr> = prepared
-        .endpoints
-        .iter()
-        .flat_map(|endpoint| &endpoint.peers)
-        .filter_map(Peer::address)
-        .collect();
+    let peers = endpoints.iter().flat_map(|endpoint| &endpoint.peers);
+    let peers: Vec<SocketAddr> = peers.filter_map(Peer::address).collect();
     let loopback = peers.iter().all(|address| address.ip().is_loopback());
-    let workers = u64::from(prepared.workers);
-    let other = host::limits::descriptors_open() + workers + PASSING_DESCRIPTORS;
+    let other = host::limits::descriptors_open() + u64::from(workers) + PASSING_DESCRIPTORS;
     let ports = host::limits::ports();
     let hard = host::limits::descriptors().hard;
     let fixed = connections_needed(&plan);
@@ -195,11 +211,11 @@ pub(crate) fn check_limits(mut plan: Plan, prepared: &mut Prepared) -> Result<Pl
             let most = shortage.budget.available.saturating_sub(other);
             return Err(TooFew { descriptors, most, sentence }.into());
         }
-        prepared.notes.push(sentence);
+        notes.push(sentence);
     }
     let wanted = connections_needed(&plan).unwrap_or(0).saturating_add(other + idle);
     if let Err(short) = host::raise_descriptors(wanted) {
-        prepared.notes.push(short.to_string());
+        notes.push(short.to_string());
     }
     Ok(plan)
 }
@@ -225,6 +241,23 @@ fn share_connections(plan: &mut Plan, most: u64) {
     }
 }
 
+/// Connections that may be open at once; `None` where a load has no bound of its own.
+fn connections_needed(plan: &Plan) -> Option<u64> {
+    plan.loads().into_iter().map(|load| connections_of(load, plan.connection.per_user)).sum()
+}
+
+/// The same of one load. A user has one connection, and one more for each call of a group that goes beside
+/// another as far as `per_user` allows.
+fn connections_of(load: &Load, per_user: u32) -> Option<u64> {
+    match load {
+        Load::Closed { users, session, .. } => {
+            let at_once = session.as_ref().and_then(|session| session.parallel).unwrap_or(1);
+            Some(u64::from(*users) * u64::from(at_once.min(per_user).max(1)))
+        }
+        Load::Open { connections_max, .. } => connections_max.map(u64::from),
+    }
+}
+
 /// Connections opened per second that the plan is sure to need; 0 when it depends on the server.
 fn opens_per_s(plan: &Plan) -> f64 {
     let of = |load: &&Load| {
@@ -240,7 +273,7 @@ fn opens_per_s(plan: &Plan) -> f64 {
 }
 
 /// Gives the queues of a plan their default bound: one timeout's worth of arrivals.
-pub(crate) fn bound_queues(plan: &mut Plan) {
+fn bound_queues(plan: &mut Plan) {
     let timeout = plan.timeouts.call;
     for load in plan.loads_mut() {
         if let Load::Open { arrivals, queue_max: queue_max @ None, .. } = load {

@@ -1,13 +1,13 @@
 //! The wall clock: only to date results, never to measure.
 
 /// Seconds since 1970-01-01 UTC.
-pub(crate) fn unix_seconds() -> f64 {
+pub fn unix_seconds() -> f64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0.0, |span| span.as_secs_f64())
 }
 
 /// Seconds that local time is ahead of UTC now; 0 where that cannot be found out. To be asked
 /// before other threads are started: the C library's time zone may be read by one alone.
-pub(crate) fn utc_offset_s() -> i32 {
+pub fn utc_offset_s() -> i32 {
     time::UtcOffset::current_local_offset().map_or(0, time::UtcOffset::whole_seconds)
 }

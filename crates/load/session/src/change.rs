@@ -1,0 +1,45 @@
+//! How the load of one measurement differs from that of others.
+
+use plan::{Load, Plan};
+use units::Nanos;
+
+/// How the plan of a measurement differs from its session's.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    pub load: Option<Load>,
+    pub path: Option<wan::PathSpec>,
+    pub duration: Option<Nanos>,
+    pub seed: Option<u64>,
+    /// Objectives that the measurement is judged by.
+    pub objectives: Option<Vec<stats::Objective>>,
+    /// Length of a row of the time series.
+    pub interval: Option<Nanos>,
+}
+
+impl Change {
+    /// The plan of one measurement.
+    pub(crate) fn applied(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        plan.measure.repeat = 1;
+        if let Some(load) = &self.load {
+            plan.load = load.clone();
+        }
+        if let Some(path) = &self.path {
+            plan.connection.path = Some(path.clone());
+        }
+        if let Some(span) = self.duration {
+            plan.stop.duration = Some(span);
+        }
+        if let Some(seed) = self.seed {
+            plan.seed = seed;
+        }
+        if let Some(objectives) = &self.objectives {
+            plan.measure.slo.clone_from(objectives);
+            plan.settle_objectives();
+        }
+        if let Some(interval) = self.interval {
+            plan.measure.interval = interval;
+        }
+        plan
+    }
+}

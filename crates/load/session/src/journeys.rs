@@ -1,0 +1,122 @@
+//! Journeys of a plan: what is done once before and after, and the guides of the workers.
+
+use crate::caller::Caller;
+use crate::directory::SystemResolver;
+use crate::exit::{Code, Failure};
+use crate::script;
+use crate::servers;
+use crate::session::{Captured, Session};
+use crate::threads::RequestSource;
+use engine::Share;
+use engine::journey::{Travel, run_errands};
+use plan::Plan;
+use plan::journey::JourneyStep;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Guides for the workers, with several loads one for each; none where the plan has no journeys.
+/// `aside`: scripts print on standard error.
+///
+/// # Errors
+/// A script failed at its start.
+pub(crate) fn sources(
+    plan: &Plan,
+    values: &BTreeMap<String, String>,
+    shares: &[Share],
+    aside: bool,
+) -> Result<Vec<RequestSource>, Failure> {
+    let lanes = plan.lanes();
+    let travels = lanes.iter().map(|lane| Travel::new(lane, values));
+    let Some(travels) = travels.collect::<Option<Vec<Arc<Travel>>>>() else {
+        return Ok(Vec::new());
+    };
+    let plan = Arc::new(plan.clone());
+    let mut all = Vec::new();
+    for share in shares {
+        for (lane, travel) in lanes.iter().zip(&travels) {
+            let actors = script::actors(lane, values, aside);
+            let actors = actors.map_err(|why| Failure::usage(format!("--script: {why}")))?;
+            let guide = travel.guide_with(share.clone(), actors);
+            all.push(RequestSource::Guide(guide, Box::new(SystemResolver(plan.clone()))));
+        }
+    }
+    Ok(all)
+}
+
+/// Makes the steps of the setup; what they capture is kept for the users.
+///
+/// # Errors
+/// The first step that failed.
+pub(crate) fn set_up(session: &mut Session) -> Result<(), Failure> {
+    expect_places(session)?;
+    let plan = session.fit.plan.clone();
+    match &plan.journeys {
+        Some(journeys) => make_steps(&plan, &journeys.setup, session, "setup"),
+        None => Ok(()),
+    }
+}
+
+/// Prepares TLS where a place that is captured may need it.
+fn expect_places(session: &mut Session) -> anyhow::Result<()> {
+    let plan = session.fit.plan.clone();
+    let Some(journeys) = &plan.journeys else { return Ok(()) };
+    let met = |step: &&JourneyStep| step.ask.url.shown().starts_with('{');
+    let asked = journeys.further_servers().any(|url| url.scheme() == "https");
+    if asked || journeys.steps().iter().any(met) {
+        session.servers.expect_tls(&plan)?;
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Takes over what another machine's setup captured.
+    ///
+    /// # Errors
+    /// TLS settings that cannot be used.
+    pub fn receive(&mut self, values: BTreeMap<String, String>) -> anyhow::Result<()> {
+        self.captured.values = values;
+        expect_places(self)
+    }
+
+    /// Makes the teardown steps of the plan's journeys, whatever became of the runs.
+    ///
+    /// # Errors
+    /// The first step that failed.
+    pub fn close(mut self) -> Result<(), Failure> {
+        let plan = self.fit.plan.clone();
+        match &plan.journeys {
+            Some(journeys) => make_steps(&plan, &journeys.teardown, &mut self, "teardown"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn make_steps(
+    plan: &Plan,
+    steps: &[JourneyStep],
+    session: &mut Session,
+    what: &str,
+) -> Result<(), Failure> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let mut settings = servers::tls_settings(plan);
+    // what is offered for HTTP/1.x; other versions offer their own
+    settings.alpn = vec!["http/1.1".to_owned()];
+    let own = session.fit.network.own().map(|network| (network.clone(), plan.seed));
+    let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
+    let endpoints = &session.servers.endpoints;
+    let mut caller = caller.over(own).by_plan(endpoints, servers::meeting(plan));
+    let now = crate::wall_clock::unix_seconds() as u64;
+    let Captured { values, jar } = &mut session.captured;
+    let made = run_errands(plan, steps, values, jar, now, &mut caller);
+    made.map_err(|trouble| Failure {
+        code: if trouble.connected { Code::Missed } else { Code::NoConnection },
+        text: format!(
+            "line {}: {what} step {}: {}",
+            trouble.line,
+            units::quoted(&trouble.step),
+            trouble.why
+        ),
+    })
+}

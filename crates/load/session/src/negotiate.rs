@@ -1,0 +1,134 @@
+//! The protocol that a server prefers, where the plan leaves it the choice: a TLS handshake with each
+//! host and nothing behind it, before the first call. Without TLS there is no ALPN, and HTTP/1.1 is
+//! spoken (RFC 9113 section 3.3 has prior knowledge instead, which nobody has here).
+
+use crate::exit::Failure;
+use crate::first_call;
+use crate::servers::{HTTP1, offered, tls_client};
+use crate::session::Session;
+use crate::settled::Spoken;
+use plan::{HttpVersion, Plan, TlsPlan};
+
+/// What came of leaving the choice to the server.
+#[derive(Debug)]
+pub struct Choice {
+    /// In the order in which they were offered; none without TLS.
+    pub(crate) offered: Vec<String>,
+    /// By its name in ALPN; `None`: the server chose nothing, or there is no TLS.
+    pub chosen: Option<String>,
+    /// No host could be asked; the run will find out why.
+    pub(crate) unreached: bool,
+}
+
+impl Session {
+    /// Settles which protocol is spoken, and prepares TLS for that one alone; `None`: the plan names it.
+    /// The servers are asked by a TLS handshake without a request.
+    ///
+    /// # Errors
+    /// Hosts that prefer different protocols; TLS settings that cannot be used.
+    pub fn negotiate(&mut self) -> Result<Option<Choice>, Failure> {
+        let plan = &*self.fit.plan.clone();
+        if plan.request.version != HttpVersion::Auto {
+            return Ok(None);
+        }
+        let mut asked: Vec<(String, Option<String>)> = Vec::new();
+        let mut silent = 0;
+        let (tls, own) = (self.servers.tls.as_ref(), self.fit.network.own());
+        for endpoint in &mut self.servers.endpoints {
+            if endpoint.tls_name.is_none() {
+                continue;
+            }
+            match first_call::preference(plan, endpoint, tls, own) {
+                Some(chosen) => asked.push((endpoint.key.clone(), chosen)),
+                None => silent += 1,
+            }
+        }
+        let secure = tls.is_some();
+        let offered = if secure { offered(&plan.tls) } else { Vec::new() };
+        let chosen = agreed(&asked)?;
+        let http2 = chosen.as_deref() == Some(http2::ALPN);
+        let version = if http2 { HttpVersion::Http2 } else { HttpVersion::Http11 };
+        // from now on it is demanded, as if it had been named
+        let alpn = match offered.iter().any(|name| name == HTTP1) || http2 || !secure {
+            true => TlsPlan::default().alpn,
+            false => offered.clone(),
+        };
+        self.speak(Spoken { version, alpn });
+        if secure {
+            let plan = self.fit.plan.clone();
+            self.servers.renew_tls(&plan).map_err(Failure::from_run)?;
+        }
+        Ok(Some(Choice { offered, chosen, unreached: silent > 0 && asked.is_empty() }))
+    }
+
+    /// Adds a note where the session's servers are called over HTTP/1.1 by default and offer HTTP/2 as
+    /// well. This takes a TLS handshake without a request.
+    pub fn note_unused_http2(&mut self) {
+        let note = self.offers_http2().filter(|offers| *offers).map(|_| {
+            "HTTP/1.1 is used; the server also offers HTTP/2 (h2): add --http 2 to measure that"
+                .to_owned()
+        });
+        self.notes.extend(note);
+    }
+
+    /// Whether the first server with TLS prefers HTTP/2; `None`: it was not asked, or did not answer.
+    fn offers_http2(&self) -> Option<bool> {
+        let by_default = self.fit.plan.tls.alpn == TlsPlan::default().alpn;
+        let version = self.fit.plan.request.version;
+        if version != HttpVersion::Http11 || !by_default || self.fit.network.route().is_some() {
+            return None;
+        }
+        let mut plan = (*self.fit.plan).clone();
+        plan.request.version = HttpVersion::Auto;
+        let mut endpoints = self.servers.endpoints.iter();
+        let mut endpoint = endpoints.find(|endpoint| endpoint.tls_name.is_some())?.clone();
+        let tls = tls_client(&plan).ok()?;
+        let own = self.fit.network.own();
+        let chosen = first_call::preference(&plan, &mut endpoint, Some(&tls), own)??;
+        Some(chosen == http2::ALPN)
+    }
+}
+
+/// The protocol that all hosts chose, each with its key.
+///
+/// # Errors
+/// They chose different ones.
+fn agreed(asked: &[(String, Option<String>)]) -> Result<Option<String>, Failure> {
+    let Some((first, chosen)) = asked.first() else { return Ok(None) };
+    let Some((key, other)) = asked.iter().find(|(_, other)| other != chosen) else {
+        return Ok(chosen.clone());
+    };
+    let name = |chosen: &Option<String>| chosen.clone().unwrap_or_else(|| "nothing".to_owned());
+    Err(Failure::usage(format!(
+        "{first} prefers {}, and {key} {}: the calls of a run speak one protocol; name it with --http",
+        name(chosen),
+        name(other)
+    )))
+}
+
+impl Choice {
+    /// What there is to say of it. `streams`: what was asked for on a connection.
+    pub(crate) fn sentence(&self, plan: &Plan, streams: u32) -> String {
+        let version = plan.request.version.name();
+        let ignored = match plan.request.version {
+            HttpVersion::Http11 if streams > 1 => {
+                format!(
+                    "; --streams {streams} has no meaning there, and a user has one call under way"
+                )
+            }
+            _ => String::new(),
+        };
+        let offered = self.offered.join(" and ");
+        match &self.chosen {
+            _ if self.offered.is_empty() => {
+                format!(
+                    "{version} is spoken: without TLS no server can say what it prefers{ignored}"
+                )
+            }
+            Some(_) => format!("{version} is spoken: the server chose it of {offered}{ignored}"),
+            None => {
+                format!("{version} is spoken: the server chose none of {offered} by ALPN{ignored}")
+            }
+        }
+    }
+}

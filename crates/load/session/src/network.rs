@@ -1,0 +1,155 @@
+//! What the connections of a run go through.
+
+use crate::judge::Judge;
+use crate::over_quic::{self, Carrier};
+use crate::own_stack;
+use crate::path::EmulatedPath;
+use crate::sockets::SocketLoop;
+use crate::sut::Who;
+use crate::watcher::Watcher;
+use anyhow::Result;
+use engine::{Crowd, Endpoint, Setup};
+use eventloop::Network as WorkerNetwork;
+use net::reactor::{Reactor, RingReactor};
+use ownstack::{Handover, OwnNetwork, XdpHook};
+use plan::{Plan, StackChoice};
+use record::run::RunReport;
+use sample::{BudgetFacts, PathFacts, StackFacts};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use units::Nanos;
+
+/// The network of a session.
+#[derive(Clone, Debug)]
+pub enum Network {
+    /// The kernel's sockets in this host's network.
+    Kernel(SocketLoop),
+    /// The kernel's sockets behind an emulated path.
+    Path(Arc<EmulatedPath>, SocketLoop),
+    /// Loadstone's own TCP, which emulates paths itself.
+    OwnStack(Arc<OwnNetwork>),
+    /// Other machines, each with a network of its own.
+    Fleet(Arc<dyn Fleet>),
+}
+
+/// A run for the machines of a fleet.
+#[derive(Debug)]
+pub struct FleetTask<'a> {
+    pub plan: &'a Plan,
+    pub endpoints: &'a [Endpoint],
+    /// Values that the setup of journeys captured.
+    pub captured: &'a BTreeMap<String, String>,
+    /// The server whose resources are watched from here.
+    pub sut: Option<&'a Who>,
+    pub judge: Judge,
+}
+
+/// Machines that carry out a plan in place of this one.
+pub trait Fleet: std::fmt::Debug + Send + Sync {
+    /// Checks that the machines can and may carry out the plan; returns what it uses of the budgets.
+    ///
+    /// # Errors
+    /// The plan needs what only one machine can do, or exceeds the terms.
+    fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>>;
+
+    /// Carries out the plan once on all machines, and fills in what was measured.
+    ///
+    /// # Errors
+    /// One of the machines cannot or may not carry out the plan, or is lost before the start.
+    fn measure(
+        &self,
+        task: &FleetTask<'_>,
+        watch: &mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
+        run: &mut RunReport,
+    ) -> Result<()>;
+}
+
+impl Default for Network {
+    fn default() -> Network {
+        Network::Kernel(SocketLoop::default())
+    }
+}
+
+impl Network {
+    /// The emulated path that sockets are opened behind.
+    pub(crate) fn route(&self) -> Option<&Arc<EmulatedPath>> {
+        match self {
+            Network::Path(route, _) => Some(route),
+            Network::Kernel(_) | Network::OwnStack(_) | Network::Fleet(_) => None,
+        }
+    }
+
+    /// The devices of our own TCP.
+    pub(crate) fn own(&self) -> Option<&Arc<OwnNetwork>> {
+        match self {
+            Network::OwnStack(own) => Some(own),
+            Network::Kernel(_) | Network::Path(..) | Network::Fleet(_) => None,
+        }
+    }
+
+    /// Name of the driver in reports. How the packets and sockets of a fleet's agents went is not known
+    /// here.
+    pub(crate) fn name(&self, plan: &Plan) -> &'static str {
+        let sockets = match self {
+            Network::OwnStack(own) => match own.handover() {
+                Handover::Batches => return "own TCP over TUN by io_uring",
+                Handover::Xdp(XdpHook::Native) => return "own TCP over AF_XDP, native",
+                Handover::Xdp(XdpHook::Generic) => return "own TCP over AF_XDP, generic",
+                _ => SocketLoop::default(),
+            },
+            Network::Fleet(_) if plan.driver.stack == StackChoice::KernelBatches => {
+                return "kernel TCP";
+            }
+            Network::Fleet(_) => SocketLoop::default(),
+            Network::Kernel(sockets) | Network::Path(_, sockets) => *sockets,
+        };
+        if plan.driver.stack.is_own() { "own TCP over TUN" } else { sockets.name() }
+    }
+
+    /// Kinds of clients among the users, where the plan has them.
+    pub(crate) fn crowd(&self, plan: &Plan) -> Option<Crowd> {
+        match self {
+            Network::Path(route, _) => route.crowd(plan),
+            Network::OwnStack(own) => own_stack::crowd(own, plan),
+            Network::Kernel(_) | Network::Fleet(_) => None,
+        }
+    }
+
+    /// Figures of the path and of our own TCP since this was last called.
+    ///
+    /// # Errors
+    /// The forwarder of the path is gone.
+    pub(crate) fn facts(&self) -> Result<(Option<PathFacts>, Option<StackFacts>)> {
+        Ok(match self {
+            Network::Path(route, _) => (Some(route.facts()?), None),
+            Network::OwnStack(own) => {
+                let (stack, path) = own.facts();
+                (path, Some(stack))
+            }
+            Network::Kernel(_) | Network::Fleet(_) => (None, None),
+        })
+    }
+
+    /// The connections of one worker, made on the thread that uses them.
+    pub(crate) fn of_worker(
+        &self,
+        id: u32,
+        seed: u64,
+        spin: Nanos,
+        carrier: Option<Carrier>,
+    ) -> io::Result<WorkerNetwork> {
+        let sockets = match self {
+            Network::OwnStack(own) => {
+                return Ok(WorkerNetwork::Own(Box::new(own.worker(id, seed, spin)?)));
+            }
+            Network::Kernel(sockets) | Network::Path(_, sockets) => *sockets,
+            Network::Fleet(_) => SocketLoop::default(),
+        };
+        Ok(match (carrier, sockets) {
+            (Some(carrier), _) => over_quic::network(carrier.over(Reactor::new(spin)?)),
+            (None, SocketLoop::Ring) => WorkerNetwork::Ring(Box::new(RingReactor::new(spin)?)),
+            (None, SocketLoop::Epoll) => WorkerNetwork::Sockets(Reactor::new(spin)?),
+        })
+    }
+}

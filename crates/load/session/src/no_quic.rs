@@ -1,0 +1,34 @@
+//! A program that was built without HTTP/3 makes no QUIC connections; its options say so.
+
+use net::reactor::Reactor;
+use plan::Plan;
+
+/// There is none.
+#[derive(Debug)]
+pub enum Carrier {}
+
+pub fn carrier(_plan: &Plan, _client: &net::tls::Client) -> Option<Carrier> {
+    None
+}
+
+/// Never made.
+pub type Quic = Reactor;
+
+/// Never made.
+pub fn network(io: Quic) -> eventloop::Network {
+    eventloop::Network::Sockets(io)
+}
+
+impl Carrier {
+    pub fn of_factory(_factory: &net::tls::Factory) -> Option<Carrier> {
+        None
+    }
+
+    pub fn of(_client: &net::tls::Client) -> Option<Carrier> {
+        None
+    }
+
+    pub fn over(self, _io: Reactor) -> Reactor {
+        match self {}
+    }
+}

@@ -1,0 +1,181 @@
+//! Everything between an open session and its first due instant: the protocol is negotiated, and the
+//! plain call is made that precedes every run.
+
+use crate::exit::Failure;
+use crate::first_call::{self, PlainCall};
+use crate::session::{Env, Session};
+use crate::{journeys, path};
+use engine::Setup;
+use plan::{HttpVersion, Plan};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+use units::Nanos;
+use workload::Template;
+
+/// Maximum delay until a signal is noticed while a call blocks.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// Redirects of the first target followed in search of hosts that the run will be sent to.
+const HOPS_MAX: usize = 10;
+
+/// Runs `body` on its own thread, because it blocks. Returns `None` when a signal arrived first: the
+/// thread then ends with the program.
+///
+/// # Errors
+/// No thread can be started, or it panicked: `whose` thread that was.
+pub fn unless_interrupted<T: Send + 'static>(
+    name: &str,
+    whose: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<Option<T>, Failure> {
+    let (give, done) = mpsc::channel();
+    // after a signal nothing receives it
+    let body = move || drop(give.send(body()));
+    let thread = std::thread::Builder::new().name(name.into()).spawn(body);
+    thread.map_err(|error| Failure::usage(format!("cannot start a thread: {error}")))?;
+    loop {
+        match done.recv_timeout(SIGNAL_CHECK) {
+            Ok(done) => return Ok(Some(done)),
+            Err(RecvTimeoutError::Timeout) if crate::signals::caught() > 0 => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::usage(format!("{whose} panicked; this is a bug")));
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Opens a session and makes its first call; `None` when a signal arrived first.
+    ///
+    /// # Errors
+    /// As [`Session::open`] and [`Session::first_call`].
+    pub fn reach(plan: &Plan, name: &str, env: &Arc<Env>) -> Result<Option<Session>, Failure> {
+        let (plan, name, env) = (plan.clone(), name.to_owned(), env.clone());
+        let body = move || {
+            let mut session = Session::open(&plan, &name, &env)?;
+            session.first_call()?;
+            Ok(session)
+        };
+        unless_interrupted("first-call", "the first call's thread", body)?.transpose()
+    }
+
+    /// Negotiates the protocol, makes the plain call, adds the hosts that its redirects lead to, and
+    /// makes the setup steps of the plan's journeys. Without a connection, [`Session::is_reachable`] is
+    /// false after it.
+    ///
+    /// # Errors
+    /// Servers that prefer different protocols, a setup step that failed.
+    pub fn first_call(&mut self) -> Result<(), Failure> {
+        let streams = self.base.connection.pipeline;
+        let choice = self.negotiate()?;
+        if choice.is_some() && self.fit.plan.request.version != HttpVersion::Http2 {
+            // streams are those of HTTP/2
+            self.keep_to_streams(1);
+        }
+        let (mut found, from) = self.call_first()?;
+        if let Some(choice) = choice.filter(|choice| !choice.unreached) {
+            self.notes.push(choice.sentence(&self.fit.plan, streams));
+            found.call.negotiated = Some(choice.offered);
+        }
+        self.keep_to_allowed(found.streams_max);
+        if self.fit.network.route().is_some() {
+            self.notes.extend(path::crowded(&self.fit.plan, found.call.length));
+        }
+        self.follow_redirects(&mut found, from)?;
+        if !found.unreachable {
+            journeys::set_up(self)?;
+        }
+        self.unreachable = found.unreachable;
+        self.first_call = Some(found.call);
+        Ok(())
+    }
+
+    /// Whether the first call got a connection.
+    pub fn is_reachable(&self) -> bool {
+        !self.unreachable
+    }
+
+    /// Why the first call got no good response.
+    pub fn first_failure(&self) -> Option<&str> {
+        let call = self.first_call.as_ref()?;
+        call.failure.as_ref().map(|(_, why)| why.as_str())
+    }
+
+    /// Adds the hosts that redirects of the first target lead to.
+    fn follow_redirects(
+        &mut self,
+        found: &mut PlainCall,
+        mut from: Template,
+    ) -> Result<(), Failure> {
+        let plan = &*self.fit.plan.clone();
+        for _ in 0..HOPS_MAX {
+            let endpoints = &self.servers.endpoints;
+            let Some(url) = first_call::unknown_host(found, plan, endpoints) else { break };
+            if let Err(error) = self.add_server(&url) {
+                self.notes.push(format!(
+                    "the first call leads to {url}, where none can follow: {error:#}"
+                ));
+                break;
+            }
+            let row = self.servers.endpoints.len() - 1;
+            let endpoint = &mut self.servers.endpoints[row];
+            let place = (row as u32, endpoint.absolute);
+            let Some(template) = first_call::redirected(plan, &from, &url, place) else { break };
+            let (tls, network) = (self.servers.tls.as_ref(), &self.fit.network);
+            let call = || first_call::make(plan, endpoint, tls, network.own(), &template);
+            found.location = path::through(network.route().map(|it| &**it), call)?.location;
+            from = template;
+        }
+        Ok(())
+    }
+
+    /// Uses no more streams on a connection than the server allows: what it would refuse is not a
+    /// measurement.
+    fn keep_to_allowed(&mut self, allowed: Option<u32>) {
+        let asked = self.fit.plan.connection.pipeline;
+        let kept = allowed.map(|most| most.max(1)).filter(|kept| *kept < asked);
+        let Some(kept) = kept else { return };
+        self.keep_to_streams(kept);
+        self.notes.push(format!(
+            "the server allows {kept} streams on a connection: {kept} are used, not {asked}"
+        ));
+    }
+
+    /// Makes the first call; returns its request too.
+    fn call_first(&mut self) -> Result<(PlainCall, Template), Failure> {
+        let plan = &*self.fit.plan.clone();
+        let setup = Setup::new(plan.clone(), self.servers.endpoints.clone(), 1, Nanos::ZERO)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        let mut template = setup.targets.template(0).clone();
+        // never send a non-GET step before the run
+        let journeys = plan.journeys.as_ref().filter(|_| &*template.method != "GET");
+        let over_quic = plan.request.version == HttpVersion::Http3;
+        if let Some(journeys) = journeys.filter(|_| over_quic) {
+            let row = template.endpoint;
+            let absolute = setup.endpoints[row as usize].absolute;
+            let base = first_call::request_for(plan, &journeys.base, row, absolute);
+            template = base.unwrap_or(template);
+        }
+        let endpoint = &mut self.servers.endpoints[template.endpoint as usize];
+        let (tls, network) = (self.servers.tls.as_ref(), &self.fit.network);
+        let found = path::through(network.route().map(|it| &**it), || match journeys {
+            Some(_) if !over_quic => first_call::connect(plan, endpoint, tls, network.own()),
+            _ => first_call::make(plan, endpoint, tls, network.own(), &template),
+        })?;
+        Ok((found, template))
+    }
+
+    /// Makes one plain call, which may take this long. It blocks.
+    ///
+    /// # Errors
+    /// The path cannot be entered.
+    pub fn plain_call(&self, template: &Template, patience: Nanos) -> Result<PlainCall, Failure> {
+        let plan = self.base.with_patience(patience);
+        let mut endpoint = self.servers.endpoints[template.endpoint as usize].clone();
+        let (tls, network) = (self.servers.tls.as_ref(), &self.fit.network);
+        let call = || first_call::make(&plan, &mut endpoint, tls, network.own(), template);
+        path::through(network.route().map(|it| &**it), call)
+    }
+}

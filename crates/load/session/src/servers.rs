@@ -1,0 +1,232 @@
+//! The servers of a plan: names looked up, TLS prepared.
+
+use crate::caller::Meet;
+use anyhow::{Context, Result, bail};
+use conduit::Peer;
+use engine::{Endpoint, connect_request, endpoint_key};
+use plan::{AddressFamily, HttpVersion, Plan, TlsPlan, TlsVersions};
+use record::run::Resolved;
+use std::net::SocketAddr;
+use url::Url;
+
+/// What is offered where the plan names nothing else.
+const OFFERED: [&str; 2] = [http2::ALPN, HTTP1];
+pub(crate) const HTTP1: &str = "http/1.1";
+
+/// Addresses of the servers, and how they are called.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Servers {
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) resolved: Vec<Resolved>,
+    pub(crate) tls: Option<net::tls::Client>,
+}
+
+impl Servers {
+    /// Looks up the server of this URL, unless it is known.
+    ///
+    /// # Errors
+    /// A name without an address.
+    pub(crate) fn add(&mut self, plan: &Plan, url: &Url) -> Result<()> {
+        let key = endpoint_key(url);
+        if self.endpoints.iter().all(|endpoint| endpoint.key != key) {
+            self.endpoints.push(endpoint(plan, url, key, &mut self.resolved)?);
+        }
+        Ok(())
+    }
+
+    /// Prepares TLS where one of the servers is called with it.
+    ///
+    /// # Errors
+    /// TLS settings that cannot be used.
+    pub(crate) fn prepare_tls(&mut self, plan: &Plan) -> Result<()> {
+        let secure = self.endpoints.iter().any(|endpoint| endpoint.tls_name.is_some());
+        match secure || plan.request.version == HttpVersion::Http3 {
+            true => self.expect_tls(plan),
+            false => Ok(()),
+        }
+    }
+
+    /// Prepares TLS for servers that are not known yet.
+    ///
+    /// # Errors
+    /// TLS settings that cannot be used.
+    pub(crate) fn expect_tls(&mut self, plan: &Plan) -> Result<()> {
+        if self.tls.is_none() {
+            self.tls = Some(tls_client(plan)?);
+        }
+        Ok(())
+    }
+
+    /// Prepares TLS again, for the protocol that was settled.
+    ///
+    /// # Errors
+    /// TLS settings that cannot be used.
+    pub(crate) fn renew_tls(&mut self, plan: &Plan) -> Result<()> {
+        self.tls = Some(tls_client(plan)?);
+        Ok(())
+    }
+}
+
+/// Returns a sentence for each pattern that groups no URLs.
+pub(crate) fn unmatched(plan: &Plan) -> impl Iterator<Item = String> {
+    let count = plan.targets.len();
+    plan.measure.folds.unmatched().map(move |fold| {
+        let list = if count == 1 { "the only URL".into() } else { format!("any of {count} URLs") };
+        format!(
+            "--fold {}: it does not match {list}, or an earlier pattern takes them; it has no row",
+            units::quoted(&fold.text)
+        )
+    })
+}
+
+/// Looks up the endpoint of a URL that a run meets on its way.
+///
+/// # Errors
+/// A name without an address, or a URL without a name.
+pub fn endpoint_of(plan: &Plan, url: &Url) -> Result<Endpoint> {
+    endpoint(plan, url, endpoint_key(url), &mut Vec::new())
+}
+
+/// The same for single exchanges that follow the rules of a plan.
+pub(crate) fn meeting(plan: &Plan) -> Meet {
+    let plan = plan.clone();
+    Box::new(move |url| endpoint_of(&plan, url).map_err(|error| format!("{error:#}")))
+}
+
+/// Checks that the cores and local addresses that the plan names are this machine's.
+///
+/// # Errors
+/// One that is not.
+pub(crate) fn check_this_machine(plan: &Plan) -> Result<()> {
+    let cores = host::cpu::affinity();
+    if let Some(core) = plan.driver.cpus.iter().find(|core| !cores.contains(core)) {
+        let list: Vec<String> = cores.iter().map(u32::to_string).collect();
+        bail!("--cpus names core {core}, and this process may use {}", list.join(", "));
+    }
+    for address in &plan.connection.bind {
+        // port 0: any free one; nothing listens longer than this line takes
+        std::net::TcpListener::bind((*address, 0)).with_context(|| {
+            format!("--bind {address} is not an address of this machine (see `ip address`)")
+        })?;
+    }
+    Ok(())
+}
+
+fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -> Result<Endpoint> {
+    let host = url.host_str().with_context(|| format!("{url} names no host"))?;
+    let port = url.port_or_known_default().unwrap_or(80);
+    let secure = url.scheme() == "https";
+    let via = plan.connection.proxy.as_ref();
+    let peers = match (&plan.connection.unix, via) {
+        (Some(path), _) => vec![Peer::Unix(path.clone())],
+        (None, Some(proxy)) => {
+            let host = proxy.host_str().context("--proxy names no host")?;
+            addresses(plan, host, proxy.port_or_known_default().unwrap_or(80), resolved)?
+        }
+        (None, None) => addresses(plan, host, port, resolved)?,
+    };
+    let tunnel = match via {
+        Some(proxy) if secure => Some(
+            connect_request(plan, &format!("{host}:{port}"), proxy)
+                .map_err(|error| anyhow::anyhow!("--proxy: {error}"))?,
+        ),
+        _ => None,
+    };
+    let name = plan.tls.server_name.clone().unwrap_or_else(|| host.to_owned());
+    if plan.request.version == HttpVersion::Http3 && secure {
+        return Ok(over_udp(key, &peers, &name));
+    }
+    Ok(Endpoint {
+        key,
+        peers,
+        tls_name: secure.then_some(name),
+        tunnel,
+        absolute: via.is_some() && !secure,
+    })
+}
+
+/// The endpoint of a server of HTTP/3: TLS is QUIC's own.
+fn over_udp(key: String, peers: &[Peer], name: &str) -> Endpoint {
+    let peers = peers.iter().filter_map(Peer::address);
+    let peers = peers.map(|address| Peer::Quic { address, name: name.to_owned() }).collect();
+    Endpoint { key, peers, tls_name: None, tunnel: None, absolute: false }
+}
+
+/// The addresses of a host: by `--resolve`, literally, or by the system's resolver.
+fn addresses(
+    plan: &Plan,
+    host: &str,
+    port: u16,
+    resolved: &mut Vec<Resolved>,
+) -> Result<Vec<Peer>> {
+    let rule = plan
+        .connection
+        .resolve
+        .iter()
+        .find(|rule| rule.host.eq_ignore_ascii_case(host) && rule.port == port);
+    if let Some(rule) = rule {
+        let mut address = SocketAddr::new(rule.address, port);
+        if let (SocketAddr::V6(address), Some(zone)) = (&mut address, &rule.zone) {
+            let index = host::interface_index(zone);
+            address.set_scope_id(index.with_context(|| {
+                format!("the IPv6 zone {zone} is not an interface of this machine (see `ip link`)")
+            })?);
+        }
+        return Ok(vec![Peer::Tcp(address)]);
+    }
+    let family = match plan.connection.prefer {
+        AddressFamily::Any => host::Family::Any,
+        AddressFamily::V4 => host::Family::V4,
+        AddressFamily::V6 => host::Family::V6,
+    };
+    let (found, took) = host::resolve(host, port, family)?;
+    if found.is_empty() {
+        bail!("{host} has no address of the wanted kind (see -4 and -6)");
+    }
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if bare.parse::<std::net::IpAddr>().is_err() {
+        let addresses = found.iter().map(SocketAddr::ip).collect();
+        resolved.push(Resolved { host: host.to_owned(), addresses, took });
+    }
+    Ok(found.into_iter().map(Peer::Tcp).collect())
+}
+
+pub(crate) fn tls_client(plan: &Plan) -> Result<net::tls::Client> {
+    Ok(net::tls::Client::new(&tls_settings(plan))?)
+}
+
+/// The TLS settings of a plan.
+pub(crate) fn tls_settings(plan: &Plan) -> net::tls::Settings {
+    let wanted = &plan.tls;
+    net::tls::Settings {
+        laid_open: false,
+        insecure: wanted.insecure,
+        ca: wanted.ca.clone(),
+        cert: wanted.cert.clone(),
+        key: wanted.key.clone(),
+        resumption: wanted.resumption,
+        early_data: wanted.early_data,
+        nameless: !wanted.sni,
+        versions: match wanted.versions {
+            TlsVersions::Any => net::tls::Versions::Any,
+            TlsVersions::Tls12 => net::tls::Versions::Tls12,
+            TlsVersions::Tls13 => net::tls::Versions::Tls13,
+        },
+        alpn: match plan.request.version {
+            HttpVersion::Http10 | HttpVersion::Http11 => wanted.alpn.clone(),
+            HttpVersion::Http2 => vec![http2::ALPN.to_owned()],
+            HttpVersion::Auto => offered(wanted),
+            HttpVersion::Http3 => vec![protocol::http3::ALPN.to_owned()],
+        },
+        groups: wanted.groups.clone(),
+        ciphers: wanted.ciphers.clone(),
+    }
+}
+
+/// The protocols that a plan offers.
+pub(crate) fn offered(tls: &TlsPlan) -> Vec<String> {
+    if tls.alpn == TlsPlan::default().alpn {
+        return OFFERED.map(str::to_owned).to_vec();
+    }
+    tls.alpn.clone()
+}

@@ -1,0 +1,358 @@
+//! Worker threads, and the collector's end of their channel. One thread per worker; this thread
+//! merges, watches for signals and shows the live line.
+
+use crate::network::Network;
+use crate::signals;
+use crate::watcher::{Lease, Takeovers, Watcher};
+use anyhow::Context;
+use engine::{Collector, Directory, LateShare, Link, Order, Row, Setup, Worker, lanes};
+use eventloop::HeldCount;
+use host::cpu::ThreadTime;
+use record::run::RunReport;
+use sample::{CallRecord, Ends, HeldFacts};
+use stats::Snapshot;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use units::Nanos;
+use workload::{Guide, Script, ScriptError};
+
+/// What a worker thread says.
+enum Message {
+    Row(Box<Row>),
+    Calls(Vec<CallRecord>),
+    Broken(String),
+    Ends(Ends),
+    /// What became of the connections that a worker held.
+    Held(Box<HeldFacts>),
+}
+
+/// Decides what a worker's users request, in place of the plan.
+#[derive(Debug)]
+pub enum RequestSource {
+    Script(Box<dyn Script>),
+    Guide(Box<dyn Guide>, Box<dyn Directory>),
+}
+
+/// Clear snapshots that wait for their next use, per worker.
+const SPARES: usize = 2;
+
+/// Messages that may wait for the collector. A log of calls that is written too slowly holds the
+/// workers up, which shows as lag, instead of filling memory.
+const BACKLOG: usize = 64;
+
+/// How a worker thread reaches the collector.
+struct ThreadLink {
+    worker: u32,
+    takeovers: Option<Arc<Takeovers>>,
+    order: Arc<AtomicU8>,
+    lease: Option<Arc<Lease>>,
+    out: SyncSender<Message>,
+    spares: Receiver<Box<Snapshot>>,
+    setup: Arc<Setup>,
+    /// Calls have slip: the load is open.
+    open: bool,
+    /// The clocks when the row before ended.
+    before: ThreadTime,
+}
+
+impl Link for ThreadLink {
+    #[inline]
+    fn order(&mut self) -> Order {
+        match self.order.load(Ordering::Relaxed) {
+            0 if self
+                .lease
+                .as_ref()
+                .is_some_and(|lease| !lease.holds(net::reactor::monotonic())) =>
+            {
+                Order::Stop
+            }
+            0 => Order::Go,
+            1 => Order::Stop,
+            _ => Order::Abandon,
+        }
+    }
+
+    fn row(&mut self, mut row: Row) -> Box<Snapshot> {
+        let now = ThreadTime::now();
+        let ThreadTime { cpu, wall } = now.since(self.before);
+        (row.cpu, row.passed) = (cpu, wall);
+        self.before = now;
+        // the collector outlives the workers: it joins them
+        self.out.send(Message::Row(Box::new(row))).ok();
+        self.spares.try_recv().unwrap_or_else(|_| {
+            let mut fresh = self.setup.fresh_snapshot();
+            if self.open {
+                fresh.expect_slip();
+            }
+            fresh
+        })
+    }
+
+    fn more(&mut self, taken: usize) -> Option<LateShare> {
+        self.takeovers.as_ref()?.part(self.worker, taken)
+    }
+
+    fn log(&mut self, calls: &mut Vec<CallRecord>) {
+        self.out.send(Message::Calls(std::mem::take(calls))).ok();
+    }
+
+    fn broken(&mut self, text: String) {
+        self.out.send(Message::Broken(text)).ok();
+    }
+
+    fn ends(&mut self, ends: &mut Ends) {
+        self.out.send(Message::Ends(std::mem::take(ends))).ok();
+    }
+}
+
+/// The workers of a run, before they start.
+pub(crate) struct Crew<'a> {
+    pub(crate) setup: &'a Arc<Setup>,
+    pub(crate) tls: Option<&'a net::tls::Client>,
+    /// A core for each worker, or none for no binding.
+    pub(crate) cores: &'a [u32],
+    pub(crate) network: &'a Network,
+    /// A source of requests for each worker, with several loads one for each of them.
+    pub(crate) sources: Vec<RequestSource>,
+}
+
+impl Crew<'_> {
+    /// Runs the workers to their end, and fills in what was measured and what it cost.
+    ///
+    /// # Errors
+    /// A worker that cannot start, a script that fails, a watcher that cannot go on.
+    pub(crate) fn run(self, watcher: &mut dyn Watcher, run: &mut RunReport) -> anyhow::Result<()> {
+        let (setup, order) = (self.setup, Arc::new(AtomicU8::new(0)));
+        let before = host::cpu::process_time();
+        let Started { inbox, spares, threads } = self.start(&order, watcher)?;
+        let mut gather = Gather::new(setup, &order, spares);
+        let failed = gather.run(&inbox, watcher);
+        for thread in threads {
+            match thread.join() {
+                Ok(driven) => driven.context("a worker could not start its loop")?,
+                Err(_) => {
+                    anyhow::bail!("a worker thread panicked; this is a bug, the results are gone")
+                }
+            }
+        }
+        watcher.end();
+        failed?;
+        let after = host::cpu::process_time();
+        let interrupted = signals::caught() > 0;
+        run.driver.busy = gather.busy();
+        run.driver.cpu_user_s = (after.user - before.user).as_secs_f64();
+        run.driver.cpu_system_s = (after.system - before.system).as_secs_f64();
+        run.held = gather.held.take();
+        run.measurement = gather.collector.finish(interrupted);
+        Ok(())
+    }
+
+    /// Starts a thread for each worker.
+    fn start(mut self, order: &Arc<AtomicU8>, watcher: &dyn Watcher) -> anyhow::Result<Started> {
+        let (out, inbox) = sync_channel(BACKLOG);
+        let (mut spares, mut threads) = (Vec::new(), Vec::new());
+        let loads = lanes(self.setup)?;
+        let open = loads.iter().any(|load| load.is_open());
+        let mut sources = std::mem::take(&mut self.sources).into_iter();
+        for id in 0..self.setup.workers {
+            let (give, take) = sync_channel(SPARES);
+            spares.push(give);
+            let link = ThreadLink {
+                worker: id,
+                takeovers: watcher.takeovers(),
+                order: order.clone(),
+                lease: watcher.lease(),
+                out: out.clone(),
+                spares: take,
+                setup: self.setup.clone(),
+                open,
+                before: ThreadTime::default(),
+            };
+            let loads = loads.iter();
+            let loads = loads.map(|load| Berth { setup: load.clone(), source: sources.next() });
+            threads.push(self.start_worker(loads.collect(), id, link)?);
+        }
+        Ok(Started { inbox, spares, threads })
+    }
+}
+
+/// Workers that run, with the collector's end of their channels.
+struct Started {
+    inbox: Receiver<Message>,
+    spares: Vec<SyncSender<Box<Snapshot>>>,
+    threads: Vec<JoinHandle<std::io::Result<()>>>,
+}
+
+/// One load on one core, and the source of its requests.
+struct Berth {
+    setup: Arc<Setup>,
+    source: Option<RequestSource>,
+}
+
+impl Berth {
+    fn worker(self, id: u32, tls: Option<&net::tls::Client>) -> Worker {
+        let factory =
+            tls.map(|client| -> Box<dyn conduit::TlsFactory + Send> { Box::new(client.factory()) });
+        let worker = Worker::new(self.setup, id, factory);
+        match self.source {
+            None => worker,
+            Some(RequestSource::Script(script)) => worker.with_script(script),
+            Some(RequestSource::Guide(guide, directory)) => worker.with_guide(guide, directory),
+        }
+    }
+}
+
+impl Crew<'_> {
+    /// `loads`: one, unless the plan has several scenarios.
+    fn start_worker(
+        &self,
+        loads: Vec<Berth>,
+        id: u32,
+        mut link: ThreadLink,
+    ) -> anyhow::Result<JoinHandle<std::io::Result<()>>> {
+        let plan = loads.first().map(|load| &load.setup.plan).context("a run has a load")?;
+        let carrier = self.tls.and_then(|client| crate::over_quic::carrier(plan, client));
+        let cores = self.cores;
+        let core = (!cores.is_empty()).then(|| cores[id as usize % cores.len()]);
+        let (nice, spin, seed) = (plan.driver.nice, plan.driver.spin, plan.seed);
+        let tls = self.tls.cloned();
+        let network = self.network.clone();
+        // connections of QUIC are never held alongside a load
+        let sockets_of_tcp = carrier.is_none() || network.own().is_some();
+        let held =
+            loads.first().filter(|_| sockets_of_tcp).and_then(|load| part_held(&load.setup, id));
+        let body = move || {
+            net::reactor::sharpen_timers();
+            if let Some(route) = network.route() {
+                // sockets belong to the network of the thread that opens them
+                route.enter()?;
+            }
+            if let Some(core) = core {
+                // a core that has gone away meanwhile: run anywhere
+                host::cpu::bind_thread(&[core]).ok();
+            }
+            if let Some(nice) = nice {
+                host::cpu::set_nice(nice).ok();
+            }
+            link.before = ThreadTime::now();
+            let workers = loads.into_iter().map(|load| load.worker(id, tls.as_ref())).collect();
+            // a crew counts by scenario, even if there is only one
+            let scenarios = !link.setup.plan.scenarios.is_empty();
+            let connections = network.of_worker(id, seed, spin, carrier)?;
+            if let Some(facts) =
+                eventloop::run(id, workers, scenarios, connections, held, &mut link)
+            {
+                // the collector outlives the workers
+                link.out.send(Message::Held(Box::new(facts))).ok();
+            }
+            Ok(())
+        };
+        let name = format!("worker-{id}");
+        Ok(std::thread::Builder::new().name(name).spawn(body)?)
+    }
+}
+
+/// How many connections worker `id` is to hold, and to whom; `None` where none are held.
+fn part_held(setup: &Setup, id: u32) -> Option<HeldCount> {
+    let all = setup.plan.connection.idle?;
+    let (each, more) = (all / setup.workers, all % setup.workers);
+    // each server's first address: the one that answered the first call
+    let peers = setup.endpoints.iter().filter_map(|endpoint| endpoint.peers.first());
+    Some(HeldCount { count: each + u32::from(id < more), peers: peers.cloned().collect() })
+}
+
+/// The collector's side.
+struct Gather<'a> {
+    collector: Collector,
+    order: &'a AtomicU8,
+    spares: Vec<SyncSender<Box<Snapshot>>>,
+    /// Per worker: CPU and wall time of measured rows, spinning taken off.
+    busy: Vec<(Nanos, Nanos)>,
+    measure_from: Nanos,
+    measure_until: Nanos,
+    held: Option<HeldFacts>,
+}
+
+impl<'a> Gather<'a> {
+    fn new(
+        setup: &Arc<Setup>,
+        order: &'a AtomicU8,
+        spares: Vec<SyncSender<Box<Snapshot>>>,
+    ) -> Self {
+        Gather {
+            collector: Collector::new(setup.clone()),
+            order,
+            busy: vec![(Nanos::ZERO, Nanos::ZERO); spares.len()],
+            spares,
+            measure_from: setup.measure_from(),
+            measure_until: setup.measure_until(),
+            held: None,
+        }
+    }
+
+    fn run(&mut self, inbox: &Receiver<Message>, watcher: &mut dyn Watcher) -> anyhow::Result<()> {
+        let mut trouble = Ok(());
+        loop {
+            self.give_orders(watcher.order());
+            match inbox.recv_timeout(Duration::from_millis(50)) {
+                Ok(Message::Row(row)) => self.row(*row, watcher),
+                Ok(Message::Ends(ends)) => watcher.ends(&ends),
+                Ok(Message::Held(held)) => match &mut self.held {
+                    Some(sum) => sum.add(&held),
+                    None => self.held = Some(*held),
+                },
+                Ok(Message::Calls(calls)) => {
+                    if trouble.is_ok()
+                        && let Err(error) = watcher.calls(&calls)
+                    {
+                        trouble = Err(error);
+                        self.order.store(2, Ordering::Relaxed);
+                    }
+                }
+                Ok(Message::Broken(text)) => {
+                    if trouble.is_ok() {
+                        trouble = Err(ScriptError(text).into());
+                    }
+                    self.order.store(2, Ordering::Relaxed);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return trouble,
+            }
+        }
+    }
+
+    fn give_orders(&self, wish: Order) {
+        if signals::caught() > 0 || wish == Order::Abandon {
+            self.order.store(2, Ordering::Relaxed);
+        } else if self.collector.aborted().is_some() || wish == Order::Stop {
+            self.order.fetch_max(1, Ordering::Relaxed);
+        }
+    }
+
+    fn row(&mut self, row: Row, watcher: &mut dyn Watcher) {
+        let worker = row.worker as usize;
+        watcher.row(&row);
+        if row.start >= self.measure_from && row.end <= self.measure_until + Nanos::SECOND {
+            let (busy, wall) = &mut self.busy[worker];
+            *busy += row.cpu - row.snapshot.spin;
+            *wall += row.passed;
+        }
+        let (clear, seconds) = self.collector.add(row);
+        let seconds = seconds.to_vec();
+        self.spares[worker].try_send(clear).ok();
+        for second in &seconds {
+            watcher.second(second, self.collector.total());
+        }
+    }
+
+    /// Share of its core that each worker used; 0 before anything was measured.
+    fn busy(&self) -> Vec<f64> {
+        let share = |(busy, wall): &(Nanos, Nanos)| {
+            if wall.is_zero() { 0.0 } else { busy.as_secs_f64() / wall.as_secs_f64() }
+        };
+        self.busy.iter().map(share).collect()
+    }
+}
