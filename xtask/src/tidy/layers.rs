@@ -46,6 +46,7 @@ const PLACES: &[Place] = &[
     // faulty: its reader says whether a conforming server would wait for the rest of a request
     only("campaign", 3, &["conduit", "stats", "dialogue", "torture", "faulty"]),
     only("net", 4, &["conduit", "quic"]),
+    only("grpc", 3, &["protocol"]),
     only("lua", 4, &["conduit", "protocol", "workload"]),
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),
@@ -53,7 +54,7 @@ const PLACES: &[Place] = &[
     only("ownstack", 4, &["conduit", "dialogue", "tcp", "wan", "netpath", "net"]),
     only("eventloop", 4, &["conduit", "engine", "quic", "net", "ownstack"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
-    only("site", 4, &["conduit", "net", "faulty", "workload", "protocol", "quic"]),
+    only("site", 4, &["conduit", "net", "faulty", "workload", "protocol", "quic", "grpc"]),
     only("norm", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("live", 5, &["record", "report", "stats", "store"]),

@@ -76,6 +76,7 @@ classes! {
     StreamRefused, "stream-refused", Server, "the server refused the stream as often as it was tried (HTTP/2)";
     Unasked, "unasked", Server, "bytes came that no request had asked for";
     Status, "status", Server, "the status was not an expected one";
+    GrpcStatus, "grpc-status", Server, "the status of gRPC was not an expected one";
     Length, "length", Server, "the body did not have the expected length";
     Body, "body", Server, "the body was not the expected one";
     Differs, "differs", Server, "the body was not the one that belongs to the target (--verify)";
@@ -119,6 +120,7 @@ impl FailureClass {
             Class::StreamRefused => "stream refused",
             Class::Unasked => "unrequested bytes",
             Class::Status => "unexpected status",
+            Class::GrpcStatus => "unexpected gRPC status",
             Class::Length => "unexpected length",
             Class::Body => "unexpected body",
             Class::Differs => "body differs",
@@ -140,12 +142,13 @@ impl FailureClass {
     /// other classes ended without one.
     pub fn is_of_response(self) -> bool {
         use FailureClass::{
-            Body, Capture, Differs, Encoding, Expectation, Length, OtherTarget, Redirects, Script,
-            Status,
+            Body, Capture, Differs, Encoding, Expectation, GrpcStatus, Length, OtherTarget,
+            Redirects, Script, Status,
         };
         matches!(
             self,
             Status
+                | GrpcStatus
                 | Length
                 | Body
                 | Differs

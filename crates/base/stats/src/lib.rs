@@ -46,7 +46,7 @@ pub use snapshot::{
     TARGET_ROWS_MAX, TargetTally,
 };
 pub use spread::{SPREAD_CLASSES, Spread};
-pub use streams::{StreamEnd, StreamMarks, StreamTally};
+pub use streams::{GRPC_MESSAGES_MAX, GrpcTally, StreamEnd, StreamMarks, StreamTally};
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
 pub use verified::{Verified, WRONG_BODIES_MAX};
 

@@ -682,6 +682,19 @@ impl Recorder {
         }
     }
 
+    /// A response to a call of gRPC, which was due at `due`, had this status.
+    pub fn grpc_status(
+        &mut self,
+        code: u32,
+        sent: bool,
+        due: Nanos,
+        message: impl FnOnce() -> Option<String>,
+    ) {
+        if !self.in_warm_up(due) {
+            self.now.streams.grpc.add(code, sent, message);
+        }
+    }
+
     /// A call whose response was to be a stream is over.
     pub fn stream_over(&mut self, marks: StreamMarks, end: StreamEnd, due: Nanos, now: Nanos) {
         if !self.in_warm_up(due) {

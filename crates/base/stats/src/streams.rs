@@ -2,7 +2,52 @@
 //! one to the next.
 
 use crate::Hist;
+use std::collections::BTreeMap;
 use units::Nanos;
+
+/// Different messages of failed gRPC calls that are kept.
+pub const GRPC_MESSAGES_MAX: usize = 16;
+
+/// How calls of gRPC ended, of the measured phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrpcTally {
+    /// Whole responses by status code.
+    pub statuses: BTreeMap<u32, u64>,
+    /// Of these, responses without a status of gRPC; their code follows from the HTTP status.
+    pub unsent: u64,
+    /// Messages of statuses other than OK, each after the name of its status; at most
+    /// [`GRPC_MESSAGES_MAX`].
+    pub messages: BTreeMap<String, u64>,
+}
+
+impl GrpcTally {
+    /// Counts a response. `sent`: the server sent the status.
+    pub fn add(&mut self, code: u32, sent: bool, message: impl FnOnce() -> Option<String>) {
+        *self.statuses.entry(code).or_default() += 1;
+        self.unsent += u64::from(!sent);
+        if let Some(message) = message() {
+            self.add_message(message, 1);
+        }
+    }
+
+    fn add_message(&mut self, message: String, count: u64) {
+        if let Some(known) = self.messages.get_mut(&message) {
+            *known += count;
+        } else if self.messages.len() < GRPC_MESSAGES_MAX {
+            self.messages.insert(message, count);
+        }
+    }
+
+    pub fn merge(&mut self, other: &GrpcTally) {
+        for (code, count) in &other.statuses {
+            *self.statuses.entry(*code).or_default() += count;
+        }
+        self.unsent += other.unsent;
+        for (message, count) in &other.messages {
+            self.add_message(message.clone(), *count);
+        }
+    }
+}
 
 /// Streams and their events. Times are of calls of the measured phase.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +70,8 @@ pub struct StreamTally {
     /// The mean of the gaps of each whole stream with two events or more: the reciprocal of its events
     /// per second.
     pub pace: Hist,
+    /// Empty where the calls are none of gRPC.
+    pub grpc: GrpcTally,
 }
 
 impl StreamTally {
@@ -37,6 +84,7 @@ impl StreamTally {
         self.first.merge(&other.first);
         self.gap.merge(&other.gap);
         self.pace.merge(&other.pace);
+        self.grpc.merge(&other.grpc);
     }
 
     /// Forgets the counts and keeps the memory.
@@ -136,6 +184,22 @@ mod tests {
         }
         streams.end(marks, end, ms(1_000), at);
         streams
+    }
+
+    #[test]
+    fn statuses_of_grpc_add_up_and_messages_are_bounded() {
+        let mut tally = GrpcTally::default();
+        tally.add(0, true, || None);
+        tally.add(5, true, || Some("NOT_FOUND: no user".to_owned()));
+        tally.add(2, false, || Some("UNKNOWN: HTTP status 200 without grpc-status".to_owned()));
+        for number in 0..100 {
+            tally.add(13, true, || Some(format!("INTERNAL: {number}")));
+        }
+        let mut sum = tally.clone();
+        sum.merge(&tally);
+        assert_eq!(sum.statuses, BTreeMap::from([(0, 2), (2, 2), (5, 2), (13, 200)]));
+        assert_eq!((sum.unsent, sum.messages.len()), (2, GRPC_MESSAGES_MAX));
+        assert_eq!(sum.messages["NOT_FOUND: no user"], 2);
     }
 
     #[test]

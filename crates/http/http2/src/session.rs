@@ -515,6 +515,11 @@ impl Session {
         self.done.head()
     }
 
+    /// The fields of its trailers, in the same form.
+    pub fn trailers(&self) -> &[u8] {
+        self.done.trailers()
+    }
+
     /// The values of its Server-Timing fields.
     pub fn timings(&self) -> &[u8] {
         self.done.timings()

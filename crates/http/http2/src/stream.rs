@@ -41,6 +41,8 @@ pub(crate) struct OutstandingStream {
 struct KeptFields {
     /// Of the final response, as HTTP/1 would write them, where heads are kept.
     head: Vec<u8>,
+    /// Of its trailers, the same.
+    trailers: Vec<u8>,
     /// Values of Server-Timing fields, separated by commas.
     timings: Vec<u8>,
 }
@@ -95,6 +97,11 @@ impl OutstandingStream {
         self.kept.as_ref().map_or(&[], |kept| &kept.head)
     }
 
+    /// The fields of the trailers, where heads are kept.
+    pub(crate) fn trailers(&self) -> &[u8] {
+        self.kept.as_ref().map_or(&[], |kept| &kept.trailers)
+    }
+
     pub(crate) fn timings(&self) -> &[u8] {
         self.kept.as_ref().map_or(&[], |kept| &kept.timings)
     }
@@ -124,6 +131,9 @@ impl OutstandingStream {
     pub(crate) fn keep_field(&mut self, name: &[u8], value: &[u8]) {
         if self.final_list && !self.has_head {
             self.keep(&[name, b": ", value, b"\r\n"]);
+        } else if self.has_head {
+            let trailers = &mut self.kept.get_or_insert_default().trailers;
+            [name, b": ", value, b"\r\n"].iter().for_each(|part| trailers.extend_from_slice(part));
         }
     }
 

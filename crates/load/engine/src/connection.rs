@@ -723,6 +723,11 @@ impl Conn {
         self.work.as_ref().map_or(&[], |work| work.speaker.head())
     }
 
+    /// The trailers of the response that is done, where heads are kept.
+    pub(crate) fn trailers(&self) -> &[u8] {
+        self.work.as_ref().map_or(&[], |work| work.speaker.trailers())
+    }
+
     /// Who speaks, while calls are under way.
     pub(crate) fn speaker(&self) -> Option<&Speaker> {
         self.work.as_ref().map(|work| &work.speaker)

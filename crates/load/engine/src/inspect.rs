@@ -3,6 +3,7 @@
 
 use crate::verify::Hashing;
 use plan::{BodyRule, Expect};
+use protocol::grpc::MessageReader;
 use protocol::http1::coding::Decoder;
 use protocol::http1::events::EventReader;
 use protocol::http1::fields;
@@ -24,6 +25,8 @@ pub(crate) struct BodyTest {
     hashes: bool,
     /// Some bodies are streams of events.
     streams: bool,
+    /// Some are messages of gRPC.
+    grpc: bool,
     /// See [`BodyTest::looks`].
     looks: bool,
 }
@@ -40,7 +43,19 @@ impl BodyTest {
         };
         let (rule, hashes) = (expect.body.clone(), expect.verify.is_some());
         let looks = rule.is_some() || decode || hashes || streams;
-        Ok(BodyTest { rule, regex, length: expect.length, decode, hashes, streams, looks })
+        let length = expect.length;
+        Ok(BodyTest { rule, regex, length, decode, hashes, streams, grpc: false, looks })
+    }
+
+    /// `grpc`: some bodies are messages of gRPC.
+    pub(crate) fn of_grpc(self, grpc: bool) -> BodyTest {
+        BodyTest { grpc, ..self }
+    }
+
+    /// Whether some bodies are messages of gRPC.
+    #[inline]
+    pub(crate) fn is_grpc(&self) -> bool {
+        self.grpc
     }
 
     /// Whether bodies have to be looked at, beyond counting their bytes.
@@ -70,6 +85,50 @@ impl BodyTest {
 /// needs about 1 MiB for it, whatever a server sends.
 const BITE: usize = 1 << 10;
 
+/// Counts the events of a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StreamReader {
+    Events(EventReader),
+    Messages {
+        reader: MessageReader,
+        /// The response names the encoding of its compressed messages.
+        has_encoding: bool,
+    },
+}
+
+impl StreamReader {
+    fn push(&mut self, piece: &[u8]) -> u64 {
+        match self {
+            StreamReader::Events(reader) => reader.push(piece),
+            StreamReader::Messages { reader, .. } => reader.push(piece),
+        }
+    }
+
+    fn finish(&mut self) -> u64 {
+        match self {
+            StreamReader::Events(reader) => reader.finish(),
+            StreamReader::Messages { .. } => 0,
+        }
+    }
+
+    /// The body begins, after this head.
+    fn begin(&mut self, head: &[u8]) {
+        if let StreamReader::Messages { has_encoding, .. } = self {
+            let encoding = fields::find(head, "grpc-encoding");
+            *has_encoding = encoding.is_some_and(|name| !name.eq_ignore_ascii_case(b"identity"));
+        }
+    }
+
+    fn is_broken(&self) -> bool {
+        match self {
+            StreamReader::Events(_) => false,
+            StreamReader::Messages { reader, has_encoding } => {
+                reader.fault(*has_encoding).is_some()
+            }
+        }
+    }
+}
+
 /// One response's body as it arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Inspect {
@@ -84,7 +143,7 @@ pub(crate) struct Inspect {
     /// Still equal to the expected body.
     equal: bool,
     /// Where the body is a stream of events; and events that nobody has taken note of yet.
-    events: Option<EventReader>,
+    events: Option<StreamReader>,
     fresh: u64,
 }
 
@@ -104,7 +163,7 @@ impl Inspect {
     }
 
     /// The body that begins is a stream of events.
-    pub(crate) fn expect_events(&mut self, reader: impl FnOnce() -> EventReader) {
+    pub(crate) fn expect_events(&mut self, reader: impl FnOnce() -> StreamReader) {
         if !self.begun {
             self.events.get_or_insert_with(reader);
         }
@@ -127,6 +186,9 @@ impl Inspect {
     pub(crate) fn take(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
         if !self.begun {
             self.begun = true;
+            if let Some(reader) = &mut self.events {
+                reader.begin(head);
+            }
             let encoding = if test.decode { fields::content_encoding(head) } else { None };
             if let Some(encoding) = encoding {
                 self.decoder = Decoder::for_encoding(&encoding);
@@ -187,6 +249,8 @@ impl Inspect {
         }
         let class = if self.broken {
             Some(FailureClass::Encoding)
+        } else if self.events.as_ref().is_some_and(StreamReader::is_broken) {
+            Some(FailureClass::BadFraming)
         } else if let Some(class) = test.judge_length(self.decoded) {
             Some(class)
         } else {
@@ -284,13 +348,31 @@ mod tests {
         let test = BodyTest::new(&Expect::default(), true, true).unwrap();
         let mut inspect = Inspect::default();
         inspect.reset();
-        inspect.expect_events(EventReader::sse);
+        inspect.expect_events(|| StreamReader::Events(EventReader::sse()));
         inspect.take(&test, GZIP, &packed[..first], false);
         assert_eq!((inspect.take_events(false), inspect.take_events(false)), (1, 0));
         inspect.take(&test, GZIP, &packed[first..], true);
         assert_eq!(inspect.take_events(true), 1);
         inspect.reset();
         assert!(!inspect.is_stream());
+    }
+
+    #[test]
+    fn messages_of_grpc_are_counted_and_checked() {
+        let test = BodyTest::new(&Expect::default(), false, true).unwrap().of_grpc(true);
+        let mut inspect = Inspect::default();
+        let mut judged = |head: &[u8], body: &[u8]| {
+            inspect.reset();
+            let reader = MessageReader::default();
+            inspect.expect_events(|| StreamReader::Messages { reader, has_encoding: false });
+            inspect.take(&test, head, body, true);
+            (inspect.take_events(true), inspect.finish(&test).1)
+        };
+        assert_eq!(judged(b"", &protocol::grpc::prefixed(b"hello")), (1, None));
+        assert_eq!(judged(b"", b"\0\0\0\0\x09hello"), (0, Some(FailureClass::BadFraming)));
+        let gzip = b"HTTP/2 200\r\ngrpc-encoding: gzip\r\n\r\n";
+        assert_eq!(judged(gzip, b"\x01\0\0\0\x01h"), (1, None));
+        assert_eq!(judged(b"", b"\x01\0\0\0\x01h"), (1, Some(FailureClass::BadFraming)));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What is gathered of a response under way, where somebody wants to see more of it than its length.
 
-use crate::inspect::{BodyTest, Inspect};
+use crate::inspect::{BodyTest, Inspect, StreamReader};
 use crate::setup::RESPONSE_KEPT_MAX;
 use plan::Streaming;
+use protocol::grpc::MessageReader;
 use protocol::http1::events::EventReader;
 use sample::{BodyPrint, FailureClass};
 use stats::StreamMarks;
@@ -33,8 +34,11 @@ impl Intake {
     /// The body that begins is a stream of events.
     pub(crate) fn expect_events(&mut self, form: Streaming) {
         self.inspect.expect_events(|| match form {
-            Streaming::Sse => EventReader::sse(),
-            Streaming::Lines => EventReader::lines(),
+            Streaming::Sse => StreamReader::Events(EventReader::sse()),
+            Streaming::Lines => StreamReader::Events(EventReader::lines()),
+            Streaming::Grpc => {
+                StreamReader::Messages { reader: MessageReader::default(), has_encoding: false }
+            }
         });
     }
 

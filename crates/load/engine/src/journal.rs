@@ -180,6 +180,16 @@ impl Journal {
         self.recorder.events(marks, count, due, now);
     }
 
+    /// A response to a call of gRPC had this status.
+    pub(crate) fn grpc_status(&mut self, status: &protocol::grpc::Status, due: Nanos) {
+        let code = status.code;
+        let message = || {
+            let text = format!("{}: {}", code.name(), status.message);
+            (code != protocol::grpc::Code::Ok || !status.sent).then_some(text)
+        };
+        self.recorder.grpc_status(u32::from(code.number()), status.sent, due, message);
+    }
+
     /// A call whose response was to be a stream is over.
     pub(crate) fn stream_over(
         &mut self,

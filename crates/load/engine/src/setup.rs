@@ -211,7 +211,8 @@ impl Setup {
         let targets = Targets::new(templates, &weights, plan.order, seed);
         let targets = targets.in_sequence(plan.sequence.clone());
         let streams = plan.streams();
-        let body = BodyTest::new(&plan.expect, plan.request.compressed, !streams.is_empty());
+        let body = BodyTest::new(&plan.expect, plan.request.compressed, !streams.is_empty())
+            .map(|test| test.of_grpc(plan.is_grpc()));
         let body = body.map_err(SetupError)?;
         let known =
             KnownBodies::new(&plan).map_err(|why| SetupError(format!("--verify: {why}")))?;
@@ -320,7 +321,8 @@ impl Setup {
         // of a response over HTTP/2 it is the head that is handed over
         let shown = self.logging.responses > 0 && matches!(self.protocol, Protocol::Http2(_));
         let challenged = crate::proof::is_challenged(&self.plan);
-        challenged || request.cookies || request.follow_max > 0 || request.compressed || shown
+        let read = request.cookies || request.follow_max > 0 || request.compressed;
+        challenged || read || shown || self.body.is_grpc()
     }
 
     /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.

@@ -213,6 +213,14 @@ impl Speaker {
         each!(self, protocol => protocol.head())
     }
 
+    /// The fields of its trailers, where heads are kept and the protocol is HTTP/2.
+    pub(crate) fn trailers(&self) -> &[u8] {
+        match self {
+            Speaker::Http2(http2) => http2.trailers(),
+            _ => &[],
+        }
+    }
+
     /// What the server says in it of its own work goes into `journal`.
     pub(crate) fn count_timings(&self, journal: &mut Journal) {
         match self {

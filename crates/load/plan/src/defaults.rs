@@ -23,6 +23,7 @@ impl Plan {
             specweb99: None,
             connection: ConnectionPlan::default(),
             http2: Http2Plan::default(),
+            grpc: crate::GrpcPlan::default(),
             tls: TlsPlan::default(),
             load: Load::Closed { users: 10, think: Think::None, session: None },
             stages: None,

@@ -6,6 +6,7 @@ pub mod check;
 mod defaults;
 mod file;
 pub mod fold;
+mod grpc;
 pub mod journey;
 mod model;
 pub mod options;
@@ -28,6 +29,7 @@ pub use file::{
     Secrets, VERSION, from_masked_toml, from_toml, identity, is_secret_header, to_brief_toml,
     to_toml,
 };
+pub use grpc::{GrpcCode, GrpcPlan, http_url};
 pub use model::*;
 pub use priority::Priority;
 pub use source::{FileSource, NoFiles};

@@ -28,6 +28,8 @@ pub struct Plan {
     pub specweb99: Option<crate::Specweb99Plan>,
     pub connection: ConnectionPlan,
     pub http2: Http2Plan,
+    /// Of calls of gRPC; nothing of it counts for others ([`Plan::is_grpc`]).
+    pub grpc: crate::GrpcPlan,
     pub tls: TlsPlan,
     pub load: Load,
     /// The size of the load over time, its greatest being what `load` says; `None`: it stays.

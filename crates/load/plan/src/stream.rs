@@ -10,6 +10,8 @@ pub enum Streaming {
     Sse,
     /// A line for each, as in JSON lines.
     Lines,
+    /// Length-prefixed messages of gRPC, with its status behind them.
+    Grpc,
 }
 
 impl Streaming {
@@ -18,6 +20,7 @@ impl Streaming {
         match self {
             Streaming::Sse => "sse",
             Streaming::Lines => "lines",
+            Streaming::Grpc => "grpc",
         }
     }
 }
@@ -32,16 +35,18 @@ pub enum StepStream {
     Yes(Streaming),
 }
 
-/// `sse` or `lines`.
+/// `sse`, `lines` or `grpc`.
 ///
 /// # Errors
-/// Anything else; the message names both.
+/// Anything else; the message names all.
 pub fn parse_streaming(text: &str) -> Result<Streaming, ParseError> {
     match text {
         "sse" => Ok(Streaming::Sse),
         "lines" => Ok(Streaming::Lines),
+        "grpc" => Ok(Streaming::Grpc),
         _ => Err(ParseError(format!(
-            "{} is not a stream of events: write sse (Server-Sent Events) or lines (a line for each)",
+            "{} is not a stream of events: write sse (Server-Sent Events), lines (a line for each) or grpc \
+             (messages of gRPC)",
             quoted(text)
         ))),
     }

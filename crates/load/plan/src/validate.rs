@@ -12,7 +12,7 @@ mod specweb99;
 
 pub use feeders::shortage as feeder_shortage;
 
-use crate::Plan;
+use crate::{HttpVersion, Plan, StepStream, Streaming};
 use std::borrow::Cow;
 
 /// One contradiction in a plan.
@@ -89,6 +89,7 @@ fn check_measure(plan: &Plan, problems: &mut Problems) {
             problems.add("--slo", unknown_part(plan, &objective.text, &subject.name));
         }
     }
+    check_grpc(plan, problems);
     check_stream(plan, problems);
     check_folds(plan, problems);
 }
@@ -114,6 +115,53 @@ fn check_folds(plan: &Plan, problems: &mut Problems) {
         "--fold",
         "--fold is for lists of URLs, and what a script asks for has no rows; drop it, or make a list",
     );
+}
+
+/// What calls of gRPC cannot be combined with, and what belongs to them alone.
+fn check_grpc(plan: &Plan, problems: &mut Problems) {
+    let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
+    problems.add_if(
+        steps.into_iter().any(|step| step.stream == StepStream::Yes(Streaming::Grpc)),
+        "--stream",
+        "a step of a journey cannot be a call of gRPC yet; give a grpc:// URL alone",
+    );
+    if !plan.is_grpc() {
+        let given = plan.grpc != crate::GrpcPlan::default();
+        problems.add_if(
+            given,
+            "--message",
+            "--message, --proto, --protoset and --grpc-status are of gRPC; write the URL as \
+             grpc://host:port/package.Service/Method, or grpcs:// over TLS",
+        );
+        return;
+    }
+    problems.add_if(
+        plan.request.version != HttpVersion::Http2,
+        "--http",
+        "calls of gRPC go over HTTP/2; drop --http",
+    );
+    problems.add_if(
+        plan.journeys.is_some(),
+        "--stream",
+        "calls of gRPC cannot be steps of a journey yet; give a grpc:// URL alone",
+    );
+    problems.add_if(
+        plan.request.compressed,
+        "--compressed",
+        "--compressed is of content codings, which gRPC does not use; drop it",
+    );
+    let unnamed = |target: &crate::TargetPlan| {
+        let parts: Vec<&str> = target.url.path().trim_start_matches('/').split('/').collect();
+        parts.len() != 2 || parts.iter().any(|part| part.is_empty())
+    };
+    if let Some(target) = plan.targets.iter().find(|target| unnamed(target)) {
+        let text = format!(
+            "{} names no method; write grpc://host:port/package.Service/Method, for example \
+             /grpc.health.v1.Health/Check",
+            target.url
+        );
+        problems.add("URL", text);
+    }
 }
 
 fn check_stream(plan: &Plan, problems: &mut Problems) {

@@ -72,7 +72,7 @@ pub(crate) fn connect(
     own: Option<&Arc<OwnNetwork>>,
 ) -> PlainCall {
     let start = net::reactor::monotonic();
-    let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake);
+    let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake, 0);
     let took = contact.at.unwrap_or_else(net::reactor::monotonic) - start;
     let trouble = heard.result.err().or_else(|| without_http2(plan, contact.agreed.as_deref()));
     let unreachable = trouble.is_some();
@@ -101,7 +101,7 @@ fn once(
 ) -> (PlainCall, Option<Vec<u8>>) {
     let start = net::reactor::monotonic();
     let message = Message::of(template.clone(), None);
-    let (heard, contact) = exchange(plan, endpoint, tls, own, message);
+    let (heard, contact) = exchange(plan, endpoint, tls, own, message, BODY_SHOWN_MAX);
     // closing the connection is no part of the call
     let took = contact.at.unwrap_or_else(net::reactor::monotonic) - start;
     // of what breaks its rules nothing can be measured
@@ -153,13 +153,14 @@ fn named(class: FailureClass, text: String, peer: &str) -> String {
 }
 
 /// One exchange with an endpoint, over what the plan's connections go over; the endpoint's addresses are
-/// then the one that took the connection.
-fn exchange(
+/// then the one that took the connection. Of the response `kept` bytes of content are kept.
+pub(super) fn exchange(
     plan: &Plan,
     endpoint: &mut Endpoint,
     tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     message: Message,
+    kept: usize,
 ) -> (Heard, Contact) {
     let over_http2 = matches!(message, Message::Http2 { .. });
     let request = Request {
@@ -173,7 +174,7 @@ fn exchange(
     let factory = factory.as_mut().map(|factory| factory as &mut dyn TlsFactory);
     let (http1, http2) = if over_http2 { (None, factory) } else { (factory, None) };
     let machine = Exchange::new(vec![request], plan.timeouts.connect, http1).http2_over(http2);
-    let done = over_connections_of(plan, tls, own, machine);
+    let done = over_connections_of(plan, tls, own, machine, kept);
     let (heard, contact) = done.unwrap_or_else(|error| {
         let trouble = Trouble::new(failure_class(&error), error.to_string());
         (Heard::nothing(trouble), Contact::default())
@@ -190,8 +191,9 @@ fn over_connections_of(
     tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
     machine: Exchange<'_>,
+    kept: usize,
 ) -> std::io::Result<(Heard, Contact)> {
-    let mut terms = terms(plan);
+    let mut terms = terms(plan, kept);
     if let Some(own) = own {
         let mut io = own.caller(plan.seed)?;
         terms.options.bind = Some(io.first_address());
@@ -207,7 +209,7 @@ fn over_connections_of(
     }
 }
 
-fn terms(plan: &Plan) -> Terms {
+fn terms(plan: &Plan, kept: usize) -> Terms {
     let limits = &plan.timeouts;
     Terms {
         options: open_options(plan, 0),
@@ -215,7 +217,7 @@ fn terms(plan: &Plan) -> Terms {
             first_byte: limits.first_byte,
             progress: limits.progress,
             answer: limits.answer,
-            body_kept: Some(BODY_SHOWN_MAX),
+            body_kept: Some(kept),
             linger: Nanos::ZERO,
         },
     }
@@ -236,7 +238,7 @@ pub(crate) fn preference(
     tls: Option<&net::tls::Client>,
     own: Option<&Arc<OwnNetwork>>,
 ) -> Option<Option<String>> {
-    let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake);
+    let (heard, contact) = exchange(plan, endpoint, tls, own, Message::Handshake, 0);
     heard.result.ok()?;
     contact.agreed.map(|name| Some(name).filter(|name| !name.is_empty()))
 }

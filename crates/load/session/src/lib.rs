@@ -14,6 +14,7 @@ mod change;
 mod directory;
 pub mod exit;
 mod first_call;
+mod grpc;
 mod journeys;
 mod judge;
 mod load;

@@ -74,6 +74,7 @@ impl Session {
             // streams are those of HTTP/2
             self.keep_to_streams(1);
         }
+        self.settle_grpc()?;
         let (mut found, from) = self.call_first()?;
         if let Some(choice) = choice.filter(|choice| !choice.unreached) {
             self.notes.push(choice.sentence(&self.fit.plan, streams));

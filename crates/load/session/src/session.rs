@@ -225,6 +225,12 @@ impl Session {
         self.apply_settled();
     }
 
+    /// Requests have this body.
+    pub(crate) fn send(&mut self, body: Vec<u8>) {
+        self.settled.body = Some(body);
+        self.apply_settled();
+    }
+
     /// A connection has at most this many streams.
     pub(crate) fn keep_to_streams(&mut self, most: u32) {
         self.settled.streams = Some(most);

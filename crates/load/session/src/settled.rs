@@ -10,6 +10,8 @@ pub(crate) struct Settled {
     pub(crate) spoken: Option<Spoken>,
     /// Streams of a connection, where there are to be fewer than the plan asks for.
     pub(crate) streams: Option<u32>,
+    /// The body of requests of gRPC, made from the plan's message.
+    pub(crate) body: Option<Vec<u8>>,
 }
 
 /// A protocol, as if the plan had named it.
@@ -27,6 +29,9 @@ impl Settled {
         if let Some(Spoken { version, alpn }) = &self.spoken {
             plan.request.version = *version;
             plan.tls.alpn.clone_from(alpn);
+        }
+        if let Some(body) = &self.body {
+            plan.request.body = Some(body.clone());
         }
         if let Some(streams) = self.streams {
             plan.connection.pipeline = streams;
@@ -46,7 +51,7 @@ mod tests {
         typed.connection.pipeline = 100;
         assert_eq!(Settled::default().applied(&typed), typed);
         let spoken = Spoken { version: HttpVersion::Http2, alpn: vec!["http/1.1".to_owned()] };
-        let settled = Settled { spoken: Some(spoken), streams: Some(8) };
+        let settled = Settled { spoken: Some(spoken), streams: Some(8), body: None };
         let applied = settled.applied(&typed);
         let (request, connection) = (&applied.request, &applied.connection);
         assert_eq!((request.version, connection.pipeline), (HttpVersion::Http2, 8));

@@ -50,6 +50,7 @@ impl CommonArgs {
         self.given.apply_script(&mut plan, script_args, files)?;
         self.given.settle_load(&plan)?;
         self.given.apply(&mut plan, files)?;
+        self.given.apply_grpc(&mut plan, files)?;
         self.given.settle_method(&mut plan, base.from_file);
         self.given.check_streams(&plan)?;
         self.given.settle_streams(&mut plan, base.from_file);
@@ -93,8 +94,12 @@ impl Base {
                 Base { plan: read_plan(path, files)?, name: path.to_owned(), from_file: true }
             }
             (Some(url), _) => {
-                let (location, zone) = plan::parse_zoned_url(url)?;
+                let grpc = plan::http_url(url);
+                let (location, zone) = plan::parse_zoned_url(grpc.as_deref().unwrap_or(url))?;
                 let mut base = Base::of_url(location, given)?;
+                if grpc.is_some() {
+                    base.plan.use_grpc();
+                }
                 base.plan.connection.resolve.extend(zone);
                 base
             }

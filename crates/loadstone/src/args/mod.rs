@@ -8,6 +8,7 @@ mod disk;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod foreign;
+mod grpc;
 #[cfg(test)]
 mod guide;
 mod help;

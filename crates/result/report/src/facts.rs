@@ -1,6 +1,7 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
 mod early;
+mod grpc;
 mod http2;
 mod http3;
 pub(crate) mod streams;
@@ -127,6 +128,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
         one.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
     facts.extend(posts(report).map(|posts| ("POSTs", posts.sentence())));
     facts.extend(words::priority(report.plan.plan()).map(|text| ("Priority", text)));
+    facts.extend(report.bodies.grpc.iter().flat_map(grpc::facts));
     facts.extend(streams::sentence(report).map(|text| ("Streams", text)));
     facts.extend(verified::sentence(report).map(|text| ("Verified", text)));
     facts.extend(verified::examples(report).map(|text| ("", text)));

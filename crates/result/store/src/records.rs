@@ -16,9 +16,9 @@ use stats::curve::{Axis, Span};
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    CauseId, Connections, Counts, Endings, Hist, Instants, JourneyTally, Noted, Objective,
-    ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally,
-    StreamTally, TargetTally, TransactionTally, Verified,
+    CauseId, Connections, Counts, Endings, GrpcTally, Hist, Instants, JourneyTally, Noted,
+    Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
+    StatusTally, StreamTally, TargetTally, TransactionTally, Verified,
 };
 use std::fmt::Write;
 use torture::judge::TestOutcome;
@@ -60,7 +60,8 @@ record! {
         redirects, server_timings, streams, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
         flight_peak, spin, beats, instants, verified,
     }
-    StreamTally { whole, empty, cut, events, in_window, first, gap, pace }
+    StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
+    GrpcTally { statuses, unsent, messages }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }

@@ -29,6 +29,13 @@ pub fn find<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
     all(head, name).next()
 }
 
+/// The first field of that name in a trailer section.
+pub fn find_trailer<'a>(section: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    trailers(section)
+        .find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
+        .map(|(_, value)| value)
+}
+
 /// Every field of that name.
 pub fn all<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
     fields(head)

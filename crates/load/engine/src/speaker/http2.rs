@@ -115,6 +115,10 @@ impl Http2 {
         }
     }
 
+    pub(super) fn trailers(&self) -> &[u8] {
+        self.session.trailers()
+    }
+
     pub(super) fn timings(&self) -> impl Iterator<Item = Result<Timing<'_>, Malformed>> {
         timings(self.session.timings())
     }

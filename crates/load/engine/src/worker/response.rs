@@ -11,6 +11,7 @@ use crate::redirect::{self, Redirect, redirect_method};
 use crate::setup::{Setup, endpoint_key};
 use crate::verify::NotItsBody;
 use conduit::{Close, Io, Slot};
+use protocol::grpc;
 use protocol::http1::fields;
 use protocol::http1::response::{Asked, ResponseFacts};
 use sample::{BodyPrint, EarlyFacts, FailureClass, WrongBody};
@@ -127,7 +128,12 @@ impl Worker {
             self.journal.connection_answered(now - call.sent);
         }
         let (decoded, wrong) = if self.setup.body.looks() {
-            self.judge_body(call, facts, now)
+            let judged = self.judge_body(call, facts, now);
+            if self.setup.body.is_grpc() {
+                self.judge_grpc(slot, call, facts, judged)
+            } else {
+                judged
+            }
         } else {
             (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes))
         };
@@ -270,6 +276,22 @@ impl Worker {
             wrong = self.verify(call, facts.status, print, now);
         }
         (decoded, wrong)
+    }
+
+    /// The status of gRPC of a response whose body was judged already.
+    #[inline(never)]
+    fn judge_grpc(
+        &mut self,
+        slot: Slot,
+        call: &Call,
+        facts: &ResponseFacts,
+        (decoded, wrong): (u64, Option<FailureClass>),
+    ) -> (u64, Option<FailureClass>) {
+        let conn = self.pool.conn(slot);
+        let status = grpc::status_of(facts.status, conn.head(), conn.trailers());
+        self.journal.grpc_status(&status, call.intended);
+        let expected = self.setup.plan.grpc.expects(status.code) && status.sent;
+        (decoded, wrong.or((!expected).then_some(FailureClass::GrpcStatus)))
     }
 
     /// Holds a body against its target's. Only what is a good response otherwise is looked at, so that

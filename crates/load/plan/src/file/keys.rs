@@ -13,7 +13,7 @@ use units::{ParseError, quoted};
 use wan::{Trace, TraceSource};
 
 /// Tables that are read and printed by their rows.
-pub(crate) const TABLES: [&str; 11] = [
+pub(crate) const TABLES: [&str; 12] = [
     "connection",
     "http2",
     "tls",
@@ -25,6 +25,7 @@ pub(crate) const TABLES: [&str; 11] = [
     "",
     "stop",
     "load",
+    "grpc",
 ];
 pub(super) const CONNECTION: usize = 0;
 pub(super) const HTTP2: usize = 1;
@@ -38,6 +39,7 @@ pub(super) const REQUEST: usize = 7;
 pub(super) const TOP: usize = 8;
 pub(super) const STOP: usize = 9;
 pub(super) const LOAD: usize = 10;
+pub(super) const GRPC: usize = 11;
 
 /// What the table [`TABLES`]`[TABLE]` of a file holds, in its order.
 #[derive(Clone, Debug, Default)]

@@ -96,8 +96,13 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         let why = "a plan with journeys has only url: drop targets, urls_file and script";
         return Err(ParseError(why.to_owned()));
     }
-    let (targets, login) = read_targets(file.targets, file.url, file.urls_file, files)?;
+    let grpc = file.url.as_deref().and_then(http_url);
+    let (is_grpc, url) = (grpc.is_some(), grpc.or(file.url));
+    let (targets, login) = read_targets(file.targets, url, file.urls_file, files)?;
     let mut plan = Plan::for_targets(targets);
+    if is_grpc {
+        plan.use_grpc();
+    }
     if journeys {
         let base = plan.targets.first().map(|target| target.url.clone());
         let base = base.ok_or_else(|| Table("").fault("url", "journeys need one"))?;
@@ -117,6 +122,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     read_sources(file.script, file.specweb99, &mut plan, files)?;
     connection.read(&mut plan, inputs)?;
     file.http2.unwrap_or_default().read(&mut plan, inputs)?;
+    file.grpc.unwrap_or_default().read(&mut plan, inputs)?;
     file.tls.unwrap_or_default().read(&mut plan, inputs)?;
     file.timeouts.unwrap_or_default().read(&mut plan, inputs)?;
     file.expect.unwrap_or_default().read(&mut plan, inputs)?;

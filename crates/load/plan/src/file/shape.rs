@@ -1,7 +1,7 @@
 //! The tables of the file, in the order in which they are printed. A key that is absent is `None`.
 
 use super::keys::{
-    CONNECTION, DRIVER, EXPECT, HTTP2, Keys, LOAD, MEASURE, REQUEST, STOP, TIMEOUTS, TLS,
+    CONNECTION, DRIVER, EXPECT, GRPC, HTTP2, Keys, LOAD, MEASURE, REQUEST, STOP, TIMEOUTS, TLS,
 };
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,7 @@ tables! {
         specweb99: Specweb99Table,
         connection: Keys<CONNECTION>,
         http2: Keys<HTTP2>,
+        grpc: Keys<GRPC>,
         tls: Keys<TLS>,
         load: Keys<LOAD>,
         /// Several loads at once, in place of `load`.

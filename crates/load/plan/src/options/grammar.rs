@@ -161,6 +161,14 @@ pub(super) const STATUSES: Grammar<Vec<(u16, u16)>> = list(
     |items| Ok(each(items, rules::parse_statuses)?.concat()),
     |all, _| KeyValue::List(all.iter().map(show_statuses).collect()),
 );
+pub(super) const GRPC_STATUSES: Grammar<Vec<u8>> = list(
+    |text, _| protocol::grpc::expected_codes(text),
+    |items| Ok(each(items, protocol::grpc::expected_codes)?.concat()),
+    |all, _| {
+        let name = |number: &u8| protocol::grpc::Code::of(u32::from(*number)).name().to_owned();
+        texts(all, name)
+    },
+);
 /// Bytes that may be more than 4 GiB.
 pub(super) const LENGTH: Grammar<u64> = one(|text, _| units::parse_size(text), |it, _| number(*it));
 pub(super) const BODY_RULE: Grammar<BodyRule> =

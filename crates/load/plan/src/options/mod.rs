@@ -176,6 +176,7 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
         request::SOURCES,
         request::SETTINGS,
         rest::EXPECTATIONS,
+        rest::GRPC,
         rest::TIME_LIMITS,
         connection::SETTINGS,
         rest::TLS,

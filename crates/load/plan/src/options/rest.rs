@@ -1,6 +1,6 @@
 //! Expectations, time limits, TLS, what is measured, and what of this machine is used.
 
-use super::field::{KeyValue, PlanField, content, field, off};
+use super::field::{KeyValue, NO_FIELD, PlanField, content, field, off};
 use super::grammar::*;
 use super::{Bound, Inputs, SETTING, Setting, least, most, within};
 use crate::Verify;
@@ -50,6 +50,57 @@ fn typed_verify(named: Option<String>, inputs: Inputs<'_>) -> Result<Option<Veri
         .map_err(|_| ParseError(format!("{} is not UTF-8 text", quoted(&named))))?;
     parse_manifest(&text).map(|lines| Some(Verify::Manifest(lines)))
 }
+
+const GRPC_CALL: Setting = Setting { heading: "gRPC", page: "grpc", ..SETTING };
+
+#[rustfmt::skip] // a row is read as a row
+pub(super) static GRPC: &[Setting] = &[
+    Setting { name: "message", value: "JSON|@FILE", without: &["body", "body-file"], field: MESSAGE,
+        help: "The request as JSON; a list of messages for a client stream [default: an empty message]", ..GRPC_CALL },
+    Setting { name: "proto", value: "FILE", without: &["protoset"],
+        help: "The .proto file that describes the method [default: the server is asked by reflection]", ..GRPC_CALL },
+    Setting { name: "proto-path", value: "LIST", needs: Some("proto"),
+        help: "Folders in which imports of --proto are found, separated by commas [default: its own]", ..GRPC_CALL },
+    Setting { name: "protoset", value: "FILE", field: content!(grpc.descriptors, typed: "_file", secret: false),
+        help: "A compiled FileDescriptorSet that describes the method (protoc --descriptor_set_out --include_imports)", ..GRPC_CALL },
+    Setting { name: "grpc-status", value: "LIST", field: field!(at grpc.status, GRPC_STATUSES),
+        help: "Status codes of gRPC that count as success: OK,NOT_FOUND or 0,5 [default: OK]", ..GRPC_CALL },
+    Setting { name: "grpc-timeout", value: "TIME", field: DEADLINE,
+        help: "Deadline that the server is given (grpc-timeout); --timeout is the client's own", ..GRPC_CALL },
+];
+
+/// A message as text, or after `@` the name of its file.
+const MESSAGE: PlanField = PlanField {
+    typed: "_typed",
+    read: |plan, ending, value, inputs| {
+        let slot = &mut plan.grpc.message;
+        match (ending, value) {
+            ("_typed", KeyValue::One(value)) => {
+                let Some(text) = value.typed() else { return Ok(()) };
+                *slot = Some(match text.strip_prefix('@') {
+                    Some(path) => inputs.files.read(path).map_err(ParseError)?,
+                    None => text.into_bytes(),
+                });
+                Ok(())
+            }
+            (_, value) => super::field::read_content(slot, ending, value, inputs),
+        }
+    },
+    ..content!(grpc.message, typed: "", secret: false)
+};
+
+/// A deadline is a field of the request, and has no key of its own.
+const DEADLINE: PlanField = PlanField {
+    check: |text, _| units::parse_duration(text).map(drop),
+    read: |plan, _, value, _| {
+        let KeyValue::One(value) = value else { return Ok(()) };
+        let Some(text) = value.typed() else { return Ok(()) };
+        let deadline = protocol::grpc::timeout(units::parse_duration(&text)?);
+        plan.request.headers.push(("grpc-timeout".to_owned(), deadline));
+        Ok(())
+    },
+    ..NO_FIELD
+};
 
 const LIMIT: Setting = Setting {
     heading: "Time limits",

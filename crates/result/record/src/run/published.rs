@@ -4,6 +4,7 @@
 //! `docs/schema/run.schema.json` describes it.
 
 mod fleet;
+mod grpc;
 mod held;
 mod http2;
 mod http3;
@@ -23,6 +24,7 @@ mod verdict;
 mod verified;
 
 pub use fleet::{AgentRecord, FleetRecord, MoveRecord, RefusedRecord};
+pub use grpc::{GrpcRecord, GrpcStatusRecord};
 pub use held::{HeldAgeRecord, HeldRecord};
 pub use http2::{FieldsRecord, Http2Record};
 pub use http3::{
@@ -242,6 +244,9 @@ pub struct BodiesRecord {
     /// Responses that are streams of events (--stream); null where nobody asked.
     #[serde(default)]
     pub streams: Option<StreamsRecord>,
+    /// How calls of gRPC ended; null for a run of others.
+    #[serde(default)]
+    pub grpc: Option<GrpcRecord>,
     /// The score of a load after SPECweb99 (--workload specweb99-like); null with any other.
     #[serde(default)]
     pub specweb99: Option<Specweb99Record>,
@@ -253,6 +258,7 @@ impl BodiesRecord {
         BodiesRecord {
             verified: VerifiedRecord::of(plan, &measurement.total),
             streams: StreamsRecord::of(plan, measurement),
+            grpc: GrpcRecord::of(plan, measurement),
             specweb99: Specweb99Record::of(report),
         }
     }

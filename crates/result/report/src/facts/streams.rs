@@ -10,8 +10,10 @@ use units::show;
 pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     let streams = report.bodies.streams.as_ref()?;
     let rate = show::rate(streams.events_per_s);
-    let events = counted(streams.events, "event");
+    let is_grpc = streams.form == "grpc";
+    let events = counted(streams.events, if is_grpc { "message" } else { "event" });
     let mut text = match streams.form.as_str() {
+        "grpc" => format!("{} with {events}: {rate}", counted(streams.whole, "response")),
         "both" => format!("{}, {events}: {rate}", counted(streams.whole, "whole stream")),
         form => format!("{} ({form}), {events}: {rate}", counted(streams.whole, "whole stream")),
     };
@@ -19,7 +21,8 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
         let (median, slowest) = (show::rate(rate.median), show::rate(rate.slowest_1_percent));
         text += &format!("; one stream has {median} (median), {slowest} (slowest 1 %)");
     }
-    for (count, what) in [(streams.cut, "cut short"), (streams.empty, "without an event")] {
+    let empty = if is_grpc { "without a message" } else { "without an event" };
+    for (count, what) in [(streams.cut, "cut short"), (streams.empty, empty)] {
         if count > 0 {
             text += &format!("; {} {what}", show::count(count));
         }
@@ -29,9 +32,14 @@ pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
 
 /// Names and times: to the first event, between events.
 pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
+    let is_grpc = report.bodies.streams.as_ref().is_some_and(|streams| streams.form == "grpc");
+    let [first, between] = match is_grpc {
+        true => ["first message", "between messages"],
+        false => ["first event", "between events"],
+    };
     let rows = [
-        ("first event", RunHist::FirstEvent),
-        ("between events", RunHist::EventGap),
+        (first, RunHist::FirstEvent),
+        (between, RunHist::EventGap),
         ("  mean of a stream", RunHist::EventPace),
     ];
     let rows = rows.map(|(name, of)| (name, report.hist(of)));

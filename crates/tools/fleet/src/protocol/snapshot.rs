@@ -8,9 +8,9 @@ use sample::{
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Connections, Counts, Hist, Instants, JourneyTally, Noted, ScenarioTally, ServerTimings,
-    Sessions, Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally, TransactionTally,
-    Verified,
+    Connections, Counts, GrpcTally, Hist, Instants, JourneyTally, Noted, ScenarioTally,
+    ServerTimings, Sessions, Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally,
+    TransactionTally, Verified,
 };
 use units::Nanos;
 
@@ -68,7 +68,8 @@ packed! {
         decoded_bytes, redirects, server_timings, streams, targets, clients, scenarios, connections, sessions, journeys,
         flight_integral, flight_peak, spin, beats, instants, verified,
     }
-    StreamTally { whole, empty, cut, events, in_window, first, gap, pace }
+    StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
+    GrpcTally { statuses, unsent, messages }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }

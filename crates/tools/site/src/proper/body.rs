@@ -9,6 +9,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use workload::fileset::FileContent;
 
 use super::events::Events;
+use super::grpc::Replies;
 use crate::pattern::{self, BLOCK_LEN};
 
 /// Body of a response.
@@ -31,6 +32,8 @@ pub(super) enum PageBody {
     Pieces(Pieces),
     /// Events by a schedule.
     Events(Events),
+    /// Messages of gRPC, with trailers.
+    Replies(Replies),
     /// The request's body of known length, passed on.
     Echo(Upload),
     /// A request's body that must be read first.
@@ -136,6 +139,9 @@ impl Body for PageBody {
             PageBody::Pieces(pieces) => pieces.next().unwrap_or_default(),
             PageBody::Events(events) => std::task::ready!(events.poll_next(cx)),
             PageBody::Held(held) => std::mem::take(&mut held.bytes).into(),
+            PageBody::Replies(replies) => {
+                return Poll::Ready(std::task::ready!(replies.poll_next(cx)).map(Ok));
+            }
             PageBody::Echo(incoming) => return poll_data(incoming, cx),
         };
         Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
@@ -147,7 +153,7 @@ impl Body for PageBody {
             PageBody::Pattern { position, len } | PageBody::File { position, len, .. } => {
                 position == len
             }
-            PageBody::Pieces(_) | PageBody::Events(_) => false,
+            PageBody::Pieces(_) | PageBody::Events(_) | PageBody::Replies(_) => false,
             PageBody::Held(held) => held.bytes.is_empty(),
             PageBody::Echo(incoming) => incoming.is_end_stream(),
         }
@@ -159,7 +165,7 @@ impl Body for PageBody {
             PageBody::Pattern { position, len } | PageBody::File { position, len, .. } => {
                 SizeHint::with_exact(len - position)
             }
-            PageBody::Pieces(_) | PageBody::Events(_) => SizeHint::default(),
+            PageBody::Pieces(_) | PageBody::Events(_) | PageBody::Replies(_) => SizeHint::default(),
             PageBody::Held(held) => SizeHint::with_exact(held.len()),
             PageBody::Echo(incoming) => incoming.size_hint(),
         }

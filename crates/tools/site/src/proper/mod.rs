@@ -8,6 +8,7 @@ mod body;
 mod converse;
 mod dynamic;
 mod events;
+mod grpc;
 mod pages;
 #[cfg(feature = "h3")]
 mod quic;

@@ -12,6 +12,7 @@ use super::Common;
 use super::body::{PageBody, Pieces, Upload};
 use super::dynamic::DynamicPages;
 use super::events::Events;
+use super::grpc;
 use super::raw::{RawKind, RawResponse};
 use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
@@ -45,6 +46,9 @@ pub(super) async fn answer(request: Request<Upload>, common: &Common) -> SiteRes
 }
 
 async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse {
+    if grpc::is_call(&request) {
+        return SiteResponse::Page(grpc::respond(request, common).await);
+    }
     let found = match refused(&request, common) {
         Some(refusal) => Err(refusal),
         None => target_route(&request, common),

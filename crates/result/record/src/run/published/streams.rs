@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use stats::{Hist, Measurement};
 
 /// How events are told apart.
-pub(crate) const STREAM_FORMS: [&str; 3] = ["sse", "lines", "both"];
+pub(crate) const STREAM_FORMS: [&str; 4] = ["sse", "lines", "grpc", "both"];
 
 /// `streams` of a run; null where no response is looked at as a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct StreamsRecord {
-    /// `sse`: Server-Sent Events; `lines`: a line for each; `both`: steps differ.
+    /// `sse`: Server-Sent Events; `lines`: a line for each; `grpc`: messages of gRPC; `both`: steps differ.
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(schema_with = "crate::schema::stream_form")
@@ -70,7 +70,10 @@ impl StreamRateRecord {
 fn stream_form(plan: &Plan) -> Option<&'static str> {
     let forms = plan.streams();
     let has = |form| forms.contains(&Some(form));
-    let [sse, lines, both] = STREAM_FORMS;
+    let [sse, lines, grpc, both] = STREAM_FORMS;
+    if has(Streaming::Grpc) {
+        return Some(grpc);
+    }
     match (has(Streaming::Sse), has(Streaming::Lines)) {
         (true, true) => Some(both),
         (true, false) => Some(sse),

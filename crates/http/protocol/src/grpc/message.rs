@@ -1,0 +1,118 @@
+//! Length-prefixed messages: a flag, four bytes of length, the message.
+
+/// Bytes before each message.
+pub const PREFIX_BYTES: usize = 5;
+
+/// A message with its prefix, not compressed.
+///
+/// # Panics
+/// Above 4 GiB, which no plan can hold.
+pub fn prefixed(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).expect("a message below 4 GiB");
+    let mut out = Vec::with_capacity(PREFIX_BYTES + message.len());
+    out.push(0);
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(message);
+    out
+}
+
+/// What is wrong with the messages of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageFault {
+    /// The flag is neither 0 nor 1.
+    Flag,
+    /// The flag says that the message is compressed, and no `grpc-encoding` names how.
+    Compressed,
+    /// The stream ended inside a message.
+    Cut,
+}
+
+/// Counts the messages of one body as its pieces arrive, however they are cut. Nothing is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MessageReader {
+    prefix: [u8; PREFIX_BYTES],
+    /// Bytes of the prefix that are there.
+    have: usize,
+    /// Bytes of the message that are missing.
+    left: u64,
+    fault: Option<MessageFault>,
+    compressed: bool,
+}
+
+impl MessageReader {
+    /// Takes a piece of the body and returns the number of messages that end in it.
+    pub fn push(&mut self, mut piece: &[u8]) -> u64 {
+        let mut messages = 0;
+        while !piece.is_empty() && self.fault.is_none() {
+            if self.have < PREFIX_BYTES {
+                let count = piece.len().min(PREFIX_BYTES - self.have);
+                self.prefix[self.have..self.have + count].copy_from_slice(&piece[..count]);
+                self.have += count;
+                piece = &piece[count..];
+                if self.have < PREFIX_BYTES {
+                    break;
+                }
+                self.begin();
+            } else {
+                let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(piece.len());
+                self.left -= count as u64;
+                piece = &piece[count..];
+            }
+            if self.left == 0 && self.fault.is_none() {
+                self.have = 0;
+                messages += 1;
+            }
+        }
+        messages
+    }
+
+    /// The prefix is there.
+    fn begin(&mut self) {
+        let [flag, length @ ..] = self.prefix;
+        self.left = u64::from(u32::from_be_bytes(length));
+        match flag {
+            0 => {}
+            1 => self.compressed = true,
+            _ => self.fault = Some(MessageFault::Flag),
+        }
+    }
+
+    /// What was wrong with the body, which is whole. `has_encoding`: the response names the encoding
+    /// of its compressed messages.
+    pub fn fault(&self, has_encoding: bool) -> Option<MessageFault> {
+        let cut = (self.have > 0).then_some(MessageFault::Cut);
+        let compressed = (self.compressed && !has_encoding).then_some(MessageFault::Compressed);
+        self.fault.or(compressed).or(cut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_counted_however_they_are_cut() {
+        let body = [prefixed(b""), prefixed(b"hello"), prefixed(&[7; 300])].concat();
+        for step in 1..body.len() {
+            let mut reader = MessageReader::default();
+            let messages: u64 = body.chunks(step).map(|piece| reader.push(piece)).sum();
+            assert_eq!((messages, reader.fault(false)), (3, None), "pieces of {step}");
+        }
+    }
+
+    #[test]
+    fn each_fault_is_seen() {
+        let read = |body: &[u8], encoding| {
+            let mut reader = MessageReader::default();
+            (reader.push(body), reader.fault(encoding))
+        };
+        assert_eq!(read(b"", false), (0, None));
+        assert_eq!(read(&[0, 0, 0], false), (0, Some(MessageFault::Cut)));
+        assert_eq!(read(&[0, 0, 0, 0, 2, 1], false), (0, Some(MessageFault::Cut)));
+        assert_eq!(read(&[2, 0, 0, 0, 0], false), (0, Some(MessageFault::Flag)));
+        assert_eq!(read(&[1, 0, 0, 0, 1, 9], false), (1, Some(MessageFault::Compressed)));
+        assert_eq!(read(&[1, 0, 0, 0, 1, 9], true), (1, None));
+        // four GiB are announced and nothing is kept for them
+        assert_eq!(read(&[0, 255, 255, 255, 255, 1], true), (0, Some(MessageFault::Cut)));
+    }
+}

@@ -1,0 +1,320 @@
+//! The server's reflection service: questions, and the descriptors in its responses
+//! (`grpc/reflection/v1/reflection.proto`; `v1alpha` has the same messages).
+
+use crate::schema::split;
+use crate::{Schema, SchemaError};
+use prost::Message;
+use prost_types::FileDescriptorProto;
+use protocol::grpc::{PREFIX_BYTES, prefixed};
+use std::collections::BTreeSet;
+
+/// Paths of the service, the newest first.
+pub const PATHS: [&str; 2] = [
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+];
+
+/// Files that a server may send; more are refused.
+const FILES_MAX: usize = 10_000;
+
+/// The messages have more fields; these are the ones that are used.
+#[derive(Clone, PartialEq, Message)]
+struct Question {
+    #[prost(oneof = "question::Kind", tags = "3, 4, 7")]
+    kind: Option<question::Kind>,
+}
+
+mod question {
+    #[derive(Clone, PartialEq, prost::Oneof)]
+    pub(super) enum Kind {
+        #[prost(string, tag = "3")]
+        FileByFilename(String),
+        #[prost(string, tag = "4")]
+        FileContainingSymbol(String),
+        #[prost(string, tag = "7")]
+        ListServices(String),
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Answer {
+    #[prost(message, optional, tag = "4")]
+    files: Option<FileAnswer>,
+    #[prost(message, optional, tag = "6")]
+    services: Option<ServiceAnswer>,
+    #[prost(message, optional, tag = "7")]
+    error: Option<ErrorAnswer>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct FileAnswer {
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    descriptors: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ServiceAnswer {
+    #[prost(message, repeated, tag = "1")]
+    services: Vec<ServiceName>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ServiceName {
+    #[prost(string, tag = "1")]
+    name: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ErrorAnswer {
+    #[prost(int32, tag = "1")]
+    code: i32,
+    #[prost(string, tag = "2")]
+    message: String,
+}
+
+/// Asks a server for the descriptors of one service, a body at a time: [`Inquiry::question`] is sent,
+/// [`Inquiry::hear`] takes the response, until there are no more questions.
+#[derive(Clone, Debug)]
+pub struct Inquiry {
+    service: String,
+    files: Vec<FileDescriptorProto>,
+    wanted: BTreeSet<String>,
+    begun: bool,
+    /// The server does not know the service: its list of services is asked for.
+    lists: bool,
+}
+
+impl Inquiry {
+    /// About the service that a path names.
+    ///
+    /// # Errors
+    /// A path of another form than `/package.Service/Method`.
+    pub fn about(path: &str) -> Result<Inquiry, SchemaError> {
+        let (service, _) = split(path)?;
+        Ok(Inquiry {
+            service: service.to_owned(),
+            files: Vec::new(),
+            wanted: BTreeSet::new(),
+            begun: false,
+            lists: false,
+        })
+    }
+
+    /// The body of the next request; `None`: all descriptors are there.
+    pub fn question(&self) -> Option<Vec<u8>> {
+        use question::Kind;
+        let kinds: Vec<Kind> = match (self.lists, self.begun) {
+            (true, _) => vec![Kind::ListServices(String::new())],
+            (false, false) => vec![Kind::FileContainingSymbol(self.service.clone())],
+            (false, true) => self.wanted.iter().cloned().map(Kind::FileByFilename).collect(),
+        };
+        let body = |kind| prefixed(&Question { kind: Some(kind) }.encode_to_vec());
+        (!kinds.is_empty()).then(|| kinds.into_iter().flat_map(body).collect())
+    }
+
+    /// Takes the body of a response.
+    ///
+    /// # Errors
+    /// A body that is no such response; a service that the server does not know, with those that it
+    /// does.
+    pub fn hear(&mut self, body: &[u8]) -> Result<(), SchemaError> {
+        let asked = std::mem::take(&mut self.wanted);
+        for message in messages(body)? {
+            let answer = Answer::decode(message).map_err(|why| {
+                SchemaError(format!("the server's reflection is malformed: {why}"))
+            })?;
+            if let Some(services) = answer.services {
+                return Err(self.unknown(services));
+            }
+            if let Some(fault) = answer.error {
+                if !self.begun {
+                    self.lists = true;
+                    return Ok(());
+                }
+                let text = format!("the server's reflection failed: {}", fault.message);
+                return Err(SchemaError(text));
+            }
+            for bytes in answer.files.unwrap_or_default().descriptors {
+                self.take(&bytes)?;
+            }
+        }
+        if self.files.is_empty() || asked.iter().any(|name| !self.has(name)) {
+            return Err(SchemaError("the server's reflection sent no descriptor".to_owned()));
+        }
+        self.begun = true;
+        let imports = self.files.iter().flat_map(|file| &file.dependency);
+        self.wanted = imports.filter(|name| !self.has(name)).cloned().collect();
+        Ok(())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.files.iter().any(|file| file.name() == name)
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), SchemaError> {
+        let file = FileDescriptorProto::decode(bytes)
+            .map_err(|why| SchemaError(format!("the server's reflection is malformed: {why}")))?;
+        if self.files.len() >= FILES_MAX {
+            return Err(SchemaError("the server's reflection sends more than 10,000 files".into()));
+        }
+        if !self.has(file.name()) {
+            self.files.push(file);
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, services: ServiceAnswer) -> SchemaError {
+        let names: Vec<String> = services.services.into_iter().map(|it| it.name).collect();
+        SchemaError(format!(
+            "the server has no service {}; it has {}",
+            units::quoted(&self.service),
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        ))
+    }
+
+    /// What was found.
+    ///
+    /// # Errors
+    /// Descriptors that contradict each other.
+    pub fn schema(self) -> Result<Schema, SchemaError> {
+        Schema::from_files(self.files)
+    }
+}
+
+/// The body of a response to `body`, of a server that has the services of `schema`: the descriptors of
+/// all its files, or its services.
+///
+/// # Errors
+/// A body that is no such request.
+pub fn answer(body: &[u8], schema: &Schema) -> Result<Vec<u8>, SchemaError> {
+    let mut out = Vec::new();
+    for message in messages(body)? {
+        let question = Question::decode(message)
+            .map_err(|why| SchemaError(format!("the request is malformed: {why}")))?;
+        let files = || {
+            let descriptors = schema.files().map(Message::encode_to_vec).collect();
+            Answer { files: Some(FileAnswer { descriptors }), ..Answer::default() }
+        };
+        let answer = match question.kind {
+            Some(question::Kind::ListServices(_)) => {
+                let services = schema.services().map(|name| ServiceName { name }).collect();
+                Answer { services: Some(ServiceAnswer { services }), ..Answer::default() }
+            }
+            Some(question::Kind::FileContainingSymbol(name)) if schema.has_symbol(&name) => files(),
+            Some(question::Kind::FileByFilename(name))
+                if schema.files().any(|file| file.name() == name) =>
+            {
+                files()
+            }
+            _ => {
+                let error = ErrorAnswer { code: 5, message: "not found".to_owned() };
+                Answer { error: Some(error), ..Answer::default() }
+            }
+        };
+        out.extend(prefixed(&answer.encode_to_vec()));
+    }
+    Ok(out)
+}
+
+/// The messages of a body.
+fn messages(mut body: &[u8]) -> Result<Vec<&[u8]>, SchemaError> {
+    let torn = || SchemaError("the server's reflection response is cut off".to_owned());
+    let mut found = Vec::new();
+    while !body.is_empty() {
+        let ([_, length @ ..], rest) = body.split_first_chunk::<PREFIX_BYTES>().ok_or_else(torn)?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+        found.push(rest.get(..length).ok_or_else(torn)?);
+        body = &rest[length..];
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost_reflect::DescriptorPool;
+
+    fn files() -> Vec<FileDescriptorProto> {
+        let read = |name: &str| {
+            match name {
+            "a.proto" => Some(
+                "syntax = \"proto3\"; package p; import \"b.proto\"; service S { rpc M(B) returns (B); }"
+                    .to_owned(),
+            ),
+            "b.proto" => Some("syntax = \"proto3\"; package p; message B {}".to_owned()),
+            _ => None,
+        }
+        };
+        let set = Schema::compile("a.proto", &read).unwrap().to_set();
+        let pool = DescriptorPool::decode(set.as_slice()).unwrap();
+        pool.file_descriptor_protos().cloned().collect()
+    }
+
+    fn sent(names: &[&str]) -> Vec<u8> {
+        let files = files();
+        let descriptors = files.iter().filter(|file| names.contains(&file.name()));
+        let descriptors = descriptors.map(Message::encode_to_vec).collect();
+        let files = Some(FileAnswer { descriptors });
+        prefixed(&Answer { files, ..Answer::default() }.encode_to_vec())
+    }
+
+    #[test]
+    fn imports_are_asked_for_until_all_are_there() {
+        let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+        // 22 03 "p.S": field 4, file_containing_symbol
+        assert_eq!(inquiry.question().unwrap(), prefixed(b"\x22\x03p.S"));
+        inquiry.hear(&sent(&["a.proto"])).unwrap();
+        assert_eq!(inquiry.question().unwrap(), prefixed(b"\x1a\x07b.proto"));
+        inquiry.hear(&sent(&["b.proto"])).unwrap();
+        assert_eq!(inquiry.question(), None);
+        assert!(inquiry.schema().unwrap().method("/p.S/M").is_ok());
+    }
+
+    #[test]
+    fn a_server_may_send_all_files_at_once() {
+        let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+        inquiry.hear(&sent(&["a.proto", "b.proto"])).unwrap();
+        assert_eq!(inquiry.question(), None);
+    }
+
+    #[test]
+    fn an_unknown_service_lists_those_of_the_server() {
+        let mut inquiry = Inquiry::about("/p.T/M").unwrap();
+        let error = Some(ErrorAnswer { code: 5, message: "not found".to_owned() });
+        inquiry.hear(&prefixed(&Answer { error, ..Answer::default() }.encode_to_vec())).unwrap();
+        assert_eq!(inquiry.question().unwrap(), prefixed(b"\x3a\x00"));
+        let services = vec![ServiceName { name: "p.S".to_owned() }];
+        let services = Some(ServiceAnswer { services });
+        let body = prefixed(&Answer { services, ..Answer::default() }.encode_to_vec());
+        let why = inquiry.hear(&body).unwrap_err();
+        assert_eq!(why.0, "the server has no service \"p.T\"; it has p.S");
+    }
+
+    #[test]
+    fn our_server_describes_itself_to_our_client() {
+        let schema = Schema::from_files(files()).unwrap();
+        let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+        while let Some(question) = inquiry.question() {
+            inquiry.hear(&answer(&question, &schema).unwrap()).unwrap();
+        }
+        assert!(inquiry.schema().unwrap().method("/p.S/M").is_ok());
+        let mut inquiry = Inquiry::about("/p.Q/M").unwrap();
+        inquiry.hear(&answer(&inquiry.question().unwrap(), &schema).unwrap()).unwrap();
+        let list = answer(&inquiry.question().unwrap(), &schema).unwrap();
+        assert!(inquiry.hear(&list).unwrap_err().0.ends_with("it has p.S"));
+        assert!(answer(b"\0\0\0\0\x01\xff", &schema).is_err());
+    }
+
+    #[test]
+    fn malformed_responses_are_refused() {
+        for body in [&b""[..], b"\0\0\0\0", b"\0\0\0\0\x05abc", b"\0\0\0\0\x01\xff", b"\0\0\0\0\0"]
+        {
+            let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+            assert!(inquiry.hear(body).is_err(), "{body:?}");
+        }
+        // a server that sends another file than the one asked for does not loop for ever
+        let mut inquiry = Inquiry::about("/p.S/M").unwrap();
+        inquiry.hear(&sent(&["a.proto"])).unwrap();
+        assert!(inquiry.hear(&sent(&["a.proto"])).is_err());
+    }
+}

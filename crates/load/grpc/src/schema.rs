@@ -1,0 +1,443 @@
+//! Descriptors, methods and messages.
+
+use prost_reflect::prost::Message;
+use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
+use prost_types::FileDescriptorProto;
+use protocol::grpc::prefixed;
+use protox::file::{File, FileResolver, GoogleFileResolver};
+use std::fmt;
+use units::quoted;
+
+/// Bytes of a `.proto` file or descriptor set that are read at most.
+const SCHEMA_BYTES_MAX: usize = 64 << 20;
+/// Names that an error lists at most.
+const NAMES_MAX: usize = 8;
+
+/// Why there is no request: one sentence for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaError(pub String);
+
+impl fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+fn error(text: impl Into<String>) -> SchemaError {
+    SchemaError(text.into())
+}
+
+/// Services and messages by their descriptors.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    pool: DescriptorPool,
+}
+
+/// Finds the files that a `.proto` file imports.
+struct Sources<'a> {
+    read: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl FileResolver for Sources<'_> {
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        match (self.read)(name) {
+            Some(text) => File::from_source(name, &text),
+            // those of google.protobuf come with the compiler
+            None => GoogleFileResolver::new().open_file(name),
+        }
+    }
+}
+
+impl Schema {
+    /// Of a serialized FileDescriptorSet that includes its imports.
+    ///
+    /// # Errors
+    /// Bytes that are none, or a set in which an import is missing.
+    pub fn from_set(bytes: &[u8]) -> Result<Schema, SchemaError> {
+        if bytes.len() > SCHEMA_BYTES_MAX {
+            return Err(error("the descriptor set is above 64 MiB"));
+        }
+        DescriptorPool::decode(bytes).map(|pool| Schema { pool }).map_err(|why| {
+            error(format!(
+                "it is not a usable FileDescriptorSet ({why}); make one with protoc \
+                 --descriptor_set_out=FILE --include_imports"
+            ))
+        })
+    }
+
+    /// Of files as the server's reflection sends them, in any order.
+    ///
+    /// # Errors
+    /// A set in which an import is missing, or that contradicts itself.
+    pub fn from_files(files: Vec<FileDescriptorProto>) -> Result<Schema, SchemaError> {
+        let mut pool = DescriptorPool::new();
+        pool.add_file_descriptor_protos(files)
+            .map_err(|why| error(format!("the server's descriptors cannot be used: {why}")))?;
+        Ok(Schema { pool })
+    }
+
+    /// Of the `.proto` file `name`. `read` gives the text of a file by the name under which it is
+    /// imported.
+    ///
+    /// # Errors
+    /// The first error of the file or of one that it imports, with its place.
+    pub fn compile(
+        name: &str,
+        read: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Schema, SchemaError> {
+        // the compiler keeps its resolver for longer than a borrow: all files are read before
+        let mut files = Vec::new();
+        let sources = Sources { read };
+        gather(name, &sources, &mut files)?;
+        let mut compiler = protox::Compiler::with_file_resolver(Gathered(files));
+        compiler.include_imports(true);
+        compiler.open_file(name).map_err(located)?;
+        Ok(Schema { pool: compiler.descriptor_pool() })
+    }
+
+    /// The files that describe it.
+    pub fn files(&self) -> impl Iterator<Item = &FileDescriptorProto> {
+        self.pool.file_descriptor_protos()
+    }
+
+    /// Full names of its services.
+    pub fn services(&self) -> impl Iterator<Item = String> {
+        self.pool.services().map(|service| service.full_name().to_owned())
+    }
+
+    /// Whether a service, message or enum has this full name.
+    pub fn has_symbol(&self, name: &str) -> bool {
+        self.pool.get_service_by_name(name).is_some()
+            || self.pool.get_message_by_name(name).is_some()
+            || self.pool.get_enum_by_name(name).is_some()
+    }
+
+    /// The descriptors as a serialized FileDescriptorSet.
+    pub fn to_set(&self) -> Vec<u8> {
+        self.pool.encode_to_vec()
+    }
+
+    /// The method that the path of a URL names: `/package.Service/Method`.
+    ///
+    /// # Errors
+    /// A service or method that is not there; the message lists those that are.
+    pub fn method(&self, path: &str) -> Result<Method, SchemaError> {
+        let (service, method) = split(path)?;
+        let Some(found) = self.pool.get_service_by_name(service) else {
+            let known = self.pool.services().map(|service| service.full_name().to_owned());
+            return Err(unknown("service", service, known.collect()));
+        };
+        let descriptor = found.methods().find(|known| known.name() == method);
+        descriptor.map(|descriptor| Method { descriptor }).ok_or_else(|| {
+            let known = found.methods().map(|known| known.name().to_owned());
+            unknown("method", method, known.collect())
+        })
+    }
+}
+
+/// Service and method of a path.
+///
+/// # Errors
+/// Another form than `/package.Service/Method`.
+pub(crate) fn split(path: &str) -> Result<(&str, &str), SchemaError> {
+    let trimmed = path.trim_start_matches('/');
+    trimmed
+        .split_once('/')
+        .filter(|(service, method)| !service.is_empty() && !method.is_empty())
+        .ok_or_else(|| {
+            error(format!("{} names no method; write /package.Service/Method", quoted(path)))
+        })
+}
+
+fn unknown(kind: &str, name: &str, mut known: Vec<String>) -> SchemaError {
+    known.sort_by_key(|known| (distance(known, name), known.clone()));
+    let more = known.len().saturating_sub(NAMES_MAX);
+    known.truncate(NAMES_MAX);
+    let list = match known.is_empty() {
+        true => "there is none at all".to_owned(),
+        false => known.join(", "),
+    };
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    error(format!("there is no {kind} {}; known: {list}{rest}", quoted(name)))
+}
+
+/// Letters that must change to make one name of the other (Levenshtein), without regard to case.
+fn distance(a: &str, b: &str) -> usize {
+    let letters = |text: &str| text.to_lowercase().chars().take(200).collect::<Vec<_>>();
+    let (a, b) = (letters(a), letters(b));
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Files that were read before the compiler runs.
+struct Gathered(Vec<(String, String)>);
+
+impl FileResolver for Gathered {
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        match self.0.iter().find(|(known, _)| known == name) {
+            Some((name, text)) => File::from_source(name, text),
+            None => GoogleFileResolver::new().open_file(name),
+        }
+    }
+}
+
+/// Reads a file and what it imports.
+fn gather(
+    name: &str,
+    sources: &Sources<'_>,
+    files: &mut Vec<(String, String)>,
+) -> Result<(), SchemaError> {
+    let mut waiting = vec![name.to_owned()];
+    while let Some(name) = waiting.pop() {
+        if files.iter().any(|(known, _)| *known == name) {
+            continue;
+        }
+        let file = sources.open_file(&name).map_err(located)?;
+        let imports = &file.file_descriptor_proto().dependency;
+        waiting.extend(imports.iter().cloned());
+        // files of google.protobuf have no source
+        if let Some(source) = file.source().filter(|_| (sources.read)(&name).is_some()) {
+            if source.len() > SCHEMA_BYTES_MAX {
+                return Err(error(format!("{} is above 64 MiB", quoted(&name))));
+            }
+            files.push((name, source.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// An error of the compiler with file, line and column.
+fn located(why: protox::Error) -> SchemaError {
+    if why.is_file_not_found() {
+        return error(format!("{why}; name its folder with --proto-path"));
+    }
+    // the long form of most errors has file, line and column in its first line
+    let text = format!("{why:?}").lines().next().unwrap_or_default().to_owned();
+    match why.file() {
+        Some(file) if !text.contains(file) => error(format!("{file}: {text}")),
+        _ => error(text),
+    }
+}
+
+/// A method of a service.
+#[derive(Clone, Debug)]
+pub struct Method {
+    descriptor: MethodDescriptor,
+}
+
+impl Method {
+    /// As `:path` of a request names it.
+    pub fn path(&self) -> String {
+        format!("/{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
+    }
+
+    /// The client may send several messages.
+    pub fn is_client_streaming(&self) -> bool {
+        self.descriptor.is_client_streaming()
+    }
+
+    /// The server may send several messages.
+    pub fn is_server_streaming(&self) -> bool {
+        self.descriptor.is_server_streaming()
+    }
+
+    /// The body of a request, from a message as JSON, or a list of them for a stream of the client;
+    /// `None`: an empty message.
+    ///
+    /// # Errors
+    /// Text that is no JSON, or does not fit the message; the place is named.
+    pub fn request(&self, json: Option<&[u8]>) -> Result<Vec<u8>, SchemaError> {
+        let Some(json) = json else { return Ok(prefixed(&[])) };
+        let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
+        if first != Some(&b'[') {
+            return Ok(prefixed(&self.encode(json)?));
+        }
+        let items: Vec<serde_json::Value> =
+            serde_json::from_slice(json).map_err(|why| error(format!("it is not JSON: {why}")))?;
+        if items.len() != 1 && !self.is_client_streaming() {
+            return Err(error(format!(
+                "{} takes one message, and the list has {}",
+                self.path(),
+                items.len()
+            )));
+        }
+        let mut body = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let message = self.encode(item.to_string().as_bytes());
+            let message = message.map_err(|why| error(format!("message {}: {why}", index + 1)))?;
+            body.extend(prefixed(&message));
+        }
+        Ok(body)
+    }
+
+    fn encode(&self, json: &[u8]) -> Result<Vec<u8>, SchemaError> {
+        let input = self.descriptor.input();
+        let name = input.full_name().to_owned();
+        let mut reader = serde_json::Deserializer::from_slice(json);
+        let mut track = serde_path_to_error::Track::new();
+        let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
+        let message = DynamicMessage::deserialize(input, tracked);
+        let message = message.map_err(|why| {
+            let path = track.path().to_string();
+            let place = if path == "." { String::new() } else { format!(" at {}", quoted(&path)) };
+            error(format!("it does not fit {name}{place}: {why}"))
+        })?;
+        reader.end().map_err(|why| error(format!("it is not JSON: {why}")))?;
+        Ok(message.encode_to_vec())
+    }
+
+    /// A message of the response as JSON, its fields as the `.proto` file names them.
+    ///
+    /// # Errors
+    /// Bytes that are no such message.
+    pub fn response_json(&self, message: &[u8]) -> Result<String, SchemaError> {
+        let decoded = DynamicMessage::decode(self.descriptor.output(), message)
+            .map_err(|why| error(format!("the response does not decode: {why}")))?;
+        let mut out = Vec::new();
+        let mut writer = serde_json::Serializer::new(&mut out);
+        let options = SerializeOptions::new().use_proto_field_name(true);
+        decoded
+            .serialize_with_options(&mut writer, &options)
+            .map_err(|why| error(format!("the response is no JSON: {why}")))?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOP: &str = r#"
+        syntax = "proto3";
+        package shop.v1;
+        import "shop/item.proto";
+        import "google/protobuf/timestamp.proto";
+        service Cart {
+            rpc Add(AddRequest) returns (AddReply);
+            rpc Upload(stream AddRequest) returns (AddReply);
+            rpc Watch(AddRequest) returns (stream AddReply);
+        }
+        message AddRequest { Item item = 1; uint32 count = 2; google.protobuf.Timestamp at = 3; }
+        message AddReply { int64 total_cents = 1; }
+    "#;
+    const ITEM: &str =
+        r#"syntax = "proto3"; package shop.v1; message Item { string name = 1; bytes tag = 2; }"#;
+
+    fn read(name: &str) -> Option<String> {
+        match name {
+            "shop.proto" => Some(SHOP.to_owned()),
+            "shop/item.proto" => Some(ITEM.to_owned()),
+            "bad.proto" => Some("syntax = \"proto3\";\nmessage A { strin x = 1; }".to_owned()),
+            "torn.proto" => Some("syntax = \"proto3\";\nmessage A {".to_owned()),
+            "lonely.proto" => Some("syntax = \"proto3\"; import \"gone.proto\";".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn shop() -> Schema {
+        Schema::compile("shop.proto", &read).expect("the file compiles")
+    }
+
+    #[test]
+    fn a_message_in_json_becomes_its_bytes() {
+        let add = shop().method("/shop.v1.Cart/Add").unwrap();
+        let body = add.request(Some(br#"{"item": {"name": "tea", "tag": "AQI="}, "count": 3}"#));
+        let body = body.unwrap();
+        let message = [0x0a, 0x09, 0x0a, 0x03, b't', b'e', b'a', 0x12, 0x02, 1, 2, 0x10, 3];
+        assert_eq!(body, prefixed(&message));
+        assert_eq!(add.request(None).unwrap(), [0; 5]);
+        assert_eq!(add.request(Some(b"{}")).unwrap(), [0; 5]);
+        // both spellings of a field, and well-known types in their JSON form
+        for json in [r#"{"at": "2026-01-01T00:00:00Z"}"#, r#" [{"count": 1}] "#] {
+            add.request(Some(json.as_bytes())).unwrap();
+        }
+        assert_eq!(add.response_json(&[8, 0x96, 1]).unwrap(), r#"{"total_cents":"150"}"#);
+        assert!(add.response_json(&[8]).is_err());
+    }
+
+    #[test]
+    fn a_list_of_messages_is_for_streams_of_the_client() {
+        let schema = shop();
+        let upload = schema.method("/shop.v1.Cart/Upload").unwrap();
+        assert!(upload.is_client_streaming() && !upload.is_server_streaming());
+        let body = upload.request(Some(br#"[{"count": 1}, {"count": 2}]"#)).unwrap();
+        assert_eq!(body, [prefixed(&[0x10, 1]), prefixed(&[0x10, 2])].concat());
+        assert_eq!(upload.request(Some(b"[]")).unwrap(), b"");
+        let watch = schema.method("/shop.v1.Cart/Watch").unwrap();
+        assert!(watch.is_server_streaming());
+        let why = watch.request(Some(br#"[{}, {}]"#)).unwrap_err();
+        assert_eq!(why.0, "/shop.v1.Cart/Watch takes one message, and the list has 2");
+        let why = upload.request(Some(br#"[{}, {"count": "many"}]"#)).unwrap_err();
+        assert!(
+            why.0.starts_with("message 2: it does not fit shop.v1.AddRequest at \"count\""),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn json_that_does_not_fit_names_the_place() {
+        let add = shop().method("/shop.v1.Cart/Add").unwrap();
+        for (json, parts) in [
+            (r#"{"item": {"nam": "x"}}"#, ["shop.v1.AddRequest at \"item\"", "nam"]),
+            (r#"{"count": -1}"#, ["at \"count\"", "line 1"]),
+            (r#"{"count": 1"#, ["EOF", "line 1"]),
+            ("nonsense", ["shop.v1.AddRequest", "line 1"]),
+            ("{} {}", ["it is not JSON", "trailing"]),
+            ("", ["shop.v1.AddRequest", "EOF"]),
+        ] {
+            let why = add.request(Some(json.as_bytes())).unwrap_err().0;
+            assert!(parts.iter().all(|part| why.contains(part)), "{json}: {why}");
+        }
+    }
+
+    #[test]
+    fn unknown_names_list_the_nearest() {
+        let schema = shop();
+        let why = schema.method("/shop.v1.Kart/Add").unwrap_err().0;
+        assert_eq!(why, "there is no service \"shop.v1.Kart\"; known: shop.v1.Cart");
+        let why = schema.method("/shop.v1.Cart/ad").unwrap_err().0;
+        assert_eq!(why, "there is no method \"ad\"; known: Add, Upload, Watch");
+        for path in ["/", "/shop.v1.Cart", "/shop.v1.Cart/", "//Add"] {
+            assert!(
+                schema.method(path).unwrap_err().0.contains("/package.Service/Method"),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn faults_of_proto_files_name_the_file() {
+        for (file, part) in [
+            ("bad.proto", "strin"),
+            ("torn.proto", "torn.proto"),
+            ("lonely.proto", "gone.proto"),
+            ("none.proto", "none.proto"),
+        ] {
+            let why = Schema::compile(file, &read).unwrap_err().0;
+            assert!(why.contains(part), "{file}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_schema_survives_its_descriptor_set() {
+        let set = shop().to_set();
+        let again = Schema::from_set(&set).unwrap();
+        assert!(again.method("/shop.v1.Cart/Add").is_ok());
+        for cut in 0..set.len() {
+            // no panic, whatever is missing
+            let _schema = Schema::from_set(&set[..cut]);
+        }
+        assert!(Schema::from_set(b"\xff\xff").unwrap_err().0.contains("--include_imports"));
+    }
+}

@@ -1,0 +1,57 @@
+//! How calls of gRPC ended.
+
+use plan::{GrpcCode, Plan};
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::Measurement;
+use std::collections::BTreeMap;
+
+/// `grpc` of a run; null where its calls are none of gRPC. Calls without a whole response are in
+/// `failures` alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct GrpcRecord {
+    /// Whole responses by status code, in the order of the codes.
+    pub statuses: Vec<GrpcStatusRecord>,
+    /// Of these, responses without `grpc-status`, whose code follows from the HTTP status.
+    pub without_status: u64,
+    /// Messages of statuses other than OK, after the name of the status; the first 16 different ones
+    /// of each worker.
+    pub messages: BTreeMap<String, u64>,
+}
+
+/// One status code.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct GrpcStatusRecord {
+    #[cfg_attr(any(test, feature = "schema"), schemars(range(max = 16)))]
+    pub code: u32,
+    /// As the specification writes it: `NOT_FOUND`.
+    pub name: String,
+    pub calls: u64,
+    /// The plan counts it as success.
+    pub expected: bool,
+}
+
+impl GrpcRecord {
+    pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<GrpcRecord> {
+        let tally = &measurement.total.streams.grpc;
+        let row = |(number, calls): (&u32, &u64)| {
+            let code = GrpcCode::of(*number);
+            let expected = plan.grpc.expects(code);
+            GrpcStatusRecord {
+                code: *number,
+                name: code.name().to_owned(),
+                calls: *calls,
+                expected,
+            }
+        };
+        plan.is_grpc().then(|| GrpcRecord {
+            statuses: tally.statuses.iter().map(row).collect(),
+            without_status: tally.unsent,
+            messages: tally.messages.clone(),
+        })
+    }
+}

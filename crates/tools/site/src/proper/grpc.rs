@@ -1,0 +1,203 @@
+//! gRPC: the service of `echo.proto`, health checks and reflection.
+
+use std::pin::Pin;
+use std::sync::LazyLock;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use grpc::Schema;
+use grpc::reflection;
+use http_body_util::BodyExt;
+use hyper::body::{Bytes, Frame};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use prost::Message;
+use protocol::grpc::{CONTENT_TYPE, Code, PREFIX_BYTES, prefixed};
+use tokio::time::{Instant, Sleep};
+
+use super::Common;
+use super::body::{PageBody, Upload};
+use crate::head::SERVER;
+
+const ECHO: &str = include_str!("echo.proto");
+/// Replies that a stream may have.
+const REPLIES_MAX: u32 = 1_000_000;
+/// SERVING of grpc.health.v1.HealthCheckResponse.
+const SERVING: [u8; 2] = [8, 1];
+const HEALTH: &str = "/grpc.health.v1.Health/Check";
+
+static SCHEMA: LazyLock<Option<Schema>> = LazyLock::new(|| {
+    let read = |name: &str| (name == "echo.proto").then(|| ECHO.to_owned());
+    Schema::compile("echo.proto", &read).ok()
+});
+
+#[derive(Clone, PartialEq, Message)]
+struct SayRequest {
+    #[prost(string, tag = "1")]
+    text: String,
+    #[prost(uint32, tag = "2")]
+    count: u32,
+    #[prost(uint32, tag = "3")]
+    gap_ms: u32,
+    #[prost(uint32, tag = "4")]
+    wait_ms: u32,
+    #[prost(uint32, tag = "5")]
+    status: u32,
+    #[prost(string, tag = "6")]
+    status_message: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct SayReply {
+    #[prost(string, tag = "1")]
+    text: String,
+    #[prost(uint32, tag = "2")]
+    number: u32,
+}
+
+/// Messages of a response, each at its time, and the status behind them.
+#[derive(Debug)]
+pub(super) struct Replies {
+    text: String,
+    /// A message that is sent as it is, in place of replies.
+    fixed: Option<Bytes>,
+    count: u32,
+    next: u32,
+    gap: Duration,
+    sleep: Pin<Box<Sleep>>,
+    status: Option<(u32, String)>,
+}
+
+impl Replies {
+    fn new(count: u32, text: String, request: &SayRequest) -> Replies {
+        let wait = Duration::from_millis(u64::from(request.wait_ms));
+        Replies {
+            text,
+            fixed: None,
+            count: count.min(REPLIES_MAX),
+            next: 0,
+            gap: Duration::from_millis(u64::from(request.gap_ms)),
+            sleep: Box::pin(tokio::time::sleep_until(Instant::now() + wait)),
+            status: Some((request.status, request.status_message.clone())),
+        }
+    }
+
+    fn fixed(message: Vec<u8>) -> Replies {
+        let fixed = Some(Bytes::from(message));
+        Replies { fixed, ..Replies::new(1, String::new(), &SayRequest::default()) }
+    }
+
+    /// The next message, or the trailers; `None` behind them.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        if self.next < self.count {
+            ready!(self.sleep.as_mut().poll(cx));
+            self.next += 1;
+            let at = self.sleep.deadline() + self.gap;
+            self.sleep.as_mut().reset(at);
+            let reply = SayReply { text: self.text.clone(), number: self.next };
+            let message = self.fixed.take();
+            let message = message.unwrap_or_else(|| prefixed(&reply.encode_to_vec()).into());
+            return Poll::Ready(Some(Frame::data(message)));
+        }
+        let trailers = self.status.take().map(|(code, message)| trailers(code, &message));
+        Poll::Ready(trailers.map(Frame::trailers))
+    }
+}
+
+fn trailers(code: u32, message: &str) -> HeaderMap {
+    let mut map = HeaderMap::new();
+    map.insert(HeaderName::from_static("grpc-status"), HeaderValue::from(code));
+    // every byte that is not plain is percent-encoded
+    let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'%';
+    let coded: String = message
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect();
+    if let Ok(value) = HeaderValue::from_str(&coded)
+        && !coded.is_empty()
+    {
+        map.insert(HeaderName::from_static("grpc-message"), value);
+    }
+    map
+}
+
+/// Whether a request is a call of gRPC.
+pub(super) fn is_call(request: &Request<Upload>) -> bool {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    request.method() == Method::POST
+        && request.version() == hyper::Version::HTTP_2
+        && kind.is_some_and(|kind| kind.as_bytes().starts_with(CONTENT_TYPE.as_bytes()))
+}
+
+/// The response to a call.
+pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Response<PageBody> {
+    let path = request.uri().path().to_owned();
+    let mut incoming = request.into_body();
+    let mut held = common.hold();
+    let mut body = Vec::new();
+    while let Some(Ok(frame)) = incoming.frame().await {
+        let Ok(data) = frame.into_data() else { continue };
+        if body.len() as u64 + data.len() as u64 > common.body_max || !held.push(&data) {
+            return refused(Code::ResourceExhausted, "the messages are too long");
+        }
+        body.extend_from_slice(&data);
+    }
+    if reflection::PATHS.contains(&path.as_str()) {
+        let answer = SCHEMA.as_ref().map(|schema| reflection::answer(&body, schema));
+        return match answer {
+            Some(Ok(answer)) => reply(Replies::fixed(answer)),
+            _ => refused(Code::InvalidArgument, "not a request of reflection"),
+        };
+    }
+    if path == HEALTH {
+        return reply(Replies::fixed(prefixed(&SERVING)));
+    }
+    let Some(requests) = requests(&body) else {
+        return refused(Code::InvalidArgument, "the request is no message of this method");
+    };
+    let first = requests.first().cloned().unwrap_or_default();
+    let failed = first.status != 0;
+    match path.strip_prefix("/loadstone.v1.Echo/") {
+        Some("Say") if requests.len() != 1 => refused(Code::Internal, "one message is expected"),
+        Some("Say") => reply(Replies::new(u32::from(!failed), first.text.clone(), &first)),
+        Some("Repeat") => reply(Replies::new(first.count, first.text.clone(), &first)),
+        Some("Collect") => {
+            let texts: Vec<&str> = requests.iter().map(|request| request.text.as_str()).collect();
+            reply(Replies::new(1, texts.join(" "), &first))
+        }
+        _ => refused(Code::Unimplemented, &format!("there is no method {path}")),
+    }
+}
+
+/// The messages of a request; `None`: they are none.
+fn requests(mut body: &[u8]) -> Option<Vec<SayRequest>> {
+    let mut all = Vec::new();
+    while !body.is_empty() {
+        let ([flag, length @ ..], rest) = body.split_first_chunk::<PREFIX_BYTES>()?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        let message = rest.get(..length).filter(|_| *flag == 0)?;
+        all.push(SayRequest::decode(message).ok()?);
+        body = &rest[length..];
+    }
+    Some(all)
+}
+
+fn reply(replies: Replies) -> Response<PageBody> {
+    headed(PageBody::Replies(replies))
+}
+
+/// A response of one list of fields (Trailers-Only).
+fn refused(code: Code, message: &str) -> Response<PageBody> {
+    let mut response = headed(PageBody::Whole(Bytes::new()));
+    response.headers_mut().extend(trailers(u32::from(code.number()), message));
+    response
+}
+
+fn headed(body: PageBody) -> Response<PageBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+    response
+}
