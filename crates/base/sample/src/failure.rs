@@ -76,7 +76,7 @@ classes! {
     StreamRefused, "stream-refused", Server, "the server refused the stream as often as it was tried (HTTP/2)";
     Unasked, "unasked", Server, "bytes came that no request had asked for";
     Status, "status", Server, "the status was not an expected one";
-    GrpcStatus, "grpc-status", Server, "the status of gRPC was not an expected one";
+    GrpcStatus, "grpc-status", Server, "the call ended with an unexpected gRPC status";
     Length, "length", Server, "the body did not have the expected length";
     Body, "body", Server, "the body was not the expected one";
     Differs, "differs", Server, "the body was not the one that belongs to the target (--verify)";

@@ -1,7 +1,7 @@
 //! One-line facts that the text and the page share: connections, bytes, the client and the like.
 
 mod early;
-mod grpc;
+pub(crate) mod grpc;
 mod http2;
 mod http3;
 pub(crate) mod streams;

@@ -9,7 +9,7 @@ const MESSAGE_MAX: usize = 160;
 const MESSAGES_MAX: usize = 5;
 
 /// How many calls ended with which status, and what the server said of those that failed.
-pub(super) fn facts(grpc: &GrpcRecord) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(grpc: &GrpcRecord) -> Vec<(&'static str, String)> {
     let one = |status: &record::run::GrpcStatusRecord| {
         let unexpected = if status.expected { "" } else { " (unexpected)" };
         format!("{} {}{unexpected}", status.name, show::count(status.calls))

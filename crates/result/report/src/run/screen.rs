@@ -191,6 +191,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
         lines.push(("Verified", sentence));
         lines.extend(facts::verified::first_example(report).map(|example| ("", example)));
     }
+    lines.extend(report.bodies.grpc.iter().flat_map(facts::grpc::facts));
     lines.extend(facts::streams::sentence(report).map(|sentence| ("Streams", sentence)));
     if !detail.tables {
         lines.extend(parts::objectives_in_lines(report));
