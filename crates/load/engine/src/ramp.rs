@@ -4,11 +4,13 @@
 //! Order of the phases: the way up (given levels, or doubled until the server no longer follows and
 //! then filled in), or in its place the search; the way down; overload; recovery.
 
+mod left;
 mod levels;
 
 #[cfg(test)]
 mod tests;
 
+pub use left::StepsLeft;
 pub use levels::{Staircase, geometric, linear};
 
 use stats::Objective;
@@ -112,6 +114,8 @@ pub struct Agenda {
     /// The search's trial that is under way.
     trial: Option<Trial>,
     given_out: usize,
+    /// The level of the way up that was returned last.
+    last_up: Option<f64>,
 }
 
 impl Agenda {
@@ -125,6 +129,7 @@ impl Agenda {
             search,
             trial: None,
             given_out: 0,
+            last_up: None,
         }
     }
 
@@ -136,6 +141,9 @@ impl Agenda {
             }
             if let Some(errand) = self.queue.pop_front() {
                 self.given_out += 1;
+                if errand.purpose == Purpose::Up {
+                    self.last_up = Some(errand.level);
+                }
                 return Some(errand);
             }
             if self.phase == Phase::Done {

@@ -1,14 +1,16 @@
 //! One target's steps.
 
 use super::RampSession;
+use super::pace::{LaneLeft, Pace};
 use super::rest::{Rest, Stillness};
 use super::watch::UntilAsBefore;
 use crate::args::{RampTarget, RampTask, Vary};
 use crate::exit::Failure;
 use crate::run::live::Live;
 use engine::Setup;
-use engine::ramp::{Agenda, Errand};
-use live::terminal::Climb;
+use engine::ramp::{Agenda, Errand, StepsLeft};
+use live::terminal::{Climb, TimeLeft};
+use net::reactor::monotonic;
 use plan::{Load, Plan};
 use record::server::{Conduct, Server};
 use report::RunReport;
@@ -48,6 +50,7 @@ pub(super) struct Lane {
     overload_ended_unix_s: f64,
     recovery_s: f64,
     notes: Vec<String>,
+    pace: Pace,
     /// Why it ended before its last step, and whether that is the target's doing.
     ended: Option<(String, bool)>,
 }
@@ -69,7 +72,9 @@ impl Lane {
     ) -> Result<Lane, Failure> {
         let target = Arc::new(target);
         let Some(rest) = Rest::of(&target)? else { return Err(super::interrupted()) };
+        let pace = Pace::new(target.plan.stop.warm_up);
         Ok(Lane {
+            pace,
             row,
             label: asked.label.clone(),
             axis: asked.course.axis,
@@ -92,12 +97,23 @@ impl Lane {
         })
     }
 
-    /// Runs the next step, if there is one.
+    /// How long its further steps take.
+    pub(super) fn left(&self) -> LaneLeft {
+        if self.ended.is_some() {
+            return LaneLeft::default();
+        }
+        let next = self.next.map(|next| StepsLeft { steps: 1, held: next.hold, at_most: false });
+        self.pace.left(self.agenda.left() + next.unwrap_or_default())
+    }
+
+    /// Runs the next step, if there is one. `others`: what other lanes still have before them.
     pub(super) fn step(
         &mut self,
         session: &RampSession,
         steps: &mut Vec<RampStep>,
+        others: LaneLeft,
     ) -> Result<LaneTurn, Failure> {
+        let began = monotonic();
         if crate::signals::caught() > 0 {
             return Ok(LaneTurn::Interrupted);
         }
@@ -111,7 +127,7 @@ impl Lane {
             let interrupted = crate::signals::caught() > 0;
             return Ok(if interrupted { LaneTurn::Interrupted } else { LaneTurn::Done });
         };
-        let run = match self.run(session, &errand) {
+        let run = match self.run(session, &errand, others) {
             Ok(run) => run,
             // beyond what this machine can offer; below it stands what was measured
             Err(failure) if self.steps > 0 => {
@@ -123,6 +139,9 @@ impl Lane {
         };
         let interrupted = run.measurement.interrupted;
         self.take(&errand, run, settled_s, steps);
+        if errand.purpose != Purpose::Recovery {
+            self.pace.step(errand.hold, monotonic() - began);
+        }
         if interrupted {
             return Ok(LaneTurn::Interrupted);
         }
@@ -134,7 +153,7 @@ impl Lane {
         if errand.purpose == Purpose::Overload {
             self.next = self.agenda.next_errand();
             if self.next.is_some_and(|next| next.purpose == Purpose::Recovery) {
-                return self.step(session, steps);
+                return self.step(session, steps, others);
             }
         }
         Ok(LaneTurn::Done)
@@ -227,7 +246,12 @@ impl Lane {
         }
     }
 
-    fn run(&self, session: &RampSession, errand: &Errand) -> Result<RunReport, Failure> {
+    fn run(
+        &self,
+        session: &RampSession,
+        errand: &Errand,
+        others: LaneLeft,
+    ) -> Result<RunReport, Failure> {
         let recovery = errand.purpose == Purpose::Recovery;
         let per_row = || Nanos::from_secs_f64(CALLS_A_ROW / errand.level);
         let path = self.vary.as_ref().map(|vary| vary.at(errand.level)).transpose();
@@ -246,16 +270,18 @@ impl Lane {
         };
         let before = self.lowest.map(|(_, median)| median);
         let heading = self.heading(errand);
+        let this = StepsLeft { steps: 1, held: errand.hold, at_most: false };
+        let left = TimeLeft::from(self.pace.left(this) + self.left() + others);
         let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
             let live: Box<dyn Watcher> = match &session.view {
                 Some(view) => {
-                    let climb = self.climb(errand);
+                    let climb = Climb { left: Some(left), ..self.climb(errand) };
                     Box::new(view.watch_step(setup, &self.target, &self.objectives, climb))
                 }
                 None => {
                     let calls = setup.requests_max();
                     let live = Live::new(self.quiet, Some(errand.hold), calls, None);
-                    Box::new(live.headed(heading.clone()))
+                    Box::new(live.headed(heading.clone()).of_all(left))
                 }
             };
             match before.filter(|_| recovery) {
@@ -295,7 +321,7 @@ impl Lane {
         };
         let name = if self.many { format!("{}: ", self.label) } else { String::new() };
         let step = format!("{name}step {}{}{purpose}", self.steps + 1, self.of_all());
-        Climb { step, steps: self.so_far.iter().map(row).collect(), known }
+        Climb { step, steps: self.so_far.iter().map(row).collect(), known, left: None }
     }
 
     /// ` of 20`; nothing where it is not known before.

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod lane;
+mod pace;
 mod rest;
 mod watch;
 
@@ -12,12 +13,14 @@ use crate::run::meters::Meters;
 use crate::run::output;
 use crate::run::view::{self, View};
 use lane::{Lane, LaneTurn};
+use pace::LaneLeft;
 use record::run::VerdictRecord;
 use report::RunReport;
 use report::ramp::{RampRecord, RampStep, RampStepRecord};
 use session::{Change, Env, Fleet, Session, Watcher, Watchers};
 use stats::State;
 use std::cell::Cell;
+use std::ops::Add;
 use std::sync::Arc;
 use store::{Beginning, ResultKind};
 
@@ -172,7 +175,9 @@ fn climb(
     loop {
         let mut any = false;
         for &row in &order {
-            let outcome = lanes[row].step(session, &mut steps)?;
+            let others = (0..lanes.len()).filter(|other| *other != row);
+            let others = others.map(|other| lanes[other].left()).fold(LaneLeft::default(), Add::add);
+            let outcome = lanes[row].step(session, &mut steps, others)?;
             // an overload that ends the lane was a step as well
             for (index, step) in steps.iter().enumerate().skip(kept) {
                 session.keeping.step(index, &RampStepRecord::of(step, index + 1, labels));

@@ -1,6 +1,7 @@
 //! The live line on a terminal: one line on standard error, rewritten each second.
 
 use super::call_log::CallLog;
+use live::terminal::TimeLeft;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sample::{AgentNow, AgentState, CallRecord};
 use session::Watcher;
@@ -16,6 +17,8 @@ pub(crate) struct Live {
     /// Length of the whole run in seconds; `None` when a count ends it.
     span_s: Option<f64>,
     calls_max: Option<u64>,
+    /// Of all steps of a ramp together.
+    all_steps: Option<TimeLeft>,
     log: Option<CallLog>,
     /// How many of a fleet's machines run, where there is one.
     agents: String,
@@ -38,7 +41,13 @@ impl Live {
             bar
         });
         let (heading, agents) = (String::new(), String::new());
-        Live { bar, heading, span_s: span.map(Nanos::as_secs_f64), calls_max, log, agents }
+        let span_s = span.map(Nanos::as_secs_f64);
+        Live { bar, heading, span_s, calls_max, all_steps: None, log, agents }
+    }
+
+    /// As a step of a ramp that still takes so long.
+    pub(crate) fn of_all(self, left: TimeLeft) -> Live {
+        Live { all_steps: Some(left), ..self }
     }
 
     /// With this text before each line: `step 7 of 20  `.
@@ -50,10 +59,11 @@ impl Live {
     fn time_left(&self, second: &Second, total: &Snapshot) -> String {
         let passed = second.at_s + second.span_s;
         if let Some(span) = self.span_s {
-            return format!(
-                "{} left",
-                show::duration(Nanos::from_secs_f64((span - passed).max(0.0)))
-            );
+            let left = show::duration(Nanos::from_secs_f64((span - passed).max(0.0)));
+            return match self.all_steps {
+                Some(all) => format!("{left} left, {} for all steps", all.after(passed)),
+                None => format!("{left} left"),
+            };
         }
         match self.calls_max {
             Some(max) => {

@@ -263,3 +263,51 @@ fn staircases() {
     assert_eq!(geometric(1.0, 1e9, 1.001), None);
     assert_eq!(Staircase::Factor(1.3).levels(1.0, 3.0, true).unwrap(), [1.0, 2.0, 3.0]);
 }
+
+/// Walks a course and checks at each step that what follows was announced.
+fn announced(course: Course, react: impl Fn(f64) -> Point) -> Vec<StepsLeft> {
+    let mut agenda = Agenda::new(course);
+    let mut seen: Vec<(StepsLeft, Nanos)> = vec![(agenda.left(), Nanos::ZERO)];
+    while let Some(errand) = agenda.next_errand() {
+        seen.push((agenda.left(), errand.hold));
+        agenda.told(&errand, react(errand.level));
+    }
+    let all = seen.len() - 1;
+    for (number, (left, _)) in seen.iter().enumerate() {
+        let came = all - number;
+        let held = seen[number + 1..].iter().fold(Nanos::ZERO, |sum, (_, hold)| sum + *hold);
+        assert!(left.steps >= came && left.held >= held, "after step {number}: {left:?}, {came}");
+        assert!(left.at_most || (left.steps, left.held) == (came, held), "step {number}: {left:?}");
+    }
+    seen.into_iter().map(|(left, _)| left).collect()
+}
+
+#[test]
+fn the_steps_left_are_never_fewer_than_those_that_come() {
+    let given = || course(Range::Given(vec![100.0, 200.0, 300.0]));
+    let automatic = |from| course(Range::Automatic { from, to: 100_000.0 });
+    let under = |rate: f64| move |level: f64| saturates(rate, level);
+    let left = announced(Course { repeat: 2, ..given() }, under(1e6));
+    assert_eq!(left[0], StepsLeft { steps: 6, held: Nanos::from_secs(30), at_most: false });
+    assert_eq!(left.last(), Some(&StepsLeft::default()));
+    let full = |course| Course { down: true, overload: true, repeat: 2, ..course };
+    for course in [given(), full(given()), automatic(10.0), full(automatic(10.0))] {
+        for rate in [5.0, 250.0, 1_000.0, 1e7] {
+            announced(course.clone(), under(rate));
+        }
+    }
+    // the first level is too much
+    announced(automatic(2_000.0), under(100.0));
+}
+
+#[test]
+fn a_search_has_as_much_left_as_it_has_trials() {
+    let find = SearchConfig::from(100.0, Vec::new());
+    let course = Course { find: Some(find), ..course(Range::Given(Vec::new())) };
+    let left = announced(course, |level| Point {
+        met: Some(level < 420.0),
+        ..saturates(1e6, level)
+    });
+    assert_eq!((left[0].steps, left[0].held), (40, Nanos::from_secs(40 * 15)));
+    assert_eq!((left[1].steps, left[1].at_most), (39, true));
+}

@@ -154,7 +154,12 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let right = progress(model, look);
     let width = right.width() as u16;
     let [first, second] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
-    frame.render_widget(headline_left(model, look), first);
+    let all = all_steps(model);
+    let [name, in_all] =
+        Layout::horizontal([Constraint::Fill(1), Constraint::Length(all.len() as u16)])
+            .areas(first);
+    frame.render_widget(headline_left(model, look), name);
+    frame.render_widget(Line::styled(all, look.faint()), in_all);
     let [load, state] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)]).areas(second);
     let (run, runs) = model.subject.repeat;
@@ -167,6 +172,14 @@ fn header(frame: &mut Frame<'_>, area: Rect, model: &Model, look: Look) {
     let load_text = shortened(format!("{which}{}", model.subject.load), room);
     frame.render_widget(Line::styled(load_text, look.faint()), load);
     frame.render_widget(right, state);
+}
+
+/// Time left of a ramp, all its steps together; empty for other runs.
+fn all_steps(model: &Model) -> String {
+    let left = model.subject.climb.as_ref().and_then(|climb| climb.left);
+    left.map_or_else(String::new, |left| {
+        format!("  all steps: {} left", left.after(model.passed_s().unwrap_or(0.0)))
+    })
 }
 
 /// At most `room` characters, and a sign that there were more.

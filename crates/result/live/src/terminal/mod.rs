@@ -9,7 +9,7 @@ mod model;
 mod screen;
 
 pub use draw::{Look, draw};
-pub use model::{Climb, HISTORY_MAX, Judged, Model, Subject};
+pub use model::{Climb, HISTORY_MAX, Judged, Model, Subject, TimeLeft};
 pub use screen::{Screen, StopCallback, restore};
 
 #[cfg(test)]

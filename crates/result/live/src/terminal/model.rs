@@ -4,7 +4,7 @@ use report::SloResult;
 use sample::{AgentNow, FailureClass};
 use stats::{Counts, Hist, Second, Snapshot, TargetTally, Verdict};
 use std::collections::VecDeque;
-use units::Nanos;
+use units::{Nanos, show};
 
 /// Rows of the series that the graphs show at most; older ones leave on the left.
 pub const HISTORY_MAX: usize = 600;
@@ -37,6 +37,33 @@ pub struct Climb {
     pub steps: Vec<[String; 3]>,
     /// What they say together: "knee 190/s".
     pub known: Vec<String>,
+    /// Time left at the start of this step, with the step itself.
+    pub left: Option<TimeLeft>,
+}
+
+/// Time that something still takes, at its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeLeft {
+    pub span: Nanos,
+    /// Its results may end it earlier.
+    pub at_most: bool,
+}
+
+impl TimeLeft {
+    /// `about 2 m 30 s` when this many seconds have passed.
+    pub fn after(self, passed_s: f64) -> String {
+        let passed = Nanos::from_secs_f64(passed_s.max(0.0));
+        // finer than a second nothing is known of it
+        let whole = (self.span.0.saturating_sub(passed.0)).div_ceil(Nanos::SECOND.0);
+        let how = if self.at_most { "at most" } else { "about" };
+        match whole {
+            0..60 => format!("{how} {whole} s"),
+            _ => {
+                let span = Nanos(whole.saturating_mul(Nanos::SECOND.0));
+                format!("{how} {}", show::duration(span))
+            }
+        }
+    }
 }
 
 /// The server and the verdict as they would be if the run ended now, and its objectives.

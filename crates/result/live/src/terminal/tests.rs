@@ -1,6 +1,6 @@
 use crate::terminal::keys::{KeyAction, wanted};
 use crate::terminal::model::HISTORY_MAX;
-use crate::terminal::{Climb, Judged, Look, Model, Subject, draw};
+use crate::terminal::{Climb, Judged, Look, Model, Subject, TimeLeft, draw};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use report::SloResult;
@@ -75,6 +75,7 @@ fn climbing() -> Model {
         step: "step 7 of 20".into(),
         steps: (1..=6).map(step).collect(),
         known: vec!["peak 299/s".into(), "no knee yet".into()],
+        left: Some(TimeLeft { span: Nanos::from_secs(1_560), at_most: false }),
     };
     let mut model = busy();
     model.subject.load = "open loop at 350/s, constant gaps, 5 s".into();
@@ -333,6 +334,29 @@ fn the_phase_and_the_time_left() {
     measuring  1 m 30 s left, 25.0 % done
     waiting for the last responses  2 m 00 s measured
     measuring  8,000 calls to go after 5.00 s
+    ");
+}
+
+#[test]
+fn the_time_left_of_all_steps() {
+    let said = |span: u64, at_most: bool, passed_s: f64| {
+        TimeLeft { span: Nanos::from_millis(span), at_most }.after(passed_s)
+    };
+    let said = [
+        said(150_000, false, 0.0),
+        said(150_000, true, 30.0),
+        said(150_000, false, -5.0),
+        said(59_100, false, 0.2),
+        said(1_000, true, 7.0),
+        TimeLeft { span: Nanos::NEVER, at_most: true }.after(0.0),
+    ];
+    insta::assert_snapshot!(said.join("\n"), @r"
+    about 2 m 30 s
+    at most 2 m 00 s
+    about 2 m 30 s
+    about 59 s
+    at most 0 s
+    at most 213,503 d 23 h
     ");
 }
 

@@ -1,0 +1,79 @@
+//! How long a ramp still takes: its steps are held for a known time, and what comes between them is
+//! estimated by the steps so far.
+
+use engine::ramp::StepsLeft;
+use live::terminal::TimeLeft;
+use std::ops::Add;
+use units::Nanos;
+
+/// Time for which a lane's remaining steps are held, with what comes between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LaneLeft {
+    span: Nanos,
+    at_most: bool,
+}
+
+impl Add for LaneLeft {
+    type Output = LaneLeft;
+
+    fn add(self, more: LaneLeft) -> LaneLeft {
+        LaneLeft {
+            span: self.span.saturating_add(more.span),
+            at_most: self.at_most || more.at_most,
+        }
+    }
+}
+
+impl From<LaneLeft> for TimeLeft {
+    fn from(left: LaneLeft) -> TimeLeft {
+        TimeLeft { span: left.span, at_most: left.at_most }
+    }
+}
+
+/// What a lane's steps took beyond the time for which they were held: warm-up, the last responses and the
+/// rest before the next step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    warm_up: Nanos,
+    beyond: Nanos,
+    steps: u64,
+}
+
+impl Pace {
+    pub(super) fn new(warm_up: Nanos) -> Pace {
+        Pace { warm_up, beyond: Nanos::ZERO, steps: 0 }
+    }
+
+    /// A step that was held for `held` took `took` from the end of the one before.
+    pub(super) fn step(&mut self, held: Nanos, took: Nanos) {
+        let beyond = Nanos(took.0.saturating_sub(held.0));
+        (self.beyond, self.steps) = (self.beyond.saturating_add(beyond), self.steps + 1);
+    }
+
+    pub(super) fn left(&self, steps: StepsLeft) -> LaneLeft {
+        let each = self.beyond.0.checked_div(self.steps).map_or(self.warm_up, Nanos);
+        let between = Nanos(each.0.saturating_mul(steps.steps as u64));
+        LaneLeft { span: steps.held.saturating_add(between), at_most: steps.at_most }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_between_steps_is_the_mean_of_those_so_far() {
+        let s = Nanos::from_secs;
+        let steps = StepsLeft { steps: 4, held: s(40), at_most: false };
+        let mut pace = Pace::new(s(2));
+        assert_eq!(pace.left(steps), LaneLeft { span: s(48), at_most: false });
+        pace.step(s(10), s(11));
+        pace.step(s(10), s(14));
+        assert_eq!(pace.left(steps).span, s(50));
+        // a step that was broken off
+        pace.step(s(10), s(1));
+        let search = StepsLeft { at_most: true, ..steps };
+        let both = pace.left(search) + LaneLeft { span: s(1), at_most: false };
+        assert!(both.at_most && both.span > s(41) && both.span < s(50), "{both:?}");
+    }
+}
