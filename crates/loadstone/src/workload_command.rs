@@ -3,6 +3,7 @@
 mod access_log;
 mod anonymise;
 mod cgi;
+mod describe;
 mod files_on_disk;
 mod recording;
 mod sequence;
@@ -27,7 +28,7 @@ pub(crate) fn workload(args: WorkloadArgs) -> Result<Code, Failure> {
         WorkloadCommand::Files(args) => files_on_disk::write(&args),
         WorkloadCommand::Sequence(args) => sequence::write(&args),
         WorkloadCommand::Import(args) => access_log::import(&args),
-        WorkloadCommand::Describe(args) => access_log::describe(&args),
+        WorkloadCommand::Describe(args) => describe::describe(&args),
         WorkloadCommand::Anonymise(args) => anonymise::anonymise(&args),
         WorkloadCommand::Verify(args) => verify::verify(&args),
         WorkloadCommand::Cgi(args) => cgi::answer(&args),

@@ -5,6 +5,7 @@
 mod hex;
 mod memory;
 mod nanos;
+mod numbers;
 mod parse;
 mod seed;
 pub mod show;
@@ -12,6 +13,7 @@ pub mod show;
 pub use hex::hex;
 pub use memory::room_for_more;
 pub use nanos::Nanos;
+pub use numbers::{NumberHasher, NumberMap};
 pub use parse::{
     DURATION_MAX, ParseError, Rate, RateSpan, parse_count, parse_duration, parse_listen,
     parse_rate, parse_rate_span, parse_size, quoted,

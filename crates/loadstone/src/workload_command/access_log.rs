@@ -1,7 +1,7 @@
-//! `loadstone workload import` and `describe`: what a server's access log says.
+//! `loadstone workload import` of a server's access log.
 
 use super::recording;
-use crate::args::{By, DescribeArgs, ImportArgs, ImportFrom, Sink};
+use crate::args::{By, ImportArgs, ImportFrom, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
 use plan::{Arrivals, Load, Plan, SessionPlan, TargetPlan, Think, Visit, VisitGroup};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use units::{Nanos, Rate, show};
 use url::Url;
-use workload::access_log::{Access, Description, Log, LogReader, Model};
+use workload::access_log::{Access, LineError, Log, LogReader};
 
 /// A line that is longer is not read to its end, and is no request.
 pub(super) const LINE_MAX: u64 = 1 << 20;
@@ -101,13 +101,15 @@ fn left_out(log: &Log) -> String {
         let count = show::count(log.left_out);
         write!(text, "; {count} left out for their method").expect("a String takes all text");
     }
-    if let Some((line, why)) = &log.first_broken {
-        let lines = record::words::counted(log.broken, "line");
-        let no = if log.broken == 1 { "is not a request" } else { "are not requests" };
-        write!(text, "; {lines} {no} (the first is line {line}: {})", why.0)
-            .expect("a String takes all text");
-    }
-    text
+    text + &broken(log.broken, log.first_broken.as_ref())
+}
+
+/// The lines that are not requests; empty: none.
+pub(super) fn broken(count: u64, first: Option<&(u64, LineError)>) -> String {
+    let Some((line, why)) = first else { return String::new() };
+    let lines = record::words::counted(count, "line");
+    let no = if count == 1 { "is not a request" } else { "are not requests" };
+    format!("; {lines} {no} (the first is line {line}: {})", why.0)
 }
 
 /// # Errors
@@ -117,33 +119,44 @@ pub(super) fn read(
     input: &mut dyn BufRead,
     methods: Vec<String>,
 ) -> Result<Log, Failure> {
-    let mut line = Vec::new();
     let mut reader = LogReader::new(methods);
+    lines(path, input, &mut |line| {
+        reader.line(line).map_err(|error| Failure::usage(format!("{path}: {}", error.0)))
+    })?;
+    let log = reader.finish();
+    match log.accesses.is_empty() {
+        true => Err(without_requests(path, &left_out(&log))),
+        false => Ok(log),
+    }
+}
+
+/// Passes each line on, without its end.
+pub(super) fn lines(
+    path: &str,
+    input: &mut dyn BufRead,
+    take: &mut dyn FnMut(&str) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut line = Vec::new();
     loop {
         line.clear();
         let read = (&mut *input).take(LINE_MAX).read_until(b'\n', &mut line);
         let read = read.map_err(|error| cannot_read(path, &error))?;
         if read == 0 {
-            break;
+            return Ok(());
         }
         let text = String::from_utf8_lossy(&line);
-        let text = text.trim_end_matches(['\r', '\n']);
-        reader.line(text).map_err(|error| Failure::usage(format!("{path}: {}", error.0)))?;
+        take(text.trim_end_matches(['\r', '\n']))?;
         if crate::signals::caught() != 0 {
             return Err(Failure { code: Code::Interrupted, text: "interrupted".to_owned() });
         }
     }
-    let log = reader.finish();
-    if log.accesses.is_empty() {
-        let told = left_out(&log);
-        let why = if told.is_empty() { "; it is empty" } else { &told };
-        let text = format!(
-            "{path} has no request{why}; give an access log in common or combined \
-                            format, or JSON lines"
-        );
-        return Err(Failure::usage(text));
-    }
-    Ok(log)
+}
+
+pub(super) fn without_requests(path: &str, left_out: &str) -> Failure {
+    let why = if left_out.is_empty() { "; it is empty" } else { left_out };
+    Failure::usage(format!(
+        "{path} has no request{why}; give an access log in common or combined format, or JSON lines"
+    ))
 }
 
 pub(super) fn sped(at: Nanos, speed: f64) -> Nanos {
@@ -202,97 +215,4 @@ fn groups(log: &Log, visit: &workload::access_log::ClientVisit, speed: f64) -> V
         think: next.map_or(Nanos::ZERO, |next| sped(Nanos(at(next).0 - at(row).0), speed)),
     });
     Visit { groups: groups.collect() }
-}
-
-pub(super) fn describe(args: &DescribeArgs) -> Result<Code, Failure> {
-    let log = read(&args.log, &mut open(&args.log)?, Vec::new())?;
-    let found = workload::access_log::describe(&log, args.pause);
-    let text = told(&log, &found, args.pause);
-    files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
-    if log.broken > 0 {
-        crate::say(left_out(&log).trim_start_matches("; "));
-    }
-    Ok(Code::Done)
-}
-
-fn told(log: &Log, found: &Description, pause: Nanos) -> String {
-    let count = |n: u64| show::count(n);
-    let mut rows = vec![
-        (
-            "Requests",
-            format!(
-                "{} for {} targets by {} in {}",
-                count(log.accesses.len() as u64),
-                count(log.asks.len() as u64),
-                record::words::counted(u64::from(log.clients), "client"),
-                show::duration(log.span())
-            ),
-        ),
-        ("Load", advice(found)),
-        (
-            "Visits",
-            format!(
-                "{} of {:.1} requests in the mean (median {}, longest {}), apart by pauses above {}",
-                count(found.visits),
-                found.mean_visit,
-                count(found.median_visit),
-                count(found.longest_visit),
-                show::duration(pause)
-            ),
-        ),
-    ];
-    rows.extend(arrivals(found).map(|text| ("Arrivals", text)));
-    rows.push(("Popularity", popularity(found)));
-    let classes = found.statuses.iter().zip(1..).filter(|(n, _)| **n > 0);
-    let classes: Vec<String> =
-        classes.map(|(n, class)| format!("{class}xx {}", count(*n))).collect();
-    rows.push(("Statuses", classes.join(", ")));
-    let [p10, p50, p90, p99] = found.sizes.map(show::bytes);
-    rows.push(("Sizes", format!("p10 {p10}, p50 {p50}, p90 {p90}, p99 {p99}")));
-    let mut text = String::new();
-    for (name, row) in rows {
-        writeln!(text, "{name:<12}{row}").expect("a String takes all text");
-    }
-    text
-}
-
-fn advice(found: &Description) -> String {
-    match found.model {
-        Model::Open => {
-            "open: visits are short, and new ones come whatever the server does; run \
-                        --rate, or import --by requests"
-        }
-        Model::Closed => {
-            "closed: visits are long, and a slow server slows its users down; run -c, \
-                          or import --by visits"
-        }
-        Model::PartlyOpen => {
-            "partly open: visits come by themselves, and then wait for responses; \
-                              run --session, or import --by visits"
-        }
-    }
-    .to_owned()
-}
-
-fn arrivals(found: &Description) -> Option<String> {
-    let arrivals = found.arrivals?;
-    let hurst = arrivals.hurst.map_or_else(String::new, |hurst| {
-        let like = if hurst > 0.6 { "bursts at every scale" } else { "as Poisson's" };
-        format!(", Hurst {hurst:.2} ({like})")
-    });
-    Some(format!(
-        "{}, {}/s in the busiest second; variance over mean {:.2} (Poisson 1){hurst}",
-        show::rate(arrivals.mean),
-        show::count(arrivals.peak),
-        arrivals.dispersion
-    ))
-}
-
-fn popularity(found: &Description) -> String {
-    let top = show::share(found.top_tenth);
-    let top = format!("the most popular tenth of the targets has {top} of the requests");
-    match found.zipf {
-        Some(exponent) => format!("rank^-{exponent:.2} (Zipf 1); {top}"),
-        None => top,
-    }
 }

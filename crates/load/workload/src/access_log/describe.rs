@@ -1,36 +1,61 @@
-//! Figures that tell what a log's load is like.
+//! Figures that tell what a log's load is like. The log is read once, in bounded memory: of more clients
+//! or targets than are kept, a sample is counted, and the figures that follow from it have an error.
 
-use crate::access_log::Log;
-use stats::fit::{slope, variance, variance_time};
+use crate::access_log::cells::{Arrivals, Cells};
+use crate::access_log::line::without_marks;
+use crate::access_log::sketch::{Frequent, KEPT_MAX, Sampled, hash};
+use crate::access_log::{Entry, LineError, parse_line};
 use std::collections::BTreeMap;
 use units::Nanos;
 
 /// A log in figures.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Description {
-    pub visits: u64,
+    pub requests: u64,
+    pub targets: Counted,
+    pub clients: Counted,
+    /// From the first request to the last.
+    pub span: Nanos,
+    pub visits: Counted,
     /// Requests of a visit, one or more.
     pub mean_visit: f64,
     pub median_visit: u64,
+    /// Of the visits that were counted.
     pub longest_visit: u64,
     pub model: Model,
     /// s of a count that falls as rank^−s, by least squares over the logarithms of the ranks that
     /// were asked for five times or more; `None` below ten such ranks.
     pub zipf: Option<f64>,
-    /// What the most popular tenth of the targets has of all requests, 0..=1.
-    pub top_tenth: f64,
+    /// What the most popular tenth of the targets has of all requests, 0..=1, and its standard error.
+    pub top_tenth: (f64, f64),
     /// Requests by the first digit of their status, 1 to 5; other statuses are in none.
     pub statuses: [u64; 5],
     /// Sizes of the bodies of responses at 10, 50, 90 and 99 %, in bytes.
     pub sizes: [u64; 4],
     /// Of requests; `None` where no whole second has any.
     pub arrivals: Option<Arrivals>,
+    /// Requests more than an hour out of order, which are counted in another second.
+    pub late: u64,
+    /// Lines that are no entry, and the first of them: its number, and why.
+    pub broken: u64,
+    pub first_broken: Option<(u64, LineError)>,
+}
+
+/// A number of different things.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counted {
+    pub count: u64,
+    /// Standard error as a share of the count; 0: it is exact.
+    pub error: f64,
+    /// Things for which each one that was counted stands.
+    pub weight: u64,
 }
 
 /// Which load behaves as the log's users do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
     /// Visits are short: about five requests or fewer.
+    #[default]
     Open,
     /// Visits are long: ten requests or more.
     Closed,
@@ -38,57 +63,181 @@ pub enum Model {
     PartlyOpen,
 }
 
-/// How requests come, by their counts in each whole second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Arrivals {
-    /// Requests in a second.
-    pub mean: f64,
-    pub peak: u64,
-    /// Variance over mean: 1 for a Poisson process, more for bursts.
-    pub dispersion: f64,
-    /// H of a self-similar process from the slope of the variance–time plot: 0.5 for a Poisson
-    /// process; `None` below ten minutes.
-    pub hurst: Option<f64>,
-}
-
 /// Visits with a mean of this many requests or fewer behave openly, with that many or more closed (Schroeder, Wierman and Harchol-Balter, NSDI 2006).
 const OPEN_MAX: f64 = 5.0;
 const CLOSED_MIN: f64 = 10.0;
 /// A rank that was asked for less often says little of the law.
 const COUNT_MIN: u64 = 5;
-const RANKS_MIN: usize = 10;
-/// Seconds that a variance–time plot needs.
-pub(crate) const HURST_SECONDS: usize = 600;
+const RANKS_MIN: f64 = 10.0;
 
-/// `pause`: what ends a visit.
-pub fn describe(log: &Log, pause: Nanos) -> Description {
-    let mut visits = log.visit_lengths(pause);
-    visits.sort_unstable();
-    let mean_visit = mean(&visits);
-    let mut counts = vec![0_u64; log.asks.len()];
-    let mut statuses = [0; 5];
-    let mut sizes = Sizes::default();
-    for access in &log.accesses {
-        counts[access.ask as usize] += 1;
-        if let Some(class) = statuses.get_mut(usize::from(access.status / 100).wrapping_sub(1)) {
+/// Reads a log line by line and keeps what describes it.
+#[derive(Debug)]
+pub struct Describer {
+    /// What ends a visit.
+    pause: Nanos,
+    lines: u64,
+    found: Description,
+    fine: bool,
+    first: Option<Nanos>,
+    /// Before and after the first line.
+    earliest: i64,
+    latest: i64,
+    clients: Sampled<OpenVisit>,
+    visits: Visits,
+    targets: Sampled<u64>,
+    /// Once not all targets are kept.
+    popular: Option<Frequent>,
+    sizes: Sizes,
+    cells: Cells,
+}
+
+/// A client's latest request, and its requests since the last pause.
+#[derive(Debug, Default)]
+struct OpenVisit {
+    last: i64,
+    requests: u32,
+}
+
+impl Describer {
+    /// `pause`: what ends a visit.
+    pub fn new(pause: Nanos) -> Describer {
+        Describer::keeping(pause, KEPT_MAX)
+    }
+
+    /// At most so many clients and targets are kept.
+    fn keeping(pause: Nanos, max: usize) -> Describer {
+        Describer {
+            pause,
+            lines: 0,
+            found: Description::default(),
+            fine: false,
+            first: None,
+            earliest: 0,
+            latest: 0,
+            clients: Sampled::new(max),
+            visits: Visits::default(),
+            targets: Sampled::new(max),
+            popular: None,
+            sizes: Sizes::default(),
+            cells: Cells::default(),
+        }
+    }
+
+    /// The next line. Empty ones and comments (`#`) do not count.
+    pub fn line(&mut self, line: &str) {
+        self.lines += 1;
+        let line = without_marks(line);
+        if line.trim().is_empty() || line.starts_with('#') {
+            return;
+        }
+        match parse_line(line) {
+            Ok(entry) => self.take(&entry),
+            Err(error) => {
+                self.found.broken += 1;
+                self.found.first_broken.get_or_insert((self.lines, error));
+            }
+        }
+    }
+
+    fn take(&mut self, entry: &Entry) {
+        self.fine |= entry.fine;
+        self.found.requests += 1;
+        let class = usize::from(entry.status / 100).wrapping_sub(1);
+        if let Some(class) = self.found.statuses.get_mut(class) {
             *class += 1;
         }
-        sizes.count(access.bytes);
+        self.sizes.count(u32::try_from(entry.bytes).unwrap_or(u32::MAX), 1);
+        let first = *self.first.get_or_insert(entry.at);
+        let at = i128::from(entry.at.0) - i128::from(first.0);
+        let at = i64::try_from(at).unwrap_or(if at < 0 { i64::MIN } else { i64::MAX });
+        self.earliest = self.earliest.min(at);
+        self.latest = self.latest.max(at);
+        self.cells.count(at);
+        self.visit(hash(&entry.client), at);
+        self.ask(hash((&entry.method, &entry.target)));
     }
-    counts.sort_unstable_by(|a, b| b.cmp(a));
-    let tenth = counts.len().div_ceil(10);
-    let top: u64 = counts[..tenth].iter().sum();
-    Description {
-        visits: visits.len() as u64,
-        mean_visit,
-        median_visit: at(&visits, 0.5),
-        longest_visit: at(&visits, 1.0),
-        model: model(mean_visit),
-        zipf: zipf(&counts),
-        top_tenth: top as f64 / (log.accesses.len().max(1)) as f64,
-        statuses,
-        sizes: [0.1, 0.5, 0.9, 0.99].map(|share| sizes.at(share)),
-        arrivals: arrivals(&log.cells(Nanos::SECOND)),
+
+    fn visit(&mut self, client: u64, at: i64) {
+        let Some(open) = self.clients.of(client) else { return };
+        if open.requests > 0 && at.saturating_sub(open.last) > self.pause.0.cast_signed() {
+            let ended = std::mem::take(&mut open.requests);
+            let weight = self.clients.weight();
+            self.visits.count(ended, weight);
+            return self.visit(client, at);
+        }
+        open.last = if open.requests == 0 { at } else { open.last.max(at) };
+        open.requests = open.requests.saturating_add(1);
+    }
+
+    fn ask(&mut self, target: u64) {
+        if let Some(count) = self.targets.of(target) {
+            *count += 1;
+        }
+        if let Some(popular) = &mut self.popular {
+            popular.add(target, 1);
+        } else if self.targets.weight() > 1 {
+            // up to now all were kept; those that have just left were asked for less often than most
+            let known = self.targets.iter().map(|(target, count)| (target, *count));
+            self.popular = Some(Frequent::of(known));
+        }
+    }
+
+    /// Ends all visits.
+    pub fn finish(mut self) -> Description {
+        let weight = self.clients.weight();
+        for (_, open) in self.clients.iter() {
+            self.visits.count(open.requests, weight);
+        }
+        let mut found = self.found;
+        let counted = |(count, error): (u64, f64), weight| Counted { count, error, weight };
+        found.clients = counted(self.clients.count(), weight);
+        found.targets = counted(self.targets.count(), self.targets.weight());
+        found.span = Nanos(self.latest.abs_diff(self.earliest));
+        found.visits = self.visits.counted(weight);
+        found.mean_visit = self.visits.mean();
+        found.median_visit = self.visits.lengths.at(0.5);
+        found.longest_visit = u64::from(self.visits.longest);
+        found.model = model(found.mean_visit);
+        let ranks = Ranks::of(&self.targets, self.popular.as_ref());
+        found.zipf = ranks.zipf();
+        found.top_tenth = ranks.top_tenth(found.requests);
+        found.sizes = [0.1, 0.5, 0.9, 0.99].map(|share| self.sizes.at(share));
+        found.late = self.cells.late();
+        found.arrivals = self.cells.arrivals(self.fine);
+        found
+    }
+}
+
+/// Visits that have ended, each with the number of visits for which it stands.
+#[derive(Debug, Default)]
+struct Visits {
+    lengths: Sizes,
+    count: u64,
+    requests: u64,
+    /// Those that were counted, without their weights.
+    seen: u64,
+    longest: u32,
+}
+
+impl Visits {
+    fn count(&mut self, requests: u32, weight: u64) {
+        if requests == 0 {
+            return;
+        }
+        self.lengths.count(requests, weight);
+        self.count += weight;
+        self.requests += u64::from(requests) * weight;
+        self.seen += 1;
+        self.longest = self.longest.max(requests);
+    }
+
+    fn mean(&self) -> f64 {
+        self.requests as f64 / self.count.max(1) as f64
+    }
+
+    fn counted(&self, weight: u64) -> Counted {
+        let error = if weight == 1 { 0.0 } else { 1.0 / (self.seen.max(1) as f64).sqrt() };
+        Counted { count: self.count, error, weight }
     }
 }
 
@@ -101,10 +250,10 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn count(&mut self, size: u32) {
+    fn count(&mut self, size: u32, times: u64) {
         let low = u32::BITS.saturating_sub(size.leading_zeros() + 12);
-        *self.cells.entry(size >> low << low).or_default() += 1;
-        self.sum += 1;
+        *self.cells.entry(size >> low << low).or_default() += times;
+        self.sum += times;
     }
 
     /// The size that the share is not above; 0 of none.
@@ -119,6 +268,85 @@ impl Sizes {
     }
 }
 
+/// Counts of targets, falling, each with the number of targets for which it stands.
+#[derive(Debug)]
+struct Ranks {
+    falling: Vec<(u64, u64)>,
+    /// Targets in all.
+    targets: u64,
+    /// Requests that the most popular targets may have beyond their counts.
+    unknown: u64,
+}
+
+impl Ranks {
+    /// All that were kept; or of a sample those that were asked for most often, and the others with their
+    /// weight.
+    fn of(sampled: &Sampled<u64>, popular: Option<&Frequent>) -> Ranks {
+        let weight = sampled.weight();
+        let mut falling: Vec<(u64, u64)> = Vec::new();
+        let mut certain: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut unknown = 0;
+        if let Some(popular) = popular {
+            certain.extend(popular.certain().map(|(target, count)| {
+                unknown += popular.error() / 2;
+                (target, count + popular.error() / 2)
+            }));
+        }
+        for (target, count) in sampled.iter() {
+            match certain.get_mut(&target) {
+                // counted from the beginning
+                Some(known) => *known = *count,
+                None => falling.push((*count, weight)),
+            }
+        }
+        falling.extend(certain.into_values().map(|count| (count, 1)));
+        falling.sort_unstable_by(|a, b| b.cmp(a));
+        let targets = falling.iter().map(|(_, weight)| weight).sum();
+        Ranks { falling, targets, unknown }
+    }
+
+    /// By least squares, in which each target has the same weight.
+    fn zipf(&self) -> Option<f64> {
+        let (mut rank, mut points) = (0.0, Vec::new());
+        for (count, weight) in self.falling.iter().take_while(|(count, _)| *count >= COUNT_MIN) {
+            let weight = *weight as f64;
+            // the middle of the ranks for which it stands
+            points.push(((rank + (weight + 1.0) / 2.0).ln(), (*count as f64).ln(), weight));
+            rank += weight;
+        }
+        let slope = -weighted_slope(&points);
+        (rank >= RANKS_MIN && slope.is_finite()).then_some(slope)
+    }
+
+    /// Share of the requests, and its standard error.
+    fn top_tenth(&self, requests: u64) -> (f64, f64) {
+        let mut left = self.targets.div_ceil(10);
+        let (mut sum, mut variance) = (0.0, 0.0);
+        for (count, weight) in &self.falling {
+            let taken = left.min(*weight);
+            let count = *count as f64;
+            sum += count * taken as f64;
+            // each was kept with a chance of one in `weight`
+            variance += count * count * taken as f64 * (*weight as f64 - 1.0);
+            left -= taken;
+            if left == 0 {
+                break;
+            }
+        }
+        let requests = requests.max(1) as f64;
+        ((sum / requests).min(1.0), (variance.sqrt() + self.unknown as f64) / requests)
+    }
+}
+
+/// Slope of a line through the points (x, y, weight), by least squares.
+fn weighted_slope(points: &[(f64, f64, f64)]) -> f64 {
+    let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
+    let weights = sum(&|point| point.2);
+    let (mean_x, mean_y) =
+        (sum(&|(x, _, w)| x * w) / weights, sum(&|(_, y, w)| y * w) / weights);
+    sum(&|(x, y, w)| w * (x - mean_x) * (y - mean_y)) / sum(&|(x, _, w)| w * (x - mean_x).powi(2))
+}
+
 fn model(mean_visit: f64) -> Model {
     match mean_visit {
         short if short <= OPEN_MAX => Model::Open,
@@ -127,73 +355,31 @@ fn model(mean_visit: f64) -> Model {
     }
 }
 
-fn mean(values: &[u64]) -> f64 {
-    values.iter().sum::<u64>() as f64 / values.len().max(1) as f64
-}
-
-/// The value that the share is not above; 0 of none.
-fn at(sorted: &[u64], share: f64) -> u64 {
-    let row = (sorted.len() as f64 * share).ceil() as usize;
-    sorted.get(row.saturating_sub(1)).copied().unwrap_or(0)
-}
-
-/// `counts` fall.
-fn zipf(counts: &[u64]) -> Option<f64> {
-    let known = counts.iter().take_while(|count| **count >= COUNT_MIN);
-    let points: Vec<(f64, f64)> = (1..)
-        .zip(known)
-        .map(|(rank, count)| (f64::from(rank).ln(), (*count as f64).ln()))
-        .collect();
-    (points.len() >= RANKS_MIN).then(|| -slope(&points)).filter(|slope| slope.is_finite())
-}
-
-/// Cells that are counted at most: three years of seconds.
-const CELLS_MAX: u64 = 100_000_000;
-
-impl Log {
-    /// Requests in each whole cell of time. The last one, which the log may end in, is left out; where
-    /// the log's clock counts whole seconds, so is the first, which it may begin in. None of more than a
-    /// hundred million cells.
-    pub fn cells(&self, cell: Nanos) -> Vec<u64> {
-        let whole = self.span().0 / cell.0.max(1);
-        if whole > CELLS_MAX {
-            return Vec::new();
-        }
-        let mut counts = vec![0; whole as usize];
-        for access in &self.accesses {
-            if let Some(count) = counts.get_mut((access.at.0 / cell.0.max(1)) as usize) {
-                *count += 1;
-            }
-        }
-        let first = usize::from(!self.fine).min(counts.len());
-        counts.split_off(first)
-    }
-}
-
-fn arrivals(counts: &[u64]) -> Option<Arrivals> {
-    // without a request there is no ratio of variance to mean
-    let peak = counts.iter().copied().max().filter(|peak| *peak > 0)?;
-    let mean = mean(counts);
-    let values: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
-    let dispersion = variance(&values)? / mean;
-    let hurst = variance_time(&values, HURST_SECONDS).map(|found| found.hurst);
-    Some(Arrivals { mean, peak, dispersion, hurst })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access_log::{Access, LoggedRequest};
     use units::{Purpose, Seed};
 
-    fn log(accesses: Vec<Access>) -> Log {
-        let count = accesses.iter().map(|access| access.ask + 1).max().unwrap_or(0);
-        let ask = |row: u32| LoggedRequest { method: "GET".to_owned(), target: format!("/{row}") };
-        Log { asks: (0..count).map(ask).collect(), accesses, ..Log::default() }
+    fn described(entries: impl IntoIterator<Item = Entry>, pause: Nanos) -> Description {
+        keeping(KEPT_MAX, entries, pause)
     }
 
-    fn access(at: f64, client: u32, ask: u32) -> Access {
-        Access { at: Nanos::from_secs_f64(at), client, ask, status: 200, bytes: 100 }
+    fn keeping(max: usize, entries: impl IntoIterator<Item = Entry>, pause: Nanos) -> Description {
+        let mut describer = Describer::keeping(pause, max);
+        entries.into_iter().for_each(|entry| describer.take(&entry));
+        describer.finish()
+    }
+
+    fn access(at: f64, client: u32, ask: u32) -> Entry {
+        Entry {
+            client: client.to_string(),
+            at: Nanos::from_secs(1_700_000_000) + Nanos::from_secs_f64(at),
+            fine: true,
+            method: "GET".to_owned(),
+            target: format!("/{ask}"),
+            status: 200,
+            bytes: 100,
+        }
     }
 
     /// Poisson arrivals at 20/s for an hour: dispersion 1, H 0.5.
@@ -205,8 +391,8 @@ mod tests {
             at += stream.exponential(0.05);
             (at < 3_600.0).then_some(at)
         });
-        let log = log(times.zip(0..).map(|(at, client)| access(at, client, 0)).collect());
-        let found = describe(&log, Nanos::from_secs(1_800));
+        let entries = times.zip(0..).map(|(at, client)| access(at, client, 0));
+        let found = described(entries, Nanos::from_secs(1_800));
         let arrivals = found.arrivals.unwrap();
         assert!((arrivals.mean - 20.0).abs() < 0.5, "{arrivals:?}");
         assert!((arrivals.dispersion - 1.0).abs() < 0.1, "{arrivals:?}");
@@ -234,7 +420,7 @@ mod tests {
             }
         }
         accesses.sort_by_key(|access| access.at);
-        let found = describe(&log(accesses), Nanos::from_secs(1_800)).arrivals.unwrap();
+        let found = described(accesses, Nanos::from_secs(1_800)).arrivals.unwrap();
         assert!(found.hurst.unwrap() > 0.65, "{found:?}");
     }
 
@@ -245,10 +431,10 @@ mod tests {
             let count = (20_000.0 / f64::from(rank).powf(0.8)) as u32;
             accesses.extend((0..count).map(|call| access(f64::from(call), rank, rank - 1)));
         }
-        let found = describe(&log(accesses), Nanos::from_secs(1));
+        let found = described(accesses, Nanos::from_secs(1));
         assert!((found.zipf.unwrap() - 0.8).abs() < 0.01, "{found:?}");
         assert_eq!(found.longest_visit, 20_000);
-        assert!(found.top_tenth > 0.4 && found.top_tenth < 0.6, "{found:?}");
+        assert!(found.top_tenth.0 > 0.4 && found.top_tenth.0 < 0.6, "{found:?}");
     }
 
     #[test]
@@ -256,9 +442,9 @@ mod tests {
         let of = |calls: u32| {
             let calls = (0..100).flat_map(|client| (0..calls).map(move |call| (client, call)));
             let calls = calls.map(|(client, call)| access(f64::from(call), client, call));
-            let mut accesses: Vec<Access> = calls.collect();
+            let mut accesses: Vec<Entry> = calls.collect();
             accesses.sort_by_key(|access| access.at);
-            describe(&log(accesses), Nanos::from_secs(1_800)).model
+            described(accesses, Nanos::from_secs(1_800)).model
         };
         assert_eq!(
             [1, 5, 7, 10].map(of),
@@ -269,28 +455,119 @@ mod tests {
     /// Both seconds with a request are those that may be cut off: nothing was counted in the others.
     #[test]
     fn whole_seconds_without_requests_have_no_arrivals() {
-        let found = describe(&log(vec![access(0.0, 0, 0), access(100.0, 0, 0)]), Nanos::SECOND);
+        let whole = |at: f64| Entry { fine: false, ..access(at, 0, 0) };
+        let found = described([whole(0.0), whole(100.0)], Nanos::SECOND);
         assert_eq!(found.arrivals, None);
     }
 
     #[test]
     fn sizes_are_kept_to_a_part_in_two_thousand() {
         let mut sizes = Sizes::default();
-        (0..100_000_u32).for_each(|row| sizes.count(row * 40_000));
+        (0..100_000_u32).for_each(|row| sizes.count(row * 40_000, 1));
         for (share, exact) in [(0.1, 400e6), (0.5, 2e9), (0.99, 3.96e9)] {
             let found = sizes.at(share) as f64;
             assert!((found / exact - 1.0).abs() < 1e-3, "{share}: {found}");
         }
         assert!(sizes.cells.len() < 60_000);
-        (0..50).for_each(|_| sizes.count(7));
+        (0..50).for_each(|_| sizes.count(7, 1));
         assert_eq!((sizes.at(0.0), Sizes::default().at(0.5)), (0, 0));
-        sizes.count(4_095);
+        sizes.count(4_095, 1);
         assert!(sizes.cells.contains_key(&4_095));
     }
 
     #[test]
     fn an_empty_log_has_figures() {
-        let found = describe(&log(Vec::new()), Nanos::SECOND);
-        assert_eq!((found.visits, found.arrivals, found.sizes), (0, None, [0; 4]));
+        let found = described([], Nanos::SECOND);
+        assert_eq!((found.visits.count, found.arrivals, found.sizes), (0, None, [0; 4]));
+        assert_eq!((found.targets.count, found.top_tenth, found.span), (0, (0.0, 0.0), Nanos::ZERO));
+    }
+
+    /// The same visits as an import makes of the log.
+    #[test]
+    fn visits_are_those_of_an_import() {
+        let mut stream = Seed(2).stream(Purpose::Targets, 0);
+        let mut lines = Vec::new();
+        for row in 0..2_000_u64 {
+            let second = row * 7 + stream.below(40);
+            let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+            let client = stream.below(30);
+            lines.push(format!(
+                "{client} - - [10/Oct/2000:{hour:02}:{minute:02}:{second:02} +0000] \"GET / HTTP/1.1\" \
+                 200 5"
+            ));
+        }
+        let mut reader = crate::access_log::LogReader::new(Vec::new());
+        lines.iter().for_each(|line| reader.line(line).unwrap());
+        let log = reader.finish();
+        // between whole seconds: an import spreads the requests of a second over it
+        for pause in [30_500, 100_500, 1_000_500].map(Nanos::from_millis) {
+            let mut describer = Describer::new(pause);
+            lines.iter().for_each(|line| describer.line(line));
+            let found = describer.finish();
+            let visits = log.visits(pause);
+            let longest = visits.iter().map(|visit| visit.rows.len() as u64).max();
+            let off = found.visits.count.abs_diff(visits.len() as u64);
+            assert!(off <= found.visits.count / 50, "{pause:?}: {found:?}, {}", visits.len());
+            assert!(found.longest_visit.abs_diff(longest.unwrap()) <= 1 + found.longest_visit / 5);
+            assert_eq!((found.requests, found.clients.count), (2_000, u64::from(log.clients)));
+        }
+    }
+
+    /// Lines in another order within an hour have the same figures.
+    #[test]
+    fn the_order_of_lines_does_not_matter() {
+        let mut entries: Vec<Entry> =
+            (0..3_000).map(|row| access(f64::from(row), row % 7, row % 50)).collect();
+        let in_order = described(entries.clone(), Nanos::from_secs(60));
+        entries.chunks_mut(30).for_each(<[Entry]>::reverse);
+        let found = described(entries, Nanos::from_secs(60));
+        assert_eq!(
+            (found.span, found.visits, found.targets, found.late),
+            (in_order.span, in_order.visits, in_order.targets, 0)
+        );
+    }
+
+    /// Popularity by a power law, and users with visits of 1 to 20 requests; whoever comes again makes
+    /// another visit.
+    fn of_many(requests: u32) -> impl Iterator<Item = Entry> {
+        let mut stream = Seed(9).stream(Purpose::Targets, 0);
+        let (mut client, mut left) = (0, 0);
+        (0..requests).map(move |row| {
+            if left == 0 {
+                client = stream.below(60_000) as u32;
+                left = 1 + stream.below(20);
+            }
+            left -= 1;
+            // counts fall as rank^-0.7: the rank by inversion
+            let rank = (stream.unit().powf(1.0 / 0.3) * 200_000.0) as u32;
+            access(f64::from(row) / 50.0, client, rank)
+        })
+    }
+
+    #[test]
+    fn a_sample_of_a_huge_log_has_its_figures_within_their_errors() {
+        let pause = Nanos::from_secs(300);
+        let exact = described(of_many(600_000), pause);
+        let found = keeping(4_000, of_many(600_000), pause);
+        assert_eq!((exact.targets.error, exact.visits.error, exact.top_tenth.1), (0.0, 0.0, 0.0));
+        for (name, found, exact) in [
+            ("targets", found.targets, exact.targets),
+            ("clients", found.clients, exact.clients),
+            ("visits", found.visits, exact.visits),
+        ] {
+            let off = (found.count as f64 / exact.count as f64 - 1.0).abs();
+            assert!(found.error > 0.005 && found.error < 0.05, "{name}: {found:?}");
+            assert!(off < 3.0 * found.error, "{name}: {found:?}, {exact:?}");
+        }
+        let (share, error) = found.top_tenth;
+        assert!(error < 0.06 && (share - exact.top_tenth.0).abs() < 3.0 * error, "{found:?}");
+        assert!((found.zipf.unwrap() - exact.zipf.unwrap()).abs() < 0.03, "{found:?} {exact:?}");
+        assert!((found.mean_visit / exact.mean_visit - 1.0).abs() < 0.05, "{found:?} {exact:?}");
+        assert_eq!(found.median_visit, exact.median_visit);
+        // nothing of these is sampled
+        assert_eq!(
+            (found.requests, found.span, found.sizes, found.statuses, found.arrivals, found.model),
+            (exact.requests, exact.span, exact.sizes, exact.statuses, exact.arrivals, exact.model)
+        );
     }
 }

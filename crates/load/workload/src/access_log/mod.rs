@@ -3,11 +3,14 @@
 //! Layer 2: pure; lines are handed in.
 
 mod anonymise;
+mod cells;
 mod describe;
 mod line;
 mod log;
+mod sketch;
 
 pub use anonymise::{Anonymised, Anonymiser, HashedPaths, WORDS_MAX};
-pub use describe::{Arrivals, Description, Model, describe};
+pub use cells::Arrivals;
+pub use describe::{Counted, Describer, Description, Model};
 pub use line::{Entry, LineError, parse_line};
 pub use log::{Access, ClientVisit, Log, LogReader, LoggedRequest};

@@ -1,0 +1,166 @@
+//! What is counted of more things than memory holds: a sample of them, each with its exact count, and
+//! the most frequent ones.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use units::NumberMap;
+
+/// Different things that are kept at most: the table below has room for so many in 2^18 places.
+pub(crate) const KEPT_MAX: usize = 229_000;
+/// The most frequent things that are kept after each cut; twice as many before it.
+const FREQUENT: usize = 4_096;
+
+/// The same hash in every run, so that a log is always described alike.
+pub(crate) fn hash(thing: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    thing.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A uniform sample of different things by their hashes. All are kept until there are more than the
+/// bound; then every second one by a bit of its hash, and so on (Wegman's adaptive sampling). What is
+/// known of a kept thing is known from its first appearance on.
+#[derive(Debug)]
+pub(crate) struct Sampled<V> {
+    kept: NumberMap<V>,
+    /// Leading bits of a hash that are zero.
+    level: u32,
+    max: usize,
+}
+
+impl<V: Default> Sampled<V> {
+    pub(crate) fn new(max: usize) -> Sampled<V> {
+        Sampled { kept: NumberMap::default(), level: 0, max }
+    }
+
+    fn is_sampled(hash: u64, level: u32) -> bool {
+        level == 0 || hash >> (64 - level.min(63)) == 0
+    }
+
+    /// The value of a thing; `None` where it is not in the sample.
+    pub(crate) fn of(&mut self, hash: u64) -> Option<&mut V> {
+        if !Self::is_sampled(hash, self.level) {
+            return None;
+        }
+        while self.kept.len() >= self.max && !self.kept.contains_key(&hash) {
+            self.level += 1;
+            let level = self.level;
+            self.kept.retain(|known, _| Self::is_sampled(*known, level));
+            if !Self::is_sampled(hash, level) {
+                return None;
+            }
+        }
+        Some(self.kept.entry(hash).or_default())
+    }
+
+    /// Things for which each one in the sample stands: 1 while all are kept.
+    pub(crate) fn weight(&self) -> u64 {
+        1 << self.level.min(63)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &V)> {
+        self.kept.iter().map(|(hash, value)| (*hash, value))
+    }
+
+    /// The number of different things, and its standard error as a share of it.
+    pub(crate) fn count(&self) -> (u64, f64) {
+        let kept = self.kept.len() as u64;
+        let error = if self.level == 0 { 0.0 } else { 1.0 / (kept.max(1) as f64).sqrt() };
+        (kept.saturating_mul(self.weight()), error)
+    }
+}
+
+/// Counts of the most frequent things (Misra and Gries, cut in batches). A thing's true count is its
+/// count here or up to [`Frequent::error`] more.
+#[derive(Debug, Default)]
+pub(crate) struct Frequent {
+    counts: NumberMap<u64>,
+    error: u64,
+}
+
+impl Frequent {
+    /// Begins with counts that are known.
+    pub(crate) fn of(known: impl Iterator<Item = (u64, u64)>) -> Frequent {
+        let mut frequent = Frequent::default();
+        known.for_each(|(hash, count)| frequent.add(hash, count));
+        frequent
+    }
+
+    pub(crate) fn add(&mut self, hash: u64, count: u64) {
+        *self.counts.entry(hash).or_default() += count;
+        if self.counts.len() >= 2 * FREQUENT {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        let mut counts: Vec<u64> = self.counts.values().copied().collect();
+        let (_, cut, _) = counts.select_nth_unstable_by(FREQUENT, |a, b| b.cmp(a));
+        let cut = *cut;
+        self.counts.retain(|_, count| {
+            *count = count.saturating_sub(cut);
+            *count > 0
+        });
+        self.error += cut;
+    }
+
+    pub(crate) fn error(&self) -> u64 {
+        self.error
+    }
+
+    /// Things whose count is far above the error.
+    pub(crate) fn certain(&self) -> impl Iterator<Item = (u64, u64)> {
+        /// Times the error: what is not counted is a tenth of the count at most.
+        const ABOVE: u64 = 10;
+        let least = self.error.saturating_mul(ABOVE);
+        let all = self.counts.iter().map(|(hash, count)| (*hash, *count));
+        all.filter(move |(_, count)| *count > least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_things_are_kept_until_there_are_too_many() {
+        let mut sampled: Sampled<u64> = Sampled::new(1_000);
+        for round in 1..=3 {
+            for thing in 0..1_000_u64 {
+                *sampled.of(hash(thing)).unwrap() += 1;
+            }
+            assert!(sampled.iter().all(|(_, count)| *count == round));
+        }
+        assert_eq!((sampled.count(), sampled.weight()), ((1_000, 0.0), 1));
+    }
+
+    #[test]
+    fn a_sample_estimates_how_many_there_are() {
+        let mut sampled: Sampled<u64> = Sampled::new(1_000);
+        for thing in 0..300_000_u64 {
+            if let Some(count) = sampled.of(hash(thing / 3)) {
+                *count += 1;
+            }
+        }
+        let (count, error) = sampled.count();
+        assert!(sampled.iter().count() <= 1_000 && error > 0.03 && error < 0.05, "{error}");
+        assert!((count as f64 / 100_000.0 - 1.0).abs() < 3.0 * error, "{count}");
+        assert!(sampled.iter().all(|(_, count)| *count == 3), "counts are exact");
+    }
+
+    #[test]
+    fn the_most_frequent_are_found_with_their_counts() {
+        let mut frequent = Frequent::default();
+        for thing in 0..400_000_u64 {
+            frequent.add(hash(thing), 1);
+            if thing % 4 == 0 {
+                frequent.add(hash(("often", thing / 4 % 20)), 1);
+            }
+        }
+        let certain: Vec<(u64, u64)> = frequent.certain().collect();
+        assert_eq!(certain.len(), 20);
+        for (_, count) in certain {
+            assert!(count <= 5_000 && count + frequent.error() >= 5_000, "{count}");
+        }
+        assert!(frequent.error() < 500_000 / 4_096, "{}", frequent.error());
+    }
+}
