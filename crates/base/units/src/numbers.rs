@@ -23,7 +23,8 @@ impl Hasher for NumberHasher {
 
     #[inline]
     fn write_u64(&mut self, number: u64) {
-        let wide = u128::from(self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let wide =
+            u128::from(self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         self.0 = (wide as u64) ^ ((wide >> 64) as u64);
     }
 }

@@ -691,6 +691,13 @@ impl Feedback {
         }
     }
 
+    /// Returns the request of a call that has ended to the guide.
+    pub(crate) fn give_back(&mut self, template: Box<Template>) {
+        if let Some(guided) = &mut self.guided {
+            guided.take_back(template);
+        }
+    }
+
     /// Tells the guide what came of a user's call.
     pub(crate) fn tell_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         self.guided.as_mut()?.tell(sample, outcome)

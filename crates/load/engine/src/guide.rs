@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
 use url::Url;
-use workload::{Came, Guide, Step, WholeResponse};
+use workload::{Came, Guide, Step, Template, WholeResponse};
 
 /// Finds the endpoints that a run meets on its way. It may take its time: the worker waits.
 pub trait Directory: std::fmt::Debug + Send {
@@ -156,6 +156,11 @@ impl Guided {
         self.head.clear();
         self.body.clear();
         note
+    }
+
+    /// The guide gets the request of a call that has ended.
+    pub(crate) fn take_back(&mut self, template: Box<Template>) {
+        self.guide.take_back(template);
     }
 
     /// The wait before the user's next call, which is kept until it is over; `None`: the user

@@ -2,6 +2,7 @@
 //! responses against what is expected of them, and carries values from one to the next.
 
 mod carried;
+mod decimal;
 mod errands;
 mod guide;
 mod program;
@@ -15,7 +16,7 @@ pub(crate) use request::template;
 
 use plan::journey::{FeederOrder, JourneyStep};
 use plan::{Load, Plan, Think};
-use program::{BlockCard, JourneyCard, StepCard};
+use program::{BlockCard, JourneyCard, Shared, StepCard};
 use regex::bytes::Regex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,10 +52,11 @@ impl Travel {
     /// `given`: what the setup captured. `None` where the plan has no journeys.
     pub fn new(plan: &Plan, given: &BTreeMap<String, String>) -> Option<Arc<Travel>> {
         let wanted = plan.journeys.as_ref()?;
+        let mut shared = Shared::default();
         let steps: Vec<StepCard> = wanted
             .steps()
             .into_iter()
-            .map(|step| StepCard::of(plan, step, &wanted.feeders))
+            .map(|step| StepCard::of(plan, step, &wanted.feeders, &mut shared))
             .collect();
         let mut blocks = Vec::new();
         let journeys = wanted

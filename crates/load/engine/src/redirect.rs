@@ -5,6 +5,7 @@
 
 use crate::render::{Own, build_own};
 use plan::Plan;
+use protocol::http1::fields;
 use protocol::http1::request::RequestError;
 use url::Url;
 use workload::{Stripped, Template};
@@ -47,6 +48,26 @@ impl Redirect<'_> {
         };
         build_own(plan, self.url, self.method, &own, self.endpoint, self.absolute)
     }
+}
+
+/// The header fields of a request, without those that each request of the plan gets by itself.
+pub(crate) fn own_fields(plan: &Plan, template: &Template) -> Vec<(String, String)> {
+    let request = &plan.request;
+    let url = template.url();
+    let host = &url[url::Position::BeforeHost..url::Position::AfterPort];
+    let by_itself = |name: &str, value: &str| match name.to_ascii_lowercase().as_str() {
+        "host" => value == host,
+        "user-agent" => value == request.user_agent,
+        "accept-encoding" => request.compressed && value == protocol::http1::coding::ACCEPTED,
+        "priority" => request.priority.is_some_and(|priority| value == priority.to_string()),
+        "connection" => value == "keep-alive",
+        "proxy-authorization" => plan.connection.proxy.is_some(),
+        "content-length" => true,
+        _ => false,
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let fields = fields::fields(&template.bytes).map(|(name, value)| (text(name), text(value)));
+    fields.filter(|(name, value)| !by_itself(name, value)).collect()
 }
 
 /// The URL that a Location field leads to. A login in it is ignored. Bytes that are not UTF-8 are

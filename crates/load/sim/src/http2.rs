@@ -47,6 +47,8 @@ pub struct Streams {
     streams_max: Option<u32>,
     /// Requests of a connection, after which it is told to go.
     calls_max: Option<u32>,
+    /// From the last response to GOAWAY; `None`: it is sent as soon as the last request arrives.
+    goaway_after: Option<Nanos>,
     fate: fn(u64) -> StreamFate,
     body: fn(u64) -> &'static [u8],
     clients: BTreeMap<Client, UnreadInput>,
@@ -73,6 +75,7 @@ impl Streams {
             queue,
             streams_max: None,
             calls_max: None,
+            goaway_after: None,
             fate: |_| StreamFate::Served,
             body: |_| b"hello",
             clients: BTreeMap::new(),
@@ -90,6 +93,12 @@ impl Streams {
     #[must_use]
     pub fn with_calls_max(self, calls: u32) -> Streams {
         Streams { calls_max: Some(calls), ..self }
+    }
+
+    /// GOAWAY is sent so long after the response to the last request; zero: in one piece with it.
+    #[must_use]
+    pub fn with_goaway_after(self, span: Nanos) -> Streams {
+        Streams { goaway_after: Some(span), ..self }
     }
 
     /// What becomes of the request with this number, from 0.
@@ -129,7 +138,15 @@ impl Streams {
         };
         if self.calls_max == Some(calls) {
             let payload = [stream.to_be_bytes(), 0u32.to_be_bytes()].concat();
-            said.push((now, Action::Bytes(frame(GOAWAY, 0, 0, &payload))));
+            let goaway = frame(GOAWAY, 0, 0, &payload);
+            match (self.goaway_after, said.last_mut()) {
+                (Some(Nanos::ZERO), Some((_, Action::Bytes(response)))) => response.extend(goaway),
+                (Some(span), Some((answered, _))) => {
+                    let at = *answered + span;
+                    said.push((at, Action::Bytes(goaway)));
+                }
+                _ => said.push((now, Action::Bytes(goaway))),
+            }
         }
         said
     }

@@ -1,5 +1,5 @@
 //! Plain HTTP/1.1 on open connections allocates nothing in the measured phase, and neither do journeys
-//! whose steps are known beforehand.
+//! whose requests take values from feeders.
 
 use engine::Turn;
 use sim::{Canned, CannedResponse, CannedSteps, Keep, canned_journey, canned_worker};
@@ -39,6 +39,8 @@ fn the_steady_state_allocates_nothing() {
         stays_as_it_is(canned_worker(CALLS, pipeline, None, response), &what);
     }
     stays_as_it_is(canned_journey(CALLS, CannedSteps::Static), "a journey of static steps");
+    let templates = canned_journey(CALLS, CannedSteps::Templates);
+    stays_as_it_is(templates, "a journey whose requests take values");
 }
 
 const CALLS: u64 = 400_000;

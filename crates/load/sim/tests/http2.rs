@@ -200,6 +200,41 @@ fn a_session_survives_a_failed_stream() {
     }
 }
 
+/// h2load's client ends at a GOAWAY, also where it arrives between two calls: with the last response,
+/// with no call under way, or while the next call is.
+#[test]
+fn a_session_ends_at_a_goaway_between_two_calls() {
+    let client = |streams, think| {
+        let mut plan = http2(closed(1, 1), streams);
+        let session =
+            SessionPlan { one_connection: true, survives: true, ..SessionPlan::of(50, think) };
+        plan.load = Load::Closed { users: 1, think, session: Some(session) };
+        (plan.stop.duration, plan.stop.requests, plan.connection.tries) = (None, Some(1), 1);
+        plan
+    };
+    let millis = Nanos::from_millis;
+    let (pause, mut wrong) = (Think::Fixed(millis(20)), Vec::new());
+    for (streams, think, after, made) in [
+        // with the response, when the next call is asked already, or while it is under way
+        (1, Think::None, Nanos::ZERO, (10, 1)),
+        (1, Think::None, millis(1), (10, 1)),
+        (1, pause, Nanos::ZERO, (10, 0)),
+        (1, pause, millis(10), (10, 0)),
+        (1, pause, millis(21), (10, 1)),
+        // two more were answered with the last one that the server counts
+        (4, Think::None, millis(1), (12, 4)),
+    ] {
+        let server = fixed(0, 5).with_calls_max(10).with_goaway_after(after);
+        let total = run(client(streams, think), server).total;
+        let goaways = total.connections.http2.goaways.values().sum::<u64>();
+        let came = (total.counts.succeeded, total.counts.failed);
+        if (came, total.connections.established, goaways) != (made, 1, 1) {
+            wrong.push(format!("{streams} streams, {think:?}, {after:?}: {came:?}, {goaways}"));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
 /// A call that times out takes its stream with it, not its connection.
 #[test]
 fn a_stream_without_response_times_out_alone() {

@@ -392,3 +392,72 @@ fn journeys_in_which_nothing_can_be_made_end() {
     assert!(log.is_empty());
     assert_eq!(outcome.measurement.total.counts.due, 0);
 }
+
+/// A redirected step keeps its own fields and body, with their values; what describes the body goes with
+/// it, and a login stays with its server.
+#[test]
+fn a_redirected_step_keeps_what_it_had() {
+    const STEPS: &str = "
+        [load]
+        users = 1
+        [stop]
+        requests = 1
+        [request]
+        headers = ['X-All: of the plan']
+        follow = 3
+        [[journey]]
+        name = 'j'
+        [[journey.step]]
+        name = 'fixed'
+        url = '/a'
+        headers = { Accept = 'text/x', Authorization = 'Bearer f' }
+        [[journey.step]]
+        name = 'filled'
+        url = '/b/{{user.number}}'
+        method = 'POST'
+        headers = { X-User = 'u{{user.number}}', X-All = 'of the step' }
+        json = { number = '{{user.number}}' }
+        [[journey.step]]
+        name = 'seen'
+        url = '/c'
+        method = 'POST'
+        form = { a = 'b' }
+        ";
+    let moved = |request: &str| {
+        let path = line(request).split(' ').nth(1).unwrap_or_default().to_owned();
+        let (status, to) = match &path[..2] {
+            "/a" => (302, "/moved/a"),
+            "/b" => (307, "/repeat/b"),
+            "/c" => (303, "/moved/c"),
+            "/g" | "/m" => return (200, String::new(), String::new()),
+            // and once more
+            _ => return (308, "Location: /good\r\n".to_owned(), String::new()),
+        };
+        (status, format!("Location: {to}\r\n"), String::new())
+    };
+    let mut plan = plan(STEPS);
+    plan.request.user_agent = "agent".to_owned();
+    let (outcome, log) = run(plan, 1, moved);
+    assert_eq!(outcome.measurement.total.counts.succeeded, 3);
+    let shown = |request: &String| {
+        let names = ["X-All", "Accept", "Authorization", "X-User", "Content-Type"];
+        let fields =
+            names.iter().filter_map(|name| Some(format!("{name}={}", field(request, name)?)));
+        let all = request.lines().filter(|line| line.starts_with("Host: ")).count();
+        let fields: Vec<String> = fields.collect();
+        format!("{} hosts={all} {} {}", line(request), fields.join(" "), body(request))
+    };
+    let first = |path: &str| shown(log.iter().find(|it| line(it).contains(path)).unwrap());
+    let same = |before: &str, after: &str| first(before).replace(before, after);
+    assert_eq!(first("/moved/a"), same("/a", "/moved/a"));
+    assert!(first("/moved/a").contains("Accept=text/x Authorization=Bearer f"));
+    assert_eq!(first("/repeat/b"), same("/b/0", "/repeat/b"));
+    assert_eq!(first("/good"), same("/b/0", "/good"));
+    assert!(
+        first("/good").contains("X-All=of the step X-User=u0 Content-Type=application/json {"),
+        "{}",
+        first("/good")
+    );
+    assert!(first("/c ").contains("Content-Type=application/x-www-form-urlencoded a=b"));
+    assert_eq!(first("/moved/c").trim(), "GET /moved/c HTTP/1.1 hosts=1 X-All=of the plan");
+}

@@ -8,7 +8,7 @@ use units::Nanos;
 /// What a user does next.
 #[derive(Clone, Debug)]
 pub enum Step {
-    Call(Box<Errand>),
+    Call(Errand),
     /// The plan's target of that row as it stands, after a wait.
     Target {
         wait: Nanos,
@@ -87,6 +87,9 @@ pub trait Guide: std::fmt::Debug + Send {
 
     /// A call of the user has ended. The note goes into its record.
     fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note>;
+
+    /// Takes back the request of a call that has ended, whose memory another one may use.
+    fn take_back(&mut self, _template: Box<Template>) {}
 }
 
 /// Makes the guides of a run.

@@ -62,6 +62,18 @@ impl RequestUrl {
         RequestUrl { shared: shared.clone(), own: Some(OnceLock::new()) }
     }
 
+    /// Prepares for another request, whose target in its line is its own: the whole URL is put together
+    /// again when it is asked for.
+    pub fn renew(&mut self, shared: &Arc<Url>) {
+        if !Arc::ptr_eq(&self.shared, shared) {
+            self.shared = shared.clone();
+        }
+        match &mut self.own {
+            Some(own) => drop(own.take()),
+            None => self.own = Some(OnceLock::new()),
+        }
+    }
+
     /// Scheme, host and port are the request's.
     pub fn shared(&self) -> &Arc<Url> {
         &self.shared

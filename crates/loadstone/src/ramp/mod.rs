@@ -176,7 +176,8 @@ fn climb(
         let mut any = false;
         for &row in &order {
             let others = (0..lanes.len()).filter(|other| *other != row);
-            let others = others.map(|other| lanes[other].left()).fold(LaneLeft::default(), Add::add);
+            let others =
+                others.map(|other| lanes[other].left()).fold(LaneLeft::default(), Add::add);
             let outcome = lanes[row].step(session, &mut steps, others)?;
             // an overload that ends the lane was a step as well
             for (index, step) in steps.iter().enumerate().skip(kept) {

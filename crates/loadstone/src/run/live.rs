@@ -3,6 +3,7 @@
 use super::call_log::CallLog;
 use live::terminal::TimeLeft;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use live::terminal::TimeLeft;
 use sample::{AgentNow, AgentState, CallRecord};
 use session::Watcher;
 use stats::{Second, Snapshot};

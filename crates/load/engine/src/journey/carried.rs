@@ -33,6 +33,8 @@ impl Carried {
 /// The row of a feeder that an iteration took.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
+    /// The iteration has taken one. Otherwise the rest is of an earlier iteration.
+    pub(super) is_taken: bool,
     pub(super) row: u64,
     /// Its values, where they are generated.
     pub(super) generated: Vec<String>,
@@ -100,7 +102,7 @@ impl CarriedView<'_> {
 
     fn cell(&self, at: usize, column: usize) -> Option<&str> {
         let feeder = &self.travel.feeders[at];
-        let taken = self.traveller.taken.get(at)?.as_ref()?;
+        let taken = self.traveller.taken.get(at).filter(|taken| taken.is_taken)?;
         match &feeder.rows {
             FeederRows::Table(_) => feeder.cell(taken.row, column),
             FeederRows::Generated(_) => taken.generated.get(column).map(String::as_str),

@@ -1,33 +1,45 @@
 //! The guide of one worker's users.
 
 use super::Travel;
-use super::carried::{CarriedView, Taken};
+use super::carried::CarriedView;
 use super::request;
 use super::scripted::Performance;
+use super::stencil::FillRoom;
 use super::traveller::{Move, Traveller};
 use crate::check::capture::capture;
 use crate::check::judge::{ResponseParts, response};
 use plan::check::Difference;
-use plan::journey::{FeederOrder, FeederRows, UsedUp};
+use plan::journey::{FeederOrder, UsedUp};
 use protocol::http1::coding::Decoder;
 use protocol::http1::fields;
 use sample::{FailureClass, Note, Noticed, Outcome, Remark};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use units::{Nanos, Stream};
+use units::{Nanos, NumberMap, Stream};
 use workload::schedule::Share;
-use workload::{Actor, Came, Errand, Guide, Step, WholeResponse};
+use workload::{Actor, Came, Errand, Guide, Step, Template, WholeResponse};
 
 /// Iterations without a call after which a user leaves: nothing in its journeys can be made.
 const EMPTY_MAX: u32 = 1_000;
 
+/// Requests of ended calls that wait for the next call at most, and the longest that do.
+const SPARES_MAX: usize = 1_024;
+const SPARE_BYTES_MAX: usize = 64 << 10;
+
 #[derive(Debug)]
 pub(super) struct JourneyGuide {
+    travellers: NumberMap<Box<Traveller>>,
+    leader: Leader,
+}
+
+/// All that leads the users on, but the users.
+#[derive(Debug)]
+struct Leader {
     travel: Arc<Travel>,
-    /// `None`: it is on its way, or has left.
-    travellers: BTreeMap<u64, Option<Box<Traveller>>>,
     told: Vec<Remark>,
+    /// Requests of ended calls, whose memory the next ones take.
+    spares: Vec<Box<Template>>,
+    room: FillRoom,
     share: Share,
     /// Iterations begun by this worker, and how many it is to begin.
     begun: u64,
@@ -46,9 +58,10 @@ impl JourneyGuide {
         share: Share,
         actors: Vec<Option<Box<dyn Actor>>>,
     ) -> JourneyGuide {
-        JourneyGuide {
-            travellers: BTreeMap::new(),
+        let leader = Leader {
             told: Vec::new(),
+            spares: Vec::new(),
+            room: FillRoom::default(),
             begun: 0,
             most: travel.share(&share),
             share,
@@ -56,9 +69,12 @@ impl JourneyGuide {
             turns: vec![0; travel.feeders.len()],
             actors,
             travel,
-        }
+        };
+        JourneyGuide { travellers: NumberMap::default(), leader }
     }
+}
 
+impl Leader {
     /// The index of the next iteration; `None` when this worker's part of them is done.
     fn next_iteration(&mut self, user: u64) -> Option<u64> {
         if self.travel.single {
@@ -104,11 +120,9 @@ impl JourneyGuide {
                 self.told.push(Remark { at: now, fact: Noticed::RanDry { feeder: *at as u32 } });
                 return false;
             };
-            let generated = match feeder.rows {
-                FeederRows::Table(_) => Vec::new(),
-                FeederRows::Generated(_) => feeder.generate(travel.seed, *at, row),
-            };
-            traveller.taken[*at] = Some(Taken { row, generated });
+            let taken = &mut traveller.taken[*at];
+            (taken.is_taken, taken.row) = (true, row);
+            feeder.generate(travel.seed, *at, row, &mut taken.generated);
         }
         true
     }
@@ -159,7 +173,7 @@ impl JourneyGuide {
         Some(Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now })
     }
 
-    fn call(&self, traveller: &mut Traveller, row: u32) -> Result<Step, String> {
+    fn call(&mut self, traveller: &mut Traveller, row: u32) -> Result<Step, String> {
         let card = &self.travel.steps[row as usize];
         if card.is_static {
             let wait = std::mem::take(&mut traveller.pause);
@@ -167,21 +181,23 @@ impl JourneyGuide {
         }
         let plan = &self.travel.plan;
         let view = CarriedView { travel: &self.travel, traveller };
-        let template = match card.stencil.as_ref().and_then(|stencil| stencil.fill(&view)) {
-            Some(template) => template,
-            None => {
+        let (room, spares) = (&mut self.room, &mut self.spares);
+        let template = match card.stencil.as_ref().map(|stencil| stencil.fill(&view, room, spares))
+        {
+            Some(Some(template)) => template,
+            Some(None) | None => {
                 let absolute = plan.connection.proxy.is_some();
                 Box::new(request::make(plan, &card.step, &view, 0, absolute)?)
             }
         };
         let wait = std::mem::take(&mut traveller.pause);
-        Ok(Step::Call(Box::new(Errand { wait, row, template })))
+        Ok(Step::Call(Errand { wait, row, template }))
     }
 }
 
 impl Guide for JourneyGuide {
     fn keeps_bodies(&self) -> bool {
-        self.travel.keeps_bodies
+        self.leader.travel.keeps_bodies
     }
 
     fn attends_to_each(&self) -> bool {
@@ -193,22 +209,34 @@ impl Guide for JourneyGuide {
     }
 
     fn tell(&mut self, hear: &mut dyn FnMut(Remark)) {
-        self.told.drain(..).for_each(hear);
+        if !self.leader.told.is_empty() {
+            self.leader.told.drain(..).for_each(hear);
+        }
     }
 
     fn next(&mut self, user: u64, now: Nanos) -> Step {
-        let (mut traveller, fresh) = match self.travellers.get_mut(&user).and_then(Option::take) {
-            Some(traveller) => (traveller, false),
-            None => (Box::new(Traveller::new(&self.travel, user)), true),
+        let JourneyGuide { travellers, leader } = self;
+        let step = match travellers.get_mut(&user) {
+            Some(traveller) => leader.lead(traveller, false, now),
+            None => {
+                let mut traveller = Box::new(Traveller::new(&leader.travel, user));
+                let step = leader.lead(&mut traveller, true, now);
+                travellers.insert(user, traveller);
+                step
+            }
         };
-        let step = self.lead(&mut traveller, fresh, now);
         if matches!(step, Step::Leave) {
-            self.travellers.remove(&user);
-            self.actors.iter_mut().flatten().for_each(|actor| actor.forget(user));
-        } else {
-            *self.travellers.entry(user).or_default() = Some(traveller);
+            travellers.remove(&user);
+            leader.actors.iter_mut().flatten().for_each(|actor| actor.forget(user));
         }
         step
+    }
+
+    fn take_back(&mut self, template: Box<Template>) {
+        let spares = &mut self.leader.spares;
+        if spares.len() < SPARES_MAX && template.bytes.capacity() <= SPARE_BYTES_MAX {
+            spares.push(template);
+        }
     }
 
     fn judge(
@@ -217,27 +245,25 @@ impl Guide for JourneyGuide {
         heard: &WholeResponse<'_>,
         planned: Option<FailureClass>,
     ) -> Option<FailureClass> {
-        let Some(Some(traveller)) = self.travellers.get_mut(&user) else { return planned };
-        if let Some(Some(actor)) = self.actors.get_mut(traveller.journey) {
+        let Some(traveller) = self.travellers.get_mut(&user) else { return planned };
+        let Leader { travel, told, actors, .. } = &mut self.leader;
+        if let Some(Some(actor)) = actors.get_mut(traveller.journey) {
             let (actor, now) = (&mut **actor, heard.now);
-            let mut stage =
-                Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now };
-            return stage.judge(heard, planned);
+            return Performance { travel, actor, traveller, told, now }.judge(heard, planned);
         }
-        let judging = Judging { travel: &self.travel, traveller, told: &mut self.told, heard };
-        judging.judge(planned)
+        Judging { travel, traveller, told, heard }.judge(planned)
     }
 
     fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
-        let Some(Some(traveller)) = self.travellers.get_mut(&user) else { return None };
-        if let Some(Some(actor)) = self.actors.get_mut(traveller.journey) {
+        let traveller = self.travellers.get_mut(&user)?;
+        let Leader { travel, told, actors, .. } = &mut self.leader;
+        if let Some(Some(actor)) = actors.get_mut(traveller.journey) {
             let (actor, now) = (&mut **actor, came.sample.done);
-            Performance { travel: &self.travel, actor, traveller, told: &mut self.told, now }
-                .ended(came);
+            Performance { travel, actor, traveller, told, now }.ended(came);
         } else {
             let took = came.sample.done - came.sample.intended;
             let failed = came.outcome != Outcome::Succeeded;
-            traveller.ended(&self.travel, came.sample.target, took, failed);
+            traveller.ended(travel, came.sample.target, took, failed);
         }
         None
     }
@@ -269,6 +295,9 @@ impl Judging<'_> {
         let planned = planned.filter(|class| !card.expects || *class != FailureClass::Status);
         if planned.is_some() {
             return planned;
+        }
+        if card.judges_nothing && heard.body.is_empty() {
+            return None;
         }
         let Some(body) = content(&travel.plan, heard) else { return Some(FailureClass::Encoding) };
         let seen = ResponseParts { status: heard.status, head: heard.head, body: &body };

@@ -6,6 +6,9 @@ use plan::journey::{
     AfterFailure, Feeder, Journey, JourneyBlock, JourneyPart, JourneyStep, Refresh, StepGuard,
 };
 use plan::{Plan, Think};
+use std::sync::Arc;
+use url::Url;
+use workload::with_target;
 
 /// One thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,8 @@ pub(super) struct StepCard {
     /// Its response must be held against more than the plan's own expectations.
     pub(super) expects: bool,
     pub(super) looks_at_bodies: bool,
+    /// Its response is held against nothing and captured from by nothing.
+    pub(super) judges_nothing: bool,
 }
 
 /// A block with what is known of it beforehand.
@@ -57,8 +62,42 @@ pub(super) struct JourneyCard {
     pub(super) first_row: u32,
 }
 
+/// What the requests of several steps have in common. One copy each: requests keep their memory from step
+/// to step, and a worker recognizes the endpoint of a URL that it has just seen by its address.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    bases: Vec<Arc<Url>>,
+    methods: Vec<Arc<str>>,
+}
+
+impl Shared {
+    /// The URL of another request to the same server.
+    pub(super) fn base(&mut self, url: &Url) -> Arc<Url> {
+        let base = with_target(url, "/");
+        kept(&mut self.bases, |known| **known == base, || Arc::new(base.clone()))
+    }
+
+    pub(super) fn method(&mut self, method: &str) -> Arc<str> {
+        kept(&mut self.methods, |known| **known == *method, || method.into())
+    }
+}
+
+fn kept<T: Clone>(list: &mut Vec<T>, is: impl Fn(&T) -> bool, make: impl Fn() -> T) -> T {
+    if let Some(known) = list.iter().find(|known| is(known)) {
+        return known.clone();
+    }
+    let made = make();
+    list.push(made.clone());
+    made
+}
+
 impl StepCard {
-    pub(super) fn of(plan: &Plan, step: &JourneyStep, feeders: &[Feeder]) -> StepCard {
+    pub(super) fn of(
+        plan: &Plan,
+        step: &JourneyStep,
+        feeders: &[Feeder],
+        shared: &mut Shared,
+    ) -> StepCard {
         let in_body = |from: &CaptureFrom| {
             matches!(from, CaptureFrom::Body | CaptureFrom::Json(_) | CaptureFrom::Html { .. })
         };
@@ -67,8 +106,9 @@ impl StepCard {
         let mut contents = step.check.iter().chain([&step.ask.expect]).map(|it| &it.body);
         StepCard {
             is_static,
-            stencil: if is_static { None } else { Stencil::of(plan, step, feeders) },
+            stencil: if is_static { None } else { Stencil::of(plan, step, feeders, shared) },
             expects,
+            judges_nothing: !expects && step.check.is_none() && step.ask.capture.is_empty(),
             looks_at_bodies: step.ask.capture.iter().any(|(_, it)| in_body(&it.from))
                 || contents.any(|content| *content != Content::default()),
             step: step.clone(),

@@ -48,11 +48,8 @@ impl Performance<'_> {
                             let wait = std::mem::take(&mut self.traveller.pause) + wait;
                             (self.traveller.answered, self.traveller.statuses) =
                                 (false, call.statuses);
-                            return Some(Step::Call(Box::new(Errand {
-                                wait,
-                                row,
-                                template: Box::new(template),
-                            })));
+                            let template = Box::new(template);
+                            return Some(Step::Call(Errand { wait, row, template }));
                         }
                         Err(why) => {
                             self.traveller.pause += wait;

@@ -6,6 +6,8 @@
 //! way: then nothing is filled.
 
 use super::carried::{CarriedView, ValuePlace};
+use super::decimal::put_decimal;
+use super::program::Shared;
 use super::request;
 use crate::render::translated;
 use plan::check::{Ask, Body, Fill, ValueSource};
@@ -34,8 +36,17 @@ pub(super) struct Stencil {
     last: String,
     /// The empty line and the body.
     tail: Tail,
-    /// Bytes to reserve for the head.
+    /// Bytes to reserve.
     room: usize,
+    /// Some calls are the last ones of their connections, or the request is translated from that form.
+    needs_last: bool,
+}
+
+/// Memory in which requests are put together.
+#[derive(Debug, Default)]
+pub(super) struct FillRoom {
+    head: String,
+    body: String,
 }
 
 #[derive(Clone, Debug)]
@@ -76,15 +87,28 @@ impl Put {
         match self {
             Put::Field if !is_plain_field(value) => return false,
             Put::Field => out.push_str(value),
+            Put::Text(Fill::Json) if is_plain_json(value) => out.push_str(value),
+            Put::Text(Fill::UrlPart) if is_unreserved(value) => out.push_str(value),
             Put::Text(fill) => fill.put(value, out),
             Put::Segment if value.is_empty() || value.starts_with('.') || value.ends_with('.') => {
                 return false;
             }
+            Put::Segment | Put::Pair if is_unreserved(value) => out.push_str(value),
             Put::Segment => Fill::UrlPart.put(value, out),
             Put::Pair => out.extend(byte_serialize(value.as_bytes())),
         }
         true
     }
+}
+
+/// All of it stays as it is in a URL and in a form: `~` would not in a form.
+fn is_unreserved(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+}
+
+/// All of it stays as it is in a JSON string (RFC 8259 section 7).
+fn is_plain_json(value: &str) -> bool {
+    value.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
 /// Nothing that is refused in a field's value (RFC 9110 section 5.5), and nothing that moves its ends: those
@@ -151,7 +175,12 @@ impl ValueSource for ValueMarks<'_> {
 
 impl Stencil {
     /// `None`: the request has to be made anew each time.
-    pub(super) fn of(plan: &Plan, step: &JourneyStep, feeders: &[Feeder]) -> Option<Stencil> {
+    pub(super) fn of(
+        plan: &Plan,
+        step: &JourneyStep,
+        feeders: &[Feeder],
+        shared: &mut Shared,
+    ) -> Option<Stencil> {
         // a value at the beginning is a URL of its own; with a proxy the target is a whole URL
         if step.ask.url.beginning().is_empty() || plan.connection.proxy.is_some() {
             return None;
@@ -180,13 +209,16 @@ impl Stencil {
         };
         let holes = holes(&head) + if let Tail::Cut(parts) = &tail { holes(parts) } else { 0 };
         let stencil = Stencil {
-            base: made.url.shared().clone(),
+            base: shared.base(made.url.shared()),
             asked: made.asked,
             version: plan.request.version,
             room: common.len() + kept.len() + tail.length() + holes * VALUE_LENGTH,
             kept: kept.to_owned(),
             last: last.to_owned(),
-            method: made.method,
+            method: shared.method(&made.method),
+            needs_last: plan.connection.calls.is_some()
+                || plan.request.version.has_streams()
+                || crate::proof::proves(plan),
             head,
             tail,
         };
@@ -194,40 +226,73 @@ impl Stencil {
         (holes == marks.holes.len()).then_some(stencil)
     }
 
-    /// The request with values put in; `None`: it has to be made by the other way, which also says
-    /// what is wrong with a value.
-    pub(super) fn fill(&self, values: &CarriedView<'_>) -> Option<Box<Template>> {
-        let body;
+    /// The request with values put in, in the memory of one of `spares`; `None`: it has to be made by the
+    /// other way, which also says what is wrong with a value.
+    pub(super) fn fill(
+        &self,
+        values: &CarriedView<'_>,
+        room: &mut FillRoom,
+        spares: &mut Vec<Box<Template>>,
+    ) -> Option<Box<Template>> {
         let tail = match &self.tail {
             Tail::Plain(bytes) => &bytes[..],
             Tail::Cut(parts) => {
-                body = filled(parts, values, 0, self.tail.length() + VALUE_LENGTH)?;
-                body.as_bytes()
+                fill(parts, values, 0, &mut room.body)?;
+                room.body.as_bytes()
             }
         };
         // of the tail, all behind the empty line is the body
-        let head = filled(&self.head, values, tail.len() - 2, self.room)?;
-        let last = [head.as_bytes(), self.last.as_bytes(), tail].concat();
-        let (cookie_at, cookie_at_last) =
-            (head.len() + self.kept.len(), head.len() + self.last.len());
-        let mut bytes = head.into_bytes();
-        bytes.extend_from_slice(self.kept.as_bytes());
-        bytes.extend_from_slice(tail);
-        let (http2, http3) = translated(self.version, &self.base, &last).ok()?;
-        Some(Box::new(Template {
+        fill(&self.head, values, tail.len() - 2, &mut room.head)?;
+        let head = room.head.as_bytes();
+        let mut template = spares.pop().unwrap_or_else(|| self.fresh());
+        self.renew(&mut template);
+        template.cookie_at = put_together(&mut template.bytes, [head, self.kept.as_bytes(), tail]);
+        template.last.clear();
+        template.cookie_at_last = 0;
+        if self.needs_last {
+            let parts = [head, self.last.as_bytes(), tail];
+            template.cookie_at_last = put_together(&mut template.last, parts);
+            let translated = translated(self.version, &self.base, &template.last).ok()?;
+            (template.http2, template.http3) = translated;
+        }
+        Some(template)
+    }
+
+    fn fresh(&self) -> Box<Template> {
+        Box::new(Template {
             endpoint: 0,
             url: RequestUrl::with_own_target(&self.base),
             method: self.method.clone(),
             asked: self.asked,
-            bytes,
-            last,
-            cookie_at,
-            cookie_at_last,
-            http2,
-            http3,
+            bytes: Vec::with_capacity(self.room),
+            last: Vec::new(),
+            cookie_at: 0,
+            cookie_at_last: 0,
+            http2: None,
+            http3: None,
             stripped: Stripped::default(),
-        }))
+        })
     }
+
+    /// A request of any step, or one that a redirect has brought about, becomes one of this step.
+    fn renew(&self, template: &mut Template) {
+        template.url.renew(&self.base);
+        if !Arc::ptr_eq(&template.method, &self.method) {
+            template.method = self.method.clone();
+        }
+        (template.asked, template.stripped) = (self.asked, Stripped::default());
+        (template.http2, template.http3) = (None, None);
+    }
+}
+
+/// Writes the head, the line of Connection, and what follows. Returns where the fields end.
+fn put_together(out: &mut Vec<u8>, [head, connection, tail]: [&[u8]; 3]) -> usize {
+    out.clear();
+    out.extend_from_slice(head);
+    out.extend_from_slice(connection);
+    let end = out.len();
+    out.extend_from_slice(tail);
+    end
 }
 
 impl Tail {
@@ -253,24 +318,24 @@ fn holes(parts: &[StencilPart]) -> usize {
     parts.iter().filter(|part| matches!(part, StencilPart::Hole(_))).count()
 }
 
-/// `length`: of the body. `room`: bytes to reserve.
-fn filled(
+/// Writes the parts over what is in `out`. `length`: of the body.
+fn fill(
     parts: &[StencilPart],
     values: &CarriedView<'_>,
     length: usize,
-    room: usize,
-) -> Option<String> {
-    let mut out = String::with_capacity(room);
+    out: &mut String,
+) -> Option<()> {
+    out.clear();
     for part in parts {
         match part {
             StencilPart::Plain(text) => out.push_str(text),
             StencilPart::Hole(hole) => {
-                hole.put.put(values.at(&hole.place)?, &mut out).then_some(())?;
+                hole.put.put(values.at(&hole.place)?, out).then_some(())?;
             }
-            StencilPart::Length => out.push_str(&length.to_string()),
+            StencilPart::Length => put_decimal(length as u64, out),
         }
     }
-    Some(out)
+    Some(())
 }
 
 /// The head before and behind the digits of its Content-Length, which must be there once.
@@ -375,19 +440,25 @@ mod tests {
     /// What is filled is what is made.
     fn with_values(version: &str, v: Option<&str>, w: &str) -> String {
         let text = STEPS.replace("[load]", &format!("[request]\nhttp = \"{version}\"\n[load]"));
-        let plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
+        let mut plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
+        // the last call of a connection has another form
+        plan.connection.calls = (version == "1.0").then_some(2);
         let travel = Travel::new(&plan, &BTreeMap::new()).unwrap();
         let mut traveller = Traveller::new(&travel, 7);
         let (journey, stream) = travel.draw(3);
         traveller.begin(3, journey, stream);
-        let generated = travel.feeders[0].generate(travel.seed, 0, 5);
-        traveller.taken[0] = Some(super::super::carried::Taken { row: 5, generated });
+        let taken = &mut traveller.taken[0];
+        (taken.is_taken, taken.row) = (true, 5);
+        travel.feeders[0].generate(travel.seed, 0, 5, &mut taken.generated);
         traveller.keep("v", v.map(str::to_owned), Scope::Iteration);
         traveller.keep("w", Some(w.to_owned()), Scope::User);
         let view = CarriedView { travel: &travel, traveller: &traveller };
         let mut told = String::new();
+        // each request takes the memory of the one before
+        let (mut room, mut spares) = (FillRoom::default(), Vec::new());
         for card in travel.steps.iter().filter(|card| !card.is_static) {
-            let filled = card.stencil.as_ref().and_then(|stencil| stencil.fill(&view));
+            let stencil = card.stencil.as_ref();
+            let filled = stencil.and_then(|it| it.fill(&view, &mut room, &mut spares));
             let made = request::make(&plan, &card.step, &view, 0, false);
             told.push(match (&filled, &made) {
                 (Some(_), Ok(_)) => 'f',
@@ -398,14 +469,20 @@ mod tests {
             let (Some(filled), Ok(made)) = (filled, made) else { continue };
             let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             assert_eq!(shown(&filled.bytes), shown(&made.bytes));
-            assert_eq!(shown(&filled.last), shown(&made.last));
+            if stencil.is_some_and(|it| it.needs_last) {
+                assert_eq!(shown(&filled.last), shown(&made.last));
+                assert_eq!(filled.cookie_at_last, made.cookie_at_last);
+            } else {
+                assert!(filled.last.is_empty());
+            }
             assert_eq!(
-                (filled.cookie_at, filled.cookie_at_last, &filled.method, filled.asked),
-                (made.cookie_at, made.cookie_at_last, &made.method, made.asked)
+                (filled.cookie_at, &filled.method, filled.asked, filled.stripped),
+                (made.cookie_at, &made.method, made.asked, made.stripped)
             );
             assert_eq!(filled.url(), made.url());
             assert_eq!(format!("{:?}", filled.http2), format!("{:?}", made.http2));
             assert_eq!(format!("{:?}", filled.http3), format!("{:?}", made.http3));
+            spares.push(filled);
         }
         told
     }

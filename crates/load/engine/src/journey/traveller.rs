@@ -2,13 +2,13 @@
 
 use super::Travel;
 use super::carried::{Carried, CarriedView, Taken};
+use super::decimal::put_decimal;
 use super::program::Op;
 use crate::check::judge::meets;
 use plan::check::{Scope, ValueSource};
 use plan::journey::{AfterFailure, Condition, StepGuard};
 use sample::{Noticed, Remark};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use units::{Nanos, Purpose, Stream};
 use workload::Deed;
 
@@ -53,7 +53,7 @@ pub(super) struct Traveller {
     pub(super) carried: Carried,
     pub(super) kept: Carried,
     /// By place of the feeder.
-    pub(super) taken: Vec<Option<Taken>>,
+    pub(super) taken: Vec<Taken>,
     /// Steps that are made once and have succeeded.
     done: BTreeSet<u32>,
     /// A login to be made before the step that was answered as an expired one is.
@@ -88,7 +88,7 @@ impl Traveller {
             stream: travel.seed.stream(Purpose::Journeys, 0),
             carried: Carried::default(),
             kept: Carried::default(),
-            taken: vec![None; travel.feeders.len()],
+            taken: vec![Taken::default(); travel.feeders.len()],
             done: BTreeSet::new(),
             login_due: None,
             refreshed: false,
@@ -104,14 +104,14 @@ impl Traveller {
     /// Begins an iteration.
     pub(super) fn begin(&mut self, iteration: u64, journey: usize, stream: Stream) {
         self.iteration_number.clear();
-        write!(self.iteration_number, "{iteration}").expect("a String takes all text");
+        put_decimal(iteration, &mut self.iteration_number);
         (self.iteration, self.deed) = (iteration, None);
         (self.journey, self.stream) = (journey, stream);
         (self.at, self.rounds, self.calls) = (0, 0, 0);
         (self.took, self.failed) = (Nanos::ZERO, false);
         self.inside.clear();
         self.carried.clear();
-        self.taken.iter_mut().for_each(|taken| *taken = None);
+        self.taken.iter_mut().for_each(|taken| taken.is_taken = false);
         (self.login_due, self.refreshed) = (None, false);
     }
 

@@ -304,10 +304,8 @@ fn the_steps_left_are_never_fewer_than_those_that_come() {
 fn a_search_has_as_much_left_as_it_has_trials() {
     let find = SearchConfig::from(100.0, Vec::new());
     let course = Course { find: Some(find), ..course(Range::Given(Vec::new())) };
-    let left = announced(course, |level| Point {
-        met: Some(level < 420.0),
-        ..saturates(1e6, level)
-    });
+    let left =
+        announced(course, |level| Point { met: Some(level < 420.0), ..saturates(1e6, level) });
     assert_eq!((left[0].steps, left[0].held), (40, Nanos::from_secs(40 * 15)));
     assert_eq!((left[1].steps, left[1].at_most), (39, true));
 }

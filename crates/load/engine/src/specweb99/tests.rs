@@ -100,7 +100,7 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
     for user in 0..USERS_AT_ONCE {
         let Step::Call(errand) = guide.next(user, start) else { panic!("no call") };
         due.push(Reverse((start + errand.wait, user)));
-        errands.insert(user, *errand);
+        errands.insert(user, errand);
     }
     while let Some(Reverse((now, user))) = due.pop() {
         let errand = errands.remove(&user).unwrap();
@@ -136,7 +136,7 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
         guide.ended(user, &Came { sample: &sample, outcome, head: &head, body: &body });
         if let Step::Call(errand) = guide.next(user, done) {
             due.push(Reverse((done + errand.wait, user)));
-            errands.insert(user, *errand);
+            errands.insert(user, errand);
         }
     }
     guide.tell(&mut |remark| {

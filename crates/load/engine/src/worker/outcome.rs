@@ -91,6 +91,9 @@ impl Worker {
         if self.feedback.is_attended() {
             note = self.feedback.tell_guide(&sample, end.outcome);
             self.hear_guide();
+            if let Some(template) = call.request.take() {
+                self.feedback.give_back(template);
+            }
         }
         if self.journal.logs_calls() {
             let response = call.intake.as_mut().map(|intake| intake.take_kept());

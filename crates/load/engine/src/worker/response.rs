@@ -359,13 +359,19 @@ impl Worker {
             return Err(FailureClass::Redirects);
         };
         let target = &setup.plan.targets[target as usize];
-        let body = match (&setup.plan.journeys, own) {
-            // made for this call alone: its body is in it
-            (Some(_), Some(own)) => body_of(&own.bytes),
-            _ => target.body.as_deref().or(setup.plan.request.body.as_deref()),
+        let of_step;
+        let (headers, body) = match &setup.plan.journeys {
+            // a step's fields and body are in its request alone, with the values put in
+            Some(_) => {
+                of_step = redirect::own_fields(&setup.plan, from);
+                (&of_step[..], body_of(&from.bytes))
+            }
+            None => {
+                let body = target.body.as_deref().or(setup.plan.request.body.as_deref());
+                (&target.headers[..], body)
+            }
         };
         let absolute = setup.endpoints[endpoint as usize].absolute;
-        let headers = &target.headers;
         let next = Redirect { from, url: &url, method: next, headers, body, endpoint, absolute };
         next.build(&setup.plan).map(Some).map_err(|_| FailureClass::Redirects)
     }

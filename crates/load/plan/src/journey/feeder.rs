@@ -1,5 +1,6 @@
 //! Feeders: data that users take along, row by row.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use units::{Purpose, Seed};
 
@@ -113,16 +114,18 @@ impl Feeder {
         table.cells.get(at.checked_add(column)?).map(|cell| &**cell)
     }
 
-    /// The values of a row that is generated; empty for a file.
-    pub fn generate(&self, seed: Seed, number: usize, row: u64) -> Vec<String> {
-        let FeederRows::Generated(laws) = &self.rows else { return Vec::new() };
-        let value = |(column, law): (usize, &ColumnLaw)| {
+    /// Writes the values of a row that is generated over `values`; none for a file. Strings that are
+    /// there keep their memory.
+    pub fn generate(&self, seed: Seed, number: usize, row: u64, values: &mut Vec<String>) {
+        let FeederRows::Generated(laws) = &self.rows else { return values.clear() };
+        values.resize_with(laws.len(), String::new);
+        for (column, (law, value)) in laws.iter().zip(values).enumerate() {
             let place = number * COLUMNS_MAX + column;
             let stream = row.wrapping_mul((FEEDERS_MAX * COLUMNS_MAX) as u64);
             let stream = stream.wrapping_add(place as u64);
-            law.value(row, &mut seed.stream(Purpose::Columns, stream))
-        };
-        laws.iter().enumerate().map(value).collect()
+            value.clear();
+            law.write(row, &mut seed.stream(Purpose::Columns, stream), value);
+        }
     }
 }
 
@@ -138,28 +141,31 @@ impl ColumnLaw {
         }
     }
 
-    fn value(&self, row: u64, stream: &mut units::Stream) -> String {
+    fn write(&self, row: u64, stream: &mut units::Stream, out: &mut String) {
         match self {
             ColumnLaw::Range(from, to) => {
                 let count = to.abs_diff(*from).saturating_add(1);
-                from.wrapping_add_unsigned(row % count).to_string()
+                let number = from.wrapping_add_unsigned(row % count);
+                write!(out, "{number}").expect("a String takes all text");
             }
             ColumnLaw::OneOf(list) => {
-                list.get(stream.below(list.len() as u64) as usize).cloned().unwrap_or_default()
+                let drawn = list.get(stream.below(list.len() as u64) as usize);
+                out.push_str(drawn.map_or("", String::as_str));
             }
             ColumnLaw::Drawn(alphabet, length) => {
                 let mut one = || alphabet[stream.below(alphabet.len() as u64) as usize];
-                (0..*length).map(|_| char::from(one())).collect()
+                out.extend((0..*length).map(|_| char::from(one())));
             }
-            ColumnLaw::Uuid => uuid(stream),
+            ColumnLaw::Uuid => uuid(stream, out),
         }
     }
 }
 
-fn uuid(stream: &mut units::Stream) -> String {
+fn uuid(stream: &mut units::Stream, out: &mut String) {
     let high = stream.next_u64() & 0xffff_ffff_ffff_0fff | 0x4000;
     let low = stream.next_u64() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000;
-    format!(
+    write!(
+        out,
         "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
         high >> 32,
         high >> 16 & 0xffff,
@@ -167,6 +173,7 @@ fn uuid(stream: &mut units::Stream) -> String {
         low >> 48,
         low & 0xffff_ffff_ffff
     )
+    .expect("a String takes all text");
 }
 
 #[cfg(test)]
@@ -204,7 +211,12 @@ mod tests {
     #[test]
     fn generated_rows_depend_on_seed_and_index_only() {
         let feeder = feeder(FeederOrder::Sequential, UsedUp::Stop);
-        let row = |seed, row| feeder.generate(Seed(seed), 0, row);
+        let row = |seed, row| {
+            // what is there is written over
+            let mut values = vec!["before".to_owned(); 7];
+            feeder.generate(Seed(seed), 0, row, &mut values);
+            values
+        };
         assert_eq!(row(1, 2)[0], "9");
         assert_eq!(row(1, 2), row(1, 2));
         assert_ne!(row(1, 2)[2], row(1, 1)[2]);

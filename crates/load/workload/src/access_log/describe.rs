@@ -342,8 +342,7 @@ impl Ranks {
 fn weighted_slope(points: &[(f64, f64, f64)]) -> f64 {
     let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
     let weights = sum(&|point| point.2);
-    let (mean_x, mean_y) =
-        (sum(&|(x, _, w)| x * w) / weights, sum(&|(_, y, w)| y * w) / weights);
+    let (mean_x, mean_y) = (sum(&|(x, _, w)| x * w) / weights, sum(&|(_, y, w)| y * w) / weights);
     sum(&|(x, y, w)| w * (x - mean_x) * (y - mean_y)) / sum(&|(x, _, w)| w * (x - mean_x).powi(2))
 }
 
@@ -479,7 +478,10 @@ mod tests {
     fn an_empty_log_has_figures() {
         let found = described([], Nanos::SECOND);
         assert_eq!((found.visits.count, found.arrivals, found.sizes), (0, None, [0; 4]));
-        assert_eq!((found.targets.count, found.top_tenth, found.span), (0, (0.0, 0.0), Nanos::ZERO));
+        assert_eq!(
+            (found.targets.count, found.top_tenth, found.span),
+            (0, (0.0, 0.0), Nanos::ZERO)
+        );
     }
 
     /// The same visits as an import makes of the log.
