@@ -402,13 +402,17 @@ fn scripts(session: &SessionPlan) -> Vec<Vec<VisitStep>> {
     session.visits.iter().map(script).collect()
 }
 
+/// 101 Switching Protocols.
+const SWITCHING: u16 = 101;
+
 fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
     let mut table = Box::new([false; 1000]);
     for (status, ok) in table.iter_mut().enumerate() {
         let number = status as u16;
         let listed = |&(from, to): &(u16, u16)| (from..=to).contains(&number);
         *ok = match plan.expect.status.as_slice() {
-            [] => (100..400).contains(&number),
+            // 101 answers a request to switch protocols (RFC 9110 section 15.2.2), which is not sent
+            [] => (100..400).contains(&number) && number != SWITCHING,
             ranges => ranges.iter().any(listed),
         };
     }

@@ -95,6 +95,16 @@ fn read_url(text: &str) -> Result<Url, ParseError> {
     if let Some(what) = file_fault(text) {
         return Err(ParseError(format!("{} is {what}", quoted(text))));
     }
+    // a scheme without its colon, which would be looked up as a name
+    if let Some((scheme, rest)) = text.split_once("//")
+        && matches!(scheme, "http" | "https")
+    {
+        return Err(bad(&format!("there is no colon after {scheme}, as in {scheme}://{rest}")));
+    }
+    if text.starts_with("locustfile") && text.ends_with(".py") {
+        let why = "is a script of Locust, which is not run here; write the load as a plan (.toml)";
+        return Err(ParseError(format!("{} {why}", quoted(text))));
+    }
     if let Some(why) = letters_fault(text) {
         return Err(bad(why));
     }
@@ -149,6 +159,9 @@ fn file_fault(text: &str) -> Option<&'static str> {
             "a log; make a plan of it with loadstone workload import FILE.log URL -o plan.toml"
         }
         "txt" | "csv" => "not a URL; a list of URLs, one a line, is given as --urls FILE",
+        "feature" | "scala" | "java" | "rb" => {
+            "not a URL; scripts of other tools are not run here: write the load as a plan (.toml)"
+        }
         "toml" => "a plan; loadstone run, ramp, compare and check take plans",
         _ => return None,
     })

@@ -303,7 +303,8 @@ fn figures() -> Vec<Weakness> {
         }),
         of_http2("header-table", |measurement| {
             let facts = &mut measurement.total.connections.http2;
-            (facts.streams, facts.fields_received, facts.coded_received) = (1_000, 200_000, 150_000);
+            (facts.streams, facts.fields_received, facts.coded_received) =
+                (1_000, 200_000, 150_000);
             measurement.total.connections.established = 1;
         }),
     ]
@@ -320,7 +321,11 @@ fn lossy_path() -> PathFacts {
 
 fn full_server() -> SutSeries {
     let row = |at_s: f64| SutRow { at_s, cpu_cores: 1.96, ..SutRow::default() };
-    SutSeries { cores: 2.0, rows: (0..10).map(f64::from).map(row).collect(), ..SutSeries::default() }
+    SutSeries {
+        cores: 2.0,
+        rows: (0..10).map(f64::from).map(row).collect(),
+        ..SutSeries::default()
+    }
 }
 
 /// A new rule needs a row.

@@ -217,6 +217,16 @@ impl GivenOptions {
                  one of them",
             ));
         }
+        // curl's way of naming a file
+        if let Some(file) = self.text("body").and_then(|body| body.strip_prefix('@'))
+            && !file.is_empty()
+            && !file.contains(['\n', ' '])
+        {
+            return Err(UsageError::new(format!(
+                "--body sends its text as it is, here \"@{file}\": give a file as --body-file {file}, \
+                 also for a body that begins with @"
+            )));
+        }
         let name = |header: &str| header.split(':').next().unwrap_or_default().trim().to_owned();
         let named = |header: &str| name(header).eq_ignore_ascii_case("user-agent");
         if self.has("user-agent") && self.texts("header").any(named) {

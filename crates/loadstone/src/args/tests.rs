@@ -616,6 +616,16 @@ fn options_of_the_norm_site_go_with_their_like_only() {
     }
 }
 
+/// curl reads a file there.
+#[test]
+fn a_body_that_names_a_file_is_refused() {
+    let why = typed(&[URL, "--body", "@post.json"]).unwrap_err();
+    assert!(why.contains("give a file as --body-file post.json"), "{why}");
+    for body in ["@", "@home and away", "a@b"] {
+        assert!(typed(&[URL, "--body", body]).is_ok(), "{body}");
+    }
+}
+
 #[test]
 fn calibrate_bounds_its_steps() {
     let check = |argv: &[&str]| {

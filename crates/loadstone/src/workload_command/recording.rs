@@ -95,7 +95,16 @@ pub(super) fn plan(
         }
         ImportFrom::Curl | ImportFrom::Log => {
             let text = text(input).map_err(|why| wrong(&why))?;
-            commands(&text, &mut plan).map_err(|why| wrong(&why))?
+            let read = |path: &str| match path {
+                // it has been read to its end
+                "-" if args.log == "-" => {
+                    Err("a command reads standard input (@-), from which the \
+                                               commands are read: write them to a file"
+                        .to_owned())
+                }
+                path => Disk.read(path),
+            };
+            commands(&text, &mut plan, &read).map_err(|why| wrong(&why))?
         }
     };
     let recording = chosen(recording, args, from);
@@ -125,9 +134,13 @@ fn text(input: &mut dyn BufRead) -> Result<String, String> {
     Ok(text)
 }
 
-fn commands(text: &str, plan: &mut Plan) -> Result<Recording, String> {
+fn commands(
+    text: &str,
+    plan: &mut Plan,
+    read: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+) -> Result<Recording, String> {
     let mut recording = Recording::default();
-    let commands = workload::recorded::read_commands(text, &|path| Disk.read(path));
+    let commands = workload::recorded::read_commands(text, read);
     let commands = commands.map_err(|error| error.to_string())?;
     let compressed = commands.iter().all(|curl| curl.compressed);
     recording.left_out.extend(shared(&commands));

@@ -131,7 +131,9 @@ impl std::fmt::Display for ResponseError {
             ResponseError::BadFraming(what) => {
                 write!(f, "the response's framing is broken: {what}")
             }
-            ResponseError::HeadTooLarge => f.write_str("the response's head is too large"),
+            ResponseError::HeadTooLarge => f.write_str(
+                "the response's head is above Loadstone's own limit of 64 KiB and 256 fields",
+            ),
             ResponseError::ClosedEarly => {
                 f.write_str("the connection ended before a response began")
             }

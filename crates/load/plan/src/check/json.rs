@@ -1,7 +1,9 @@
 //! Places in a JSON document, and what is there as text.
 
+mod exact;
 mod raw;
 
+use exact::Filtered;
 use raw::RawJson;
 use serde_json::Value;
 use serde_json_path::JsonPath;
@@ -10,7 +12,27 @@ use serde_json_path::JsonPath;
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonPlace {
     Pointer(String),
-    Path { text: String, path: Box<JsonPath> },
+    Path { text: String, path: Box<CheckedPath> },
+}
+
+/// A JSONPath whose filters compare 64-bit integers exactly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CheckedPath {
+    path: JsonPath,
+    filtered: Option<Filtered>,
+}
+
+impl CheckedPath {
+    /// Pointers to everything that it leads to, in the order of the document.
+    fn pointers(&self, document: &Value) -> Vec<String> {
+        let exact = self.filtered.as_ref().and_then(|filtered| filtered.exact(document));
+        let (path, document) = match &exact {
+            Some((path, document)) => (path, document),
+            None => (&self.path, document),
+        };
+        let found = path.query_located(document);
+        found.iter().map(|it| it.location().to_json_pointer()).collect()
+    }
 }
 
 impl JsonPlace {
@@ -19,7 +41,10 @@ impl JsonPlace {
     pub fn parse(text: &str) -> Result<JsonPlace, String> {
         if text.starts_with('$') {
             return match JsonPath::parse(text) {
-                Ok(path) => Ok(JsonPlace::Path { text: text.to_owned(), path: Box::new(path) }),
+                Ok(path) => {
+                    let path = Box::new(CheckedPath { path, filtered: Filtered::of(text) });
+                    Ok(JsonPlace::Path { text: text.to_owned(), path })
+                }
                 Err(error) => Err(format!(
                     "{text:?} is not a JSONPath: {} at character {}",
                     error.message(),
@@ -47,7 +72,11 @@ impl JsonPlace {
     pub fn find<'v>(&self, document: &'v Value) -> Vec<&'v Value> {
         match self {
             JsonPlace::Pointer(pointer) => document.pointer(pointer).into_iter().collect(),
-            JsonPlace::Path { path, .. } => path.query(document).all(),
+            JsonPlace::Path { path, .. } if path.filtered.is_some() => {
+                let pointers = path.pointers(document).into_iter();
+                pointers.filter_map(|pointer| document.pointer(&pointer)).collect()
+            }
+            JsonPlace::Path { path, .. } => path.path.query(document).all(),
         }
     }
 
@@ -69,9 +98,13 @@ impl JsonPlace {
                 found.map(|value| text((pointer.clone(), value))).collect()
             }
             JsonPlace::Path { path, .. } => {
-                let found = path.query_located(document);
-                let found = found.iter().take(most);
-                found.map(|it| text((it.location().to_json_pointer(), it.node()))).collect()
+                let found = path.pointers(document).into_iter().take(most);
+                found
+                    .filter_map(|pointer| {
+                        let value = document.pointer(&pointer)?;
+                        Some(text((pointer, value)))
+                    })
+                    .collect()
             }
         }
     }

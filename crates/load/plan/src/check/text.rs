@@ -156,6 +156,11 @@ impl Text {
         }
         plain.push_str(rest);
         parts.push(TextPart::Plain(plain));
+        if marks == Marks::Braces
+            && let Some(name) = in_other_marks(text, &|name| vars.contains_key(name) || known(name))
+        {
+            return Err(format!("${{{name}}} is not filled in: write {{{{{name}}}}}"));
+        }
         Ok(Text { parts, fill, dollar: marks == Marks::Dollar })
     }
 
@@ -216,6 +221,12 @@ impl Text {
         }
         out
     }
+}
+
+/// A known name as `${name}`, which other tools fill in.
+fn in_other_marks<'t>(text: &'t str, known: &dyn Fn(&str) -> bool) -> Option<&'t str> {
+    let names = text.split("${").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    names.into_iter().find(|name| known(name.trim()))
 }
 
 fn unknown(marks: Marks, name: &str) -> String {

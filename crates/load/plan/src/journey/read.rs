@@ -94,13 +94,20 @@ fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
     let Some(feeder) = feeders.iter().find(asked) else { return error };
     let columns: Vec<String> = feeder.columns.iter().map(|column| quoted(column)).collect();
     let known = match &columns[..] {
-        [one] if one.contains(';') => format!(
-            "the only column of {} is {one}: separate columns by commas instead of semicolons",
-            feeder.name
+        [one] if separator(one).is_some() => format!(
+            "the only column of {} is {one}: separate columns by commas instead of {}",
+            feeder.name,
+            separator(one).unwrap_or_default()
         ),
         _ => format!("the columns of {} are {}", feeder.name, columns.join(", ")),
     };
     ParseError(format!("{}; {known}", error.0))
+}
+
+/// What separates the columns of a table in place of commas; `name` is a quoted name.
+fn separator(name: &str) -> Option<&'static str> {
+    let all = [(";", "semicolons"), ("\\t", "tabs"), ("|", "vertical bars")];
+    all.into_iter().find_map(|(mark, words)| name.contains(mark).then_some(words))
 }
 
 struct JourneyReader<'f> {

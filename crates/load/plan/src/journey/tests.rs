@@ -367,6 +367,23 @@ fn an_unknown_column_leads_to_the_columns_of_its_feeder() {
     assert!(why.ends_with("; the columns of u are \"name\", \"plan\""), "{why}");
     let why = refused(&text("name", "format = 'csv'\ntext = \"name;plan\\nann;gold\\n\""));
     assert!(why.contains("\"name;plan\": separate columns by commas"), "{why}");
+    let why = refused(&text("name", "format = 'csv'\ntext = \"name\\tplan\\nann\\tgold\\n\""));
+    assert!(why.ends_with("separate columns by commas instead of tabs"), "{why}");
+}
+
+/// Other tools write a value as `${name}`, which would be sent as it is.
+#[test]
+fn a_known_name_in_the_marks_of_another_tool_is_refused() {
+    let text = |url: &str| {
+        format!(
+            "[[feeder]]\nname = 'u'\nfile = 'users.csv'\n[[journey]]\nname = 'j'\n\
+             [[journey.step]]\nname = 's'\nurl = '{url}'\n"
+        )
+    };
+    let why = refused(&text("/${u.name}"));
+    assert!(why.contains("${u.name} is not filled in: write {{u.name}}"), "{why}");
+    let text = format!("version = 1\nurl = 'http://h/'\n{}", text("/${other}?{{u.name}}"));
+    assert!(from_toml(&text, &Shelf).is_ok());
 }
 
 const BY_SCRIPT: &str = "[[feeder]]\nname = 'u'\nfile = 'users.csv'\n[[journey]]\nname = 'j'\n\

@@ -71,6 +71,10 @@ fn a_file_is_not_taken_for_a_host() {
         ("/tmp/visit.lua", "--script"),
         ("access.log", "loadstone workload import"),
         ("urls.txt", "--urls"),
+        ("locustfile.py", "Locust"),
+        ("locustfile_shop.py", "Locust"),
+        ("login.feature", "other tools"),
+        ("Basic.scala", "other tools"),
     ] {
         let message = shown(text);
         assert!(
@@ -81,6 +85,18 @@ fn a_file_is_not_taken_for_a_host() {
     for url in ["web/app.js", "cdn.example/k6.js", "http://k6.js/", "k6.js:80", "shop.example"] {
         assert!(shown(url).starts_with("http://"), "{url}: {}", shown(url));
     }
+}
+
+#[test]
+fn a_scheme_without_its_colon_is_not_looked_up() {
+    for (text, meant) in [
+        ("http//127.0.0.1/a", "http://127.0.0.1/a"),
+        ("https//shop.example", "https://shop.example"),
+    ] {
+        let message = shown(text);
+        assert!(message.contains("is not a URL") && message.contains(meant), "{message}");
+    }
+    assert_eq!(shown("http/a//b"), "http://http/a//b");
 }
 
 #[test]

@@ -356,7 +356,7 @@ fn the_time_left_of_all_steps() {
     about 2 m 30 s
     about 59 s
     at most 0 s
-    at most 213,503 d 23 h
+    at most 213,504 d 00 h
     ");
 }
 
