@@ -1,7 +1,6 @@
 //! The live line on a terminal: one line on standard error, rewritten each second.
 
 use super::call_log::CallLog;
-use live::terminal::TimeLeft;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use live::terminal::TimeLeft;
 use sample::{AgentNow, AgentState, CallRecord};
