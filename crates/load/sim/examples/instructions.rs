@@ -1,25 +1,27 @@
 //! Runs N calls of the production worker against canned responses: the difference between two N, under
 //! callgrind, is what a call costs in instructions. `cargo xtask perf` does that.
 //!
-//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|journey|templates|http2_N|http3_N]
+//!     instructions CALLS [keepalive|pipeline16|percall|numbered|timed|list|journey|templates|http2_N|http3_N]
 //!
 //! `http2_10` is HTTP/2 with ten streams on each of ten connections.
 
 use plan::HttpVersion;
-use sim::{CannedResponse, CannedSteps, Keep, calls_against, calls_over_streams, canned_journey};
+use sim::{
+    CannedResponse, CannedSteps, Keep, calls_against, calls_over_streams, canned_journey, canned_list,
+};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let calls = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10_000);
     let kind = arguments.next().unwrap_or_else(|| "keepalive".into());
-    let steps = match kind.as_str() {
-        "journey" => Some(CannedSteps::Static),
-        "templates" => Some(CannedSteps::Templates),
+    let made = match kind.as_str() {
+        "journey" => Some(canned_journey(calls, CannedSteps::Static)),
+        "templates" => Some(canned_journey(calls, CannedSteps::Templates)),
+        "list" => Some(canned_list(calls)),
         _ => None,
     };
     let mut keep = Keep::default();
-    if let Some(steps) = steps {
-        let (mut worker, mut io) = canned_journey(calls, steps);
+    if let Some((mut worker, mut io)) = made {
         engine::drive(&mut worker, &mut io, &mut keep);
         return assert_eq!(keep.total.counts.succeeded, calls);
     }

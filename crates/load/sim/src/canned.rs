@@ -248,6 +248,19 @@ pub fn canned_thinkers(users: u32, pause: Nanos, calls: u64) -> (engine::Worker,
     worker_of(closed_plan(users, plan::Think::Fixed(pause), calls), PLAIN, users as usize)
 }
 
+/// A worker whose 64 users make `calls` calls to a list of ten URLs, and its world: a journey is compared
+/// with it.
+///
+/// # Panics
+/// As [`calls_against`].
+pub fn canned_list(calls: u64) -> (engine::Worker, Canned) {
+    let mut plan = closed_plan(64, plan::Think::None, calls);
+    let url = |row: u32| format!("http://127.0.0.1:18080/{row}/01234567").parse();
+    plan.targets =
+        (0..10).map(|row| plan::TargetPlan::new(url(row).expect("a URL"))).collect();
+    worker_of(plan, PLAIN, 64)
+}
+
 fn closed_plan(users: u32, think: plan::Think, calls: u64) -> plan::Plan {
     let mut plan = crate::plan_for("http://127.0.0.1:18080/hw");
     plan.load = plan::Load::Closed { users, think, session: None };

@@ -17,7 +17,7 @@ mod world;
 pub use ailing::{Ailing, Ailments, Limiter, SharedLine};
 pub use canned::{
     Canned, CannedResponse, CannedSteps, Keep, STEPS_PER_ITERATION, calls_against, canned_journey,
-    canned_thinkers, canned_worker,
+    canned_list, canned_thinkers, canned_worker,
 };
 pub use canned_streams::calls_over_streams;
 pub use run::{
