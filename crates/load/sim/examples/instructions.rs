@@ -7,7 +7,8 @@
 
 use plan::HttpVersion;
 use sim::{
-    CannedResponse, CannedSteps, Keep, calls_against, calls_over_streams, canned_journey, canned_list,
+    CannedResponse, CannedSteps, Keep, calls_against, calls_over_streams, canned_journey,
+    canned_list,
 };
 
 fn main() {

@@ -256,8 +256,7 @@ pub fn canned_thinkers(users: u32, pause: Nanos, calls: u64) -> (engine::Worker,
 pub fn canned_list(calls: u64) -> (engine::Worker, Canned) {
     let mut plan = closed_plan(64, plan::Think::None, calls);
     let url = |row: u32| format!("http://127.0.0.1:18080/{row}/01234567").parse();
-    plan.targets =
-        (0..10).map(|row| plan::TargetPlan::new(url(row).expect("a URL"))).collect();
+    plan.targets = (0..10).map(|row| plan::TargetPlan::new(url(row).expect("a URL"))).collect();
     worker_of(plan, PLAIN, 64)
 }
 

@@ -265,8 +265,8 @@ fn timed(
         weak("worker-pool", users, Ailments { work: fixed(20), workers: 3, ..none }),
         weak(
             "scheduling-quantum",
-            Held::Users(4),
-            Ailments { tick: Some(MS(20)), work: fixed(2), ..none },
+            Held::Rate(120.0),
+            Ailments { tick: Some(MS(100)), work: micros(40_000), ..none },
         ),
         weak("warm-up", rate, Ailments { cold, ..slow }),
         weak("drift", rate, Ailments { leak: Nanos(30_000), ..slow }),
@@ -293,6 +293,7 @@ fn figures() -> Vec<Weakness> {
             measurement.total.connections.http2.streams = 1_000;
             measurement.total.body_bytes = 60_000_000;
             measurement.connections_peak = 1;
+            measurement.total.connections.rtt = stats::Hist::default();
             measurement.total.connections.rtt.record(MS(10));
         }),
         of_http2("goaway-limit", |measurement| {

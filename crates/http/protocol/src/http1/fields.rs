@@ -45,18 +45,7 @@ pub fn all<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
 
 /// Values of all Set-Cookie fields; each is a separate cookie, never a list (RFC 9110 §5.3).
 pub fn set_cookies(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    // each response of a user with cookies is looked through, and few set one
-    let looked_through = if has_line(head, b"set-cookie") { head } else { &[] };
-    all(looked_through, "set-cookie")
-}
-
-/// Whether a line after the first begins with this, in any case.
-fn has_line(head: &[u8], start: &[u8]) -> bool {
-    let begins = |lf: usize| {
-        let line = head.get(lf + 1..lf + 1 + start.len());
-        line.is_some_and(|line| line[0] | 0x20 == start[0] && line.eq_ignore_ascii_case(start))
-    };
-    memchr::memchr_iter(b'\n', head).any(begins)
+    all(head, "set-cookie")
 }
 
 /// Target of a redirect: an absolute or relative reference. Unchecked; it may be anything.

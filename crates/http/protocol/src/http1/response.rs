@@ -88,6 +88,9 @@ pub struct ResponseFacts {
     pub interim: u16,
     /// There may be something in [`ResponseReader::server_timings`]: a field of that name, or trailers.
     pub timed: bool,
+    /// There may be a Set-Cookie field. Where it is false there is none, so that the head of each response
+    /// need not be searched for one.
+    pub sets_cookies: bool,
 }
 
 impl ResponseFacts {
@@ -565,6 +568,7 @@ impl ResponseReader {
         };
         self.head_len = self.buffer.len();
         self.facts.timed = known.timed;
+        self.facts.sets_cookies = known.sets_cookies;
         self.facts.status = known.status;
         self.facts.minor_version = known.minor_version;
         self.facts.head_bytes += known.len as u64;

@@ -14,7 +14,7 @@ pub(super) fn put_decimal(number: u64, out: &mut String) {
             break;
         }
     }
-    out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+    out.push_str(str::from_utf8(&digits[at..]).expect("digits are ASCII"));
 }
 
 #[cfg(test)]

@@ -101,9 +101,20 @@ impl Put {
     }
 }
 
+/// By byte, as each call looks at the bytes of its values.
+const UNRESERVED: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < 128 {
+        table[byte] =
+            (byte as u8).is_ascii_alphanumeric() || matches!(byte as u8, b'-' | b'.' | b'_');
+        byte += 1;
+    }
+    table
+};
+
 /// All of it stays as it is in a URL and in a form: `~` would not in a form.
 fn is_unreserved(value: &str) -> bool {
-    value.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+    value.bytes().all(|byte| UNRESERVED[usize::from(byte)])
 }
 
 /// All of it stays as it is in a JSON string (RFC 8259 section 7).

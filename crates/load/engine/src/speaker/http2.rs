@@ -171,5 +171,6 @@ fn converted(facts: StreamFacts) -> ResponseFacts {
         trailer_bytes: facts.trailer_bytes,
         interim: facts.interim,
         timed: facts.timed,
+        sets_cookies: true,
     }
 }

@@ -143,7 +143,7 @@ impl Worker {
         let again = self.repeats && self.is_to_be_repeated(slot, call, facts.status);
         let redirect = if (300..400).contains(&facts.status) || self.setup.plan.request.cookies {
             let own = call.request.as_deref();
-            self.read_head(slot, own, (call.user, call.target, call.redirects), facts.status)
+            self.read_head(slot, own, (call.user, call.target, call.redirects), facts)
         } else {
             Ok(None)
         };
@@ -340,12 +340,15 @@ impl Worker {
         slot: Slot,
         own: Option<&Template>,
         (user, target, redirects): (u32, u32, u8),
-        status: u16,
+        facts: &ResponseFacts,
     ) -> Result<Option<Template>, FailureClass> {
         let setup = &*self.setup;
+        let status = facts.status;
         let head = self.pool.conn(slot).head();
         let from = own.unwrap_or_else(|| setup.targets.template(target));
-        self.feedback.take_cookies(user, from, head);
+        if facts.sets_cookies {
+            self.feedback.take_cookies(user, from, head);
+        }
         if setup.plan.request.follow_max == 0 {
             return Ok(None);
         }

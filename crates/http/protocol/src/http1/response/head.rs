@@ -17,6 +17,8 @@ pub(super) struct Known {
     pub(super) rule: BodyRule,
     /// There is a Server-Timing field.
     pub(super) timed: bool,
+    /// There is a Set-Cookie field.
+    pub(super) sets_cookies: bool,
 }
 
 /// How the body ends if the request permits one.
@@ -100,6 +102,7 @@ pub(super) fn parse(head: &[u8]) -> Result<Known, ResponseError> {
         keep_alive: facts.keep_alive(minor_version),
         rule: facts.rule(status),
         timed: facts.timed,
+        sets_cookies: facts.sets_cookies,
     })
 }
 
@@ -191,6 +194,7 @@ struct HeadFields {
     close: bool,
     keep_alive: bool,
     timed: bool,
+    sets_cookies: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,6 +218,8 @@ impl HeadFields {
             }
         } else if name.eq_ignore_ascii_case(SERVER_TIMING) {
             self.timed = true;
+        } else if name.eq_ignore_ascii_case("set-cookie") {
+            self.sets_cookies = true;
         }
     }
 

@@ -112,10 +112,23 @@ mod framing {
             trailer_bytes: 0,
             interim: 0,
             timed: false,
+            sets_cookies: false,
         };
         assert_eq!((facts, &*body), (wanted, &b"hello"[..]));
         let (facts, _) = response(Asked::Ordinary, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         assert_eq!(facts.framing, Framing::Length);
+    }
+
+    #[test]
+    fn a_field_that_sets_a_cookie_is_announced() {
+        for (field, sets) in [("SET-Cookie: a=b", true), ("Cookie: a=b", false), ("X: y", false)] {
+            let text = format!("HTTP/1.1 200 OK\r\n{field}\r\nContent-Length: 0\r\n\r\n");
+            // also where a head like it is known
+            for _ in 0..3 {
+                let (facts, _) = response(Asked::Ordinary, text.as_bytes());
+                assert_eq!(facts.sets_cookies, sets, "{field}");
+            }
+        }
     }
 
     #[test]
