@@ -72,7 +72,7 @@ impl Lane {
     ) -> Result<Lane, Failure> {
         let target = Arc::new(target);
         let Some(rest) = Rest::of(&target)? else { return Err(super::interrupted()) };
-        let pace = Pace::new(target.plan.stop.warm_up);
+        let pace = Pace::new(target.base().stop.warm_up);
         Ok(Lane {
             pace,
             row,
