@@ -18,6 +18,7 @@ mod little;
 pub mod lives;
 mod objective;
 mod scenario;
+pub mod sequential;
 mod server_timings;
 mod snapshot;
 mod spread;
