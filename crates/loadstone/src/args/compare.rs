@@ -1,6 +1,7 @@
 //! The options of `compare`: two targets or two sets of stored runs, beside the options of `run` for
 //! the load that both get.
 
+use super::gate::{Commits, GateArgs, GateTask, Gated};
 use super::ramp::label_of;
 use super::run::*;
 use super::{Outputs, UsageError, parse};
@@ -8,6 +9,7 @@ use clap::Args;
 use plan::{FileSource, HttpVersion, Load, Plan};
 use record::compare::{FailIf, LETTERS, Scope, plan_differences};
 use stats::compare::BLOCKS_MIN;
+use std::path::PathBuf;
 use units::Nanos;
 
 /// Is B slower than A? Two servers measured in turns, or two sets of stored runs
@@ -25,11 +27,11 @@ use units::Nanos;
 /// All other options are those of run: see loadstone run --help.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
-    override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare --a-command CMD --b-command CMD [OPTIONS] URL|PLAN.toml\n       loadstone compare --http 1.1,2[,3] [OPTIONS] URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
+    override_usage = "loadstone compare [OPTIONS] [LABEL=]URL|PLAN.toml [LABEL=]URL|PLAN.toml\n       loadstone compare --a-command CMD --b-command CMD [OPTIONS] URL|PLAN.toml\n       loadstone compare --commit-a REV --commit-b REV [--build CMD] --start CMD [OPTIONS] URL|PLAN.toml\n       loadstone compare --http 1.1,2[,3] [OPTIONS] URL|PLAN.toml\n       loadstone compare [OPTIONS] RUN[,RUN...] RUN[,RUN...]",
     mut_arg("duration", |arg| arg.visible_alias("hold").help("Duration of a run [default: 10s]")),
     mut_arg("repeat", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
-    mut_arg("junit", |arg| arg.hide(true)),
+    mut_arg("junit", |arg| arg.help("Write the bounds (--fail-if) as JUnit XML, a test case for each")),
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("live", |arg| arg.hide(true)),
     mut_arg("full", |arg| arg.hide(true)),
@@ -45,6 +47,8 @@ Examples:
                                                  exit code 1 when it got worse
   loadstone compare --a-command ./old --b-command ./new http://localhost:8080/
                                                  two builds, on one port
+  loadstone compare --budget 10m --fail-if 'p99 +3%' --a-command ./old --b-command ./new URL
+                                                 stops as soon as the answer is certain
   loadstone compare --http 1.1,2,3 -c 60 --streams 60 https://shop/
                                                  60 connections against one and one
   loadstone compare last~1 last                  two stored runs"
@@ -60,6 +64,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     comparison: ComparisonArgs,
     #[command(flatten)]
+    gate: GateArgs,
+    #[command(flatten)]
     common: CommonArgs,
 }
 
@@ -71,10 +77,10 @@ struct ComparisonArgs {
     blocks: Option<u32>,
     /// Start A's server before each of its runs (sh -c COMMAND) and stop everything it started
     /// after the run: with SIGTERM, after 5 s with SIGKILL
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, visible_alias = "start-a", value_name = "COMMAND")]
     a_command: Option<String>,
     /// The same for B
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, visible_alias = "start-b", value_name = "COMMAND")]
     b_command: Option<String>,
     /// Longest time such a server may take to become ready [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
@@ -104,6 +110,12 @@ pub(crate) struct LiveTask {
     pub(crate) ready: Nanos,
     pub(crate) blocks: u32,
     pub(crate) bounds: Vec<FailIf>,
+    /// Judged after every block, until certain; without one, all blocks are measured first.
+    pub(crate) gate: Option<GateTask>,
+    /// Commits that the sides are built from.
+    pub(crate) commits: Option<Commits>,
+    /// Where the Markdown summary goes.
+    pub(crate) md: Option<PathBuf>,
     /// That the plans differ, where they may.
     pub(crate) cautions: Vec<String>,
     pub(crate) outputs: Outputs,
@@ -116,6 +128,8 @@ pub(crate) struct CompareSide {
     pub(crate) plan: Plan,
     /// What starts its server for each run; without one it stands by itself.
     pub(crate) command: Option<String>,
+    /// Where that command runs, other than here.
+    pub(crate) directory: Option<PathBuf>,
 }
 
 /// Two sets of stored runs.
@@ -126,12 +140,14 @@ pub(crate) struct StoredTask {
     pub(crate) sets: [Vec<String>; 2],
     pub(crate) force: bool,
     pub(crate) bounds: Vec<FailIf>,
+    /// Where the Markdown summary goes.
+    pub(crate) md: Option<PathBuf>,
     pub(crate) outputs: Outputs,
 }
 
 const BLOCKS: u32 = 6;
 /// A session of these, of 10 s each, takes eleven hours.
-const BLOCKS_MAX: u32 = 1_000;
+pub(super) const BLOCKS_MAX: u32 = 1_000;
 const READY: Nanos = Nanos::from_secs(10);
 /// Characters of a command that its side is called by.
 const LABEL_CHARS_MAX: usize = 60;
@@ -143,8 +159,16 @@ const SET_MAX: usize = 1_000;
 impl CompareArgs {
     /// # Errors
     /// As [`RunArgs::into_plan`]; a URL against a stored run; plans that differ without `--force`.
-    pub(crate) fn into_task(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
+    pub(crate) fn into_task(mut self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
+        self.gate.settle_commands(
+            &mut self.comparison.a_command,
+            &mut self.comparison.b_command,
+        )?;
         self.refuse()?;
+        self.gate.check(&self.gated())?;
+        if !self.before.ends_with(".toml") {
+            self.gate.settle_duration(&mut self.common.given);
+        }
         if self.common.given.versions().len() > 1 {
             return self.into_protocols(files);
         }
@@ -175,7 +199,10 @@ impl CompareArgs {
                 self.common.given.stdin_readers() > 0,
                 "standard input can be read for one target only; give a file",
             ),
-            (output.junit.is_some(), "--junit is for single runs; here the exit code decides"),
+            (
+                output.junit.is_some() && self.comparison.fail_if.is_empty(),
+                "--junit has a test case for each bound; add --fail-if 'p99 +5%'",
+            ),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every run"),
             (
                 output.log.is_some(),
@@ -218,6 +245,17 @@ impl CompareArgs {
         Ok(())
     }
 
+    /// What its gate is checked against.
+    fn gated(&self) -> Gated<'_> {
+        Gated {
+            bounds: &self.comparison.fail_if,
+            protocols: self.common.given.versions().len() > 1,
+            stored: self.after.as_ref().is_some_and(|after| !is_target(after)),
+            starts: self.comparison.a_command.is_some() && self.comparison.b_command.is_some(),
+            blocks: self.comparison.blocks,
+        }
+    }
+
     fn into_live(self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
         let (mut before, mut outputs) =
             self.side(&self.before, self.comparison.a_command.as_ref(), files)?;
@@ -232,11 +270,16 @@ impl CompareArgs {
         let differ = plan_differences(&toml(&before), &toml(&after), Scope::SameLoad);
         let cautions = differing_plans(&differ, self.comparison.force)?;
         outputs.name = format!("{} against {}", after.label, before.label);
+        let gate = self.gate.task(&self.comparison.fail_if, &before.plan)?;
+        let blocks = if gate.is_some() { BLOCKS_MAX } else { BLOCKS };
         Ok(CompareTask::Live(Box::new(LiveTask {
             sides: vec![before, after],
             ready: self.comparison.ready.unwrap_or(READY),
-            blocks: self.comparison.blocks.unwrap_or(BLOCKS),
+            blocks: self.comparison.blocks.unwrap_or(blocks),
             bounds: self.comparison.fail_if,
+            gate,
+            commits: self.gate.commits(),
+            md: self.gate.md,
             cautions,
             outputs,
         })))
@@ -256,7 +299,7 @@ impl CompareArgs {
                 common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;
             share_calls(&mut plan, streams)?;
             let (label, name) = (version.name().to_owned(), results.name.clone());
-            sides.push(CompareSide { label, name, plan, command: None });
+            sides.push(CompareSide { label, name, plan, command: None, directory: None });
             outputs.get_or_insert(results);
         }
         let Some(mut outputs) = outputs else {
@@ -271,6 +314,9 @@ impl CompareArgs {
             ready: READY,
             blocks: self.comparison.blocks.unwrap_or(BLOCKS),
             bounds: self.comparison.fail_if,
+            gate: None,
+            commits: None,
+            md: self.gate.md,
             // that the protocols differ is what is compared
             cautions: Vec::new(),
             outputs,
@@ -341,7 +387,7 @@ impl CompareArgs {
             .filter(|_| self.after.is_some())
             .or_else(|| command.filter(|_| one_url).map(|text| shortened(text)))
             .unwrap_or_else(|| name.clone());
-        Ok((CompareSide { label, name, plan, command: command.cloned() }, outputs))
+        Ok((CompareSide { label, name, plan, command: command.cloned(), directory: None }, outputs))
     }
 
     fn into_stored(self) -> Result<CompareTask, UsageError> {
@@ -353,6 +399,7 @@ impl CompareArgs {
                 force: self.comparison.force,
                 ..ComparisonArgs::default()
             },
+            gate: GateArgs { md: self.gate.md.clone(), ..GateArgs::default() },
             common: CommonArgs { output: self.common.output.clone(), ..CommonArgs::default() },
         };
         // what is typed for a load would be ignored
@@ -388,6 +435,7 @@ impl CompareArgs {
             sets,
             force: self.comparison.force,
             bounds: self.comparison.fail_if,
+            md: self.gate.md,
             outputs,
         })))
     }

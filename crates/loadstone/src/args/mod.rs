@@ -4,6 +4,7 @@
 mod apply;
 mod check;
 mod compare;
+mod gate;
 mod disk;
 #[cfg(feature = "fleet")]
 mod fleet;
@@ -51,6 +52,7 @@ pub(crate) use fleet::{
     FleetOperatorArgs, FleetTask, FleetWatchArgs, HostBudget, OnLoss,
 };
 pub(crate) use foreign::{hint, meant_as_value};
+pub(crate) use gate::GateTask;
 pub(crate) use help::{FIRST_STEPS, command_for, topic_page};
 pub(crate) use init::InitArgs;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};

@@ -1,11 +1,12 @@
 //! Targets measured in turns, in blocks whose order is drawn.
 
 use super::side::{Found, Side, TrialEnd};
+use super::sequential::Sequential;
+use super::worktree::Worktrees;
 use super::{LABEL_CHARS_MAX, server};
 use crate::args::{CompareSide, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{Keeper, Keeping, command_line};
-use crate::run::output;
 use plan::Plan;
 use record::compare::{Comparison, LETTERS, assemble};
 use record::run::RunRecord;
@@ -42,13 +43,17 @@ struct Blocks {
     order: Vec<String>,
     /// Why it ended before its last block.
     ended: Option<Ended>,
+    /// The gate, where there is one.
+    gate: Option<Sequential>,
 }
 
-pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
+pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     if task.outputs.print_plan {
         return print_plans(&task);
     }
-    output::check(&task.outputs)?;
+    super::check_outputs(&task.outputs, task.md.as_ref())?;
+    // removed when the comparison is over
+    let _worktrees = Worktrees::prepared(&mut task)?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
     let env = Arc::new(Env::varied(task.sides.iter().map(|side| &side.plan)));
     let started_unix_s = crate::wall_clock::unix_seconds();
@@ -64,7 +69,7 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
         }
     }
     let keeping = begun(keeper, &env, &task, started_unix_s)?;
-    let Blocks { runs, order, ended } = match in_turns(&mut sides, &task, &keeping) {
+    let Blocks { runs, order, ended, gate } = match in_turns(&mut sides, &task, &keeping) {
         Ok(blocks) => blocks,
         Err(failure) => {
             keeping.discard();
@@ -82,9 +87,12 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
     let died = ended.as_ref().and_then(Ended::code);
     let blocks = order.len();
     let ended_early = ended.map(|ended| match ended {
+        Ended::Interrupted if gate.is_some() => format!("interrupted after {blocks} blocks"),
         Ended::Interrupted => format!("interrupted after {blocks} of {} blocks", task.blocks),
         Ended::Died(why) | Ended::Failed(why) => why,
     });
+    let starts = sides.iter().map(Side::started).collect();
+    let gate = gate.map(|gate| gate.record(starts, ended_early.as_deref()));
     let comparison = Comparison {
         name: task.outputs.name.clone(),
         labels: labels(&task),
@@ -95,9 +103,10 @@ pub(super) fn compare(task: LiveTask) -> Result<Code, Failure> {
         bounds: task.bounds,
         cautions: task.cautions,
         ended_early,
+        gate,
     };
     let record = assemble(&comparison);
-    let written = super::finish(&record, &task.outputs);
+    let written = super::finish(&record, &task.outputs, task.md.as_ref());
     let kept = keeping.finish_compare(&record, &comparison.runs, task.outputs.quiet);
     let code = written?;
     kept?;
@@ -162,6 +171,9 @@ fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
 
 /// How long all runs still take, after `runs` runs of a block; empty if no time ends them.
 fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
+    if task.gate.is_some() {
+        return String::new();
+    }
     let of_block = 2 * task.sides.len() as u64;
     let left = u64::from(task.blocks - block) * of_block - runs as u64;
     let span = task.sides[0].plan.stop.duration;
@@ -180,7 +192,11 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
         }
     }
     let mut draws = Seed(seed).stream(Purpose::Bootstrap, 1);
+    blocks.gate = task.gate.as_ref().map(|gate| Sequential::begun(gate, &task.bounds));
     for block in 0..task.blocks {
+        if blocks.gate.as_ref().is_some_and(Sequential::is_over) {
+            break;
+        }
         let order = drawn(sides.len(), &mut draws);
         let name: String = order.iter().filter_map(|side| LETTERS.chars().nth(*side)).collect();
         let mut runs: Vec<Vec<RunRecord>> = vec![Vec::new(); sides.len()];
@@ -188,12 +204,12 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
             // all get the same arrivals and draws, each block its own
             let nth = u64::from(block) * 2 + runs[side].len() as u64;
             let change = Change { seed: Some(seed.wrapping_add(nth)), ..Change::default() };
-            let heading = format!(
-                "block {} of {} · {name}{}",
-                block + 1,
-                task.blocks,
-                time_to_go(task, block, runs.iter().map(Vec::len).sum())
-            );
+            let of = match &blocks.gate {
+                Some(gate) => gate.progress(),
+                None => format!("of {}", task.blocks),
+            };
+            let to_go = time_to_go(task, block, runs.iter().map(Vec::len).sum());
+            let heading = format!("block {} {of} · {name}{to_go}", block + 1);
             let run = match sides[side].run(&change, &heading)? {
                 TrialEnd::Run(run) => RunRecord::of(&run),
                 TrialEnd::Died(why) => {
@@ -211,6 +227,9 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
             };
             keeping.side(side, blocks.runs[side].len() + runs[side].len(), &run);
             runs[side].push(run);
+        }
+        if let (Some(gate), [before, after]) = (&mut blocks.gate, runs.as_slice()) {
+            gate.block(before, after);
         }
         for (all, runs) in blocks.runs.iter_mut().zip(runs) {
             all.extend(runs);

@@ -1,15 +1,19 @@
 //! `loadstone compare`: two targets in turns, or two sets of stored runs; one against the other.
 
 mod live;
+mod sequential;
 mod server;
 mod side;
 mod stored;
+mod worktree;
 
 use crate::args::{CompareArgs, CompareTask, Disk, Outputs};
 use crate::exit::{Code, Failure};
 use crate::run::output;
-use record::compare::CompareRecord;
+use crate::files;
+use record::compare::{CompareRecord, GateAnswer};
 use stats::State;
+use std::path::PathBuf;
 
 /// Characters shown of a side's label: a command may be long.
 const LABEL_CHARS_MAX: usize = 200;
@@ -28,23 +32,47 @@ pub(crate) fn command_comment(command: Option<&str>) -> String {
     format!("# the server, restarted for each run:\n{}", lines.collect::<String>())
 }
 
+/// Checks, before anything is sent, that every result can be written.
+fn check_outputs(outputs: &Outputs, md: Option<&PathBuf>) -> Result<(), Failure> {
+    output::check(outputs)?;
+    files::check_results(None, md)
+}
+
 /// Writes every result and gives the exit code.
-fn finish(report: &CompareRecord, outputs: &Outputs) -> Result<Code, Failure> {
+fn finish(
+    report: &CompareRecord,
+    outputs: &Outputs,
+    md: Option<&PathBuf>,
+) -> Result<Code, Failure> {
     let style = output::style(outputs.quiet, outputs.percentiles, outputs.full);
     let parts = output::Parts {
         json: &|| report::compare::json(report),
         csv: &|| report::compare::csv(report),
         hdr: None,
-        junit: None,
+        junit: Some(&|| report::compare::junit(report)),
         html: Some(&|| report::compare::html(report)),
         text: &|| report::compare::text(report, style),
     };
-    output::write_parts(outputs, &parts)?;
+    let written = output::write_parts(outputs, &parts);
+    if let Some(path) = md {
+        let summary = files::write_whole(path, &report::compare::markdown_of_compare(report));
+        summary.map_err(|error| Failure::not_written(&error))?;
+    }
+    written?;
     Ok(exit_code(report))
 }
 
 /// The first that holds, as with `run`.
 fn exit_code(report: &CompareRecord) -> Code {
+    if let Some(gate) = &report.gate {
+        // its blocks with an INVALID run are left out
+        return match gate.answer {
+            GateAnswer::Fail => Code::Missed,
+            GateAnswer::Pass => Code::Done,
+            GateAnswer::Undecidable if crate::signals::caught() > 0 => Code::Interrupted,
+            GateAnswer::Undecidable => Code::Invalid,
+        };
+    }
     if report.runs().any(|run| run.state == State::Invalid) {
         Code::Invalid
     } else if crate::signals::caught() > 0 {

@@ -14,6 +14,7 @@ use rustix::process::{
 };
 use std::collections::VecDeque;
 use std::io::{PipeReader, Read};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -74,11 +75,17 @@ impl ServerProcess {
     ///
     /// # Errors
     /// No shell, no pipe, no thread.
-    pub(super) fn start(command: &str) -> Result<ServerProcess, Failure> {
+    pub(super) fn start(
+        command: &str,
+        directory: Option<&Path>,
+    ) -> Result<ServerProcess, Failure> {
         let refused =
             |error: std::io::Error| Failure::usage(format!("cannot start a server: {error}"));
         let (read, write) = std::io::pipe().map_err(refused)?;
         let mut shell = shell::shell(command);
+        if let Some(directory) = directory {
+            shell.current_dir(directory);
+        }
         shell.stdout(write.try_clone().map_err(refused)?).stderr(write);
         let reader = std::thread::Builder::new().name("server".into()).spawn(|| tail(read));
         let reader = reader.map_err(refused)?;
@@ -87,6 +94,11 @@ impl ServerProcess {
         let child = shell.spawn().map_err(refused)?;
         *now = Now { leader: Some(Pid::from_child(&child)), ended: None };
         Ok(ServerProcess { reader: Some(reader) })
+    }
+
+    /// The number of its shell; none once that has ended.
+    pub(super) fn pid(&self) -> Option<u32> {
+        now().leader.and_then(|leader| u32::try_from(leader.as_raw_nonzero().get()).ok())
     }
 
     /// Whether nothing of it is left.

@@ -7,6 +7,7 @@ use crate::exit::{Code, Failure};
 use crate::run::live::Live;
 use crate::signals;
 use engine::Setup;
+use record::compare::FailIf;
 use record::server::{Conduct, Server};
 use report::RunReport;
 use session::{Change, Env, Session, Watcher, no_connection};
@@ -36,6 +37,8 @@ pub(super) struct Side<'a> {
     standing: Option<Session>,
     /// Servers started so far.
     started: usize,
+    /// The CPU time of its server is measured.
+    watched: bool,
 }
 
 /// What came of the first look at a side.
@@ -91,6 +94,7 @@ impl<'a> Side<'a> {
             ready: task.ready,
             standing: None,
             started: 0,
+            watched: task.bounds.iter().any(FailIf::is_of_cpu),
         };
         if asked.command.is_none() {
             let Some(target) = Session::reach(&asked.plan, &asked.name, env)? else {
@@ -132,6 +136,11 @@ impl<'a> Side<'a> {
             }
         };
         died.map_or(Ok(()), |text| Err(Failure { code: Code::Invalid, text }))
+    }
+
+    /// Servers started so far, for a practice or a run.
+    pub(super) fn started(&self) -> u32 {
+        u32::try_from(self.started).unwrap_or(u32::MAX)
     }
 
     /// One run that counts.
@@ -211,10 +220,14 @@ impl<'a> Side<'a> {
             FirstLook::Response(_) => return Ok(Start::Not(self.busy())),
             FirstLook::Interrupted => return Ok(Start::Interrupted),
         }
-        let server = ServerProcess::start(command)?;
+        let server = ServerProcess::start(command, self.asked.directory.as_deref())?;
         self.started += 1;
         match self.answer(&server)? {
-            FirstLook::Response(target) => Ok(Start::Ready(server, target)),
+            FirstLook::Response(mut target) => {
+                target.prepared.sut =
+                    server.pid().filter(|_| self.watched).map(crate::sut::Who::Process);
+                Ok(Start::Ready(server, target))
+            }
             FirstLook::Silence(why) => Ok(Start::Not(self.never_came(server, &why))),
             FirstLook::Interrupted => Ok(Start::Interrupted),
         }

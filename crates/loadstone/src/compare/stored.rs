@@ -3,14 +3,13 @@
 use crate::args::{StoredTask, UsageError, differing_plans};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{noted, wanted};
-use crate::run::output;
 use record::compare::{Comparison, Scope, assemble, plan_differences};
 use record::run::RunRecord;
 use stats::compare::RUNS_MIN;
 use store::{Store, Stored};
 
 pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
-    output::check(&task.outputs)?;
+    super::check_outputs(&task.outputs, task.md.as_ref())?;
     let place = wanted(task.outputs.store.as_ref()).unwrap_or_default();
     let store = Store::open_to_read(&place).map_err(|error| Failure::usage(error.to_string()))?;
     let store = noted(store);
@@ -32,8 +31,9 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
         bounds: task.bounds,
         cautions,
         ended_early: None,
+        gate: None,
     });
-    super::finish(&report, &task.outputs)
+    super::finish(&report, &task.outputs, task.md.as_ref())
 }
 
 fn load(store: &Store, names: &[String]) -> Result<Vec<RunRecord>, Failure> {

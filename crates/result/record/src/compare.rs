@@ -5,15 +5,20 @@ mod amount;
 mod assemble;
 mod bounds;
 mod failing;
+mod gate;
+mod gate_record;
 mod plans;
 mod protocols;
 mod published;
 mod sentences;
+mod sequential;
 
 pub use amount::{amount, interval, unsigned};
 pub use assemble::{Comparison, OF_A_BLOCK, SideFigures, assemble, put_together};
 pub use bounds::FailIf;
 pub use failing::REFUSED_SHARE_MAX;
+pub use gate::{Gate, GateEnd};
+pub use gate_record::{GateAnswer, GateBoundRecord, GateRecord};
 pub use plans::{Scope, plan_differences};
 pub use protocols::{ProtocolRecord, protocols};
 pub use published::{

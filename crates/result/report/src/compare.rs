@@ -3,6 +3,7 @@
 //! and CSV. The arithmetic is `stats::compare`'s.
 
 mod csv;
+mod gate;
 mod protocols;
 
 use crate::Style;
@@ -17,6 +18,7 @@ use crate::section::{
 };
 use crate::words::{self, counted, printable};
 pub use csv::csv;
+pub use gate::junit;
 use record::compare::{
     BoundRecord, CompareRecord, Contrast, DifferenceRecord, Judgement, SideRecord, amount,
     interval, unsigned, wider,
@@ -55,6 +57,7 @@ fn document(report: &CompareRecord) -> Document {
     head(&mut told, report);
     cautions(&mut told, report);
     bounds(&mut told, report);
+    gate::gate(&mut told, report);
     sides(&mut told, report);
     protocols::protocols(&mut told, report);
     told.add(Forms::PAGE, [heading("Differences")]);
@@ -113,9 +116,12 @@ fn bounds(told: &mut Document, report: &CompareRecord) {
             contrast.bounds.iter().map(move |bound| (contrast.mark(report), bound))
         })
         .collect();
-    let line = |(of, bound): &(String, &BoundRecord)| Block::Checked {
-        good: !bound.crossed,
-        text: format!("{of}{}: {}", bound.text, bound.why),
+    let line = |(of, bound): &(String, &BoundRecord)| {
+        let text = format!("{of}{}: {}", bound.text, bound.why);
+        match bound.undecided {
+            true => Block::Caution(Caution { word: "Undecided", text }),
+            false => Block::Checked { good: !bound.crossed, text },
+        }
     };
     told.add(Forms::TEXT | Forms::MARKDOWN, all.iter().map(line));
     if all.is_empty() {
@@ -123,9 +129,10 @@ fn bounds(told: &mut Document, report: &CompareRecord) {
     }
     let table = DataTable::new([Column::from("Bound"), Column::word(""), Column::text("why")]);
     let table = table.with(all.iter().map(|(of, bound)| {
-        let judged = match bound.crossed {
-            true => TableCell::new(CellLook::Missed, "✗ crossed"),
-            false => TableCell::new(CellLook::Met, "✓ kept"),
+        let judged = match (bound.crossed, bound.undecided) {
+            (true, _) => TableCell::new(CellLook::Missed, "✗ crossed"),
+            (false, true) => TableCell::new(CellLook::Remark, "undecided"),
+            (false, false) => TableCell::new(CellLook::Met, "✓ kept"),
         };
         let named = Words::from(of.as_str()).code(&bound.text);
         vec![named.into(), judged, bound.why.as_str().into()]
@@ -160,7 +167,7 @@ fn sides(told: &mut Document, report: &CompareRecord) {
 /// Each difference of one side to the first.
 fn differences(told: &mut Document, report: &CompareRecord, contrast: Contrast<'_>) {
     let letter = contrast.letter;
-    if !contrast.differences.is_empty() && letter == 'B' {
+    if !contrast.differences.is_empty() && letter == 'B' && report.gate.is_none() {
         told.add(Forms::LONG, [Block::Gap, say(Voice::Plain, noise_floor(contrast))]);
     }
     if !report.further.is_empty() {
@@ -268,6 +275,10 @@ fn forest(contrast: Contrast<'_>) -> Block {
 /// What the comparison excludes, what it could have found, and how.
 fn power(told: &mut Document, report: &CompareRecord) {
     let forms = Forms::LONG | Forms::PAGE;
+    if report.gate.is_some() {
+        told.add(forms | Forms::MARKDOWN, [say(Voice::Note, gate::METHOD)]);
+        return;
+    }
     let judged = |one: &&DifferenceRecord| one.judgement != Judgement::TooFew;
     let mut any = false;
     for contrast in report.contrasts() {

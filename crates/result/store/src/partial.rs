@@ -181,6 +181,7 @@ pub(crate) fn compare(begun: Begun, mut runs: Vec<Vec<RunRecord>>) -> CompareRec
         bounds: Vec::new(),
         cautions: Vec::new(),
         ended_early: Some(why),
+        gate: None,
     })
 }
 

@@ -1,8 +1,8 @@
 //! From runs to differences.
 
 use super::{
-    BoundRecord, CompareRecord, DifferenceRecord, FailIf, FurtherRecord, Judgement, LETTERS,
-    SCHEMA, SideRecord, answer, failing, protocols, sentence, verdict,
+    BoundRecord, CompareRecord, DifferenceRecord, FailIf, FurtherRecord, GateRecord, Judgement,
+    LETTERS, SCHEMA, SideRecord, answer, failing, protocols, sentence, sequential, verdict,
 };
 use crate::figures::{FigureKind, RUN_FIGURES, RunFigure};
 use crate::run::{EnvironmentRecord, Headline, HistogramRecord, RunRecord};
@@ -40,6 +40,8 @@ pub struct Comparison {
     pub cautions: Vec<String>,
     /// Why it ended before its last block; the blocks before are whole.
     pub ended_early: Option<String>,
+    /// The outcome of a gate, which stops when it is certain: its intervals hold at every block.
+    pub gate: Option<GateRecord>,
 }
 
 /// What was found of one side against the first.
@@ -54,14 +56,22 @@ pub fn assemble(comparison: &Comparison) -> CompareRecord {
     let found = LETTERS.chars().zip(&headlines).skip(1).map(|(letter, side)| {
         let pair = [headlines[0].as_slice(), side];
         let family = headlines.len() - 1;
-        let differences = differences(letter, &figures, pair, !order.is_empty(), family);
+        let differences = match comparison.gate {
+            Some(_) => sequential::differences(letter, &figures, pair),
+            None => differences(letter, &figures, pair, !order.is_empty(), family),
+        };
         let judge = |bound: &FailIf| bound.judge(&differences, comparable(bound.figure(), runs));
-        let bounds = bounds.iter().map(judge).collect();
+        let bounds = match &comparison.gate {
+            Some(gate) => gate.plain_bounds(),
+            None => bounds.iter().map(judge).collect(),
+        };
         (differences, bounds)
     });
     let mut record = put_together(comparison, found.collect());
     record.cautions.extend(verdict_cautions(&comparison.labels, &headlines));
-    record.cautions.extend(too_few(&headlines, order));
+    if comparison.gate.is_none() {
+        record.cautions.extend(too_few(&headlines, order));
+    }
     record
 }
 
@@ -87,7 +97,7 @@ pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> Compare
         started_unix_s: comparison.started_unix_s,
         order: comparison.order.split_whitespace().map(str::to_owned).collect(),
         confidence: CONFIDENCE,
-        resamples: RESAMPLES,
+        resamples: if comparison.gate.is_some() { 0 } else { RESAMPLES },
         differences,
         bounds,
         cautions: comparison.cautions.clone(),
@@ -96,12 +106,18 @@ pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> Compare
         after,
         further: further.collect(),
         protocols: protocols(runs, &responses),
+        gate: comparison.gate.clone(),
         environment: machine.or_else(|| Some(EnvironmentRecord::of(&Environment::default()))),
     };
     let failing = LETTERS.chars().zip(runs);
     let failing = failing.filter_map(|(letter, runs)| failing::sentence(letter, runs));
-    record.answer = failing.chain([answer(&record)]).collect::<Vec<_>>().join(" ");
+    let answer = comparison.gate.as_ref().map_or_else(|| answer(&record), gate_answer);
+    record.answer = failing.chain([answer]).collect::<Vec<_>>().join(" ");
     record
+}
+
+fn gate_answer(gate: &GateRecord) -> String {
+    gate.sentence.clone()
 }
 
 /// Response times of all runs of a side.
@@ -151,7 +167,7 @@ fn headlines(runs: &[RunRecord]) -> Vec<Headline> {
     runs.iter().flat_map(RunRecord::headlines).collect()
 }
 
-fn in_blocks(before: Vec<f64>, after: Vec<f64>, interleaved: bool) -> Vec<Block> {
+pub(super) fn in_blocks(before: Vec<f64>, after: Vec<f64>, interleaved: bool) -> Vec<Block> {
     if !interleaved {
         return vec![Block { before, after }];
     }
@@ -159,7 +175,7 @@ fn in_blocks(before: Vec<f64>, after: Vec<f64>, interleaved: bool) -> Vec<Block>
     pairs.map(|(before, after)| Block { before: before.to_vec(), after: after.to_vec() }).collect()
 }
 
-fn scale(kind: FigureKind) -> Scale {
+pub(super) fn scale(kind: FigureKind) -> Scale {
     match kind {
         FigureKind::Share => Scale::Points,
         FigureKind::Rate | FigureKind::Time => Scale::Ratio,
@@ -185,7 +201,7 @@ fn enough_calls(figure: &str, runs: &[Vec<RunRecord>]) -> bool {
     runs.iter().flatten().all(|run| calls(run) >= needed)
 }
 
-fn difference(letter: char, figure: &str, kind: FigureKind, found: Compared) -> DifferenceRecord {
+pub(super) fn difference(letter: char, figure: &str, kind: FigureKind, found: Compared) -> DifferenceRecord {
     let rose_is_worse = kind == FigureKind::Time || figure == "failures";
     let judgement = match found {
         Compared { enough: false, .. } => Judgement::TooFew,

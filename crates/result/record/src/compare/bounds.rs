@@ -3,7 +3,14 @@
 use super::amount::{amount, interval};
 use super::{BoundRecord, DifferenceRecord, Judgement};
 use crate::figures::{FigureKind, RUN_FIGURES};
+use crate::run::{Headline, RunRecord};
+use stats::compare::Scale;
+use stats::samples_needed;
+use stats::sequential::Margin;
 use units::{ParseError, quoted};
+
+/// Figures that only a gate judges: they are taken from whole runs, not from headlines.
+const GATE_FIGURES: [&str; 2] = ["p95", "cpu"];
 
 /// How far one figure may move before the comparison fails.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,9 +40,12 @@ impl FailIf {
         let at = text.find(['+', '-', '−']).ok_or_else(|| bad("it has no + or -"))?;
         let (name, signed) = (text[..at].trim(), &text[at..]);
         let known = RUN_FIGURES.iter().find(|(figure, ..)| *figure == name);
-        let names = RUN_FIGURES.map(|(figure, ..)| figure).join(" ");
-        let (figure, _, kind) =
-            known.ok_or_else(|| bad(&format!("{} is not one of {names}", quoted(name))))?;
+        let known = known.map(|(figure, _, kind)| (*figure, *kind));
+        let of_gates = GATE_FIGURES.iter().find(|figure| **figure == name);
+        let known = known.or(of_gates.map(|figure| (*figure, FigureKind::Time)));
+        let names = [RUN_FIGURES.map(|(figure, ..)| figure).join(" "), GATE_FIGURES.join(" ")];
+        let unknown = || bad(&format!("{} is not one of {}", quoted(name), names.join(" ")));
+        let (figure, kind) = known.ok_or_else(unknown)?;
         let sign = if signed.starts_with('+') { 1.0 } else { -1.0 };
         let digits = signed.trim_start_matches(['+', '-', '−']).trim();
         let digits =
@@ -44,7 +54,7 @@ impl FailIf {
         let percent: Option<f64> = plain.then(|| digits.parse().ok()).flatten();
         let percent =
             percent.ok_or_else(|| bad(&format!("{} is not a percentage", quoted(digits))))?;
-        let grows_worse = *kind == FigureKind::Time || *figure == "failures";
+        let grows_worse = kind == FigureKind::Time || figure == "failures";
         if (sign > 0.0) != grows_worse {
             let other = if grows_worse { '+' } else { '-' };
             let why = format!("a server that got better would cross it; did you mean {other}?");
@@ -61,6 +71,60 @@ impl FailIf {
         self.figure
     }
 
+    /// As typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Only a gate with a budget can judge this figure.
+    pub fn needs_budget(&self) -> bool {
+        GATE_FIGURES.contains(&self.figure)
+    }
+
+    /// The CPU time of the server per call.
+    pub fn is_of_cpu(&self) -> bool {
+        self.figure == "cpu"
+    }
+
+    pub(super) fn margin(&self) -> Margin {
+        let scale = if self.figure == "failures" { Scale::Points } else { Scale::Ratio };
+        Margin { scale, limit: self.limit, rises: self.limit >= 0.0 && !self.is_of_a_rate() }
+    }
+
+    fn is_of_a_rate(&self) -> bool {
+        RUN_FIGURES.iter().any(|(name, _, kind)| *name == self.figure && *kind == FigureKind::Rate)
+    }
+
+    /// The figure of one run; NaN where it has none.
+    pub(super) fn value(&self, run: &RunRecord) -> f64 {
+        if self.is_of_cpu() {
+            return cpu_per_call(run).unwrap_or(f64::NAN);
+        }
+        if self.figure == "p95" {
+            return run.response().quantile(0.95).as_secs_f64();
+        }
+        let of = |headline: &Headline| {
+            RUN_FIGURES
+                .iter()
+                .find(|(name, ..)| *name == self.figure)
+                .map_or(f64::NAN, |(_, figure, _)| figure(headline))
+        };
+        run.headlines().first().map_or(f64::NAN, of)
+    }
+
+    /// Why this run has no such figure.
+    pub(super) fn lacking(&self, run: &RunRecord) -> Option<String> {
+        if self.is_of_cpu() {
+            let why = "the CPU time of the server is unknown in a run".to_owned();
+            return cpu_per_call(run).is_none().then_some(why);
+        }
+        let quantile = self.figure.strip_prefix('p')?.parse::<f64>().ok()?;
+        let (needed, calls) = (samples_needed(quantile / 100.0), run.response_time_s.count);
+        (calls < needed).then(|| {
+            format!("{} needs {needed} calls in a run, and one has {calls}", self.figure)
+        })
+    }
+
     /// Whether a difference is shown and lies beyond the bound. What cannot be judged counts as
     /// crossed: a gate that cannot see stays shut. `unknown`: why the figure is not compared.
     pub(super) fn judge(
@@ -68,7 +132,12 @@ impl FailIf {
         differences: &[DifferenceRecord],
         unknown: Option<&str>,
     ) -> BoundRecord {
-        let of = |crossed: bool, why: String| BoundRecord { text: self.text.clone(), crossed, why };
+        let of = |crossed: bool, why: String| BoundRecord {
+            text: self.text.clone(),
+            crossed,
+            undecided: false,
+            why,
+        };
         let Some(found) = differences.iter().find(|one| one.figure == self.figure) else {
             let why = unknown.unwrap_or("has too few calls in a run to be judged");
             return of(true, format!("{} {why}", self.figure));
@@ -96,4 +165,11 @@ impl FailIf {
             _ => of(false, format!("{moved}: within the bound")),
         }
     }
+}
+
+/// CPU time of the server for each call, in seconds.
+fn cpu_per_call(run: &RunRecord) -> Option<f64> {
+    let sut = run.sut.as_ref().filter(|sut| !sut.series.is_empty())?;
+    let cores = sut.series.iter().map(|row| row.0.cpu_cores).sum::<f64>() / sut.series.len() as f64;
+    (cores > 0.0 && run.throughput_per_s > 0.0).then(|| cores / run.throughput_per_s)
 }

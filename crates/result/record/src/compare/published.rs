@@ -1,7 +1,7 @@
 //! `loadstone.compare/1`. Every key is always present; times are in seconds, rates per second, shares
 //! 0..=1; a figure that cannot be had is null. `docs/schema/compare.schema.json` describes it.
 
-use super::{Contrast, Judgement, LETTERS, ProtocolRecord, judgement_id};
+use super::{Contrast, GateRecord, Judgement, LETTERS, ProtocolRecord, judgement_id};
 use crate::run::{EnvironmentRecord, Headline, HistogramRecord, PlanRecord, known};
 use crate::{document, ids};
 #[cfg(any(test, feature = "schema"))]
@@ -123,6 +123,9 @@ pub struct CompareRecord {
     /// What each side took, in their order; only where they speak different protocols.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolRecord>,
+    /// Of a gate: the bounds as judged after every block; absent without a budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateRecord>,
     /// The machine of the first run; absent in what an earlier version wrote.
     #[serde(default)]
     pub environment: Option<EnvironmentRecord>,
@@ -220,5 +223,8 @@ pub struct BoundRecord {
     /// As typed.
     pub text: String,
     pub crossed: bool,
+    /// A gate did not decide it; absent where it did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     pub why: String,
 }

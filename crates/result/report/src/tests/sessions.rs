@@ -46,6 +46,7 @@ pub(crate) fn comparison(
         bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
         cautions: Vec::new(),
         ended_early: None,
+        gate: None,
     }
 }
 
@@ -78,6 +79,7 @@ pub(crate) fn over_protocols(bounds: &[&str]) -> Comparison {
         bounds: bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect(),
         cautions: Vec::new(),
         ended_early: None,
+        gate: None,
     }
 }
 

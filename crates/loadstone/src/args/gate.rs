@@ -1,0 +1,180 @@
+//! The options of a gate: a comparison that stops as soon as its answer is certain.
+
+use super::options::GivenOptions;
+use super::UsageError;
+use clap::Args;
+use plan::Plan;
+use record::compare::{FailIf, Gate, OF_A_BLOCK};
+use std::path::PathBuf;
+use units::{Nanos, show};
+
+/// Share of the budget that a run lasts where no -d is given: 40 blocks of four.
+const RUNS_OF_BUDGET: u64 = 160;
+/// Bounds of that.
+const RUN_LENGTHS: (Nanos, Nanos) = (Nanos::SECOND, Nanos::from_secs(10));
+
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Gate")]
+pub(super) struct GateArgs {
+    /// Judge the --fail-if bounds after every block and stop as soon as the answer is certain: exit
+    /// code 0 pass, 1 fail, 4 undecidable within this time
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    budget: Option<Nanos>,
+    /// Build and start A from this commit of the repository in the working directory
+    #[arg(long, value_name = "REV", requires = "commit_b", requires = "start")]
+    commit_a: Option<String>,
+    /// The same for B
+    #[arg(long, value_name = "REV", requires = "commit_a")]
+    commit_b: Option<String>,
+    /// Shell command that builds each commit, in its own worktree
+    #[arg(long, value_name = "COMMAND", requires = "commit_a")]
+    build: Option<String>,
+    /// Shell command that starts the server of each commit, in its worktree, before each run
+    #[arg(long, value_name = "COMMAND", requires = "commit_a", conflicts_with_all = ["a_command", "b_command"])]
+    start: Option<String>,
+    /// Write the answer, the bounds and the differences as Markdown, for a job summary
+    #[arg(long, value_name = "FILE")]
+    pub(super) md: Option<PathBuf>,
+}
+
+/// A comparison, as its gate sees it.
+pub(super) struct Gated<'a> {
+    pub(super) bounds: &'a [FailIf],
+    pub(super) protocols: bool,
+    pub(super) stored: bool,
+    /// Both servers are started by a command.
+    pub(super) starts: bool,
+    pub(super) blocks: Option<u32>,
+}
+
+/// How a gate runs.
+#[derive(Clone, Debug)]
+pub(crate) struct GateTask {
+    pub(crate) budget: Nanos,
+}
+
+/// Commits of one repository that are built and compared.
+#[derive(Clone, Debug)]
+pub(crate) struct Commits {
+    pub(crate) revisions: [String; 2],
+    pub(crate) build: Option<String>,
+}
+
+impl GateArgs {
+    /// Gives both sides the command that starts a commit's server.
+    ///
+    /// # Errors
+    /// An empty revision or command.
+    pub(super) fn settle_commands(
+        &self,
+        a_command: &mut Option<String>,
+        b_command: &mut Option<String>,
+    ) -> Result<(), UsageError> {
+        for (option, text) in [
+            ("--commit-a", &self.commit_a),
+            ("--commit-b", &self.commit_b),
+            ("--build", &self.build),
+            ("--start", &self.start),
+        ] {
+            let bad = text.as_ref().is_some_and(|text| text.trim().is_empty());
+            // git would read it as an option
+            let dashed = text.as_ref().is_some_and(|text| text.starts_with('-'));
+            if bad || (dashed && option.starts_with("--commit")) {
+                return Err(UsageError::new(format!(
+                    "{option} {:?}: give a commit such as main or HEAD~1, or a shell command",
+                    text.as_deref().unwrap_or_default()
+                )));
+            }
+        }
+        if let Some(start) = &self.start {
+            *a_command = Some(start.clone());
+            *b_command = Some(start.clone());
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// A budget without bounds, a comparison that cannot be judged block by block, or a figure that
+    /// only a gate has.
+    pub(super) fn check(&self, gated: &Gated<'_>) -> Result<(), UsageError> {
+        let cpu = gated.bounds.iter().any(FailIf::is_of_cpu);
+        let needs_budget = gated.bounds.iter().find(|bound| bound.needs_budget());
+        for (given, text) in [
+            (
+                self.budget.is_some() && gated.bounds.is_empty(),
+                "--budget is the time for a gate to judge its bounds; add one, such as --fail-if \
+                 'p99 +3%'",
+            ),
+            (
+                self.budget.is_some() && gated.protocols,
+                "--budget compares two servers; with several versions of HTTP give --blocks",
+            ),
+            (
+                self.budget.is_some() && gated.stored,
+                "--budget is for servers that are measured; stored runs are complete: leave it out",
+            ),
+            (
+                self.budget.is_some() && gated.blocks.is_some(),
+                "--budget and --blocks both say when to stop: give one of them",
+            ),
+            (
+                cpu && !gated.starts,
+                "a bound on cpu needs servers whose processes are known: start both with --start-a \
+                 and --start-b, or with --commit-a and --commit-b",
+            ),
+        ] {
+            if given {
+                return Err(UsageError::new(text));
+            }
+        }
+        if let (Some(bound), None) = (needs_budget, self.budget) {
+            return Err(UsageError::new(format!(
+                "--fail-if '{}': this figure is judged by a gate; add --budget 10m",
+                bound.text()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Without a length of the runs, the budget gives one.
+    pub(super) fn settle_duration(&self, given: &mut GivenOptions) {
+        let Some(budget) = self.budget else { return };
+        if given.has("duration") || given.has("requests") {
+            return;
+        }
+        let length = Nanos(budget.0 / RUNS_OF_BUDGET).clamp(RUN_LENGTHS.0, RUN_LENGTHS.1);
+        let whole = Nanos(length.0 / 100_000_000 * 100_000_000);
+        given.put("duration", &format!("{}ms", whole.0 / 1_000_000));
+    }
+
+    /// The gate of these bounds.
+    ///
+    /// # Errors
+    /// A budget that ends before any answer is possible.
+    pub(super) fn task(
+        &self,
+        bounds: &[FailIf],
+        plan: &Plan,
+    ) -> Result<Option<GateTask>, UsageError> {
+        let Some(budget) = self.budget else { return Ok(None) };
+        let blocks = Gate::blocks_min(bounds.len()) as u64;
+        if let Some(run) = plan.stop.duration {
+            let least = run * (blocks * 2 * OF_A_BLOCK as u64);
+            if least > budget {
+                return Err(UsageError::new(format!(
+                    "--budget {}: an answer takes {blocks} blocks of four runs of {} at least, \
+                     which is {}; give shorter runs (-d) or a longer budget",
+                    show::duration(budget),
+                    show::duration(run),
+                    show::duration(least)
+                )));
+            }
+        }
+        Ok(Some(GateTask { budget }))
+    }
+
+    pub(super) fn commits(&self) -> Option<Commits> {
+        let revisions = [self.commit_a.clone()?, self.commit_b.clone()?];
+        Some(Commits { revisions, build: self.build.clone() })
+    }
+}

@@ -1,0 +1,63 @@
+//! A gate while it is measured: its blocks, and the time that it has.
+
+use crate::args::GateTask;
+use net::reactor::monotonic;
+use record::compare::{FailIf, Gate, GateEnd, GateRecord};
+use record::run::RunRecord;
+use units::{Nanos, show};
+
+/// A gate and its budget.
+pub(super) struct Sequential {
+    gate: Gate,
+    budget: Nanos,
+    start: Nanos,
+    /// End of the last block.
+    last: Nanos,
+    /// The longest block so far.
+    longest: Nanos,
+}
+
+impl Sequential {
+    /// The budget runs from now on.
+    pub(super) fn begun(task: &GateTask, bounds: &[FailIf]) -> Sequential {
+        let start = monotonic();
+        Sequential {
+            gate: Gate::new(bounds),
+            budget: task.budget,
+            start,
+            last: start,
+            longest: Nanos::ZERO,
+        }
+    }
+
+    pub(super) fn block(&mut self, before: &[RunRecord], after: &[RunRecord]) {
+        let now = monotonic();
+        self.longest = self.longest.max(now - self.last);
+        self.last = now;
+        self.gate.block(before, after);
+    }
+
+    /// The answer is certain, or another block would exceed the budget.
+    pub(super) fn is_over(&self) -> bool {
+        self.gate.is_over() || monotonic() - self.start + self.longest > self.budget
+    }
+
+    /// Shown while it runs: `· 1 m 05 s of 10 m 00 s`.
+    pub(super) fn progress(&self) -> String {
+        let passed = Nanos::from_secs_f64((monotonic() - self.start).as_secs_f64().round());
+        format!("· {} of {}", show::duration(passed), show::duration(self.budget))
+    }
+
+    /// `starts`: servers started for each side. `cut_short`: why it ended without an answer, other
+    /// than by its budget.
+    pub(super) fn record(self, starts: Vec<u32>, cut_short: Option<&str>) -> GateRecord {
+        self.gate.record(&GateEnd {
+            budget: self.budget,
+            spent: self.last - self.start,
+            restarts: starts,
+            duet: false,
+            design: String::new(),
+            cut_short: cut_short.map(str::to_owned),
+        })
+    }
+}

@@ -1,0 +1,304 @@
+//! A gate: the bounds of `--fail-if` judged after every block until each answer is certain or the
+//! budget is spent. The arithmetic is `stats::sequential`'s.
+
+use super::gate_record::{GateAnswer, GateBoundRecord, GateRecord};
+use super::{BoundRecord, FailIf, amount};
+use crate::run::RunRecord;
+use crate::words::counted;
+use stats::State;
+use stats::compare::{Block, Scale};
+use stats::sequential::{ALPHA, Answer, Judged, Sequence, blocks_min, scaled};
+use units::{Nanos, show};
+
+/// Blocks of a gate so far.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    bounds: Vec<Watched>,
+    blocks: usize,
+    invalid: usize,
+}
+
+/// One bound and what its figure has shown.
+#[derive(Clone, Debug)]
+struct Watched {
+    bound: FailIf,
+    sequence: Sequence,
+    /// The first certain answer, which later blocks do not change.
+    answer: Answer,
+    /// Judgment at that block.
+    judged: Option<Judged>,
+    /// Why the figure cannot be judged.
+    lacking: Option<String>,
+}
+
+/// How a gate was run.
+#[derive(Clone, Debug, Default)]
+pub struct GateEnd {
+    pub budget: Nanos,
+    pub spent: Nanos,
+    /// Servers started for each side; zero where they were already running.
+    pub restarts: Vec<u32>,
+    /// Both sides were measured at the same moment.
+    pub duet: bool,
+    /// Why this design was chosen.
+    pub design: String,
+    /// Why it ended before an answer, other than by its budget.
+    pub cut_short: Option<String>,
+}
+
+impl Gate {
+    /// A gate of these bounds, without blocks.
+    pub fn new(bounds: &[FailIf]) -> Gate {
+        let watched = |bound: &FailIf| Watched {
+            bound: bound.clone(),
+            sequence: Sequence::default(),
+            answer: Answer::Undecided,
+            judged: None,
+            lacking: None,
+        };
+        Gate { bounds: bounds.iter().map(watched).collect(), blocks: 0, invalid: 0 }
+    }
+
+    /// Fewest blocks after which a gate with this many bounds can fail.
+    pub fn blocks_min(bounds: usize) -> usize {
+        blocks_min(ALPHA / bounds.max(1) as f64)
+    }
+
+    /// Adds a block, the runs of each side in the order in which they were made. A block with a run
+    /// that is INVALID is left out: whether it is does not depend on the labels of the runs.
+    pub fn block(&mut self, before: &[RunRecord], after: &[RunRecord]) {
+        let invalid = |run: &RunRecord| run.verdict.state == State::Invalid;
+        if before.iter().chain(after).any(invalid) {
+            self.invalid += 1;
+            return;
+        }
+        self.blocks += 1;
+        let figures = self.bounds.len();
+        for watched in &mut self.bounds {
+            watched.block(before, after, figures);
+        }
+    }
+
+    /// Blocks that count.
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// The answer so far: a bound that fails decides for all.
+    pub fn answer(&self) -> Answer {
+        let all = |answer: Answer| self.bounds.iter().all(|one| one.answer == answer);
+        if self.bounds.iter().any(|one| one.answer == Answer::Fail) {
+            Answer::Fail
+        } else if all(Answer::Pass) {
+            Answer::Pass
+        } else {
+            Answer::Undecided
+        }
+    }
+
+    /// No further block changes the answer.
+    pub fn is_over(&self) -> bool {
+        self.answer() != Answer::Undecided || self.bounds.iter().any(|one| one.lacking.is_some())
+    }
+
+    /// The outcome of the gate.
+    pub fn record(&self, end: &GateEnd) -> GateRecord {
+        let bounds: Vec<GateBoundRecord> =
+            self.bounds.iter().map(|one| one.record(self.bounds.len())).collect();
+        let answer = GateAnswer::of(self.answer());
+        let mut record = GateRecord {
+            answer,
+            sentence: String::new(),
+            alpha: ALPHA,
+            budget_s: end.budget.as_secs_f64(),
+            spent_s: end.spent.as_secs_f64(),
+            blocks: self.blocks as u64,
+            blocks_invalid: self.invalid as u64,
+            restarts: end.restarts.clone(),
+            design: if end.duet { "duet" } else { "turns" }.to_owned(),
+            design_reason: end.design.clone(),
+            bounds,
+            help: Vec::new(),
+        };
+        record.sentence = sentence(&record, end);
+        if answer == GateAnswer::Undecidable {
+            record.help = self.help(&record, end);
+        }
+        record
+    }
+
+    /// Measures that would make an undecidable gate decidable.
+    fn help(&self, record: &GateRecord, end: &GateEnd) -> Vec<String> {
+        let mut help: Vec<String> = self
+            .bounds
+            .iter()
+            .filter_map(|one| one.lacking.as_ref())
+            .map(|why| format!("{why}: give longer runs (-d) or a higher rate."))
+            .collect();
+        if !help.is_empty() {
+            return help;
+        }
+        if 2 * self.invalid > self.blocks + self.invalid {
+            help.push(
+                "Most blocks had an INVALID run: lower the load or use a quieter machine.".to_owned(),
+            );
+        }
+        let open = record.bounds.iter().filter(|one| one.answer == GateAnswer::Undecidable);
+        let needed = open.clone().filter_map(|one| one.blocks_needed).max();
+        let known = open.clone().all(|one| one.blocks_needed.is_some());
+        if let Some(needed) = needed.filter(|_| known && self.blocks > 0) {
+            let each = end.spent.as_secs_f64() / self.blocks as f64;
+            let time = show::duration(Nanos::from_secs_f64((each * needed as f64).ceil()));
+            help.push(format!(
+                "About {} would decide it on this machine (--budget {time}).",
+                counted(needed, "block")
+            ));
+        }
+        let bound = open.clone().find(|one| one.decidable.is_some());
+        if let Some((one, decidable)) = bound.and_then(|one| Some((one, one.decidable?))) {
+            let wider = amount(rounded_out(decidable), one.points);
+            help.push(format!("A bound of {} {wider} would have been kept.", one.figure));
+        }
+        help
+    }
+}
+
+/// Rounds a share to whole percents away from zero.
+fn rounded_out(share: f64) -> f64 {
+    ((share * 100.0).abs().ceil() / 100.0).copysign(share)
+}
+
+impl Watched {
+    fn block(&mut self, before: &[RunRecord], after: &[RunRecord], figures: usize) {
+        if self.lacking.is_none() {
+            self.lacking =
+                before.iter().chain(after).find_map(|run| self.bound.lacking(run));
+        }
+        let values = |runs: &[RunRecord]| runs.iter().map(|run| self.bound.value(run)).collect();
+        let block = Block { before: values(before), after: values(after) };
+        let margin = self.bound.margin();
+        let Some(block) = scaled(margin.scale, &block) else { return };
+        self.sequence.push(&block);
+        if self.answer == Answer::Undecided && self.lacking.is_none() {
+            self.answer = margin.answer(&self.sequence, figures);
+            if self.answer != Answer::Undecided {
+                self.judged = Some(margin.judged(&self.sequence, figures));
+            }
+        }
+    }
+
+    fn record(&self, figures: usize) -> GateBoundRecord {
+        let margin = self.bound.margin();
+        let judged = self.judged.unwrap_or_else(|| margin.judged(&self.sequence, figures));
+        let known = |figure: f64| figure.is_finite().then_some(figure);
+        let points = margin.scale == Scale::Points;
+        let mut record = GateBoundRecord {
+            bound: self.bound.text().to_owned(),
+            figure: self.bound.figure().to_owned(),
+            answer: GateAnswer::of(self.answer),
+            points,
+            limit: margin.limit,
+            change: known(judged.change),
+            low: known(judged.low),
+            high: known(judged.high),
+            decidable: known(judged.decidable),
+            blocks_needed: judged.blocks_needed,
+            text: String::new(),
+        };
+        record.text = match &self.lacking {
+            Some(why) => format!("{why}, so it cannot be judged"),
+            None => bound_sentence(&record),
+        };
+        record
+    }
+}
+
+/// The range of a change: `+1.2 to +4.0 %`; `unknown` while neither end is excluded.
+fn range(one: &GateBoundRecord) -> String {
+    let of = |end: f64| amount(end, one.points);
+    match (one.low, one.high) {
+        (Some(low), Some(high)) => {
+            let low = of(low);
+            let low = low.rsplit_once(' ').map_or("", |(number, _)| number);
+            format!("{low} to {}", of(high))
+        }
+        (Some(low), None) => format!("at least {}", of(low)),
+        (None, Some(high)) => format!("at most {}", of(high)),
+        (None, None) => "not bounded yet".to_owned(),
+    }
+}
+
+fn bound_sentence(one: &GateBoundRecord) -> String {
+    let change = one.change.map_or_else(|| "-".to_owned(), |change| amount(change, one.points));
+    let (figure, range) = (&one.figure, range(one));
+    match one.answer {
+        GateAnswer::Pass => format!("{figure} changed by {change} ({range}): within the bound"),
+        GateAnswer::Fail => format!("{figure} changed by {change} ({range}): beyond the bound"),
+        GateAnswer::Undecidable => {
+            let limit = amount(one.limit, one.points);
+            match one.decidable {
+                Some(seen) => format!(
+                    "{figure} changed by {change} ({range}): could see {}, not {limit}",
+                    amount(seen, one.points)
+                ),
+                None => format!("{figure} changed by {change}: too few blocks to see any bound"),
+            }
+        }
+    }
+}
+
+/// The answer in one sentence.
+fn sentence(record: &GateRecord, end: &GateEnd) -> String {
+    let after = format!(
+        "after {} in {}",
+        counted(record.blocks, "block"),
+        show::duration(Nanos::from_secs_f64(record.spent_s.round()))
+    );
+    let of = |wanted: GateAnswer| -> Vec<&str> {
+        let found = record.bounds.iter().filter(|one| one.answer == wanted);
+        found.map(|one| one.bound.as_str()).collect()
+    };
+    match record.answer {
+        GateAnswer::Pass => format!("PASS {after}: B keeps {}.", of(GateAnswer::Pass).join(", ")),
+        GateAnswer::Fail => format!("FAIL {after}: B breaks {}.", of(GateAnswer::Fail).join(", ")),
+        GateAnswer::Undecidable => {
+            let why = match &end.cut_short {
+                Some(why) => why.clone(),
+                None => format!(
+                    "undecidable on this machine within {}",
+                    show::duration(Nanos::from_secs_f64(record.budget_s))
+                ),
+            };
+            format!("UNDECIDABLE {after}: {why}: {}.", of(GateAnswer::Undecidable).join(", "))
+        }
+    }
+}
+
+impl GateRecord {
+    /// The bounds as every comparison has them; one that is undecided is not crossed.
+    pub fn plain_bounds(&self) -> Vec<BoundRecord> {
+        let plain = |one: &GateBoundRecord| BoundRecord {
+            text: one.bound.clone(),
+            crossed: one.answer == GateAnswer::Fail,
+            undecided: one.answer == GateAnswer::Undecidable,
+            why: one.text.clone(),
+        };
+        self.bounds.iter().map(plain).collect()
+    }
+
+    /// What happened to the servers between the runs.
+    pub fn restarts_text(&self) -> String {
+        match self.restarts.iter().map(|count| u64::from(*count)).collect::<Vec<_>>().as_slice() {
+            [] | [0, 0] => "No restart was seen: the answer is about these two processes, not \
+                            about two builds."
+                .to_owned(),
+            counts => {
+                let each: Vec<String> =
+                    counts.iter().map(|count| counted(*count, "start")).collect();
+                format!("The servers were started during the gate: {}.", each.join(" and "))
+            }
+        }
+    }
+}
+
+

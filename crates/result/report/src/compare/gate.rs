@@ -1,0 +1,70 @@
+//! The outcome of a gate: how it was run, what would help, and JUnit cases.
+
+use crate::page;
+use crate::page::junit::{CaseEnding, TestCase, TestSuite};
+use crate::section::{Block, Caution, Document, Forms, Voice, say};
+use crate::words::{self, counted, printable};
+use record::compare::{BoundRecord, CompareRecord, Contrast};
+
+/// How the answers of a gate are found.
+pub(super) const METHOD: &str =
+    "Intervals are confidence sequences: they hold at every block, so the gate may stop as soon as it \
+     is certain. A wrong fail and a wrong pass have a probability of at most 5 % each. pp: percentage \
+     points.";
+
+/// How the gate was run, and what would make it decidable.
+pub(super) fn gate(told: &mut Document, report: &CompareRecord) {
+    let Some(gate) = &report.gate else { return };
+    let help = gate.help.iter().map(|text| {
+        Block::Caution(Caution { word: "Fix", text: printable(text, 1_000) })
+    });
+    told.add(Forms::ALL, help);
+    let mut how = vec![gate.restarts_text()];
+    if gate.blocks_invalid > 0 {
+        let count = counted(gate.blocks_invalid, "block");
+        how.push(format!("{count} left out because a run was INVALID."));
+    }
+    if !gate.design_reason.is_empty() {
+        how.push(gate.design_reason.clone());
+    }
+    let lines = how.into_iter().map(|line| say(Voice::Plain, line));
+    told.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, lines);
+}
+
+/// The bounds as XML, a test case each, with a line feed at its end. An undecided bound is a skipped
+/// case.
+pub fn junit(report: &CompareRecord) -> String {
+    let of = |contrast: Contrast<'_>| -> Vec<TestCase> {
+        let mark = contrast.mark(report);
+        contrast.bounds.iter().map(|bound| case(report, &mark, bound)).collect()
+    };
+    page::junit::junit(&TestSuite {
+        names: ["loadstone compare".to_owned(), report.name.clone()],
+        started: words::timestamp(report.started_unix_s),
+        elapsed_s: report.gate.as_ref().map_or(0.0, |gate| gate.spent_s),
+        properties: vec![
+            ("A", report.before.label.clone()),
+            ("B", report.after.label.clone()),
+            ("answer", report.answer.clone()),
+        ],
+        cases: report.contrasts().flat_map(of).collect(),
+    })
+}
+
+fn case(report: &CompareRecord, mark: &str, bound: &BoundRecord) -> TestCase {
+    let ending = match (bound.crossed, bound.undecided) {
+        (true, _) => CaseEnding::Failed {
+            kind: "bound".to_owned(),
+            message: bound.why.clone(),
+            account: String::new(),
+        },
+        (false, true) => CaseEnding::Skipped(format!("undecided: {}", bound.why)),
+        (false, false) => CaseEnding::Noted(bound.why.clone()),
+    };
+    TestCase {
+        name: format!("{mark}{}", bound.text),
+        class: report.name.clone(),
+        elapsed_s: None,
+        ending,
+    }
+}
