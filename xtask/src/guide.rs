@@ -58,6 +58,7 @@ const SUBCOMMANDS: &[&str] = &[
     "runs list",
     "runs show",
     "runs delete",
+    "runs gate",
     "check",
     "compare",
     "demo",

@@ -11,6 +11,7 @@ mod doubt;
 mod endings;
 pub mod fit;
 mod hist;
+pub mod history;
 mod instants;
 pub mod interval;
 mod journeys;

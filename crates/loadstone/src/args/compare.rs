@@ -160,10 +160,8 @@ impl CompareArgs {
     /// # Errors
     /// As [`RunArgs::into_plan`]; a URL against a stored run; plans that differ without `--force`.
     pub(crate) fn into_task(mut self, files: &dyn FileSource) -> Result<CompareTask, UsageError> {
-        self.gate.settle_commands(
-            &mut self.comparison.a_command,
-            &mut self.comparison.b_command,
-        )?;
+        self.gate
+            .settle_commands(&mut self.comparison.a_command, &mut self.comparison.b_command)?;
         self.refuse()?;
         self.gate.check(&self.gated())?;
         if !self.before.ends_with(".toml") {
@@ -251,6 +249,7 @@ impl CompareArgs {
             bounds: &self.comparison.fail_if,
             protocols: self.common.given.versions().len() > 1,
             stored: self.after.as_ref().is_some_and(|after| !is_target(after)),
+            started: self.comparison.a_command.is_some() || self.comparison.b_command.is_some(),
             starts: self.comparison.a_command.is_some() && self.comparison.b_command.is_some(),
             blocks: self.comparison.blocks,
         }

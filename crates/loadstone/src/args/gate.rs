@@ -1,8 +1,8 @@
 //! The options of a gate: a comparison that stops as soon as its answer is certain.
 
-use super::options::GivenOptions;
 use super::UsageError;
-use clap::Args;
+use super::options::GivenOptions;
+use clap::{Args, ValueEnum};
 use plan::Plan;
 use record::compare::{FailIf, Gate, OF_A_BLOCK};
 use std::path::PathBuf;
@@ -32,6 +32,10 @@ pub(super) struct GateArgs {
     /// Shell command that starts the server of each commit, in its worktree, before each run
     #[arg(long, value_name = "COMMAND", requires = "commit_a", conflicts_with_all = ["a_command", "b_command"])]
     start: Option<String>,
+    /// Measure the sides in turns, both at the same moment (two URLs of running servers and spare
+    /// cores), or as a pilot decides
+    #[arg(long, value_name = "DESIGN", requires = "budget")]
+    design: Option<Design>,
     /// Write the answer, the bounds and the differences as Markdown, for a job summary
     #[arg(long, value_name = "FILE")]
     pub(super) md: Option<PathBuf>,
@@ -42,6 +46,8 @@ pub(super) struct Gated<'a> {
     pub(super) bounds: &'a [FailIf],
     pub(super) protocols: bool,
     pub(super) stored: bool,
+    /// A server is started by a command.
+    pub(super) started: bool,
     /// Both servers are started by a command.
     pub(super) starts: bool,
     pub(super) blocks: Option<u32>,
@@ -51,6 +57,19 @@ pub(super) struct Gated<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct GateTask {
     pub(crate) budget: Nanos,
+    pub(crate) design: Design,
+}
+
+/// How the runs of a block lie in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Design {
+    /// One after the other
+    #[default]
+    Turns,
+    /// Both at the same moment
+    Duet,
+    /// Whichever has the smaller variance in a pilot
+    Auto,
 }
 
 /// Commits of one repository that are built and compared.
@@ -118,6 +137,11 @@ impl GateArgs {
                 "--budget and --blocks both say when to stop: give one of them",
             ),
             (
+                self.design.is_some_and(|design| design != Design::Turns) && gated.started,
+                "--design duet and auto load both servers at the same moment: start them yourself, \
+                 on two ports, and give both URLs",
+            ),
+            (
                 cpu && !gated.starts,
                 "a bound on cpu needs servers whose processes are known: start both with --start-a \
                  and --start-b, or with --commit-a and --commit-b",
@@ -170,7 +194,7 @@ impl GateArgs {
                 )));
             }
         }
-        Ok(Some(GateTask { budget }))
+        Ok(Some(GateTask { budget, design: self.design.unwrap_or_default() }))
     }
 
     pub(super) fn commits(&self) -> Option<Commits> {

@@ -4,12 +4,12 @@
 mod apply;
 mod check;
 mod compare;
-mod gate;
 mod disk;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod foreign;
 mod grpc;
+mod gate;
 #[cfg(test)]
 mod guide;
 mod help;
@@ -52,7 +52,7 @@ pub(crate) use fleet::{
     FleetOperatorArgs, FleetTask, FleetWatchArgs, HostBudget, OnLoss,
 };
 pub(crate) use foreign::{hint, meant_as_value};
-pub(crate) use gate::GateTask;
+pub(crate) use gate::{Design, GateTask};
 pub(crate) use help::{FIRST_STEPS, command_for, topic_page};
 pub(crate) use init::InitArgs;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
@@ -63,7 +63,7 @@ pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
 pub(crate) use recorded::{set_login, set_manner, set_targets};
 pub(crate) use report::{BenchmarkName, ReportArgs};
 pub(crate) use run::RunArgs;
-pub(crate) use runs::{ListArgs, RunsArgs, RunsTask, ShowArgs};
+pub(crate) use runs::{HistoryArgs, ListArgs, RunsArgs, RunsTask, ShowArgs};
 pub(crate) use short::spelt_out;
 pub(crate) use site::{NormTask, SiteArgs, SiteTask};
 pub(crate) use small::{CalibrateArgs, DemoArgs, DemoScene};

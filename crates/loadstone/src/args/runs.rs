@@ -24,6 +24,9 @@ pub(crate) enum RunsTask {
     List(ListArgs),
     /// Show the report of a stored result
     Show(ShowArgs),
+    /// Find the latest change in the history of one name: exit code 1 if it is a worsening, 4 with
+    /// fewer than eight runs
+    Gate(HistoryArgs),
     /// Tag a result
     Tag {
         /// The result: an id, a tag or last
@@ -70,6 +73,9 @@ pub(crate) enum RunsTask {
     },
 }
 
+/// Runs of a history that are looked at.
+const HISTORY_MAX: usize = 500;
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListArgs {
     /// Only results whose name contains this text
@@ -92,6 +98,44 @@ pub(crate) struct ListArgs {
     pub(crate) json: Option<Sink>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HistoryArgs {
+    /// Name of the runs, as the list shows it: a URL or a plan file
+    pub(crate) name: String,
+    /// Only the last N runs
+    #[arg(long, value_parser = parse::count::<usize>, value_name = "N", default_value = "60")]
+    pub(crate) last: usize,
+    /// Only runs begun since: 30d (ago), 2026-11-20, or 2026-11-20T14:30 (UTC); gives an accepted
+    /// change a new start
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Write the history and its changes as JSON; with -, to standard output and nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = parse::sink)]
+    pub(crate) json: Option<Sink>,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+impl HistoryArgs {
+    /// # Errors
+    /// A time that is none, or more runs than are looked at.
+    pub(crate) fn filter(&self, now_unix_s: f64) -> Result<Filter, UsageError> {
+        if self.last > HISTORY_MAX {
+            return Err(UsageError::new(format!(
+                "--last {}: at most {HISTORY_MAX} runs are looked at",
+                self.last
+            )));
+        }
+        let since = self.since.as_deref().map(|text| since(text, now_unix_s)).transpose();
+        Ok(Filter {
+            name: Some(self.name.clone()),
+            kind: Some(ResultKind::Run),
+            since_unix_s: since?,
+            ..Filter::default()
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

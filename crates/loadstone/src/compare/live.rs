@@ -1,14 +1,16 @@
 //! Targets measured in turns, in blocks whose order is drawn.
 
-use super::side::{Found, Side, TrialEnd};
+use super::duet::{Duet, Moment};
+use super::pilot::Chosen;
 use super::sequential::Sequential;
+use super::side::{Found, Side, TrialEnd};
 use super::worktree::Worktrees;
 use super::{LABEL_CHARS_MAX, server};
-use crate::args::{CompareSide, LiveTask};
+use crate::args::{CompareSide, Design, LiveTask};
 use crate::exit::{Code, Failure};
 use crate::run::keeping::{Keeper, Keeping, command_line};
 use plan::Plan;
-use record::compare::{Comparison, LETTERS, assemble};
+use record::compare::{Comparison, FailIf, LETTERS, OF_A_BLOCK, assemble};
 use record::run::RunRecord;
 use session::{Change, Env};
 use stats::curve::Axis;
@@ -171,6 +173,7 @@ fn drawn(sides: usize, draws: &mut Stream) -> Vec<usize> {
 
 /// How long all runs still take, after `runs` runs of a block; empty if no time ends them.
 fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
+    // the end of a gate is not known
     if task.gate.is_some() {
         return String::new();
     }
@@ -180,10 +183,128 @@ fn time_to_go(task: &LiveTask, block: u32, runs: usize) -> String {
     span.map_or_else(String::new, |span| format!(" · {} in all", show::duration(span * left)))
 }
 
-/// A block that is broken off is left out: half of one would favour a side.
+/// Outcome of one block.
+pub(super) enum BlockEnd {
+    /// The runs of each side, and their order in letters.
+    Whole(Vec<Vec<RunRecord>>, String),
+    /// A server of ours died, or a side could not be measured: why.
+    Died(String),
+    /// A server failed every call of a run: why.
+    Failed(String),
+    Interrupted,
+}
+
+/// What measures the blocks of a comparison.
+pub(super) struct Measurer<'a, 'b> {
+    sides: &'a mut [Side<'b>],
+    task: &'a LiveTask,
+    draws: Stream,
+    /// Where both sides are measured at the same moment.
+    duet: Option<Duet>,
+    /// Where runs that count are kept as they end; `None` in a pilot.
+    keeping: Option<&'a Keeping>,
+    /// Runs of each side in whole blocks so far.
+    kept: usize,
+}
+
+impl Measurer<'_, '_> {
+    /// The bounds of the comparison.
+    pub(super) fn bounds(&self) -> &[FailIf] {
+        &self.task.bounds
+    }
+
+    /// Measures one block in one of the designs. All sides get the same arrivals and draws, and each
+    /// block its own.
+    ///
+    /// # Errors
+    /// As [`Side::run`] and [`Duet::moment`].
+    pub(super) fn block(
+        &mut self,
+        block: u32,
+        duet: bool,
+        heading: &str,
+    ) -> Result<BlockEnd, Failure> {
+        let order = drawn(self.sides.len(), &mut self.draws);
+        let seed = |run: usize| {
+            let nth = u64::from(block) * 2 + run as u64;
+            self.task.sides[0].plan.seed.wrapping_add(nth)
+        };
+        if let (true, Some(moments)) = (duet, &self.duet) {
+            let end = in_duet(moments, &self.task.sides, order[0] == 1, seed)?;
+            if let BlockEnd::Whole(runs, _) = &end {
+                self.keep(runs);
+                self.kept += OF_A_BLOCK;
+            }
+            return Ok(end);
+        }
+        let name: String = order.iter().filter_map(|side| LETTERS.chars().nth(*side)).collect();
+        let mut runs: Vec<Vec<RunRecord>> = vec![Vec::new(); self.sides.len()];
+        for side in order {
+            let change = Change { seed: Some(seed(runs[side].len())), ..Change::default() };
+            let to_go = time_to_go(self.task, block, runs.iter().map(Vec::len).sum());
+            let heading = format!("{heading} · {name}{to_go}");
+            match self.sides[side].run(&change, &heading)? {
+                TrialEnd::Run(run) => {
+                    let run = RunRecord::of(&run);
+                    if let Some(keeping) = self.keeping {
+                        keeping.side(side, self.kept + runs[side].len(), &run);
+                    }
+                    runs[side].push(run);
+                }
+                TrialEnd::Died(why) => return Ok(BlockEnd::Died(why)),
+                TrialEnd::Failed(why) => return Ok(BlockEnd::Failed(why)),
+                TrialEnd::Interrupted => return Ok(BlockEnd::Interrupted),
+            }
+        }
+        self.kept += OF_A_BLOCK;
+        Ok(BlockEnd::Whole(runs, name))
+    }
+
+    fn keep(&self, runs: &[Vec<RunRecord>]) {
+        let Some(keeping) = self.keeping else { return };
+        for (side, runs) in runs.iter().enumerate() {
+            for (index, run) in runs.iter().enumerate() {
+                keeping.side(side, self.kept + index, run);
+            }
+        }
+    }
+
+    /// The design of a gate, by a pilot where it is asked for.
+    fn design(&mut self) -> Result<Chosen, Failure> {
+        let given = |duet: bool| Chosen::Design { duet, why: String::new() };
+        match self.task.gate.as_ref().map_or(Design::Turns, |gate| gate.design) {
+            Design::Turns => Ok(given(false)),
+            Design::Duet => Ok(given(true)),
+            Design::Auto => super::pilot::choose(self),
+        }
+    }
+}
+
+/// Two moments, with the process of another side first.
+fn in_duet(
+    duet: &Duet,
+    sides: &[CompareSide],
+    b_first: bool,
+    seed: impl Fn(usize) -> u64,
+) -> Result<BlockEnd, Failure> {
+    let mut runs = vec![Vec::new(), Vec::new()];
+    for (moment, b_first) in [b_first, !b_first].into_iter().enumerate() {
+        match duet.moment(sides, seed(moment), b_first)? {
+            Moment::Runs(both) => {
+                for (all, run) in runs.iter_mut().zip(*both) {
+                    all.push(run);
+                }
+            }
+            Moment::Failed(why) => return Ok(BlockEnd::Died(why)),
+            Moment::Interrupted => return Ok(BlockEnd::Interrupted),
+        }
+    }
+    Ok(BlockEnd::Whole(runs, if b_first { "BAAB" } else { "ABBA" }.to_owned()))
+}
+
+/// A block that is broken off is left out: half of one would favor a side.
 fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Result<Blocks, Failure> {
     let mut blocks = Blocks { runs: vec![Vec::new(); sides.len()], ..Blocks::default() };
-    let seed = task.sides[0].plan.seed;
     for side in &mut *sides {
         side.practise()?;
         if crate::signals::caught() > 0 {
@@ -191,50 +312,63 @@ fn in_turns(sides: &mut [Side<'_>], task: &LiveTask, keeping: &Keeping) -> Resul
             return Ok(blocks);
         }
     }
-    let mut draws = Seed(seed).stream(Purpose::Bootstrap, 1);
-    blocks.gate = task.gate.as_ref().map(|gate| Sequential::begun(gate, &task.bounds));
+    let draws = Seed(task.sides[0].plan.seed).stream(Purpose::Bootstrap, 1);
+    let gate = task.gate.as_ref();
+    let duet = gate.filter(|gate| gate.design != Design::Turns).map(|_| Duet::new()).transpose()?;
+    blocks.gate = gate.map(|gate| Sequential::begun(gate, &task.bounds));
+    let mut measurer = Measurer { sides, task, draws, duet, keeping: None, kept: 0 };
+    let duet = match measurer.design()? {
+        Chosen::Design { duet, why } => {
+            if let Some(gate) = &mut blocks.gate {
+                gate.chose(duet, why);
+            }
+            duet
+        }
+        Chosen::Ended(end) => {
+            blocks.end("in the pilot", end);
+            return Ok(blocks);
+        }
+    };
+    (measurer.keeping, measurer.kept) = (Some(keeping), 0);
     for block in 0..task.blocks {
         if blocks.gate.as_ref().is_some_and(Sequential::is_over) {
             break;
         }
-        let order = drawn(sides.len(), &mut draws);
-        let name: String = order.iter().filter_map(|side| LETTERS.chars().nth(*side)).collect();
-        let mut runs: Vec<Vec<RunRecord>> = vec![Vec::new(); sides.len()];
-        for side in order {
-            // all get the same arrivals and draws, each block its own
-            let nth = u64::from(block) * 2 + runs[side].len() as u64;
-            let change = Change { seed: Some(seed.wrapping_add(nth)), ..Change::default() };
-            let of = match &blocks.gate {
-                Some(gate) => gate.progress(),
-                None => format!("of {}", task.blocks),
-            };
-            let to_go = time_to_go(task, block, runs.iter().map(Vec::len).sum());
-            let heading = format!("block {} {of} · {name}{to_go}", block + 1);
-            let run = match sides[side].run(&change, &heading)? {
-                TrialEnd::Run(run) => RunRecord::of(&run),
-                TrialEnd::Died(why) => {
-                    blocks.ended = Some(Ended::Died(format!("in block {}: {why}", block + 1)));
-                    return Ok(blocks);
-                }
-                TrialEnd::Failed(why) => {
-                    blocks.ended = Some(Ended::Failed(format!("in block {}: {why}", block + 1)));
-                    return Ok(blocks);
-                }
-                TrialEnd::Interrupted => {
-                    blocks.ended = Some(Ended::Interrupted);
-                    return Ok(blocks);
-                }
-            };
-            keeping.side(side, blocks.runs[side].len() + runs[side].len(), &run);
-            runs[side].push(run);
+        let of = match &blocks.gate {
+            Some(gate) => gate.progress(),
+            None => format!("of {}", task.blocks),
+        };
+        let number = block + 1;
+        match measurer.block(block, duet, &format!("block {number} {of}"))? {
+            BlockEnd::Whole(runs, name) => blocks.add(runs, name),
+            end => {
+                blocks.end(&format!("in block {number}"), end);
+                return Ok(blocks);
+            }
         }
-        if let (Some(gate), [before, after]) = (&mut blocks.gate, runs.as_slice()) {
-            gate.block(before, after);
-        }
-        for (all, runs) in blocks.runs.iter_mut().zip(runs) {
-            all.extend(runs);
-        }
-        blocks.order.push(name);
     }
     Ok(blocks)
+}
+
+impl Blocks {
+    /// Adds a whole block.
+    fn add(&mut self, runs: Vec<Vec<RunRecord>>, name: String) {
+        if let (Some(gate), [before, after]) = (&mut self.gate, runs.as_slice()) {
+            gate.block(before, after);
+        }
+        for (all, runs) in self.runs.iter_mut().zip(runs) {
+            all.extend(runs);
+        }
+        self.order.push(name);
+    }
+
+    /// Notes why it ended before its last block.
+    fn end(&mut self, place: &str, end: BlockEnd) {
+        self.ended = match end {
+            BlockEnd::Whole(..) => None,
+            BlockEnd::Died(why) => Some(Ended::Died(format!("{place}: {why}"))),
+            BlockEnd::Failed(why) => Some(Ended::Failed(format!("{place}: {why}"))),
+            BlockEnd::Interrupted => Some(Ended::Interrupted),
+        };
+    }
 }

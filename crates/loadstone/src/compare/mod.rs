@@ -1,6 +1,8 @@
 //! `loadstone compare`: two targets in turns, or two sets of stored runs; one against the other.
 
+mod duet;
 mod live;
+mod pilot;
 mod sequential;
 mod server;
 mod side;
@@ -9,8 +11,8 @@ mod worktree;
 
 use crate::args::{CompareArgs, CompareTask, Disk, Outputs};
 use crate::exit::{Code, Failure};
-use crate::run::output;
 use crate::files;
+use crate::run::output;
 use record::compare::{CompareRecord, GateAnswer};
 use stats::State;
 use std::path::PathBuf;

@@ -15,6 +15,9 @@ pub(super) struct Sequential {
     last: Nanos,
     /// The longest block so far.
     longest: Nanos,
+    /// Both sides are measured at the same moment, and what the pilot saw.
+    duet: bool,
+    pilot: String,
 }
 
 impl Sequential {
@@ -27,9 +30,17 @@ impl Sequential {
             start,
             last: start,
             longest: Nanos::ZERO,
+            duet: false,
+            pilot: String::new(),
         }
     }
 
+    /// Notes the design of the blocks that follow.
+    pub(super) fn chose(&mut self, duet: bool, pilot: String) {
+        (self.duet, self.pilot, self.last) = (duet, pilot, monotonic());
+    }
+
+    /// Judges a block.
     pub(super) fn block(&mut self, before: &[RunRecord], after: &[RunRecord]) {
         let now = monotonic();
         self.longest = self.longest.max(now - self.last);
@@ -55,8 +66,8 @@ impl Sequential {
             budget: self.budget,
             spent: self.last - self.start,
             restarts: starts,
-            duet: false,
-            design: String::new(),
+            duet: self.duet,
+            pilot: self.pilot,
             cut_short: cut_short.map(str::to_owned),
         })
     }

@@ -75,10 +75,7 @@ impl ServerProcess {
     ///
     /// # Errors
     /// No shell, no pipe, no thread.
-    pub(super) fn start(
-        command: &str,
-        directory: Option<&Path>,
-    ) -> Result<ServerProcess, Failure> {
+    pub(super) fn start(command: &str, directory: Option<&Path>) -> Result<ServerProcess, Failure> {
         let refused =
             |error: std::io::Error| Failure::usage(format!("cannot start a server: {error}"));
         let (read, write) = std::io::pipe().map_err(refused)?;

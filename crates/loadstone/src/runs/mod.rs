@@ -1,5 +1,6 @@
 //! `loadstone runs`: what is kept, and what to do with it.
 
+mod gate;
 mod list;
 
 use crate::args::{ListArgs, RunsArgs, RunsTask, ShowArgs, Sink, StoreArgs};
@@ -16,6 +17,7 @@ pub(crate) fn runs(args: RunsArgs) -> Result<Code, Failure> {
     match args.task {
         RunsTask::List(args) => list(&args),
         RunsTask::Show(args) => show(&args),
+        RunsTask::Gate(args) => gate::gate(&args),
         RunsTask::Tag { result, tag, store } => {
             let mut store = to_change(&store)?;
             let id = store.find(&result).map_err(refused)?;

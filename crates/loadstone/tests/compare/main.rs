@@ -6,5 +6,6 @@
 mod support;
 
 mod commands;
+mod gate;
 mod live;
 mod stored;

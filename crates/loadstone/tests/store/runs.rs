@@ -57,3 +57,24 @@ fn the_list_as_json_keeps_its_schema() {
     assert_eq!(faults, Vec::<String>::new());
     assert_eq!(listed["results"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn a_history_of_few_runs_decides_nothing() {
+    let (here, site) = (data(), Site::start(&[("delay", "1ms")]));
+    let url = site.url("/hw");
+    let name = url.trim_start_matches("http://").to_owned();
+    let record = |options: &[&str]| {
+        let words = [&["run", "-n", "8", "-c", "1", "-q"], options, &[&url]].concat();
+        keeping(here.path(), &words).expect(&[0, 4]);
+    };
+    record(&[]);
+    let listed = keeping(here.path(), &["runs", "list", "--json", "-"]).expect(&[0]).json();
+    let name = listed["results"][0]["name"].as_str().map_or(name, str::to_owned);
+    let few = keeping(here.path(), &["runs", "gate", &name]).expect(&[4]);
+    assert!(few.stdout.starts_with("Too few runs to find a change: "), "{few:#?}");
+    let unknown = keeping(here.path(), &["runs", "gate", "nothing"]).expect(&[2]);
+    assert!(unknown.stderr.contains("loadstone runs list shows the names"), "{unknown:#?}");
+    let history = keeping(here.path(), &["runs", "gate", &name, "--json", "-"]).expect(&[4]).json();
+    assert_eq!(history["schema"], "loadstone.history/1");
+    assert_eq!(history["judgement"], "too-few");
+}

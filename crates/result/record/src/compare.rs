@@ -17,7 +17,7 @@ pub use amount::{amount, interval, unsigned};
 pub use assemble::{Comparison, OF_A_BLOCK, SideFigures, assemble, put_together};
 pub use bounds::FailIf;
 pub use failing::REFUSED_SHARE_MAX;
-pub use gate::{Gate, GateEnd};
+pub use gate::{BlockRuns, Gate, GateEnd, pilot_spread};
 pub use gate_record::{GateAnswer, GateBoundRecord, GateRecord};
 pub use plans::{Scope, plan_differences};
 pub use protocols::{ProtocolRecord, protocols};

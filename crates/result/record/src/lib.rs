@@ -11,6 +11,7 @@ pub mod figures;
 mod finished;
 pub mod fit;
 pub mod histogram;
+pub mod history;
 mod ids;
 mod instant;
 pub mod ramp;

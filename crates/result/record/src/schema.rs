@@ -3,7 +3,7 @@
 
 mod print;
 
-use crate::{check, compare, fit, ramp, run, runs, survey, torture};
+use crate::{check, compare, fit, history, ramp, run, runs, survey, torture};
 use ::torture::chain::{DisagreementClass, Handling, Meeting};
 use ::torture::survey::Confidence;
 use schemars::generate::SchemaSettings;
@@ -36,6 +36,7 @@ pub fn published() -> Vec<Published> {
         of::<check::CheckRecord>(check::SCHEMA),
         of::<survey::SurveyRecord>(survey::SCHEMA),
         of::<fit::FitRecord>(fit::SCHEMA),
+        of::<history::HistoryRecord>(history::SCHEMA),
         of::<torture::chain::ChainRecord>(torture::chain::SCHEMA),
         of::<torture::diff::DiffRecord>(torture::diff::SCHEMA),
         of::<torture::rejudged::RejudgedRecord>(torture::rejudged::SCHEMA),

@@ -15,6 +15,7 @@ pub mod fit;
 mod fleet;
 mod hdr;
 mod held;
+pub mod history;
 mod log;
 mod many;
 mod page;

@@ -6,6 +6,7 @@ mod compare;
 mod curves;
 mod fixtures;
 mod formats;
+mod gate;
 mod markdown;
 mod page;
 mod ramp;

@@ -201,7 +201,12 @@ fn enough_calls(figure: &str, runs: &[Vec<RunRecord>]) -> bool {
     runs.iter().flatten().all(|run| calls(run) >= needed)
 }
 
-pub(super) fn difference(letter: char, figure: &str, kind: FigureKind, found: Compared) -> DifferenceRecord {
+pub(super) fn difference(
+    letter: char,
+    figure: &str,
+    kind: FigureKind,
+    found: Compared,
+) -> DifferenceRecord {
     let rose_is_worse = kind == FigureKind::Time || figure == "failures";
     let judgement = match found {
         Compared { enough: false, .. } => Judgement::TooFew,

@@ -120,9 +120,8 @@ impl FailIf {
         }
         let quantile = self.figure.strip_prefix('p')?.parse::<f64>().ok()?;
         let (needed, calls) = (samples_needed(quantile / 100.0), run.response_time_s.count);
-        (calls < needed).then(|| {
-            format!("{} needs {needed} calls in a run, and one has {calls}", self.figure)
-        })
+        (calls < needed)
+            .then(|| format!("{} needs {needed} calls in a run, and one has {calls}", self.figure))
     }
 
     /// Whether a difference is shown and lies beyond the bound. What cannot be judged counts as

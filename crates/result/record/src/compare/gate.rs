@@ -31,6 +31,22 @@ struct Watched {
     lacking: Option<String>,
 }
 
+/// Runs of one block, before and after.
+pub type BlockRuns = (Vec<RunRecord>, Vec<RunRecord>);
+
+/// Spread of the first bound's figure over the blocks of a pilot, as a share or in points; `None`
+/// if a run has no such figure.
+pub fn pilot_spread(bounds: &[FailIf], blocks: &[BlockRuns]) -> Option<f64> {
+    let bound = bounds.first()?;
+    let mut sequence = Sequence::default();
+    for (before, after) in blocks {
+        let values = |runs: &[RunRecord]| runs.iter().map(|run| bound.value(run)).collect();
+        let block = Block { before: values(before), after: values(after) };
+        sequence.push(&scaled(bound.margin().scale, &block)?);
+    }
+    Some(sequence.spread()).filter(|spread| spread.is_finite())
+}
+
 /// How a gate was run.
 #[derive(Clone, Debug, Default)]
 pub struct GateEnd {
@@ -40,8 +56,8 @@ pub struct GateEnd {
     pub restarts: Vec<u32>,
     /// Both sides were measured at the same moment.
     pub duet: bool,
-    /// Why this design was chosen.
-    pub design: String,
+    /// Result of the pilot that chose the design; empty where it was given.
+    pub pilot: String,
     /// Why it ended before an answer, other than by its budget.
     pub cut_short: Option<String>,
 }
@@ -116,7 +132,7 @@ impl Gate {
             blocks_invalid: self.invalid as u64,
             restarts: end.restarts.clone(),
             design: if end.duet { "duet" } else { "turns" }.to_owned(),
-            design_reason: end.design.clone(),
+            pilot: end.pilot.clone(),
             bounds,
             help: Vec::new(),
         };
@@ -140,7 +156,8 @@ impl Gate {
         }
         if 2 * self.invalid > self.blocks + self.invalid {
             help.push(
-                "Most blocks had an INVALID run: lower the load or use a quieter machine.".to_owned(),
+                "Most blocks had an INVALID run: lower the load or use a quieter machine."
+                    .to_owned(),
             );
         }
         let open = record.bounds.iter().filter(|one| one.answer == GateAnswer::Undecidable);
@@ -171,8 +188,7 @@ fn rounded_out(share: f64) -> f64 {
 impl Watched {
     fn block(&mut self, before: &[RunRecord], after: &[RunRecord], figures: usize) {
         if self.lacking.is_none() {
-            self.lacking =
-                before.iter().chain(after).find_map(|run| self.bound.lacking(run));
+            self.lacking = before.iter().chain(after).find_map(|run| self.bound.lacking(run));
         }
         let values = |runs: &[RunRecord]| runs.iter().map(|run| self.bound.value(run)).collect();
         let block = Block { before: values(before), after: values(after) };
@@ -300,5 +316,3 @@ impl GateRecord {
         }
     }
 }
-
-

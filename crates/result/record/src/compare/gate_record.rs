@@ -21,8 +21,7 @@ pub enum GateAnswer {
 by_id!(gate_answer_id, GateAnswer, GateAnswer::ALL, GateAnswer::id, "an answer of a gate");
 
 impl GateAnswer {
-    pub const ALL: [GateAnswer; 3] =
-        [GateAnswer::Pass, GateAnswer::Fail, GateAnswer::Undecidable];
+    pub const ALL: [GateAnswer; 3] = [GateAnswer::Pass, GateAnswer::Fail, GateAnswer::Undecidable];
 
     /// Its stable name.
     pub fn id(self) -> &'static str {
@@ -64,8 +63,8 @@ pub struct GateRecord {
     pub restarts: Vec<u32>,
     /// turns: one side after the other; duet: both at the same moment.
     pub design: String,
-    /// Why this design was chosen.
-    pub design_reason: String,
+    /// Result of the pilot that chose the design; empty where it was given.
+    pub pilot: String,
     pub bounds: Vec<GateBoundRecord>,
     /// What would make an undecidable gate decidable.
     pub help: Vec<String>,

@@ -1,7 +1,7 @@
 //! Differences of a gate: their intervals hold although the gate stops when it is certain.
 
-use super::assemble::{difference, in_blocks, scale};
 use super::DifferenceRecord;
+use super::assemble::{difference, in_blocks, scale};
 use crate::figures::RunFigure;
 use crate::run::Headline;
 use stats::compare::{Block, Compared, Scale, cliffs_delta};

@@ -7,25 +7,28 @@ use crate::words::{self, counted, printable};
 use record::compare::{BoundRecord, CompareRecord, Contrast};
 
 /// How the answers of a gate are found.
-pub(super) const METHOD: &str =
-    "Intervals are confidence sequences: they hold at every block, so the gate may stop as soon as it \
+pub(super) const METHOD: &str = "Intervals are confidence sequences: they hold at every block, so the gate may stop as soon as it \
      is certain. A wrong fail and a wrong pass have a probability of at most 5 % each. pp: percentage \
      points.";
 
 /// How the gate was run, and what would make it decidable.
 pub(super) fn gate(told: &mut Document, report: &CompareRecord) {
     let Some(gate) = &report.gate else { return };
-    let help = gate.help.iter().map(|text| {
-        Block::Caution(Caution { word: "Fix", text: printable(text, 1_000) })
-    });
+    let help = gate
+        .help
+        .iter()
+        .map(|text| Block::Caution(Caution { word: "Fix", text: printable(text, 1_000) }));
     told.add(Forms::ALL, help);
     let mut how = vec![gate.restarts_text()];
     if gate.blocks_invalid > 0 {
         let count = counted(gate.blocks_invalid, "block");
         how.push(format!("{count} left out because a run was INVALID."));
     }
-    if !gate.design_reason.is_empty() {
-        how.push(gate.design_reason.clone());
+    if gate.design == "duet" {
+        how.push("Both sides were measured at the same moment.".to_owned());
+    }
+    if !gate.pilot.is_empty() {
+        how.push(gate.pilot.clone());
     }
     let lines = how.into_iter().map(|line| say(Voice::Plain, line));
     told.add(Forms::LONG | Forms::PAGE | Forms::MARKDOWN, lines);

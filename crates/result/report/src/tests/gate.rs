@@ -1,0 +1,78 @@
+//! Gates of synthetic runs: the blocks, the answer, and how it is shown.
+
+use super::sessions;
+use crate::compare::{html, json, junit, markdown_of_compare, text};
+use crate::{RunRecord, Style};
+use record::compare::{
+    CompareRecord, Comparison, FailIf, Gate, GateAnswer, GateEnd, GateRecord, assemble, read,
+};
+use units::Nanos;
+
+/// Blocks until it is over, at most `most`; the second's times are `times` as long.
+fn gate(bounds: &[&str], times: f64, most: usize) -> CompareRecord {
+    let bounds: Vec<FailIf> = bounds.iter().map(|bound| FailIf::parse(bound).unwrap()).collect();
+    let mut gate = Gate::new(&bounds);
+    let mut sides = [Vec::new(), Vec::new()];
+    let mut order = Vec::new();
+    while !gate.is_over() && order.len() < most {
+        let block = order.len();
+        let run = |index: usize, times: f64| RunRecord::of(&sessions::run(index, times, 1.0));
+        let before = [run(2 * block, 1.0), run(2 * block + 1, 1.0)];
+        let after = [run(2 * block + 3, times), run(2 * block + 6, times)];
+        gate.block(&before, &after);
+        sides[0].extend(before);
+        sides[1].extend(after);
+        order.push(if block.is_multiple_of(2) { "ABBA" } else { "BAAB" });
+    }
+    let end = GateEnd {
+        budget: Nanos::from_secs(600),
+        spent: Nanos::from_secs(4 * order.len() as u64),
+        restarts: vec![order.len() as u32; 2],
+        ..GateEnd::default()
+    };
+    assemble(&Comparison {
+        runs: sides.to_vec(),
+        order: order.join(" "),
+        bounds,
+        gate: Some(gate.record(&end)),
+        ..sessions::blocks(1.0, 1.0, &[])
+    })
+}
+
+fn outcome(record: &CompareRecord) -> &GateRecord {
+    record.gate.as_ref().unwrap()
+}
+
+#[test]
+fn a_gate_passes_fails_or_names_what_it_could_see() {
+    let kept = gate(&["p50 +5%"], 1.0, 40);
+    assert_eq!((outcome(&kept).answer, outcome(&kept).blocks), (GateAnswer::Pass, 5));
+    assert_eq!(kept.answer, "PASS after 5 blocks in 20.0 s: B keeps p50 +5%.");
+    let broken = gate(&["p50 +5%", "throughput -3%"], 1.2, 40);
+    assert_eq!((outcome(&broken).answer, outcome(&broken).blocks), (GateAnswer::Fail, 6));
+    assert_eq!(broken.answer, "FAIL after 6 blocks in 24.0 s: B breaks p50 +5%.");
+    let open = gate(&["p50 +0.1%"], 1.001, 8);
+    let bound = &outcome(&open).bounds[0];
+    assert_eq!(bound.answer, GateAnswer::Undecidable);
+    assert!(bound.text.contains("could see +") && bound.text.contains("not +0.10 %"), "{bound:?}");
+    assert!(outcome(&open).help.iter().any(|text| text.contains("--budget")), "{open:?}");
+}
+
+/// Every form shows an undecided bound as neither kept nor crossed.
+#[test]
+fn an_undecided_bound_is_neither_kept_nor_crossed() {
+    let open = gate(&["p50 +0.1%"], 1.001, 8);
+    let style = Style { unicode: true, ..Style::default() };
+    let shown = text(&open, style);
+    assert!(shown.contains("  ! Undecided: p50 +0.1%: "), "{shown}");
+    assert!(!shown.contains('✓') && !shown.contains('✗'), "{shown}");
+    assert!(!shown.contains("resamples") && shown.contains("confidence sequences"), "{shown}");
+    assert!(html(&open).contains("undecided"));
+    let md = markdown_of_compare(&open);
+    assert!(md.contains("started during the gate: 8 starts and 8 starts"), "{md}");
+    let xml = junit(&open);
+    assert!(xml.contains("skipped=\"1\"") && xml.contains("failures=\"0\""), "{xml}");
+    let back = read(&json(&open)).unwrap();
+    assert_eq!(back.gate, open.gate);
+    assert_eq!(json(&back), json(&open));
+}
