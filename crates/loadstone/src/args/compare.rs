@@ -398,7 +398,7 @@ impl CompareArgs {
                 force: self.comparison.force,
                 ..ComparisonArgs::default()
             },
-            gate: GateArgs { md: self.gate.md.clone(), ..GateArgs::default() },
+            gate: self.gate.outputs_only(),
             common: CommonArgs { output: self.common.output.clone(), ..CommonArgs::default() },
         };
         // what is typed for a load would be ignored

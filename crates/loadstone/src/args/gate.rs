@@ -182,7 +182,8 @@ impl GateArgs {
     ) -> Result<Option<GateTask>, UsageError> {
         let Some(budget) = self.budget else { return Ok(None) };
         let blocks = Gate::blocks_min(bounds.len()) as u64;
-        if let Some(run) = plan.stop.duration {
+        let design = self.design.unwrap_or_default();
+        if let Some(run) = plan.stop.duration.filter(|_| design == Design::Turns) {
             let least = run * (blocks * 2 * OF_A_BLOCK as u64);
             if least > budget {
                 return Err(UsageError::new(format!(
@@ -194,7 +195,12 @@ impl GateArgs {
                 )));
             }
         }
-        Ok(Some(GateTask { budget, design: self.design.unwrap_or_default() }))
+        Ok(Some(GateTask { budget, design }))
+    }
+
+    /// Without what is for a measurement.
+    pub(super) fn outputs_only(&self) -> GateArgs {
+        GateArgs { md: self.md.clone(), ..GateArgs::default() }
     }
 
     pub(super) fn commits(&self) -> Option<Commits> {
