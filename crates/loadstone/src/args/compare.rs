@@ -292,10 +292,13 @@ impl CompareArgs {
         let (mut sides, mut outputs) = (Vec::new(), None);
         for version in versions {
             let mut common = self.common.clone();
+            let junit = common.output.junit.take();
             common.given.put("http", parse::name_of(version));
             common.given.keep_to(version);
-            let (mut plan, results) =
+            let (mut plan, mut results) =
                 common.into_plan(Some(self.before.as_str()), Vec::new(), files)?;
+            results.junit = junit;
+            results.check()?;
             share_calls(&mut plan, streams)?;
             let (label, name) = (version.name().to_owned(), results.name.clone());
             sides.push(CompareSide { label, name, plan, command: None, directory: None });
@@ -379,7 +382,12 @@ impl CompareArgs {
             Some((label, target)) => (Some(label.to_owned()), target),
             None => (None, text),
         };
-        let (plan, outputs) = self.common.clone().into_plan(Some(target), Vec::new(), files)?;
+        let mut common = self.common.clone();
+        // its cases are the bounds, not objectives
+        let junit = common.output.junit.take();
+        let (plan, mut outputs) = common.into_plan(Some(target), Vec::new(), files)?;
+        outputs.junit = junit;
+        outputs.check()?;
         let name = outputs.name.clone();
         let one_url = self.after.as_ref().is_none_or(|after| *after == self.before);
         let label = label
