@@ -8,8 +8,8 @@ mod disk;
 #[cfg(feature = "fleet")]
 mod fleet;
 mod foreign;
-mod grpc;
 mod gate;
+mod grpc;
 #[cfg(test)]
 mod guide;
 mod help;

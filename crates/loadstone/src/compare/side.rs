@@ -10,6 +10,7 @@ use engine::Setup;
 use record::compare::FailIf;
 use record::server::{Conduct, Server};
 use report::RunReport;
+use session::sut::Who;
 use session::{Change, Env, Session, Watcher, no_connection};
 use std::sync::Arc;
 use std::time::Duration;
@@ -224,8 +225,8 @@ impl<'a> Side<'a> {
         self.started += 1;
         match self.answer(&server)? {
             FirstLook::Response(mut target) => {
-                target.prepared.sut =
-                    server.pid().filter(|_| self.watched).map(crate::sut::Who::Process);
+                let process = server.pid().filter(|_| self.watched).map(Who::Process);
+                target.watch_server(process.as_ref());
                 Ok(Start::Ready(server, target))
             }
             FirstLook::Silence(why) => Ok(Start::Not(self.never_came(server, &why))),
