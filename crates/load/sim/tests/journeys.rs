@@ -461,3 +461,17 @@ fn a_redirected_step_keeps_what_it_had() {
     assert!(first("/c ").contains("Content-Type=application/x-www-form-urlencoded a=b"));
     assert_eq!(first("/moved/c").trim(), "GET /moved/c HTTP/1.1 hosts=1 X-All=of the plan");
 }
+
+#[test]
+fn a_switch_of_protocols_that_no_request_asked_for_fails() {
+    let failed = |expect: &str| {
+        let text = format!(
+            "[load]\nusers = 1\n[stop]\nrequests = 1\n[[journey]]\nname = 'j'\n\
+             [[journey.step]]\nname = 's'\nurl = '/'\n{expect}"
+        );
+        let (outcome, _) = run(plan(&text), 1, |_| (101, String::new(), String::new()));
+        outcome.measurement.total.failures.get(&FailureClass::Status).copied()
+    };
+    assert_eq!(failed(""), Some(1));
+    assert_eq!(failed("expect = { status = 101 }\n"), None);
+}
