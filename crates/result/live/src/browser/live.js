@@ -87,6 +87,8 @@
     rows("facts", news.facts);
     rows("failures", news.failures && news.failures.length ? news.failures : [["none", "", ""]]);
     rows("steps", news.steps, true);
+    if (by("calls")) by("calls").hidden = !(news.urls && news.urls.length);
+    rows("urls", news.urls);
     if (by("fleet")) by("fleet").hidden = !news.agents;
     rows("agents", news.agents);
     by("progress").textContent = news.progress;

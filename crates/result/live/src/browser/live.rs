@@ -1,7 +1,7 @@
 //! A running test as the browser sees it: what the store knows each second, as JSON.
 
 use record::compare::SideRecord;
-use record::run::{FailureRecord, RunRecord, SecondRecord, VerdictRecord};
+use record::run::{FailureRecord, RunRecord, SecondRecord, UrlRecord, VerdictRecord};
 use sample::{AgentNow, AgentState};
 use serde_json::{Value, json};
 use stats::CauseId;
@@ -26,6 +26,7 @@ pub(crate) fn event(
                 "seconds": fresh,
                 "facts": facts(run),
                 "failures": failures(&run.failures),
+                "urls": urls(run),
                 "verdict": run.verdict.state.id(),
                 "causes": causes(&run.verdict),
             });
@@ -132,6 +133,27 @@ fn facts(run: &RunRecord) -> Value {
         ["max", show::duration(response.max())],
         ["received", show::bytes(run.bytes.received)],
     ])
+}
+
+/// Rows of steps or URLs at most.
+const URLS_SHOWN: usize = 50;
+
+/// A row for each step or URL; none where there is only one.
+fn urls(run: &RunRecord) -> Value {
+    let row = |row: &UrlRecord| {
+        let time = |seconds: f64| match row.response_time_s.count {
+            0 => "–".to_owned(),
+            _ => show::duration(Nanos::from_secs_f64(seconds.max(0.0))),
+        };
+        json!([
+            row.label(),
+            show::count(row.count),
+            show::count(row.failed + row.timed_out),
+            time(row.response_time_s.p50),
+            time(row.response_time_s.p99),
+        ])
+    };
+    run.per_url.iter().take(URLS_SHOWN).map(row).collect()
 }
 
 fn failures(failures: &[FailureRecord]) -> Value {

@@ -4,12 +4,14 @@
 //! nothing of the network.
 
 mod guard;
+mod list;
 mod live;
 mod pages;
 mod refusal;
 mod routes;
 mod server;
 mod token;
+mod trend;
 
 pub use server::{Ui, UiConfig};
 pub use token::Token;

@@ -1,28 +1,18 @@
 //! The pages around the results, as templates. What a peer or a user wrote is text here: the template
 //! escapes it.
 
+use super::list::{self, began, progress};
 use crate::browser::refusal::HttpRefusal;
 use maud::{DOCTYPE, Markup, html};
-use record::compare::Judgement;
-use store::{ListEntry, Progress, ResultKind, Stored};
+use store::{ListEntry, Stored};
 use units::show::safe;
-use units::{Nanos, show};
 
 pub(crate) const STYLE: &str = include_str!("style.css");
 pub(crate) const SCRIPT: &str = include_str!("live.js");
+pub(crate) const LIST_SCRIPT: &str = include_str!("list.js");
 
-/// Results that a list shows at most; the filter finds the others.
-pub(crate) const LIST_MAX: usize = 500;
-
-/// What the list was asked to show, as typed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ListQuery {
-    pub(crate) name: String,
-    pub(crate) tag: String,
-    pub(crate) kind: String,
-}
-
-fn page(title: &str, script: bool, body: &Markup) -> Markup {
+/// A page with one of our scripts, or none.
+pub(crate) fn page(title: &str, script: Option<&str>, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -33,9 +23,12 @@ fn page(title: &str, script: bool, body: &Markup) -> Markup {
                 title { (title) " – Loadstone" }
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href="/style.css";
-                @if script { script src="/live.js" defer {} }
+                @if let Some(script) = script { script src=(script) defer {} }
             }
-            body { (body) }
+            body {
+                nav class="bar" { a class="brand" href="/" { "Loadstone" } a href="/" { "Results" } }
+                (body)
+            }
         }
     }
 }
@@ -48,163 +41,7 @@ pub(crate) fn refusal(refusal: &HttpRefusal) -> Markup {
             p { a href="/" { "All results" } }
         }
     };
-    page("No", false, &body)
-}
-
-/// Which store a list is of, and what is to be told of its opening.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StoreHead<'a> {
-    pub(crate) store: &'a str,
-    pub(crate) notes: &'a [String],
-}
-
-/// The list. `note`: why there is nothing, where that is known.
-pub(crate) fn list(
-    entries: &[ListEntry],
-    wanted: &ListQuery,
-    StoreHead { store, notes }: StoreHead<'_>,
-    note: Option<&str>,
-) -> Markup {
-    let filtered = !(wanted.name.is_empty() && wanted.tag.is_empty() && wanted.kind.is_empty());
-    let body = html! {
-        main {
-            h1 { "Results" }
-            p class="soft" { (safe(store)) }
-            @for note in notes { p role="status" { (safe(note)) } }
-            (filter(wanted, filtered))
-            @if entries.is_empty() {
-                p id="nothing" {
-                    @if let Some(note) = note { (safe(note)) }
-                    @else if filtered { "Nothing that is stored passes this filter." }
-                    @else { "Nothing is stored yet: loadstone run keeps what it measures." }
-                }
-            } @else {
-                form action="/compare" method="get" {
-                    (table(entries))
-                    p { button type="submit" { "Side by side" } " the results that are ticked" }
-                }
-            }
-        }
-    };
-    page("Results", false, &body)
-}
-
-fn filter(wanted: &ListQuery, filtered: bool) -> Markup {
-    html! {
-        form action="/" method="get" class="filter" {
-            label { "Name " input type="search" name="name" value=(wanted.name); }
-            label { "Tag " input type="search" name="tag" value=(wanted.tag); }
-            label { "Kind "
-                select name="kind" {
-                    option value="" { "all" }
-                    @for kind in ResultKind::ALL {
-                        option value=(kind.id()) selected[wanted.kind == kind.id()] { (kind.id()) }
-                    }
-                }
-            }
-            button type="submit" { "Filter" }
-            @if filtered { " " a href="/" { "all results" } }
-        }
-    }
-}
-
-fn table(entries: &[ListEntry]) -> Markup {
-    html! {
-        div class="scroll" { table class="results" {
-            thead { tr {
-                th {} th { "Result" } th { "Of" } th { "Tags" } th { "Began (UTC)" } th { "State" }
-                th { "Verdict" } th { "Figures" }
-            } }
-            tbody { @for entry in entries { (row(entry)) } }
-        } }
-        @if entries.len() == LIST_MAX {
-            p class="soft" { "The last " (LIST_MAX) " are shown; the filter finds the others." }
-        }
-    }
-}
-
-/// The classes are the places of the cells where the screen is too narrow for a table.
-fn row(entry: &ListEntry) -> Markup {
-    let tortured = entry.tortured.map(|tortured| tortured.worst.id());
-    let verdict = entry.verdict.map(stats::State::id).or(tortured).unwrap_or_default();
-    html! {
-        tr {
-            td class="pick" { input type="checkbox" name="id" value=(entry.id)
-                aria-label=(format!("{} for side by side", entry.id)); }
-            td class="id" { a href=(address(entry)) { (entry.id) } }
-            td class="name" { (safe(&entry.name)) }
-            td class="tags" { @for tag in &entry.tags { span class="tag" { (safe(tag)) } " " } }
-            td class="began" { (began(entry.started_unix_s)) }
-            td class="progress" { (progress(entry.progress)) }
-            td class="verdict" { (verdict) }
-            td class="figures" { (figures(entry)) }
-        }
-    }
-}
-
-/// Where a result is looked at.
-fn address(entry: &ListEntry) -> String {
-    match entry.progress {
-        Progress::Running => format!("/result/{}/live", entry.id),
-        _ => format!("/result/{}", entry.id),
-    }
-}
-
-fn progress(progress: Progress) -> Markup {
-    html! { span class=(format!("state {}", progress.id())) { (progress.id()) } }
-}
-
-/// `2026-11-21 05:58:47`.
-fn began(unix_s: f64) -> String {
-    if !unix_s.is_finite() {
-        return String::new();
-    }
-    report::timestamp(unix_s).trim_end_matches(" UTC").to_owned()
-}
-
-fn figures(entry: &ListEntry) -> String {
-    if let Some(headline) = &entry.headline {
-        let time = show::duration(Nanos::from_secs_f64(headline.p99_s.max(0.0)));
-        let conduct = entry.conduct.filter(|conduct| !conduct.is_good());
-        let conduct = conduct.map_or(String::new(), |conduct| format!("{}: ", conduct.word()));
-        return format!(
-            "{conduct}{} completed, p99 {time}, {} failed",
-            show::rate(headline.throughput_per_s),
-            show::share(headline.failure_share)
-        );
-    }
-    if let Some(judgement) = entry.judgement {
-        return match judgement {
-            Judgement::Worse => "worse",
-            Judgement::Better => "better",
-            Judgement::NoneShown => "no significant difference",
-            Judgement::TooFew => "too few runs",
-        }
-        .to_owned();
-    }
-    if let Some(tortured) = entry.tortured {
-        return tortured.words();
-    }
-    let capacity = |(label, found): &(String, Option<stats::curve::Span>)| match found {
-        Some(span) => {
-            let axis = entry.axis.unwrap_or_default();
-            format!("{label}: capacity {}", report::ramp::capacity_in_words(axis, span))
-        }
-        None => format!("{label}: no capacity"),
-    };
-    let knee = |(label, found): &(String, Option<stats::curve::Span>)| match found {
-        Some(span) => {
-            let axis = entry.axis.unwrap_or_default();
-            format!("{label}: {}", report::ramp::knee_in_words(axis, span))
-        }
-        None => format!("{label}: no knee"),
-    };
-    let words: Vec<String> = match entry.knees.is_empty() {
-        true => entry.capacities.iter().map(capacity).collect(),
-        // without an objective the capacity is the knee over again
-        false => entry.knees.iter().map(knee).collect(),
-    };
-    words.join("; ")
+    page("No", None, &body)
 }
 
 /// One result: what can be done with it, and its page in a frame.
@@ -213,7 +50,6 @@ pub(crate) fn result(entry: &ListEntry) -> Markup {
     let at = |rest: &str| format!("/result/{id}/{rest}");
     let body = html! {
         header {
-            nav { a href="/" { "All results" } }
             h1 { (id) " " span class="name" { (safe(&entry.name)) } }
             div class="actions" {
                 (progress(entry.progress)) " "
@@ -228,6 +64,7 @@ pub(crate) fn result(entry: &ListEntry) -> Markup {
                     input name="tag" placeholder="new tag" aria-label="new tag" required maxlength="64";
                     button type="submit" { "Tag" }
                 }
+                @if entry.headline.is_some() { a href=(list::trend_address(&entry.name)) { "trend" } " " }
                 a href=(at("json")) { "JSON" } " "
                 a href=(at("page")) { "page alone" } " "
                 a href=(at("delete")) { "delete …" }
@@ -236,7 +73,7 @@ pub(crate) fn result(entry: &ListEntry) -> Markup {
         }
         iframe src=(at("page")) title=(format!("Report of {id}")) {}
     };
-    page(&id, false, &body)
+    page(&id, None, &body)
 }
 
 /// Asks before something is gone for good.
@@ -253,7 +90,7 @@ pub(crate) fn confirm_deletion(entry: &ListEntry) -> Markup {
             }
         }
     };
-    page(&format!("Delete {id}"), false, &body)
+    page(&format!("Delete {id}"), None, &body)
 }
 
 /// Several results in one frame.
@@ -261,12 +98,11 @@ pub(crate) fn side_by_side(ids: &[String]) -> Markup {
     let query: Vec<String> = ids.iter().map(|id| format!("id={id}")).collect();
     let body = html! {
         header {
-            nav { a href="/" { "All results" } }
             h1 { (ids.join(", ")) " side by side" }
         }
         iframe src=(format!("/compare/page?{}", query.join("&"))) title="The results side by side" {}
     };
-    page("Side by side", false, &body)
+    page("Side by side", None, &body)
 }
 
 /// A result while it is measured; the script fills it in each second. `known`: what the store knew
@@ -287,7 +123,6 @@ pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
     };
     let body = html! {
         header {
-            nav { a href="/" { "All results" } }
             h1 { (id) " " span class="name" { (safe(&entry.name)) } }
             p { span id="progress" class="state running" { (entry.progress.id()) } " "
                 b id="verdict" {} " " span id="causes" class="soft" {} }
@@ -304,6 +139,12 @@ pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
             div class="tables" {
                 table { tbody id="facts" {} }
                 @if matches!(stored, Stored::Run(_)) {
+                    table id="calls" hidden {
+                        thead { tr {
+                            th { "Step or URL" } th { "calls" } th { "failed" } th { "p50" } th { "p99" }
+                        } }
+                        tbody id="urls" {}
+                    }
                     table { thead { tr { th { "Failures" } th { "blame" } th {} } } tbody id="failures" {} }
                 }
                 @if matches!(stored, Stored::Run(_) | Stored::Ramp(_)) {
@@ -324,7 +165,7 @@ pub(crate) fn live(entry: &ListEntry, stored: &Stored) -> Markup {
             }
         }
     };
-    page(&format!("{id} live"), true, &body)
+    page(&format!("{id} live"), Some("/live.js"), &body)
 }
 
 #[cfg(test)]

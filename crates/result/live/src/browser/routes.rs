@@ -1,9 +1,10 @@
 //! The routes. The store is opened anew for each request: other programs write to it meanwhile.
 
 use crate::browser::guard::REPORT_POLICY;
+use crate::browser::list::{self, LIST_MAX, ListQuery, StoreHead};
 use crate::browser::live;
-use crate::browser::pages::{self, LIST_MAX, ListQuery, StoreHead};
 use crate::browser::refusal::HttpRefusal;
+use crate::browser::{pages, trend};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, RawQuery, State};
@@ -97,9 +98,11 @@ async fn off_the_loop<T: Send + 'static>(
 
 pub(crate) fn routes(desk: Desk) -> Router {
     Router::new()
-        .route("/", get(list))
+        .route("/", get(list_page))
         .route("/style.css", get(style))
         .route("/live.js", get(script))
+        .route("/list.js", get(list_script))
+        .route("/trend", get(trend_page))
         .route("/compare", get(compare))
         .route("/compare/page", get(compare_page))
         .route("/result/{id}", get(result))
@@ -128,6 +131,10 @@ async fn script() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], pages::SCRIPT)
 }
 
+async fn list_script() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "text/javascript; charset=utf-8")], pages::LIST_SCRIPT)
+}
+
 /// The values of a field in a query or a form.
 fn fields(text: &[u8], wanted: &str) -> Vec<String> {
     let pairs = form_urlencoded::parse(text).filter(|(name, _)| name == wanted);
@@ -138,10 +145,11 @@ fn field(text: &[u8], wanted: &str) -> String {
     fields(text, wanted).into_iter().next().unwrap_or_default().trim().to_owned()
 }
 
-async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
+async fn list_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
     let query = query.unwrap_or_default();
     let of = |name: &str| field(query.as_bytes(), name);
-    let wanted = ListQuery { name: of("name"), tag: of("tag"), kind: of("kind") };
+    let (name, tag, kind, host) = (of("name"), of("tag"), of("kind"), of("host"));
+    let wanted = ListQuery { name, tag, kind, host };
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let filter = Filter {
         name: some(&wanted.name),
@@ -155,11 +163,11 @@ async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult
     match desk.read(move |store| store.list(&filter)).await {
         Ok(entries) => {
             let place = StoreHead { store: &file, notes: &desk.notes() };
-            Ok(Html(pages::list(&entries, &wanted, place, None).into_string()))
+            Ok(Html(list::list(&entries, &wanted, place, None).into_string()))
         }
         // a store that will come with the first run is no trouble
         Err(refusal) if refusal.status == StatusCode::NOT_FOUND => {
-            let page = pages::list(
+            let page = list::list(
                 &[],
                 &wanted,
                 StoreHead { store: &file, notes: &desk.notes() },
@@ -169,6 +177,21 @@ async fn list(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult
         }
         Err(refusal) => Err(refusal),
     }
+}
+
+/// The runs of exactly this name, the oldest first.
+async fn trend_page(State(desk): State<Desk>, RawQuery(query): RawQuery) -> PageResult {
+    let name = field(query.unwrap_or_default().as_bytes(), "name");
+    let filter = Filter {
+        name: Some(name.clone()),
+        kind: Some(ResultKind::Run),
+        count_max: Some(LIST_MAX),
+        ..Filter::default()
+    };
+    let mut runs = desk.read(move |store| store.list(&filter)).await?;
+    runs.retain(|run| run.name == name);
+    runs.sort_by(|a, b| a.started_unix_s.total_cmp(&b.started_unix_s));
+    Ok(Html(trend::trend(&name, &runs).into_string()))
 }
 
 async fn result(State(desk): State<Desk>, Path(id): Path<String>) -> PageResult {
@@ -394,7 +417,7 @@ mod tests {
         let notes = notes.into_inner().expect("nobody panicked");
         assert_eq!(notes.len(), NOTES_MAX);
         let of = ListQuery { name: String::new(), tag: String::new(), kind: String::new() };
-        let page = pages::list(&[], &of, StoreHead { store: "runs.db", notes: &notes }, None);
+        let page = list::list(&[], &of, StoreHead { store: "runs.db", notes: &notes }, None);
         assert!(page.into_string().contains("note &lt;24&gt;"));
     }
 }
