@@ -62,6 +62,8 @@ const SUBCOMMANDS: &[&str] = &[
     "check",
     "compare",
     "demo",
+    "init",
+    "once",
     "fleet local",
     "fleet manager",
     "fleet agent",

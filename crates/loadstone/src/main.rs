@@ -13,6 +13,7 @@ mod files;
 mod fleet;
 mod init_command;
 mod netpath_command;
+mod once_command;
 mod progress;
 mod ramp;
 mod report_command;
@@ -91,6 +92,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
         Command::Compare(args) => compare::compare(*args),
         Command::Demo(args) => demo::demo(args),
         Command::Init(args) => init_command::init(&args),
+        Command::Once(args) => once_command::once(&args),
         Command::Runs(args) => runs::runs(args),
         Command::Site(args) => site_command::site(args.into_task()?),
         Command::Calibrate(args) => {

@@ -488,6 +488,7 @@ impl OutputArgs {
             log: self.log,
             quiet: self.quiet,
             full: self.full,
+            line: self.line,
             live: self.live,
             metrics: self.metrics,
             otlp: self.otlp,

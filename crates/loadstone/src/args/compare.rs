@@ -35,6 +35,7 @@ use units::Nanos;
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("live", |arg| arg.hide(true)),
     mut_arg("full", |arg| arg.hide(true)),
+    mut_arg("line", |arg| arg.hide(true)),
     mut_arg("metrics", |arg| arg.hide(true)),
     mut_arg("otlp", |arg| arg.hide(true)),
     mut_arg("sut", |arg| arg.hide(true)),
@@ -207,6 +208,7 @@ impl CompareArgs {
                 "--log is for single runs; a comparison writes --json and --csv",
             ),
             (output.full, "--full: the text of a comparison is always complete"),
+            (output.line, "--line is for single runs; -q prints the answer"),
             (output.live, "--live shows single runs; a comparison shows its runs on one line"),
             (
                 output.metrics.is_some() || output.otlp.is_some(),

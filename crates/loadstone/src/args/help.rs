@@ -50,7 +50,7 @@ const SHORT: [(&str, &[&str]); 4] = [
         ],
     ),
     ("Pass or fail", &["expect-status", "slo"]),
-    ("Output", &["json", "html", "junit", "quiet", "full", "live"]),
+    ("Output", &["json", "html", "junit", "quiet", "full", "line", "live"]),
 ];
 
 /// Commands that take the options of a run.

@@ -15,6 +15,7 @@ mod guide;
 mod help;
 mod init;
 mod netpath;
+mod once;
 mod options;
 #[cfg(test)]
 mod options_page;
@@ -56,6 +57,7 @@ pub(crate) use gate::{Design, GateTask};
 pub(crate) use help::{FIRST_STEPS, command_for, topic_page};
 pub(crate) use init::InitArgs;
 pub(crate) use netpath::{NetpathArgs, NetpathCommand};
+pub(crate) use once::OnceArgs;
 pub(crate) use options::trust;
 pub(crate) use outputs::Outputs;
 pub(crate) use pages::{completions, man_page};
@@ -111,6 +113,7 @@ pub(crate) enum Command {
     Fleet(FleetArgs),
     Demo(DemoArgs),
     Init(InitArgs),
+    Once(Box<OnceArgs>),
     Runs(RunsArgs),
     /// Start the built-in reference server, with faults on demand, or the norm site
     Site(SiteArgs),

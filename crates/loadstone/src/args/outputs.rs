@@ -49,6 +49,8 @@ pub(crate) struct Outputs {
     pub(crate) log: Option<PathBuf>,
     /// Verdict and headline only.
     pub(crate) quiet: bool,
+    /// One line in place of the text.
+    pub(crate) line: bool,
     /// The full-screen view while it runs.
     pub(crate) live: bool,
     /// Where Prometheus finds the figures while it runs, and who gets them pushed.

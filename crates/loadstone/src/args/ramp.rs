@@ -33,6 +33,7 @@ use units::Nanos;
     mut_arg("junit", |arg| arg.hide(true)),
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("full", |arg| arg.hide(true)),
+    mut_arg("line", |arg| arg.hide(true)),
     after_help = "\
 Examples:
   loadstone ramp http://localhost:8080/          find the knee by itself
@@ -189,6 +190,7 @@ impl RampArgs {
             (given.has("once"), "--once: the steps of a ramp end by time; leave it out"),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
             (output.full, "--full: the text of a ramp is whole as it is"),
+            (output.line, "--line is for single runs; -q prints the verdict and the answers"),
             (output.junit.is_some(), "--junit is for single runs; a ramp writes --json and --csv"),
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
             (many && reads, "standard input can be read for one target only; give a file"),

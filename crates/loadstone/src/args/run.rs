@@ -68,6 +68,9 @@ pub(super) struct OutputArgs {
     /// Print the full text report: phases, connections, bytes, the client's own cost and more
     #[arg(long, conflicts_with = "quiet")]
     pub(super) full: bool,
+    /// Print one line for a log instead of the report
+    #[arg(long, conflicts_with_all = ["quiet", "full"])]
+    pub(super) line: bool,
     /// Show a full-screen live view; q stops the run
     #[arg(long, conflicts_with = "quiet")]
     pub(super) live: bool,

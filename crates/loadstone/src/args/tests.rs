@@ -301,6 +301,7 @@ fn outputs_go_where_they_are_sent() {
         junit: None,
         log: Some("d".into()),
         quiet: true,
+        line: false,
         live: false,
         metrics: None,
         otlp: None,
@@ -316,6 +317,8 @@ fn outputs_go_where_they_are_sent() {
     assert!(typed(&["--live", "-q", URL]).is_err());
     assert!(typed(&["--full", URL]).unwrap().1.full);
     assert!(typed(&["--full", "-q", URL]).is_err());
+    assert!(typed(&["--line", URL]).unwrap().1.line);
+    assert!(typed(&["--line", "-q", URL]).is_err());
     let name = |words: &[&str]| typed(words).unwrap().1.name;
     assert_eq!(name(&["--urls", "-"]), "standard input");
     assert_eq!(name(&["--urls", "paths.txt", URL]), "paths.txt");

@@ -130,8 +130,7 @@ fn table(rows: &[Reported]) -> String {
     text.push('\n');
     if with("ab ") {
         text += &format!(
-            "ab sends no request while it waits for a response: it counts {CONNECTIONS} slow calls per \
-             freeze.\n"
+            "ab sends nothing while it waits: it counts {CONNECTIONS} slow calls per freeze.\n"
         );
     }
     if with("wrk ") {

@@ -22,7 +22,10 @@ pub(crate) fn write(report: &RunRecord, outputs: &Outputs) -> Result<(), Failure
         hdr: Some(&|| report::hdr_log(report)),
         html: Some(&|| report::html(report)),
         junit: Some(&|| report::junit(report)),
-        text: &|| report::text(report, style),
+        text: &|| match outputs.line {
+            true => report::line(report, style),
+            false => report::text(report, style),
+        },
     };
     write_parts(outputs, &parts)
 }

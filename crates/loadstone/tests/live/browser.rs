@@ -95,7 +95,7 @@ fn results_are_found_looked_at_tagged_compared_and_deleted() {
 
     browser.go(&url);
     browser.eval("document.querySelectorAll('tbody input').forEach((box) => box.click())");
-    follow(&mut browser, "form[action='/compare'] button", "/compare");
+    follow(&mut browser, "form[action='/compare'] .below button", "/compare");
     assert!(browser.text("h1").contains("run-1, run-2 side by side"));
     browser.keep_shot("ui-compare");
     browser.fits_a_phone("ui-compare");

@@ -43,7 +43,7 @@ pub use record::run::{
 };
 pub use record::{findings, ramp_findings};
 pub use run::many::{html_of_many, markdown_of_many};
-pub use run::{html, junit, markdown, text};
+pub use run::{html, junit, line, markdown, text};
 pub(crate) use run_times::RunTimes;
 pub use words::{load as load_in_words, printable, timestamp};
 

@@ -9,7 +9,9 @@ mod screen;
 pub(crate) mod server;
 pub(crate) mod tables;
 
-use crate::blocks::{ALL_CAUSES, conduct, conduct_line, findings, headed, verdict, verdict_line};
+use crate::blocks::{
+    ALL_CAUSES, conduct, conduct_line, findings, headed, quantile, verdict, verdict_line,
+};
 use crate::page::text::Style;
 use crate::page::text::layout::Page;
 use crate::section::{Block, Document, Forms, Title, Voice, Words, grid, placed, say, title};
@@ -17,6 +19,7 @@ use crate::{RunRecord, RunTimes, facts, page, words};
 use charts::Along;
 pub use junit::junit;
 use record::run::SutRecord;
+use units::show;
 
 const BRIEF: Forms = Forms::QUIET;
 const FULL: Forms = Forms::FULL;
@@ -46,6 +49,24 @@ pub fn text(report: &RunRecord, style: Style) -> String {
         }
         (false, false) => lines = screen::screen(lines, report, &all, style, last),
     }
+    page::text::finished(lines, style)
+}
+
+/// One line for a log, with a line feed at its end: the server, the verdict, the figures asked for most,
+/// and the objectives that are not met.
+pub fn line(report: &RunRecord, style: Style) -> String {
+    let response = report.response();
+    let mut parts =
+        vec![report.server.state.word().to_owned(), report.verdict.state.id().to_owned()];
+    if begun(report) {
+        parts.push(show::rate(report.throughput_per_s));
+        let at = |of| format!("{} {}", stats::quantile_name(of), quantile(&response, of));
+        parts.extend([0.5, 0.99].map(at));
+        parts.push(format!("{} failed", show::share(report.failure_share)));
+    }
+    parts.extend(parts::objectives_in_short(report));
+    let mut lines = Page::default();
+    lines.line(&parts.join(" · "));
     page::text::finished(lines, style)
 }
 

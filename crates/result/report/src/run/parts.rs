@@ -243,6 +243,20 @@ pub(super) fn objectives_in_lines(report: &RunRecord) -> Vec<Fact> {
     lines
 }
 
+/// How many objectives are met, and the others with their figures; nothing without any.
+pub(super) fn objectives_in_short(report: &RunRecord) -> Option<String> {
+    let all = report.slo.len();
+    let other = |result: &&crate::SloRecord| !result.met || result.undecided;
+    let others = report.slo.iter().filter(other).map(|result| {
+        let text = words::printable(&result.objective.text, 60);
+        format!("{} {text} ({})", result.word(), result.figure_text())
+    });
+    let others: Vec<String> = others.collect();
+    let met = format!("{} of {} met", all - others.len(), counted(all as u64, "objective"));
+    let parts: Vec<String> = std::iter::once(met).chain(others).collect();
+    (all > 0).then(|| parts.join(", "))
+}
+
 /// Calls by their response times; nothing for fewer than two.
 pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
     if response.count() < 2 {

@@ -267,6 +267,24 @@ fn a_terminal_has_the_server_and_the_verdict_last_as_well() {
 }
 
 #[test]
+fn one_line_for_a_log() {
+    let of = |report| crate::line(&RunRecord::of(&report), PLAIN);
+    let valid = of(fixtures::valid());
+    assert!(valid.starts_with("serving · VALID · ") && valid.contains("/s · p50 "), "{valid}");
+    let troubled = of(fixtures::troubled());
+    assert!(troubled.starts_with("failing · INVALID · "), "{troubled}");
+    assert!(
+        troubled.contains(" objectives met, ") || troubled.contains(" met, MISSED "),
+        "{troubled}"
+    );
+    for shown in [valid, troubled, of(fixtures::empty())] {
+        assert_eq!(shown.lines().count(), 1, "{shown}");
+    }
+    let ascii = Style { unicode: false, ..PLAIN };
+    assert!(crate::line(&RunRecord::of(&fixtures::troubled()), ascii).is_ascii());
+}
+
+#[test]
 fn the_load_is_in_full() {
     let mut report = fixtures::valid();
     report.plan.stop.warm_up = units::Nanos::from_secs(90);

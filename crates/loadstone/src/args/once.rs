@@ -1,0 +1,55 @@
+//! The options of `once`.
+
+use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
+use super::{Disk, UsageError};
+use clap::Args;
+use plan::Plan;
+
+/// Make one call, and show its request and response
+///
+/// Sends what the first call of a run with the same options sends. Use it to see why a call of a load
+/// fails.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OnceArgs {
+    /// What to call: http(s)://host/path, host[:port][/path]
+    #[arg(value_name = "URL")]
+    url: String,
+    #[command(flatten)]
+    request: SharedOptions<OnceRequest>,
+}
+
+#[derive(Debug)]
+enum OnceRequest {}
+
+impl SharedRows for OnceRequest {
+    const ROWS: &'static [SharedRow] = &[
+        SharedRow { name: "method", ..SHARED },
+        SharedRow { name: "header", ..SHARED },
+        SharedRow { name: "body", ..SHARED },
+        SharedRow { name: "body-file", ..SHARED },
+        SharedRow { name: "user", ..SHARED },
+        SharedRow { name: "bearer", ..SHARED },
+        SharedRow { name: "http", ..SHARED },
+        SharedRow { name: "timeout", ..SHARED },
+        SharedRow { name: "expect-status", ..SHARED },
+        SharedRow { name: "insecure", ..SHARED },
+        SharedRow { name: "ca", ..SHARED },
+    ];
+}
+
+impl OnceArgs {
+    /// The plan of a run whose first call it is.
+    ///
+    /// # Errors
+    /// No URL, or a value that cannot be.
+    pub(crate) fn plan(&self) -> Result<Plan, UsageError> {
+        let (location, zone) = plan::parse_zoned_url(&self.url)?;
+        let mut plan = Plan::for_url(location.url);
+        plan.request.auth = location.auth;
+        plan.connection.resolve.extend(zone);
+        self.request.apply(&mut plan, &Disk)?;
+        plan.post_bodies();
+        plan::validate(&plan)?;
+        Ok(plan)
+    }
+}

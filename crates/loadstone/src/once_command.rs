@@ -1,0 +1,134 @@
+//! `loadstone once`: one call, shown from the request to the end of the response.
+
+use crate::args::{OnceArgs, trust};
+use crate::exit::{Code, Failure};
+use crate::files;
+use engine::exchange::{Caller, Heard, Message, Outgoing, Reply};
+use plan::{HttpVersion, Plan};
+use units::show::{self, safe};
+use workload::Template;
+
+/// Bytes of a body that are shown.
+const BODY_MAX: usize = 64 << 10;
+
+/// Makes the call and prints it.
+pub(crate) fn once(args: &OnceArgs) -> Result<Code, Failure> {
+    let plan = args.plan()?;
+    if plan.request.version == HttpVersion::Auto {
+        return Err(Failure::usage("--http auto: one call has one version; give 1.1, 2 or 3"));
+    }
+    let target = &plan.targets[0];
+    let (method, body) = (&plan.request.method, plan.request.body.as_deref());
+    let template =
+        engine::build_template(&plan, &target.url, method, &target.headers, body, 0, false)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+    let caller = crate::caller::Caller::new(plan.timeouts.connect, trust(&plan));
+    let mut caller = caller.map_err(Failure::usage)?;
+    let message = Message::of(template.clone(), None);
+    let outgoing = Outgoing { url: target.url.clone(), message, timeout: plan.timeouts.call };
+    let heard = caller.exchange(vec![outgoing]).pop();
+    let Some(heard) = heard else { return Ok(Code::Interrupted) };
+    let text = shown(&plan, &template, &heard);
+    files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
+    Ok(code(&plan, &heard))
+}
+
+/// A status that the plan expects is a success.
+fn code(plan: &Plan, heard: &Heard) -> Code {
+    let ranges = &plan.expect.status;
+    let expected = |status: u16| match ranges.is_empty() {
+        true => status < 400,
+        false => ranges.iter().any(|(low, high)| (*low..=*high).contains(&status)),
+    };
+    match &heard.result {
+        Ok(reply) if expected(reply.facts.status) => Code::Done,
+        Err(_) if !heard.connected => Code::NoConnection,
+        _ => Code::Missed,
+    }
+}
+
+/// The request behind `>`, the head of the response behind `<`, the body, and how long it took.
+fn shown(plan: &Plan, template: &Template, heard: &Heard) -> String {
+    let request = String::from_utf8_lossy(&template.last);
+    let (head, body) = request.split_once("\r\n\r\n").unwrap_or((&request, ""));
+    let version = plan.request.version.name();
+    let mut lines = head.lines();
+    let first = lines.next().unwrap_or_default();
+    let first = first.rsplit_once(' ').map_or(first, |(start, _)| start);
+    let mut text = format!("> {} {version}\n", safe(first));
+    lines.for_each(|line| text += &format!("> {}\n", safe(line)));
+    text += ">\n";
+    if !body.is_empty() {
+        text += &content(body.as_bytes());
+    }
+    match &heard.result {
+        Ok(reply) => text += &answer(reply),
+        Err(trouble) => {
+            text += &format!("no response: {}\n", safe(&trouble.text));
+            text += &trouble.way_out.map_or(String::new(), |fix| format!("{fix}\n"));
+        }
+    }
+    if heard.connected {
+        text += &format!("took {}\n", show::duration(heard.took));
+    }
+    text
+}
+
+fn answer(reply: &Reply) -> String {
+    let head = String::from_utf8_lossy(&reply.head);
+    let mut text = String::new();
+    for line in head.lines().filter(|line| !line.is_empty()) {
+        text += &format!("< {}\n", safe(line));
+    }
+    text + "<\n" + &content(&reply.body)
+}
+
+/// A body that is text, or its length.
+fn content(body: &[u8]) -> String {
+    if body.is_empty() {
+        return String::new();
+    }
+    let Ok(text) = std::str::from_utf8(body) else {
+        return format!("({}, not UTF-8 text)\n", show::bytes(body.len() as u64));
+    };
+    let mut end = text.len().min(BODY_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut shown: String = text[..end].lines().map(|line| format!("{}\n", safe(line))).collect();
+    if end < text.len() {
+        shown += &format!("({} more)\n", show::bytes((text.len() - end) as u64));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_shown_as_text_or_by_its_length() {
+        assert_eq!(content(b""), "");
+        assert_eq!(content(b"one\r\ntwo"), "one\ntwo\n");
+        assert_eq!(content(&[0xff, 0xfe, 0, 1]), "(4 B, not UTF-8 text)\n");
+        let long = "é".repeat(BODY_MAX);
+        assert!(content(long.as_bytes()).ends_with("(64.0 KiB more)\n"));
+        assert!(!content(b"no \x1b[31m escapes").contains('\x1b'));
+    }
+
+    #[test]
+    fn the_request_is_shown_in_the_version_that_was_sent() {
+        let mut plan = Plan::for_url(url::Url::parse("http://h:8080/a?b=1").unwrap());
+        plan.request.version = HttpVersion::Http2;
+        let url = &plan.targets[0].url;
+        let template = engine::build_template(&plan, url, "GET", &[], None, 0, false).unwrap();
+        let failed = engine::exchange::Trouble::new(
+            sample::FailureClass::Refused,
+            "connection refused".to_owned(),
+        );
+        let text = shown(&plan, &template, &Heard::nothing(failed));
+        assert!(text.starts_with("> GET /a?b=1 HTTP/2\n> "), "{text}");
+        assert!(text.contains("no response: connection refused\n"), "{text}");
+        assert!(!text.contains("took "), "{text}");
+    }
+}
