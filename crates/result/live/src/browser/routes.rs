@@ -416,7 +416,7 @@ mod tests {
         }
         let notes = notes.into_inner().expect("nobody panicked");
         assert_eq!(notes.len(), NOTES_MAX);
-        let of = ListQuery { name: String::new(), tag: String::new(), kind: String::new() };
+        let of = ListQuery::default();
         let page = list::list(&[], &of, StoreHead { store: "runs.db", notes: &notes }, None);
         assert!(page.into_string().contains("note &lt;24&gt;"));
     }
