@@ -48,6 +48,7 @@ const PLACES: &[Place] = &[
     only("net", 4, &["conduit", "quic"]),
     only("grpc", 3, &["protocol"]),
     only("lua", 4, &["conduit", "protocol", "workload"]),
+    only("k6", 4, &["protocol", "workload"]),
     only("host", 4, &[]),
     only("netpath", 4, &["wan"]),
     only("fleet", 4, &["net", "stats", "workload"]),
@@ -58,7 +59,11 @@ const PLACES: &[Place] = &[
     only("norm", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("live", 5, &["record", "report", "stats", "store"]),
-    only("faces", 5, &["plan", "stats", "record", "dialogue", "torture", "protocol", "workload"]),
+    only(
+        "faces",
+        5,
+        &["plan", "stats", "record", "dialogue", "torture", "protocol", "workload", "k6"],
+    ),
     up_to("session", 5, 5),
     up_to("loadstone", 6, 5),
     // virtual time for tests: drives the pure layers, never the shells

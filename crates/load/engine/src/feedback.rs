@@ -296,6 +296,24 @@ impl Feedback {
         Some((errand, index))
     }
 
+    /// Ends a pause of a guided user: the guide is asked what follows. `None`: the user has a call
+    /// to make, or nothing to do.
+    pub(crate) fn end_pause(&mut self, user: u32, now: Nanos) -> Option<Next> {
+        let guided = self.guided.as_mut()?;
+        if !guided.take_pause(user) {
+            return None;
+        }
+        let person = self.people.users.get_mut(user as usize)?;
+        match guided.pause(user, person, now) {
+            Some(wait) if wait.is_zero() => Some(Next::Now(1)),
+            Some(wait) => {
+                self.people.think(now + wait, user, 1);
+                Some(Next::Later(now + wait))
+            }
+            None => Some(Next::Nothing),
+        }
+    }
+
     /// The row of an endpoint that a guided user goes to. Where it was never met before, it is
     /// looked for, and `add` gives it a row.
     pub(crate) fn endpoint_of(

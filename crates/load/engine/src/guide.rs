@@ -55,7 +55,7 @@ pub(crate) struct Guided {
 fn wait_of(step: &Step) -> Option<Nanos> {
     match step {
         Step::Call(errand) => Some(errand.wait),
-        Step::Target { wait, .. } => Some(*wait),
+        Step::Target { wait, .. } | Step::Pause { wait } => Some(*wait),
         Step::Leave => None,
     }
 }
@@ -110,6 +110,12 @@ impl Guided {
     /// The call that the user is about to make.
     pub(crate) fn take_errand(&mut self, user: u32) -> Option<Step> {
         self.errands.get_mut(user as usize)?.take()
+    }
+
+    /// The user's next step is a pause, which is now over.
+    pub(crate) fn take_pause(&mut self, user: u32) -> bool {
+        let errand = self.errands.get_mut(user as usize);
+        errand.is_some_and(|errand| errand.take_if(|it| matches!(it, Step::Pause { .. })).is_some())
     }
 
     /// A user has arrived, whose first call falls due at once.

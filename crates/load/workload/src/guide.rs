@@ -14,6 +14,10 @@ pub enum Step {
         wait: Nanos,
         row: u32,
     },
+    /// The user makes no call, and the guide is asked again after the wait.
+    Pause {
+        wait: Nanos,
+    },
     /// The user makes no more calls.
     Leave,
 }

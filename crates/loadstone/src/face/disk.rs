@@ -2,7 +2,7 @@
 
 use crate::caller::Caller;
 use engine::exchange::{Caller as _, Message, Outgoing};
-use faces::{FOLDER_FILES_MAX, Files, PageRequest, Reference, SystemError};
+use faces::{FOLDER_FILES_MAX, FileReader, Files, PageRequest, Reference, SystemError};
 use protocol::http1::response::Asked;
 use std::io::Read;
 use std::net::IpAddr;
@@ -97,6 +97,15 @@ impl Files for Disk {
 
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    fn variables(&self) -> Vec<(String, String)> {
+        let lossy = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
+        std::env::vars_os().map(|(name, value)| (lossy(name), lossy(value))).collect()
+    }
+
+    fn reader(&self) -> FileReader {
+        Box::new(|path| Disk.read(path).map_err(|error| error.text))
     }
 }
 

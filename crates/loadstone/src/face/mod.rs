@@ -246,7 +246,12 @@ fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
 fn open_log(wanted: &faces::RequestLog) -> Result<File, Ending> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
-    options.create(true).append(true).mode(LOG_MODE);
+    options.create(true).mode(LOG_MODE);
+    if wanted.fresh {
+        options.write(true).truncate(true);
+    } else {
+        options.append(true);
+    }
     options.open(&wanted.path).map_err(|_| Ending::error(wanted.complaint.clone(), wanted.code))
 }
 

@@ -71,7 +71,20 @@ pub trait Files {
     fn variable(&self, _name: &str) -> Option<String> {
         None
     }
+
+    /// All variables of the environment.
+    fn variables(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// A function that reads files while the run goes on, for scripts that open them.
+    fn reader(&self) -> FileReader {
+        Box::new(|path| Err(format!("{path}: no files here")))
+    }
 }
+
+/// Reads a file by its path: its bytes, or the sentence of the operating system.
+pub type FileReader = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
 
 /// Files of a folder that are read at most.
 pub const FOLDER_FILES_MAX: usize = 1_000;
@@ -134,6 +147,8 @@ pub struct RequestLog {
     pub path: String,
     pub complaint: String,
     pub code: u8,
+    /// What is in the file is replaced.
+    pub fresh: bool,
 }
 
 /// A script in Lua that makes the requests, and what it is told.

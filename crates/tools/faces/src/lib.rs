@@ -39,6 +39,7 @@ pub mod getopt;
 pub mod h2load;
 pub mod httperf;
 pub mod idleconn;
+pub mod k6;
 pub mod longopt;
 pub mod siege;
 pub mod torture;
@@ -61,6 +62,7 @@ pub enum Tool {
     Idleconn,
     Siege,
     H2load,
+    K6,
 }
 
 impl Tool {
@@ -73,6 +75,7 @@ impl Tool {
         Tool::Idleconn,
         Tool::Siege,
         Tool::H2load,
+        Tool::K6,
     ];
 
     /// The tool of this name: the name of a command, or the file name that the program was started
@@ -91,6 +94,7 @@ impl Tool {
             Tool::Idleconn => "idleconn",
             Tool::Siege => "siege",
             Tool::H2load => "h2load",
+            Tool::K6 => "k6",
         }
     }
 }
@@ -108,5 +112,6 @@ pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Re
         Tool::Idleconn => idleconn::read(program, &args),
         Tool::Siege => siege::read(program, &args, extras, files),
         Tool::H2load => h2load::read(program, &args, extras, files),
+        Tool::K6 => k6::read(&args, extras, files),
     }
 }

@@ -94,6 +94,13 @@ impl Worker {
     fn emit_errand<I: Io>(&mut self, io: &mut I, user: u32, intended: Nanos, now: Nanos) {
         let warm_up = self.journal.in_warm_up(intended);
         let stopping = self.edges.is_stopping();
+        while !stopping && let Some(next) = self.feedback.end_pause(user, now) {
+            match next {
+                Next::Now(_) => {}
+                Next::Later(at) => return self.edges.add_due(at),
+                _ => return self.retire_if_idle(io, user, now),
+            }
+        }
         let Some((errand, index)) = self.feedback.next_errand(user, intended, warm_up, stopping)
         else {
             return self.retire_if_idle(io, user, now);
@@ -105,7 +112,7 @@ impl Worker {
                 self.journal.due(intended);
                 return self.place(io, Call::new(index, row, user, intended, asked), now);
             }
-            Step::Leave => return self.retire_if_idle(io, user, now),
+            Step::Pause { .. } | Step::Leave => return self.retire_if_idle(io, user, now),
         };
         let pool = &mut self.pool;
         let endpoint =

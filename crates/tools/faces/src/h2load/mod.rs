@@ -50,6 +50,7 @@ fn prepare(
         path: path.clone(),
         complaint: format!("--log-file: Could not open file {path}\n"),
         code: 1,
+        fresh: false,
     });
     let face = Box::new(H2load::new(work));
     Ok(Job { plan, needs, extras, script: None, guides: None, log, face })

@@ -1,0 +1,315 @@
+//! What the native functions of one user share with the host.
+
+use crate::metrics::{Store, row};
+use crate::program::Program;
+use crate::vu::{Answer, Failure, Request, SLICE_MAX, Suspension};
+use corosensei::Yielder;
+use std::cell::{Cell, Ref, RefCell};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use units::{Nanos, Purpose, Seed, Stream};
+use workload::Jar;
+
+/// A pause is cut to a day.
+const SLEEP_MAX_S: f64 = 86_400.0;
+
+/// The scenario that a user currently belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScenarioFacts {
+    pub name: String,
+    pub executor: &'static str,
+    pub start: Nanos,
+    /// Its regular length, without the graceful stop.
+    pub length: Nanos,
+    pub env: BTreeMap<String, String>,
+    pub tags: Vec<(String, String)>,
+}
+
+/// Numbers of the iteration under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IterationFacts {
+    /// Of the user over all scenarios, and in this one.
+    pub of_user: u64,
+    pub in_scenario: u64,
+    /// Of the scenario, over all users.
+    pub of_scenario: u64,
+}
+
+/// The state of one user outside of its runtime.
+#[derive(Debug)]
+pub struct Context {
+    pub(crate) program: Arc<Program>,
+    store: Arc<Mutex<Store>>,
+    /// The user's number, from 1; 0 in the init context of the options.
+    pub(crate) id: u64,
+    suspension: Suspension,
+    now: Cell<Nanos>,
+    slice: Cell<Option<Instant>>,
+    stop: RefCell<Option<Failure>>,
+    stopping: Cell<bool>,
+    too_long: Cell<bool>,
+    init: Cell<bool>,
+    pub(crate) group: RefCell<String>,
+    pub(crate) tags: RefCell<BTreeMap<String, String>>,
+    pub(crate) scenario: RefCell<Option<Arc<ScenarioFacts>>>,
+    pub(crate) iteration: Cell<IterationFacts>,
+    /// When the scenarios began.
+    pub(crate) base: Cell<Nanos>,
+    pub(crate) jars: RefCell<Vec<Jar>>,
+    random: RefCell<Stream>,
+    /// Sent and received in the iteration.
+    bytes: Cell<(u64, u64)>,
+}
+
+impl Context {
+    pub fn new(program: Arc<Program>, store: Arc<Mutex<Store>>, id: u64, seed: u64) -> Context {
+        Context {
+            program,
+            store,
+            id,
+            suspension: Suspension::default(),
+            now: Cell::new(Nanos::ZERO),
+            slice: Cell::new(None),
+            stop: RefCell::new(None),
+            stopping: Cell::new(false),
+            too_long: Cell::new(false),
+            init: Cell::new(true),
+            group: RefCell::new(String::new()),
+            tags: RefCell::new(BTreeMap::new()),
+            scenario: RefCell::new(None),
+            iteration: Cell::new(IterationFacts::default()),
+            base: Cell::new(Nanos::ZERO),
+            jars: RefCell::new(vec![Jar::new()]),
+            random: RefCell::new(Seed(seed).stream(Purpose::Scripts, id)),
+            bytes: Cell::new((0, 0)),
+        }
+    }
+
+    pub(crate) fn enter(&self, yielder: &Yielder<Answer, Request>) {
+        self.suspension.set(yielder);
+    }
+
+    /// The user belongs to this scenario from now on.
+    pub fn set_scenario(&self, facts: Arc<ScenarioFacts>, base: Nanos) {
+        self.base.set(base);
+        let mut tags = self.tags.borrow_mut();
+        tags.clear();
+        tags.extend(facts.tags.iter().cloned());
+        *self.scenario.borrow_mut() = Some(facts);
+    }
+
+    /// The user belongs to no scenario, as in setup.
+    pub fn leave_scenario(&self) {
+        self.tags.borrow_mut().clear();
+        *self.scenario.borrow_mut() = None;
+    }
+
+    /// The group of functions that are not iterations: `::setup`.
+    pub fn set_group(&self, path: &str) {
+        path.clone_into(&mut self.group.borrow_mut());
+    }
+
+    /// An iteration begins; the cookies of the one before go unless the options keep them.
+    pub fn set_iteration(&self, facts: IterationFacts, keep_cookies: bool) {
+        self.iteration.set(facts);
+        self.group.borrow_mut().clear();
+        if !keep_cookies {
+            *self.jars.borrow_mut() = vec![Jar::new()];
+        }
+    }
+
+    pub fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn now(&self) -> Nanos {
+        self.now.get()
+    }
+
+    pub(crate) fn initializing(&self) -> bool {
+        self.init.get()
+    }
+
+    pub(crate) fn end_init(&self) {
+        self.init.set(false);
+    }
+
+    pub(crate) fn random(&self) -> std::cell::RefMut<'_, Stream> {
+        self.random.borrow_mut()
+    }
+
+    pub(crate) fn reseed(&self, seed: u64) {
+        *self.random.borrow_mut() = Seed(seed).stream(Purpose::Scripts, 0);
+    }
+
+    pub(crate) fn tags(&self) -> Ref<'_, BTreeMap<String, String>> {
+        self.tags.borrow()
+    }
+}
+
+/// Suspending and stopping.
+impl Context {
+    pub(crate) fn begin_slice(&self, now: Nanos) {
+        self.now.set(now);
+        self.slice.set(Some(Instant::now()));
+    }
+
+    pub(crate) fn begin_task(&self) {
+        self.stopping.set(false);
+        self.too_long.set(false);
+        *self.stop.borrow_mut() = None;
+    }
+
+    /// The current task must end.
+    pub(crate) fn interrupt(&self) {
+        self.stopping.set(true);
+        self.stop.borrow_mut().get_or_insert(Failure::Interrupted);
+    }
+
+    pub(crate) fn abort(&self, message: &str) {
+        self.stopping.set(true);
+        *self.stop.borrow_mut() = Some(Failure::Abort(message.to_owned()));
+    }
+
+    pub(crate) fn take_stop(&self) -> Option<Failure> {
+        self.stop.borrow_mut().take()
+    }
+
+    /// Asked by the engine every some thousand steps.
+    pub(crate) fn must_stop(&self, now: Instant) -> bool {
+        if self.stopping.get() {
+            return true;
+        }
+        let over = self.slice.get().is_some_and(|start| now - start > SLICE_MAX);
+        self.too_long.set(self.too_long.get() || over);
+        over
+    }
+
+    /// Adds the reason to an exception that a limit of ours has caused.
+    pub(crate) fn explain(&self, text: String) -> String {
+        if self.too_long.get() {
+            let place = text.lines().find(|line| line.trim_start().starts_with("at ")).unwrap_or("");
+            let limit = SLICE_MAX.as_secs();
+            return format!(
+                "the script ran for {limit} s without a request or a pause and was stopped \
+                 {}; is there an endless loop?",
+                place.trim()
+            );
+        }
+        if text.contains("out of memory") {
+            let limit = crate::vu::MEMORY_BYTES_MAX >> 20;
+            return format!("{text}\na user of the script may use {limit} MiB of memory");
+        }
+        text
+    }
+
+    /// Waits for the answer to a request. `None`: the task was interrupted.
+    pub(crate) fn suspend(&self, request: Request) -> Answer {
+        self.suspension.suspend(request)
+    }
+
+    pub(crate) fn exchange(&self, request: Request) -> Option<Answer> {
+        if self.stopping.get() {
+            return None;
+        }
+        match self.suspend(request) {
+            Answer::Interrupt | Answer::End | Answer::Run(_) => {
+                self.interrupt();
+                None
+            }
+            answer => Some(answer),
+        }
+    }
+
+    /// Pauses; false: the task was interrupted.
+    pub(crate) fn sleep(&self, seconds: f64) -> bool {
+        let span = Nanos::from_secs_f64(seconds.clamp(0.0, SLEEP_MAX_S));
+        self.exchange(Request::Sleep(span)).is_some()
+    }
+}
+
+/// Values.
+impl Context {
+    pub(crate) fn wants_tags(&self) -> bool {
+        self.program.metrics().wants_tags()
+    }
+
+    pub(crate) fn wants_system_tag(&self, name: &str) -> bool {
+        let options = self.program.options();
+        options.is_none_or(|it| it.system_tags.iter().any(|tag| tag == name))
+    }
+
+    /// The tags of every value of the user, with `more`; sorted by name, later ones win.
+    pub(crate) fn all_tags(
+        &self,
+        more: impl Iterator<Item = (String, String)>,
+    ) -> Vec<(String, String)> {
+        let mut all = BTreeMap::new();
+        if let Some(options) = self.program.options() {
+            all.extend(options.tags.iter().cloned());
+        }
+        if self.wants_system_tag("group") {
+            all.insert("group".to_owned(), self.group.borrow().clone());
+        }
+        if self.wants_system_tag("scenario")
+            && let Some(scenario) = self.scenario.borrow().as_ref()
+        {
+            all.insert("scenario".to_owned(), scenario.name.clone());
+        }
+        if self.program.options().is_some_and(|it| it.system_tags.iter().any(|tag| tag == "vu")) {
+            all.insert("vu".to_owned(), self.id.to_string());
+        }
+        all.extend(self.tags().iter().map(|(name, value)| (name.clone(), value.clone())));
+        all.extend(more);
+        all.into_iter().collect()
+    }
+
+    /// Adds a value with tags as names and values, one after the other.
+    pub(crate) fn record(&self, metric: usize, value: f64, tags: &[String]) {
+        let all = if self.wants_tags() {
+            let own = tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+            self.all_tags(own)
+        } else {
+            Vec::new()
+        };
+        self.record_all(&[(metric, value)], &all);
+    }
+
+    pub(crate) fn record_all(&self, values: &[(usize, f64)], tags: &[(String, String)]) {
+        let now = self.now();
+        let mut store = self.store();
+        for (metric, value) in values {
+            store.add(self.program.metrics(), *metric, *value, now, tags);
+        }
+    }
+
+    pub(crate) fn count_bytes(&self, sent: u64, received: u64) {
+        let (before_sent, before_received) = self.bytes.get();
+        self.bytes.set((before_sent + sent, before_received + received));
+    }
+
+    /// Adds the values of an iteration that is over; `took`: without its pause to the minimum.
+    pub fn end_iteration(&self, took: Nanos, completed: bool) {
+        let (sent, received) = self.bytes.replace((0, 0));
+        self.group.borrow_mut().clear();
+        let tags = if self.wants_tags() { self.all_tags(std::iter::empty()) } else { Vec::new() };
+        let mut values = vec![
+            (row::DATA_SENT, sent as f64),
+            (row::DATA_RECEIVED, received as f64),
+        ];
+        if completed {
+            values.push((row::ITERATION_DURATION, took.as_millis_f64()));
+            values.push((row::ITERATIONS, 1.0));
+        }
+        self.record_all(&values, &tags);
+    }
+
+    /// Adds the bytes of setup or teardown.
+    pub fn end_stage(&self) {
+        let (sent, received) = self.bytes.replace((0, 0));
+        let values = [(row::DATA_SENT, sent as f64), (row::DATA_RECEIVED, received as f64)];
+        let tags = if self.wants_tags() { self.all_tags(std::iter::empty()) } else { Vec::new() };
+        self.record_all(&values, &tags);
+    }
+}

@@ -1,0 +1,461 @@
+//! The users of one worker: each is resumed with what it waited for, and asks for the next call or
+//! pause.
+
+use crate::context::{Context, IterationFacts};
+use crate::http::{HttpReply, WireRequest};
+use crate::metrics::Store;
+use crate::scenario::{Membership, Turn};
+use crate::test::{Stop, Test, exit};
+use crate::vu::{Answer, Failure, Request, Task, Vu};
+use protocol::http1::response::Asked;
+use sample::{FailureClass, Note};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use units::Nanos;
+use workload::{Came, Errand, Guide, Guides, Step, Stripped, Template, WholeResponse};
+
+/// How often users look whether setup or the last user is done.
+const LOOK_AGAIN: Nanos = Nanos::from_millis(2);
+/// The longest pause in a test that may be stopped from outside.
+const PAUSE_MAX: Nanos = Nanos::from_millis(200);
+
+/// Makes a guide for each worker.
+#[derive(Debug)]
+pub struct ScriptGuides(pub Arc<Test>);
+
+impl Guides for ScriptGuides {
+    fn guide(&self) -> Box<dyn Guide> {
+        Box::new(ScriptGuide::new(self.0.clone()))
+    }
+}
+
+/// What a user is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Its runtime does not exist yet.
+    Fresh,
+    /// It waits for the end of setup.
+    Waiting,
+    Idle,
+    Iteration { until: Nanos, began: Nanos, moved: bool },
+    /// Setup or teardown, and when its time is up.
+    Stage { teardown: bool, until: Nanos },
+    Leaving,
+}
+
+#[derive(Debug)]
+struct Member {
+    id: u64,
+    vu: Option<Vu>,
+    state: State,
+    /// Row in the list of the user's scenarios.
+    place: usize,
+    membership: Membership,
+    iterations: u64,
+    /// The end of the pause under way.
+    wake: Option<Nanos>,
+    reply: Option<Box<HttpReply>>,
+}
+
+/// The guide of one worker.
+#[derive(Debug)]
+pub struct ScriptGuide {
+    test: Arc<Test>,
+    store: Arc<Mutex<Store>>,
+    members: BTreeMap<u64, Member>,
+}
+
+impl ScriptGuide {
+    pub fn new(test: Arc<Test>) -> ScriptGuide {
+        ScriptGuide { store: test.new_store(), test, members: BTreeMap::new() }
+    }
+
+    fn step(&mut self, user: u64, now: Nanos) -> Step {
+        self.test.note_origin(now);
+        self.test.note_end(now);
+        let member = self.members.entry(user).or_insert_with(|| Member {
+            id: user,
+            vu: None,
+            state: State::Fresh,
+            place: 0,
+            membership: Membership::default(),
+            iterations: 0,
+            wake: None,
+            reply: None,
+        });
+        let mut at = Member::drive(member, &self.test, &self.store, now);
+        loop {
+            match at {
+                Drive::Step(step) => return step,
+                Drive::Again => at = member.drive(&self.test, &self.store, now),
+            }
+        }
+    }
+}
+
+/// What driving a user a bit further comes to.
+enum Drive {
+    Step(Step),
+    Again,
+}
+
+fn pause(wait: Nanos) -> Drive {
+    Drive::Step(Step::Pause { wait: wait.max(Nanos(1)) })
+}
+
+impl Member {
+    fn drive(&mut self, test: &Arc<Test>, store: &Arc<Mutex<Store>>, now: Nanos) -> Drive {
+        match self.state.clone() {
+            State::Fresh => {
+                self.create(test, store, now);
+                Drive::Again
+            }
+            State::Waiting if test.is_stopped() => self.leave(),
+            State::Waiting => match test.base() {
+                None => pause(LOOK_AGAIN),
+                Some(_) => {
+                    self.state = State::Idle;
+                    Drive::Again
+                }
+            },
+            State::Idle => self.idle(test, now),
+            State::Iteration { until, .. } => {
+                self.go_on(test, now, (until, now >= until || test.is_stopped()))
+            }
+            State::Stage { until, .. } => self.go_on(test, now, (until, now >= until)),
+            State::Leaving => self.finish(test, now),
+        }
+    }
+
+    fn leave(&mut self) -> Drive {
+        self.state = State::Leaving;
+        Drive::Again
+    }
+
+    /// Runs the init code; the first user runs setup next.
+    fn create(&mut self, test: &Arc<Test>, store: &Arc<Mutex<Store>>, now: Nanos) {
+        let context = Context::new(test.program.clone(), store.clone(), self.id + 1, test.seed);
+        match Vu::new(&test.program, context) {
+            Ok((vu, _, _)) => self.vu = Some(vu),
+            Err(failure) => {
+                test.stop(Stop::Init(text_of(failure)));
+                self.state = State::Leaving;
+                return;
+            }
+        }
+        self.state = State::Waiting;
+        if self.id != 0 {
+            return;
+        }
+        if test.has_setup() {
+            self.begin_stage(test, false, now);
+        } else {
+            test.begin_scenarios(now);
+        }
+    }
+
+    fn begin_stage(&mut self, test: &Test, teardown: bool, now: Nanos) {
+        let options = test.options();
+        let limit = if teardown { options.teardown_timeout } else { options.setup_timeout };
+        self.state = State::Stage { teardown, until: now + limit };
+        if let Some(vu) = &self.vu {
+            vu.context().leave_scenario();
+            vu.context().set_group(if teardown { "::teardown" } else { "::setup" });
+        }
+        self.wake = Some(now);
+    }
+
+    /// Looks for the next iteration.
+    fn idle(&mut self, test: &Test, now: Nanos) -> Drive {
+        let Some(base) = test.base() else { return pause(LOOK_AGAIN) };
+        let list = &test.roster.users[self.id as usize % test.roster.users.len()];
+        let Some((scenario, row)) = list.get(self.place).copied() else { return self.leave() };
+        if test.is_stopped() {
+            return self.leave();
+        }
+        self.membership.row = row;
+        let progress = &test.progress[scenario];
+        match progress.turn(&mut self.membership, now - base) {
+            Turn::Over => {
+                self.place += 1;
+                self.membership = Membership::default();
+                Drive::Again
+            }
+            Turn::Wait(at) => pause(((base + at) - now).min(self.longest_pause(test))),
+            Turn::Begin { until, .. } => {
+                let facts = IterationFacts {
+                    of_user: self.iterations,
+                    in_scenario: self.membership.iterations,
+                    of_scenario: progress.number_iteration(),
+                };
+                self.iterations += 1;
+                self.membership.iterations += 1;
+                if let Some(vu) = &self.vu {
+                    let context = vu.context();
+                    if facts.in_scenario == 0 {
+                        context.set_scenario(test.facts[scenario].clone(), base);
+                    }
+                    context.set_iteration(facts, test.options().no_cookies_reset);
+                }
+                test.program.counts.active.fetch_add(1, Ordering::Relaxed);
+                self.state = State::Iteration { until: base + until, began: now, moved: false };
+                self.wake = Some(now);
+                self.start(test, &progress.scenario.exec, facts.of_user, now)
+            }
+        }
+    }
+
+    /// Tests that may stop at any time keep pauses short.
+    fn longest_pause(&self, test: &Test) -> Nanos {
+        if test.stops_early() { PAUSE_MAX } else { Nanos::from_secs(3_600) }
+    }
+
+    fn start(&mut self, test: &Test, function: &str, iteration: u64, now: Nanos) -> Drive {
+        let task = Task {
+            function: function.to_owned(),
+            argument: test.setup_data(),
+            iteration,
+            wants_result: false,
+        };
+        let Some(vu) = &mut self.vu else { return self.leave() };
+        self.wake = None;
+        let request = vu.resume(Answer::Run(task), now);
+        self.wait_for(test, request, now)
+    }
+
+    /// Passes what the user waited for.
+    fn go_on(&mut self, test: &Test, now: Nanos, (until, over): (Nanos, bool)) -> Drive {
+        if let State::Stage { teardown, .. } = self.state
+            && !self.is_under_way()
+        {
+            let (function, argument) = match teardown {
+                true => ("teardown", test.setup_data()),
+                false => ("setup", None),
+            };
+            let wants_result = !teardown;
+            let function = function.to_owned();
+            let task = Task { function, argument, iteration: 0, wants_result };
+            return self.resume(test, Answer::Run(task), now);
+        }
+        if over {
+            return self.resume(test, Answer::Interrupt, now);
+        }
+        if let Some(reply) = self.reply.take() {
+            return self.resume(test, Answer::Http(reply), now);
+        }
+        match self.wake {
+            Some(wake) if wake > now => {
+                pause((wake - now).min(until - now).min(self.longest_pause(test)))
+            }
+            _ => self.resume(test, Answer::Go, now),
+        }
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.vu.as_ref().is_some_and(Vu::is_under_way)
+    }
+
+    fn resume(&mut self, test: &Test, answer: Answer, now: Nanos) -> Drive {
+        self.wake = None;
+        self.reply = None;
+        let Some(vu) = &mut self.vu else { return self.leave() };
+        let request = vu.resume(answer, now);
+        self.wait_for(test, request, now)
+    }
+
+    /// Turns what the user waits for into the next step.
+    fn wait_for(&mut self, test: &Test, request: Request, now: Nanos) -> Drive {
+        if let State::Iteration { moved, .. } = &mut self.state {
+            *moved = !matches!(request, Request::Finished(_)) || *moved;
+        }
+        match request {
+            Request::Sleep(span) => {
+                self.wake = Some(now + span);
+                Drive::Again
+            }
+            Request::Http(wire) => {
+                let template = Box::new(template(&wire));
+                Drive::Step(Step::Call(Box::new(Errand { wait: Nanos::ZERO, row: 0, template })))
+            }
+            Request::Finished(outcome) => self.finished(test, outcome, now),
+            Request::Ready { .. } => self.leave(),
+        }
+    }
+
+    fn finished(
+        &mut self,
+        test: &Test,
+        outcome: Result<Option<String>, Failure>,
+        now: Nanos,
+    ) -> Drive {
+        match self.state {
+            State::Stage { teardown: false, until } => self.setup_done(test, outcome, until, now),
+            State::Stage { teardown: true, until } => {
+                self.teardown_done(test, outcome, until, now);
+                Drive::Step(Step::Leave)
+            }
+            State::Iteration { began, moved, .. } => {
+                self.iteration_done(test, outcome, began, now);
+                let rest = (began + test.options().min_iteration).max(now);
+                self.state = State::Idle;
+                if rest > now {
+                    return pause(rest - now);
+                }
+                // an iteration that waited for nothing must not keep the worker from its other users
+                if moved { Drive::Again } else { pause(Nanos(1)) }
+            }
+            _ => self.leave(),
+        }
+    }
+
+    fn iteration_done(
+        &mut self,
+        test: &Test,
+        outcome: Result<Option<String>, Failure>,
+        began: Nanos,
+        now: Nanos,
+    ) {
+        let counts = &test.program.counts;
+        counts.active.fetch_sub(1, Ordering::Relaxed);
+        let completed = !matches!(outcome, Err(Failure::Interrupted | Failure::Abort(_)));
+        let count = if completed { &counts.completed } else { &counts.interrupted };
+        count.fetch_add(1, Ordering::Relaxed);
+        if let Some(vu) = &self.vu {
+            vu.context().end_iteration(now - began, completed);
+        }
+        match outcome {
+            Err(Failure::Exception(text)) => test.program.log("error", "stacktrace", text),
+            Err(Failure::Abort(message)) => test.stop(Stop::Aborted(message)),
+            _ => {}
+        }
+    }
+
+    fn setup_done(
+        &mut self,
+        test: &Test,
+        outcome: Result<Option<String>, Failure>,
+        until: Nanos,
+        now: Nanos,
+    ) -> Drive {
+        if let Some(vu) = &self.vu {
+            vu.context().end_stage();
+        }
+        match outcome {
+            Ok(json) => {
+                test.set_setup(json.as_deref());
+                test.begin_scenarios(now);
+                self.state = State::Idle;
+                return Drive::Again;
+            }
+            Err(Failure::Abort(message)) => test.stop(Stop::Aborted(message)),
+            Err(Failure::Interrupted) if now >= until => test.stop(Stop::SetupTimeout),
+            Err(failure) => test.stop(Stop::Setup(text_of(failure))),
+        }
+        self.vu = None;
+        self.leave()
+    }
+
+    fn teardown_done(
+        &mut self,
+        test: &Test,
+        outcome: Result<Option<String>, Failure>,
+        until: Nanos,
+        now: Nanos,
+    ) {
+        if let Some(vu) = &self.vu {
+            vu.context().end_stage();
+        }
+        let failed = match outcome {
+            Ok(_) => None,
+            Err(Failure::Interrupted) if now >= until => {
+                test.program.log("error", "", "teardown() execution timed out");
+                Some(exit::TEARDOWN_TIMEOUT)
+            }
+            Err(failure) => {
+                test.program.log("error", "stacktrace", text_of(failure));
+                Some(exit::EXCEPTION)
+            }
+        };
+        *test.teardown_failed.lock().unwrap_or_else(PoisonError::into_inner) = failed;
+        self.vu = None;
+    }
+
+    /// The first user runs teardown when all others have left.
+    fn finish(&mut self, test: &Test, now: Nanos) -> Drive {
+        let wanted = self.id == 0 && self.vu.is_some() && test.has_teardown() && test.base().is_some();
+        if !wanted {
+            self.vu = None;
+            test.present.fetch_sub(1, Ordering::AcqRel);
+            return Drive::Step(Step::Leave);
+        }
+        if test.present.load(Ordering::Acquire) > 1 {
+            return pause(LOOK_AGAIN);
+        }
+        self.begin_stage(test, true, now);
+        Drive::Again
+    }
+}
+
+fn text_of(failure: Failure) -> String {
+    match failure {
+        Failure::Exception(text) | Failure::Abort(text) => text,
+        Failure::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+impl Guide for ScriptGuide {
+    fn keeps_bodies(&self) -> bool {
+        true
+    }
+
+    fn attends_to_each(&self) -> bool {
+        true
+    }
+
+    fn ends_with_its_users(&self) -> bool {
+        true
+    }
+
+    /// Which statuses count as failed is decided by the script.
+    fn judge(
+        &mut self,
+        _: u64,
+        _: &WholeResponse<'_>,
+        planned: Option<FailureClass>,
+    ) -> Option<FailureClass> {
+        planned
+    }
+
+    fn next(&mut self, user: u64, now: Nanos) -> Step {
+        self.step(user, now)
+    }
+
+    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
+        let member = self.members.get_mut(&user)?;
+        member.reply = Some(Box::new(HttpReply {
+            sample: came.sample.clone(),
+            head: came.head.to_vec(),
+            body: came.body.to_vec(),
+        }));
+        None
+    }
+}
+
+/// The request as the engine sends it.
+fn template(wire: &WireRequest) -> Template {
+    let bytes = wire.bytes();
+    Template {
+        endpoint: 0,
+        url: wire.url.clone().into(),
+        method: wire.method.as_str().into(),
+        asked: if wire.method == "HEAD" { Asked::Head } else { Asked::Ordinary },
+        cookie_at: bytes.len(),
+        cookie_at_last: bytes.len(),
+        http2: None,
+        http3: None,
+        stripped: Stripped::default(),
+        last: bytes.clone(),
+        bytes,
+    }
+}

@@ -1,0 +1,705 @@
+//! k6/http: requests of a script, their redirects, cookies, logins and values.
+
+use crate::context::Context;
+use crate::metrics::row;
+use crate::native::view;
+use crate::vu::{Answer, Request};
+use protocol::http1::coding::Decoder;
+use protocol::http1::fields;
+use protocol::login::digest as login;
+use rquickjs::prelude::Func;
+use rquickjs::{Array, ArrayBuffer, Ctx, Exception, Object, Result, Value};
+use sample::{FailureClass, Sample};
+use std::rc::Rc;
+use units::Nanos;
+use url::Url;
+use workload::Jar;
+
+/// A request as it goes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireRequest {
+    pub method: String,
+    pub url: Url,
+    /// In the order in which they are sent, Host included.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl WireRequest {
+    /// The bytes of the request by HTTP/1.1.
+    pub fn bytes(&self) -> Vec<u8> {
+        let path = &self.url[url::Position::BeforePath..url::Position::AfterQuery];
+        let mut out = format!("{} {path} HTTP/1.1\r\n", self.method).into_bytes();
+        for (name, value) in &self.headers {
+            out.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(&self.body);
+        out
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, Default)]
+pub struct HttpReply {
+    pub sample: Sample,
+    /// The head as it came, and the body before decoding; empty without a whole response.
+    pub head: Vec<u8>,
+    pub body: Vec<u8>,
+}
+
+/// What the script asks for.
+struct Ask<'js> {
+    method: String,
+    url: String,
+    body: Vec<u8>,
+    headers: Vec<String>,
+    cookies: Vec<String>,
+    tags: Vec<String>,
+    timeout_ms: f64,
+    redirects: f64,
+    response_type: String,
+    /// `None`: no response counts as failed.
+    expected: Option<Vec<u32>>,
+    auth: String,
+    compression: String,
+    jar: i32,
+    /// Bodies are discarded unless the request wants one.
+    discards: bool,
+    ctx: Ctx<'js>,
+}
+
+impl<'js> Ask<'js> {
+    fn of(ctx: Ctx<'js>, made: &Object<'js>, context: &Context) -> Result<Ask<'js>> {
+        let body: Value<'js> = made.get("body")?;
+        let body = if let Some(text) = body.as_string() {
+            text.to_string()?.into_bytes()
+        } else {
+            ArrayBuffer::from_value(body).map_or_else(Vec::new, |data| view(&data).to_vec())
+        };
+        Ok(Ask {
+            method: made.get("method")?,
+            url: made.get("url")?,
+            body,
+            headers: made.get("headers")?,
+            cookies: made.get("cookies")?,
+            tags: made.get("tags")?,
+            timeout_ms: made.get("timeout")?,
+            redirects: made.get("redirects")?,
+            response_type: made.get("responseType")?,
+            expected: made.get("expected")?,
+            auth: made.get("auth")?,
+            compression: made.get("compression")?,
+            jar: made.get("jar")?,
+            discards: context.program.options().is_some_and(|it| it.discard_bodies),
+            ctx,
+        })
+    }
+
+    fn timeout(&self) -> Nanos {
+        if self.timeout_ms < 0.0 {
+            return crate::test::REQUEST_TIMEOUT;
+        }
+        Nanos::from_secs_f64(self.timeout_ms / 1e3)
+    }
+
+    fn is_expected(&self, status: u16) -> bool {
+        let Some(list) = &self.expected else { return true };
+        list.chunks_exact(2).any(|pair| (pair[0]..=pair[1]).contains(&u32::from(status)))
+    }
+}
+
+pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
+    let c = context.clone();
+    native.set("http", Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<Object<'js>> {
+        let ask = Ask::of(ctx, &made, &c)?;
+        perform(&c, &ask)
+    }))?;
+    let c = context.clone();
+    native.set("batch", Func::from(move |ctx: Ctx<'js>, all: Vec<Object<'js>>| -> Result<Array<'js>> {
+        let answers = Array::new(ctx.clone())?;
+        for (place, made) in all.iter().enumerate() {
+            let ask = Ask::of(ctx.clone(), made, &c)?;
+            answers.set(place, perform(&c, &ask)?)?;
+        }
+        Ok(answers)
+    }))?;
+    jars(native, context)
+}
+
+/// Cookie jars by number; 0 is the user's own.
+fn jars<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
+    let c = context.clone();
+    native.set("jarNew", Func::from(move || {
+        let mut jars = c.jars.borrow_mut();
+        jars.push(Jar::new());
+        (jars.len() - 1) as u32
+    }))?;
+    let c = context.clone();
+    native.set("jarSet", Func::from(
+        move |ctx: Ctx<'js>, jar: u32, url: String, name: String, value: String, options: Object<'js>| -> Result<bool> {
+            let url = parse(&ctx, &url)?;
+            let mut text = format!("{name}={value}");
+            for (key, field) in [("domain", "Domain"), ("path", "Path"), ("expires", "Expires")] {
+                if let Some(value) = options.get::<_, Option<String>>(key)? {
+                    text.push_str(&format!("; {field}={value}"));
+                }
+            }
+            if let Some(age) = options.get::<_, Option<f64>>("max_age")? {
+                text.push_str(&format!("; Max-Age={}", age as i64));
+            }
+            if options.get::<_, Option<bool>>("secure")?.unwrap_or(false) {
+                text.push_str("; Secure");
+            }
+            if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
+                jar.absorb(&url, text.as_bytes());
+            }
+            Ok(true)
+        },
+    ))?;
+    let c = context.clone();
+    native.set("jarGet", Func::from(move |ctx: Ctx<'js>, jar: u32, url: String| -> Result<Vec<String>> {
+        let url = parse(&ctx, &url)?;
+        Ok(pairs(c.jars.borrow().get(jar as usize).and_then(|jar| jar.header(&url))))
+    }))?;
+    let c = context.clone();
+    native.set("jarClear", Func::from(move |ctx: Ctx<'js>, jar: u32, url: String| -> Result<()> {
+        let url = parse(&ctx, &url)?;
+        if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
+            for pair in pairs(jar.header(&url)).chunks_exact(2) {
+                jar.absorb(&url, format!("{}=; Max-Age=0; Path=/", pair[0]).as_bytes());
+            }
+        }
+        Ok(())
+    }))?;
+    let c = context.clone();
+    native.set("jarDelete", Func::from(
+        move |ctx: Ctx<'js>, jar: u32, url: String, name: String| -> Result<()> {
+            let url = parse(&ctx, &url)?;
+            if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
+                jar.absorb(&url, format!("{name}=; Max-Age=0; Path=/").as_bytes());
+            }
+            Ok(())
+        },
+    ))
+}
+
+fn parse(ctx: &Ctx<'_>, text: &str) -> Result<Url> {
+    Url::parse(text).map_err(|why| Exception::throw_message(ctx, &format!("\"{text}\": {why}")))
+}
+
+/// Names and values of a Cookie field, one after the other.
+fn pairs(header: Option<String>) -> Vec<String> {
+    let header = header.unwrap_or_default();
+    let all = header.split("; ").filter_map(|pair| pair.split_once('='));
+    all.flat_map(|(name, value)| [name.to_owned(), value.to_owned()]).collect()
+}
+
+/// A request under way, from hop to hop.
+struct Hop {
+    method: String,
+    url: Url,
+    body: Vec<u8>,
+    headers: Vec<(String, String)>,
+    authorization: Option<String>,
+}
+
+/// Makes the request and follows its redirects; each hop is counted.
+fn perform<'js>(context: &Context, ask: &Ask<'js>) -> Result<Object<'js>> {
+    let ctx = &ask.ctx;
+    let Ok(url) = Url::parse(&ask.url) else { return bad_url(context, ask) };
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return bad_url(context, ask);
+    }
+    let options = context.program.options();
+    let most = if ask.redirects >= 0.0 {
+        ask.redirects as u32
+    } else {
+        options.map_or(10, |it| it.max_redirects)
+    };
+    let mut hop = first_hop(ask, url).map_err(|why| Exception::throw_message(ctx, &why))?;
+    let mut challenged = false;
+    let mut hops = 0;
+    loop {
+        let (reply, sent) = exchange(context, ask, &hop)?;
+        let reply = Seen::of(within(reply, ask.timeout()));
+        reply.count(context, ask, &hop);
+        absorb(context, ask, &hop.url, &reply.head);
+        if ask.auth == "digest" && reply.status == 401 && !challenged {
+            challenged = true;
+            if let Some(answer) = digest(context, &hop, &reply.head) {
+                hop.authorization = Some(answer);
+                continue;
+            }
+        }
+        let Some(next) = reply.leads_to(&hop) else { return reply.object(ask, &hop, &sent) };
+        if hops == most {
+            if most > 0 && ask.redirects < 0.0 {
+                let text = format!(
+                    "Stopped after {most} redirects and returned the redirection; pass {{ \
+                     redirects: n }} in request params or set global maxRedirects to silence this"
+                );
+                context.program.log("warning", "", text);
+            }
+            return reply.object(ask, &hop, &sent);
+        }
+        hops += 1;
+        hop = next;
+    }
+}
+
+fn first_hop(ask: &Ask<'_>, mut url: Url) -> std::result::Result<Hop, String> {
+    let mut headers = Vec::new();
+    for pair in ask.headers.chunks_exact(2) {
+        let (name, value) = (canonical(&pair[0]), pair[1].trim().to_owned());
+        let clean = name.bytes().all(|byte| byte > b' ' && byte != b':' && byte < 127);
+        if !clean || name.is_empty() || value.contains(['\r', '\n', '\0']) {
+            return Err(format!("invalid header \"{}\": \"{}\"", pair[0], pair[1]));
+        }
+        headers.retain(|(known, _)| *known != name);
+        headers.push((name, value));
+    }
+    headers.sort();
+    let mut body = ask.body.clone();
+    for coding in ask.compression.split(',').map(str::trim).filter(|text| !text.is_empty()) {
+        body = crate::compress::compress(coding, &body)?;
+        headers.push(("Content-Encoding".to_owned(), coding.to_owned()));
+    }
+    let mut authorization = None;
+    if !url.username().is_empty() && matches!(ask.auth.as_str(), "" | "basic") {
+        let login = |text: &str| percent_decoded(text);
+        let pair = format!("{}:{}", login(url.username()), login(url.password().unwrap_or("")));
+        let coded = crate::digest::base64_encode(pair.as_bytes(), "std")?;
+        authorization = Some(format!("Basic {coded}"));
+    }
+    if ask.auth == "ntlm" {
+        return Err("auth: 'ntlm' is not available; use basic or digest".to_owned());
+    }
+    url.set_fragment(None);
+    Ok(Hop { method: ask.method.clone(), url, body, headers, authorization })
+}
+
+fn percent_decoded(text: &str) -> String {
+    let form = text.replace('+', "%2B");
+    url::form_urlencoded::parse(form.as_bytes()).next().map_or_else(String::new, |(name, value)| {
+        if value.is_empty() { name.into_owned() } else { format!("{name}={value}") }
+    })
+}
+
+/// A header's name as Go writes it: `content-type` becomes `Content-Type`.
+fn canonical(name: &str) -> String {
+    let mut start = true;
+    let letters = name.chars().map(|letter| {
+        let made = if start { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
+        start = letter == '-';
+        made
+    });
+    letters.collect()
+}
+
+/// The answer to a challenge for Digest.
+fn digest(context: &Context, hop: &Hop, head: &[u8]) -> Option<String> {
+    let challenge = login::challenge(fields::all(head, "www-authenticate"))?;
+    let cnonce = format!("{:016x}", context.random().next_u64());
+    let user = percent_decoded(hop.url.username());
+    let password = percent_decoded(hop.url.password().unwrap_or_default());
+    let mut answers = login::Answers::new(challenge, &user, &password, cnonce);
+    let target = &hop.url[url::Position::BeforePath..url::Position::AfterQuery];
+    Some(answers.authorization(&hop.method, target))
+}
+
+fn jar_of(ask: &Ask<'_>) -> usize {
+    usize::try_from(ask.jar).unwrap_or(0)
+}
+
+fn absorb(context: &Context, ask: &Ask<'_>, url: &Url, head: &[u8]) {
+    if let Some(jar) = context.jars.borrow_mut().get_mut(jar_of(ask)) {
+        for value in fields::set_cookies(head) {
+            jar.absorb(url, value);
+        }
+    }
+}
+
+/// The Cookie field: those of the jar, with those of the request.
+fn cookies(context: &Context, ask: &Ask<'_>, url: &Url) -> Option<String> {
+    let jar = context.jars.borrow().get(jar_of(ask)).and_then(|jar| jar.header(url));
+    let mut all: Vec<String> = Vec::new();
+    for own in ask.cookies.chunks_exact(3) {
+        all.push(format!("{}={}", own[0], own[1]));
+    }
+    for pair in pairs(jar).chunks_exact(2) {
+        let replaced = ask.cookies.chunks_exact(3).any(|own| own[0] == pair[0] && !own[2].is_empty());
+        if !replaced {
+            all.push(format!("{}={}", pair[0], pair[1]));
+        }
+    }
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// One request and its reply, with the headers as they were sent.
+fn exchange(
+    context: &Context,
+    ask: &Ask<'_>,
+    hop: &Hop,
+) -> Result<(HttpReply, Vec<(String, String)>)> {
+    let ctx = &ask.ctx;
+    let options = context.program.options();
+    let given = |name: &str| hop.headers.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
+    let authority = &hop.url[url::Position::BeforeHost..url::Position::AfterPort];
+    let mut headers = vec![("Host".to_owned(), given("Host").unwrap_or_else(|| authority.to_owned()))];
+    let agent = options.map(|it| it.user_agent.clone()).unwrap_or_default();
+    headers.push(("User-Agent".to_owned(), given("User-Agent").unwrap_or(agent)));
+    let bodied = matches!(hop.method.as_str(), "POST" | "PUT" | "PATCH");
+    if bodied || !hop.body.is_empty() {
+        headers.push(("Content-Length".to_owned(), hop.body.len().to_string()));
+    }
+    let own = ["Host", "User-Agent", "Content-Length", "Transfer-Encoding"];
+    let rest = hop.headers.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+    let mut rest: Vec<_> = rest.cloned().collect();
+    if let Some(value) = hop.authorization.clone().filter(|_| given("Authorization").is_none()) {
+        rest.push(("Authorization".to_owned(), value));
+    }
+    if let Some(mut value) = cookies(context, ask, &hop.url) {
+        if let Some(place) = rest.iter().position(|(name, _)| name == "Cookie") {
+            value = format!("{}; {value}", rest.remove(place).1);
+        }
+        rest.push(("Cookie".to_owned(), value));
+    }
+    rest.sort();
+    headers.extend(rest);
+    let wire = WireRequest {
+        method: hop.method.clone(),
+        url: hop.url.clone(),
+        headers: headers.clone(),
+        body: hop.body.clone(),
+    };
+    let blocked = options.is_some_and(|it| blocks(&it.blocked_hosts, hop.url.host_str()));
+    if blocked {
+        return Ok((HttpReply { sample: blocked_sample(context.now()), ..HttpReply::default() }, headers));
+    }
+    match context.exchange(Request::Http(Box::new(wire))) {
+        Some(Answer::Http(reply)) => Ok((*reply, headers)),
+        _ => Err(Exception::throw_message(ctx, "interrupted")),
+    }
+}
+
+/// `blockHostnames`: exact names, and `*.example.com`.
+fn blocks(patterns: &[String], host: Option<&str>) -> bool {
+    let host = host.unwrap_or_default();
+    patterns.iter().any(|pattern| match pattern.strip_prefix('*') {
+        Some(end) => host.ends_with(end),
+        None => host == pattern,
+    })
+}
+
+/// The status of the class marks a host that the options block.
+fn blocked_sample(now: Nanos) -> Sample {
+    Sample { issued: now, sent: now, done: now, intended: now, admitted: now, ..Sample::default() }
+}
+
+/// A reply that came later than the request allows counts as none, and the request as timed out.
+fn within(mut reply: HttpReply, limit: Nanos) -> HttpReply {
+    let sample = &mut reply.sample;
+    let from = if sample.sent.is_zero() { sample.intended } else { sample.sent };
+    if sample.done - from > limit && sample.status != 0 {
+        sample.done = from + limit;
+        sample.first_byte = Nanos::ZERO;
+        sample.class = Some(FailureClass::ClientTimeout);
+        (reply.head, reply.body) = (Vec::new(), Vec::new());
+    }
+    reply
+}
+
+/// A reply with what scripts and values need of it.
+struct Seen {
+    sample: Sample,
+    head: Vec<u8>,
+    body: Vec<u8>,
+    status: u16,
+    proto: String,
+    error: String,
+    code: u32,
+}
+
+impl Seen {
+    fn of(reply: HttpReply) -> Seen {
+        let HttpReply { sample, head, mut body } = reply;
+        let status = if head.is_empty() { 0 } else { sample.status };
+        let (mut error, mut code) = failure(&sample, status);
+        if let Some(encoding) = fields::content_encoding(&head).filter(|_| status != 0) {
+            let mut plain = Vec::new();
+            let decoded = Decoder::for_encoding(&encoding).is_some_and(|mut decoder| {
+                decoder.push(&body, &mut plain).is_ok() && decoder.finish().is_ok()
+            });
+            if decoded {
+                body = plain;
+            } else if !body.is_empty() {
+                (error, code) = ("cannot decompress the response".to_owned(), 1701);
+            }
+        }
+        let proto = match head.iter().position(|byte| *byte == b' ') {
+            Some(end) if status != 0 => String::from_utf8_lossy(&head[..end]).into_owned(),
+            _ => String::new(),
+        };
+        Seen { sample, head, body, status, proto, error, code }
+    }
+
+    /// Milliseconds: blocked, connecting, handshaking, sending, waiting, receiving.
+    fn timings(&self) -> [f64; 6] {
+        let it = &self.sample;
+        let millis = |from: Nanos, to: Nanos| {
+            if from.is_zero() || to <= from { 0.0 } else { (to - from).as_millis_f64() }
+        };
+        let connecting = it.connect.map_or(0.0, Nanos::as_millis_f64);
+        let handshaking = it.tls.map_or(0.0, Nanos::as_millis_f64);
+        let written = it.written.max(it.sent);
+        let blocked = millis(it.intended, it.sent).max(connecting + handshaking);
+        let answered = if it.first_byte.is_zero() { it.done } else { it.first_byte };
+        [
+            blocked,
+            connecting,
+            handshaking,
+            millis(it.sent, written),
+            millis(written, answered),
+            millis(it.first_byte, it.done),
+        ]
+    }
+
+    fn failed(&self, ask: &Ask<'_>) -> bool {
+        self.status == 0 || !ask.is_expected(self.status)
+    }
+
+    /// Adds the values of one hop.
+    fn count(&self, context: &Context, ask: &Ask<'_>, hop: &Hop) {
+        let [blocked, connecting, handshaking, sending, waiting, receiving] = self.timings();
+        let failed = self.failed(ask);
+        let tags = if context.wants_tags() { self.tags(context, ask, hop) } else { Vec::new() };
+        let mut values = vec![
+            (row::HTTP_REQS, 1.0),
+            (row::HTTP_DURATION, sending + waiting + receiving),
+            (row::HTTP_BLOCKED, blocked),
+            (row::HTTP_CONNECTING, connecting),
+            (row::HTTP_TLS, handshaking),
+            (row::HTTP_SENDING, sending),
+            (row::HTTP_WAITING, waiting),
+            (row::HTTP_RECEIVING, receiving),
+        ];
+        if ask.expected.is_some() {
+            values.push((row::HTTP_FAILED, f64::from(u8::from(failed))));
+        }
+        context.record_all(&values, &tags);
+        context.count_bytes(self.sample.bytes_sent, self.sample.bytes_received);
+    }
+
+    fn tags(&self, context: &Context, ask: &Ask<'_>, hop: &Hop) -> Vec<(String, String)> {
+        let url = shown_url(&hop.url);
+        let named = ask.tags.chunks_exact(2).any(|pair| pair[0] == "name");
+        let mut system = vec![
+            ("method", hop.method.clone()),
+            ("status", self.status.to_string()),
+            ("url", if named { name_of(&ask.tags) } else { url.clone() }),
+        ];
+        if !named {
+            system.push(("name", url));
+        }
+        if !self.proto.is_empty() {
+            system.push(("proto", self.proto.clone()));
+        }
+        if ask.expected.is_some() {
+            system.push(("expected_response", (!self.failed(ask)).to_string()));
+        }
+        if !self.error.is_empty() {
+            system.push(("error", self.error.clone()));
+        }
+        if self.code != 0 {
+            system.push(("error_code", self.code.to_string()));
+        }
+        let all = system.into_iter().filter(|(name, _)| context.wants_system_tag(name));
+        let all = all.map(|(name, value)| (name.to_owned(), value));
+        let own = ask.tags.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        context.all_tags(all.chain(own))
+    }
+
+    /// Where a redirect leads.
+    fn leads_to(&self, hop: &Hop) -> Option<Hop> {
+        let keeps = match self.status {
+            301..=303 => false,
+            307 | 308 => true,
+            _ => return None,
+        };
+        let location = fields::location(&self.head)?;
+        let mut url = hop.url.join(std::str::from_utf8(location).ok()?).ok()?;
+        url.set_fragment(None);
+        let same_host = url.host_str() == hop.url.host_str();
+        let mut headers = hop.headers.clone();
+        headers.retain(|(name, _)| same_host || !matches!(name.as_str(), "Authorization" | "Cookie"));
+        headers.retain(|(name, _)| name != "Host");
+        let safe = hop.url.scheme() != "https" || url.scheme() == "https";
+        if safe && !headers.iter().any(|(name, _)| name == "Referer") {
+            headers.push(("Referer".to_owned(), shown_url(&hop.url)));
+        }
+        let mut method = hop.method.clone();
+        let mut body = hop.body.clone();
+        if !keeps {
+            if method != "HEAD" {
+                "GET".clone_into(&mut method);
+            }
+            body.clear();
+            headers.retain(|(name, _)| !matches!(name.as_str(), "Content-Type" | "Content-Encoding"));
+        }
+        let authorization = hop.authorization.clone().filter(|_| same_host);
+        Some(Hop { method, url, body, headers, authorization })
+    }
+
+    fn object<'js>(
+        self,
+        ask: &Ask<'js>,
+        hop: &Hop,
+        sent: &[(String, String)],
+    ) -> Result<Object<'js>> {
+        let ctx = &ask.ctx;
+        let [blocked, connecting, handshaking, sending, waiting, receiving] = self.timings();
+        let made = Object::new(ctx.clone())?;
+        let timings = Object::new(ctx.clone())?;
+        timings.set("duration", sending + waiting + receiving)?;
+        timings.set("blocked", blocked)?;
+        timings.set("looking_up", 0.0)?;
+        timings.set("connecting", connecting)?;
+        timings.set("tls_handshaking", handshaking)?;
+        timings.set("sending", sending)?;
+        timings.set("waiting", waiting)?;
+        timings.set("receiving", receiving)?;
+        made.set("timings", timings)?;
+        made.set("url", hop.url.as_str())?;
+        made.set("method", hop.method.as_str())?;
+        made.set("status", self.status)?;
+        let reason = self.head.split(|byte| *byte == b'\r' || *byte == b'\n').next();
+        let reason = String::from_utf8_lossy(reason.unwrap_or_default());
+        let reason = reason.split_once(' ').map_or("", |(_, rest)| rest);
+        made.set("status_text", reason)?;
+        made.set("proto", self.proto.as_str())?;
+        made.set("remote_ip", hop.url.host_str().unwrap_or_default().trim_matches(['[', ']']))?;
+        made.set("remote_port", hop.url.port_or_known_default().unwrap_or(0))?;
+        made.set("tls_version", "")?;
+        made.set("tls_cipher_suite", "")?;
+        made.set("error", self.error.as_str())?;
+        made.set("error_code", self.code)?;
+        made.set("headers", flat_headers(&self.head))?;
+        made.set("cookies", set_cookies(&self.head))?;
+        let sent = sent.iter().filter(|(name, _)| name != "Host");
+        let sent: Vec<String> =
+            sent.flat_map(|(name, value)| [name.clone(), value.clone()]).collect();
+        made.set("sent", sent)?;
+        made.set("body", self.body_value(ask)?)?;
+        Ok(made)
+    }
+
+    fn body_value<'js>(&self, ask: &Ask<'js>) -> Result<Value<'js>> {
+        let ctx = &ask.ctx;
+        let discards = ask.response_type == "none"
+            || (ask.response_type.is_empty() && ask.discards);
+        if self.status == 0 || discards {
+            return Ok(Value::new_null(ctx.clone()));
+        }
+        if ask.response_type == "binary" {
+            return Ok(ArrayBuffer::new_copy(ctx.clone(), &self.body)?.into_value());
+        }
+        let text = String::from_utf8_lossy(&self.body);
+        Ok(rquickjs::String::from_str(ctx.clone(), &text)?.into_value())
+    }
+}
+
+fn name_of(tags: &[String]) -> String {
+    let found = tags.chunks_exact(2).find(|pair| pair[0] == "name");
+    found.map(|pair| pair[1].clone()).unwrap_or_default()
+}
+
+/// The URL without a login's password.
+fn shown_url(url: &Url) -> String {
+    if url.username().is_empty() {
+        return url.to_string();
+    }
+    let mut shown = url.clone();
+    if shown.set_username("****").is_err() || shown.set_password(Some("****")).is_err() {
+        return url.to_string();
+    }
+    shown.to_string()
+}
+
+fn flat_headers(head: &[u8]) -> Vec<String> {
+    let mut all = Vec::new();
+    for (name, value) in fields::fields(head) {
+        all.push(canonical(&String::from_utf8_lossy(name.as_ref())));
+        all.push(String::from_utf8_lossy(value.as_ref()).into_owned());
+    }
+    all
+}
+
+/// The cookies that a response sets, as JSON.
+fn set_cookies(head: &[u8]) -> String {
+    let mut all = Vec::new();
+    for value in fields::set_cookies(head) {
+        let text = String::from_utf8_lossy(value);
+        let mut parts = text.split(';').map(str::trim);
+        let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else { continue };
+        let attributes: Vec<(String, String)> = parts
+            .map(|part| part.split_once('=').unwrap_or((part, "")))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
+            .collect();
+        let find = |name: &str| attributes.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
+        all.push(serde_json::json!({
+            "name": name, "value": value,
+            "domain": find("domain").unwrap_or_default(),
+            "path": find("path").unwrap_or_default(),
+            "http_only": find("httponly").is_some(), "secure": find("secure").is_some(),
+            "max_age": find("max-age").and_then(|it| it.parse::<i64>().ok()).unwrap_or(0),
+            "expires": 0,
+        }));
+    }
+    serde_json::Value::Array(all).to_string()
+}
+
+/// The text and the code of what went wrong.
+fn failure(sample: &Sample, status: u16) -> (String, u32) {
+    if status >= 400 {
+        return (String::new(), 1000 + u32::from(status));
+    }
+    if status != 0 {
+        return (String::new(), 0);
+    }
+    use FailureClass as Class;
+    let (text, code) = match sample.class {
+        None => ("hostname is in a blocked pattern", 1111),
+        Some(Class::Refused) => ("dial: connection refused", 1212),
+        Some(Class::ConnectTimeout) => ("dial: i/o timeout", 1211),
+        Some(Class::SocketTimeout | Class::Unreachable) => ("dial: no route to host", 1213),
+        Some(
+            Class::ClientTimeout
+            | Class::FirstByteTimeout
+            | Class::ProgressTimeout
+            | Class::QueueTimeout,
+        ) => ("request timeout", 1050),
+        Some(Class::Reset) => ("read: connection reset by peer", 1220),
+        Some(Class::ClosedEarly | Class::Truncated) => ("EOF", 1000),
+        Some(Class::WorkloadEnd) => ("lookup: no such host", 1101),
+        Some(Class::Certificate) => ("x509: certificate is not accepted", 1310),
+        Some(Class::Tls) => ("tls: handshake failure", 1300),
+        Some(Class::StreamReset | Class::StreamRefused) => ("stream error", 1630),
+        Some(other) => (other.explain(), 1000),
+    };
+    (text.to_owned(), code)
+}
+
+/// A URL that nothing can be sent to: a response with an error, and no value.
+fn bad_url<'js>(context: &Context, ask: &Ask<'js>) -> Result<Object<'js>> {
+    let error = format!("invalid URL: \"{}\"; write it like http://host/path", ask.url);
+    context.program.log("warning", "", format!("Request Failed: {error}"));
+    let nowhere = "http://invalid.invalid/";
+    let url = Url::parse(nowhere).map_err(|why| Exception::throw_message(&ask.ctx, &why.to_string()))?;
+    let method = ask.method.clone();
+    let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
+    let seen = Seen { error, code: 1020, ..Seen::of(HttpReply::default()) };
+    let made = seen.object(ask, &hop, &[])?;
+    made.set("url", ask.url.as_str())?;
+    Ok(made)
+}

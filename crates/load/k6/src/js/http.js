@@ -1,0 +1,315 @@
+// k6/http on the native `n.http`, which suspends the user until the response is there.
+(function (k6) {
+'use strict';
+const { n, flat, buffer, isBinary, inside } = k6.api;
+
+const DEFAULT_EXPECTED = [200, 399];
+let callback = DEFAULT_EXPECTED;
+const EXPECTED = Symbol('expected');
+
+function expectedStatuses(...args) {
+  if (args.length === 0) throw new Error('no arguments');
+  const list = [];
+  for (const one of args) {
+    if (typeof one === 'number' && Number.isInteger(one)) list.push(one, one);
+    else if (one && typeof one === 'object' && Number.isInteger(one.min) && Number.isInteger(one.max)) list.push(one.min, one.max);
+    else throw new Error(`argument number ${args.indexOf(one) + 1} to expectedStatuses was neither an integer nor an object like {min:100, max:329}`);
+  }
+  return { [EXPECTED]: list };
+}
+function callbackOf(value) {
+  if (value === null) return null;
+  if (value && value[EXPECTED]) return value[EXPECTED];
+  throw new Error('unsupported responseCallback');
+}
+
+class FileData {
+  constructor(data, filename, type) {
+    this.data = data;
+    this.filename = filename === undefined ? String(Date.now()) : String(filename);
+    this.content_type = type === undefined ? 'application/octet-stream' : String(type);
+  }
+}
+
+class HTTPURL {
+  constructor(url, name) { this.url = url; this.name = name; }
+  toString() { return this.url; }
+}
+function url(parts, ...values) {
+  let full = parts[0];
+  let name = parts[0];
+  for (let i = 0; i < values.length; i++) {
+    full += String(values[i]) + parts[i + 1];
+    name += '${}' + parts[i + 1];
+  }
+  return new HTTPURL(full, name);
+}
+
+function encode(value) {
+  return encodeURIComponent(value).replace(/%20/g, '+').replace(/[!'()*]/g, (c) => '%' + c.charCodeAt(0).toString(16).toUpperCase());
+}
+function form(object) {
+  const parts = [];
+  for (const key of Object.keys(object).sort()) {
+    const value = object[key];
+    if (Array.isArray(value)) for (const one of value) parts.push(encode(key) + '=' + encode(String(one)));
+    else parts.push(encode(key) + '=' + encode(value === null || value === undefined ? String(value) : String(value)));
+  }
+  return parts.join('&');
+}
+function multipart(object) {
+  const boundary = n.hex(n.randomBytes(30));
+  const parts = [];
+  const quote = (value) => value.replace(/\\/g, '\\\\').replace(/"/g, '\\"');
+  const add = (key, value) => {
+    if (value instanceof FileData) {
+      parts.push(n.utf8(`--${boundary}\r\nContent-Disposition: form-data; name="${quote(key)}"; filename="${quote(value.filename)}"\r\nContent-Type: ${value.content_type}\r\n\r\n`));
+      parts.push(buffer(value.data), n.utf8('\r\n'));
+    } else {
+      parts.push(n.utf8(`--${boundary}\r\nContent-Disposition: form-data; name="${quote(key)}"\r\n\r\n${String(value)}\r\n`));
+    }
+  };
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if (Array.isArray(value)) for (const one of value) add(key, one); else add(key, value);
+  }
+  parts.push(n.utf8(`--${boundary}--\r\n`));
+  let length = 0;
+  for (const part of parts) length += part.byteLength;
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) { all.set(new Uint8Array(part), at); at += part.byteLength; }
+  return [all.buffer, 'multipart/form-data; boundary=' + boundary];
+}
+function bodyOf(body) {
+  if (body === null || body === undefined) return [null, null];
+  if (typeof body === 'string') return [body, null];
+  if (isBinary(body)) return [buffer(body), null];
+  if (body instanceof FileData) return [buffer(body.data), null];
+  if (typeof body === 'object') {
+    const values = Object.values(body);
+    if (values.some((one) => one instanceof FileData || (Array.isArray(one) && one.some((each) => each instanceof FileData)))) return multipart(body);
+    return [form(body), 'application/x-www-form-urlencoded'];
+  }
+  return [String(body), null];
+}
+
+function millis(value) {
+  if (value === undefined || value === null) return -1;
+  if (typeof value === 'number') return value;
+  return n.duration(String(value));
+}
+
+function gjson(root, path) {
+  return k6.api.gjson(root, path);
+}
+
+class Response {
+  constructor(raw, request) {
+    this.remote_ip = raw.remote_ip;
+    this.remote_port = raw.remote_port;
+    this.url = raw.url;
+    this.status = raw.status;
+    this.status_text = raw.status_text;
+    this.proto = raw.proto;
+    this.body = raw.body;
+    this.timings = raw.timings;
+    this.tls_version = raw.tls_version;
+    this.tls_cipher_suite = raw.tls_cipher_suite;
+    this.ocsp = { produced_at: 0, this_update: 0, next_update: 0, revoked_at: 0, revocation_reason: '', status: '' };
+    this.error = raw.error;
+    this.error_code = raw.error_code;
+    const hidden = (name, value) => Object.defineProperty(this, name, { value, enumerable: false, writable: true });
+    hidden('_raw', raw);
+    hidden('_request', request);
+  }
+  get headers() {
+    const made = {};
+    const list = this._raw.headers;
+    for (let i = 0; i < list.length; i += 2) made[list[i]] = list[i] in made ? made[list[i]] + ', ' + list[i + 1] : list[i + 1];
+    Object.defineProperty(this, 'headers', { value: made, enumerable: true, writable: true });
+    return made;
+  }
+  get cookies() {
+    const made = {};
+    for (const one of JSON.parse(this._raw.cookies)) (made[one.name] = made[one.name] || []).push(one);
+    Object.defineProperty(this, 'cookies', { value: made, enumerable: true, writable: true });
+    return made;
+  }
+  get request() {
+    const sent = this._raw.sent;
+    const headers = {};
+    for (let i = 0; i < sent.length; i += 2) (headers[sent[i]] = headers[sent[i]] || []).push(sent[i + 1]);
+    const made = { method: this._raw.method, url: this._raw.url, headers, body: typeof this._request.body === 'string' ? this._request.body : '', cookies: {} };
+    Object.defineProperty(this, 'request', { value: made, enumerable: true, writable: true });
+    return made;
+  }
+  _text() {
+    if (this.body === null || this.body === undefined) return null;
+    return typeof this.body === 'string' ? this.body : n.text(this.body);
+  }
+  json(selector) {
+    const body = this._text();
+    if (body === null) {
+      throw new Error("the body is null so we can't transform it to JSON - this likely was because of a request error getting the response");
+    }
+    if (this._parsed === undefined) {
+      let parsed;
+      try { parsed = JSON.parse(body); } catch (error) {
+        throw new Error(`cannot parse json due to an error at line 1: ${error.message}`);
+      }
+      Object.defineProperty(this, '_parsed', { value: parsed, enumerable: false, writable: true });
+    }
+    if (selector === undefined) return this._parsed;
+    return gjson(this._parsed, String(selector));
+  }
+  html(selector) {
+    const body = this._text();
+    if (body === null) {
+      throw new Error("the body is null so we can't transform it to HTML - this likely was because of a request error getting the response");
+    }
+    const page = k6.module('k6/html').parseHTML(body, this.url);
+    return selector === undefined ? page : page.find(selector);
+  }
+  submitForm(args) {
+    args = args || {};
+    const form = this.html(args.formSelector || 'form').first();
+    if (form.size() === 0) throw new Error(`no form found for selector '${args.formSelector || 'form'}' in response '${this.url}'`);
+    const method = (form.attr('method') || 'get').toUpperCase();
+    const action = form.attr('action');
+    const target = action === undefined ? this.url : n.join(this.url, action);
+    const values = form.serializeObject();
+    const submit = form.find(args.submitSelector || '[type="submit"]').first();
+    const name = submit.attr('name');
+    if (name !== undefined) values[name] = submit.attr('value') || '';
+    Object.assign(values, args.fields || {});
+    if (method === 'GET') return request('GET', target.split('?')[0] + '?' + form_(values), null, args.params);
+    return request(method, target, values, args.params);
+  }
+  clickLink(args) {
+    args = args || {};
+    const link = this.html(args.selector || 'a[href]').first();
+    const href = link.attr('href');
+    if (href === undefined) throw new Error(`no element found for selector '${args.selector || 'a[href]'}' in response '${this.url}'`);
+    return request('GET', n.join(this.url, href), null, args.params);
+  }
+  toJSON() {
+    const made = Object.assign({}, this);
+    made.headers = this.headers; made.cookies = this.cookies; made.request = this.request;
+    return made;
+  }
+}
+const form_ = form;
+
+function prepare(method, target, body, params) {
+  let name = null;
+  let address;
+  if (target instanceof HTTPURL) { address = target.url; name = target.name; }
+  else address = String(target);
+  params = params || {};
+  const [content, type] = bodyOf(body);
+  const headers = [];
+  let typed = false;
+  if (params.headers) {
+    for (const key of Object.keys(params.headers)) {
+      const value = params.headers[key];
+      if (key.toLowerCase() === 'content-type') typed = true;
+      headers.push(key, String(value));
+    }
+  }
+  if (type !== null && !typed) headers.push('Content-Type', type);
+  const cookies = [];
+  if (params.cookies) {
+    for (const key of Object.keys(params.cookies)) {
+      const value = params.cookies[key];
+      if (value && typeof value === 'object') cookies.push(key, String(value.value), value.replace ? '1' : '');
+      else cookies.push(key, String(value), '');
+    }
+  }
+  const tags = flat(params.tags);
+  if (name !== null) { if (tags === null || !tags.some((one, i) => i % 2 === 0 && one === 'name')) { (params._t = tags || []); } }
+  const all = tags || [];
+  if (name !== null && !all.some((one, i) => i % 2 === 0 && one === 'name')) all.push('name', name);
+  return {
+    method, url: address, body: content, headers, cookies, tags: all,
+    timeout: millis(params.timeout),
+    redirects: params.redirects === undefined || params.redirects === null ? -1 : Number(params.redirects),
+    responseType: params.responseType === undefined ? '' : String(params.responseType),
+    expected: params.responseCallback === undefined ? callback : callbackOf(params.responseCallback),
+    auth: params.auth === undefined ? '' : String(params.auth),
+    compression: params.compression === undefined ? '' : String(params.compression),
+    throws: params.throw === undefined ? n.throws() : !!params.throw,
+    jar: params.jar instanceof CookieJar ? params.jar.id : -1,
+  };
+}
+function perform(ready) {
+  const raw = n.http(ready);
+  if (raw.error !== '' && raw.status === 0) {
+    if (ready.throws) throw new Error(raw.error);
+  }
+  return new Response(raw, ready);
+}
+function request(method, target, body, params) {
+  inside('http requests');
+  return perform(prepare(String(method).toUpperCase(), target, body, params));
+}
+async function asyncRequest(method, target, body, params) {
+  return request(method, target, body, params);
+}
+function batch(requests) {
+  inside('http requests');
+  if (requests === null || typeof requests !== 'object') throw new TypeError('invalid http.batch() argument type');
+  const one = (entry, key) => {
+    if (typeof entry === 'string' || entry instanceof HTTPURL) return prepare('GET', entry, null, {});
+    if (Array.isArray(entry)) return prepare(String(entry[0]).toUpperCase(), entry[1], entry[2], entry[3]);
+    if (entry && typeof entry === 'object') {
+      if (entry.url === undefined) throw new Error(`batch request '${key}' doesn't have a url key`);
+      const method = entry.method === undefined ? 'GET' : String(entry.method).toUpperCase();
+      return prepare(method, entry.url, method === 'GET' || method === 'HEAD' ? null : entry.body, entry.params);
+    }
+    throw new TypeError(`invalid http.batch() request '${key}'`);
+  };
+  const many = Array.isArray(requests);
+  const keys = Object.keys(requests);
+  const ready = keys.map((key) => one(requests[key], key));
+  const answers = n.batch(ready);
+  const out = many ? [] : {};
+  keys.forEach((key, i) => {
+    if (answers[i].status === 0 && answers[i].error !== '' && ready[i].throws) throw new Error(answers[i].error);
+    out[key] = new Response(answers[i], ready[i]);
+  });
+  return out;
+}
+
+class CookieJar {
+  constructor(id) { Object.defineProperty(this, 'id', { value: id === undefined ? n.jarNew() : id }); }
+  set(address, name, value, options) { return n.jarSet(this.id, String(address), String(name), String(value), options || {}); }
+  cookiesForURL(address) {
+    const list = n.jarGet(this.id, String(address));
+    const made = {};
+    for (let i = 0; i < list.length; i += 2) (made[list[i]] = made[list[i]] || []).push(list[i + 1]);
+    return made;
+  }
+  clear(address) { n.jarClear(this.id, String(address)); }
+  delete(address, name) { n.jarDelete(this.id, String(address), String(name)); }
+}
+
+const bodied = (method) => (target, body, params) => request(method, target, body, params);
+const http = {
+  get: (target, params) => request('GET', target, null, params),
+  head: (target, params) => request('HEAD', target, null, params),
+  post: bodied('POST'), put: bodied('PUT'), patch: bodied('PATCH'), del: bodied('DELETE'), options: bodied('OPTIONS'),
+  request, asyncRequest, batch, url,
+  file: (data, filename, type) => new FileData(data, filename, type),
+  cookieJar: () => { inside('cookieJar()'); return new CookieJar(0); },
+  CookieJar: class extends CookieJar { constructor() { super(); } },
+  expectedStatuses,
+  setResponseCallback: (value) => { callback = callbackOf(value); },
+  TLS_1_0: 'tls1.0', TLS_1_1: 'tls1.1', TLS_1_2: 'tls1.2', TLS_1_3: 'tls1.3',
+  OCSP_STATUS_GOOD: 'good', OCSP_STATUS_REVOKED: 'revoked', OCSP_STATUS_SERVER_FAILED: 'server_failed', OCSP_STATUS_UNKNOWN: 'unknown',
+  OCSP_REASON_AA_COMPROMISE: 'aa_compromise', OCSP_REASON_AFFILIATION_CHANGED: 'affiliation_changed', OCSP_REASON_CA_COMPROMISE: 'ca_compromise',
+  OCSP_REASON_CERTIFICATE_HOLD: 'certificate_hold', OCSP_REASON_CESSATION_OF_OPERATION: 'cessation_of_operation', OCSP_REASON_KEY_COMPROMISE: 'key_compromise',
+  OCSP_REASON_PRIVILEGE_WITHDRAWN: 'privilege_withdrawn', OCSP_REASON_REMOVE_FROM_CRL: 'remove_from_crl', OCSP_REASON_SUPERSEDED: 'superseded', OCSP_REASON_UNSPECIFIED: 'unspecified',
+};
+k6.byName('k6/http', http);
+})

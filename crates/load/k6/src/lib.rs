@@ -1,0 +1,33 @@
+//! k6 scripts as a source of calls: a JavaScript runtime for each user, k6's modules, options,
+//! executors, metrics, thresholds and end-of-test summary. Layer 4: it runs programs of the user's,
+//! which read files; instants come from the engine.
+//!
+//! A user is a [`vu::Vu`]: a runtime on its own stack that is resumed with an answer and returns what
+//! it waits for. [`guide::ScriptGuide`] drives the users of one worker; everything else is a pure
+//! function of the options and of what was collected.
+
+mod compress;
+mod context;
+mod digest;
+pub mod duration;
+pub mod guide;
+mod http;
+pub mod metrics;
+pub mod modules;
+mod native;
+pub mod options;
+pub mod output;
+pub mod program;
+pub mod scan;
+pub mod scenario;
+pub mod summary;
+pub mod test;
+pub mod threshold;
+mod typescript;
+pub mod vu;
+
+pub use context::{Context, IterationFacts, ScenarioFacts};
+pub use http::{HttpReply, WireRequest};
+
+/// The version of k6 whose surface this is.
+pub const VERSION: &str = "2.2.0";

@@ -1,0 +1,473 @@
+//! Metrics as k6 defines them: what is known of each, and what a worker has collected.
+
+use std::collections::BTreeMap;
+use units::Nanos;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+    Rate,
+    Trend,
+}
+
+impl Kind {
+    pub fn id(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Rate => "rate",
+            Kind::Trend => "trend",
+        }
+    }
+
+    pub(crate) fn named(id: &str) -> Option<Kind> {
+        [Kind::Counter, Kind::Gauge, Kind::Rate, Kind::Trend].into_iter().find(|it| it.id() == id)
+    }
+}
+
+/// What the values of a metric are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contains {
+    Default,
+    Time,
+    Data,
+}
+
+impl Contains {
+    pub fn id(self) -> &'static str {
+        match self {
+            Contains::Default => "default",
+            Contains::Time => "time",
+            Contains::Data => "data",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricDef {
+    pub name: String,
+    pub kind: Kind,
+    pub contains: Contains,
+}
+
+/// A part of a metric: the values that have these tags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubMetric {
+    /// As written in the thresholds: `http_req_duration{status:200}`.
+    pub name: String,
+    pub parent: usize,
+    pub tags: Vec<(String, String)>,
+}
+
+/// All metrics of a test.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    pub defs: Vec<MetricDef>,
+    by_name: BTreeMap<String, usize>,
+    pub subs: Vec<SubMetric>,
+    /// An output wants every value with its tags.
+    pub keeps_points: bool,
+}
+
+macro_rules! built_in {
+    ($($constant:ident = $row:literal, $name:literal, $kind:ident, $contains:ident;)*) => {
+        /// Rows of the built-in metrics.
+        pub mod row { $(pub const $constant: usize = $row;)* }
+        const BUILT_IN: &[(&str, Kind, Contains)] =
+            &[$(($name, Kind::$kind, Contains::$contains),)*];
+    };
+}
+
+built_in! {
+    VUS = 0, "vus", Gauge, Default;
+    VUS_MAX = 1, "vus_max", Gauge, Default;
+    ITERATIONS = 2, "iterations", Counter, Default;
+    ITERATION_DURATION = 3, "iteration_duration", Trend, Time;
+    DROPPED = 4, "dropped_iterations", Counter, Default;
+    CHECKS = 5, "checks", Rate, Default;
+    GROUP_DURATION = 6, "group_duration", Trend, Time;
+    HTTP_REQS = 7, "http_reqs", Counter, Default;
+    HTTP_FAILED = 8, "http_req_failed", Rate, Default;
+    HTTP_DURATION = 9, "http_req_duration", Trend, Time;
+    HTTP_BLOCKED = 10, "http_req_blocked", Trend, Time;
+    HTTP_CONNECTING = 11, "http_req_connecting", Trend, Time;
+    HTTP_TLS = 12, "http_req_tls_handshaking", Trend, Time;
+    HTTP_SENDING = 13, "http_req_sending", Trend, Time;
+    HTTP_WAITING = 14, "http_req_waiting", Trend, Time;
+    HTTP_RECEIVING = 15, "http_req_receiving", Trend, Time;
+    DATA_SENT = 16, "data_sent", Counter, Data;
+    DATA_RECEIVED = 17, "data_received", Counter, Data;
+}
+
+/// Rows below this one are built in.
+pub const CUSTOM_FROM: usize = BUILT_IN.len();
+
+impl Registry {
+    pub fn built_in() -> Registry {
+        let mut registry = Registry::default();
+        for (name, kind, contains) in BUILT_IN {
+            registry.add(name, *kind, *contains);
+        }
+        registry
+    }
+
+    fn add(&mut self, name: &str, kind: Kind, contains: Contains) -> usize {
+        let row = self.defs.len();
+        self.defs.push(MetricDef { name: name.to_owned(), kind, contains });
+        self.by_name.insert(name.to_owned(), row);
+        row
+    }
+
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The row of a metric that a script declares.
+    ///
+    /// # Errors
+    /// The name cannot be one, or belongs to another kind.
+    pub fn declare(&mut self, name: &str, kind: Kind, is_time: bool) -> Result<usize, String> {
+        let first = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !first || !rest || name.len() > 128 {
+            return Err(format!(
+                "invalid metric name: '{name}'; a name has up to 128 letters, digits and \
+                 underscores and begins with a letter or underscore"
+            ));
+        }
+        let contains = if is_time { Contains::Time } else { Contains::Default };
+        let Some(row) = self.find(name) else { return Ok(self.add(name, kind, contains)) };
+        let known = &self.defs[row];
+        if known.kind != kind {
+            return Err(format!(
+                "metric '{name}' already exists but with type {}, instead of {}",
+                known.kind.id(),
+                kind.id()
+            ));
+        }
+        Ok(row)
+    }
+
+    /// The row of a sub-metric: the parent's values with these tags.
+    pub(crate) fn sub(&mut self, name: &str, parent: usize, tags: Vec<(String, String)>) -> usize {
+        let known = self.subs.iter().position(|sub| sub.parent == parent && sub.tags == tags);
+        known.unwrap_or_else(|| {
+            self.subs.push(SubMetric { name: name.to_owned(), parent, tags });
+            self.subs.len() - 1
+        })
+    }
+
+    /// Whether values need their tags.
+    pub fn wants_tags(&self) -> bool {
+        self.keeps_points || !self.subs.is_empty()
+    }
+}
+
+/// Exact values of a trend up to this count; beyond it values are counted in buckets.
+pub const EXACT_MAX: usize = 100_000;
+/// Ratio of the bounds of a bucket.
+const BUCKET_RATIO: f64 = 1.001;
+
+/// Values of a trend.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trend {
+    exact: Vec<f64>,
+    /// By number of the bucket, once there are too many values.
+    buckets: BTreeMap<i32, u64>,
+    pub count: u64,
+    pub sum: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Trend {
+    pub fn add(&mut self, value: f64) {
+        self.note(1, value, value, value);
+        if self.buckets.is_empty() && self.exact.len() < EXACT_MAX {
+            self.exact.push(value);
+        } else {
+            self.spill();
+            *self.buckets.entry(bucket(value)).or_default() += 1;
+        }
+    }
+
+    fn note(&mut self, count: u64, sum: f64, min: f64, max: f64) {
+        if self.count == 0 {
+            (self.min, self.max) = (min, max);
+        }
+        self.count += count;
+        self.sum += sum;
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
+    }
+
+    fn spill(&mut self) {
+        for value in std::mem::take(&mut self.exact) {
+            *self.buckets.entry(bucket(value)).or_default() += 1;
+        }
+    }
+
+    pub fn merge(&mut self, other: &Trend) {
+        if other.count == 0 {
+            return;
+        }
+        self.note(other.count, other.sum, other.min, other.max);
+        let fits = self.buckets.is_empty()
+            && other.buckets.is_empty()
+            && self.exact.len() + other.exact.len() <= EXACT_MAX;
+        if fits {
+            self.exact.extend_from_slice(&other.exact);
+            return;
+        }
+        self.spill();
+        for value in &other.exact {
+            *self.buckets.entry(bucket(*value)).or_default() += 1;
+        }
+        for (number, count) in &other.buckets {
+            *self.buckets.entry(*number).or_default() += count;
+        }
+    }
+
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum / self.count as f64 }
+    }
+
+    /// Percentiles, each in 0..=1, by linear interpolation between sorted values.
+    pub fn percentiles(&self, shares: &[f64]) -> Vec<f64> {
+        if self.count == 0 {
+            return vec![0.0; shares.len()];
+        }
+        if !self.buckets.is_empty() {
+            return shares.iter().map(|share| self.from_buckets(*share)).collect();
+        }
+        let mut sorted = self.exact.clone();
+        sorted.sort_by(f64::total_cmp);
+        let last = sorted.len() - 1;
+        let at = |share: f64| {
+            let place = share.clamp(0.0, 1.0) * last as f64;
+            let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+            low + (high - low) * (place - place.floor())
+        };
+        shares.iter().map(|share| at(*share)).collect()
+    }
+
+    fn from_buckets(&self, share: f64) -> f64 {
+        let wanted = (share.clamp(0.0, 1.0) * (self.count - 1) as f64).round() as u64;
+        let mut seen = 0;
+        for (number, count) in &self.buckets {
+            seen += count;
+            if seen > wanted {
+                return middle(*number).clamp(self.min, self.max);
+            }
+        }
+        self.max
+    }
+
+    pub fn percentile(&self, share: f64) -> f64 {
+        self.percentiles(&[share])[0]
+    }
+}
+
+/// Buckets of values: logarithmic in either direction, 0 in the middle.
+fn bucket(value: f64) -> i32 {
+    // below a billionth a value counts as zero
+    let size = ((value.abs() / 1e-9).max(1.0).ln() / BUCKET_RATIO.ln()).round() as i32;
+    if value < 0.0 { -size } else { size }
+}
+
+fn middle(number: i32) -> f64 {
+    let size = if number == 0 { 0.0 } else { 1e-9 * BUCKET_RATIO.powi(number.abs()) };
+    if number < 0 { -size } else { size }
+}
+
+/// What was collected of one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sink {
+    Counter { count: f64, used: bool },
+    Gauge { value: f64, min: f64, max: f64, at: Nanos, used: bool },
+    Rate { passes: u64, total: u64 },
+    Trend(Trend),
+}
+
+impl Sink {
+    pub fn new(kind: Kind) -> Sink {
+        match kind {
+            Kind::Counter => Sink::Counter { count: 0.0, used: false },
+            Kind::Gauge => {
+                Sink::Gauge { value: 0.0, min: 0.0, max: 0.0, at: Nanos::ZERO, used: false }
+            }
+            Kind::Rate => Sink::Rate { passes: 0, total: 0 },
+            Kind::Trend => Sink::Trend(Trend::default()),
+        }
+    }
+
+    pub fn add(&mut self, new: f64, now: Nanos) {
+        match self {
+            Sink::Counter { count, used } => (*count, *used) = (*count + new, true),
+            Sink::Gauge { value, min, max, at, used } => {
+                (*min, *max) = if *used { (min.min(new), max.max(new)) } else { (new, new) };
+                (*value, *at, *used) = (new, now, true);
+            }
+            Sink::Rate { passes, total } => {
+                *total += 1;
+                *passes += u64::from(new != 0.0);
+            }
+            Sink::Trend(trend) => trend.add(new),
+        }
+    }
+
+    pub fn merge(&mut self, other: &Sink) {
+        match (self, other) {
+            (Sink::Counter { count, used }, Sink::Counter { count: more, used: also }) => {
+                *count += more;
+                *used |= also;
+            }
+            (this @ Sink::Gauge { .. }, that @ Sink::Gauge { .. }) => merge_gauges(this, that),
+            (Sink::Rate { passes, total }, Sink::Rate { passes: more, total: all }) => {
+                *passes += more;
+                *total += all;
+            }
+            (Sink::Trend(this), Sink::Trend(that)) => this.merge(that),
+            _ => {}
+        }
+    }
+
+    pub fn is_used(&self) -> bool {
+        match self {
+            Sink::Counter { used, .. } | Sink::Gauge { used, .. } => *used,
+            Sink::Rate { total, .. } => *total > 0,
+            Sink::Trend(trend) => trend.count > 0,
+        }
+    }
+}
+
+fn merge_gauges(this: &mut Sink, that: &Sink) {
+    let Sink::Gauge { value, min, max, at, used } = this else { return };
+    let Sink::Gauge { value: last, min: low, max: high, at: when, used: true } = that else {
+        return;
+    };
+    if !*used {
+        *this = that.clone();
+        return;
+    }
+    (*min, *max) = (min.min(*low), max.max(*high));
+    if *when >= *at {
+        (*value, *at) = (*last, *when);
+    }
+}
+
+/// A check, and how often its predicate held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckCount {
+    pub name: String,
+    pub passes: u64,
+    pub fails: u64,
+}
+
+/// Checks by path of their group, in the order of their first use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Groups(pub Vec<(String, Vec<CheckCount>)>);
+
+impl Groups {
+    pub fn visit(&mut self, path: &str) -> &mut Vec<CheckCount> {
+        let known = self.0.iter().position(|(known, _)| known == path);
+        let row = known.unwrap_or_else(|| {
+            self.0.push((path.to_owned(), Vec::new()));
+            self.0.len() - 1
+        });
+        &mut self.0[row].1
+    }
+
+    pub fn check(&mut self, path: &str, name: &str, passes: u64, fails: u64) {
+        let checks = self.visit(path);
+        match checks.iter_mut().find(|check| check.name == name) {
+            Some(check) => (check.passes, check.fails) = (check.passes + passes, check.fails + fails),
+            None => checks.push(CheckCount { name: name.to_owned(), passes, fails }),
+        }
+    }
+
+    fn merge(&mut self, other: &Groups) {
+        for (path, checks) in &other.0 {
+            self.visit(path);
+            for check in checks {
+                self.check(path, &check.name, check.passes, check.fails);
+            }
+        }
+    }
+}
+
+/// A value with its tags, for the outputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    pub metric: usize,
+    pub at: Nanos,
+    pub value: f64,
+    /// Sorted by name.
+    pub tags: Vec<(String, String)>,
+}
+
+/// What one worker has collected, or all together.
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    pub sinks: Vec<Option<Sink>>,
+    pub subs: Vec<Option<Sink>>,
+    pub groups: Groups,
+    pub points: Vec<Point>,
+}
+
+impl Store {
+    /// Adds a value; `tags` are needed where [`Registry::wants_tags`] holds.
+    pub fn add(
+        &mut self,
+        registry: &Registry,
+        metric: usize,
+        value: f64,
+        now: Nanos,
+        tags: &[(String, String)],
+    ) {
+        let Some(def) = registry.defs.get(metric) else { return };
+        if self.sinks.len() <= metric {
+            self.sinks.resize(metric + 1, None);
+        }
+        self.sinks[metric].get_or_insert_with(|| Sink::new(def.kind)).add(value, now);
+        for (row, sub) in registry.subs.iter().enumerate() {
+            if sub.parent != metric || !sub.tags.iter().all(|tag| tags.contains(tag)) {
+                continue;
+            }
+            if self.subs.len() <= row {
+                self.subs.resize(row + 1, None);
+            }
+            self.subs[row].get_or_insert_with(|| Sink::new(def.kind)).add(value, now);
+        }
+        if registry.keeps_points {
+            self.points.push(Point { metric, at: now, value, tags: tags.to_vec() });
+        }
+    }
+
+    pub fn merge(&mut self, other: &Store) {
+        let merge = |into: &mut Vec<Option<Sink>>, from: &Vec<Option<Sink>>| {
+            if into.len() < from.len() {
+                into.resize(from.len(), None);
+            }
+            for (mine, theirs) in into.iter_mut().zip(from) {
+                match (mine.as_mut(), theirs) {
+                    (Some(mine), Some(theirs)) => mine.merge(theirs),
+                    (None, Some(theirs)) => *mine = Some(theirs.clone()),
+                    _ => {}
+                }
+            }
+        };
+        merge(&mut self.sinks, &other.sinks);
+        merge(&mut self.subs, &other.subs);
+        self.groups.merge(&other.groups);
+    }
+
+    pub fn sink(&self, metric: usize) -> Option<&Sink> {
+        self.sinks.get(metric)?.as_ref()
+    }
+
+    pub fn sub(&self, row: usize) -> Option<&Sink> {
+        self.subs.get(row)?.as_ref()
+    }
+}

@@ -1,0 +1,168 @@
+//! Names of modules and their texts: k6's own, jslib's by name, and files.
+
+use crate::program::{Program, normalize};
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::Declared;
+use rquickjs::{Ctx, Error, Module};
+use std::sync::Arc;
+
+/// Modules with objects of the prelude, and the names that they export.
+const NATIVE: &[(&str, &[&str])] = &[
+    ("k6", &["check", "group", "sleep", "fail", "randomSeed"]),
+    (
+        "k6/http",
+        &[
+            "get", "head", "post", "put", "patch", "del", "options", "request", "asyncRequest",
+            "batch", "url", "file", "cookieJar", "CookieJar", "setResponseCallback",
+            "expectedStatuses", "TLS_1_0", "TLS_1_1", "TLS_1_2", "TLS_1_3",
+        ],
+    ),
+    ("k6/metrics", &["Counter", "Gauge", "Rate", "Trend"]),
+    ("k6/data", &["SharedArray"]),
+    ("k6/execution", &["instance", "scenario", "vu", "test"]),
+    ("k6/encoding", &["b64encode", "b64decode"]),
+    (
+        "k6/crypto",
+        &[
+            "createHash", "createHMAC", "hmac", "randomBytes", "hexEncode", "md4", "md5", "sha1",
+            "sha256", "sha384", "sha512", "sha512_224", "sha512_256", "ripemd160",
+        ],
+    ),
+    ("k6/html", &["parseHTML", "Selection", "Element"]),
+    ("k6/timers", &["setTimeout", "setInterval", "clearTimeout", "clearInterval"]),
+    ("k6/secrets", &[]),
+];
+
+/// Libraries of jslib.k6.io that are built in: the part of the address that names them, and the text.
+const LIBRARIES: &[(&str, &str)] = &[
+    ("k6-utils", include_str!("js/k6_utils.js")),
+    ("k6-summary", include_str!("js/k6_summary.js")),
+    ("url", include_str!("js/url.js")),
+    ("papaparse", include_str!("js/papaparse.js")),
+];
+
+/// What a name in an import refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModuleRef {
+    /// One of k6's.
+    Native(&'static str),
+    /// One of jslib's, by its row.
+    Library(&'static str),
+    File(String),
+    /// Why it cannot be imported.
+    Refused(String),
+}
+
+/// Resolves a name as it is written in the file `from`.
+pub fn resolve(from: &str, name: &str) -> ModuleRef {
+    if let Some((known, _)) = NATIVE.iter().find(|(known, _)| *known == name) {
+        return ModuleRef::Native(known);
+    }
+    if let Some(address) = name.strip_prefix("https://jslib.k6.io/") {
+        let library = address.split('/').next().unwrap_or_default();
+        return match LIBRARIES.iter().find(|(known, _)| *known == library) {
+            Some((known, _)) => ModuleRef::Library(known),
+            None => ModuleRef::Refused(format!(
+                "jslib's \"{library}\" is not built in; download the file and import it from disk"
+            )),
+        };
+    }
+    let refused = |why: &str| ModuleRef::Refused(why.to_owned());
+    match name {
+        _ if name.starts_with("k6/x/") => refused("extensions of k6 are not available"),
+        _ if name.starts_with("k6/browser") => refused("the browser module is not available"),
+        _ if name == "k6" || name.starts_with("k6/") => refused("this module of k6 is not available"),
+        _ if name.starts_with("https://") || name.starts_with("http://") => {
+            refused("remote modules are not loaded; download the file and import it from disk")
+        }
+        _ if name.starts_with(['.', '/']) || name.starts_with("file://") => {
+            ModuleRef::File(normalize(from, name.strip_prefix("file://").unwrap_or(name)))
+        }
+        _ if name.ends_with(".js") || name.ends_with(".ts") => {
+            ModuleRef::File(normalize(from, name))
+        }
+        _ => refused("packages of Node.js are not available; bundle them into a file"),
+    }
+}
+
+impl ModuleRef {
+    /// The name under which the engine knows the module.
+    fn key(&self) -> Option<String> {
+        match self {
+            ModuleRef::Native(name) => Some((*name).to_owned()),
+            ModuleRef::Library(name) => Some(format!("jslib:{name}")),
+            ModuleRef::File(path) => Some(path.clone()),
+            ModuleRef::Refused(_) => None,
+        }
+    }
+}
+
+/// The text of a module by its key.
+///
+/// # Errors
+/// There is no such file.
+pub fn text(program: &Program, key: &str) -> Result<Arc<str>, String> {
+    if let Some((name, exports)) = NATIVE.iter().find(|(known, _)| *known == key) {
+        return Ok(native_text(name, exports).into());
+    }
+    if let Some(library) = key.strip_prefix("jslib:") {
+        let found = LIBRARIES.iter().find(|(known, _)| *known == library);
+        return found.map(|(_, text)| (*text).into()).ok_or_else(|| format!("no library {library}"));
+    }
+    program.text(key)
+}
+
+/// A module that exports the objects of the prelude.
+fn native_text(name: &str, exports: &[&str]) -> String {
+    let mut text = format!("const it = globalThis.__k6_module('{name}');\nexport default it.default;\n");
+    for export in exports {
+        text.push_str(&format!("export const {export} = it.{export};\n"));
+    }
+    text
+}
+
+pub(crate) struct ModuleNames;
+
+impl Resolver for ModuleNames {
+    fn resolve<'js>(
+        &mut self,
+        _: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<String, Error> {
+        match resolve(base, name) {
+            ModuleRef::Refused(why) => Err(Error::new_resolving_message(base, name, why)),
+            found => found.key().ok_or_else(|| Error::new_resolving(base, name)),
+        }
+    }
+}
+
+pub(crate) struct ModuleTexts(pub(crate) Arc<Program>);
+
+impl Loader for ModuleTexts {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Option<ImportAttributes<'js>>,
+    ) -> Result<Module<'js, Declared>, Error> {
+        let text = text(&self.0, name).map_err(|why| Error::new_loading_message(name, why))?;
+        Module::declare(ctx.clone(), name, text.as_bytes())
+    }
+}
+
+/// What `require` finds: `native`, `module` or `file`, and the key.
+pub(crate) fn required(program: &Program, from: &str, name: &str) -> Result<Vec<String>, String> {
+    let found = match resolve(from, name) {
+        ModuleRef::Refused(why) => return Err(format!("cannot import \"{name}\": {why}")),
+        ModuleRef::Native(name) => ["native".to_owned(), name.to_owned()],
+        ModuleRef::Library(name) => ["module".to_owned(), format!("jslib:{name}")],
+        ModuleRef::File(path) => {
+            let text = program.text(&path)?;
+            let kind = if crate::scan::is_module(&text) { "module" } else { "file" };
+            [kind.to_owned(), path]
+        }
+    };
+    Ok(found.to_vec())
+}

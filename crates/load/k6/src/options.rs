@@ -1,0 +1,481 @@
+//! Options of a test: read from the config file, the script, the environment and the flags, in k6's
+//! order; later ones win.
+
+use crate::duration;
+use crate::scenario::{Executor, Scenario, Stage};
+use crate::threshold::{Expression, MetricThresholds, Threshold, split_name};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// Consolidated options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    pub scenarios: Vec<Scenario>,
+    pub thresholds: Vec<MetricThresholds>,
+    pub no_setup: bool,
+    pub no_teardown: bool,
+    pub setup_timeout: Nanos,
+    pub teardown_timeout: Nanos,
+    pub max_redirects: u32,
+    pub user_agent: String,
+    pub insecure: bool,
+    pub throws: bool,
+    pub no_connection_reuse: bool,
+    pub no_vu_connection_reuse: bool,
+    pub no_cookies_reset: bool,
+    pub discard_bodies: bool,
+    pub min_iteration: Nanos,
+    pub trend_stats: Vec<String>,
+    pub time_unit: Option<String>,
+    pub tags: Vec<(String, String)>,
+    pub system_tags: Vec<String>,
+    pub blocked_hosts: Vec<String>,
+    pub hosts: Vec<(String, String)>,
+    /// As JSON, for `test.options` and `inspect`.
+    pub json: Value,
+}
+
+/// Names of all options of k6; others are unknown.
+const KNOWN: &[&str] = &[
+    "vus", "duration", "iterations", "stages", "scenarios", "paused", "executionSegment",
+    "executionSegmentSequence", "noSetup", "setupTimeout", "noTeardown", "teardownTimeout",
+    "handleSummaryTimeout", "rps", "dns", "maxRedirects", "userAgent", "batch", "batchPerHost",
+    "httpDebug", "insecureSkipTLSVerify", "tlsCipherSuites", "tlsVersion", "tlsAuth", "throw",
+    "thresholds", "blacklistIPs", "blockHostnames", "hosts", "noConnectionReuse",
+    "noVUConnectionReuse", "minIterationDuration", "cloud", "ext", "summaryTrendStats",
+    "summaryTimeUnit", "systemTags", "tags", "metricSamplesBufferSize", "noCookiesReset",
+    "discardResponseBodies", "localIPs", "features",
+];
+
+/// Options of k6 that change what a test does and are not available here.
+const REFUSED: &[(&str, &str)] = &[
+    ("paused", "start the test when it shall begin"),
+    ("executionSegment", "use `loadstone fleet` for a load from several machines"),
+    ("executionSegmentSequence", "use `loadstone fleet` for a load from several machines"),
+    ("rps", "use an arrival-rate executor"),
+    ("dns", "names are resolved once, when they are first used"),
+    ("httpDebug", "use console.log(JSON.stringify(response))"),
+    ("tlsCipherSuites", "remove it"),
+    ("tlsVersion", "remove it; TLS 1.2 and 1.3 are negotiated"),
+    ("tlsAuth", "remove it; client certificates are not available to scripts"),
+    ("blacklistIPs", "use blockHostnames"),
+    ("localIPs", "remove it"),
+];
+
+/// System tags that values have by default.
+const SYSTEM_TAGS: &[&str] = &[
+    "proto", "subproto", "status", "method", "url", "name", "group", "check", "error", "error_code",
+    "tls_version", "scenario", "service", "expected_response",
+];
+
+/// What was found in a layer: problems that end the test, and notes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    pub errors: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// Layers put on top of each other.
+#[derive(Clone, Debug, Default)]
+pub struct Layers(Map<String, Value>);
+
+const EXECUTION: [&str; 4] = ["duration", "iterations", "stages", "scenarios"];
+
+impl Layers {
+    /// Puts the options of a layer over those of the layers before; `place`: where they are from.
+    pub fn apply(&mut self, layer: &Value, place: &str, findings: &mut Findings) {
+        let Value::Object(layer) = layer else {
+            findings.errors.push(format!("{place}: options must be an object"));
+            return;
+        };
+        // a layer that says how to run replaces what those before say of it
+        if EXECUTION.iter().any(|key| layer.get(*key).is_some_and(|value| !value.is_null())) {
+            EXECUTION.iter().for_each(|key| drop(self.0.remove(*key)));
+        }
+        for (key, value) in layer {
+            if value.is_null() {
+                continue;
+            }
+            if !KNOWN.contains(&key.as_str()) {
+                findings.warnings.push(format!("{place}: unknown option \"{key}\""));
+                continue;
+            }
+            if let Some((_, fix)) = REFUSED.iter().find(|(name, _)| name == key)
+                && *value != Value::Bool(false)
+                && *value != json!("")
+                && *value != json!([])
+                && *value != json!({})
+            {
+                findings.errors.push(format!("{place}: option \"{key}\" is not available: {fix}"));
+                continue;
+            }
+            self.0.insert(key.clone(), value.clone());
+        }
+    }
+
+    /// The consolidated options.
+    pub fn finish(self, findings: &mut Findings) -> Options {
+        let mut reader = Reader { map: &self.0, findings };
+        let scenarios = reader.scenarios();
+        let thresholds = reader.thresholds();
+        let trend_stats = reader.strings("summaryTrendStats").unwrap_or_else(|| {
+            ["avg", "min", "med", "max", "p(90)", "p(95)"].map(str::to_owned).to_vec()
+        });
+        let system = reader.strings("systemTags");
+        Options {
+            scenarios,
+            thresholds,
+            no_setup: reader.flag("noSetup"),
+            no_teardown: reader.flag("noTeardown"),
+            setup_timeout: reader.span("setupTimeout", Nanos::from_secs(60)),
+            teardown_timeout: reader.span("teardownTimeout", Nanos::from_secs(60)),
+            max_redirects: reader.count("maxRedirects").unwrap_or(10) as u32,
+            user_agent: reader
+                .text("userAgent")
+                .unwrap_or_else(|| format!("Grafana k6/{}", crate::VERSION)),
+            insecure: reader.flag("insecureSkipTLSVerify"),
+            throws: reader.flag("throw"),
+            no_connection_reuse: reader.flag("noConnectionReuse"),
+            no_vu_connection_reuse: reader.flag("noVUConnectionReuse"),
+            no_cookies_reset: reader.flag("noCookiesReset"),
+            discard_bodies: reader.flag("discardResponseBodies"),
+            min_iteration: reader.span("minIterationDuration", Nanos::ZERO),
+            trend_stats,
+            time_unit: reader.text("summaryTimeUnit"),
+            tags: reader.pairs("tags"),
+            system_tags: system
+                .unwrap_or_else(|| SYSTEM_TAGS.iter().map(|tag| (*tag).to_owned()).collect()),
+            blocked_hosts: reader.strings("blockHostnames").unwrap_or_default(),
+            hosts: reader.pairs("hosts"),
+            json: Value::Object(self.0),
+        }
+    }
+}
+
+struct Reader<'a> {
+    map: &'a Map<String, Value>,
+    findings: &'a mut Findings,
+}
+
+impl Reader<'_> {
+    fn wrong(&mut self, key: &str, wanted: &str, got: &Value) {
+        self.findings.errors.push(format!("option \"{key}\": {got} is not {wanted}"));
+    }
+
+    fn flag(&mut self, key: &str) -> bool {
+        match self.map.get(key) {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(other) => {
+                self.wrong(key, "true or false", other);
+                false
+            }
+        }
+    }
+
+    fn count(&mut self, key: &str) -> Option<u64> {
+        let value = self.map.get(key)?;
+        let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+        if number.is_none() {
+            self.wrong(key, "a whole number", value);
+        }
+        number
+    }
+
+    fn text(&mut self, key: &str) -> Option<String> {
+        let value = self.map.get(key)?;
+        if value.as_str().is_none() {
+            self.wrong(key, "a text", value);
+        }
+        value.as_str().map(str::to_owned)
+    }
+
+    fn strings(&mut self, key: &str) -> Option<Vec<String>> {
+        let value = self.map.get(key)?;
+        let list = value.as_array().map(|list| list.iter().map(Value::as_str).collect());
+        match list.flatten_texts() {
+            Some(list) => Some(list),
+            None => {
+                self.wrong(key, "a list of texts", value);
+                None
+            }
+        }
+    }
+
+    fn pairs(&mut self, key: &str) -> Vec<(String, String)> {
+        let Some(value) = self.map.get(key) else { return Vec::new() };
+        let Some(object) = value.as_object() else {
+            self.wrong(key, "an object", value);
+            return Vec::new();
+        };
+        object.iter().map(|(name, value)| (name.clone(), plain(value))).collect()
+    }
+
+    fn span(&mut self, key: &str, default: Nanos) -> Nanos {
+        self.map.get(key).map_or(default, |value| self.read_span(key, value))
+    }
+
+    fn read_span(&mut self, key: &str, value: &Value) -> Nanos {
+        match duration::parse(&plain(value)) {
+            Ok(span) => span,
+            Err(why) => {
+                self.findings.errors.push(format!("option \"{key}\": {why}"));
+                Nanos::ZERO
+            }
+        }
+    }
+}
+
+trait FlattenTexts {
+    fn flatten_texts(self) -> Option<Vec<String>>;
+}
+
+impl FlattenTexts for Option<Vec<Option<&str>>> {
+    fn flatten_texts(self) -> Option<Vec<String>> {
+        self?.into_iter().map(|text| text.map(str::to_owned)).collect()
+    }
+}
+
+/// A text as it is; another value as JSON.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Scenarios and the shortcuts for them.
+impl Reader<'_> {
+    fn scenarios(&mut self) -> Vec<Scenario> {
+        if let Some(value) = self.map.get("scenarios") {
+            let Some(object) = value.as_object() else {
+                self.wrong("scenarios", "an object of scenarios", value);
+                return Vec::new();
+            };
+            let mut all: Vec<Scenario> =
+                object.iter().filter_map(|(name, value)| self.scenario(name, value)).collect();
+            if object.is_empty() {
+                self.findings.errors.push("option \"scenarios\" has no scenario".to_owned());
+            }
+            all.sort_by(|a, b| (a.start, &a.name).cmp(&(b.start, &b.name)));
+            return all;
+        }
+        let vus = self.count("vus").unwrap_or(1).max(1);
+        let duration = self.map.get("duration").cloned();
+        let executor = if let Some(value) = self.map.get("stages") {
+            let stages = self.stages("stages", value);
+            Executor::RampingVus { start: vus, stages, graceful_ramp_down: Nanos::from_secs(30) }
+        } else if let Some(iterations) = self.count("iterations") {
+            let span = duration.map(|value| self.read_span("duration", &value));
+            let max_duration = span.unwrap_or(Nanos::from_secs(600));
+            Executor::SharedIterations { vus, iterations, max_duration }
+        } else if let Some(value) = duration {
+            Executor::ConstantVus { vus, duration: self.read_span("duration", &value) }
+        } else {
+            Executor::PerVuIterations {
+                vus,
+                iterations: 1,
+                max_duration: Nanos::from_secs(600),
+            }
+        };
+        if let Executor::SharedIterations { vus, iterations, .. } = &executor
+            && iterations < vus
+        {
+            let text = format!(
+                "the number of iterations ({iterations}) shouldn't be less than the number of VUs \
+                 ({vus})"
+            );
+            self.findings.errors.push(text);
+        }
+        vec![Scenario {
+            name: "default".to_owned(),
+            executor,
+            start: Nanos::ZERO,
+            graceful_stop: Nanos::from_secs(30),
+            exec: "default".to_owned(),
+            env: BTreeMap::new(),
+            tags: Vec::new(),
+        }]
+    }
+
+    fn stages(&mut self, key: &str, value: &Value) -> Vec<Stage> {
+        let Some(list) = value.as_array() else {
+            self.wrong(key, "a list of stages", value);
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for stage in list {
+            let target = stage.get("target").and_then(Value::as_f64);
+            let span = stage.get("duration");
+            let (Some(target), Some(span)) = (target, span) else {
+                self.wrong(key, "a stage like {duration: '30s', target: 10}", stage);
+                continue;
+            };
+            all.push(Stage { duration: self.read_span(key, span), target });
+        }
+        all
+    }
+
+    fn scenario(&mut self, name: &str, value: &Value) -> Option<Scenario> {
+        let before = self.findings.errors.len();
+        let Some(object) = value.as_object() else {
+            self.wrong(name, "a scenario", value);
+            return None;
+        };
+        let kind = object.get("executor").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut inner = Reader { map: object, findings: &mut *self.findings };
+        let executor = inner.executor(name, &kind);
+        let common = ["executor", "startTime", "gracefulStop", "exec", "env", "tags", "options"];
+        for key in object.keys() {
+            let own = Executor::keys(&kind);
+            if !common.contains(&key.as_str()) && !own.contains(&key.as_str()) && !own.is_empty() {
+                let text = format!("scenario \"{name}\": {kind} has no option \"{key}\"");
+                inner.findings.errors.push(text);
+            }
+        }
+        let graceful = inner.span("gracefulStop", Nanos::from_secs(30));
+        let scenario = Scenario {
+            name: name.to_owned(),
+            executor: executor?,
+            start: inner.span("startTime", Nanos::ZERO),
+            graceful_stop: graceful,
+            exec: inner.text("exec").unwrap_or_else(|| "default".to_owned()),
+            env: inner.pairs("env").into_iter().collect(),
+            tags: inner.pairs("tags"),
+        };
+        for error in &mut self.findings.errors[before..] {
+            if !error.contains(&format!("scenario \"{name}\"")) {
+                *error = format!("scenario \"{name}\": {error}");
+            }
+        }
+        Some(scenario)
+    }
+
+    fn executor(&mut self, name: &str, kind: &str) -> Option<Executor> {
+        let max_duration = Nanos::from_secs(600);
+        Some(match kind {
+            "shared-iterations" => Executor::SharedIterations {
+                vus: self.count("vus").unwrap_or(1),
+                iterations: self.count("iterations").unwrap_or(1),
+                max_duration: self.span("maxDuration", max_duration),
+            },
+            "per-vu-iterations" => Executor::PerVuIterations {
+                vus: self.count("vus").unwrap_or(1),
+                iterations: self.count("iterations").unwrap_or(1),
+                max_duration: self.span("maxDuration", max_duration),
+            },
+            "constant-vus" => Executor::ConstantVus {
+                vus: self.count("vus").unwrap_or(1),
+                duration: self.needed_span(name, "duration"),
+            },
+            "ramping-vus" => Executor::RampingVus {
+                start: self.count("startVUs").unwrap_or(1),
+                stages: self.needed_stages(name),
+                graceful_ramp_down: self.span("gracefulRampDown", Nanos::from_secs(30)),
+            },
+            "constant-arrival-rate" => {
+                let pre = self.needed_count(name, "preAllocatedVUs");
+                Executor::ConstantArrivalRate {
+                    rate: self.needed_count(name, "rate") as f64,
+                    unit: self.span("timeUnit", Nanos::SECOND),
+                    duration: self.needed_span(name, "duration"),
+                    pre,
+                    max: self.count("maxVUs").unwrap_or(pre),
+                }
+            }
+            "ramping-arrival-rate" => {
+                let pre = self.needed_count(name, "preAllocatedVUs");
+                Executor::RampingArrivalRate {
+                    start: self.count("startRate").unwrap_or(0) as f64,
+                    unit: self.span("timeUnit", Nanos::SECOND),
+                    stages: self.needed_stages(name),
+                    pre,
+                    max: self.count("maxVUs").unwrap_or(pre),
+                }
+            }
+            other => {
+                let text = format!(
+                    "scenario \"{name}\": unknown executor \"{other}\"; use shared-iterations, \
+                     per-vu-iterations, constant-vus, ramping-vus, constant-arrival-rate or \
+                     ramping-arrival-rate"
+                );
+                self.findings.errors.push(text);
+                return None;
+            }
+        })
+    }
+
+    fn missing(&mut self, name: &str, key: &str) {
+        self.findings.errors.push(format!("scenario \"{name}\": {key} is missing"));
+    }
+
+    fn needed_count(&mut self, name: &str, key: &str) -> u64 {
+        if !self.map.contains_key(key) {
+            self.missing(name, key);
+        }
+        self.count(key).unwrap_or(0)
+    }
+
+    fn needed_span(&mut self, name: &str, key: &str) -> Nanos {
+        if !self.map.contains_key(key) {
+            self.missing(name, key);
+        }
+        self.span(key, Nanos::ZERO)
+    }
+
+    fn needed_stages(&mut self, name: &str) -> Vec<Stage> {
+        match self.map.get("stages") {
+            Some(value) => self.stages("stages", &value.clone()),
+            None => {
+                self.missing(name, "stages");
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// Thresholds.
+impl Reader<'_> {
+    fn thresholds(&mut self) -> Vec<MetricThresholds> {
+        let Some(value) = self.map.get("thresholds") else { return Vec::new() };
+        let Some(object) = value.as_object() else {
+            self.wrong("thresholds", "an object of metrics", value);
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (name, list) in object {
+            let Some(list) = list.as_array() else {
+                self.wrong("thresholds", "a list of expressions", list);
+                continue;
+            };
+            let (metric, tags) = match split_name(name) {
+                Ok(parts) => parts,
+                Err(why) => {
+                    self.findings.errors.push(why);
+                    continue;
+                }
+            };
+            let read: Vec<Threshold> =
+                list.iter().filter_map(|entry| self.threshold(name, entry)).collect();
+            all.push(MetricThresholds { name: name.clone(), metric, tags, all: read });
+        }
+        all
+    }
+
+    fn threshold(&mut self, name: &str, entry: &Value) -> Option<Threshold> {
+        let source = entry.as_str().or_else(|| entry.get("threshold")?.as_str());
+        let Some(source) = source else {
+            self.wrong("thresholds", "an expression", entry);
+            return None;
+        };
+        let expression = match Expression::parse(source) {
+            Ok(expression) => expression,
+            Err(why) => {
+                self.findings.errors.push(format!("metric \"{name}\": {why}"));
+                return None;
+            }
+        };
+        let delay = entry.get("delayAbortEval").filter(|value| !value.is_null());
+        let delay = delay.map_or(Nanos::ZERO, |value| self.read_span("delayAbortEval", value));
+        let abort_on_fail = entry.get("abortOnFail").and_then(Value::as_bool).unwrap_or(false);
+        Some(Threshold { expression, abort_on_fail, delay_s: delay.as_secs_f64() })
+    }
+}

@@ -1,0 +1,189 @@
+//! A script with its files and everything that its users share.
+
+use crate::metrics::{Kind, Registry};
+use crate::options::Options;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Reads a file: its bytes, or the sentence of the operating system.
+pub type ReadFile = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
+
+/// A line of the script's console, or one of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    pub level: &'static str,
+    pub text: String,
+    /// `console` or `stacktrace`; empty for the runner's own.
+    pub source: &'static str,
+}
+
+/// Arrays by name: each element as JSON.
+type SharedArrays = BTreeMap<String, Arc<Vec<String>>>;
+
+/// Lines that are kept until they are printed.
+const LOG_LINES_MAX: usize = 100_000;
+
+/// A script, and what all its users share.
+pub struct Program {
+    /// Normalized path of the script.
+    pub entry: String,
+    pub env: BTreeMap<String, String>,
+    read: ReadFile,
+    texts: Mutex<BTreeMap<String, Result<Arc<str>, String>>>,
+    blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
+    shared: Mutex<SharedArrays>,
+    registry: Mutex<Registry>,
+    frozen: OnceLock<Registry>,
+    pub(crate) options: OnceLock<Options>,
+    log: Mutex<Vec<LogLine>>,
+    pub counts: Counts,
+}
+
+/// Counters over all users.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub completed: AtomicU64,
+    pub interrupted: AtomicU64,
+    pub active: AtomicU64,
+    /// The first instant of the test, on the clock of the engine.
+    pub origin: AtomicU64,
+    /// Users that there are at most.
+    pub users: AtomicU64,
+    /// `test.fail()` was called.
+    pub marked_failed: AtomicBool,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("entry", &self.entry).finish_non_exhaustive()
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Program {
+    pub fn new(entry: &str, env: BTreeMap<String, String>, read: ReadFile) -> Program {
+        Program {
+            entry: normalize("", entry),
+            env,
+            read,
+            texts: Mutex::default(),
+            blobs: Mutex::default(),
+            shared: Mutex::default(),
+            registry: Mutex::new(Registry::built_in()),
+            frozen: OnceLock::new(),
+            options: OnceLock::new(),
+            log: Mutex::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// The metrics while they can still change.
+    pub fn registry(&self) -> MutexGuard<'_, Registry> {
+        locked(&self.registry)
+    }
+
+    /// The metrics of a test whose options are known.
+    pub fn metrics(&self) -> &Registry {
+        self.frozen.get_or_init(|| locked(&self.registry).clone())
+    }
+
+    /// The row of a metric that a script declares.
+    ///
+    /// # Errors
+    /// As [`Registry::declare`]; or it was not declared when the options were read.
+    pub fn declare(&self, name: &str, kind: Kind, is_time: bool) -> Result<usize, String> {
+        let Some(frozen) = self.frozen.get() else {
+            return self.registry().declare(name, kind, is_time);
+        };
+        match frozen.find(name) {
+            Some(_) => frozen.clone().declare(name, kind, is_time),
+            None => Err(format!(
+                "metric '{name}' was not declared by the first user; declare the same metrics in \
+                 the init context of all users"
+            )),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> MutexGuard<'_, SharedArrays> {
+        locked(&self.shared)
+    }
+
+    /// Whether the script is a CommonJS file rather than a module.
+    pub(crate) fn is_common_js(&self) -> bool {
+        self.text(&self.entry).is_ok_and(|text| !crate::scan::is_module(&text))
+    }
+
+    pub fn options(&self) -> Option<&Options> {
+        self.options.get()
+    }
+
+    /// The text of a module, with types removed where it is TypeScript.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not UTF-8.
+    pub fn text(&self, path: &str) -> Result<Arc<str>, String> {
+        if let Some(known) = locked(&self.texts).get(path) {
+            return known.clone();
+        }
+        let made = self.read_text(path);
+        locked(&self.texts).insert(path.to_owned(), made.clone());
+        made
+    }
+
+    fn read_text(&self, path: &str) -> Result<Arc<str>, String> {
+        let bytes = (self.read)(path).map_err(|why| format!("cannot read {path}: {why}"))?;
+        let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
+        if path.ends_with(".ts") {
+            return crate::typescript::strip(&text).map(Arc::from).map_err(|why| format!("{path}{why}"));
+        }
+        Ok(text.into())
+    }
+
+    /// The bytes of a file that the script opens, read once for all users.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(&self, from: &str, path: &str) -> Result<Arc<Vec<u8>>, String> {
+        let path = normalize(from, path.strip_prefix("file://").unwrap_or(path));
+        if let Some(known) = locked(&self.blobs).get(&path) {
+            return Ok(known.clone());
+        }
+        let bytes = (self.read)(&path).map_err(|why| format!("cannot open {path}: {why}"))?;
+        let bytes = Arc::new(bytes);
+        locked(&self.blobs).insert(path, bytes.clone());
+        Ok(bytes)
+    }
+
+    pub fn log(&self, level: &'static str, source: &'static str, text: impl Into<String>) {
+        let mut lines = locked(&self.log);
+        if lines.len() < LOG_LINES_MAX {
+            lines.push(LogLine { level, text: text.into(), source });
+        }
+    }
+
+    /// The lines since the previous call.
+    pub fn take_log(&self) -> Vec<LogLine> {
+        std::mem::take(&mut *locked(&self.log))
+    }
+}
+
+/// `path` as seen from the file `from`, without `.` and `..`.
+pub(crate) fn normalize(from: &str, path: &str) -> String {
+    let base = if path.starts_with('/') { "" } else { from.rsplit_once('/').map_or("", |it| it.0) };
+    let rooted = path.starts_with('/') || base.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in base.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            ".." if rooted => {}
+            part => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    if rooted { format!("/{joined}") } else { joined }
+}

@@ -1,0 +1,579 @@
+//! The end of a test: the text that k6 prints, the data of `handleSummary`, and the exports.
+
+use crate::metrics::{CUSTOM_FROM, Contains, Groups, Kind, Registry, Sink, Store, row};
+use crate::test::Test;
+use serde_json::{Map, Value, json};
+
+/// What the summary of a test is made of.
+#[derive(Debug)]
+pub struct Summary<'a> {
+    pub test: &'a Test,
+    pub all: &'a Store,
+    pub elapsed_s: f64,
+    /// The metrics that a compact text leaves out are shown too.
+    pub full: bool,
+}
+
+/// A metric or sub-metric with its values.
+struct Row<'a> {
+    name: String,
+    kind: Kind,
+    contains: Contains,
+    sink: &'a Sink,
+    metric: usize,
+}
+
+/// Metrics of HTTP and execution that a compact text shows.
+const COMPACT: [usize; 8] = [
+    row::HTTP_DURATION,
+    row::HTTP_FAILED,
+    row::HTTP_REQS,
+    row::ITERATION_DURATION,
+    row::ITERATIONS,
+    row::DROPPED,
+    row::VUS,
+    row::VUS_MAX,
+];
+
+impl<'a> Summary<'a> {
+    fn registry(&self) -> &'a Registry {
+        self.test.program.metrics()
+    }
+
+    /// All metrics with values, by name; sub-metrics follow their parents.
+    fn rows(&self) -> Vec<Row<'a>> {
+        let registry = self.registry();
+        let mut all = Vec::new();
+        let named = |name: &str, metric: usize, sink: &'a Sink| {
+            let def = &registry.defs[metric];
+            Row { name: name.to_owned(), kind: def.kind, contains: def.contains, sink, metric }
+        };
+        for (metric, def) in registry.defs.iter().enumerate() {
+            let used = self.all.sink(metric).filter(|sink| sink.is_used());
+            all.extend(used.map(|sink| named(&def.name, metric, sink)));
+        }
+        for (place, sub) in registry.subs.iter().enumerate() {
+            let used = self.all.sub(place).filter(|sink| sink.is_used());
+            all.extend(used.map(|sink| named(&sub.name, sub.parent, sink)));
+        }
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    fn stats(&self) -> &'a [String] {
+        &self.test.options().trend_stats
+    }
+
+    fn unit(&self) -> Option<&'a str> {
+        self.test.options().time_unit.as_deref()
+    }
+
+    fn rate(&self, count: f64) -> f64 {
+        if self.elapsed_s > 0.0 { count / self.elapsed_s } else { 0.0 }
+    }
+}
+
+/// The values of the statistics of a trend, in their order.
+fn trend_values(sink: &Sink, stats: &[String]) -> Vec<f64> {
+    let Sink::Trend(trend) = sink else { return Vec::new() };
+    let share = |stat: &str| -> Option<f64> {
+        let inner = stat.strip_prefix("p(")?.strip_suffix(')')?;
+        Some(inner.trim().parse::<f64>().ok()? / 100.0)
+    };
+    let shares: Vec<f64> = stats.iter().filter_map(|stat| share(stat)).chain([0.5]).collect();
+    let mut percentiles = trend.percentiles(&shares).into_iter();
+    let median = *percentiles.as_slice().last().unwrap_or(&0.0);
+    let value = |stat: &String| match stat.as_str() {
+        "avg" => trend.mean(),
+        "min" => trend.min,
+        "max" => trend.max,
+        "med" => median,
+        "count" => trend.count as f64,
+        _ => percentiles.next().unwrap_or(0.0),
+    };
+    stats.iter().map(value).collect()
+}
+
+/// The text.
+impl Summary<'_> {
+    /// The end-of-test text, as k6 prints it to a pipe.
+    pub fn text(&self) -> String {
+        let mut out = String::from("\n\n");
+        self.thresholds(&mut out);
+        out.push_str("  █ TOTAL RESULTS \n\n");
+        self.checks(&mut out);
+        self.metrics(&mut out);
+        out.push('\n');
+        out
+    }
+
+    fn thresholds(&self, out: &mut String) {
+        let mut all: Vec<_> = self.test.options().thresholds.iter().collect();
+        if all.is_empty() {
+            return;
+        }
+        all.sort_by_key(|metric| (metric.metric.clone(), metric.name.clone()));
+        out.push_str("  █ THRESHOLDS \n\n");
+        let mut parent = String::new();
+        for metric in all {
+            let sub = metric.name.strip_prefix(&metric.metric).filter(|rest| !rest.is_empty());
+            let indent = if sub.is_some() { "      " } else { "    " };
+            if parent != metric.metric && sub.is_some() {
+                out.push_str(&format!("    {}\n", metric.metric));
+            }
+            parent.clone_from(&metric.metric);
+            out.push_str(&format!("{indent}{}\n", sub.unwrap_or(&metric.metric)));
+            for threshold in &metric.all {
+                let expression = &threshold.expression;
+                let value =
+                    self.test.value_of(self.all, metric, &expression.aggregate, self.elapsed_s);
+                let holds = value.is_none_or(|value| expression.holds(value));
+                let mark = if holds { '✓' } else { '✗' };
+                let shown = self.threshold_value(metric, value.unwrap_or(0.0), &expression.shown);
+                out.push_str(&format!(
+                    "{indent}{mark} '{}' {}={shown}\n",
+                    expression.source, expression.shown
+                ));
+            }
+            out.push('\n');
+        }
+        out.push('\n');
+    }
+
+    fn threshold_value(
+        &self,
+        metric: &crate::threshold::MetricThresholds,
+        value: f64,
+        shown: &str,
+    ) -> String {
+        let registry = self.registry();
+        let Some(def) = registry.find(&metric.metric).map(|row| &registry.defs[row]) else {
+            return value.to_string();
+        };
+        let text = human(value, def.kind, def.contains, self.unit());
+        if def.kind == Kind::Counter && shown == "rate" { format!("{text}/s") } else { text }
+    }
+
+    fn checks(&self, out: &mut String) {
+        let Some(Sink::Rate { passes, total }) = self.all.sink(row::CHECKS) else { return };
+        let fails = total - passes;
+        let share = |part: u64| {
+            [percent(part as f64 / (*total).max(1) as f64), format!("{part} out of {total}")]
+        };
+        let count = [fixed(*total as f64, 6), format!("{}/s", fixed(self.rate(*total as f64), 6))];
+        let lines = [
+            ("checks_total", count),
+            ("checks_succeeded", share(*passes)),
+            ("checks_failed", share(fails)),
+        ];
+        let width = lines.iter().map(|(_, [first, _])| first.chars().count()).max().unwrap_or(0);
+        for (name, [first, second]) in lines {
+            out.push_str(&format!("    {name:.<19}: {first:<width$} {second}\n"));
+        }
+        out.push('\n');
+        for (_, checks) in &self.all.groups.0 {
+            for check in checks {
+                out.push_str(&check_lines(&check.name, check.passes, check.fails));
+            }
+        }
+        out.push('\n');
+    }
+
+    fn metrics(&self, out: &mut String) {
+        let rows = self.rows();
+        let shown = |row: &&Row<'_>| {
+            row.metric != row::CHECKS
+                && (self.full || row.metric >= row::DATA_SENT || COMPACT.contains(&row.metric))
+        };
+        let rows: Vec<&Row<'_>> = rows.iter().filter(shown).collect();
+        let table = Table::of(&rows, self);
+        let part = |name: &str, belongs: &dyn Fn(usize) -> bool| {
+            let lines: String = rows
+                .iter()
+                .zip(&table.lines)
+                .filter(|(row, _)| belongs(row.metric))
+                .map(|(_, line)| format!("    {line}\n"))
+                .collect();
+            if lines.is_empty() { lines } else { format!("    {name}\n{lines}\n") }
+        };
+        let data = [row::DATA_SENT, row::DATA_RECEIVED];
+        out.push_str(&part("CUSTOM", &|metric| metric >= CUSTOM_FROM));
+        out.push_str(&part("HTTP", &|metric| (row::HTTP_REQS..row::DATA_SENT).contains(&metric)));
+        out.push_str(&part("EXECUTION", &|metric| metric < row::HTTP_REQS));
+        out.push_str(&part("NETWORK", &|metric| data.contains(&metric)));
+    }
+}
+
+fn check_lines(name: &str, passes: u64, fails: u64) -> String {
+    if fails == 0 {
+        return format!("    ✓ {name}\n");
+    }
+    let percent = 100 * passes / (passes + fails).max(1);
+    format!("    ✗ {name}\n      ↳  {percent}% — ✓ {passes} / ✗ {fails}\n")
+}
+
+/// Lines of metrics with aligned columns.
+struct Table {
+    lines: Vec<String>,
+}
+
+impl Table {
+    fn of(rows: &[&Row<'_>], summary: &Summary<'_>) -> Table {
+        let labels: Vec<String> = rows.iter().map(|row| label(&row.name)).collect();
+        let widest = |texts: &mut dyn Iterator<Item = &String>| {
+            texts.map(|text| text.chars().count()).max().unwrap_or(0)
+        };
+        let dots = widest(&mut labels.iter()) + 3;
+        let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, summary)).collect();
+        let is_trend = |at: usize| rows[at].kind == Kind::Trend;
+        let columns = |trend: bool, column: usize| {
+            let all = cells.iter().enumerate().filter(|(at, _)| is_trend(*at) == trend);
+            widest(&mut all.filter_map(|(_, list)| list.get(column)))
+        };
+        let line = |at: usize| {
+            let (text, list) = (&labels[at], &cells[at]);
+            let fill = ".".repeat(dots - text.chars().count());
+            let values: Vec<String> = if is_trend(at) {
+                let stats = summary.stats().iter().zip(list).enumerate();
+                stats
+                    .map(|(place, (stat, value))| {
+                        format!("{stat}={}", padded(value, columns(true, place)))
+                    })
+                    .collect()
+            } else {
+                let last = list.len().saturating_sub(1);
+                let all = list.iter().enumerate();
+                all.map(|(place, value)| {
+                    let width = if place == last { 0 } else { columns(false, place) };
+                    padded(value, width)
+                })
+                .collect()
+            };
+            format!("{text}{fill}: {}", values.join(" "))
+        };
+        Table { lines: (0..rows.len()).map(line).collect() }
+    }
+}
+
+fn padded(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    format!("{text}{}", " ".repeat(missing))
+}
+
+/// A sub-metric is shown by its tags alone.
+fn label(name: &str) -> String {
+    match name.split_once('{') {
+        Some((_, tags)) => format!("  {{ {} }}", tags.trim_end_matches('}')),
+        None => name.to_owned(),
+    }
+}
+
+fn cells(row: &Row<'_>, summary: &Summary<'_>) -> Vec<String> {
+    let unit = summary.unit();
+    let show = |value: f64| human(value, row.kind, row.contains, unit);
+    match row.sink {
+        Sink::Counter { count, .. } => {
+            vec![show(*count), format!("{}/s", show(summary.rate(*count)))]
+        }
+        Sink::Gauge { value, min, max, .. } => {
+            vec![show(*value), format!("min={}", show(*min)), format!("max={}", show(*max))]
+        }
+        Sink::Rate { passes, total } => {
+            let share = *passes as f64 / (*total).max(1) as f64;
+            vec![percent(share), format!("{passes} out of {total}")]
+        }
+        Sink::Trend(_) => {
+            let values = trend_values(row.sink, summary.stats());
+            let stats = summary.stats().iter().zip(values);
+            stats
+                .map(|(stat, value)| if stat == "count" { fixed(value, 6) } else { show(value) })
+                .collect()
+        }
+    }
+}
+
+/// A share in percent, truncated to two decimals.
+fn percent(share: f64) -> String {
+    format!("{:.2}%", (share * 10_000.0).trunc() / 100.0)
+}
+
+/// Up to this number of decimals, without zeros at the end.
+fn fixed(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn truncated(value: f64, digits: i32) -> String {
+    let power = 10_f64.powi(digits);
+    fixed((value * power).trunc() / power, digits.unsigned_abs() as usize)
+}
+
+/// A value as people read it.
+pub fn human(value: f64, kind: Kind, contains: Contains, unit: Option<&str>) -> String {
+    if kind == Kind::Rate {
+        return percent(value);
+    }
+    match contains {
+        Contains::Data => data(value),
+        Contains::Time => match unit {
+            Some("s") => format!("{:.2}s", value / 1e3),
+            Some("ms") => format!("{value:.2}ms"),
+            Some("us") => format!("{:.2}µs", value * 1e3),
+            _ => span(value),
+        },
+        Contains::Default => fixed(value, 6),
+    }
+}
+
+fn data(value: f64) -> String {
+    const UNITS: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    if value < 10.0 {
+        return format!("{} B", fixed(value, 6));
+    }
+    let mut power = (value.log10() / 3.0 + 1e-12).floor().clamp(0.0, 6.0) as usize;
+    let mut size = (value / 1000_f64.powi(power as i32) * 10.0 + 0.5).floor() / 10.0;
+    if size >= 1000.0 && power < 6 {
+        (size, power) = (1.0, power + 1);
+    }
+    let digits = usize::from(size < 10.0);
+    format!("{size:.digits$} {}", UNITS[power])
+}
+
+/// A duration in milliseconds.
+fn span(ms: f64) -> String {
+    if ms <= 0.0 {
+        return if ms < 0.0 { format!("-{}", span(-ms)) } else { "0s".to_owned() };
+    }
+    if ms < 0.001 {
+        return format!("{}ns", (ms * 1e6).trunc());
+    }
+    if ms < 1.0 {
+        return format!("{}µs", truncated(ms * 1e3, 2));
+    }
+    if ms < 1e3 {
+        return format!("{}ms", truncated(ms, 2));
+    }
+    let seconds = truncated(ms % 60_000.0 / 1e3, if ms > 60_000.0 { 0 } else { 2 });
+    let minutes = (ms / 60_000.0).trunc() as u64;
+    match minutes {
+        0 => format!("{seconds}s"),
+        1..60 => format!("{minutes}m{seconds}s"),
+        _ => format!("{}h{}m{seconds}s", minutes / 60, minutes % 60),
+    }
+}
+
+/// The data of `handleSummary`, and the exports.
+impl Summary<'_> {
+    /// What `handleSummary` receives.
+    pub fn data(&self) -> Value {
+        let options = self.test.options();
+        let setup = self.test.setup_data();
+        let mut made = json!({
+            "root_group": group_tree(&self.all.groups, "", true),
+            "options": {
+                "summaryTrendStats": options.trend_stats,
+                "summaryTimeUnit": options.time_unit.clone().unwrap_or_default(),
+                "noColor": false,
+            },
+            "state": {
+                "isStdOutTTY": false,
+                "isStdErrTTY": false,
+                "testRunDurationMs": self.elapsed_s * 1e3,
+            },
+            "metrics": self.metrics_data(),
+        });
+        if let Some(setup) = setup.and_then(|json| serde_json::from_str::<Value>(&json).ok()) {
+            made["setup_data"] = setup;
+        }
+        made
+    }
+
+    fn metrics_data(&self) -> Map<String, Value> {
+        let mut all = Map::new();
+        for row in self.rows() {
+            let mut one = json!({
+                "type": row.kind.id(),
+                "contains": row.contains.id(),
+                "values": self.values(row.sink),
+            });
+            let thresholds = self.threshold_results(&row.name);
+            if !thresholds.is_empty() {
+                let ok = thresholds.into_iter().map(|(source, ok)| (source, json!({"ok": ok})));
+                one["thresholds"] = Value::Object(ok.collect());
+            }
+            all.insert(row.name, one);
+        }
+        all
+    }
+
+    fn values(&self, sink: &Sink) -> Map<String, Value> {
+        let made = match sink {
+            Sink::Counter { count, .. } => json!({"count": count, "rate": self.rate(*count)}),
+            Sink::Gauge { value, min, max, .. } => json!({"value": value, "min": min, "max": max}),
+            Sink::Rate { passes, total } => json!({
+                "rate": *passes as f64 / (*total).max(1) as f64,
+                "passes": passes,
+                "fails": total - passes,
+            }),
+            Sink::Trend(_) => {
+                let values = trend_values(sink, self.stats());
+                self.stats().iter().zip(values).map(|(stat, value)| (stat.clone(), value)).collect()
+            }
+        };
+        if let Value::Object(map) = made { map } else { Map::new() }
+    }
+
+    /// The expressions of a metric and whether each holds.
+    fn threshold_results(&self, name: &str) -> Vec<(String, bool)> {
+        let mut all = Vec::new();
+        for metric in self.test.options().thresholds.iter().filter(|it| it.name == name) {
+            for threshold in &metric.all {
+                let aggregate = &threshold.expression.aggregate;
+                let value = self.test.value_of(self.all, metric, aggregate, self.elapsed_s);
+                let ok = value.is_none_or(|value| threshold.expression.holds(value));
+                all.push((threshold.expression.source.clone(), ok));
+            }
+        }
+        all
+    }
+
+    /// The file of `--summary-export`: values lifted up, thresholds true where they are crossed.
+    pub fn export(&self) -> Value {
+        let mut metrics = Map::new();
+        for row in self.rows() {
+            let mut values = self.values(row.sink);
+            if let Some(rate) = values.remove("rate").filter(|_| row.kind == Kind::Rate) {
+                values.insert("value".to_owned(), rate);
+            } else if let Sink::Counter { count, .. } = row.sink {
+                values.insert("rate".to_owned(), json!(self.rate(*count)));
+            }
+            let crossed = self.threshold_results(&row.name).into_iter();
+            let crossed: Map<String, Value> =
+                crossed.map(|(source, ok)| (source, json!(!ok))).collect();
+            if !crossed.is_empty() {
+                values.insert("thresholds".to_owned(), Value::Object(crossed));
+            }
+            metrics.insert(row.name, Value::Object(values));
+        }
+        json!({ "metrics": metrics, "root_group": group_tree(&self.all.groups, "", false) })
+    }
+
+    /// The file of `--summary-export` with `--new-machine-readable-summary`.
+    pub fn machine_readable(&self, generated_at: &str) -> Value {
+        let rows = self.rows().into_iter();
+        let metrics: Vec<Value> = rows.map(|row| {
+            let values = match row.sink {
+                Sink::Counter { count, .. } => json!({"count": count}),
+                Sink::Rate { passes, total } => json!({
+                    "matches": passes,
+                    "total": total,
+                    "rate": *passes as f64 / (*total).max(1) as f64,
+                }),
+                other => Value::Object(self.values(other)),
+            };
+            json!({"name": row.name, "type": row.kind.id(), "contains": row.contains.id(), "values": values})
+        }).collect();
+        let checks = self.all.groups.0.iter().flat_map(|(_, checks)| checks);
+        let checks: Vec<Value> = checks
+            .map(|it| json!({"name": it.name, "passes": it.passes, "fails": it.fails}))
+            .collect();
+        json!({
+            "version": "1.0.0",
+            "config": {
+                "duration": self.elapsed_s, "execution": "local", "script": self.test.program.entry,
+            },
+            "metadata": {"k6Version": crate::VERSION, "generatedAt": generated_at},
+            "results": {"checks": {"metrics": [], "results": checks}, "metrics": metrics},
+        })
+    }
+}
+
+/// A group with its checks and groups; `lists`: as arrays rather than objects by name.
+fn group_tree(groups: &Groups, path: &str, lists: bool) -> Value {
+    let known = groups.0.iter().find(|(known, _)| known == path);
+    let checks: Vec<(String, Value)> = known
+        .iter()
+        .flat_map(|(_, checks)| checks)
+        .map(|check| {
+            let full = format!("{path}::{}", check.name);
+            let value = json!({
+                "name": check.name, "path": full, "id": id(&full),
+                "passes": check.passes, "fails": check.fails,
+            });
+            (check.name.clone(), value)
+        })
+        .collect();
+    let mut names: Vec<&str> = Vec::new();
+    let prefix = format!("{path}::");
+    for (known, _) in &groups.0 {
+        let rest = known.strip_prefix(&prefix).unwrap_or_default();
+        let name = rest.split("::").next().unwrap_or_default();
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let inner: Vec<(String, Value)> = names
+        .into_iter()
+        .map(|name| (name.to_owned(), group_tree(groups, &format!("{prefix}{name}"), lists)))
+        .collect();
+    let put = |all: Vec<(String, Value)>| match lists {
+        true => Value::Array(all.into_iter().map(|(_, value)| value).collect()),
+        false => Value::Object(all.into_iter().collect()),
+    };
+    let name = path.rsplit("::").next().unwrap_or_default();
+    json!({
+        "name": name, "path": path, "id": id(path),
+        "groups": put(inner), "checks": put(checks),
+    })
+}
+
+/// k6's id of a group or check: the MD5 of its path.
+fn id(path: &str) -> String {
+    units::hex(&crate::digest::digest("md5", path.as_bytes(), None).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_as_k6_shows_them() {
+        let time = |ms| human(ms, Kind::Trend, Contains::Time, None);
+        for (ms, shown) in [
+            (0.0, "0s"),
+            (0.000_5, "500ns"),
+            (0.604_066, "604.06µs"),
+            (12.5, "12.5ms"),
+            (52.0, "52ms"),
+            (1_234.5, "1.23s"),
+            (90_000.0, "1m30s"),
+            (3_723_000.0, "1h2m3s"),
+        ] {
+            assert_eq!(time(ms), shown);
+        }
+        let bytes = |value| human(value, Kind::Counter, Contains::Data, None);
+        for (value, shown) in
+            [(0.0, "0 B"), (859.0, "859 B"), (5_419.0, "5.4 kB"), (15_400.0, "15 kB"), (2.5e6, "2.5 MB")]
+        {
+            assert_eq!(bytes(value), shown);
+        }
+        assert_eq!(human(0.666_666, Kind::Rate, Contains::Default, None), "66.66%");
+        assert_eq!(human(6.702_536, Kind::Counter, Contains::Default, None), "6.702536");
+    }
+
+    #[test]
+    fn groups_are_a_tree() {
+        let mut groups = Groups::default();
+        groups.visit("::outer");
+        groups.check("::outer::inner", "deep", 6, 0);
+        groups.check("::outer", "never", 0, 6);
+        let tree = group_tree(&groups, "", true);
+        assert_eq!(tree["id"], "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(tree["groups"][0]["id"], "c34b428ee7255085dfe7fef53d3394d5");
+        let deep = &tree["groups"][0]["groups"][0]["checks"][0];
+        assert_eq!(deep["id"], "a935e3dc0886f69695349968f863b5e2");
+    }
+}

@@ -1,0 +1,492 @@
+//! A test: a script that has been read, with its consolidated options.
+
+use crate::context::{Context, ScenarioFacts};
+use crate::metrics::Store;
+use crate::modules::{ModuleRef, resolve};
+use crate::options::{Findings, Layers, Options};
+use crate::program::Program;
+use crate::scan;
+use crate::scenario::{Progress, Roster};
+use crate::vu::{Answer, Failure, Request, Task, Vu};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use units::Nanos;
+
+/// The longest that a request may take unless the script says otherwise.
+pub const REQUEST_TIMEOUT: Nanos = Nanos::from_secs(60);
+
+/// Exit codes of k6.
+pub mod exit {
+    pub const THRESHOLDS: u8 = 99;
+    pub const SETUP_TIMEOUT: u8 = 100;
+    pub const TEARDOWN_TIMEOUT: u8 = 101;
+    pub const CONFIG: u8 = 104;
+    pub const INTERRUPTED: u8 = 105;
+    pub const EXCEPTION: u8 = 107;
+    pub const ABORTED: u8 = 108;
+    pub const MARKED_FAILED: u8 = 110;
+}
+
+/// Why a test cannot be run: what is printed, and how k6 ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    pub text: String,
+    pub code: u8,
+}
+
+/// Options besides those of the script.
+#[derive(Clone, Debug, Default)]
+pub struct OuterOptions {
+    /// File name and content of `--config`.
+    pub config: Option<(String, Value)>,
+    pub environment: Option<Value>,
+    pub flags: Option<Value>,
+}
+
+/// Why a test ends before its scenarios do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    Aborted(String),
+    Thresholds(Vec<String>),
+    Setup(String),
+    SetupTimeout,
+    Init(String),
+}
+
+/// A test, shared by all workers.
+#[derive(Debug)]
+pub struct Test {
+    pub program: Arc<Program>,
+    pub roster: Roster,
+    pub progress: Vec<Progress>,
+    pub facts: Vec<Arc<ScenarioFacts>>,
+    pub exports: BTreeSet<String>,
+    pub warnings: Vec<String>,
+    pub seed: u64,
+    stores: Mutex<Vec<Arc<Mutex<Store>>>>,
+    setup: Mutex<Option<Arc<str>>>,
+    /// The instant at which the scenarios begin; 0: setup is not over.
+    base: AtomicU64,
+    origin: AtomicU64,
+    last: AtomicU64,
+    /// Users that have not left yet.
+    pub(crate) present: AtomicU64,
+    stop: Mutex<Option<Stop>>,
+    stopped: AtomicBool,
+    pub(crate) teardown_failed: Mutex<Option<u8>>,
+    may_stop: bool,
+}
+
+impl Test {
+    /// Reads a script: its imports, its init code, its options.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, and the exit code.
+    pub fn load(
+        program: Program,
+        outer: &OuterOptions,
+        seed: u64,
+    ) -> Result<Test, LoadError> {
+        let program = Arc::new(program);
+        let refused = refused_imports(&program);
+        if !refused.is_empty() {
+            return Err(LoadError { text: refused.join("\n"), code: exit::EXCEPTION });
+        }
+        let store = Arc::new(Mutex::new(Store::default()));
+        let context = Context::new(program.clone(), store, 0, seed);
+        let (vu, exported, exports) = Vu::new(&program, context).map_err(|failure| {
+            let text = match failure {
+                Failure::Exception(text) | Failure::Abort(text) => text,
+                Failure::Interrupted => "the init context was interrupted".to_owned(),
+            };
+            LoadError { text, code: exit::EXCEPTION }
+        })?;
+        drop(vu);
+        let exports: BTreeSet<String> = exports.into_iter().collect();
+        let mut findings = Findings::default();
+        let exported = exported.and_then(|json| serde_json::from_str::<Value>(&json).ok());
+        let options = consolidate(exported.as_ref(), outer, &mut findings);
+        check(&program, &options, &exports, &mut findings);
+        let text = program.text(&program.entry).unwrap_or_default();
+        let lined = |list: Vec<String>| -> Vec<String> {
+            list.into_iter().map(|it| with_line(&program.entry, &text, it)).collect()
+        };
+        if !findings.errors.is_empty() {
+            let text = lined(findings.errors).join("\n");
+            return Err(LoadError { text, code: exit::CONFIG });
+        }
+        let warnings = lined(findings.warnings);
+        Ok(Test::of(program, options, exports, warnings, seed))
+    }
+
+    fn of(
+        program: Arc<Program>,
+        options: Options,
+        exports: BTreeSet<String>,
+        warnings: Vec<String>,
+        seed: u64,
+    ) -> Test {
+        let roster = Roster::of(&options.scenarios);
+        let facts = options.scenarios.iter().map(|scenario| {
+            Arc::new(ScenarioFacts {
+                name: scenario.name.clone(),
+                executor: scenario.executor.id(),
+                start: scenario.start,
+                length: scenario.executor.length(),
+                env: scenario.env.clone(),
+                tags: scenario.tags.clone(),
+            })
+        });
+        let facts = facts.collect();
+        let progress = options.scenarios.iter().cloned().map(Progress::new).collect();
+        let users = roster.users.len() as u64;
+        program.counts.users.store(users, Ordering::Relaxed);
+        let aborts = options.thresholds.iter().flat_map(|it| &it.all).any(|it| it.abort_on_fail);
+        let text = program.text(&program.entry).unwrap_or_default();
+        let may_stop = aborts || text.contains("abort");
+        // set once: nothing else sets it
+        drop(program.options.set(options));
+        Test {
+            program,
+            progress,
+            facts,
+            exports,
+            warnings,
+            seed,
+            stores: Mutex::default(),
+            setup: Mutex::default(),
+            base: AtomicU64::new(0),
+            origin: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+            present: AtomicU64::new(users),
+            stop: Mutex::default(),
+            stopped: AtomicBool::new(false),
+            teardown_failed: Mutex::default(),
+            may_stop,
+            roster,
+        }
+    }
+
+    pub fn options(&self) -> &Options {
+        self.program.options().expect("a test is made with its options")
+    }
+
+    pub fn users(&self) -> u64 {
+        self.roster.users.len() as u64
+    }
+
+    /// A store for the values of one worker.
+    pub fn new_store(&self) -> Arc<Mutex<Store>> {
+        let store = Arc::new(Mutex::new(Store::default()));
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner).push(store.clone());
+        store
+    }
+
+    /// Everything collected so far.
+    pub fn collected(&self) -> Store {
+        let mut all = Store::default();
+        for store in self.stores.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            all.merge(&store.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        all
+    }
+
+    /// The values with tags since the previous call.
+    pub fn take_points(&self) -> Vec<crate::metrics::Point> {
+        let mut all = Vec::new();
+        for store in self.stores.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+            all.append(&mut store.points);
+        }
+        all.sort_by_key(|point| point.at);
+        all
+    }
+
+    /// Ends the test early; the first reason counts.
+    pub fn stop(&self, reason: Stop) {
+        let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        stop.get_or_insert(reason);
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    pub fn stop_reason(&self) -> Option<Stop> {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The instant at which the scenarios begin.
+    pub fn base(&self) -> Option<Nanos> {
+        Some(Nanos(self.base.load(Ordering::Acquire))).filter(|at| !at.is_zero())
+    }
+
+    pub(crate) fn begin_scenarios(&self, now: Nanos) {
+        self.base.store(now.0.max(1), Ordering::Release);
+    }
+
+    /// The first instant of the test.
+    pub fn origin(&self) -> Nanos {
+        Nanos(self.origin.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn note_origin(&self, now: Nanos) {
+        let fresh = self.origin.compare_exchange(
+            0,
+            now.0.max(1),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if fresh.is_ok() {
+            self.program.counts.origin.store(now.0, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a user was there at `now`.
+    pub(crate) fn note_end(&self, now: Nanos) {
+        self.last.fetch_max(now.0, Ordering::Relaxed);
+    }
+
+    /// The last instant of the test.
+    pub fn end(&self) -> Nanos {
+        Nanos(self.last.load(Ordering::Relaxed)).max(self.origin())
+    }
+
+    /// The exit code of a teardown that failed.
+    pub fn teardown_code(&self) -> Option<u8> {
+        *self.teardown_failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a threshold can end the test.
+    pub fn may_abort(&self) -> bool {
+        self.options().thresholds.iter().flat_map(|it| &it.all).any(|it| it.abort_on_fail)
+    }
+
+    /// The longest time that a request may take: k6's 60 s, or what the script asks for.
+    pub fn longest_request(&self) -> Nanos {
+        let text = self.program.text(&self.program.entry).unwrap_or_default();
+        let asked = scan::values_of_key(&text, "timeout").into_iter();
+        let asked = asked.filter_map(|value| crate::duration::parse(&value).ok());
+        asked.fold(REQUEST_TIMEOUT, Nanos::max)
+    }
+
+    /// What the script's `handleSummary` makes of the data: texts by the name of their place. `None`:
+    /// there is no such function.
+    pub fn handle_summary(&self, data: &Value) -> Option<Result<Vec<(String, String)>, String>> {
+        self.exports.contains("handleSummary").then(|| self.call_summary(data))
+    }
+
+    fn call_summary(&self, data: &Value) -> Result<Vec<(String, String)>, String> {
+        let describe = |failure: Failure| match failure {
+            Failure::Exception(text) | Failure::Abort(text) => text,
+            Failure::Interrupted => "it was interrupted".to_owned(),
+        };
+        let store = Arc::new(Mutex::new(Store::default()));
+        let context = Context::new(self.program.clone(), store, 0, self.seed);
+        let (mut vu, _, _) = Vu::new(&self.program, context).map_err(describe)?;
+        let task = Task {
+            function: "handleSummary".to_owned(),
+            argument: Some(data.to_string().into()),
+            iteration: 0,
+            wants_result: true,
+        };
+        let mut request = vu.resume(Answer::Run(task), self.end());
+        // there is no network any more
+        while let Request::Sleep(_) | Request::Http(_) = request {
+            request = vu.resume(Answer::Interrupt, self.end());
+        }
+        let Request::Finished(outcome) = request else { return Err("it did not end".to_owned()) };
+        let json = outcome.map_err(describe)?.unwrap_or_default();
+        let made: Value = serde_json::from_str(&json).map_err(|why| why.to_string())?;
+        let Value::Object(parts) = made else {
+            return Err("it must return an object of names and texts".to_owned());
+        };
+        let text = |(name, value): (String, Value)| match value {
+            Value::String(text) => Ok((name, text)),
+            _ => Err(format!("the value of \"{name}\" must be a text")),
+        };
+        parts.into_iter().map(text).collect()
+    }
+
+    pub(crate) fn set_setup(&self, json: Option<&str>) {
+        *self.setup.lock().unwrap_or_else(PoisonError::into_inner) = json.map(Arc::from);
+    }
+
+    /// What `setup` returned, as JSON.
+    pub fn setup_data(&self) -> Option<Arc<str>> {
+        self.setup.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the test may end before its scenarios do.
+    pub(crate) fn stops_early(&self) -> bool {
+        self.may_stop
+    }
+
+    pub(crate) fn has_setup(&self) -> bool {
+        self.exports.contains("setup") && !self.options().no_setup
+    }
+
+    pub(crate) fn has_teardown(&self) -> bool {
+        self.exports.contains("teardown") && !self.options().no_teardown
+    }
+
+    /// The longest time from the first scenario's start to the end of the last graceful stop.
+    pub fn longest(&self) -> Nanos {
+        self.progress.iter().map(Progress::hard_end).max().unwrap_or(Nanos::ZERO)
+    }
+
+    /// The thresholds that are crossed now: names of their metrics. `for_abort`: only those that end
+    /// the test, after their delay.
+    pub fn crossed(&self, all: &Store, elapsed_s: f64, for_abort: bool) -> Vec<String> {
+        let mut names = Vec::new();
+        for metric in &self.options().thresholds {
+            let crossed = metric.all.iter().any(|threshold| {
+                let counts = !for_abort || (threshold.abort_on_fail && elapsed_s >= threshold.delay_s);
+                counts && self.value_of(all, metric, &threshold.expression.aggregate, elapsed_s)
+                    .is_some_and(|value| !threshold.expression.holds(value))
+            });
+            if crossed {
+                names.push(metric.name.clone());
+            }
+        }
+        names
+    }
+
+    /// The value that a threshold is about; `None`: nothing was collected.
+    pub fn value_of(
+        &self,
+        all: &Store,
+        metric: &crate::threshold::MetricThresholds,
+        aggregate: &crate::threshold::Aggregate,
+        elapsed_s: f64,
+    ) -> Option<f64> {
+        let sink = self.sink_of(all, metric)?;
+        Some(aggregate.of(sink, elapsed_s)).filter(|_| sink.is_used())
+    }
+
+    /// What was collected of the metric of a threshold.
+    pub fn sink_of<'a>(
+        &self,
+        all: &'a Store,
+        metric: &crate::threshold::MetricThresholds,
+    ) -> Option<&'a crate::metrics::Sink> {
+        let registry = self.program.metrics();
+        let row = registry.find(&metric.metric)?;
+        if metric.tags.is_empty() {
+            return all.sink(row);
+        }
+        let sub = registry.subs.iter().position(|sub| sub.parent == row && sub.tags == metric.tags);
+        all.sub(sub?)
+    }
+}
+
+/// Imports that cannot be resolved, over all local files.
+fn refused_imports(program: &Program) -> Vec<String> {
+    let mut seen = BTreeSet::from([program.entry.clone()]);
+    let mut queue = vec![(program.entry.clone(), None::<(String, usize)>)];
+    let mut refused = Vec::new();
+    while let Some((path, from)) = queue.pop() {
+        let text = match program.text(&path) {
+            Ok(text) => text,
+            Err(why) => {
+                let place = from.map(|(file, line)| format!("{file}:{line}: ")).unwrap_or_default();
+                refused.push(format!("{place}{why}"));
+                continue;
+            }
+        };
+        for import in scan::imports(&text) {
+            match resolve(&path, &import.name) {
+                ModuleRef::Refused(why) => refused.push(format!(
+                    "{path}:{}: cannot import \"{}\": {why}",
+                    import.line, import.name
+                )),
+                ModuleRef::File(file) if seen.insert(file.clone()) => {
+                    queue.push((file, Some((path.clone(), import.line))));
+                }
+                _ => {}
+            }
+        }
+    }
+    refused
+}
+
+/// Puts the layers of options on top of each other.
+fn consolidate(exported: Option<&Value>, outer: &OuterOptions, findings: &mut Findings) -> Options {
+    let mut layers = Layers::default();
+    if let Some((name, config)) = &outer.config {
+        layers.apply(config, name, findings);
+    }
+    if let Some(exported) = exported {
+        layers.apply(exported, "options", findings);
+    }
+    if let Some(environment) = &outer.environment {
+        layers.apply(environment, "environment", findings);
+    }
+    if let Some(flags) = &outer.flags {
+        layers.apply(flags, "flags", findings);
+    }
+    layers.finish(findings)
+}
+
+/// What only the whole shows: functions that are missing, metrics that thresholds name.
+fn check(
+    program: &Program,
+    options: &Options,
+    exports: &BTreeSet<String>,
+    findings: &mut Findings,
+) {
+    for scenario in &options.scenarios {
+        for why in scenario.executor.problems() {
+            findings.errors.push(format!("scenario \"{}\": {why}", scenario.name));
+        }
+        if !exports.contains(&scenario.exec) {
+            let text = format!(
+                "scenario \"{}\": function \"{}\" is not exported by the script",
+                scenario.name, scenario.exec
+            );
+            findings.errors.push(text);
+        }
+    }
+    let mut registry = program.registry();
+    if let Some(parent) = registry.find("http_req_duration") {
+        let tags = vec![("expected_response".to_owned(), "true".to_owned())];
+        registry.sub("http_req_duration{expected_response:true}", parent, tags);
+    }
+    for metric in &options.thresholds {
+        let Some(row) = registry.find(&metric.metric) else {
+            let text = format!(
+                "invalid threshold defined on metric \"{}\": no metric name \"{}\" found",
+                metric.name, metric.metric
+            );
+            findings.errors.push(text);
+            continue;
+        };
+        let kind = registry.defs[row].kind;
+        for threshold in metric.all.iter().filter(|one| !one.expression.fits(kind)) {
+            let text = format!(
+                "invalid threshold \"{}\" on metric \"{}\": a {} has no {}",
+                threshold.expression.source,
+                metric.name,
+                kind.id(),
+                threshold.expression.shown
+            );
+            findings.errors.push(text);
+        }
+        if !metric.tags.is_empty() {
+            registry.sub(&metric.name, row, metric.tags.clone());
+        }
+    }
+}
+
+/// Puts the file and the line before a finding that names an option in quotes.
+fn with_line(file: &str, text: &str, finding: String) -> String {
+    let mut names = finding.split('"').skip(1).step_by(2);
+    let line = names.find_map(|name| scan::line_of_key(text, name));
+    match line {
+        Some(line) => format!("{file}:{line}: {finding}"),
+        None => finding,
+    }
+}

@@ -1,0 +1,375 @@
+//! One user of a script: a JavaScript runtime on a stack of its own, so that a request or a pause deep
+//! inside callbacks suspends the user and nothing else.
+
+use crate::context::Context;
+use crate::http::{HttpReply, WireRequest};
+use crate::modules::{ModuleNames, ModuleTexts};
+use crate::program::Program;
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use rquickjs::{CatchResultExt, CaughtError, Ctx, Function, Module, Object, Promise, Value};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use units::Nanos;
+
+/// Bytes of address space for the stack of one user; pages that are never touched take no memory.
+const STACK_BYTES: usize = 1 << 20;
+/// The part of it that scripts may use. The rest is for native functions.
+const SCRIPT_STACK_BYTES: usize = 512 << 10;
+/// Memory of one user's runtime.
+pub const MEMORY_BYTES_MAX: usize = 256 << 20;
+/// Time that a script may run without a request or a pause.
+pub const SLICE_MAX: Duration = Duration::from_secs(10);
+
+/// What a user waits for.
+#[derive(Debug)]
+pub enum Request {
+    /// The init code has run: the exported options as JSON, and the names of exported functions.
+    Ready { options: Option<String>, exports: Vec<String> },
+    /// A pause.
+    Sleep(Nanos),
+    /// A response.
+    Http(Box<WireRequest>),
+    /// A task is over; the user is idle.
+    Finished(Result<Option<String>, Failure>),
+}
+
+/// What a user receives.
+#[derive(Debug)]
+pub enum Answer {
+    /// The pause is over, or the user begins.
+    Go,
+    Http(Box<HttpReply>),
+    Run(Task),
+    /// The current task ends here.
+    Interrupt,
+    /// The user is no longer needed.
+    End,
+}
+
+/// A function of the script to be called.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Name of the export.
+    pub function: String,
+    /// Its argument as JSON.
+    pub argument: Option<Arc<str>>,
+    pub iteration: u64,
+    /// The result is wanted as JSON.
+    pub wants_result: bool,
+}
+
+/// Why a task failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// An exception: its text with the stack.
+    Exception(String),
+    /// `test.abort()`: its message.
+    Abort(String),
+    Interrupted,
+}
+
+/// A user.
+pub struct Vu {
+    coroutine: Coroutine<Answer, Request, ()>,
+    context: Rc<Context>,
+    /// A task has begun and is not over.
+    under_way: bool,
+}
+
+impl std::fmt::Debug for Vu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vu").field("done", &self.coroutine.done()).finish_non_exhaustive()
+    }
+}
+
+// SAFETY: the coroutine, its stack and the `Rc`s shared between them and `context` are only reachable
+// through this struct, so they always move together; neither QuickJS nor the native functions keep
+// thread-local state or references to another thread's.
+unsafe impl Send for Vu {}
+
+impl Vu {
+    /// Starts a user: runs the script's init code.
+    ///
+    /// # Errors
+    /// The init code failed, or there is no memory for the stack.
+    pub fn new(
+        program: &Arc<Program>,
+        context: Context,
+    ) -> Result<(Vu, Option<String>, Vec<String>), Failure> {
+        let stack = DefaultStack::new(STACK_BYTES)
+            .map_err(|error| Failure::Exception(format!("no memory for a user's stack: {error}")))?;
+        let context = Rc::new(context);
+        let (inside, program) = (context.clone(), program.clone());
+        let coroutine = Coroutine::with_stack(stack, move |yielder, _| {
+            inside.enter(yielder);
+            live(&program, &inside);
+        });
+        let mut vu = Vu { coroutine, context, under_way: false };
+        match vu.resume(Answer::Go, Nanos::ZERO) {
+            Request::Ready { options, exports } => Ok((vu, options, exports)),
+            Request::Finished(Err(failure)) => Err(failure),
+            _ => Err(Failure::Exception("a request in the init context".to_owned())),
+        }
+    }
+
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Whether a task has begun and is not over.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way
+    }
+
+    /// Passes an answer; returns what the user waits for next. `now` is on the clock of the run.
+    pub fn resume(&mut self, answer: Answer, now: Nanos) -> Request {
+        if self.coroutine.done() {
+            return Request::Finished(Err(Failure::Interrupted));
+        }
+        self.context.begin_slice(now);
+        self.under_way |= matches!(answer, Answer::Run(_));
+        match self.coroutine.resume(answer) {
+            CoroutineResult::Yield(request) => {
+                self.under_way &= !matches!(request, Request::Finished(_));
+                request
+            }
+            CoroutineResult::Return(()) => Request::Finished(Err(Failure::Interrupted)),
+        }
+    }
+}
+
+impl Drop for Vu {
+    fn drop(&mut self) {
+        // two answers: one ends a task that is under way, the next one the user
+        self.context.interrupt();
+        for _ in 0..16 {
+            if self.coroutine.done() {
+                return;
+            }
+            self.context.begin_slice(self.context.now());
+            self.coroutine.resume(Answer::End);
+        }
+        if !self.coroutine.done() {
+            // SAFETY: the frames on the stack are abandoned; what they own leaks, and nothing outside
+            // refers to them.
+            unsafe { self.coroutine.force_reset() };
+        }
+    }
+}
+
+/// The suspension point of a user: set while its coroutine is alive.
+#[derive(Debug, Default)]
+pub(crate) struct Suspension(Cell<Option<*const Yielder<Answer, Request>>>);
+
+impl Suspension {
+    pub(crate) fn set(&self, yielder: &Yielder<Answer, Request>) {
+        self.0.set(Some(yielder));
+    }
+
+    /// Suspends the coroutine that runs this; outside of one, the answer is to end.
+    pub(crate) fn suspend(&self, request: Request) -> Answer {
+        let Some(yielder) = self.0.get() else { return Answer::End };
+        // SAFETY: the yielder lives as long as the coroutine's closure, and this runs on its stack.
+        unsafe { (*yielder).suspend(request) }
+    }
+}
+
+/// The life of a user, on its own stack.
+fn live(program: &Arc<Program>, context: &Rc<Context>) {
+    let made = runtime(program, context);
+    let (runtime, js) = match made {
+        Ok(made) => made,
+        Err(error) => {
+            let text = format!("no JavaScript runtime: {error}");
+            context.suspend(Request::Finished(Err(Failure::Exception(text))));
+            return;
+        }
+    };
+    js.with(|ctx| {
+        let (namespace, host) = match initialize(&ctx, program, context) {
+            Ok(ready) => ready,
+            Err(failure) => {
+                context.suspend(Request::Finished(Err(failure)));
+                return;
+            }
+        };
+        let exports = exports(&namespace);
+        let options = exported_options(&ctx, &namespace);
+        let mut answer = match options {
+            Ok(options) => context.suspend(Request::Ready { options, exports }),
+            Err(failure) => context.suspend(Request::Finished(Err(failure))),
+        };
+        context.end_init();
+        let mut argument = None;
+        while let Answer::Run(task) = answer {
+            let outcome = run(&ctx, &namespace, &host, context, &task, &mut argument);
+            answer = context.suspend(Request::Finished(outcome));
+        }
+    });
+    drop(js);
+    runtime.set_interrupt_handler(None);
+}
+
+fn runtime(
+    program: &Arc<Program>,
+    context: &Rc<Context>,
+) -> rquickjs::Result<(rquickjs::Runtime, rquickjs::Context)> {
+    let runtime = rquickjs::Runtime::new()?;
+    runtime.set_memory_limit(MEMORY_BYTES_MAX);
+    runtime.set_max_stack_size(SCRIPT_STACK_BYTES);
+    let watched = context.clone();
+    runtime.set_interrupt_handler(Some(Box::new(move || watched.must_stop(Instant::now()))));
+    runtime.set_loader(ModuleNames, ModuleTexts(program.clone()));
+    let js = rquickjs::Context::full(&runtime)?;
+    Ok((runtime, js))
+}
+
+/// Installs the modules and runs the script's own code.
+fn initialize<'js>(
+    ctx: &Ctx<'js>,
+    program: &Arc<Program>,
+    context: &Rc<Context>,
+) -> Result<(Object<'js>, Object<'js>), Failure> {
+    let host = crate::native::install(ctx, program, context).map_err(|error| {
+        let why = CaughtError::from_error(ctx, error);
+        Failure::Exception(format!("the built-in modules cannot be loaded: {why}"))
+    })?;
+    let text = program.text(&program.entry).map_err(Failure::Exception)?;
+    if program.is_common_js() {
+        let load = host.get::<_, Function<'js>>("load");
+        let loaded: rquickjs::Result<Object<'js>> =
+            load.and_then(|load| load.call(("file", program.entry.as_str())));
+        let exports = loaded.catch(ctx).map_err(|error| failure(&host, context, error))?;
+        return Ok((exports, host));
+    }
+    let declared = Module::declare(ctx.clone(), program.entry.as_str(), text.as_bytes());
+    let evaluated = declared.and_then(Module::eval);
+    let (module, promise) =
+        evaluated.catch(ctx).map_err(|error| failure(&host, context, error))?;
+    settle(ctx, &host, context, &promise)?;
+    let namespace = module.namespace().catch(ctx);
+    Ok((namespace.map_err(|error| failure(&host, context, error))?, host))
+}
+
+fn exports(namespace: &Object<'_>) -> Vec<String> {
+    let keys = namespace.keys::<String>().flatten();
+    keys.filter(|key| namespace.get::<_, Value<'_>>(key.as_str()).is_ok_and(|it| it.is_function()))
+        .collect()
+}
+
+fn exported_options<'js>(
+    ctx: &Ctx<'js>,
+    namespace: &Object<'js>,
+) -> Result<Option<String>, Failure> {
+    let Ok(value) = namespace.get::<_, Value<'js>>("options") else { return Ok(None) };
+    if value.is_undefined() || value.is_null() {
+        return Ok(None);
+    }
+    let json = ctx.json_stringify(value).catch(ctx);
+    let json = json.map_err(|why| Failure::Exception(format!("options: {why}")))?;
+    Ok(json.and_then(|text| text.to_string().ok()))
+}
+
+/// Calls the function of a task and drives its promises and timers to the end.
+fn run<'js>(
+    ctx: &Ctx<'js>,
+    namespace: &Object<'js>,
+    host: &Object<'js>,
+    context: &Rc<Context>,
+    task: &Task,
+    kept: &mut Option<(Arc<str>, Value<'js>)>,
+) -> Result<Option<String>, Failure> {
+    context.begin_task();
+    let mut attempt = || -> rquickjs::Result<Value<'js>> {
+        host.get::<_, Function<'js>>("begin")?.call::<_, ()>((task.iteration as f64,))?;
+        let function: Function<'js> = namespace.get(task.function.as_str())?;
+        let Some(json) = &task.argument else { return function.call(()) };
+        // a user receives the same object in each iteration, as in k6
+        let known = kept.as_ref().filter(|(text, _)| Arc::ptr_eq(text, json));
+        let value = match known {
+            Some((_, value)) => value.clone(),
+            None => {
+                let parse: Function<'js> = host.get("parse")?;
+                let value: Value<'js> = parse.call((&**json,))?;
+                *kept = Some((json.clone(), value.clone()));
+                value
+            }
+        };
+        function.call((value,))
+    };
+    let value = attempt().catch(ctx).map_err(|error| failure(host, context, error))?;
+    let value = match value.clone().into_promise() {
+        Some(promise) => settle(ctx, host, context, &promise)?,
+        None => {
+            idle(ctx, host, context)?;
+            value
+        }
+    };
+    if let Some(failure) = context.take_stop() {
+        return Err(failure);
+    }
+    if !task.wants_result {
+        return Ok(None);
+    }
+    let stringify = host.get::<_, Function<'js>>("stringify");
+    let json = stringify.and_then(|function| function.call::<_, Option<String>>((value,)));
+    json.catch(ctx).map_err(|error| failure(host, context, error))
+}
+
+/// Runs jobs and timers until nothing is left to wait for.
+fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Result<(), Failure> {
+    loop {
+        while ctx.execute_pending_job() {}
+        if let Some(failure) = context.take_stop() {
+            return Err(failure);
+        }
+        let next = host.get::<_, Function<'js>>("nextTimer").and_then(|next| next.call(()));
+        let wait: f64 = next.catch(ctx).map_err(|error| failure(host, context, error))?;
+        if wait < 0.0 {
+            return Ok(());
+        }
+        if wait > 0.0 && !context.sleep(wait / 1e3) {
+            return Err(context.take_stop().unwrap_or(Failure::Interrupted));
+        }
+        let fire = host.get::<_, Function<'js>>("fireTimer").and_then(|fire| fire.call::<_, ()>(()));
+        fire.catch(ctx).map_err(|error| failure(host, context, error))?;
+    }
+}
+
+/// Waits until the promise is settled, and everything else is as well.
+fn settle<'js>(
+    ctx: &Ctx<'js>,
+    host: &Object<'js>,
+    context: &Rc<Context>,
+    promise: &Promise<'js>,
+) -> Result<Value<'js>, Failure> {
+    idle(ctx, host, context)?;
+    match promise.result::<Value<'js>>() {
+        Some(result) => result.catch(ctx).map_err(|error| failure(host, context, error)),
+        None => Ok(Value::new_undefined(ctx.clone())),
+    }
+}
+
+/// The text of an exception, or the reason for which the host stopped the script.
+fn failure<'js>(host: &Object<'js>, context: &Context, error: CaughtError<'js>) -> Failure {
+    let text = match error {
+        CaughtError::Exception(exception) => {
+            let stack = exception.stack().unwrap_or_default();
+            let message = exception.message().unwrap_or_default();
+            let name: Option<String> = exception.as_object().get("name").ok();
+            let name = name.unwrap_or_else(|| "Error".to_owned());
+            let head = if message.is_empty() { name } else { format!("{name}: {message}") };
+            format!("{head}\n{}", stack.trim_end())
+        }
+        CaughtError::Value(value) => {
+            let describe = host.get::<_, Function<'js>>("describe");
+            let text = describe.and_then(|describe| describe.call::<_, String>((value,)));
+            text.unwrap_or_else(|_| "an exception".to_owned())
+        }
+        CaughtError::Error(error) => error.to_string(),
+    };
+    context.take_stop().unwrap_or_else(|| Failure::Exception(context.explain(text)))
+}

@@ -1,0 +1,453 @@
+//! Scripts against a scripted server, in virtual time: no network, no clock.
+
+use k6::guide::ScriptGuides;
+use k6::program::Program;
+use k6::summary::Summary;
+use k6::test::{LoadError, OuterOptions, Test};
+use sample::{Outcome, Sample};
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+use units::Nanos;
+use workload::{Came, Guide, Guides as _, Step};
+
+/// Files by name.
+type Files = &'static [(&'static str, &'static str)];
+
+fn load_with(files: Files, outer: &OuterOptions) -> Result<Test, LoadError> {
+    let read = move |path: &str| {
+        let found = files.iter().find(|(name, _)| *name == path);
+        found.map(|(_, text)| text.as_bytes().to_vec()).ok_or("no such file".to_owned())
+    };
+    let env = BTreeMap::from([("HOST".to_owned(), "sim.example".to_owned())]);
+    Test::load(Program::new(files[0].0, env, Box::new(read)), outer, 1)
+}
+
+fn load(files: Files) -> Result<Test, LoadError> {
+    load_with(files, &OuterOptions::default())
+}
+
+/// What a run left behind.
+struct Ran {
+    test: Arc<Test>,
+    /// Requests as they went out, with their instants in milliseconds.
+    sent: Vec<(u64, String)>,
+    end: Nanos,
+}
+
+impl Ran {
+    fn data(&self) -> Value {
+        let all = self.test.collected();
+        let elapsed_s = (self.end - Nanos::SECOND).as_secs_f64();
+        Summary { test: &self.test, all: &all, elapsed_s, full: false }.data()
+    }
+
+    fn text(&self) -> String {
+        let all = self.test.collected();
+        let elapsed_s = (self.end - Nanos::SECOND).as_secs_f64();
+        Summary { test: &self.test, all: &all, elapsed_s, full: false }.text()
+    }
+
+    fn count(&self, metric: &str) -> f64 {
+        self.data()["metrics"][metric]["values"]["count"].as_f64().unwrap_or(0.0)
+    }
+
+    fn log(&self) -> Vec<String> {
+        self.test.program.take_log().into_iter().map(|line| line.text).collect()
+    }
+}
+
+/// Answers a request after 10 ms: the path decides how.
+fn answer(request: &str) -> (String, String) {
+    let path = request.split(' ').nth(1).unwrap_or_default();
+    let path = path.split('?').next().unwrap_or_default();
+    let (status, extra, body) = match path {
+        "/redirect" => ("302 Found", "Location: /final\r\n", String::new()),
+        "/cookie" => ("200 OK", "Set-Cookie: sid=abc; Path=/\r\n", String::new()),
+        "/missing" => ("404 Not Found", "", "no".to_owned()),
+        "/html" => (
+            "200 OK",
+            "Content-Type: text/html\r\n",
+            "<p class=a>one<p class=a>two</p><form action='/login' method=post><input name=user \
+             value=x><input type=hidden name=t value='1&amp;2'></form>"
+                .to_owned(),
+        ),
+        _ => ("200 OK", "", json!({"request": request, "items": [{"id": 1}, {"id": 2}]}).to_string()),
+    };
+    let head = format!("HTTP/1.1 {status}\r\n{extra}Content-Length: {}\r\n\r\n", body.len());
+    (head, body)
+}
+
+/// Runs all users of a test on one worker.
+fn run(test: Test) -> Ran {
+    let test = Arc::new(test);
+    let mut guide = ScriptGuides(test.clone()).guide();
+    let mut due = BinaryHeap::new();
+    let mut sent = Vec::new();
+    let mut now = Nanos::SECOND;
+    for user in 0..test.users() {
+        take(&mut *guide, user, now, &mut due, &mut sent);
+    }
+    while let Some(Reverse((at, user))) = due.pop() {
+        now = at;
+        assert!(now < Nanos::from_secs(100_000), "the test does not end");
+        take(&mut *guide, user, now, &mut due, &mut sent);
+    }
+    Ran { test, sent, end: now }
+}
+
+fn take(
+    guide: &mut dyn Guide,
+    user: u64,
+    now: Nanos,
+    due: &mut BinaryHeap<Reverse<(Nanos, u64)>>,
+    sent: &mut Vec<(u64, String)>,
+) {
+    match guide.next(user, now) {
+        Step::Pause { wait } => due.push(Reverse((now + wait, user))),
+        Step::Call(errand) => {
+            let request = String::from_utf8_lossy(&errand.template.bytes).into_owned();
+            let at = now + errand.wait;
+            sent.push(((at - Nanos::SECOND).0 / 1_000_000, request.clone()));
+            let (head, body) = answer(&request);
+            let done = at + Nanos::from_millis(10);
+            let status = head[9..12].parse().unwrap();
+            let sample = Sample {
+                user: Some(user),
+                intended: at,
+                issued: at,
+                admitted: at,
+                sent: at,
+                first_byte: done,
+                done,
+                status,
+                bytes_sent: request.len() as u64,
+                bytes_received: (head.len() + body.len()) as u64,
+                ..Sample::default()
+            };
+            let came = Came {
+                sample: &sample,
+                outcome: Outcome::Succeeded,
+                head: head.as_bytes(),
+                body: body.as_bytes(),
+            };
+            guide.ended(user, &came);
+            due.push(Reverse((done, user)));
+        }
+        Step::Leave => {}
+        Step::Target { .. } => panic!("a script has no targets"),
+    }
+}
+
+fn ran(files: Files) -> Ran {
+    match load(files) {
+        Ok(test) => run(test),
+        Err(error) => panic!("{}", error.text),
+    }
+}
+
+#[test]
+fn a_script_with_checks_groups_and_metrics_is_counted_as_by_k6() {
+    let ran = ran(&[("/t/a.js", r#"
+        import http from 'k6/http';
+        import { check, group, sleep } from 'k6';
+        import { Trend, Counter, Rate, Gauge } from 'k6/metrics';
+        const trend = new Trend('my_trend', true), counter = new Counter('my_counter');
+        const rate = new Rate('my_rate'), gauge = new Gauge('my_gauge');
+        export const options = {
+          vus: 2, iterations: 6,
+          thresholds: { http_req_duration: ['p(95)<500', 'avg<0.001'], my_counter: ['count>3'],
+            'http_req_duration{status:200}': ['max<1000'], checks: ['rate>0.5'] },
+        };
+        export function setup() { http.get(`http://${__ENV.HOST}/get`); return { a: 1 }; }
+        export default function (data) {
+          group('outer', () => {
+            const res = http.get(`http://${__ENV.HOST}/get`, { tags: { x: 'y' } });
+            check(res, { 'status is 200': (r) => r.status === 200, never: () => false });
+            group('inner', () => { check(res, { deep: (r) => r.json('items.1.id') === 2 }); });
+          });
+          console.log('hello', JSON.stringify(data), 3);
+          trend.add(12.5); counter.add(1); rate.add(__ITER % 2); gauge.add(__VU);
+          http.get(`http://${__ENV.HOST}/redirect`);
+          sleep(0.2);
+        }
+        export function teardown(data) { console.log('bye', data.a); }
+    "#)]);
+    let text = ran.text();
+    // as k6 1.8 prints it, up to the times of the simulated server
+    let wanted = "\n\n  █ THRESHOLDS 
+
+    checks
+    ✓ 'rate>0.5' rate=66.66%
+
+    http_req_duration
+    ✓ 'p(95)<500' p(95)=10ms
+    ✗ 'avg<0.001' avg=10ms
+
+      {status:200}
+      ✓ 'max<1000' max=10ms
+
+    my_counter
+    ✓ 'count>3' count=6
+
+
+  █ TOTAL RESULTS 
+
+    checks_total.......: 18     25.641026/s
+    checks_succeeded...: 66.66% 12 out of 18
+    checks_failed......: 33.33% 6 out of 18
+
+    ✓ status is 200
+    ✗ never
+      ↳  0% — ✓ 0 / ✗ 6
+    ✓ deep
+
+    CUSTOM
+    my_counter.....................: 6      8.547009/s
+    my_gauge.......................: 2      min=1       max=2
+    my_rate........................: 33.33% 2 out of 6
+    my_trend.......................: avg=12.5ms min=12.5ms med=12.5ms max=12.5ms p(90)=12.5ms p(95)=12.5ms
+
+    HTTP
+    http_req_duration..............: avg=10ms   min=10ms   med=10ms   max=10ms   p(90)=10ms   p(95)=10ms  
+";
+    assert!(text.starts_with(wanted), "{text}");
+    for line in [
+        "      { expected_response:true }...: avg=10ms ",
+        "    http_req_failed................: 0.00%  0 out of 19\n    http_reqs......................: 19 ",
+        "\n    EXECUTION\n    iteration_duration.............: avg=230ms  min=230ms ",
+        "\n    NETWORK\n    data_received..................: ",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let log = ran.log();
+    assert_eq!(log.iter().filter(|line| *line == "hello {\"a\":1} 3").count(), 6);
+    assert_eq!(log.last().unwrap(), "bye 1");
+}
+
+#[test]
+fn requests_are_what_k6_sends() {
+    let ran = ran(&[("/t/a.js", r#"
+        import http from 'k6/http';
+        import { check } from 'k6';
+        export default function () {
+          http.post('http://h.example:81/p?q=1#f', { b: 'x y', a: [1, 2] }, { headers: { 'x-one': '1' } });
+          http.put('http://h.example/p', JSON.stringify({ a: 1 }), { cookies: { c: 'd' } });
+          http.del('http://u:p%40ss@h.example/d');
+          http.get('http://h.example/cookie');
+          const res = http.request('GET', 'http://h.example/next');
+          check(res, { cookie: (r) => r.json('request').includes('Cookie: sid=abc'),
+            header: (r) => r.headers['Content-Length'] > 1, request: (r) => r.request.method === 'GET',
+            jar: () => http.cookieJar().cookiesForURL('http://h.example/').sid[0] === 'abc' });
+          http.batch([['GET', 'http://h.example/1'], { method: 'POST', url: 'http://h.example/2', body: 'x' }]);
+          const form = http.post('http://h.example/up', { f: http.file('data', 'a.txt', 'text/plain'), n: '1' });
+          check(form, { multipart: (r) => r.json('request').includes('filename="a.txt"\r\nContent-Type: text/plain\r\n\r\ndata\r\n') });
+          http.get(http.url`http://h.example/item/${7}`);
+        }
+    "#)]);
+    let request = |row: usize| ran.sent[row].1.as_str();
+    assert_eq!(
+        request(0),
+        "POST /p?q=1 HTTP/1.1\r\nHost: h.example:81\r\nUser-Agent: Grafana k6/2.2.0\r\n\
+         Content-Length: 15\r\nContent-Type: application/x-www-form-urlencoded\r\nX-One: 1\r\n\r\n\
+         a=1&a=2&b=x+y"
+            .replace("15", "13")
+    );
+    assert!(request(1).contains("Content-Length: 7\r\nCookie: c=d\r\n\r\n{\"a\":1}"), "{}", request(1));
+    assert!(request(2).contains("Authorization: Basic dTpwQHNz\r\n"), "{}", request(2));
+    assert!(request(6).starts_with("POST /2 HTTP/1.1\r\n") && request(6).ends_with("\r\n\r\nx"));
+    assert_eq!(ran.data()["metrics"]["checks"]["values"]["fails"], 0, "{}", ran.text());
+    assert_eq!(ran.count("http_reqs"), 9.0);
+}
+
+#[test]
+fn redirects_and_failures_are_judged() {
+    let ran = ran(&[("/t/a.js", r#"
+        import http from 'k6/http';
+        import { check } from 'k6';
+        export const options = { thresholds: { 'http_req_failed{expected_response:false}': ['rate==1'] } };
+        export default function () {
+          const after = http.get('http://h.example/redirect');
+          check(after, { url: (r) => r.url === 'http://h.example/final' });
+          const before = http.get('http://h.example/redirect', { redirects: 0 });
+          check(before, { status: (r) => r.status === 302 && r.headers.Location === '/final' });
+          const missing = http.get('http://h.example/missing');
+          check(missing, { code: (r) => r.error_code === 1404 && r.body === 'no' });
+          http.get('http://h.example/missing', { responseCallback: http.expectedStatuses(404) });
+          const bad = http.get('nowhere');
+          check(bad, { bad: (r) => r.status === 0 && r.error_code === 1020 });
+        }
+    "#)]);
+    let data = ran.data();
+    assert_eq!(data["metrics"]["checks"]["values"]["fails"], 0, "{}", ran.text());
+    assert_eq!(data["metrics"]["http_req_failed"]["values"]["passes"], 1);
+    assert_eq!(data["metrics"]["http_req_failed"]["values"]["fails"], 4);
+}
+
+#[test]
+fn pages_are_searched_and_forms_submitted() {
+    let ran = ran(&[("/t/a.js", r#"
+        import http from 'k6/http';
+        import { check } from 'k6';
+        import { parseHTML } from 'k6/html';
+        export default function () {
+          const page = http.get('http://h.example/html');
+          check(page, { texts: (r) => r.html('p.a').text() === 'onetwo',
+            second: (r) => r.html().find('p:nth-child(2)').text() === 'two' });
+          const made = page.submitForm({ fields: { user: 'me' } });
+          check(made, { form: (r) => r.json('request').endsWith('t=1%262&user=me') });
+          check(parseHTML('<a data-x="1" href=/u>t</a>'), { data: (s) => s.find('a').data('x') === 1 });
+        }
+    "#)]);
+    assert_eq!(ran.data()["metrics"]["checks"]["values"]["fails"], 0, "{}", ran.text());
+}
+
+#[test]
+fn modules_shared_arrays_and_digests_are_available() {
+    let ran = ran(&[
+        ("/t/a.js", r#"
+            import { check } from 'k6';
+            import { SharedArray } from 'k6/data';
+            import encoding from 'k6/encoding';
+            import crypto, { md5 } from 'k6/crypto';
+            import exec from 'k6/execution';
+            import { uuidv4, randomIntBetween, findBetween } from 'https://jslib.k6.io/k6-utils/1.4.0/index.js';
+            import { URL } from 'https://jslib.k6.io/url/1.0.0/index.js';
+            import papaparse from 'https://jslib.k6.io/papaparse/5.1.1/index.js';
+            import { helper } from './lib/helper.js';
+            const common = require('./common.js');
+            const list = new SharedArray('rows', () => JSON.parse(open('./data.json')));
+            const rows = papaparse.parse(open('data.csv'), { header: true }).data;
+            export const options = { scenarios: { one: { executor: 'per-vu-iterations', vus: 2, iterations: 2, exec: 'one', env: { WHO: 'me' }, tags: { t: 'v' } } } };
+            export async function one() {
+              const digest = await globalThis.crypto.subtle.digest('SHA-256', new TextEncoder().encode('a'));
+              await new Promise((done) => setTimeout(done, 500));
+              check(null, {
+                shared: list.length === 3 && list[1].n === 2 && [...list].length === 3,
+                base64: encoding.b64encode('hi') === 'aGk=' && encoding.b64decode('aGk', 'rawstd', 's') === 'hi',
+                md5: md5('a', 'hex') === '0cc175b9c0f1b6a831c399e269772661',
+                ripemd160: crypto.ripemd160('', 'hex') === '9c1185a5c5e9fc54612808977ee8f548b2258d31',
+                hmac: crypto.hmac('sha256', 'k', 'd', 'hex').startsWith('e7ea21c3'),
+                subtle: new Uint8Array(digest)[0] === 0xca,
+                uuid: /^[0-9a-f-]{36}$/.test(uuidv4()), between: randomIntBetween(3, 3) === 3,
+                found: findBetween('<a>b</a>', '<a>', '</a>') === 'b',
+                url: new URL('http://h/p?a=1').searchParams.get('a') === '1',
+                csv: rows[0].name === 'x', helper: helper() === 'helped', common: common.value === 7,
+                scenario: exec.scenario.name === 'one' && exec.vu.idInTest === __VU && exec.vu.tags.t === 'v',
+                env: __ENV.WHO === 'me', options: exec.test.options.scenarios.one.vus === 2,
+              });
+            }
+        "#),
+        ("/t/lib/helper.js", "export { word as helper } from '../word.js';"),
+        ("/t/word.js", "export function word() { return 'helped'; }"),
+        ("/t/common.js", "module.exports = { value: 7 };"),
+        ("/t/data.json", "[{\"n\":1},{\"n\":2},{\"n\":3}]"),
+        ("/t/data.csv", "name,age\nx,1\n"),
+    ]);
+    assert_eq!(ran.log(), Vec::<String>::new());
+    assert_eq!(ran.data()["metrics"]["checks"]["values"]["fails"], 0, "{}", ran.text());
+    assert_eq!(ran.data()["metrics"]["iteration_duration"]["values"]["min"], 500.0);
+}
+
+#[test]
+fn executors_begin_iterations_when_k6_does() {
+    let ran = ran(&[("/t/a.js", r#"
+        import { sleep } from 'k6';
+        import { Counter } from 'k6/metrics';
+        const all = new Counter('all');
+        export const options = { scenarios: {
+          a: { executor: 'constant-arrival-rate', rate: 5, duration: '2s', preAllocatedVUs: 2, exec: 'x' },
+          b: { executor: 'ramping-vus', startVUs: 0, stages: [{ duration: '1s', target: 2 }, { duration: '1s', target: 0 }], startTime: '10s' },
+          c: { executor: 'per-vu-iterations', vus: 2, iterations: 2, startTime: '20s' },
+          d: { executor: 'ramping-arrival-rate', stages: [{ duration: '2s', target: 4 }], preAllocatedVUs: 1, maxVUs: 3, startTime: '30s' },
+          e: { executor: 'constant-vus', vus: 3, duration: '1s', startTime: '40s', gracefulStop: '100ms' },
+          f: { executor: 'shared-iterations', vus: 3, iterations: 7, startTime: '50s' },
+          g: { executor: 'constant-arrival-rate', rate: 10, duration: '1s', preAllocatedVUs: 1, startTime: '60s', exec: 'slow' },
+        }, thresholds: { 'iterations{scenario:a}': [], 'iterations{scenario:b}': [], 'iterations{scenario:c}': [],
+          'iterations{scenario:d}': [], 'iterations{scenario:e}': [], 'iterations{scenario:f}': [], 'iterations{scenario:g}': [] } };
+        export function x() { sleep(0.1); }
+        export function slow() { sleep(0.25); }
+        export default function () { sleep(0.3); }
+    "#)]);
+    let data = ran.data();
+    let of = |name: &str| {
+        data["metrics"][format!("iterations{{scenario:{name}}}")]["values"]["count"].as_f64().unwrap_or(0.0)
+    };
+    let counts: Vec<f64> = ["a", "b", "c", "d", "e", "f", "g"].into_iter().map(of).collect();
+    // b: from 0.5 s to 2 s and from 1 s to 1.5 s; e: 3 users, each with 3 whole iterations, the
+    // fourth ends after the graceful stop; d: the last one finds the user busy; g: 4 of 10 find the user free
+    assert_eq!(counts, [10.0, 7.0, 4.0, 3.0, 9.0, 7.0, 4.0]);
+    assert_eq!(data["metrics"]["dropped_iterations"], Value::Null, "counted at the end by the face");
+}
+
+#[test]
+fn exceptions_end_iterations_and_aborts_end_tests() {
+    let thrown = ran(&[("/t/a.js", "export const options = { iterations: 2 };\n\
+        export default function () {\n  null.x; }\nexport function teardown() { nothere(); }")]);
+    let log = thrown.log();
+    assert_eq!(thrown.count("iterations"), 2.0);
+    assert!(log[0].starts_with("TypeError: ") && log[0].contains("/t/a.js:3"), "{log:?}");
+    assert!(log[2].starts_with("ReferenceError: nothere"), "{log:?}");
+    let aborted = ran(&[("/t/a.js", "import exec from 'k6/execution'; import { sleep } from 'k6';\n\
+        export const options = { vus: 3, duration: '1h' };\n\
+        export default function () { if (__VU === 2 && __ITER === 3) { try { exec.test.abort('enough'); } catch (e) {} }\n\
+        sleep(1); }")]);
+    assert_eq!(aborted.test.stop_reason(), Some(k6::test::Stop::Aborted("enough".to_owned())));
+    assert!(aborted.end < Nanos::from_secs(6), "{:?}", aborted.end);
+    assert_eq!(aborted.count("iterations"), 8.0);
+}
+
+#[test]
+fn everything_that_is_wrong_is_listed_with_its_line() {
+    let refused = |files: Files| {
+        let error = load(files).err().expect("the script is refused");
+        (error.code, error.text)
+    };
+    let (code, text) = refused(&[
+        ("/t/a.js", "import x from 'k6/x/sql';\nimport './b.js';\nimport y from 'https://example.com/y.js';\nimport z from './none.js';\nexport default function () {}"),
+        ("/t/b.js", "\n\nconst l = require('lodash');"),
+    ]);
+    assert_eq!(code, 107);
+    for line in ["/t/a.js:1: cannot import \"k6/x/sql\"", "/t/a.js:3: cannot import \"https://", "/t/b.js:3: cannot import \"lodash\"", "/t/a.js:4: cannot read /t/none.js"] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let (code, text) = refused(&[("/t/a.js", "export const options = {\n  vus: 2,\n  rps: 5,\n  scenarios: { s: { executor: 'constant-vu' },\n    t: { executor: 'constant-vus', exec: 'no', rate: 3 } },\n  thresholds: { nope: ['rate<1'],\n    http_reqs: ['p(95)<5'], checks: ['rate=1'] } };\nexport default function () {}")]);
+    assert_eq!(code, 104);
+    for line in [
+        "/t/a.js:3: options: option \"rps\" is not available: use an arrival-rate executor",
+        "/t/a.js:4: scenario \"s\": unknown executor \"constant-vu\"",
+        "/t/a.js:5: scenario \"t\": constant-vus has no option \"rate\"",
+        "scenario \"t\": duration is missing",
+        "function \"no\" is not exported",
+        "invalid threshold defined on metric \"nope\": no metric name \"nope\" found",
+        "a counter has no p(95)",
+        "failed parsing threshold expression \"rate=1\"",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let (code, text) = refused(&[("/t/a.js", "export default 1;\n\nthrow new Error('boom');")]);
+    assert!(code == 107 && text.contains("Error: boom") && text.contains("/t/a.js:3"), "{text}");
+    let (_, text) = refused(&[("/t/a.js", "const a = [];\nfor (;;) { a.push(new Array(100000).fill(1.5)); }")]);
+    assert!(text.contains("out of memory") && text.contains("256 MiB"), "{text}");
+    let (_, text) = refused(&[("/t/a.js", "function f() { f(); }\nf();")]);
+    assert!(text.contains("/t/a.js:1"), "{text}");
+}
+
+#[test]
+fn unknown_options_are_warned_about_and_layers_override() {
+    let outer = OuterOptions {
+        config: Some(("c.json".to_owned(), json!({"vus": 9, "tags": {"a": "b"}}))),
+        environment: Some(json!({"iterations": 5})),
+        flags: Some(json!({"vus": 2})),
+    };
+    let test = load_with(
+        &[("/t/a.js", "export const options = {\n  bogus: 1, duration: '1h', vus: 3 };\nexport default function () {}")],
+        &outer,
+    )
+    .unwrap_or_else(|error| panic!("{}", error.text));
+    assert_eq!(test.warnings, ["/t/a.js:2: options: unknown option \"bogus\""]);
+    assert_eq!(test.users(), 2);
+    assert_eq!(test.options().tags, [("a".to_owned(), "b".to_owned())]);
+    assert_eq!(run(test).count("iterations"), 5.0);
+}

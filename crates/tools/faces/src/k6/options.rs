@@ -1,0 +1,405 @@
+//! k6's command line.
+
+use crate::Files;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Options {
+    pub(super) command: Command,
+    /// Path of the script; `-` is standard input.
+    pub(super) script: String,
+    /// Options that override those of the script.
+    pub(super) flags: Value,
+    pub(super) environment: Value,
+    /// The file of `--config`.
+    pub(super) config: Option<String>,
+    pub(super) env: BTreeMap<String, String>,
+    /// `json` or `csv`, and the file.
+    pub(super) out: Option<(String, String)>,
+    pub(super) summary_export: Option<String>,
+    pub(super) machine_readable: bool,
+    pub(super) summary: SummaryMode,
+    pub(super) no_thresholds: bool,
+    pub(super) quiet: bool,
+    pub(super) requirements: bool,
+    pub(super) console_output: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Run,
+    Inspect,
+    Version,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SummaryMode {
+    Compact,
+    Full,
+    Disabled,
+}
+
+/// Flags with a value that set an option: long name, short name, option, and how the value is read.
+const VALUES: &[(&str, &str, &str, Form)] = &[
+    ("vus", "u", "vus", Form::Number),
+    ("duration", "d", "duration", Form::Text),
+    ("iterations", "i", "iterations", Form::Number),
+    ("max-redirects", "", "maxRedirects", Form::Number),
+    ("batch", "", "batch", Form::Number),
+    ("batch-per-host", "", "batchPerHost", Form::Number),
+    ("rps", "", "rps", Form::Number),
+    ("user-agent", "", "userAgent", Form::Text),
+    ("min-iteration-duration", "", "minIterationDuration", Form::Text),
+    ("summary-time-unit", "", "summaryTimeUnit", Form::Text),
+    ("summary-trend-stats", "", "summaryTrendStats", Form::List),
+    ("system-tags", "", "systemTags", Form::List),
+    ("block-hostnames", "", "blockHostnames", Form::List),
+    ("blacklist-ip", "", "blacklistIPs", Form::List),
+    ("local-ips", "", "localIPs", Form::Text),
+    ("dns", "", "dns", Form::Text),
+    ("execution-segment", "", "executionSegment", Form::Text),
+    ("execution-segment-sequence", "", "executionSegmentSequence", Form::Text),
+];
+
+/// Flags without a value that set an option.
+const SWITCHES: &[(&str, &str, &str)] = &[
+    ("paused", "p", "paused"),
+    ("no-setup", "", "noSetup"),
+    ("no-teardown", "", "noTeardown"),
+    ("insecure-skip-tls-verify", "", "insecureSkipTLSVerify"),
+    ("no-connection-reuse", "", "noConnectionReuse"),
+    ("no-vu-connection-reuse", "", "noVUConnectionReuse"),
+    ("throw", "w", "throw"),
+    ("discard-response-bodies", "", "discardResponseBodies"),
+];
+
+/// Switches that change nothing here: there is no color, no REST server and no report of usage.
+const IDLE: &[&str] = &["no-color", "no-usage-report", "verbose", "profiling-enabled"];
+
+/// Flags of k6 that change what it does, and are not available.
+const REFUSED: &[(&str, &str)] = &[
+    ("http-debug", "use console.log in the script"),
+    ("linger", "remove it"),
+    ("address", "remove it; there is no REST server"),
+    ("traces-output", "remove it"),
+    ("features", "remove it"),
+    ("secret-source", "pass secrets with -e"),
+    ("log-output", "redirect standard error"),
+    ("log-format", "remove it"),
+    ("compatibility-mode", "remove it; modules and CommonJS both work"),
+    ("type", "remove it; scripts in JavaScript are read"),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Number,
+    Text,
+    List,
+}
+
+impl Form {
+    fn read(self, flag: &str, text: &str) -> Result<Value, String> {
+        match self {
+            Form::Text => Ok(json!(text)),
+            Form::List => Ok(text.split(',').map(str::trim).map(Value::from).collect()),
+            Form::Number => text
+                .parse::<u64>()
+                .map(Value::from)
+                .map_err(|_| format!("invalid argument \"{text}\" for --{flag}: write a whole number")),
+        }
+    }
+}
+
+/// Variables of the environment that set options.
+const VARIABLES: &[(&str, &str)] = &[
+    ("K6_VUS", "vus"),
+    ("K6_DURATION", "duration"),
+    ("K6_ITERATIONS", "iterations"),
+    ("K6_STAGES", "stage"),
+    ("K6_NO_SETUP", "no-setup"),
+    ("K6_NO_TEARDOWN", "no-teardown"),
+    ("K6_MAX_REDIRECTS", "max-redirects"),
+    ("K6_USER_AGENT", "user-agent"),
+    ("K6_INSECURE_SKIP_TLS_VERIFY", "insecure-skip-tls-verify"),
+    ("K6_NO_CONNECTION_REUSE", "no-connection-reuse"),
+    ("K6_MIN_ITERATION_DURATION", "min-iteration-duration"),
+    ("K6_THROW", "throw"),
+    ("K6_DISCARD_RESPONSE_BODIES", "discard-response-bodies"),
+    ("K6_SUMMARY_TREND_STATS", "summary-trend-stats"),
+    ("K6_SUMMARY_TIME_UNIT", "summary-time-unit"),
+    ("K6_SYSTEM_TAGS", "system-tags"),
+    ("K6_BLOCK_HOSTNAMES", "block-hostnames"),
+];
+
+/// Reads the command line.
+///
+/// # Errors
+/// A sentence that names the argument.
+pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, String> {
+    let mut rest = args.iter().map(String::as_str);
+    let command = match rest.next() {
+        Some("run") => Command::Run,
+        Some("inspect") => Command::Inspect,
+        Some("version" | "--version") => Command::Version,
+        Some(other @ ("archive" | "cloud" | "deps" | "new" | "x" | "features" | "login")) => {
+            return Err(format!("k6 {other} is not available; run and inspect are"));
+        }
+        Some(other) => return Err(format!("unknown command \"{other}\"; use run or inspect")),
+        None => return Err("a command is missing: k6 run script.js".to_owned()),
+    };
+    let env = if command == Command::Run { files.variables() } else { Vec::new() };
+    let mut options = Options {
+        command,
+        script: String::new(),
+        flags: Value::Null,
+        environment: environment(files)?,
+        config: files.variable("K6_CONFIG"),
+        env: env.into_iter().collect(),
+        out: None,
+        summary_export: files.variable("K6_SUMMARY_EXPORT"),
+        machine_readable: false,
+        summary: SummaryMode::Compact,
+        no_thresholds: false,
+        quiet: false,
+        requirements: false,
+        console_output: None,
+    };
+    let mut flags = Map::new();
+    let mut own_env = Vec::new();
+    while let Some(arg) = rest.next() {
+        if arg == "-" || !arg.starts_with('-') {
+            if !options.script.is_empty() {
+                return Err(format!("one script at a time: {} and {arg}", options.script));
+            }
+            arg.clone_into(&mut options.script);
+            continue;
+        }
+        let (name, inline) = split(arg);
+        let mut value = || -> Result<String, String> {
+            let given = inline.clone().or_else(|| rest.next().map(str::to_owned));
+            given.ok_or_else(|| format!("flag needs an argument: {arg}"))
+        };
+        if take_option(&mut flags, &name, inline.as_deref(), &mut value)? {
+            continue;
+        }
+        match name.as_str() {
+            "env" | "e" => {
+                let text = value()?;
+                let (key, value) = text.split_once('=').ok_or_else(|| {
+                    format!("invalid environment variable \"{text}\": write NAME=VALUE")
+                })?;
+                own_env.push((key.to_owned(), value.to_owned()));
+            }
+            "config" | "c" => options.config = Some(value()?),
+            "out" | "o" => set_out(&mut options, &value()?)?,
+            "summary-export" => options.summary_export = Some(value()?),
+            "console-output" => options.console_output = Some(value()?),
+            "summary-mode" => options.summary = summary_mode(&value()?)?,
+            "no-summary" => options.summary = SummaryMode::Disabled,
+            "new-machine-readable-summary" => options.machine_readable = true,
+            "no-thresholds" => options.no_thresholds = true,
+            "quiet" | "q" => options.quiet = true,
+            "execution-requirements" => options.requirements = true,
+            "include-system-env-vars" if inline.as_deref() == Some("false") => options.env.clear(),
+            "include-system-env-vars" => options.env.extend(files.variables()),
+            _ => return Err(unknown(arg, &name)),
+        }
+    }
+    options.env.extend(own_env);
+    options.flags = Value::Object(flags);
+    if options.script.is_empty() && command != Command::Version {
+        return Err("a script is missing: k6 run script.js".to_owned());
+    }
+    Ok(options)
+}
+
+/// `--name=value`, `--name`, `-n`, `-nvalue`.
+fn split(arg: &str) -> (String, Option<String>) {
+    if let Some(long) = arg.strip_prefix("--") {
+        return match long.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (long.to_owned(), None),
+        };
+    }
+    let short: String = arg.chars().skip(1).take(1).collect();
+    let value: String = arg.chars().skip(2).collect();
+    let value = value.strip_prefix('=').map_or(value.clone(), str::to_owned);
+    (short, Some(value).filter(|value| !value.is_empty()))
+}
+
+/// Takes a flag that sets an option of the test; false: it is another one.
+fn take_option(
+    flags: &mut Map<String, Value>,
+    name: &str,
+    inline: Option<&str>,
+    value: &mut dyn FnMut() -> Result<String, String>,
+) -> Result<bool, String> {
+    if IDLE.contains(&name) || name == "v" {
+        return Ok(true);
+    }
+    if let Some((_, _, key)) = SWITCHES.iter().find(|(long, short, _)| *long == name || *short == name) {
+        let on = match inline {
+            None | Some("true" | "1") => true,
+            Some("false" | "0") => false,
+            Some(other) => {
+                return Err(format!("invalid argument \"{other}\" for --{name}: write true or false"));
+            }
+        };
+        flags.insert((*key).to_owned(), json!(on));
+        return Ok(true);
+    }
+    let known = VALUES.iter().find(|(long, short, ..)| *long == name || *short == name);
+    if let Some((long, _, key, form)) = known {
+        let made = form.read(long, &value()?)?;
+        let joined = match (flags.get(*key), made) {
+            (Some(Value::Array(before)), Value::Array(more)) => {
+                Value::Array([before.clone(), more].concat())
+            }
+            (_, made) => made,
+        };
+        flags.insert((*key).to_owned(), joined);
+        return Ok(true);
+    }
+    match name {
+        "stage" | "s" => {
+            let mut all = flags.remove("stages").unwrap_or_else(|| json!([]));
+            if let (Value::Array(all), Value::Array(more)) = (&mut all, stages(&value()?)?) {
+                all.extend(more);
+            }
+            flags.insert("stages".to_owned(), all);
+            Ok(true)
+        }
+        "tag" => {
+            let text = value()?;
+            let (key, tag) = text
+                .split_once('=')
+                .ok_or_else(|| format!("invalid tag \"{text}\": write NAME=VALUE"))?;
+            let mut all = flags.remove("tags").unwrap_or_else(|| json!({}));
+            all[key] = json!(tag);
+            flags.insert("tags".to_owned(), all);
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// `30s:10,1m:0`.
+fn stages(text: &str) -> Result<Value, String> {
+    let stage = |part: &str| {
+        let (duration, target) = part.split_once(':')?;
+        let target: u64 = target.trim().parse().ok()?;
+        Some(json!({"duration": duration.trim(), "target": target}))
+    };
+    text.split(',')
+        .map(|part| stage(part).ok_or_else(|| format!("invalid stage \"{part}\": write it like 30s:10")))
+        .collect()
+}
+
+fn set_out(options: &mut Options, text: &str) -> Result<(), String> {
+    let (kind, path) = text.split_once('=').unwrap_or((text, ""));
+    if !matches!(kind, "json" | "csv") {
+        return Err(format!("output \"{kind}\" is not available; use json=FILE or csv=FILE"));
+    }
+    if path.is_empty() || path == "-" || path.ends_with(".gz") {
+        return Err(format!("--out {text}: name a plain file, like --out {kind}=results.{kind}"));
+    }
+    if options.out.is_some() {
+        return Err(format!("--out {text}: one output at a time"));
+    }
+    options.out = Some((kind.to_owned(), path.to_owned()));
+    Ok(())
+}
+
+fn summary_mode(text: &str) -> Result<SummaryMode, String> {
+    match text {
+        "compact" => Ok(SummaryMode::Compact),
+        "full" => Ok(SummaryMode::Full),
+        "disabled" => Ok(SummaryMode::Disabled),
+        other => Err(format!("invalid --summary-mode \"{other}\": use compact, full or disabled")),
+    }
+}
+
+fn unknown(arg: &str, name: &str) -> String {
+    match REFUSED.iter().find(|(known, _)| *known == name) {
+        Some((_, fix)) => format!("{arg} is not available: {fix}"),
+        None => format!("unknown flag: {arg}"),
+    }
+}
+
+/// The options that variables set.
+fn environment(files: &dyn Files) -> Result<Value, String> {
+    let mut map = Map::new();
+    for (variable, flag) in VARIABLES {
+        let Some(text) = files.variable(variable).filter(|text| !text.is_empty()) else { continue };
+        let mut value = || Ok(text.clone());
+        take_option(&mut map, flag, Some(&text), &mut value)
+            .map_err(|why| format!("{variable}: {why}"))?;
+    }
+    Ok(Value::Object(map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemError;
+
+    struct Nothing;
+
+    impl Files for Nothing {
+        fn read(&self, _: &str) -> Result<Vec<u8>, SystemError> {
+            Err(SystemError { number: 2, text: "No such file or directory".to_owned() })
+        }
+
+        fn variable(&self, name: &str) -> Option<String> {
+            (name == "K6_VUS").then(|| "7".to_owned())
+        }
+    }
+
+    fn read(line: &str) -> Result<Options, String> {
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        parse(&args, &Nothing)
+    }
+
+    #[test]
+    fn flags_become_options() {
+        let options = read(
+            "run -u 5 --duration=30s -e A=b=c --stage 10s:5,5s:0 -s 1s:1 --tag x=y --throw \
+             --system-tags url,status --out json=o.json -q a.js",
+        )
+        .unwrap();
+        assert_eq!(options.script, "a.js");
+        assert_eq!(options.env["A"], "b=c");
+        assert_eq!(options.environment, json!({"vus": 7}));
+        assert_eq!(
+            options.flags,
+            json!({
+                "vus": 5, "duration": "30s", "throw": true, "tags": {"x": "y"},
+                "systemTags": ["url", "status"],
+                "stages": [{"duration": "10s", "target": 5}, {"duration": "5s", "target": 0},
+                    {"duration": "1s", "target": 1}],
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (line, words) in [
+            ("", "a command is missing"),
+            ("cloud a.js", "k6 cloud is not available"),
+            ("run", "a script is missing"),
+            ("run a.js b.js", "a.js and b.js"),
+            ("run -u x a.js", "\"x\" for --vus"),
+            ("run --http-debug=full a.js", "console.log"),
+            ("run --nope a.js", "unknown flag: --nope"),
+            ("run -o influxdb=x a.js", "json=FILE"),
+            ("run --stage 5 a.js", "30s:10"),
+            ("run -e A a.js", "NAME=VALUE"),
+            ("run --duration", "flag needs an argument"),
+        ] {
+            let why = read(line).unwrap_err();
+            assert!(why.contains(words), "{line}: {why}");
+        }
+    }
+}
