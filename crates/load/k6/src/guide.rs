@@ -318,7 +318,8 @@ impl Member {
     ) {
         let counts = &test.program.counts;
         counts.active.fetch_sub(1, Ordering::Relaxed);
-        let completed = !matches!(outcome, Err(Failure::Interrupted | Failure::Abort(_)));
+        // the iteration that ends the test counts, as in k6
+        let completed = !matches!(outcome, Err(Failure::Interrupted));
         let count = if completed { &counts.completed } else { &counts.interrupted };
         count.fetch_add(1, Ordering::Relaxed);
         if let Some(vu) = &self.vu {

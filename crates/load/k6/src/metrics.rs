@@ -130,9 +130,9 @@ impl Registry {
     pub fn declare(&mut self, name: &str, kind: Kind, is_time: bool) -> Result<usize, String> {
         let first = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !first || !rest || name.len() > 128 {
+        if !first || !rest || !(2..=129).contains(&name.len()) {
             return Err(format!(
-                "invalid metric name: '{name}'; a name has up to 128 letters, digits and \
+                "invalid metric name: '{name}'; a name has 2 to 129 letters, digits and \
                  underscores and begins with a letter or underscore"
             ));
         }

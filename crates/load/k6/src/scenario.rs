@@ -214,7 +214,8 @@ pub fn arrival(executor: &Executor, index: u64) -> Option<Nanos> {
     match executor {
         Executor::ConstantArrivalRate { rate, unit, duration, .. } => {
             let at = Nanos((index as f64 * unit.0 as f64 / rate) as u64);
-            (at < *duration).then_some(at)
+            // k6 begins the one that falls due with the end as well
+            (at <= *duration).then_some(at)
         }
         Executor::RampingArrivalRate { start, unit, stages, .. } => {
             ramped_arrival(*start / unit.as_secs_f64(), unit.as_secs_f64(), stages, index + 1)
@@ -337,7 +338,10 @@ impl Progress {
                     None => Turn::Over,
                     Some((from, _)) if into < *from => Turn::Wait(start + *from),
                     Some((_, to)) => {
-                        let until = (start + *to + *graceful_ramp_down).min(self.hard_end());
+                        // at the end of the last stage the graceful stop counts
+                        let last = start + *to >= end;
+                        let limit = if last { self.hard_end() } else { start + *to + *graceful_ramp_down };
+                        let until = limit.min(self.hard_end());
                         Turn::Begin { at: now, until }
                     }
                 }
@@ -485,7 +489,8 @@ mod tests {
         };
         assert_eq!(arrival(&constant, 0), Some(Nanos::ZERO));
         assert_eq!(arrival(&constant, 19), Some(Nanos::from_millis(1_900)));
-        assert_eq!(arrival(&constant, 20), None);
+        assert_eq!(arrival(&constant, 20), Some(S(2)));
+        assert_eq!(arrival(&constant, 21), None);
         let ramp = Executor::RampingArrivalRate {
             start: 0.0,
             unit: S(1),
@@ -524,7 +529,7 @@ mod tests {
         assert_eq!(progress.turn(&mut own, S(3)), begun(3));
         assert_eq!(progress.dropped.load(Ordering::Relaxed), 2);
         assert_eq!(progress.turn(&mut own, S(6)), Turn::Over);
-        assert_eq!(progress.take_dropped(S(6)), 3);
+        assert_eq!(progress.take_dropped(S(6)), 4);
     }
 
     #[test]

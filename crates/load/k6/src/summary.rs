@@ -114,15 +114,14 @@ impl Summary<'_> {
         }
         all.sort_by_key(|metric| (metric.metric.clone(), metric.name.clone()));
         out.push_str("  █ THRESHOLDS \n\n");
-        let mut parent = String::new();
-        for metric in all {
+        let parents: Vec<&str> = all.iter().map(|metric| metric.name.as_str()).collect();
+        for metric in &all {
+            // a sub-metric is shown beneath its parent, where that has thresholds too
+            let beneath = parents.contains(&metric.metric.as_str());
             let sub = metric.name.strip_prefix(&metric.metric).filter(|rest| !rest.is_empty());
+            let sub = sub.filter(|_| beneath);
             let indent = if sub.is_some() { "      " } else { "    " };
-            if parent != metric.metric && sub.is_some() {
-                out.push_str(&format!("    {}\n", metric.metric));
-            }
-            parent.clone_from(&metric.metric);
-            out.push_str(&format!("{indent}{}\n", sub.unwrap_or(&metric.metric)));
+            out.push_str(&format!("{indent}{}\n", sub.unwrap_or(&metric.name)));
             for threshold in &metric.all {
                 let expression = &threshold.expression;
                 let value =
