@@ -189,7 +189,8 @@ impl Context {
     /// Adds the reason to an exception that a limit of ours has caused.
     pub(crate) fn explain(&self, text: String) -> String {
         if self.too_long.get() {
-            let place = text.lines().find(|line| line.trim_start().starts_with("at ")).unwrap_or("");
+            let place =
+                text.lines().find(|line| line.trim_start().starts_with("at ")).unwrap_or("");
             let limit = SLICE_MAX.as_secs();
             return format!(
                 "the script ran for {limit} s without a request or a pause and was stopped \
@@ -294,10 +295,7 @@ impl Context {
         let (sent, received) = self.bytes.replace((0, 0));
         self.group.borrow_mut().clear();
         let tags = if self.wants_tags() { self.all_tags(std::iter::empty()) } else { Vec::new() };
-        let mut values = vec![
-            (row::DATA_SENT, sent as f64),
-            (row::DATA_RECEIVED, received as f64),
-        ];
+        let mut values = vec![(row::DATA_SENT, sent as f64), (row::DATA_RECEIVED, received as f64)];
         if completed {
             values.push((row::ITERATION_DURATION, took.as_millis_f64()));
             values.push((row::ITERATIONS, 1.0));

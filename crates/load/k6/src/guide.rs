@@ -38,9 +38,16 @@ enum State {
     /// It waits for the end of setup.
     Waiting,
     Idle,
-    Iteration { until: Nanos, began: Nanos, moved: bool },
+    Iteration {
+        until: Nanos,
+        began: Nanos,
+        moved: bool,
+    },
     /// Setup or teardown, and when its time is up.
-    Stage { teardown: bool, until: Nanos },
+    Stage {
+        teardown: bool,
+        until: Nanos,
+    },
     Leaving,
 }
 
@@ -293,6 +300,7 @@ impl Member {
             State::Stage { teardown: false, until } => self.setup_done(test, outcome, until, now),
             State::Stage { teardown: true, until } => {
                 self.teardown_done(test, outcome, until, now);
+                test.present.fetch_sub(1, Ordering::AcqRel);
                 Drive::Step(Step::Leave)
             }
             State::Iteration { began, moved, .. } => {
@@ -384,7 +392,8 @@ impl Member {
 
     /// The first user runs teardown when all others have left.
     fn finish(&mut self, test: &Test, now: Nanos) -> Drive {
-        let wanted = self.id == 0 && self.vu.is_some() && test.has_teardown() && test.base().is_some();
+        let wanted =
+            self.id == 0 && self.vu.is_some() && test.has_teardown() && test.base().is_some();
         if !wanted {
             self.vu = None;
             test.present.fetch_sub(1, Ordering::AcqRel);

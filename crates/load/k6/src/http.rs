@@ -111,77 +111,103 @@ impl<'js> Ask<'js> {
 
 pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
-    native.set("http", Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<Object<'js>> {
-        let ask = Ask::of(ctx, &made, &c)?;
-        perform(&c, &ask)
-    }))?;
+    native.set(
+        "http",
+        Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<Object<'js>> {
+            let ask = Ask::of(ctx, &made, &c)?;
+            perform(&c, &ask)
+        }),
+    )?;
     let c = context.clone();
-    native.set("batch", Func::from(move |ctx: Ctx<'js>, all: Vec<Object<'js>>| -> Result<Array<'js>> {
-        let answers = Array::new(ctx.clone())?;
-        for (place, made) in all.iter().enumerate() {
-            let ask = Ask::of(ctx.clone(), made, &c)?;
-            answers.set(place, perform(&c, &ask)?)?;
-        }
-        Ok(answers)
-    }))?;
+    native.set(
+        "batch",
+        Func::from(move |ctx: Ctx<'js>, all: Vec<Object<'js>>| -> Result<Array<'js>> {
+            let answers = Array::new(ctx.clone())?;
+            for (place, made) in all.iter().enumerate() {
+                let ask = Ask::of(ctx.clone(), made, &c)?;
+                answers.set(place, perform(&c, &ask)?)?;
+            }
+            Ok(answers)
+        }),
+    )?;
     jars(native, context)
 }
 
 /// Cookie jars by number; 0 is the user's own.
 fn jars<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
-    native.set("jarNew", Func::from(move || {
-        let mut jars = c.jars.borrow_mut();
-        jars.push(Jar::new());
-        (jars.len() - 1) as u32
-    }))?;
+    native.set(
+        "jarNew",
+        Func::from(move || {
+            let mut jars = c.jars.borrow_mut();
+            jars.push(Jar::new());
+            (jars.len() - 1) as u32
+        }),
+    )?;
     let c = context.clone();
-    native.set("jarSet", Func::from(
-        move |ctx: Ctx<'js>, jar: u32, url: String, name: String, value: String, options: Object<'js>| -> Result<bool> {
+    native.set(
+        "jarSet",
+        Func::from(
+            move |ctx: Ctx<'js>,
+                  jar: u32,
+                  url: String,
+                  name: String,
+                  value: String,
+                  options: Object<'js>|
+                  -> Result<bool> {
+                let url = parse(&ctx, &url)?;
+                let mut text = format!("{name}={value}");
+                for (key, field) in [("domain", "Domain"), ("path", "Path"), ("expires", "Expires")]
+                {
+                    if let Some(value) = options.get::<_, Option<String>>(key)? {
+                        text.push_str(&format!("; {field}={value}"));
+                    }
+                }
+                if let Some(age) = options.get::<_, Option<f64>>("max_age")? {
+                    text.push_str(&format!("; Max-Age={}", age as i64));
+                }
+                if options.get::<_, Option<bool>>("secure")?.unwrap_or(false) {
+                    text.push_str("; Secure");
+                }
+                if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
+                    jar.absorb(&url, text.as_bytes());
+                }
+                Ok(true)
+            },
+        ),
+    )?;
+    let c = context.clone();
+    native.set(
+        "jarGet",
+        Func::from(move |ctx: Ctx<'js>, jar: u32, url: String| -> Result<Vec<String>> {
             let url = parse(&ctx, &url)?;
-            let mut text = format!("{name}={value}");
-            for (key, field) in [("domain", "Domain"), ("path", "Path"), ("expires", "Expires")] {
-                if let Some(value) = options.get::<_, Option<String>>(key)? {
-                    text.push_str(&format!("; {field}={value}"));
+            Ok(pairs(c.jars.borrow().get(jar as usize).and_then(|jar| jar.header(&url))))
+        }),
+    )?;
+    let c = context.clone();
+    native.set(
+        "jarClear",
+        Func::from(move |ctx: Ctx<'js>, jar: u32, url: String| -> Result<()> {
+            let url = parse(&ctx, &url)?;
+            if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
+                for pair in pairs(jar.header(&url)).chunks_exact(2) {
+                    jar.absorb(&url, format!("{}=; Max-Age=0; Path=/", pair[0]).as_bytes());
                 }
             }
-            if let Some(age) = options.get::<_, Option<f64>>("max_age")? {
-                text.push_str(&format!("; Max-Age={}", age as i64));
-            }
-            if options.get::<_, Option<bool>>("secure")?.unwrap_or(false) {
-                text.push_str("; Secure");
-            }
-            if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
-                jar.absorb(&url, text.as_bytes());
-            }
-            Ok(true)
-        },
-    ))?;
+            Ok(())
+        }),
+    )?;
     let c = context.clone();
-    native.set("jarGet", Func::from(move |ctx: Ctx<'js>, jar: u32, url: String| -> Result<Vec<String>> {
-        let url = parse(&ctx, &url)?;
-        Ok(pairs(c.jars.borrow().get(jar as usize).and_then(|jar| jar.header(&url))))
-    }))?;
-    let c = context.clone();
-    native.set("jarClear", Func::from(move |ctx: Ctx<'js>, jar: u32, url: String| -> Result<()> {
-        let url = parse(&ctx, &url)?;
-        if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
-            for pair in pairs(jar.header(&url)).chunks_exact(2) {
-                jar.absorb(&url, format!("{}=; Max-Age=0; Path=/", pair[0]).as_bytes());
-            }
-        }
-        Ok(())
-    }))?;
-    let c = context.clone();
-    native.set("jarDelete", Func::from(
-        move |ctx: Ctx<'js>, jar: u32, url: String, name: String| -> Result<()> {
+    native.set(
+        "jarDelete",
+        Func::from(move |ctx: Ctx<'js>, jar: u32, url: String, name: String| -> Result<()> {
             let url = parse(&ctx, &url)?;
             if let Some(jar) = c.jars.borrow_mut().get_mut(jar as usize) {
                 jar.absorb(&url, format!("{name}=; Max-Age=0; Path=/").as_bytes());
             }
             Ok(())
-        },
-    ))
+        }),
+    )
 }
 
 fn parse(ctx: &Ctx<'_>, text: &str) -> Result<Url> {
@@ -328,7 +354,8 @@ fn cookies(context: &Context, ask: &Ask<'_>, url: &Url) -> Option<String> {
         all.push(format!("{}={}", own[0], own[1]));
     }
     for pair in pairs(jar).chunks_exact(2) {
-        let replaced = ask.cookies.chunks_exact(3).any(|own| own[0] == pair[0] && !own[2].is_empty());
+        let replaced =
+            ask.cookies.chunks_exact(3).any(|own| own[0] == pair[0] && !own[2].is_empty());
         if !replaced {
             all.push(format!("{}={}", pair[0], pair[1]));
         }
@@ -344,9 +371,11 @@ fn exchange(
 ) -> Result<(HttpReply, Vec<(String, String)>)> {
     let ctx = &ask.ctx;
     let options = context.program.options();
-    let given = |name: &str| hop.headers.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
+    let given =
+        |name: &str| hop.headers.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
     let authority = &hop.url[url::Position::BeforeHost..url::Position::AfterPort];
-    let mut headers = vec![("Host".to_owned(), given("Host").unwrap_or_else(|| authority.to_owned()))];
+    let mut headers =
+        vec![("Host".to_owned(), given("Host").unwrap_or_else(|| authority.to_owned()))];
     let agent = options.map(|it| it.user_agent.clone()).unwrap_or_default();
     headers.push(("User-Agent".to_owned(), given("User-Agent").unwrap_or(agent)));
     let bodied = matches!(hop.method.as_str(), "POST" | "PUT" | "PATCH");
@@ -375,7 +404,10 @@ fn exchange(
     };
     let blocked = options.is_some_and(|it| blocks(&it.blocked_hosts, hop.url.host_str()));
     if blocked {
-        return Ok((HttpReply { sample: blocked_sample(context.now()), ..HttpReply::default() }, headers));
+        return Ok((
+            HttpReply { sample: blocked_sample(context.now()), ..HttpReply::default() },
+            headers,
+        ));
     }
     match context.exchange(Request::Http(Box::new(wire))) {
         Some(Answer::Http(reply)) => Ok((*reply, headers)),
@@ -532,7 +564,8 @@ impl Seen {
         url.set_fragment(None);
         let same_host = url.host_str() == hop.url.host_str();
         let mut headers = hop.headers.clone();
-        headers.retain(|(name, _)| same_host || !matches!(name.as_str(), "Authorization" | "Cookie"));
+        headers
+            .retain(|(name, _)| same_host || !matches!(name.as_str(), "Authorization" | "Cookie"));
         headers.retain(|(name, _)| name != "Host");
         let safe = hop.url.scheme() != "https" || url.scheme() == "https";
         if safe && !headers.iter().any(|(name, _)| name == "Referer") {
@@ -545,7 +578,8 @@ impl Seen {
                 "GET".clone_into(&mut method);
             }
             body.clear();
-            headers.retain(|(name, _)| !matches!(name.as_str(), "Content-Type" | "Content-Encoding"));
+            headers
+                .retain(|(name, _)| !matches!(name.as_str(), "Content-Type" | "Content-Encoding"));
         }
         let authorization = hop.authorization.clone().filter(|_| same_host);
         Some(Hop { method, url, body, headers, authorization })
@@ -596,8 +630,8 @@ impl Seen {
 
     fn body_value<'js>(&self, ask: &Ask<'js>) -> Result<Value<'js>> {
         let ctx = &ask.ctx;
-        let discards = ask.response_type == "none"
-            || (ask.response_type.is_empty() && ask.discards);
+        let discards =
+            ask.response_type == "none" || (ask.response_type.is_empty() && ask.discards);
         if self.status == 0 || discards {
             return Ok(Value::new_null(ctx.clone()));
         }
@@ -641,12 +675,15 @@ fn set_cookies(head: &[u8]) -> String {
     for value in fields::set_cookies(head) {
         let text = String::from_utf8_lossy(value);
         let mut parts = text.split(';').map(str::trim);
-        let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else { continue };
+        let Some((name, value)) = parts.next().and_then(|pair| pair.split_once('=')) else {
+            continue;
+        };
         let attributes: Vec<(String, String)> = parts
             .map(|part| part.split_once('=').unwrap_or((part, "")))
             .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
             .collect();
-        let find = |name: &str| attributes.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
+        let find =
+            |name: &str| attributes.iter().find(|(known, _)| known == name).map(|it| it.1.clone());
         all.push(serde_json::json!({
             "name": name, "value": value,
             "domain": find("domain").unwrap_or_default(),
@@ -695,7 +732,8 @@ fn bad_url<'js>(context: &Context, ask: &Ask<'js>) -> Result<Object<'js>> {
     let error = format!("invalid URL: \"{}\"; write it like http://host/path", ask.url);
     context.program.log("warning", "", format!("Request Failed: {error}"));
     let nowhere = "http://invalid.invalid/";
-    let url = Url::parse(nowhere).map_err(|why| Exception::throw_message(&ask.ctx, &why.to_string()))?;
+    let url =
+        Url::parse(nowhere).map_err(|why| Exception::throw_message(&ask.ctx, &why.to_string()))?;
     let method = ask.method.clone();
     let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
     let seen = Seen { error, code: 1020, ..Seen::of(HttpReply::default()) };

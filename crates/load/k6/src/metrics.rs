@@ -382,7 +382,9 @@ impl Groups {
     pub fn check(&mut self, path: &str, name: &str, passes: u64, fails: u64) {
         let checks = self.visit(path);
         match checks.iter_mut().find(|check| check.name == name) {
-            Some(check) => (check.passes, check.fails) = (check.passes + passes, check.fails + fails),
+            Some(check) => {
+                (check.passes, check.fails) = (check.passes + passes, check.fails + fails)
+            }
             None => checks.push(CheckCount { name: name.to_owned(), passes, fails }),
         }
     }

@@ -12,9 +12,26 @@ const NATIVE: &[(&str, &[&str])] = &[
     (
         "k6/http",
         &[
-            "get", "head", "post", "put", "patch", "del", "options", "request", "asyncRequest",
-            "batch", "url", "file", "cookieJar", "CookieJar", "setResponseCallback",
-            "expectedStatuses", "TLS_1_0", "TLS_1_1", "TLS_1_2", "TLS_1_3",
+            "get",
+            "head",
+            "post",
+            "put",
+            "patch",
+            "del",
+            "options",
+            "request",
+            "asyncRequest",
+            "batch",
+            "url",
+            "file",
+            "cookieJar",
+            "CookieJar",
+            "setResponseCallback",
+            "expectedStatuses",
+            "TLS_1_0",
+            "TLS_1_1",
+            "TLS_1_2",
+            "TLS_1_3",
         ],
     ),
     ("k6/metrics", &["Counter", "Gauge", "Rate", "Trend"]),
@@ -24,8 +41,20 @@ const NATIVE: &[(&str, &[&str])] = &[
     (
         "k6/crypto",
         &[
-            "createHash", "createHMAC", "hmac", "randomBytes", "hexEncode", "md4", "md5", "sha1",
-            "sha256", "sha384", "sha512", "sha512_224", "sha512_256", "ripemd160",
+            "createHash",
+            "createHMAC",
+            "hmac",
+            "randomBytes",
+            "hexEncode",
+            "md4",
+            "md5",
+            "sha1",
+            "sha256",
+            "sha384",
+            "sha512",
+            "sha512_224",
+            "sha512_256",
+            "ripemd160",
         ],
     ),
     ("k6/html", &["parseHTML", "Selection", "Element"]),
@@ -71,7 +100,9 @@ pub fn resolve(from: &str, name: &str) -> ModuleRef {
     match name {
         _ if name.starts_with("k6/x/") => refused("extensions of k6 are not available"),
         _ if name.starts_with("k6/browser") => refused("the browser module is not available"),
-        _ if name == "k6" || name.starts_with("k6/") => refused("this module of k6 is not available"),
+        _ if name == "k6" || name.starts_with("k6/") => {
+            refused("this module of k6 is not available")
+        }
         _ if name.starts_with("https://") || name.starts_with("http://") => {
             refused("remote modules are not loaded; download the file and import it from disk")
         }
@@ -107,14 +138,17 @@ pub fn text(program: &Program, key: &str) -> Result<Arc<str>, String> {
     }
     if let Some(library) = key.strip_prefix("jslib:") {
         let found = LIBRARIES.iter().find(|(known, _)| *known == library);
-        return found.map(|(_, text)| (*text).into()).ok_or_else(|| format!("no library {library}"));
+        return found
+            .map(|(_, text)| (*text).into())
+            .ok_or_else(|| format!("no library {library}"));
     }
     program.text(key)
 }
 
 /// A module that exports the objects of the prelude.
 fn native_text(name: &str, exports: &[&str]) -> String {
-    let mut text = format!("const it = globalThis.__k6_module('{name}');\nexport default it.default;\n");
+    let mut text =
+        format!("const it = globalThis.__k6_module('{name}');\nexport default it.default;\n");
     for export in exports {
         text.push_str(&format!("export const {export} = it.{export};\n"));
     }

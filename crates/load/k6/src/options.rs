@@ -22,7 +22,6 @@ pub struct Options {
     pub insecure: bool,
     pub throws: bool,
     pub no_connection_reuse: bool,
-    pub no_vu_connection_reuse: bool,
     pub no_cookies_reset: bool,
     pub discard_bodies: bool,
     pub min_iteration: Nanos,
@@ -31,21 +30,55 @@ pub struct Options {
     pub tags: Vec<(String, String)>,
     pub system_tags: Vec<String>,
     pub blocked_hosts: Vec<String>,
-    pub hosts: Vec<(String, String)>,
     /// As JSON, for `test.options` and `inspect`.
     pub json: Value,
 }
 
 /// Names of all options of k6; others are unknown.
 const KNOWN: &[&str] = &[
-    "vus", "duration", "iterations", "stages", "scenarios", "paused", "executionSegment",
-    "executionSegmentSequence", "noSetup", "setupTimeout", "noTeardown", "teardownTimeout",
-    "handleSummaryTimeout", "rps", "dns", "maxRedirects", "userAgent", "batch", "batchPerHost",
-    "httpDebug", "insecureSkipTLSVerify", "tlsCipherSuites", "tlsVersion", "tlsAuth", "throw",
-    "thresholds", "blacklistIPs", "blockHostnames", "hosts", "noConnectionReuse",
-    "noVUConnectionReuse", "minIterationDuration", "cloud", "ext", "summaryTrendStats",
-    "summaryTimeUnit", "systemTags", "tags", "metricSamplesBufferSize", "noCookiesReset",
-    "discardResponseBodies", "localIPs", "features",
+    "vus",
+    "duration",
+    "iterations",
+    "stages",
+    "scenarios",
+    "paused",
+    "executionSegment",
+    "executionSegmentSequence",
+    "noSetup",
+    "setupTimeout",
+    "noTeardown",
+    "teardownTimeout",
+    "handleSummaryTimeout",
+    "rps",
+    "dns",
+    "maxRedirects",
+    "userAgent",
+    "batch",
+    "batchPerHost",
+    "httpDebug",
+    "insecureSkipTLSVerify",
+    "tlsCipherSuites",
+    "tlsVersion",
+    "tlsAuth",
+    "throw",
+    "thresholds",
+    "blacklistIPs",
+    "blockHostnames",
+    "hosts",
+    "noConnectionReuse",
+    "noVUConnectionReuse",
+    "minIterationDuration",
+    "cloud",
+    "ext",
+    "summaryTrendStats",
+    "summaryTimeUnit",
+    "systemTags",
+    "tags",
+    "metricSamplesBufferSize",
+    "noCookiesReset",
+    "discardResponseBodies",
+    "localIPs",
+    "features",
 ];
 
 /// Options of k6 that change what a test does and are not available here.
@@ -54,6 +87,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("executionSegment", "use `loadstone fleet` for a load from several machines"),
     ("executionSegmentSequence", "use `loadstone fleet` for a load from several machines"),
     ("rps", "use an arrival-rate executor"),
+    ("hosts", "put the address into the URL and the name into a Host header"),
+    ("noVUConnectionReuse", "use noConnectionReuse"),
     ("dns", "names are resolved once, when they are first used"),
     ("httpDebug", "use console.log(JSON.stringify(response))"),
     ("tlsCipherSuites", "remove it"),
@@ -65,8 +100,20 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// System tags that values have by default.
 const SYSTEM_TAGS: &[&str] = &[
-    "proto", "subproto", "status", "method", "url", "name", "group", "check", "error", "error_code",
-    "tls_version", "scenario", "service", "expected_response",
+    "proto",
+    "subproto",
+    "status",
+    "method",
+    "url",
+    "name",
+    "group",
+    "check",
+    "error",
+    "error_code",
+    "tls_version",
+    "scenario",
+    "service",
+    "expected_response",
 ];
 
 /// What was found in a layer: problems that end the test, and notes.
@@ -137,7 +184,6 @@ impl Layers {
             insecure: reader.flag("insecureSkipTLSVerify"),
             throws: reader.flag("throw"),
             no_connection_reuse: reader.flag("noConnectionReuse"),
-            no_vu_connection_reuse: reader.flag("noVUConnectionReuse"),
             no_cookies_reset: reader.flag("noCookiesReset"),
             discard_bodies: reader.flag("discardResponseBodies"),
             min_iteration: reader.span("minIterationDuration", Nanos::ZERO),
@@ -147,7 +193,6 @@ impl Layers {
             system_tags: system
                 .unwrap_or_else(|| SYSTEM_TAGS.iter().map(|tag| (*tag).to_owned()).collect()),
             blocked_hosts: reader.strings("blockHostnames").unwrap_or_default(),
-            hosts: reader.pairs("hosts"),
             json: Value::Object(self.0),
         }
     }
@@ -270,11 +315,7 @@ impl Reader<'_> {
         } else if let Some(value) = duration {
             Executor::ConstantVus { vus, duration: self.read_span("duration", &value) }
         } else {
-            Executor::PerVuIterations {
-                vus,
-                iterations: 1,
-                max_duration: Nanos::from_secs(600),
-            }
+            Executor::PerVuIterations { vus, iterations: 1, max_duration: Nanos::from_secs(600) }
         };
         if let Executor::SharedIterations { vus, iterations, .. } = &executor
             && iterations < vus

@@ -138,7 +138,9 @@ impl Program {
         let bytes = (self.read)(path).map_err(|why| format!("cannot read {path}: {why}"))?;
         let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8"))?;
         if path.ends_with(".ts") {
-            return crate::typescript::strip(&text).map(Arc::from).map_err(|why| format!("{path}{why}"));
+            return crate::typescript::strip(&text)
+                .map(Arc::from)
+                .map_err(|why| format!("{path}{why}"));
         }
         Ok(text.into())
     }

@@ -27,7 +27,8 @@ fn is_word(byte: u8) -> bool {
 
 /// The tokens of a text, without comments and blanks. What cannot be read ends them.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
-    let mut scanner = Scanner { bytes: text.as_bytes(), at: 0, out: Vec::new(), braces: Vec::new() };
+    let mut scanner =
+        Scanner { bytes: text.as_bytes(), at: 0, out: Vec::new(), braces: Vec::new() };
     while scanner.next().is_some() {}
     scanner.out
 }
@@ -153,8 +154,19 @@ impl Scanner<'_> {
         match last.kind {
             TokenKind::Word => matches!(
                 text,
-                b"return" | b"typeof" | b"case" | b"in" | b"of" | b"delete" | b"void" | b"throw"
-                    | b"new" | b"else" | b"do" | b"await" | b"yield"
+                b"return"
+                    | b"typeof"
+                    | b"case"
+                    | b"in"
+                    | b"of"
+                    | b"delete"
+                    | b"void"
+                    | b"throw"
+                    | b"new"
+                    | b"else"
+                    | b"do"
+                    | b"await"
+                    | b"yield"
             ),
             TokenKind::Mark => !matches!(text, b")" | b"]" | b"}"),
             TokenKind::Template => text.ends_with(b"${"),
@@ -208,7 +220,8 @@ pub fn imports(text: &str) -> Vec<Import> {
         }
         let before = word(row - 1);
         let by_call = before == "(" && row >= 2 && matches!(word(row - 2), "require" | "import");
-        let statement = before == "import" || (before == "from" && row >= 2 && is_import(row, &word));
+        let statement =
+            before == "import" || (before == "from" && row >= 2 && is_import(row, &word));
         if by_call || statement {
             let inner = &text[token.start + 1..token.end.saturating_sub(1).max(token.start + 1)];
             found.push(Import { name: inner.to_owned(), line: line_of(text, token.start) });
@@ -277,8 +290,7 @@ mod tests {
                     export * from './d.js'; const t = `${ require('./e.js') } from 'no'`;\n";
         let found: Vec<(String, usize)> =
             imports(text).into_iter().map(|it| (it.name, it.line)).collect();
-        let wanted =
-            [("k6/http", 2), ("./b.js", 5), ("./c.js", 6), ("./d.js", 7), ("./e.js", 7)];
+        let wanted = [("k6/http", 2), ("./b.js", 5), ("./c.js", 6), ("./d.js", 7), ("./e.js", 7)];
         assert_eq!(found, wanted.map(|(name, line)| (name.to_owned(), line)));
     }
 

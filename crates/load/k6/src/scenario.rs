@@ -45,7 +45,8 @@ impl Scenario {
             true => format!("maxVUs: {pre}"),
             false => format!("maxVUs: {pre}-{max}"),
         };
-        let per_s = |rate: f64, unit: &Nanos| format!("{:.2} iterations/s", rate / unit.as_secs_f64());
+        let per_s =
+            |rate: f64, unit: &Nanos| format!("{:.2} iterations/s", rate / unit.as_secs_f64());
         let many = |count: u64| if count == 1 { "iteration" } else { "iterations" };
         let (text, mut more) = match &self.executor {
             Executor::SharedIterations { vus, iterations, max_duration } => (
@@ -196,7 +197,8 @@ pub fn windows(start: u64, stages: &[Stage], row: u64) -> Vec<(Nanos, Nanos)> {
         };
         if target > level && since.is_none() && target >= number {
             since = Some(part(number.max(level)));
-        } else if target < level && target < number
+        } else if target < level
+            && target < number
             && let Some(from) = since.take()
         {
             all.push((from, part((number - 1.0).min(level))));
@@ -285,13 +287,7 @@ pub struct Membership {
 impl Progress {
     pub fn new(scenario: Scenario) -> Progress {
         let zero = || AtomicU64::new(0);
-        Progress {
-            scenario,
-            claimed: zero(),
-            begun: zero(),
-            dropped: zero(),
-            extra: zero(),
-        }
+        Progress { scenario, claimed: zero(), begun: zero(), dropped: zero(), extra: zero() }
     }
 
     pub fn end(&self) -> Nanos {
@@ -324,7 +320,11 @@ impl Progress {
         match &self.scenario.executor {
             Executor::ConstantVus { .. } => begin,
             Executor::PerVuIterations { iterations, .. } => {
-                if own.iterations < *iterations { begin } else { Turn::Over }
+                if own.iterations < *iterations {
+                    begin
+                } else {
+                    Turn::Over
+                }
             }
             Executor::SharedIterations { iterations, .. } => {
                 let claimed = self.claimed.fetch_add(1, Ordering::Relaxed);
@@ -340,7 +340,8 @@ impl Progress {
                     Some((_, to)) => {
                         // at the end of the last stage the graceful stop counts
                         let last = start + *to >= end;
-                        let limit = if last { self.hard_end() } else { start + *to + *graceful_ramp_down };
+                        let limit =
+                            if last { self.hard_end() } else { start + *to + *graceful_ramp_down };
                         let until = limit.min(self.hard_end());
                         Turn::Begin { at: now, until }
                     }
@@ -543,8 +544,7 @@ mod tests {
 
     #[test]
     fn shared_iterations_are_claimed_once() {
-        let executor =
-            Executor::SharedIterations { vus: 2, iterations: 3, max_duration: S(600) };
+        let executor = Executor::SharedIterations { vus: 2, iterations: 3, max_duration: S(600) };
         let progress = Progress::new(scenario(executor, 0));
         let mut own = Membership::default();
         let begun =

@@ -554,9 +554,13 @@ mod tests {
             assert_eq!(time(ms), shown);
         }
         let bytes = |value| human(value, Kind::Counter, Contains::Data, None);
-        for (value, shown) in
-            [(0.0, "0 B"), (859.0, "859 B"), (5_419.0, "5.4 kB"), (15_400.0, "15 kB"), (2.5e6, "2.5 MB")]
-        {
+        for (value, shown) in [
+            (0.0, "0 B"),
+            (859.0, "859 B"),
+            (5_419.0, "5.4 kB"),
+            (15_400.0, "15 kB"),
+            (2.5e6, "2.5 MB"),
+        ] {
             assert_eq!(bytes(value), shown);
         }
         assert_eq!(human(0.666_666, Kind::Rate, Contains::Default, None), "66.66%");

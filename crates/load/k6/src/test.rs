@@ -84,11 +84,7 @@ impl Test {
     ///
     /// # Errors
     /// Everything that is wrong with it, and the exit code.
-    pub fn load(
-        program: Program,
-        outer: &OuterOptions,
-        seed: u64,
-    ) -> Result<Test, LoadError> {
+    pub fn load(program: Program, outer: &OuterOptions, seed: u64) -> Result<Test, LoadError> {
         let program = Arc::new(program);
         let refused = refused_imports(&program);
         if !refused.is_empty() {
@@ -234,12 +230,8 @@ impl Test {
     }
 
     pub(crate) fn note_origin(&self, now: Nanos) {
-        let fresh = self.origin.compare_exchange(
-            0,
-            now.0.max(1),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        let fresh =
+            self.origin.compare_exchange(0, now.0.max(1), Ordering::Relaxed, Ordering::Relaxed);
         if fresh.is_ok() {
             self.program.counts.origin.store(now.0, Ordering::Relaxed);
         }
@@ -248,6 +240,11 @@ impl Test {
     /// Notes that a user was there at `now`.
     pub(crate) fn note_end(&self, now: Nanos) {
         self.last.fetch_max(now.0, Ordering::Relaxed);
+    }
+
+    /// Whether all users have left.
+    pub fn is_over(&self) -> bool {
+        self.present.load(Ordering::Acquire) == 0
     }
 
     /// The last instant of the test.
@@ -344,9 +341,12 @@ impl Test {
         let mut names = Vec::new();
         for metric in &self.options().thresholds {
             let crossed = metric.all.iter().any(|threshold| {
-                let counts = !for_abort || (threshold.abort_on_fail && elapsed_s >= threshold.delay_s);
-                counts && self.value_of(all, metric, &threshold.expression.aggregate, elapsed_s)
-                    .is_some_and(|value| !threshold.expression.holds(value))
+                let counts =
+                    !for_abort || (threshold.abort_on_fail && elapsed_s >= threshold.delay_s);
+                counts
+                    && self
+                        .value_of(all, metric, &threshold.expression.aggregate, elapsed_s)
+                        .is_some_and(|value| !threshold.expression.holds(value))
             });
             if crossed {
                 names.push(metric.name.clone());

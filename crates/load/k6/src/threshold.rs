@@ -75,10 +75,9 @@ impl Expression {
             Kind::Counter => matches!(self.aggregate, Aggregate::Count | Aggregate::Rate),
             Kind::Gauge => self.aggregate == Aggregate::Value,
             Kind::Rate => self.aggregate == Aggregate::Rate,
-            Kind::Trend => !matches!(
-                self.aggregate,
-                Aggregate::Count | Aggregate::Rate | Aggregate::Value
-            ),
+            Kind::Trend => {
+                !matches!(self.aggregate, Aggregate::Count | Aggregate::Rate | Aggregate::Value)
+            }
         }
     }
 
@@ -116,12 +115,20 @@ impl Aggregate {
     pub fn of(&self, sink: &Sink, elapsed_s: f64) -> f64 {
         match (sink, self) {
             (Sink::Counter { count, .. }, Aggregate::Rate) => {
-                if elapsed_s > 0.0 { count / elapsed_s } else { 0.0 }
+                if elapsed_s > 0.0 {
+                    count / elapsed_s
+                } else {
+                    0.0
+                }
             }
             (Sink::Counter { count, .. }, _) => *count,
             (Sink::Gauge { value, .. }, _) => *value,
             (Sink::Rate { passes, total }, _) => {
-                if *total > 0 { *passes as f64 / *total as f64 } else { 0.0 }
+                if *total > 0 {
+                    *passes as f64 / *total as f64
+                } else {
+                    0.0
+                }
             }
             (Sink::Trend(trend), Aggregate::Min) => trend.min,
             (Sink::Trend(trend), Aggregate::Max) => trend.max,
@@ -159,7 +166,9 @@ pub struct MetricThresholds {
 /// # Errors
 /// The braces are not closed, or hold something else.
 pub fn split_name(name: &str) -> Result<(String, Vec<(String, String)>), String> {
-    let Some((metric, rest)) = name.split_once('{') else { return Ok((name.to_owned(), Vec::new())) };
+    let Some((metric, rest)) = name.split_once('{') else {
+        return Ok((name.to_owned(), Vec::new()));
+    };
     let inner = rest.strip_suffix('}').ok_or_else(|| {
         format!("threshold on \"{name}\": the selector has no closing brace; write {metric}{{tag:value}}")
     })?;
@@ -198,7 +207,10 @@ mod tests {
     fn selectors_name_tags() {
         let (metric, tags) = split_name("http_reqs{status:200, name:\"http://a/b\"}").unwrap();
         assert_eq!(metric, "http_reqs");
-        assert_eq!(tags, [("status", "200"), ("name", "http://a/b")].map(|(a, b)| (a.into(), b.into())));
+        assert_eq!(
+            tags,
+            [("status", "200"), ("name", "http://a/b")].map(|(a, b)| (a.into(), b.into()))
+        );
         assert!(split_name("x{a:b").unwrap_err().contains("closing brace"));
     }
 }

@@ -100,8 +100,22 @@ impl<'a> Stripper<'a> {
         match self.types.all[row].kind {
             TokenKind::Word => !matches!(
                 word,
-                "return" | "typeof" | "case" | "in" | "of" | "delete" | "void" | "throw" | "new"
-                    | "else" | "do" | "await" | "yield" | "instanceof" | "default" | "extends"
+                "return"
+                    | "typeof"
+                    | "case"
+                    | "in"
+                    | "of"
+                    | "delete"
+                    | "void"
+                    | "throw"
+                    | "new"
+                    | "else"
+                    | "do"
+                    | "await"
+                    | "yield"
+                    | "instanceof"
+                    | "default"
+                    | "extends"
             ),
             TokenKind::Number | TokenKind::Text | TokenKind::Regex => true,
             TokenKind::Template => word.ends_with('`'),
@@ -142,7 +156,10 @@ impl<'a> Stripper<'a> {
                 level.begins = level.frame == Frame::Class;
                 Ok(at + 1)
             }
-            "?" if self.word(at + 1) != "." && self.word(at + 1) != "?" && self.word(at.wrapping_sub(1)) != "?" => {
+            "?" if self.word(at + 1) != "."
+                && self.word(at + 1) != "?"
+                && self.word(at.wrapping_sub(1)) != "?" =>
+            {
                 self.level().questions += 1;
                 Ok(at + 1)
             }
@@ -152,11 +169,15 @@ impl<'a> Stripper<'a> {
                 Ok(at + 1)
             }
             "as" | "satisfies" if self.ends_expression(at) && self.is_operator_place(at) => {
-                let end = if self.word(at + 1) == "const" { at + 2 } else { self.types.skip(at + 1) };
+                let end =
+                    if self.word(at + 1) == "const" { at + 2 } else { self.types.skip(at + 1) };
                 self.remove(at, end);
                 Ok(end)
             }
-            "!" if self.ends_expression(at) && !self.types.touches(at, "=") && !self.types.starts_line(at) => {
+            "!" if self.ends_expression(at)
+                && !self.types.touches(at, "=")
+                && !self.types.starts_line(at) =>
+            {
                 self.remove(at, at + 1);
                 Ok(at + 1)
             }
@@ -204,7 +225,9 @@ impl<'a> Stripper<'a> {
     fn statement(&mut self, at: usize) -> Result<Option<usize>, (usize, String)> {
         let (word, next) = (self.word(at), self.word(at + 1));
         let before = self.before(at);
-        if matches!(before, "." | "," | "(" | "=") || self.frames.last().is_some_and(|it| it.frame == Frame::Object) {
+        if matches!(before, "." | "," | "(" | "=")
+            || self.frames.last().is_some_and(|it| it.frame == Frame::Object)
+        {
             if word == "class" {
                 return Ok(Some(self.class(at)));
             }
@@ -215,10 +238,16 @@ impl<'a> Stripper<'a> {
         }
         let in_class = self.level().frame == Frame::Class;
         match word {
-            "import" | "export" if next == "type" && self.word(at + 2) != "from" || word == "import" && next == "type" && self.word(at + 3) == "from" => {
+            "import" | "export"
+                if next == "type" && self.word(at + 2) != "from"
+                    || word == "import" && next == "type" && self.word(at + 3) == "from" =>
+            {
                 Ok(Some(self.remove_statement(at)))
             }
-            "export" if matches!(next, "interface" | "declare") || (next == "type" && self.is_alias(at + 1)) => {
+            "export"
+                if matches!(next, "interface" | "declare")
+                    || (next == "type" && self.is_alias(at + 1)) =>
+            {
                 Ok(Some(self.remove_statement(at)))
             }
             "import" if !matches!(next, "(" | ".") => Ok(Some(self.import(at))),
@@ -226,7 +255,9 @@ impl<'a> Stripper<'a> {
             "interface" if !in_class && self.is_word(at + 1) => Ok(Some(self.remove_statement(at))),
             "declare" if !in_class && self.is_word(at + 1) => Ok(Some(self.remove_statement(at))),
             "type" if !in_class && self.is_alias(at) => Ok(Some(self.remove_statement(at))),
-            "namespace" | "module" if !in_class && self.is_word(at + 1) && self.word(at + 2) == "{" => {
+            "namespace" | "module"
+                if !in_class && self.is_word(at + 1) && self.word(at + 2) == "{" =>
+            {
                 Err((at, "namespaces are not read; use modules".to_owned()))
             }
             "enum" if !in_class && self.is_word(at + 1) && self.word(at + 2) == "{" => {
@@ -262,7 +293,10 @@ impl<'a> Stripper<'a> {
         let mut row = at + 1;
         while row < self.removed.len() && !matches!(self.word(row), ";" | "(") {
             let text = self.types.kind(row) == Some(TokenKind::Text);
-            if self.word(row) == "type" && self.is_word(row + 1) && matches!(self.word(row - 1), "{" | ",") {
+            if self.word(row) == "type"
+                && self.is_word(row + 1)
+                && matches!(self.word(row - 1), "{" | ",")
+            {
                 let mut end = row + 2;
                 while !matches!(self.word(end), "," | "}" | "") {
                     end += 1;
@@ -296,12 +330,15 @@ impl<'a> Stripper<'a> {
                     row = self.types.after(row);
                 }
                 let stop = self.types.all.get(row.min(end)).map_or(0, |token| token.start);
-                value = self.types.text[self.types.all[from.min(end)].start..stop].trim().replace('\n', " ");
+                value = self.types.text[self.types.all[from.min(end)].start..stop]
+                    .trim()
+                    .replace('\n', " ");
             }
             members.push((key, value));
             row += 1;
         }
-        let lines = self.types.text[self.types.all[at].start..self.types.end(end)].matches('\n').count();
+        let lines =
+            self.types.text[self.types.all[at].start..self.types.end(end)].matches('\n').count();
         let mut made = format!("var {name} = ((e) => {{ let last = -1;");
         for (key, value) in members {
             let value = if value.is_empty() { "last + 1".to_owned() } else { value };
@@ -361,7 +398,11 @@ impl<'a> Stripper<'a> {
         }
         if self.word(after) != "{" {
             // an overload without a body
-            let from = if matches!(self.word(at.wrapping_sub(1)), "async" | "default") { at - 1 } else { at };
+            let from = if matches!(self.word(at.wrapping_sub(1)), "async" | "default") {
+                at - 1
+            } else {
+                at
+            };
             let from = if self.word(from.wrapping_sub(1)) == "export" { from - 1 } else { from };
             let end = if self.word(after) == ";" { after + 1 } else { after };
             self.remove(from, end);
@@ -392,7 +433,8 @@ impl Stripper<'_> {
             return true;
         }
         let close = self.types.closing(at);
-        let control = matches!(self.before(at), "if" | "for" | "while" | "switch" | "catch" | "with");
+        let control =
+            matches!(self.before(at), "if" | "for" | "while" | "switch" | "catch" | "with");
         let questions = self.level().questions;
         let in_object = self.level().frame == Frame::Object;
         match self.word(close + 1) {
@@ -415,7 +457,11 @@ impl Stripper<'_> {
             "" | ";" | "{" | "}" | ")" | "=>" | "else" | "try" | "finally" | "do" => {
                 before == "{" && frame == Frame::Object
             }
-            ":" => questions > 0 || frame != Frame::Block || self.frames.len() > 1 && self.is_value_colon(at),
+            ":" => {
+                questions > 0
+                    || frame != Frame::Block
+                    || self.frames.len() > 1 && self.is_value_colon(at)
+            }
             _ => true,
         }
     }
@@ -483,7 +529,9 @@ impl Stripper<'_> {
 
     /// Removes `?`, `!` and a type behind a name or pattern.
     fn annotation(&mut self, mut at: usize) -> usize {
-        if matches!(self.word(at), "?" | "!") && matches!(self.word(at + 1), ":" | "," | ")" | ";" | "=") {
+        if matches!(self.word(at), "?" | "!")
+            && matches!(self.word(at + 1), ":" | "," | ")" | ";" | "=")
+        {
             self.remove(at, at + 1);
             at += 1;
         }
@@ -535,7 +583,9 @@ impl Stripper<'_> {
 impl Stripper<'_> {
     /// A line of a class body on which another member begins.
     fn starts_member(&self, at: usize) -> bool {
-        self.types.starts_line(at) && self.ends_expression(at) && self.is_word(at)
+        self.types.starts_line(at)
+            && self.ends_expression(at)
+            && self.is_word(at)
             && !matches!(self.word(at), "instanceof" | "in")
     }
 
@@ -583,7 +633,8 @@ impl Stripper<'_> {
             return Ok(after);
         }
         let close = self.types.closing(next);
-        let result = if self.word(close + 1) == ":" { self.types.skip(close + 2) } else { close + 1 };
+        let result =
+            if self.word(close + 1) == ":" { self.types.skip(close + 2) } else { close + 1 };
         if self.word(result) != "{" {
             return Ok(self.remove_member(at));
         }
@@ -594,8 +645,18 @@ impl Stripper<'_> {
     fn is_modifier(&self, at: usize) -> bool {
         let known = matches!(
             self.word(at),
-            "public" | "private" | "protected" | "readonly" | "override" | "abstract" | "declare"
-                | "static" | "async" | "get" | "set" | "accessor"
+            "public"
+                | "private"
+                | "protected"
+                | "readonly"
+                | "override"
+                | "abstract"
+                | "declare"
+                | "static"
+                | "async"
+                | "get"
+                | "set"
+                | "accessor"
         );
         known && !matches!(self.word(at + 1), "(" | "=" | ":" | ";" | "?" | "!" | "<" | "}" | "")
     }
@@ -630,7 +691,8 @@ impl Stripper<'_> {
                 at += 1;
                 continue;
             }
-            let end = (at..all.len()).find(|row| all[*row].kind == TokenKind::Text).unwrap_or(all.len());
+            let end =
+                (at..all.len()).find(|row| all[*row].kind == TokenKind::Text).unwrap_or(all.len());
             self.drop_unused_names(at, end);
             at = end + 1;
         }
@@ -653,10 +715,13 @@ impl Stripper<'_> {
             row += 1;
         }
         let used = |name: &str| {
-            let mut kept = self.types.all.iter().enumerate().filter(|(place, _)| !self.removed[*place]);
+            let mut kept =
+                self.types.all.iter().enumerate().filter(|(place, _)| !self.removed[*place]);
             kept.any(|(place, token)| {
                 let outside = place < at || place > end;
-                let member = place > 0 && self.word(place - 1) == "." && self.word(place.saturating_sub(2)) != ".";
+                let member = place > 0
+                    && self.word(place - 1) == "."
+                    && self.word(place.saturating_sub(2)) != ".";
                 outside && token.kind == TokenKind::Word && self.word(place) == name && !member
             })
         };
@@ -677,7 +742,8 @@ impl Stripper<'_> {
         let mut at = 0;
         for (row, token) in self.types.all.iter().enumerate() {
             out.push_str(&text[at..token.start]);
-            let replaced = self.inserted.iter().any(|(place, made)| *place == row && made.starts_with("var "));
+            let replaced =
+                self.inserted.iter().any(|(place, made)| *place == row && made.starts_with("var "));
             if self.removed[row] {
                 // lines stay, unless the replacement of an enumeration has them
                 let inner = &text[token.start..token.end];
@@ -713,23 +779,44 @@ mod tests {
         for (typed, plain) in [
             ("const a: number = 1, b: string[] = [];", "const a = 1, b = [];"),
             ("let x: { a: string; b?: number } | null;", "let x ;"),
-            ("function f<T>(a: T, b?: string, ...c: any[]): Promise<T> { return a as T; }", "function f (a , b , ...c ) { return a ; }"),
+            (
+                "function f<T>(a: T, b?: string, ...c: any[]): Promise<T> { return a as T; }",
+                "function f (a , b , ...c ) { return a ; }",
+            ),
             ("const g = async (x: number): Promise<void> => { };", "const g = async (x ) => { };"),
-            ("const h = (x = 1, { a, b }: P = {}) => x ? (a) : b;", "const h = (x = 1, { a, b } = {}) => x ? (a) : b;"),
+            (
+                "const h = (x = 1, { a, b }: P = {}) => x ? (a) : b;",
+                "const h = (x = 1, { a, b } = {}) => x ? (a) : b;",
+            ),
             ("const m = new Map<string, Array<number>>();", "const m = new Map ();"),
             ("const v = foo!.bar! + a[0]!;", "const v = foo .bar + a[0] ;"),
             ("if (a != b && c! !== d) {}", "if (a != b && c !== d) {}"),
-            ("const o = { a: 1, b: x as const, m(y: string): void {}, n: (z: number) => z };", "const o = { a: 1, b: x , m(y ) {}, n: (z ) => z };"),
+            (
+                "const o = { a: 1, b: x as const, m(y: string): void {}, n: (z: number) => z };",
+                "const o = { a: 1, b: x , m(y ) {}, n: (z ) => z };",
+            ),
             ("interface A { x: string }\ntype B = 'a' | 'b';\nlet c = 1;", "let c = 1;"),
-            ("export interface A extends B<C> { m(): void; }\nexport type D = { [k: string]: number };\nexport const e = 2;", "export const e = 2;"),
-            ("switch (a) { case 1: { b; } default: c; }", "switch (a) { case 1: { b; } default: c; }"),
+            (
+                "export interface A extends B<C> { m(): void; }\nexport type D = { [k: string]: number };\nexport const e = 2;",
+                "export const e = 2;",
+            ),
+            (
+                "switch (a) { case 1: { b; } default: c; }",
+                "switch (a) { case 1: { b; } default: c; }",
+            ),
             ("const t = a < b && c > d;", "const t = a < b && c > d;"),
             ("for (const x of list as string[]) { y(x); }", "for (const x of list ) { y(x); }"),
             ("label: for (;;) { break label; }", "label: for (;;) { break label; }"),
-            ("const s = { scenarios: { a: { executor: 'x' } } } satisfies Options;", "const s = { scenarios: { a: { executor: 'x' } } } ;"),
+            (
+                "const s = { scenarios: { a: { executor: 'x' } } } satisfies Options;",
+                "const s = { scenarios: { a: { executor: 'x' } } } ;",
+            ),
             ("declare const k: string;\nk2;", "k2;"),
             ("function o(a: string): void;\nfunction o(a: any) { }", "function o(a ) { }"),
-            ("const q = a ? b : c; const r = a ? { x: 1 } : { y: 2 };", "const q = a ? b : c; const r = a ? { x: 1 } : { y: 2 };"),
+            (
+                "const q = a ? b : c; const r = a ? { x: 1 } : { y: 2 };",
+                "const q = a ? b : c; const r = a ? { x: 1 } : { y: 2 };",
+            ),
             ("try { } catch (e: unknown) { }", "try { } catch (e ) { }"),
         ] {
             assert_eq!(squeezed(typed), bare(plain), "{typed}");
@@ -743,8 +830,10 @@ mod tests {
             public async c<U>(d: U): Promise<U> { return d; }\n  abstract e(): void;\n  get f(): number { return 1; }\n}";
         assert_eq!(
             squeezed(typed),
-            bare("class A extends B { x = 1; static y; z constructor(a, b = 2) { super(a); this.a = a; \
-             this.b = b; this.c(); } async c(d) { return d; } get f() { return 1; } }")
+            bare(
+                "class A extends B { x = 1; static y; z constructor(a, b = 2) { super(a); this.a = a; \
+             this.b = b; this.c(); } async c(d) { return d; } get f() { return 1; } }"
+            )
         );
     }
 
@@ -755,8 +844,10 @@ mod tests {
             export const options: Options = {};\nconst r: RefinedResponse<any> = http.get(z);";
         assert_eq!(
             squeezed(typed),
-            bare("import http, { } from 'k6/http'; import { z } from './y'; export const options = {}; \
-             const r = http.get(z);")
+            bare(
+                "import http, { } from 'k6/http'; import { z } from './y'; export const options = {}; \
+             const r = http.get(z);"
+            )
         );
     }
 
@@ -771,7 +862,23 @@ mod tests {
 
     #[test]
     fn hostile_text_does_not_panic() {
-        for text in ["class", "enum E {", "function", "a as", "x!", "<", "const", "(", "import {", "type A =", "class { [", "}}}", ":", "?", "interface A"] {
+        for text in [
+            "class",
+            "enum E {",
+            "function",
+            "a as",
+            "x!",
+            "<",
+            "const",
+            "(",
+            "import {",
+            "type A =",
+            "class { [",
+            "}}}",
+            ":",
+            "?",
+            "interface A",
+        ] {
             strip(text).ok();
         }
     }

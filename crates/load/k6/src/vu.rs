@@ -99,8 +99,9 @@ impl Vu {
         program: &Arc<Program>,
         context: Context,
     ) -> Result<(Vu, Option<String>, Vec<String>), Failure> {
-        let stack = DefaultStack::new(STACK_BYTES)
-            .map_err(|error| Failure::Exception(format!("no memory for a user's stack: {error}")))?;
+        let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
+            Failure::Exception(format!("no memory for a user's stack: {error}"))
+        })?;
         let context = Rc::new(context);
         let (inside, program) = (context.clone(), program.clone());
         let coroutine = Coroutine::with_stack(stack, move |yielder, _| {
@@ -247,8 +248,7 @@ fn initialize<'js>(
     }
     let declared = Module::declare(ctx.clone(), program.entry.as_str(), text.as_bytes());
     let evaluated = declared.and_then(Module::eval);
-    let (module, promise) =
-        evaluated.catch(ctx).map_err(|error| failure(&host, context, error))?;
+    let (module, promise) = evaluated.catch(ctx).map_err(|error| failure(&host, context, error))?;
     settle(ctx, &host, context, &promise)?;
     let namespace = module.namespace().catch(ctx);
     Ok((namespace.map_err(|error| failure(&host, context, error))?, host))
@@ -334,7 +334,8 @@ fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Resul
         if wait > 0.0 && !context.sleep(wait / 1e3) {
             return Err(context.take_stop().unwrap_or(Failure::Interrupted));
         }
-        let fire = host.get::<_, Function<'js>>("fireTimer").and_then(|fire| fire.call::<_, ()>(()));
+        let fire =
+            host.get::<_, Function<'js>>("fireTimer").and_then(|fire| fire.call::<_, ()>(()));
         fire.catch(ctx).map_err(|error| failure(host, context, error))?;
     }
 }

@@ -1,16 +1,12 @@
 //! Scripts against a scripted server, in virtual time: no network, no clock.
 
-use k6::guide::ScriptGuides;
+mod support;
+
 use k6::program::Program;
-use k6::summary::Summary;
 use k6::test::{LoadError, OuterOptions, Test};
-use sample::{Outcome, Sample};
-use serde_json::{Value, json};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::Arc;
-use units::Nanos;
-use workload::{Came, Guide, Guides as _, Step};
+use serde_json::json;
+use std::collections::BTreeMap;
+use support::{Ran, Reply, run};
 
 /// Files by name.
 type Files = &'static [(&'static str, &'static str)];
@@ -28,38 +24,8 @@ fn load(files: Files) -> Result<Test, LoadError> {
     load_with(files, &OuterOptions::default())
 }
 
-/// What a run left behind.
-struct Ran {
-    test: Arc<Test>,
-    /// Requests as they went out, with their instants in milliseconds.
-    sent: Vec<(u64, String)>,
-    end: Nanos,
-}
-
-impl Ran {
-    fn data(&self) -> Value {
-        let all = self.test.collected();
-        let elapsed_s = (self.end - Nanos::SECOND).as_secs_f64();
-        Summary { test: &self.test, all: &all, elapsed_s, full: false }.data()
-    }
-
-    fn text(&self) -> String {
-        let all = self.test.collected();
-        let elapsed_s = (self.end - Nanos::SECOND).as_secs_f64();
-        Summary { test: &self.test, all: &all, elapsed_s, full: false }.text()
-    }
-
-    fn count(&self, metric: &str) -> f64 {
-        self.data()["metrics"][metric]["values"]["count"].as_f64().unwrap_or(0.0)
-    }
-
-    fn log(&self) -> Vec<String> {
-        self.test.program.take_log().into_iter().map(|line| line.text).collect()
-    }
-}
-
 /// Answers a request after 10 ms: the path decides how.
-fn answer(request: &str) -> (String, String) {
+fn answer(request: &str) -> Reply {
     let path = request.split(' ').nth(1).unwrap_or_default();
     let path = path.split('?').next().unwrap_or_default();
     let (status, extra, body) = match path {
@@ -73,83 +39,26 @@ fn answer(request: &str) -> (String, String) {
              value=x><input type=hidden name=t value='1&amp;2'></form>"
                 .to_owned(),
         ),
-        _ => ("200 OK", "", json!({"request": request, "items": [{"id": 1}, {"id": 2}]}).to_string()),
+        _ => {
+            ("200 OK", "", json!({"request": request, "items": [{"id": 1}, {"id": 2}]}).to_string())
+        }
     };
     let head = format!("HTTP/1.1 {status}\r\n{extra}Content-Length: {}\r\n\r\n", body.len());
-    (head, body)
-}
-
-/// Runs all users of a test on one worker.
-fn run(test: Test) -> Ran {
-    let test = Arc::new(test);
-    let mut guide = ScriptGuides(test.clone()).guide();
-    let mut due = BinaryHeap::new();
-    let mut sent = Vec::new();
-    let mut now = Nanos::SECOND;
-    for user in 0..test.users() {
-        take(&mut *guide, user, now, &mut due, &mut sent);
-    }
-    while let Some(Reverse((at, user))) = due.pop() {
-        now = at;
-        assert!(now < Nanos::from_secs(100_000), "the test does not end");
-        take(&mut *guide, user, now, &mut due, &mut sent);
-    }
-    Ran { test, sent, end: now }
-}
-
-fn take(
-    guide: &mut dyn Guide,
-    user: u64,
-    now: Nanos,
-    due: &mut BinaryHeap<Reverse<(Nanos, u64)>>,
-    sent: &mut Vec<(u64, String)>,
-) {
-    match guide.next(user, now) {
-        Step::Pause { wait } => due.push(Reverse((now + wait, user))),
-        Step::Call(errand) => {
-            let request = String::from_utf8_lossy(&errand.template.bytes).into_owned();
-            let at = now + errand.wait;
-            sent.push(((at - Nanos::SECOND).0 / 1_000_000, request.clone()));
-            let (head, body) = answer(&request);
-            let done = at + Nanos::from_millis(10);
-            let status = head[9..12].parse().unwrap();
-            let sample = Sample {
-                user: Some(user),
-                intended: at,
-                issued: at,
-                admitted: at,
-                sent: at,
-                first_byte: done,
-                done,
-                status,
-                bytes_sent: request.len() as u64,
-                bytes_received: (head.len() + body.len()) as u64,
-                ..Sample::default()
-            };
-            let came = Came {
-                sample: &sample,
-                outcome: Outcome::Succeeded,
-                head: head.as_bytes(),
-                body: body.as_bytes(),
-            };
-            guide.ended(user, &came);
-            due.push(Reverse((done, user)));
-        }
-        Step::Leave => {}
-        Step::Target { .. } => panic!("a script has no targets"),
-    }
+    Reply::Whole(head, body)
 }
 
 fn ran(files: Files) -> Ran {
     match load(files) {
-        Ok(test) => run(test),
+        Ok(test) => run(test, &answer),
         Err(error) => panic!("{}", error.text),
     }
 }
 
 #[test]
 fn a_script_with_checks_groups_and_metrics_is_counted_as_by_k6() {
-    let ran = ran(&[("/t/a.js", r#"
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
         import http from 'k6/http';
         import { check, group, sleep } from 'k6';
         import { Trend, Counter, Rate, Gauge } from 'k6/metrics';
@@ -173,7 +82,8 @@ fn a_script_with_checks_groups_and_metrics_is_counted_as_by_k6() {
           sleep(0.2);
         }
         export function teardown(data) { console.log('bye', data.a); }
-    "#)]);
+    "#,
+    )]);
     let text = ran.text();
     // as k6 1.8 prints it, up to the times of the simulated server
     let wanted = "\n\n  █ THRESHOLDS 
@@ -228,7 +138,9 @@ fn a_script_with_checks_groups_and_metrics_is_counted_as_by_k6() {
 
 #[test]
 fn requests_are_what_k6_sends() {
-    let ran = ran(&[("/t/a.js", r#"
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
         import http from 'k6/http';
         import { check } from 'k6';
         export default function () {
@@ -245,7 +157,8 @@ fn requests_are_what_k6_sends() {
           check(form, { multipart: (r) => r.json('request').includes('filename="a.txt"\r\nContent-Type: text/plain\r\n\r\ndata\r\n') });
           http.get(http.url`http://h.example/item/${7}`);
         }
-    "#)]);
+    "#,
+    )]);
     let request = |row: usize| ran.sent[row].1.as_str();
     assert_eq!(
         request(0),
@@ -254,7 +167,11 @@ fn requests_are_what_k6_sends() {
          a=1&a=2&b=x+y"
             .replace("15", "13")
     );
-    assert!(request(1).contains("Content-Length: 7\r\nCookie: c=d\r\n\r\n{\"a\":1}"), "{}", request(1));
+    assert!(
+        request(1).contains("Content-Length: 7\r\nCookie: c=d\r\n\r\n{\"a\":1}"),
+        "{}",
+        request(1)
+    );
     assert!(request(2).contains("Authorization: Basic dTpwQHNz\r\n"), "{}", request(2));
     assert!(request(6).starts_with("POST /2 HTTP/1.1\r\n") && request(6).ends_with("\r\n\r\nx"));
     assert_eq!(ran.data()["metrics"]["checks"]["values"]["fails"], 0, "{}", ran.text());
@@ -263,7 +180,9 @@ fn requests_are_what_k6_sends() {
 
 #[test]
 fn redirects_and_failures_are_judged() {
-    let ran = ran(&[("/t/a.js", r#"
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
         import http from 'k6/http';
         import { check } from 'k6';
         export const options = { thresholds: { 'http_req_failed{expected_response:false}': ['rate==1'] } };
@@ -278,7 +197,8 @@ fn redirects_and_failures_are_judged() {
           const bad = http.get('nowhere');
           check(bad, { bad: (r) => r.status === 0 && r.error_code === 1020 });
         }
-    "#)]);
+    "#,
+    )]);
     let data = ran.data();
     assert_eq!(data["metrics"]["checks"]["values"]["fails"], 0, "{}", ran.text());
     assert_eq!(data["metrics"]["http_req_failed"]["values"]["passes"], 1);
@@ -287,7 +207,9 @@ fn redirects_and_failures_are_judged() {
 
 #[test]
 fn pages_are_searched_and_forms_submitted() {
-    let ran = ran(&[("/t/a.js", r#"
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
         import http from 'k6/http';
         import { check } from 'k6';
         import { parseHTML } from 'k6/html';
@@ -299,14 +221,17 @@ fn pages_are_searched_and_forms_submitted() {
           check(made, { form: (r) => r.json('request').endsWith('t=1%262&user=me') });
           check(parseHTML('<a data-x="1" href=/u>t</a>'), { data: (s) => s.find('a').data('x') === 1 });
         }
-    "#)]);
+    "#,
+    )]);
     assert_eq!(ran.data()["metrics"]["checks"]["values"]["fails"], 0, "{}", ran.text());
 }
 
 #[test]
 fn modules_shared_arrays_and_digests_are_available() {
     let ran = ran(&[
-        ("/t/a.js", r#"
+        (
+            "/t/a.js",
+            r#"
             import { check } from 'k6';
             import { SharedArray } from 'k6/data';
             import encoding from 'k6/encoding';
@@ -338,7 +263,8 @@ fn modules_shared_arrays_and_digests_are_available() {
                 env: __ENV.WHO === 'me', options: exec.test.options.scenarios.one.vus === 2,
               });
             }
-        "#),
+        "#,
+        ),
         ("/t/lib/helper.js", "export { word as helper } from '../word.js';"),
         ("/t/word.js", "export function word() { return 'helped'; }"),
         ("/t/common.js", "module.exports = { value: 7 };"),
@@ -352,7 +278,9 @@ fn modules_shared_arrays_and_digests_are_available() {
 
 #[test]
 fn executors_begin_iterations_when_k6_does() {
-    let ran = ran(&[("/t/a.js", r#"
+    let ran = ran(&[(
+        "/t/a.js",
+        r#"
         import { sleep } from 'k6';
         import { Counter } from 'k6/metrics';
         const all = new Counter('all');
@@ -369,32 +297,41 @@ fn executors_begin_iterations_when_k6_does() {
         export function x() { sleep(0.1); }
         export function slow() { sleep(0.25); }
         export default function () { sleep(0.3); }
-    "#)]);
+    "#,
+    )]);
     let data = ran.data();
     let of = |name: &str| {
-        data["metrics"][format!("iterations{{scenario:{name}}}")]["values"]["count"].as_f64().unwrap_or(0.0)
+        data["metrics"][format!("iterations{{scenario:{name}}}")]["values"]["count"]
+            .as_f64()
+            .unwrap_or(0.0)
     };
     let counts: Vec<f64> = ["a", "b", "c", "d", "e", "f", "g"].into_iter().map(of).collect();
     // b: from 0.5 s to 2 s and from 1 s to 1.5 s; e: 3 users, each with 3 whole iterations, the
     // fourth ends after the graceful stop; d: the last one finds the user busy; g: 4 of 10 find the user free
     assert_eq!(counts, [11.0, 7.0, 4.0, 3.0, 9.0, 7.0, 4.0]);
-    assert_eq!(data["metrics"]["dropped_iterations"], Value::Null, "counted at the end by the face");
+    assert_eq!(ran.count("dropped_iterations"), 8.0);
 }
 
 #[test]
 fn exceptions_end_iterations_and_aborts_end_tests() {
-    let thrown = ran(&[("/t/a.js", "export const options = { iterations: 2 };\n\
-        export default function () {\n  null.x; }\nexport function teardown() { nothere(); }")]);
+    let thrown = ran(&[(
+        "/t/a.js",
+        "export const options = { iterations: 2 };\n\
+        export default function () {\n  null.x; }\nexport function teardown() { nothere(); }",
+    )]);
     let log = thrown.log();
     assert_eq!(thrown.count("iterations"), 2.0);
     assert!(log[0].starts_with("TypeError: ") && log[0].contains("/t/a.js:3"), "{log:?}");
     assert!(log[2].starts_with("ReferenceError: nothere"), "{log:?}");
-    let aborted = ran(&[("/t/a.js", "import exec from 'k6/execution'; import { sleep } from 'k6';\n\
+    let aborted = ran(&[(
+        "/t/a.js",
+        "import exec from 'k6/execution'; import { sleep } from 'k6';\n\
         export const options = { vus: 3, duration: '1h' };\n\
         export default function () { if (__VU === 2 && __ITER === 3) { try { exec.test.abort('enough'); } catch (e) {} }\n\
-        sleep(1); }")]);
+        sleep(1); }",
+    )]);
     assert_eq!(aborted.test.stop_reason(), Some(k6::test::Stop::Aborted("enough".to_owned())));
-    assert!(aborted.end < Nanos::from_secs(6), "{:?}", aborted.end);
+    assert!(aborted.elapsed_s() < 5.0, "{}", aborted.elapsed_s());
     assert_eq!(aborted.count("iterations"), 9.0);
 }
 
@@ -405,14 +342,25 @@ fn everything_that_is_wrong_is_listed_with_its_line() {
         (error.code, error.text)
     };
     let (code, text) = refused(&[
-        ("/t/a.js", "import x from 'k6/x/sql';\nimport './b.js';\nimport y from 'https://example.com/y.js';\nimport z from './none.js';\nexport default function () {}"),
+        (
+            "/t/a.js",
+            "import x from 'k6/x/sql';\nimport './b.js';\nimport y from 'https://example.com/y.js';\nimport z from './none.js';\nexport default function () {}",
+        ),
         ("/t/b.js", "\n\nconst l = require('lodash');"),
     ]);
     assert_eq!(code, 107);
-    for line in ["/t/a.js:1: cannot import \"k6/x/sql\"", "/t/a.js:3: cannot import \"https://", "/t/b.js:3: cannot import \"lodash\"", "/t/a.js:4: cannot read /t/none.js"] {
+    for line in [
+        "/t/a.js:1: cannot import \"k6/x/sql\"",
+        "/t/a.js:3: cannot import \"https://",
+        "/t/b.js:3: cannot import \"lodash\"",
+        "/t/a.js:4: cannot read /t/none.js",
+    ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    let (code, text) = refused(&[("/t/a.js", "export const options = {\n  vus: 2,\n  rps: 5,\n  scenarios: { s: { executor: 'constant-vu' },\n    t: { executor: 'constant-vus', exec: 'no', rate: 3 } },\n  thresholds: { nope: ['rate<1'],\n    http_reqs: ['p(95)<5'], checks: ['rate=1'] } };\nexport default function () {}")]);
+    let (code, text) = refused(&[(
+        "/t/a.js",
+        "export const options = {\n  vus: 2,\n  rps: 5,\n  scenarios: { s: { executor: 'constant-vu' },\n    t: { executor: 'constant-vus', exec: 'no', rate: 3 } },\n  thresholds: { nope: ['rate<1'],\n    http_reqs: ['p(95)<5'], checks: ['rate=1'] } };\nexport default function () {}",
+    )]);
     assert_eq!(code, 104);
     for line in [
         "/t/a.js:3: options: option \"rps\" is not available: use an arrival-rate executor",
@@ -428,7 +376,8 @@ fn everything_that_is_wrong_is_listed_with_its_line() {
     }
     let (code, text) = refused(&[("/t/a.js", "export default 1;\n\nthrow new Error('boom');")]);
     assert!(code == 107 && text.contains("Error: boom") && text.contains("/t/a.js:3"), "{text}");
-    let (_, text) = refused(&[("/t/a.js", "const a = [];\nfor (;;) { a.push(new Array(100000).fill(1.5)); }")]);
+    let (_, text) =
+        refused(&[("/t/a.js", "const a = [];\nfor (;;) { a.push(new Array(100000).fill(1.5)); }")]);
     assert!(text.contains("out of memory") && text.contains("256 MiB"), "{text}");
     let (_, text) = refused(&[("/t/a.js", "function f() { f(); }\nf();")]);
     assert!(text.contains("/t/a.js:1"), "{text}");
@@ -449,5 +398,5 @@ fn unknown_options_are_warned_about_and_layers_override() {
     assert_eq!(test.warnings, ["/t/a.js:2: options: unknown option \"bogus\""]);
     assert_eq!(test.users(), 2);
     assert_eq!(test.options().tags, [("a".to_owned(), "b".to_owned())]);
-    assert_eq!(run(test).count("iterations"), 5.0);
+    assert_eq!(run(test, &answer).count("iterations"), 5.0);
 }

@@ -140,8 +140,8 @@ fn file_fault(text: &str) -> Option<&'static str> {
     let (_, ending) = text.rsplit('/').next()?.rsplit_once('.')?;
     Some(match ending.to_ascii_lowercase().as_str() {
         "js" | "mjs" | "cjs" | "ts" => {
-            "a script in JavaScript, which is not run here (k6 runs them); write the load as a plan \
-             (.toml), or record it as a HAR file for loadstone workload import"
+            "a script in JavaScript; run a script of k6 with loadstone k6 run FILE, or write the load \
+             as a plan (.toml)"
         }
         "har" => {
             "a recording; make a plan of it with loadstone workload import FILE.har -o plan.toml"

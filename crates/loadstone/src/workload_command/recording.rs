@@ -66,9 +66,9 @@ pub(super) fn of_other_tool(input: &mut dyn BufRead) -> std::io::Result<Option<&
             "a Postman collection, which is not read here; export it as OpenAPI, or copy requests as curl \
              commands",
         ),
-        () if has("from 'k6") || has("from \"k6") => Some(
-            "a script of k6, which is not read here; record the visit as a HAR file in a browser",
-        ),
+        () if has("from 'k6") || has("from \"k6") => {
+            Some("a script of k6, which is not a recording; run it with loadstone k6 run FILE")
+        }
         () => None,
     })
 }

@@ -99,7 +99,9 @@ impl<'a> Types<'a> {
         let word = self.word(at);
         let next = match word {
             "keyof" | "readonly" | "infer" | "unique" | "asserts" | "typeof"
-                if self.kind(at + 1) == Some(TokenKind::Word) || self.word(at + 1) == "[" || self.word(at + 1) == "(" =>
+                if self.kind(at + 1) == Some(TokenKind::Word)
+                    || self.word(at + 1) == "["
+                    || self.word(at + 1) == "(" =>
             {
                 return self.primary(at + 1, depth + 1);
             }
@@ -126,7 +128,9 @@ impl<'a> Types<'a> {
 
     fn template(&self, at: usize) -> usize {
         let mut row = at;
-        while row < self.all.len() && !(self.word(row).ends_with('`') && (row > at || self.word(row).len() > 1)) {
+        while row < self.all.len()
+            && !(self.word(row).ends_with('`') && (row > at || self.word(row).len() > 1))
+        {
             row += 1;
         }
         (row + 1).min(self.all.len())
@@ -153,7 +157,9 @@ impl<'a> Types<'a> {
     pub(super) fn skip_arguments(&self, at: usize) -> Option<usize> {
         let mut row = at + 1;
         loop {
-            while matches!(self.word(row), "const" | "in" | "out") && self.kind(row + 1) == Some(TokenKind::Word) {
+            while matches!(self.word(row), "const" | "in" | "out")
+                && self.kind(row + 1) == Some(TokenKind::Word)
+            {
                 row += 1;
             }
             let end = self.argument(row, at)?;
@@ -182,7 +188,8 @@ impl<'a> Types<'a> {
     /// The token after a statement that is a type: `interface`, `type`, `declare`, `import type`.
     pub(super) fn statement_end(&self, at: usize) -> usize {
         let mut row = at;
-        let alias = (at..at + 3).find(|row| self.word(*row) == "type" && self.word(row + 2) != "from");
+        let alias =
+            (at..at + 3).find(|row| self.word(*row) == "type" && self.word(row + 2) != "from");
         if let Some(alias) = alias.filter(|row| matches!(self.word(row + 2), "=" | "<")) {
             let mut from = alias + 2;
             if self.word(from) == "<" {
@@ -204,7 +211,10 @@ impl<'a> Types<'a> {
                 }
                 _ => row += 1,
             }
-            if self.starts_line(row) && self.kind(row.saturating_sub(1)) != Some(TokenKind::Mark) && !matches!(self.word(row), "{" | "extends") {
+            if self.starts_line(row)
+                && self.kind(row.saturating_sub(1)) != Some(TokenKind::Mark)
+                && !matches!(self.word(row), "{" | "extends")
+            {
                 return row;
             }
         }

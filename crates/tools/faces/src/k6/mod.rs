@@ -160,7 +160,6 @@ struct K6 {
     json: JsonOutput,
     /// Seconds that have passed.
     seconds: u64,
-    began: bool,
 }
 
 impl K6 {
@@ -173,7 +172,6 @@ impl K6 {
             date: Date::default(),
             json: JsonOutput::default(),
             seconds: 0,
-            began: false,
         }
     }
 
@@ -205,7 +203,8 @@ impl K6 {
 
     fn progress(&self, over: bool) -> String {
         let test = &self.test;
-        let count = |it: &std::sync::atomic::AtomicU64| it.load(std::sync::atomic::Ordering::Relaxed);
+        let count =
+            |it: &std::sync::atomic::AtomicU64| it.load(std::sync::atomic::Ordering::Relaxed);
         let counts = &test.program.counts;
         let (users, active) = (test.users(), if over { 0 } else { count(&counts.active) });
         let width = users.to_string().len();
@@ -218,9 +217,9 @@ impl K6 {
             count(&counts.interrupted),
         );
         let longest = test.facts.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
-        let passed = test.base().map_or(0.0, |base| {
-            clock - (base.as_secs_f64() - test.origin().as_secs_f64())
-        });
+        let passed = test
+            .base()
+            .map_or(0.0, |base| clock - (base.as_secs_f64() - test.origin().as_secs_f64()));
         for facts in &test.facts {
             let length = facts.length.as_secs_f64();
             let into = (passed - facts.start.as_secs_f64()).clamp(0.0, length);
@@ -293,7 +292,8 @@ impl K6 {
                     }
                 }
                 Some(Err(why)) => {
-                    let text = format!("handleSummary() failed, the default summary follows: {why}");
+                    let text =
+                        format!("handleSummary() failed, the default summary follows: {why}");
                     self.test.program.log("error", "", text);
                     ending.out = summary.text();
                 }
@@ -318,7 +318,10 @@ impl K6 {
             format!("thresholds on metrics {} have been crossed", quoted.join(", "))
         };
         if signal != 0 {
-            return (Some("test run was aborted because it was interrupted".to_owned()), exit::INTERRUPTED);
+            return (
+                Some("test run was aborted because it was interrupted".to_owned()),
+                exit::INTERRUPTED,
+            );
         }
         match self.test.stop_reason() {
             Some(Stop::Aborted(message)) => {
@@ -343,7 +346,8 @@ impl K6 {
         if !crossed.is_empty() {
             return (Some(names(crossed)), exit::THRESHOLDS);
         }
-        let marked = self.test.program.counts.marked_failed.load(std::sync::atomic::Ordering::Relaxed);
+        let marked =
+            self.test.program.counts.marked_failed.load(std::sync::atomic::Ordering::Relaxed);
         (None, if marked { exit::MARKED_FAILED } else { 0 })
     }
 }
@@ -385,7 +389,6 @@ impl Face for K6 {
     }
 
     fn begin(&mut self) -> Said {
-        self.began = true;
         let mut said = Said::default();
         if !self.options.quiet {
             said.out = self.opening();
@@ -402,6 +405,10 @@ impl Face for K6 {
     fn row(&mut self, _: &Second, _: &Snapshot) -> Said {
         self.seconds += 1;
         let at = self.date.at + Nanos::from_secs(self.seconds);
+        if self.test.is_over() {
+            // the last row is cut short by the end
+            return Said { err: self.log(at), log: self.points(), ..Said::default() };
+        }
         let active = self.test.program.counts.active.load(std::sync::atomic::Ordering::Relaxed);
         self.add(row::VUS, active as f64, at, &[]);
         self.add(row::VUS_MAX, self.test.users() as f64, at, &[]);
@@ -421,7 +428,8 @@ impl Face for K6 {
             StartTrouble::Name { host, text } => format!("{host}: {text}"),
             StartTrouble::Bind(error) => error.text.clone(),
             StartTrouble::Descriptors => {
-                "too many open files; raise the limit (ulimit -n) or lower the number of VUs".to_owned()
+                "too many open files; raise the limit (ulimit -n) or lower the number of VUs"
+                    .to_owned()
             }
             StartTrouble::Tls(text)
             | StartTrouble::Lookup(text)
@@ -465,4 +473,3 @@ impl Face for K6 {
         ending
     }
 }
-

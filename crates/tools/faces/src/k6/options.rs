@@ -24,7 +24,6 @@ pub(super) struct Options {
     pub(super) no_thresholds: bool,
     pub(super) quiet: bool,
     pub(super) requirements: bool,
-    pub(super) console_output: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +81,7 @@ const IDLE: &[&str] = &["no-color", "no-usage-report", "verbose", "profiling-ena
 const REFUSED: &[(&str, &str)] = &[
     ("http-debug", "use console.log in the script"),
     ("linger", "remove it"),
+    ("console-output", "redirect standard error"),
     ("address", "remove it; there is no REST server"),
     ("traces-output", "remove it"),
     ("features", "remove it"),
@@ -89,7 +89,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("log-output", "redirect standard error"),
     ("log-format", "remove it"),
     ("compatibility-mode", "remove it; modules and CommonJS both work"),
-    ("type", "remove it; scripts in JavaScript are read"),
+    ("type", "remove it; the name of the script decides"),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,10 +104,9 @@ impl Form {
         match self {
             Form::Text => Ok(json!(text)),
             Form::List => Ok(text.split(',').map(str::trim).map(Value::from).collect()),
-            Form::Number => text
-                .parse::<u64>()
-                .map(Value::from)
-                .map_err(|_| format!("invalid argument \"{text}\" for --{flag}: write a whole number")),
+            Form::Number => text.parse::<u64>().map(Value::from).map_err(|_| {
+                format!("invalid argument \"{text}\" for --{flag}: write a whole number")
+            }),
         }
     }
 }
@@ -164,7 +163,6 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Strin
         no_thresholds: false,
         quiet: false,
         requirements: false,
-        console_output: None,
     };
     let mut flags = Map::new();
     let mut own_env = Vec::new();
@@ -195,7 +193,6 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Strin
             "config" | "c" => options.config = Some(value()?),
             "out" | "o" => set_out(&mut options, &value()?)?,
             "summary-export" => options.summary_export = Some(value()?),
-            "console-output" => options.console_output = Some(value()?),
             "summary-mode" => options.summary = summary_mode(&value()?)?,
             "no-summary" => options.summary = SummaryMode::Disabled,
             "new-machine-readable-summary" => options.machine_readable = true,
@@ -239,12 +236,16 @@ fn take_option(
     if IDLE.contains(&name) || name == "v" {
         return Ok(true);
     }
-    if let Some((_, _, key)) = SWITCHES.iter().find(|(long, short, _)| *long == name || *short == name) {
+    if let Some((_, _, key)) =
+        SWITCHES.iter().find(|(long, short, _)| *long == name || *short == name)
+    {
         let on = match inline {
             None | Some("true" | "1") => true,
             Some("false" | "0") => false,
             Some(other) => {
-                return Err(format!("invalid argument \"{other}\" for --{name}: write true or false"));
+                return Err(format!(
+                    "invalid argument \"{other}\" for --{name}: write true or false"
+                ));
             }
         };
         flags.insert((*key).to_owned(), json!(on));
@@ -293,7 +294,9 @@ fn stages(text: &str) -> Result<Value, String> {
         Some(json!({"duration": duration.trim(), "target": target}))
     };
     text.split(',')
-        .map(|part| stage(part).ok_or_else(|| format!("invalid stage \"{part}\": write it like 30s:10")))
+        .map(|part| {
+            stage(part).ok_or_else(|| format!("invalid stage \"{part}\": write it like 30s:10"))
+        })
         .collect()
 }
 

@@ -1,0 +1,129 @@
+//! Runs the users of a test in virtual time against a simulated server.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use k6::guide::ScriptGuides;
+use k6::summary::Summary;
+use k6::test::Test;
+use sample::{FailureClass, Outcome, Sample};
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+use units::Nanos;
+use workload::{Came, Guide, Guides as _, Step};
+
+/// What the server does with a request.
+pub(crate) enum Reply {
+    /// Head and body, after 10 ms.
+    Whole(String, String),
+    Failed(FailureClass),
+}
+
+/// Decides by the text of the request.
+pub(crate) type Server<'a> = &'a dyn Fn(&str) -> Reply;
+
+/// What a run left behind.
+pub(crate) struct Ran {
+    pub(crate) test: Arc<Test>,
+    /// Requests as they went out, with their instants in milliseconds.
+    pub(crate) sent: Vec<(u64, String)>,
+}
+
+impl Ran {
+    pub(crate) fn elapsed_s(&self) -> f64 {
+        (self.test.end() - self.test.origin()).as_secs_f64()
+    }
+
+    fn summarized<T>(&self, with: impl FnOnce(&Summary<'_>) -> T) -> T {
+        let all = self.test.collected();
+        with(&Summary { test: &self.test, all: &all, elapsed_s: self.elapsed_s(), full: false })
+    }
+
+    pub(crate) fn data(&self) -> Value {
+        self.summarized(|summary| summary.data())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.summarized(|summary| summary.text())
+    }
+
+    pub(crate) fn count(&self, metric: &str) -> f64 {
+        self.data()["metrics"][metric]["values"]["count"].as_f64().unwrap_or(0.0)
+    }
+
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.test.program.take_log().into_iter().map(|line| line.text).collect()
+    }
+}
+
+/// Due instants of users.
+type Due = BinaryHeap<Reverse<(Nanos, u64)>>;
+
+/// Runs all users of a test on one worker.
+pub(crate) fn run(test: Test, server: Server<'_>) -> Ran {
+    let test = Arc::new(test);
+    let own = test.new_store();
+    let mut guide = ScriptGuides(test.clone()).guide();
+    let mut due: Due = (0..test.users()).map(|user| Reverse((Nanos::SECOND, user))).collect();
+    let mut sent = Vec::new();
+    while let Some(Reverse((now, user))) = due.pop() {
+        assert!(now < Nanos::from_secs(100_000), "the test does not end");
+        take(&mut *guide, user, now, (&mut due, &mut sent), server);
+    }
+    if let Some(base) = test.base() {
+        let dropped: u64 = test.progress.iter().map(|it| it.take_dropped(test.end() - base)).sum();
+        if dropped > 0 {
+            let row = k6::metrics::row::DROPPED;
+            let mut own = own.lock().unwrap();
+            own.add(test.program.metrics(), row, dropped as f64, test.end(), &[]);
+        }
+    }
+    Ran { test, sent }
+}
+
+fn take(
+    guide: &mut dyn Guide,
+    user: u64,
+    now: Nanos,
+    (due, sent): (&mut Due, &mut Vec<(u64, String)>),
+    server: Server<'_>,
+) {
+    match guide.next(user, now) {
+        Step::Pause { wait } => due.push(Reverse((now + wait, user))),
+        Step::Call(errand) => {
+            let request = String::from_utf8_lossy(&errand.template.bytes).into_owned();
+            let at = now + errand.wait;
+            sent.push(((at - Nanos::SECOND).0 / 1_000_000, request.clone()));
+            let done = at + Nanos::from_millis(10);
+            let mut sample = Sample {
+                user: Some(user),
+                intended: at,
+                issued: at,
+                admitted: at,
+                done,
+                ..Sample::default()
+            };
+            let (head, body) = match server(&request) {
+                Reply::Whole(head, body) => (head, body),
+                Reply::Failed(class) => {
+                    sample.class = Some(class);
+                    (String::new(), String::new())
+                }
+            };
+            if !head.is_empty() {
+                (sample.sent, sample.first_byte) = (at, done);
+                sample.status = head[9..12].parse().unwrap();
+                sample.bytes_sent = request.len() as u64;
+                sample.bytes_received = (head.len() + body.len()) as u64;
+            }
+            let outcome = Outcome::Succeeded;
+            let came =
+                Came { sample: &sample, outcome, head: head.as_bytes(), body: body.as_bytes() };
+            guide.ended(user, &came);
+            due.push(Reverse((done, user)));
+        }
+        Step::Leave => {}
+        Step::Target { .. } => panic!("a script has no targets"),
+    }
+}
