@@ -283,7 +283,7 @@ impl Member {
             }
             Request::Http(wire) => {
                 let template = Box::new(template(&wire));
-                Drive::Step(Step::Call(Box::new(Errand { wait: Nanos::ZERO, row: 0, template })))
+                Drive::Step(Step::Call(Errand { wait: Nanos::ZERO, row: 0, template }))
             }
             Request::Finished(outcome) => self.finished(test, outcome, now),
             Request::Ready { .. } => self.leave(),
