@@ -90,6 +90,10 @@ classes! {
     Certificate, "certificate", Server, "the server's certificate was not accepted";
     Proxy, "proxy", Path, "the proxy refused the request";
     ConnectionLimit, "connections-max", Plan, "dropped: no connection free and --queue-max reached";
+    UpgradeRefused, "ws-refused", Server, "the server did not accept the upgrade to WebSocket";
+    UpgradeInvalid, "ws-handshake", Server, "the server's response to the upgrade to WebSocket breaks RFC 6455 section 4";
+    MessageProtocol, "ws-protocol", Server, "the server broke the rules of WebSocket (RFC 6455) or a limit on its messages";
+    SocketClosed, "ws-closed", Server, "the server closed the WebSocket before the answer to a message";
     WorkloadEnd, "workload", Plan, "the workload could not make the request";
 }
 
@@ -134,6 +138,10 @@ impl FailureClass {
             Class::Certificate => "certificate error",
             Class::Proxy => "refused by the proxy",
             Class::ConnectionLimit => "dropped: no free connection",
+            Class::UpgradeRefused => "upgrade refused",
+            Class::UpgradeInvalid => "invalid WebSocket handshake",
+            Class::MessageProtocol => "WebSocket violation",
+            Class::SocketClosed => "WebSocket closed by the server",
             Class::WorkloadEnd => "request not possible",
         }
     }

@@ -17,6 +17,7 @@ pub mod interval;
 mod journeys;
 mod little;
 pub mod lives;
+mod messages;
 mod objective;
 mod scenario;
 pub mod sequential;
@@ -48,6 +49,7 @@ pub use snapshot::{
     TARGET_ROWS_MAX, TargetTally,
 };
 pub use spread::{SPREAD_CLASSES, Spread};
+pub use messages::MessageTally;
 pub use streams::{GRPC_MESSAGES_MAX, GrpcTally, StreamEnd, StreamMarks, StreamTally};
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
 pub use verified::{Verified, WRONG_BODIES_MAX};

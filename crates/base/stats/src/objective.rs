@@ -54,6 +54,12 @@ pub enum Metric {
     EventGap(f64),
     /// Events of all streams, over the window.
     Events,
+    /// Quantile 0..=1 of the handshake of a WebSocket.
+    Handshake(f64),
+    /// WebSockets that ended abnormally, of all that ended.
+    AbnormalCloses,
+    /// Messages received, over the window.
+    Messages,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -321,9 +327,14 @@ impl Metric {
             "goodput" => Metric::Goodput,
             "conforming" => Metric::Conforming,
             "events" => Metric::Events,
-            _ => match (name.strip_prefix("first-event-"), name.strip_prefix("event-gap-")) {
-                (Some(name), _) => Metric::FirstEvent(quantile(name)?),
-                (_, Some(name)) => Metric::EventGap(quantile(name)?),
+            "abnormal-closes" => Metric::AbnormalCloses,
+            "messages" => Metric::Messages,
+            "message-mean" => Metric::ResponseMean,
+            _ => match name.rsplit_once('-') {
+                Some(("first-event", name)) => Metric::FirstEvent(quantile(name)?),
+                Some(("event-gap", name)) => Metric::EventGap(quantile(name)?),
+                Some(("handshake", name)) => Metric::Handshake(quantile(name)?),
+                Some(("message", name)) => Metric::Response(quantile(name)?),
                 _ => Metric::Response(quantile(name)?),
             },
         })
@@ -334,14 +345,15 @@ impl Metric {
             Metric::Response(_)
             | Metric::ResponseMean
             | Metric::FirstEvent(_)
-            | Metric::EventGap(_) => {
+            | Metric::EventGap(_)
+            | Metric::Handshake(_) => {
                 if !value.ends_with(char::is_alphabetic) {
                     return Err(format!("the time {} needs a unit", quoted(value)));
                 }
                 units::parse_duration(value).map(Nanos::as_secs_f64).map_err(|error| error.0)
             }
-            Metric::Failures | Metric::Conforming => share(value),
-            Metric::Throughput | Metric::Goodput | Metric::Events => {
+            Metric::Failures | Metric::Conforming | Metric::AbnormalCloses => share(value),
+            Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => {
                 units::parse_rate(value).map(|rate| rate.0).map_err(|error| error.0)
             }
         }
@@ -397,7 +409,8 @@ fn plain_number(digits: &str, exponent: &str) -> Option<f64> {
 
 const EXAMPLES: &str = "p99<50ms, failures<0.1% or throughput>=1000/s";
 const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput conforming; of streams \
-                       first-event-p99 event-gap-p99 events";
+                       first-event-p99 event-gap-p99 events; of WebSockets message-p99 handshake-p99 \
+                       messages abnormal-closes";
 
 /// The figures that objectives speak of, of a whole run or of one interval.
 #[derive(Clone, Debug)]
@@ -413,6 +426,11 @@ pub struct Figures {
     first_event: Hist,
     event_gap: Hist,
     events: u64,
+    /// Of WebSockets: handshakes, messages received, ends and the abnormal ones of them.
+    handshake: Hist,
+    messages: u64,
+    ended: u64,
+    abnormal: u64,
 }
 
 impl Figures {
@@ -429,6 +447,10 @@ impl Figures {
             first_event: snapshot.streams.first.clone(),
             event_gap: snapshot.streams.gap.clone(),
             events: snapshot.streams.in_window,
+            handshake: snapshot.messages.handshake.clone(),
+            messages: snapshot.messages.in_window,
+            ended: snapshot.messages.ended(),
+            abnormal: snapshot.messages.abnormal(),
         }
     }
 
@@ -489,6 +511,10 @@ impl Figures {
             first_event: Hist::new(),
             event_gap: Hist::new(),
             events: 0,
+            handshake: Hist::new(),
+            messages: 0,
+            ended: 0,
+            abnormal: 0,
         }
     }
 
@@ -513,6 +539,10 @@ impl Figures {
             Metric::FirstEvent(quantile) => self.first_event.quantile(quantile).as_secs_f64(),
             Metric::EventGap(quantile) => self.event_gap.quantile(quantile).as_secs_f64(),
             Metric::Events => per_s(self.events),
+            Metric::Handshake(_) if self.handshake.is_empty() => f64::NAN,
+            Metric::Handshake(quantile) => self.handshake.quantile(quantile).as_secs_f64(),
+            Metric::Messages => per_s(self.messages),
+            Metric::AbnormalCloses => ratio(self.abnormal as f64, self.ended as f64),
         }
     }
 }
@@ -524,6 +554,7 @@ impl Figures {
             Metric::Response(quantile) => Some((quantile, &self.response)),
             Metric::FirstEvent(quantile) => Some((quantile, &self.first_event)),
             Metric::EventGap(quantile) => Some((quantile, &self.event_gap)),
+            Metric::Handshake(quantile) => Some((quantile, &self.handshake)),
             _ => None,
         }
     }

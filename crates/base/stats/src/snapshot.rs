@@ -2,14 +2,8 @@
 
 use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
-use crate::{
-    Endings, Hist, Instants, JourneyTally, ScenarioTally, ServerTimings, Spread, StreamEnd,
-    StreamMarks, StreamTally, Verified,
-};
-use sample::{
-    EarlyFacts, FailureClass, Http2Facts, Http3Facts, Noticed, Outcome, Remark, Sample,
-    SocketFacts, TlsFacts,
-};
+use crate::{Endings, Hist, Instants, JourneyTally, ScenarioTally, ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally, Verified, MessageTally};
+use sample::{EarlyFacts, FailureClass, Http2Facts, Http3Facts, Noticed, Outcome, Remark, Sample, SocketFacts, TlsFacts, SocketCounts, SocketTime};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
@@ -248,6 +242,8 @@ pub struct Snapshot {
     pub server_timings: ServerTimings,
     /// Responses that are streams of events, where they are looked for.
     pub streams: StreamTally,
+    /// Conversations and their messages, where connections are WebSockets.
+    pub messages: MessageTally,
     pub targets: Vec<TargetTally>,
     /// By kind of clients; empty where all are of one kind.
     pub clients: Vec<TargetTally>,
@@ -342,12 +338,14 @@ impl Snapshot {
             clients: std::mem::take(&mut self.clients),
             server_timings: std::mem::take(&mut self.server_timings),
             streams: std::mem::take(&mut self.streams),
+            messages: std::mem::take(&mut self.messages),
             beats: std::mem::take(&mut self.beats),
             instants: std::mem::take(&mut self.instants),
             ..Snapshot::default()
         };
         fresh.server_timings.clear();
         fresh.streams.clear();
+        fresh.messages.clear();
         fresh.beats.clear();
         fresh.instants.clear();
         fresh.connections.lives = std::mem::take(&mut self.connections.lives);
@@ -408,6 +406,7 @@ impl Snapshot {
         self.redirects += other.redirects;
         self.server_timings.merge(&other.server_timings);
         self.streams.merge(&other.streams);
+        self.messages.merge(&other.messages);
         merge_rows(&mut self.targets, &other.targets);
         merge_rows(&mut self.clients, &other.clients);
         merge_scenarios(&mut self.scenarios, &other.scenarios);
@@ -693,6 +692,16 @@ impl Recorder {
         if !self.in_warm_up(due) {
             self.now.streams.grpc.add(code, sent, message);
         }
+    }
+
+    /// What happened on an open conversation since it was last asked, up to `now`.
+    pub fn messages(&mut self, counts: &SocketCounts, times: &[SocketTime], now: Nanos) {
+        let tally = &mut self.now.messages;
+        tally.counts.merge(counts);
+        if now >= self.window.0 && now <= self.window.1 {
+            tally.in_window += counts.received;
+        }
+        times.iter().for_each(|time| tally.record(*time));
     }
 
     /// A call whose response was to be a stream is over.

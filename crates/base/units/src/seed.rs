@@ -27,6 +27,7 @@ pub enum Purpose {
     Scripts,
     Advertising,
     Operations,
+    Sockets,
 }
 
 impl Seed {

@@ -9,6 +9,7 @@ mod limits;
 use crate::call::{Call, NOBODY};
 use crate::intake::Intake;
 use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
+use crate::speaker::websocket::SocketNews;
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use protocol::http1::response::{
@@ -574,6 +575,28 @@ impl Conn {
         }
     }
 
+    /// What happened on the WebSocket since this was last asked.
+    #[inline]
+    pub(crate) fn take_news(&mut self) -> Option<SocketNews> {
+        self.work.as_mut()?.speaker.socket()?.take_news()
+    }
+
+    /// Sends a heartbeat on the WebSocket.
+    pub(crate) fn ping(&mut self, now: Nanos) {
+        if let Some(work) = &mut self.work
+            && let Some(socket) = work.speaker.socket()
+        {
+            socket.ping(now, work.transport.plaintext());
+        }
+    }
+
+    /// The oldest message on the WebSocket has gone out whole and has no answer to wait for.
+    pub(crate) fn conclude_sent(&mut self) -> bool {
+        let Some(work) = self.work.as_mut() else { return false };
+        !work.transport.has_output()
+            && work.speaker.socket().is_some_and(|socket| socket.conclude_sent())
+    }
+
     /// A call of its user waits here, though the peer allows no further stream now: the protocol
     /// holds it back until one is free.
     pub(crate) fn holds_back(&self, calls_max: u32) -> bool {
@@ -614,6 +637,9 @@ impl Conn {
         let Some(work) = self.work.as_deref_mut() else { return Nanos::ZERO };
         work.unflushed = if tls.is_some() { work.unflushed } else { 0 };
         let connect = work.connected - self.opened;
+        if let Some(socket) = work.speaker.socket() {
+            socket.set_asked(now);
+        }
         work.setup = Some((connect, tls));
         for call in work.calls.iter_mut().skip(work.early.calls as usize) {
             call.sent = now;
@@ -679,7 +705,7 @@ impl Conn {
     pub(crate) fn hear(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
         let Some(work) = &mut self.work else { return Err(Fault::Unasked) };
         let out = work.transport.plaintext();
-        let heard = work.speaker.hear(input, out);
+        let heard = work.speaker.hear(input, now, out);
         if let Ok(Heard { event: Event::Response { call, .. }, .. }) = &heard
             && let Some(call) = work.calls.get_mut(*call)
             && call.first_byte.is_zero()
@@ -879,8 +905,11 @@ impl Conn {
         let Some(work) = self.work.as_mut().filter(|work| work.speaker.is_multiplexed()) else {
             return Vec::new();
         };
-        let (begun, rest) =
-            work.calls.drain(..).partition::<Vec<_>, _>(|call| !call.first_byte.is_zero());
+        // a message that was sent may have been processed, and is not sent again
+        let sent_is_begun = work.speaker.socket().is_some();
+        let (begun, rest) = work.calls.drain(..).partition::<Vec<_>, _>(|call| {
+            !call.first_byte.is_zero() || sent_is_begun && !call.sent.is_zero()
+        });
         work.calls.extend(rest);
         begun
     }
@@ -959,6 +988,12 @@ impl Conn {
     /// Says goodbye in TLS, where there is any.
     pub(crate) fn say_goodbye<I: Io>(&mut self, io: &mut I, slot: Slot) {
         if let Some(work) = &mut self.work {
+            if let Some(socket) = work.speaker.socket() {
+                socket.say_goodbye(work.transport.plaintext());
+                work.transport.release();
+                // what the socket does not take at once is not waited for
+                work.transport.flush(io, slot).ok();
+            }
             work.transport.say_goodbye(io, slot);
         }
     }

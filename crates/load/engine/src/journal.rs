@@ -6,6 +6,7 @@ use crate::call::{Call, End};
 use crate::edges::RowEnd;
 use crate::setup::{Logging, Setup};
 use crate::speaker::ProtocolFacts;
+use crate::speaker::websocket::{SocketEnd, SocketNews};
 use crate::worker::Link;
 use protocol::http1::timing::{Malformed, Timing};
 use sample::{
@@ -238,11 +239,18 @@ impl Journal {
     pub(crate) fn count_protocol(
         &mut self,
         facts: ProtocolFacts,
+        now: Nanos,
         quic: impl FnOnce() -> Option<QuicEnd>,
     ) {
         let sum = &mut self.recorder.now.connections;
         match facts {
             ProtocolFacts::Http2(facts) => sum.http2.merge(&facts),
+            ProtocolFacts::WebSocket { news, end } => {
+                self.messages(&news, now);
+                if let Some(SocketEnd { close, violation }) = end {
+                    self.recorder.now.messages.end(close, violation);
+                }
+            }
             ProtocolFacts::Http3(mut facts) => {
                 if let Some(QuicEnd { facts: below, migration, early, tls, why }) = quic() {
                     (facts.quic, facts.migration) = (below, migration);
@@ -253,6 +261,11 @@ impl Journal {
                 sum.http3.merge(&facts);
             }
         }
+    }
+
+    /// What happened on a WebSocket.
+    pub(crate) fn messages(&mut self, news: &SocketNews, now: Nanos) {
+        self.recorder.messages(&news.counts, &news.times, now);
     }
 
     pub(crate) fn session_started(&mut self, intended: Nanos) {

@@ -17,6 +17,7 @@ mod edges;
 pub mod exchange;
 mod feedback;
 mod guide;
+mod heartbeats;
 mod held;
 mod inspect;
 mod intake;

@@ -40,6 +40,8 @@ pub(crate) struct Pool {
     deadlines: Deadlines,
     tls: Option<Tls>,
     keeps_heads: bool,
+    /// The connection that had the last turn.
+    last_in_turn: Slot,
 }
 
 /// For whom a connection is opened.
@@ -70,6 +72,9 @@ const _: () = assert!(size_of::<PoolSlot>() <= 88);
 /// memory than all connections at rest.
 const SPARE_MAX: usize = 1_024;
 
+/// Calls outstanding on one connection that memory is set aside for; more take it when they come.
+const CALLS_PREPARED_MAX: u32 = 128;
+
 #[derive(Debug)]
 struct EndpointState {
     endpoint: Arc<Endpoint>,
@@ -90,6 +95,10 @@ struct PoolLimits {
     queue: u64,
     /// Requests outstanding on one connection; calls one connection carries.
     depth: u32,
+    /// Of these, places that a connection is prepared for.
+    prepared: u32,
+    /// Calls go to the connections in turn once all are open, as messages of WebSockets do in an open load.
+    in_turn: bool,
     calls: u32,
     /// Connections that one user may have.
     per_user: u32,
@@ -132,6 +141,8 @@ impl PoolLimits {
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
             queue,
             depth,
+            prepared: depth.min(CALLS_PREPARED_MAX),
+            in_turn: setup.is_open() && matches!(setup.protocol, Protocol::WebSocket(_)),
             calls: connection.calls.unwrap_or(u32::MAX),
             per_user: connection.per_user,
             open: limits.shortest(),
@@ -177,6 +188,7 @@ impl Pool {
             deadlines: Deadlines::default(),
             tls: tls.map(Tls),
             keeps_heads: setup.keeps_heads(),
+            last_in_turn: 0,
         }
     }
 
@@ -297,7 +309,26 @@ impl Pool {
         None
     }
 
+    /// The next connection in turn that can take a call, where calls go to them in turn.
+    pub(crate) fn next_in_turn(&mut self, endpoint: u32) -> Option<Slot> {
+        if !self.limits.in_turn {
+            return None;
+        }
+        let count = self.slots.len() as Slot;
+        for step in 1..=count {
+            let slot = (self.last_in_turn + step) % count;
+            if self.fits(slot, endpoint) {
+                self.last_in_turn = slot;
+                return Some(slot);
+            }
+        }
+        None
+    }
+
     pub(crate) fn has_listed(&mut self) -> bool {
+        if self.limits.in_turn {
+            return !self.has_room();
+        }
         (0..self.endpoints.len() as u32).any(|endpoint| self.listed(endpoint).is_some())
     }
 
@@ -306,7 +337,7 @@ impl Pool {
         let entry = &mut self.slots[slot as usize];
         let conn = &entry.conn;
         let fits = conn.user() == NOBODY && conn.takes(self.limits.depth, self.limits.calls);
-        if !entry.listed && fits {
+        if !entry.listed && fits && !self.limits.in_turn {
             entry.listed = true;
             let place = (slot, conn.generation());
             self.endpoints[conn.endpoint() as usize].ready.push(place);
@@ -534,7 +565,7 @@ impl Pool {
         (entry.dirty, entry.listed, entry.client) = (false, false, client);
         entry.conn.renew(endpoint, address, user, now);
         let take = || work(&mut self.spare, &self.setup, self.keeps_heads);
-        entry.conn.begin(take, (direct, self.limits.depth), io.now());
+        entry.conn.begin(take, (direct, self.limits.prepared), io.now());
         entry.conn.allow_early(options.early);
         self.open_count += 1;
         Ok(slot)
@@ -559,7 +590,7 @@ impl Pool {
             entry.dirty = true;
             dirty.push(slot);
         }
-        entry.conn.employ(|| work(spare, setup, *keeps_heads), limits.depth)
+        entry.conn.employ(|| work(spare, setup, *keeps_heads), limits.prepared)
     }
 
     /// The connection may have no call under way: then it needs little until it has one again.
@@ -653,7 +684,7 @@ impl Pool {
     reason = "a connection holds its work in a box, which goes back as it is"
 )]
 fn work(spare: &mut Vec<Box<Work>>, setup: &Setup, keeps_heads: bool) -> Box<Work> {
-    let new = || Box::new(Work::new(setup.protocol, keeps_heads, setup.logging.lenient));
+    let new = || Box::new(Work::new(setup.protocol.clone(), keeps_heads, setup.logging.lenient));
     spare.pop().unwrap_or_else(new)
 }
 

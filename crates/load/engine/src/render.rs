@@ -1,6 +1,7 @@
 //! From a plan and a URL to bytes.
 
 use percent_encoding::percent_decode_str;
+use crate::speaker::websocket::upgrade_fields;
 use plan::{Auth, HttpVersion, Plan};
 use protocol::http1::request::{RequestError, RequestHead, Target, Version, basic_authorization};
 use url::{Position, Url};
@@ -89,6 +90,9 @@ pub(crate) fn build_own(
     }
     if own.stripped != Stripped::default() {
         headers.retain(|(name, _)| own.sends(name));
+    }
+    if plan::is_websocket_url(url) {
+        headers.extend(upgrade_fields(plan));
     }
     let prioritised = headers.iter().any(|(known, _)| known.eq_ignore_ascii_case("priority"));
     if let Some(priority) = request.priority.filter(|_| !prioritised) {

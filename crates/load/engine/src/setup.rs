@@ -5,6 +5,7 @@ use crate::inspect::BodyTest;
 use crate::journey;
 use crate::render::{build_template, raw_template};
 use crate::speaker::Protocol;
+use crate::speaker::websocket::SocketTerms;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
@@ -217,7 +218,7 @@ impl Setup {
         let known =
             KnownBodies::new(&plan).map_err(|why| SetupError(format!("--verify: {why}")))?;
         let status_ok = statuses(&plan);
-        let protocol = protocol(&plan);
+        let protocol = protocol(&plan).map_err(SetupError)?;
         let scripts = plan.load.session().map_or_else(Vec::new, scripts);
         Ok(Setup {
             plan,
@@ -325,6 +326,11 @@ impl Setup {
         challenged || read || shown || self.body.is_grpc()
     }
 
+    /// Calls are messages to which no answer comes.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(&self.protocol, Protocol::WebSocket(terms) if !terms.has_answers())
+    }
+
     /// Worker `worker`'s part of `total`: parts differ by one at most and sum to the whole.
     pub(crate) fn share(&self, total: u64, worker: u32) -> u64 {
         self.part(worker).count_of(total)
@@ -354,10 +360,13 @@ impl Setup {
     }
 }
 
-fn protocol(plan: &Plan) -> Protocol {
+fn protocol(plan: &Plan) -> Result<Protocol, String> {
+    if plan.is_websocket() {
+        return Ok(Protocol::WebSocket(Arc::new(SocketTerms::new(plan)?)));
+    }
     let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
         plan.http2;
-    match plan.request.version {
+    Ok(match plan.request.version {
         // whoever leaves the choice to the server has settled it before
         HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Protocol::Http1,
         HttpVersion::Http2 => Protocol::Http2(http2::SessionSettings {
@@ -370,7 +379,7 @@ fn protocol(plan: &Plan) -> Protocol {
             ..http2::SessionSettings::default()
         }),
         HttpVersion::Http3 => Protocol::Http3(protocol::http3::SessionSettings::default()),
-    }
+    })
 }
 
 /// One call of a visit.

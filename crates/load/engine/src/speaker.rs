@@ -10,6 +10,7 @@
 mod http1;
 mod http2;
 mod http3;
+pub(crate) mod websocket;
 #[cfg(test)]
 pub(crate) mod numbered;
 
@@ -25,16 +26,21 @@ use numbered::Numbered;
 use protocol::http1::response::{HeadCache, Leniency, ResponseFacts};
 use sample::{FailureClass, Http2Facts, Http3Facts};
 use std::ops::Range;
+use std::sync::Arc;
+use units::Nanos;
+use websocket::{SocketEnd, SocketNews, SocketSpeaker, SocketTerms};
 use workload::Template;
 
 /// Which protocol a run's connections speak.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) enum Protocol {
     #[default]
     Http1,
     Http2(SessionSettings),
     /// Over a connection that has streams itself ([`conduit::streams`]).
     Http3(::protocol::http3::SessionSettings),
+    /// HTTP/1.1 upgraded to WebSocket: calls are messages.
+    WebSocket(Arc<SocketTerms>),
     /// A multiplexed protocol for the tests of this seam.
     #[cfg(test)]
     Numbered,
@@ -46,6 +52,7 @@ pub(crate) enum Speaker {
     Http1(Http1),
     Http2(Box<Http2>),
     Http3(Box<Http3>),
+    WebSocket(Box<SocketSpeaker>),
     #[cfg(test)]
     Numbered(Numbered),
 }
@@ -64,6 +71,8 @@ pub(crate) struct Request<'a> {
     pub(crate) last: bool,
     /// The value of a Cookie field.
     pub(crate) cookie: Option<&'a str>,
+    /// Number of the call.
+    pub(crate) index: u64,
 }
 
 /// What was counted of a connection's protocol.
@@ -71,6 +80,7 @@ pub(crate) struct Request<'a> {
 pub(crate) enum ProtocolFacts {
     Http2(Http2Facts),
     Http3(Http3Facts),
+    WebSocket { news: SocketNews, end: Option<SocketEnd> },
 }
 
 /// What a piece of the input was.
@@ -110,6 +120,7 @@ macro_rules! each {
             Speaker::Http1($protocol) => $call,
             Speaker::Http2($protocol) => $call,
             Speaker::Http3($protocol) => $call,
+            Speaker::WebSocket($protocol) => $call,
             #[cfg(test)]
             Speaker::Numbered($protocol) => $call,
         }
@@ -128,6 +139,9 @@ impl Speaker {
             Protocol::Http3(settings) => {
                 let settings = ::protocol::http3::SessionSettings { keeps_heads, ..settings };
                 Speaker::Http3(Box::new(Http3::new(settings)))
+            }
+            Protocol::WebSocket(terms) => {
+                Speaker::WebSocket(Box::new(SocketSpeaker::new(terms)))
             }
             #[cfg(test)]
             Protocol::Numbered => Speaker::Numbered(Numbered::default()),
@@ -152,7 +166,7 @@ impl Speaker {
     pub(crate) fn is_multiplexed(&self) -> bool {
         match self {
             Speaker::Http1(_) => false,
-            Speaker::Http2(_) | Speaker::Http3(_) => true,
+            Speaker::Http2(_) | Speaker::Http3(_) | Speaker::WebSocket(_) => true,
             #[cfg(test)]
             Speaker::Numbered(_) => true,
         }
@@ -180,11 +194,17 @@ impl Speaker {
     /// Takes plaintext in, one event's worth at a time: call again with the rest, for as long as there
     /// is any. Replies of the protocol itself go into `out`, with [`Event::Connection`]. An in-order
     /// protocol is heard by itself: see [`Http1::hear`].
-    pub(crate) fn hear(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Heard, Fault> {
+    pub(crate) fn hear(
+        &mut self,
+        input: &[u8],
+        now: Nanos,
+        out: &mut Vec<u8>,
+    ) -> Result<Heard, Fault> {
         match self {
             Speaker::Http1(_) => Err(Fault::Unasked),
             Speaker::Http2(http2) => http2.hear(input, out),
             Speaker::Http3(http3) => http3.hear(input, out),
+            Speaker::WebSocket(socket) => socket.hear(input, now, out),
             #[cfg(test)]
             Speaker::Numbered(numbered) => numbered.hear(input, out),
         }
@@ -227,6 +247,7 @@ impl Speaker {
             Speaker::Http1(http1) => journal.count_timings(http1.timings()),
             Speaker::Http2(http2) => journal.count_timings(http2.timings()),
             Speaker::Http3(http3) => journal.count_timings(http3.timings()),
+            Speaker::WebSocket(_) => {}
             #[cfg(test)]
             Speaker::Numbered(_) => {}
         }
@@ -258,6 +279,7 @@ impl Speaker {
     pub(crate) fn take_opened(&mut self) -> Option<usize> {
         match self {
             Speaker::Http3(http3) => http3.take_opened(),
+            Speaker::WebSocket(socket) => socket.take_opened(),
             _ => None,
         }
     }
@@ -284,6 +306,19 @@ impl Speaker {
         match self {
             Speaker::Http2(http2) => Some(ProtocolFacts::Http2(http2.take_facts())),
             Speaker::Http3(http3) => Some(ProtocolFacts::Http3(http3.take_facts())),
+            Speaker::WebSocket(socket) => Some(ProtocolFacts::WebSocket {
+                news: socket.take_news().unwrap_or_default(),
+                end: socket.take_end(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The WebSocket, where the connection is one.
+    #[inline]
+    pub(crate) fn socket(&mut self) -> Option<&mut SocketSpeaker> {
+        match self {
+            Speaker::WebSocket(socket) => Some(socket),
             _ => None,
         }
     }

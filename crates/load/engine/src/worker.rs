@@ -9,13 +9,14 @@ mod transfer;
 use crate::edges::Edges;
 use crate::feedback::Feedback;
 use crate::guide::Directory;
+use crate::heartbeats::Heartbeats;
 use crate::intake::Intake;
 use crate::journal::Journal;
 use crate::pool::Pool;
 use crate::proof;
 use crate::setup::{LateShare, Setup};
 use crate::speaker::ReadCaches;
-use conduit::{Io, READ_SIZE, Ready, TlsFactory};
+use conduit::{Io, READ_SIZE, Ready, Slot, TlsFactory};
 use sample::{CallRecord, Ends};
 use stats::Snapshot;
 use std::sync::Arc;
@@ -106,6 +107,12 @@ pub struct Worker {
     /// What was just read, and what TLS made of it; they serve all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
+    /// Of WebSockets that are to be pinged.
+    heartbeats: Option<Heartbeats>,
+    /// Calls are messages without answers: each is over once its message has gone out.
+    unanswered: bool,
+    /// Connections on which such messages were put, each as often.
+    sent_alone: Vec<Slot>,
     /// Intakes of concluded calls, to be used again.
     #[expect(
         clippy::vec_box,
@@ -126,7 +133,10 @@ impl Worker {
             journal: Journal::new(&setup, received_max),
             looks: setup.body.looks(),
             proves,
-            ready_made: !proves && !setup.plan.request.cookies,
+            ready_made: !proves && !setup.plan.request.cookies && !setup.is_unanswered(),
+            heartbeats: Heartbeats::of(&setup, id),
+            unanswered: setup.is_unanswered(),
+            sent_alone: Vec::new(),
             repeats: proves || setup.plan.tls.early_data,
             shared: ReadCaches::default(),
             buffer: vec![0; READ_SIZE].into_boxed_slice(),
@@ -192,12 +202,13 @@ impl Worker {
         self.expire(io, now);
         self.fall_due(io, now);
         self.flush_dirty(io, now);
+        let beat = self.beat(io, now);
         if self.is_finished(now) {
             self.close_all(io, now);
             self.end_row(io, link, now, true);
             return Turn::Done;
         }
-        let (deadline, queued) = (self.pool.next_deadline(), self.pool.queue_deadline());
+        let (deadline, queued) = (self.pool.next_deadline().min(beat), self.pool.queue_deadline());
         Turn::Wait(self.edges.wake(now, deadline, queued))
     }
 
@@ -209,6 +220,48 @@ impl Worker {
         self.flush_dirty(io, now);
         if self.edges.is_due(now) {
             self.fall_due(io, now);
+        }
+    }
+
+    /// Sends the heartbeats that are due and concludes messages that have no answers; returns when
+    /// the next heartbeat is due.
+    #[inline]
+    fn beat<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
+        if !self.sent_alone.is_empty() {
+            self.conclude_sent(io, now);
+        }
+        match &self.heartbeats {
+            None => Nanos::NEVER,
+            Some(_) => self.send_heartbeats(io, now),
+        }
+    }
+
+    #[cold]
+    fn send_heartbeats<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
+        let Some(heartbeats) = &mut self.heartbeats else { return Nanos::NEVER };
+        while let Some((slot, generation)) = heartbeats.take_due(now) {
+            let conn = self.pool.conn_mut(slot);
+            if conn.is_still(generation) {
+                conn.ping(now);
+                self.pool.mark_dirty(slot);
+                heartbeats.again(slot, generation, now);
+            }
+        }
+        let next = heartbeats.next();
+        self.flush_dirty(io, now);
+        next
+    }
+
+    /// Messages without answers that have gone out are done.
+    #[cold]
+    fn conclude_sent<I: Io>(&mut self, io: &mut I, now: Nanos) {
+        let slots = std::mem::take(&mut self.sent_alone);
+        for slot in slots {
+            if self.pool.conn_mut(slot).conclude_sent() {
+                self.responded(io, slot, 0, now);
+            } else if !self.pool.conn(slot).is_idle() {
+                self.sent_alone.push(slot);
+            }
         }
     }
 

@@ -24,6 +24,7 @@ impl Plan {
             connection: ConnectionPlan::default(),
             http2: Http2Plan::default(),
             grpc: crate::GrpcPlan::default(),
+            websocket: crate::WebSocketPlan::default(),
             tls: TlsPlan::default(),
             load: Load::Closed { users: 10, think: Think::None, session: None },
             stages: None,

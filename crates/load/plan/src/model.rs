@@ -30,6 +30,8 @@ pub struct Plan {
     pub http2: Http2Plan,
     /// Of calls of gRPC; nothing of it counts for others ([`Plan::is_grpc`]).
     pub grpc: crate::GrpcPlan,
+    /// Messages, where the URL is one of WebSocket.
+    pub websocket: crate::WebSocketPlan,
     pub tls: TlsPlan,
     pub load: Load,
     /// The size of the load over time, its greatest being what `load` says; `None`: it stays.

@@ -26,13 +26,30 @@ pub struct Location {
 /// # Errors
 /// What is malformed, has another scheme, no host or the port 0.
 pub fn parse_url(text: &str) -> Result<Location, ParseError> {
+    parse_with(text, HTTP)
+}
+
+/// As [`parse_url`], and `ws` and `wss` are schemes too.
+///
+/// # Errors
+/// As [`parse_url`].
+pub fn parse_target_url(text: &str) -> Result<Location, ParseError> {
+    parse_with(text, TARGETS)
+}
+
+/// Schemes of URLs to which requests of HTTP go.
+const HTTP: &[&str] = &["http", "https"];
+/// Schemes of URLs that a load may go to.
+const TARGETS: &[&str] = &["http", "https", "ws", "wss"];
+
+fn parse_with(text: &str, schemes: &[&str]) -> Result<Location, ParseError> {
     let text = text.trim();
     if without_zone(text).is_some() {
         let why = "it has an IPv6 zone, which only the URL of the command line can have; give --resolve \
                    '[ADDRESS]:PORT:ADDRESS%ZONE' and leave the zone out here";
         return Err(bad_url(text, why));
     }
-    take_apart(read_url(text)?).map_err(|why| bad_url(text, &why))
+    take_apart(read_url(text, schemes)?).map_err(|why| bad_url(text, &why))
 }
 
 /// As [`parse_url`], and the address may have a zone, `http://[fe80::1%eth0]/` or `%25eth0` (RFC 9844). The
@@ -42,7 +59,7 @@ pub fn parse_url(text: &str) -> Result<Location, ParseError> {
 /// As [`parse_url`]; a zone that no interface can have.
 pub fn parse_zoned_url(text: &str) -> Result<(Location, Option<ResolveRule>), ParseError> {
     let text = text.trim();
-    let Some((bare, zone)) = without_zone(text) else { return Ok((parse_url(text)?, None)) };
+    let Some((bare, zone)) = without_zone(text) else { return Ok((parse_target_url(text)?, None)) };
     if let Some(why) = rules::zone_fault(&zone) {
         return Err(bad_url(
             text,
@@ -50,7 +67,7 @@ pub fn parse_zoned_url(text: &str) -> Result<(Location, Option<ResolveRule>), Pa
         ));
     }
     let location =
-        parse_url(&bare).map_err(|_| bad_url(text, "no IPv6 address is before its zone"))?;
+        parse_target_url(&bare).map_err(|_| bad_url(text, "no IPv6 address is before its zone"))?;
     let Some(Host::Ipv6(address)) = location.url.host() else {
         return Err(bad_url(text, "no IPv6 address is before its zone"));
     };
@@ -78,7 +95,7 @@ pub fn parse_proxy(text: &str) -> Result<Url, ParseError> {
     let text = text.trim();
     let bad =
         |why: &str| ParseError(format!("{} is not a proxy: {why}; write {PROXY}", shown(text)));
-    let mut url = read_url(text)?;
+    let mut url = read_url(text, HTTP)?;
     take_apart(url.clone()).map_err(|why| bad(&why))?;
     if url.scheme() != "http" {
         return Err(bad("only plain http is spoken to a proxy (https targets go through it)"));
@@ -90,7 +107,7 @@ pub fn parse_proxy(text: &str) -> Result<Url, ParseError> {
     Ok(url)
 }
 
-fn read_url(text: &str) -> Result<Url, ParseError> {
+fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
     let bad = |why: &str| bad_url(text, why);
     if let Some(what) = file_fault(text) {
         return Err(ParseError(format!("{} is {what}", quoted(text))));
@@ -109,8 +126,11 @@ fn read_url(text: &str) -> Result<Url, ParseError> {
         return Err(bad(why));
     }
     let parsed = match scheme_of(text) {
-        Some(scheme) if !is_known(scheme) => {
-            let why = format!("the scheme {} is neither http nor https", quoted(scheme));
+        Some(scheme) if !schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
+            let why = match schemes.len() {
+                2 => format!("the scheme {} is neither http nor https", quoted(scheme)),
+                _ => format!("the scheme {} is not http, https, ws or wss", quoted(scheme)),
+            };
             return Err(bad(&why));
         }
         // browsers would take the path's first part for the host
@@ -308,10 +328,6 @@ fn scheme_of(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let mark = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     scheme.bytes().all(mark).then_some(scheme)
-}
-
-fn is_known(scheme: &str) -> bool {
-    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
 /// The URL library takes tabs and line ends out without a word; a space it writes as %20.

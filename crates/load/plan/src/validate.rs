@@ -9,6 +9,7 @@ mod request;
 mod scenarios;
 mod script;
 mod specweb99;
+mod websocket;
 
 pub use feeders::shortage as feeder_shortage;
 
@@ -45,6 +46,7 @@ pub fn validate(plan: &Plan) -> Result<(), Vec<Problem>> {
     specweb99::check(plan, &mut problems);
     connection::check(plan, &mut problems);
     load::check(plan, &mut problems);
+    websocket::check(plan, &mut problems);
     check_measure(plan, &mut problems);
     check_driver(plan, &mut problems);
     feeders::check(plan, &mut problems);

@@ -115,7 +115,7 @@ pub(crate) fn check_this_machine(plan: &Plan) -> Result<()> {
 fn endpoint(plan: &Plan, url: &Url, key: String, resolved: &mut Vec<Resolved>) -> Result<Endpoint> {
     let host = url.host_str().with_context(|| format!("{url} names no host"))?;
     let port = url.port_or_known_default().unwrap_or(80);
-    let secure = url.scheme() == "https";
+    let secure = plan::is_secure(url);
     let via = plan.connection.proxy.as_ref();
     let peers = match (&plan.connection.unix, via) {
         (Some(path), _) => vec![Peer::Unix(path.clone())],

@@ -169,9 +169,10 @@ pub(crate) fn figure_text(objective: &Objective, figure: f64) -> String {
         Metric::Response(_)
         | Metric::ResponseMean
         | Metric::FirstEvent(_)
-        | Metric::EventGap(_) => units::show::duration(Nanos::from_secs_f64(figure)),
-        Metric::Failures | Metric::Conforming => units::show::share(figure),
-        Metric::Throughput | Metric::Goodput | Metric::Events => units::show::rate(figure),
+        | Metric::EventGap(_)
+        | Metric::Handshake(_) => units::show::duration(Nanos::from_secs_f64(figure)),
+        Metric::Failures | Metric::Conforming | Metric::AbnormalCloses => units::show::share(figure),
+        Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => units::show::rate(figure),
     }
 }
 

@@ -491,6 +491,9 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
         Metric::FirstEvent(quantile) => format!("first-event-{}", stats::quantile_name(quantile)),
         Metric::EventGap(quantile) => format!("event-gap-{}", stats::quantile_name(quantile)),
         Metric::Events => "events".to_owned(),
+        Metric::Handshake(quantile) => format!("handshake-{}", stats::quantile_name(quantile)),
+        Metric::AbnormalCloses => "abnormal-closes".to_owned(),
+        Metric::Messages => "messages".to_owned(),
     };
     let name = match &worst.objective.of {
         Some(subject) => format!("{}: {metric}", printable(&subject.name, 60)),

@@ -4,6 +4,7 @@ mod early;
 pub(crate) mod grpc;
 mod http2;
 mod http3;
+pub(crate) mod messages;
 pub(crate) mod streams;
 pub(crate) mod verified;
 
@@ -105,6 +106,10 @@ pub(crate) fn phases(report: &RunRecord, names: [&'static str; 5]) -> Vec<(&'sta
 
 /// `200 × 1,000, 404 × 3`; empty without a response.
 pub(crate) fn statuses(report: &RunRecord) -> String {
+    if report.bodies.messages.is_some() {
+        // each has the status of the upgrade
+        return String::new();
+    }
     let seen = report.status.iter().map(|(code, n)| format!("{code} × {}", show::count(*n)));
     seen.collect::<Vec<_>>().join(", ")
 }
@@ -130,6 +135,7 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     facts.extend(words::priority(report.plan.plan()).map(|text| ("Priority", text)));
     facts.extend(report.bodies.grpc.iter().flat_map(grpc::facts));
     facts.extend(streams::sentence(report).map(|text| ("Streams", text)));
+    facts.extend(messages::facts(report));
     facts.extend(verified::sentence(report).map(|text| ("Verified", text)));
     facts.extend(verified::examples(report).map(|text| ("", text)));
     facts.extend(report.http2.iter().flat_map(http2::facts));

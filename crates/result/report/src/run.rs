@@ -213,6 +213,7 @@ fn requests(told: &mut Document, report: &RunRecord) {
     tables::scenarios(&mut rows, PAGE, report);
     tables::clients(&mut rows, PAGE, report);
     tables::streams(&mut rows, PAGE, report);
+    tables::messages(&mut rows, PAGE, report);
     if rows.blocks(PAGE).next().is_some() {
         told.add(PAGE, [placed("requests", "Requests")]);
         told.sections.append(&mut rows.sections);

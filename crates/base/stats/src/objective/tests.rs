@@ -23,6 +23,10 @@ fn the_grammar() {
         ("event-gap-max<=50ms", Metric::EventGap(1.0), Op::AtMost, 0.05),
         ("event-gap-median<50ms", Metric::EventGap(0.5), Op::Below, 0.05),
         ("events>=500/s", Metric::Events, Op::AtLeast, 500.0),
+        ("message-p99<50ms", Metric::Response(0.99), Op::Below, 0.05),
+        ("handshake-p99<1s", Metric::Handshake(0.99), Op::Below, 1.0),
+        ("abnormal-closes<0.1%", Metric::AbnormalCloses, Op::Below, 0.001),
+        ("messages>1000/s", Metric::Messages, Op::Above, 1000.0),
     ] {
         let parsed = Objective::parse(text).unwrap();
         assert_eq!((parsed.metric, parsed.op), (metric, op), "{text}");

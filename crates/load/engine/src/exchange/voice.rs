@@ -7,6 +7,7 @@ use protocol::http1::response::{
     HeadCache, Leniency, ResponseError, ResponseFacts, ResponseReader,
 };
 use sample::{FailureClass, http2_code_name, http3_code_name};
+use units::Nanos;
 
 #[derive(Debug)]
 pub(super) enum Voice {
@@ -112,6 +113,7 @@ impl Voice {
             Voice::Streams { speaker, .. } => match speaker.take_facts()? {
                 ProtocolFacts::Http2(facts) => facts.streams_max.map(u64::from),
                 ProtocolFacts::Http3(facts) => facts.streams_max,
+                ProtocolFacts::WebSocket { .. } => None,
             },
         }
     }
@@ -161,7 +163,7 @@ fn hear_streams(
     let (mut used, mut begun) = (0, false);
     while used < input.len() {
         let rest = &input[used..];
-        let heard = speaker.hear(rest, out).map_err(|fault| broken(speaker, fault, *met))?;
+        let heard = speaker.hear(rest, Nanos::ZERO, out).map_err(|fault| broken(speaker, fault, *met))?;
         *met = true;
         used += heard.consumed;
         match heard.event {
@@ -190,7 +192,7 @@ fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
     let code = match speaker.take_facts() {
         Some(ProtocolFacts::Http2(facts)) => facts.resets.into_keys().next().map(http2_code_name),
         Some(ProtocolFacts::Http3(facts)) => facts.resets.into_keys().next().map(http3_code_name),
-        None => None,
+        Some(ProtocolFacts::WebSocket { .. }) | None => None,
     };
     match code.filter(|_| class == FailureClass::StreamReset) {
         Some(code) => format!("the server reset the stream with {code}"),
@@ -207,7 +209,7 @@ fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
     let violations = match speaker.take_facts() {
         Some(ProtocolFacts::Http2(facts)) => facts.violations,
         Some(ProtocolFacts::Http3(facts)) => facts.violations,
-        None => std::collections::BTreeMap::new(),
+        Some(ProtocolFacts::WebSocket { .. }) | None => std::collections::BTreeMap::new(),
     };
     let text = violations.into_keys().next().unwrap_or_else(|| class.explain().to_owned());
     let another = if over_http2 { SPEAK_HTTP1 } else { ASK_OVER_TCP };

@@ -33,7 +33,7 @@ impl Http1 {
 
     #[inline]
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
-        let Request { template, last, cookie } = *request;
+        let Request { template, last, cookie, .. } = *request;
         match cookie {
             None => out.extend_from_slice(if last { &template.last } else { &template.bytes }),
             Some(cookie) => ask_with_cookie(template, last, cookie, out),

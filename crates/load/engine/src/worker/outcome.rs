@@ -135,7 +135,7 @@ impl Worker {
             self.judge_connection(io, slot, now);
         }
         if let Some(facts) = self.pool.conn_mut(slot).take_protocol_facts() {
-            self.journal.count_protocol(facts, || io.quic(slot));
+            self.journal.count_protocol(facts, now, || io.quic(slot));
         }
         self.pool.close(io, slot, how);
         self.journal.connection_closed();

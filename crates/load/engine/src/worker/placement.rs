@@ -30,6 +30,9 @@ impl Worker {
         if self.pool.has_room() || self.evict(io, endpoint, now) {
             return self.place_on_new(io, call, endpoint, now);
         }
+        if let Some(slot) = self.pool.next_in_turn(endpoint) {
+            return self.assign(slot, call, now);
+        }
         if let Some(call) = self.pool.enqueue(call, endpoint) {
             self.drop_call(io, &call, now);
         }
@@ -194,7 +197,7 @@ impl Worker {
         let calls_max = self.pool.calls_max();
         let employed = self.pool.employ(slot);
         let last = employed.assigned >= calls_max;
-        let written = employed.work.ask(&Request { template, last, cookie: None });
+        let written = employed.work.ask(&Request { template, last, cookie: None, index: call.index });
         let put = employed.put(call, written, now);
         self.pool.arm_for(slot, put);
     }
@@ -227,10 +230,13 @@ impl Worker {
             let cookies = self.setup.plan.request.cookies;
             let cookie = if cookies { self.feedback.cookie(call.user, template) } else { None };
             let last = employed.assigned >= calls_max;
-            employed.work.ask(&Request { template, last, cookie: cookie.as_deref() })
+            employed.work.ask(&Request { template, last, cookie: cookie.as_deref(), index: call.index })
         };
         let put = employed.put(call, written, now);
         self.pool.arm_for(slot, put);
+        if self.unanswered {
+            self.sent_alone.push(slot);
+        }
     }
 
     /// A request of the script's that is to be proved, and to be sent again as it is with the answer to a

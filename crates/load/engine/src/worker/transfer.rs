@@ -80,11 +80,14 @@ impl Worker {
     fn established(&mut self, slot: Slot, tls: Option<Nanos>, now: Nanos) {
         let conn = self.pool.conn_mut(slot);
         let connect = conn.establish(tls, now);
-        let endpoint = conn.endpoint();
+        let (endpoint, generation) = (conn.endpoint(), conn.generation());
         self.pool.mark_reached(endpoint);
         self.journal.connection_established(connect, tls);
         // what is waited for now may have less time than the connect had
         self.pool.arm(slot);
+        if let Some(heartbeats) = &mut self.heartbeats {
+            heartbeats.begin(slot, generation, now);
+        }
     }
 
     /// Reads until the socket is drained, or the connection is no more.
@@ -247,6 +250,9 @@ impl Worker {
                 Ok(heard) => heard,
                 Err(fault) => return self.break_for(io, slot, fault, now),
             };
+            if let Some(news) = self.pool.conn_mut(slot).take_news() {
+                self.journal.messages(&news, now);
+            }
             match event {
                 Event::Response { call, body, done } => {
                     if self.gathers() {

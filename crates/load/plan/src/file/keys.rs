@@ -13,7 +13,7 @@ use units::{ParseError, quoted};
 use wan::{Trace, TraceSource};
 
 /// Tables that are read and printed by their rows.
-pub(crate) const TABLES: [&str; 12] = [
+pub(crate) const TABLES: [&str; 13] = [
     "connection",
     "http2",
     "tls",
@@ -26,6 +26,7 @@ pub(crate) const TABLES: [&str; 12] = [
     "stop",
     "load",
     "grpc",
+    "websocket",
 ];
 pub(super) const CONNECTION: usize = 0;
 pub(super) const HTTP2: usize = 1;
@@ -40,6 +41,7 @@ pub(super) const TOP: usize = 8;
 pub(super) const STOP: usize = 9;
 pub(super) const LOAD: usize = 10;
 pub(super) const GRPC: usize = 11;
+pub(super) const WEBSOCKET: usize = 12;
 
 /// What the table [`TABLES`]`[TABLE]` of a file holds, in its order.
 #[derive(Clone, Debug, Default)]

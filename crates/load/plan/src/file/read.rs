@@ -123,6 +123,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     connection.read(&mut plan, inputs)?;
     file.http2.unwrap_or_default().read(&mut plan, inputs)?;
     file.grpc.unwrap_or_default().read(&mut plan, inputs)?;
+    file.websocket.unwrap_or_default().read(&mut plan, inputs)?;
     file.tls.unwrap_or_default().read(&mut plan, inputs)?;
     file.timeouts.unwrap_or_default().read(&mut plan, inputs)?;
     file.expect.unwrap_or_default().read(&mut plan, inputs)?;
@@ -139,6 +140,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed, inputs)?;
     plan.settle_journeys();
     plan.settle_clients();
+    plan.settle_websocket();
     plan.settle_objectives();
     Ok(plan)
 }
@@ -260,7 +262,7 @@ fn read_targets(
         (Some(_), ..) => Err(top.fault("targets", "give either them, or url and urls_file")),
         (None, Some(url), None) => {
             let Location { url, auth } =
-                parse_url(&url).map_err(|error| top.fault("url", error))?;
+                parse_target_url(&url).map_err(|error| top.fault("url", error))?;
             Ok((vec![TargetPlan::new(url)], auth))
         }
         (None, base, Some(path)) => {
@@ -287,7 +289,7 @@ fn read_target(
     let table = Table("[targets]");
     let at = |error: ParseError| ParseError(format!("target {}: {error}", index + 1));
     let text = target.url.ok_or_else(|| at(table.fault("url", "it is missing")))?;
-    let Location { url, auth } = parse_url(&text).map_err(|error| at(table.fault("url", error)))?;
+    let Location { url, auth } = parse_target_url(&text).map_err(|error| at(table.fault("url", error)))?;
     if auth.is_some() {
         let why = "a login is in it; give `user = \"name:password\"` in [request] instead";
         return Err(at(table.fault("url", why)));

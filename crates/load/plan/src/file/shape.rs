@@ -2,6 +2,7 @@
 
 use super::keys::{
     CONNECTION, DRIVER, EXPECT, GRPC, HTTP2, Keys, LOAD, MEASURE, REQUEST, STOP, TIMEOUTS, TLS,
+    WEBSOCKET,
 };
 use super::scalar::Scalar;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,8 @@ tables! {
         connection: Keys<CONNECTION>,
         http2: Keys<HTTP2>,
         grpc: Keys<GRPC>,
+        /// Absent: the plan has no WebSocket.
+        websocket: Keys<WEBSOCKET>,
         tls: Keys<TLS>,
         load: Keys<LOAD>,
         /// Several loads at once, in place of `load`.

@@ -8,7 +8,8 @@ use crate::file::{
 };
 use crate::fold::{self, Fold};
 use crate::{
-    AbortRule, AddressFamily, AddressOrder, BodyRule, Gaps, HttpVersion, Migrate, Order, Priority,
+    AbortRule, AddressFamily, AddressOrder, BodyRule, Gaps, HttpVersion, MaskRule, MessageAnswer,
+    Migrate, Order, Priority,
     ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming, TcpTraits, Think, TlsVersions,
     Verify, Visit, rules, verify,
 };
@@ -125,6 +126,12 @@ pub(super) const ADDRESS_LIST: Grammar<Vec<IpAddr>> = list(
     |all, _| texts(all, ToString::to_string),
 );
 
+pub(super) const ANSWER: Grammar<MessageAnswer> =
+    one(|text, _| crate::websocket::parse_answer(text), |it, _| text(it.text()));
+pub(super) const MASKS: Grammar<MaskRule> = one(
+    |text, _| pick(text, &crate::websocket::MASK_RULES),
+    |it, _| text(name_of(&crate::websocket::MASK_RULES, it)),
+);
 /// Names between commas; `none` is the empty list.
 pub(super) const NAMES: Grammar<Vec<String>> = list(
     |text, _| match text {

@@ -11,6 +11,7 @@ pub(crate) mod grammar;
 mod load;
 mod request;
 mod rest;
+mod websocket;
 
 pub(crate) use field::{KeyValue, PlanField, Shape};
 
@@ -179,6 +180,7 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
         rest::GRPC,
         rest::TIME_LIMITS,
         connection::SETTINGS,
+        websocket::SETTINGS,
         rest::TLS,
         rest::MEASURING,
         rest::MACHINE,

@@ -199,6 +199,10 @@ pub enum RunHist {
     FirstEvent,
     EventGap,
     EventPace,
+    /// Of WebSockets: the handshake, from one message of the server to the next, heartbeats.
+    Handshake,
+    MessageGap,
+    Heartbeat,
 }
 
 impl RunHist {
@@ -225,6 +229,9 @@ impl RunHist {
             RunHist::FirstEvent => "first_event",
             RunHist::EventGap => "event_gap",
             RunHist::EventPace => "event_pace",
+            RunHist::Handshake => "handshake",
+            RunHist::MessageGap => "message_gap",
+            RunHist::Heartbeat => "heartbeat",
         }
     }
 }
@@ -259,7 +266,7 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     all
 }
 
-fn single(total: &Snapshot) -> [(RunHist, &Hist); 20] {
+fn single(total: &Snapshot) -> [(RunHist, &Hist); 23] {
     let (lives, streams) = (&total.connections.lives, &total.streams);
     [
         (RunHist::Succeeded, &total.succeeded),
@@ -282,6 +289,9 @@ fn single(total: &Snapshot) -> [(RunHist, &Hist); 20] {
         (RunHist::FirstEvent, &streams.first),
         (RunHist::EventGap, &streams.gap),
         (RunHist::EventPace, &streams.pace),
+        (RunHist::Handshake, &total.messages.handshake),
+        (RunHist::MessageGap, &total.messages.gap),
+        (RunHist::Heartbeat, &total.messages.ping),
     ]
 }
 

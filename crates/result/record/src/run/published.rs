@@ -17,6 +17,7 @@ mod series;
 mod sides;
 mod specweb99;
 mod stack;
+mod messages;
 mod streams;
 mod times;
 mod traffic;
@@ -46,6 +47,7 @@ pub use specweb99::{PostsRecord, Specweb99Record};
 pub use stack::{ConflictRecord, StackRecord};
 #[cfg(any(test, feature = "schema"))]
 pub(crate) use streams::STREAM_FORMS;
+pub use messages::{CloseRecord, MessagesRecord};
 pub use streams::{StreamRateRecord, StreamsRecord};
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, OutcomesRecord, PhasesRecord, QuantileRecord,
@@ -247,6 +249,9 @@ pub struct BodiesRecord {
     /// How calls of gRPC ended; null for a run of others.
     #[serde(default)]
     pub grpc: Option<GrpcRecord>,
+    /// Messages and connections of WebSocket; null where the URL is not of that.
+    #[serde(default)]
+    pub messages: Option<MessagesRecord>,
     /// The score of a load after SPECweb99 (--workload specweb99-like); null with any other.
     #[serde(default)]
     pub specweb99: Option<Specweb99Record>,
@@ -259,6 +264,7 @@ impl BodiesRecord {
             verified: VerifiedRecord::of(plan, &measurement.total),
             streams: StreamsRecord::of(plan, measurement),
             grpc: GrpcRecord::of(plan, measurement),
+            messages: MessagesRecord::of(plan, measurement),
             specweb99: Specweb99Record::of(report),
         }
     }

@@ -193,12 +193,14 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     }
     lines.extend(report.bodies.grpc.iter().flat_map(facts::grpc::facts));
     lines.extend(facts::streams::sentence(report).map(|sentence| ("Streams", sentence)));
+    lines.extend(facts::messages::facts(report));
     if !detail.tables {
         lines.extend(parts::objectives_in_lines(report));
     }
     told.add(SCREEN, [Block::Gap, fact_list(lines)]);
     tables::first(&mut told, report, all, detail.rest);
     tables::streams(&mut told, SCREEN, report);
+    tables::messages(&mut told, SCREEN, report);
     if detail.tables {
         parts::objectives(&mut told, SCREEN, report);
     }

@@ -188,6 +188,11 @@ pub(super) fn streams(told: &mut Document, forms: Forms, report: &RunRecord) {
     told.add(forms & Forms::PAGE, note);
 }
 
+/// Times of WebSockets.
+pub(super) fn messages(told: &mut Document, forms: Forms, report: &RunRecord) {
+    told.add(forms, parts_table("WebSocket", "WebSocket", &facts::messages::times(report)));
+}
+
 /// A row per histogram; nothing without any.
 fn parts_table(name: &str, title: &str, parts: &[(&str, Hist)]) -> Option<Block> {
     let only = |head: &str| Column::from(head).only(Forms::PAGE);

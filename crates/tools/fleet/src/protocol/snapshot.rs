@@ -4,11 +4,12 @@
 use crate::protocol::codec::{Packed, Reader, Unreadable, put, read};
 use sample::{
     BodyPrint, EarlyFacts, FailureClass, Http2Facts, Http3Facts, MigrationFacts, QuicFacts,
+    SocketClose, SocketCounts,
     TlsFacts, WrongBody,
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Connections, Counts, GrpcTally, Hist, Instants, JourneyTally, Noted, ScenarioTally,
+    Connections, Counts, GrpcTally, Hist, Instants, JourneyTally, MessageTally, Noted, ScenarioTally,
     ServerTimings, Sessions, Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally,
     TransactionTally, Verified,
 };
@@ -65,11 +66,16 @@ packed! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window,
         bytes_in_window, exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes,
-        decoded_bytes, redirects, server_timings, streams, targets, clients, scenarios, connections, sessions, journeys,
+        decoded_bytes, redirects, server_timings, streams, messages, targets, clients, scenarios, connections, sessions, journeys,
         flight_integral, flight_peak, spin, beats, instants, verified,
     }
     StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
     GrpcTally { statuses, unsent, messages }
+    MessageTally { counts, in_window, handshake, gap, ping, closes, violations }
+    SocketCounts {
+        opened, compressed, sent, received, unmatched, late, frames_received, payload_sent,
+        payload_received, wire_sent, wire_received, pings, pongs,
+    }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }
@@ -144,6 +150,38 @@ impl Packed for std::collections::BTreeMap<FailureClass, u64> {
         for (number, count) in read::<Vec<(usize, u64)>>(from)? {
             let class = FailureClass::ALL.get(number).ok_or(Unreadable("an unknown failure"))?;
             self.insert(*class, count);
+        }
+        Ok(())
+    }
+}
+
+/// By side and code.
+impl Packed for std::collections::BTreeMap<SocketClose, u64> {
+    fn pack(&self, out: &mut Vec<u8>) {
+        self.len().pack(out);
+        for (close, count) in self {
+            let side: u16 = match close {
+                SocketClose::Client(_) => 0,
+                SocketClose::Server(_) => 1,
+                SocketClose::Lost => 2,
+                SocketClose::Violation(_) => 3,
+                SocketClose::Refused => 4,
+            };
+            (side, (close.code(), *count)).pack(out);
+        }
+    }
+
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        for (side, (code, count)) in read::<Vec<(u16, (u16, u64))>>(from)? {
+            let close = match side {
+                0 => SocketClose::Client(code),
+                1 => SocketClose::Server(code),
+                2 => SocketClose::Lost,
+                3 => SocketClose::Violation(code),
+                4 => SocketClose::Refused,
+                _ => return Err(Unreadable("an unknown end of a WebSocket")),
+            };
+            self.insert(close, count);
         }
         Ok(())
     }

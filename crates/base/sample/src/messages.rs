@@ -1,0 +1,106 @@
+//! Facts of open conversations in which messages go both ways, such as WebSocket connections.
+
+use units::Nanos;
+
+/// Counts of conversations and their messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SocketCounts {
+    /// Handshakes that succeeded.
+    pub opened: u64,
+    /// Of these, with compression agreed.
+    pub compressed: u64,
+    /// Messages sent.
+    pub sent: u64,
+    /// Whole messages received.
+    pub received: u64,
+    /// Of these, answers to no message that was outstanding.
+    pub unmatched: u64,
+    /// Of these, answers to messages that had timed out.
+    pub late: u64,
+    /// Frames of the received messages.
+    pub frames_received: u64,
+    /// Bytes of payload, before compression.
+    pub payload_sent: u64,
+    pub payload_received: u64,
+    /// Bytes of the frames of messages.
+    pub wire_sent: u64,
+    pub wire_received: u64,
+    /// Heartbeats sent, and their pongs.
+    pub pings: u64,
+    pub pongs: u64,
+}
+
+impl SocketCounts {
+    pub fn merge(&mut self, other: &SocketCounts) {
+        self.opened += other.opened;
+        self.compressed += other.compressed;
+        self.sent += other.sent;
+        self.received += other.received;
+        self.unmatched += other.unmatched;
+        self.late += other.late;
+        self.frames_received += other.frames_received;
+        self.payload_sent += other.payload_sent;
+        self.payload_received += other.payload_received;
+        self.wire_sent += other.wire_sent;
+        self.wire_received += other.wire_received;
+        self.pings += other.pings;
+        self.pongs += other.pongs;
+    }
+}
+
+/// A duration of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketTime {
+    /// From the upgrade request to the end of the response to it.
+    Handshake(Nanos),
+    /// From one message of the server to the next.
+    Gap(Nanos),
+    /// From a ping to its pong.
+    Ping(Nanos),
+}
+
+/// How a conversation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SocketClose {
+    /// The client sent the close frame, with this code.
+    Client(u16),
+    /// The server sent the close frame; 1005: without a code.
+    Server(u16),
+    /// The connection ended without a close frame (1006).
+    Lost,
+    /// The server broke the protocol; the client closed with this code.
+    Violation(u16),
+    /// The handshake failed.
+    Refused,
+}
+
+impl SocketClose {
+    /// Ended without the closing handshake, by a violation, or with a code that reports a failure.
+    pub fn is_abnormal(self) -> bool {
+        match self {
+            SocketClose::Client(_) => false,
+            SocketClose::Server(code) => !matches!(code, 1000 | 1001 | 1005 | 3000..=4999),
+            SocketClose::Lost | SocketClose::Violation(_) | SocketClose::Refused => true,
+        }
+    }
+
+    /// Side that ended it, as published.
+    pub fn side(self) -> &'static str {
+        match self {
+            SocketClose::Client(_) => "client",
+            SocketClose::Server(_) => "server",
+            SocketClose::Lost => "lost",
+            SocketClose::Violation(_) => "violation",
+            SocketClose::Refused => "refused",
+        }
+    }
+
+    /// Close code; 1006 where none was sent.
+    pub fn code(self) -> u16 {
+        match self {
+            SocketClose::Client(code) | SocketClose::Server(code) => code,
+            SocketClose::Violation(code) => code,
+            SocketClose::Lost | SocketClose::Refused => 1006,
+        }
+    }
+}

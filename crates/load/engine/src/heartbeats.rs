@@ -1,0 +1,52 @@
+//! Heartbeats of WebSockets: a ping on each connection at an interval, with a phase of its own, so
+//! that connections that were opened together do not beat together.
+
+use crate::setup::Setup;
+use conduit::Slot;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use units::{Nanos, Purpose, Stream};
+
+#[derive(Debug)]
+pub(crate) struct Heartbeats {
+    interval: Nanos,
+    phases: Stream,
+    /// When the connection that has this generation of its slot is pinged.
+    due: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
+}
+
+impl Heartbeats {
+    /// Those of worker `worker`; `None`: the plan has none, or pings are its calls.
+    pub(crate) fn of(setup: &Setup, worker: u32) -> Option<Heartbeats> {
+        let plan = &setup.plan;
+        let interval = plan.websocket.ping.filter(|_| plan.is_websocket())?;
+        if plan.holds_websockets() {
+            return None;
+        }
+        let phases = setup.seed.stream(Purpose::Sockets, u64::MAX - u64::from(worker));
+        Some(Heartbeats { interval, phases, due: BinaryHeap::new() })
+    }
+
+    /// A connection was established.
+    pub(crate) fn begin(&mut self, slot: Slot, generation: u32, now: Nanos) {
+        let phase = Nanos(self.phases.below(self.interval.0.max(1)));
+        self.due.push(Reverse((now + phase, slot, generation)));
+    }
+
+    /// A connection was pinged.
+    pub(crate) fn again(&mut self, slot: Slot, generation: u32, now: Nanos) {
+        self.due.push(Reverse((now + self.interval, slot, generation)));
+    }
+
+    pub(crate) fn next(&self) -> Nanos {
+        self.due.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    /// A connection that is to be pinged, by slot and generation.
+    pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Slot, u32)> {
+        if self.next() > now {
+            return None;
+        }
+        self.due.pop().map(|Reverse((_, slot, generation))| (slot, generation))
+    }
+}

@@ -1,0 +1,555 @@
+//! WebSocket: an upgrade over HTTP/1.1, then messages. A call is a message with its answer; which
+//! message of the server that is, the plan's rule of correlation decides. Answers may come in any
+//! order, and some messages answer nothing.
+
+use super::{Event, Fault, Heard, Request};
+use plan::{ID_MARK, MessageAnswer, Plan};
+use protocol::http1::response::{Framing, ResponseFacts};
+use regex::bytes::Regex;
+use sample::{FailureClass, SocketClose, SocketCounts, SocketTime};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use twox_hash::XxHash3_128;
+use units::{Nanos, Purpose, Seed, Stream};
+use ::websocket::handshake::{self, ClientError, ClientOffer};
+use ::websocket::{Masking, Payload, SocketEvent, SocketOptions, WebSocket, close};
+
+/// Longest head of a response to the upgrade.
+const HEAD_MAX: usize = 64 << 10;
+/// Correlation keys of messages that timed out, kept to recognize their late answers.
+const LATE_MAX: usize = 256;
+/// A key of the right form, in requests whose key is not drawn.
+pub(crate) const KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
+/// Status of a call that has its answer: that of the upgrade.
+const STATUS: u16 = 101;
+
+/// What all WebSockets of a run share.
+#[derive(Debug)]
+pub(crate) struct SocketTerms {
+    offer: ClientOffer,
+    /// The message, cut where the number of the call goes.
+    pieces: Vec<Vec<u8>>,
+    text: bool,
+    rule: Rule,
+    /// Nothing is sent but pings.
+    holds: bool,
+    zero_masks: bool,
+    seed: Seed,
+}
+
+/// How answers are found.
+#[derive(Debug)]
+enum Rule {
+    Echo,
+    Json(String),
+    Regex(Box<Regex>),
+    Next,
+    None,
+}
+
+/// Fields that ask for the upgrade, with a key in place of the connection's.
+pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {
+    let mut bytes = Vec::new();
+    offer(plan).write_fields(KEY_MARK, &mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let pair = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
+    text.lines().filter_map(pair).collect()
+}
+
+fn offer(plan: &Plan) -> ClientOffer {
+    ClientOffer {
+        subprotocols: plan.websocket.subprotocols.clone(),
+        deflate: plan.websocket.compress.then(Default::default),
+    }
+}
+
+impl SocketTerms {
+    /// # Errors
+    /// An expression that does not compile.
+    pub(crate) fn new(plan: &Plan) -> Result<SocketTerms, String> {
+        let message = plan.websocket_message();
+        let rule = match &plan.websocket.expect {
+            MessageAnswer::Echo => Rule::Echo,
+            MessageAnswer::Json(pointer) => Rule::Json(pointer.clone()),
+            MessageAnswer::Regex(text) => {
+                let regex = Regex::new(text);
+                Rule::Regex(Box::new(regex.map_err(|error| format!("--ws-expect regex: {error}"))?))
+            }
+            MessageAnswer::Next => Rule::Next,
+            MessageAnswer::None => Rule::None,
+        };
+        Ok(SocketTerms {
+            offer: offer(plan),
+            pieces: cut(message, ID_MARK.as_bytes()),
+            text: std::str::from_utf8(message).is_ok(),
+            rule,
+            holds: plan.holds_websockets(),
+            zero_masks: plan.websocket.mask == plan::MaskRule::Zero,
+            seed: Seed(plan.seed),
+        })
+    }
+
+    /// Messages have answers.
+    pub(crate) fn has_answers(&self) -> bool {
+        !matches!(self.rule, Rule::None) || self.holds
+    }
+
+    /// The message of call `index`.
+    fn message(&self, index: u64, out: &mut Vec<u8>) {
+        for (row, piece) in self.pieces.iter().enumerate() {
+            if row > 0 {
+                out.extend_from_slice(index.to_string().as_bytes());
+            }
+            out.extend_from_slice(piece);
+        }
+    }
+
+    /// What a message and its answer have in common; `None`: nothing, and the order decides.
+    fn key(&self, payload: &[u8]) -> Option<u64> {
+        let hash = |bytes: &[u8]| XxHash3_128::oneshot(bytes) as u64;
+        match &self.rule {
+            Rule::Echo => Some(hash(payload)),
+            Rule::Json(pointer) => {
+                let value = serde_json::from_slice::<serde_json::Value>(payload).ok()?;
+                Some(hash(value.pointer(pointer)?.to_string().as_bytes()))
+            }
+            Rule::Regex(regex) => {
+                let found = regex.captures(payload)?;
+                let part = found.get(1).or_else(|| found.get(0))?;
+                Some(hash(part.as_bytes()))
+            }
+            Rule::Next | Rule::None => None,
+        }
+    }
+
+    /// Whether a message of the server can be an answer at all; its key.
+    fn answer_key(&self, payload: &[u8]) -> Option<Option<u64>> {
+        let key = self.key(payload);
+        match &self.rule {
+            Rule::Echo | Rule::Json(_) | Rule::Regex(_) => key.map(Some),
+            Rule::Next => Some(None),
+            Rule::None => None,
+        }
+    }
+}
+
+fn cut(text: &[u8], mark: &[u8]) -> Vec<Vec<u8>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
+        pieces.push(rest[..at].to_vec());
+        rest = &rest[at + mark.len()..];
+    }
+    pieces.push(rest.to_vec());
+    pieces
+}
+
+/// A message that waits for its answer, or to be sent.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    index: u64,
+    /// `None`: any answer will do.
+    key: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Nothing was sent.
+    Fresh,
+    /// The upgrade was sent, and this much of the response is there.
+    Opening { key: String, head: Vec<u8> },
+    Open(Box<WebSocket>),
+    /// Nothing more is sent or understood.
+    Over,
+}
+
+/// What happened on a connection since it was last asked.
+#[derive(Debug, Default)]
+pub(crate) struct SocketNews {
+    pub(crate) counts: SocketCounts,
+    pub(crate) times: Vec<SocketTime>,
+}
+
+/// End of a connection.
+#[derive(Debug)]
+pub(crate) struct SocketEnd {
+    pub(crate) close: SocketClose,
+    /// What the peer did wrong.
+    pub(crate) violation: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct SocketSpeaker {
+    terms: Arc<SocketTerms>,
+    phase: Phase,
+    calls: VecDeque<Outstanding>,
+    /// Keys of calls that were withdrawn.
+    late: VecDeque<u64>,
+    /// Answers without a key that are owed to withdrawn calls.
+    owed: u64,
+    /// Places of calls whose messages went out after they were asked.
+    opened: std::ops::Range<usize>,
+    facts: ResponseFacts,
+    news: SocketNews,
+    end: Option<SocketEnd>,
+    random: Stream,
+    /// When the upgrade was sent, as far as that is known.
+    asked_at: Nanos,
+    /// When the last message of the server came.
+    heard_at: Nanos,
+    /// When the heartbeat went out that has no pong.
+    pinged_at: Nanos,
+    scratch: Vec<u8>,
+}
+
+impl SocketSpeaker {
+    pub(super) fn new(terms: Arc<SocketTerms>) -> SocketSpeaker {
+        SocketSpeaker {
+            phase: Phase::Fresh,
+            calls: VecDeque::new(),
+            late: VecDeque::new(),
+            owed: 0,
+            opened: 0..0,
+            facts: ResponseFacts::default(),
+            news: SocketNews::default(),
+            end: None,
+            random: terms.seed.stream(Purpose::Sockets, 0),
+            asked_at: Nanos::ZERO,
+            heard_at: Nanos::ZERO,
+            pinged_at: Nanos::ZERO,
+            scratch: Vec::new(),
+            terms,
+        }
+    }
+
+    pub(super) fn start(&mut self, _out: &mut Vec<u8>) {
+        let terms = self.terms.clone();
+        let scratch = std::mem::take(&mut self.scratch);
+        *self = SocketSpeaker { scratch, ..SocketSpeaker::new(terms) };
+    }
+
+    pub(super) fn capacity(&self, depth: u32) -> u32 {
+        match &self.phase {
+            Phase::Over => 0,
+            Phase::Open(socket) if socket.is_closing() => 0,
+            _ => depth,
+        }
+    }
+
+    /// The first call brings the upgrade with it; its message follows the 101.
+    pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        let index = request.index;
+        self.calls.push_back(Outstanding { index, key: None });
+        match &self.phase {
+            Phase::Fresh => {
+                self.random = self.terms.seed.stream(Purpose::Sockets, index);
+                let key = self.draw_key();
+                let bytes = &request.template.bytes;
+                let mark = KEY_MARK.as_bytes();
+                let at = bytes.windows(mark.len()).position(|window| window == mark);
+                let (before, after) = bytes.split_at(at.unwrap_or(bytes.len()));
+                out.extend_from_slice(before);
+                out.extend_from_slice(key.as_bytes());
+                out.extend_from_slice(after.get(mark.len()..).unwrap_or_default());
+                self.phase = Phase::Opening { key, head: Vec::new() };
+            }
+            Phase::Open(_) => self.send(self.calls.len() - 1, out),
+            Phase::Opening { .. } | Phase::Over => {}
+        }
+    }
+
+    fn draw_key(&mut self) -> String {
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&self.random.next_u64().to_be_bytes());
+        nonce[8..].copy_from_slice(&self.random.next_u64().to_be_bytes());
+        handshake::key(nonce)
+    }
+
+    /// Sends the message of the call at this place.
+    fn send(&mut self, place: usize, out: &mut Vec<u8>) {
+        let (Phase::Open(socket), Some(call)) = (&mut self.phase, self.calls.get_mut(place)) else {
+            return;
+        };
+        let before = out.len();
+        self.scratch.clear();
+        if self.terms.holds {
+            self.scratch.extend_from_slice(call.index.to_string().as_bytes());
+            call.key = Some(XxHash3_128::oneshot(&self.scratch) as u64);
+            socket.ping(&self.scratch, out);
+            self.news.counts.pings += 1;
+            return;
+        }
+        self.terms.message(call.index, &mut self.scratch);
+        call.key = self.terms.key(&self.scratch);
+        socket.send(self.terms.text, &self.scratch, out);
+        self.news.counts.sent += 1;
+        self.news.counts.payload_sent += self.scratch.len() as u64;
+        self.news.counts.wire_sent += (out.len() - before) as u64;
+    }
+
+    /// Takes input of one event.
+    pub(super) fn hear(
+        &mut self,
+        input: &[u8],
+        now: Nanos,
+        out: &mut Vec<u8>,
+    ) -> Result<Heard, Fault> {
+        match &self.phase {
+            Phase::Opening { .. } => self.hear_head(input, now, out),
+            Phase::Open(_) => self.hear_frames(input, now, out),
+            Phase::Fresh => Err(Fault::Unasked),
+            Phase::Over => Ok(Heard { consumed: input.len(), event: Event::Connection }),
+        }
+    }
+
+    fn hear_head(&mut self, input: &[u8], now: Nanos, out: &mut Vec<u8>) -> Result<Heard, Fault> {
+        let Phase::Opening { key, head } = &mut self.phase else { return Err(Fault::Unasked) };
+        let before = head.len();
+        head.extend_from_slice(input);
+        let Some((size, outcome)) = handshake::read_response(head, key, &self.terms.offer) else {
+            if head.len() > HEAD_MAX {
+                return Err(self.refuse(FailureClass::UpgradeInvalid, "a head above 64 KiB"));
+            }
+            return Ok(Heard { consumed: input.len(), event: Event::Connection });
+        };
+        let agreed = outcome.map_err(|error| {
+            let class = match error {
+                ClientError::Status(_) => FailureClass::UpgradeRefused,
+                ClientError::NotHttp => FailureClass::NotHttp,
+                _ => FailureClass::UpgradeInvalid,
+            };
+            self.refuse(class, &error.to_string())
+        })?;
+        let masking = match self.terms.zero_masks {
+            true => Masking::Zero,
+            false => Masking::Random(self.random.next_u64()),
+        };
+        let options = SocketOptions { deflate: agreed.deflate, ..SocketOptions::client(masking) };
+        self.phase = Phase::Open(Box::new(WebSocket::new(&options)));
+        self.news.counts.opened += 1;
+        self.news.counts.compressed += u64::from(agreed.deflate.is_some());
+        self.news.times.push(SocketTime::Handshake(now - self.asked_at));
+        for place in 0..self.calls.len() {
+            self.send(place, out);
+        }
+        self.opened = 0..self.calls.len();
+        Ok(Heard { consumed: size - before, event: Event::Connection })
+    }
+
+    fn refuse(&mut self, class: FailureClass, why: &str) -> Fault {
+        self.end = Some(SocketEnd { close: SocketClose::Refused, violation: Some(why.to_owned()) });
+        self.phase = Phase::Over;
+        Fault::Broken { class }
+    }
+
+    fn hear_frames(&mut self, input: &[u8], now: Nanos, out: &mut Vec<u8>) -> Result<Heard, Fault> {
+        let Phase::Open(socket) = &mut self.phase else { return Err(Fault::Unasked) };
+        let received = match socket.receive(input, out) {
+            Ok(received) => received,
+            Err(failure) => {
+                let close = SocketClose::Violation(failure.code);
+                let violation = Some(failure.to_string());
+                self.end.get_or_insert(SocketEnd { close, violation });
+                return Err(Fault::Broken { class: FailureClass::MessageProtocol });
+            }
+        };
+        let event = match &received.event {
+            SocketEvent::Nothing | SocketEvent::Ping => Event::Connection,
+            SocketEvent::Pong => {
+                let payload = socket.payload(&Payload::Held, input);
+                let key = XxHash3_128::oneshot(payload) as u64;
+                self.hear_pong(key, now)
+            }
+            SocketEvent::Close { code } => {
+                let close = SocketClose::Server(code.unwrap_or(close::NO_STATUS));
+                self.end.get_or_insert(SocketEnd { close, violation: None });
+                Event::Connection
+            }
+            SocketEvent::Message { frames, wire, payload, .. } => {
+                let payload = socket.payload(payload, input);
+                let (frames, wire, length) = (*frames, *wire, payload.len() as u64);
+                let key = self.terms.answer_key(payload);
+                self.hear_message(key, (frames, wire, length), now)
+            }
+        };
+        Ok(Heard { consumed: received.consumed, event })
+    }
+
+    fn hear_message(
+        &mut self,
+        key: Option<Option<u64>>,
+        (frames, wire, length): (u32, u64, u64),
+        now: Nanos,
+    ) -> Event {
+        let news = &mut self.news;
+        news.counts.received += 1;
+        news.counts.frames_received += u64::from(frames);
+        news.counts.payload_received += length;
+        news.counts.wire_received += wire;
+        if !self.heard_at.is_zero() {
+            news.times.push(SocketTime::Gap(now - self.heard_at));
+        }
+        self.heard_at = now;
+        let Some(key) = key else {
+            self.news.counts.unmatched += 1;
+            return Event::Connection;
+        };
+        let Some(place) = self.place_of(key) else { return Event::Connection };
+        self.answered(place, length, wire)
+    }
+
+    /// Place of the call that an answer with this key is for; counts answers that are for none.
+    fn place_of(&mut self, key: Option<u64>) -> Option<usize> {
+        let Some(key) = key else {
+            if self.owed > 0 {
+                self.owed -= 1;
+                self.news.counts.late += 1;
+                return None;
+            }
+            let found = (!self.calls.is_empty()).then_some(0);
+            self.news.counts.unmatched += u64::from(found.is_none());
+            return found;
+        };
+        // the order decides between equal keys, and where the message that was sent has none
+        let fits = |call: &Outstanding| call.key.is_none_or(|own| own == key);
+        if let Some(place) = self.calls.iter().position(fits) {
+            return Some(place);
+        }
+        if let Some(at) = self.late.iter().position(|known| *known == key) {
+            self.late.remove(at);
+            self.news.counts.late += 1;
+        } else {
+            self.news.counts.unmatched += 1;
+        }
+        None
+    }
+
+    fn answered(&mut self, place: usize, length: u64, wire: u64) -> Event {
+        self.calls.remove(place);
+        self.facts = ResponseFacts {
+            status: STATUS,
+            minor_version: 1,
+            persistent: true,
+            framing: Framing::Length,
+            head_bytes: 0,
+            body_bytes: length,
+            framing_bytes: wire.saturating_sub(length),
+            trailer_bytes: 0,
+            interim: 0,
+            timed: false,
+        };
+        Event::Response { call: place, body: 0..0, done: true }
+    }
+
+    fn hear_pong(&mut self, key: u64, now: Nanos) -> Event {
+        if self.terms.holds {
+            let fits = |call: &Outstanding| call.key == Some(key);
+            let Some(place) = self.calls.iter().position(fits) else { return Event::Connection };
+            self.news.counts.pongs += 1;
+            return self.answered(place, 0, 0);
+        }
+        if !self.pinged_at.is_zero() {
+            self.news.counts.pongs += 1;
+            self.news.times.push(SocketTime::Ping(now - std::mem::take(&mut self.pinged_at)));
+        }
+        Event::Connection
+    }
+
+    /// Sends a heartbeat.
+    pub(crate) fn ping(&mut self, now: Nanos, out: &mut Vec<u8>) {
+        if let Phase::Open(socket) = &mut self.phase {
+            // one that is not answered keeps its instant: its pong ends the whole wait
+            if self.pinged_at.is_zero() {
+                self.pinged_at = now;
+            }
+            self.news.counts.pings += 1;
+            socket.ping(b"loadstone", out);
+        }
+    }
+
+    /// Begins the closing handshake of a connection that is not needed any more.
+    pub(crate) fn say_goodbye(&mut self, out: &mut Vec<u8>) {
+        if let Phase::Open(socket) = &mut self.phase
+            && !socket.is_closing()
+        {
+            socket.close(Some(close::NORMAL), "", out);
+            let close = SocketClose::Client(close::NORMAL);
+            self.end.get_or_insert(SocketEnd { close, violation: None });
+        }
+    }
+
+    /// The connection is established, and the upgrade goes out at `now`.
+    pub(crate) fn set_asked(&mut self, now: Nanos) {
+        self.asked_at = now;
+    }
+
+    /// The oldest message was sent and has no answer to wait for.
+    pub(crate) fn conclude_sent(&mut self) -> bool {
+        let open = matches!(self.phase, Phase::Open(_));
+        if !open || self.terms.has_answers() || self.calls.is_empty() {
+            return false;
+        }
+        self.answered(0, 0, 0);
+        true
+    }
+
+    pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
+        let class = match (&self.end, &self.phase) {
+            (Some(SocketEnd { close: SocketClose::Server(_), .. }), _) => FailureClass::SocketClosed,
+            _ => FailureClass::ClosedEarly,
+        };
+        Err(class)
+    }
+
+    /// The call is given up; an answer that comes later is counted as late.
+    pub(super) fn withdraw(&mut self, call: usize, _out: &mut Vec<u8>) -> bool {
+        let Some(gone) = self.calls.remove(call) else { return true };
+        match gone.key {
+            _ if !matches!(self.phase, Phase::Open(_)) => {}
+            None => self.owed += 1,
+            Some(key) => {
+                if self.late.len() == LATE_MAX {
+                    self.late.pop_front();
+                }
+                self.late.push_back(key);
+            }
+        }
+        true
+    }
+
+    pub(super) fn facts(&self) -> ResponseFacts {
+        self.facts
+    }
+
+    pub(super) fn head(&self) -> &[u8] {
+        &[]
+    }
+
+    /// An answer is there as a whole or not at all.
+    pub(super) fn partial(&self, _call: usize) -> Option<ResponseFacts> {
+        None
+    }
+
+    pub(super) fn take_opened(&mut self) -> Option<usize> {
+        self.opened.next()
+    }
+
+    pub(crate) fn take_news(&mut self) -> Option<SocketNews> {
+        let silent = self.news.counts == SocketCounts::default() && self.news.times.is_empty();
+        (!silent).then(|| std::mem::take(&mut self.news))
+    }
+
+    /// How the connection ended; to be asked once it has.
+    pub(crate) fn take_end(&mut self) -> Option<SocketEnd> {
+        let lost = match &self.phase {
+            Phase::Fresh => None,
+            Phase::Opening { .. } => Some(SocketEnd {
+                close: SocketClose::Refused,
+                violation: Some("no response to the upgrade".to_owned()),
+            }),
+            Phase::Open(_) | Phase::Over => Some(SocketEnd { close: SocketClose::Lost, violation: None }),
+        };
+        self.phase = Phase::Over;
+        self.end.take().or(lost)
+    }
+}

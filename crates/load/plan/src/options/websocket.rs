@@ -1,0 +1,61 @@
+//! Messages on WebSockets.
+
+use super::field::{KeyValue, NO_FIELD, PlanField, content, field};
+use super::grammar::*;
+use super::{SETTING, Setting, within};
+use crate::{Plan, Secrets};
+use units::ParseError;
+
+const ROW: Setting = Setting {
+    heading: "WebSocket (for ws:// and wss:// URLs)",
+    page: "websocket",
+    shown: Plan::is_websocket,
+    ..SETTING
+};
+
+/// The option is text or the name of a file; the plan has its bytes.
+const MESSAGE: PlanField = PlanField {
+    typed: "_typed",
+    endings: &["", "_base64", "_file"],
+    read: |plan, ending, value, inputs| {
+        let slot = &mut plan.websocket.message;
+        let KeyValue::One(typed) = value else { return Ok(()) };
+        if ending != "_typed" {
+            return super::field::read_content(slot, ending, KeyValue::One(typed), inputs);
+        }
+        let Some(text) = typed.typed() else { return Ok(()) };
+        *slot = Some(match text.strip_prefix('@') {
+            Some(path) => inputs.files.read(path).map_err(ParseError)?,
+            None => text.into_bytes(),
+        });
+        Ok(())
+    },
+    ..content!(websocket.message, typed: "", secret: false)
+};
+
+/// What becomes the rate of the load.
+const RATE: PlanField = PlanField {
+    check: |text, _| units::parse_rate(text).map(drop),
+    show: |_: &Plan, _: Secrets| ("", KeyValue::One(crate::file::Scalar::Off)),
+    ..NO_FIELD
+};
+
+#[rustfmt::skip] // a row is read as a row
+pub(super) static SETTINGS: &[Setting] = &[
+    Setting { name: "ws-message", value: "TEXT|@FILE", field: MESSAGE,
+        help: "Message to send; {id} becomes the number of the message [default: hello {id}]",
+        more: "A file that is not UTF-8 is sent as a binary message.", ..ROW },
+    Setting { name: "ws-rate", value: "RATE", field: RATE, without: &["rate", "stages"],
+        help: "Messages due per second over all connections, whose number is -c; without it each connection waits for the answer", ..ROW },
+    Setting { name: "ws-expect", value: "RULE", field: field!(at websocket.expect, ANSWER),
+        help: "Which message is the answer: echo (same payload), json:/id (same value at a JSON pointer), regex:RE (same match), next, or none [default: echo]", ..ROW },
+    Setting { name: "ws-subprotocol", value: "LIST", field: field!(at websocket.subprotocols as "websocket.subprotocol", NAMES),
+        help: "Subprotocols to offer, in order of preference", ..ROW },
+    Setting { name: "ws-ping", value: "TIME", field: field!(off websocket.ping, DURATION),
+        bounds: &[within(0.001, 86_400.0, "takes an interval from 1ms to 1d")],
+        help: "Ping every connection at this interval; without --ws-message connections are held and nothing else is sent", ..ROW },
+    Setting { name: "ws-compress", field: field!(at websocket.compress, SWITCH),
+        help: "Offer compression (permessage-deflate, RFC 7692)", ..ROW },
+    Setting { name: "ws-mask", value: "RULE", choices: &["random", "zero"], field: field!(at websocket.mask, MASKS),
+        help: "Masking keys of the client's frames; zero leaves payloads readable on the wire [default: random]", ..ROW },
+];

@@ -1,0 +1,168 @@
+//! What cannot go with WebSocket, and what needs it.
+
+use super::Problems;
+use crate::websocket::{MESSAGE_MAX, WebSocketPlan, is_websocket_url};
+use crate::{Auth, HttpVersion, Load, MessageAnswer, Plan, Think};
+
+pub(super) fn check(plan: &Plan, problems: &mut Problems) {
+    problems.add_faults(plan, "websocket");
+    if !plan.is_websocket() {
+        problems.add_if(
+            plan.targets.iter().any(|target| is_websocket_url(&target.url)),
+            "--urls",
+            "ws:// and http:// URLs are mixed; run them one after the other",
+        );
+        problems.add_if(
+            plan.websocket != WebSocketPlan::default(),
+            "--ws-message",
+            "options that begin with --ws- need a ws:// or wss:// URL; drop them, or change the URL",
+        );
+        return;
+    }
+    check_messages(plan, problems);
+    check_load(plan, problems);
+    check_connection(plan, problems);
+    check_exchange(plan, problems);
+}
+
+fn check_messages(plan: &Plan, problems: &mut Problems) {
+    let websocket = &plan.websocket;
+    problems.add_if(
+        plan.targets.len() > 1,
+        "--urls",
+        "several URLs do not work with WebSocket yet; give one ws:// URL",
+    );
+    problems.add_if(
+        websocket.message.as_ref().is_some_and(|message| message.len() > MESSAGE_MAX),
+        "--ws-message",
+        "--ws-message is above 16M; give a smaller message",
+    );
+    let plain = |name: &String| {
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&b))
+    };
+    problems.add_if(
+        !websocket.subprotocols.iter().all(plain),
+        "--ws-subprotocol",
+        "--ws-subprotocol takes names such as chat or graphql-transport-ws (RFC 6455 section 4.1)",
+    );
+    let message = plan.websocket_message();
+    if let MessageAnswer::Json(pointer) = &websocket.expect {
+        let shown = String::from_utf8_lossy(message).replace(crate::websocket::ID_MARK, "1");
+        let value = serde_json::from_str::<serde_json::Value>(&shown);
+        problems.add_if(
+            !value.is_ok_and(|value| value.pointer(pointer).is_some()),
+            "--ws-expect",
+            "--ws-expect json: needs a --ws-message that is JSON and has a value at that pointer, \
+             such as '{\"id\":{id}}' with json:/id",
+        );
+    }
+    problems.add_if(
+        plan.holds_websockets() && websocket.expect != MessageAnswer::Echo,
+        "--ws-expect",
+        "--ws-expect needs --ws-message: with --ws-ping alone pings are all that is sent",
+    );
+}
+
+fn check_load(plan: &Plan, problems: &mut Problems) {
+    let session = plan.loads().iter().any(|load| load.session().is_some());
+    problems.add_if(
+        session,
+        "--session",
+        "--session does not work with WebSocket yet; use --calls to close a connection after N messages",
+    );
+    problems.add_if(
+        plan.journeys.is_some() || plan.script.is_some(),
+        "--script",
+        "journeys and scripts do not work with WebSocket yet; give --ws-message",
+    );
+    problems.add_if(
+        !plan.scenarios.is_empty(),
+        "scenario",
+        "scenarios do not work with WebSocket yet; run one load at a time",
+    );
+    problems.add_if(
+        plan.holds_websockets() && matches!(plan.load, Load::Open { .. }),
+        "--ws-rate",
+        "--ws-rate needs --ws-message: with --ws-ping alone each connection is held and sends pings",
+    );
+    let flood = matches!(plan.load, Load::Closed { think: Think::None, .. })
+        && plan.websocket.expect == MessageAnswer::None;
+    problems.add_if(
+        flood,
+        "--ws-expect",
+        "--ws-expect none has no answer to wait for; add --ws-rate, or --think",
+    );
+}
+
+fn check_connection(plan: &Plan, problems: &mut Problems) {
+    let connection = &plan.connection;
+    for (wrong, option, text) in [
+        (
+            plan.request.version != HttpVersion::Http11,
+            "--http",
+            "WebSocket works over HTTP/1.1 only so far; drop --http",
+        ),
+        (
+            connection.proxy.is_some(),
+            "--proxy",
+            "--proxy does not work with WebSocket yet; drop it",
+        ),
+        (
+            connection.clients.is_some(),
+            "--clients",
+            "--clients does not work with WebSocket yet; give --path for one emulated path",
+        ),
+        (
+            connection.group.is_some(),
+            "--group",
+            "--group sends requests of HTTP together; with WebSocket give --ws-rate",
+        ),
+        (
+            plan.tls.early_data,
+            "--early-data",
+            "--early-data does not work with WebSocket: an upgrade must not be replayed; drop it",
+        ),
+        (
+            plan.driver.stack.is_own(),
+            "--stack",
+            "--stack own does not work with WebSocket yet; use the kernel's sockets",
+        ),
+    ] {
+        problems.add_if(wrong, option, text);
+    }
+    problems.add_if(
+        matches!(plan.load, Load::Closed { .. }) && connection.pipeline > 1,
+        "--pipeline",
+        "--pipeline is an option of HTTP; with WebSocket give --ws-rate for several messages in flight",
+    );
+}
+
+fn check_exchange(plan: &Plan, problems: &mut Problems) {
+    let (request, expect) = (&plan.request, &plan.expect);
+    let proved = matches!(request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }));
+    let written = |name: &str| {
+        name.to_ascii_lowercase().starts_with("sec-websocket-")
+            || ["upgrade", "connection"].iter().any(|own| name.eq_ignore_ascii_case(own))
+    };
+    if let Some((name, _)) = request.headers.iter().find(|(name, _)| written(name)) {
+        let text = format!("-H {name:?} is a header that the upgrade to WebSocket writes itself; drop it");
+        problems.add("-H", text);
+    }
+    for (wrong, option, instead) in [
+        (request.method != "GET", "--method", "the upgrade is a GET"),
+        (request.body.is_some(), "--body", "give --ws-message"),
+        (request.follow_max > 0, "--follow", "give the URL that answers 101"),
+        (request.cookies, "--cookies", "give -H 'Cookie: …'"),
+        (request.compressed, "--compressed", "give --ws-compress"),
+        (proved, "--digest", "give --user or --bearer"),
+        (!expect.status.is_empty(), "--expect-status", "the upgrade must be answered with 101"),
+        (expect.length.is_some(), "--expect-length", "give --ws-expect"),
+        (expect.body.is_some(), "--expect-body", "give --ws-expect"),
+        (expect.verify.is_some(), "--verify", "give --ws-expect echo"),
+        (plan.measure.stream.is_some(), "--stream", "drop it"),
+    ] {
+        if wrong {
+            problems.add(option, format!("{option} is an option of HTTP requests; with WebSocket {instead}"));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! WebSocket: which message is sent, and what its answer is.
+
+use crate::{Load, Plan, Think};
+use units::{Nanos, ParseError, quoted};
+use url::Url;
+
+/// Longest message of a plan.
+pub(crate) const MESSAGE_MAX: usize = 16 << 20;
+/// Replaced in a message by the number of the call.
+pub const ID_MARK: &str = "{id}";
+/// Sent where the plan names no message.
+pub(crate) const MESSAGE_DEFAULT: &str = "hello {id}";
+/// Connections of an open load whose number nothing else sets.
+const SOCKETS_DEFAULT: u32 = 10;
+/// Messages outstanding on one connection of an open load.
+const OUTSTANDING_MAX: u32 = 10_000;
+
+/// Messages of a load on `ws:` and `wss:` URLs.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct WebSocketPlan {
+    /// Text, or binary where it is not UTF-8. `None`: [`MESSAGE_DEFAULT`], or, with `ping`, nothing.
+    pub message: Option<Vec<u8>>,
+    pub expect: MessageAnswer,
+    /// Offered, the preferred one first.
+    pub subprotocols: Vec<String>,
+    /// Interval of each connection's heartbeats.
+    pub ping: Option<Nanos>,
+    /// Offer permessage-deflate.
+    pub compress: bool,
+    pub mask: MaskRule,
+}
+
+/// Which message of the server is the answer to one of the client.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum MessageAnswer {
+    /// The one with the same payload.
+    #[default]
+    Echo,
+    /// The one with the same value at this JSON pointer (RFC 6901).
+    Json(String),
+    /// The one in which this expression finds the same as in the message that was sent; where it
+    /// finds nothing in that one, any in which it finds something.
+    Regex(String),
+    /// The next one.
+    Next,
+    /// There is none.
+    None,
+}
+
+/// How frames are masked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum MaskRule {
+    /// With keys from the seeded generator.
+    #[default]
+    Random,
+    /// With the key zero.
+    Zero,
+}
+
+impl MessageAnswer {
+    /// As it is typed and printed.
+    pub fn text(&self) -> String {
+        match self {
+            MessageAnswer::Echo => "echo".to_owned(),
+            MessageAnswer::Json(pointer) => format!("json:{pointer}"),
+            MessageAnswer::Regex(expression) => format!("regex:{expression}"),
+            MessageAnswer::Next => "next".to_owned(),
+            MessageAnswer::None => "none".to_owned(),
+        }
+    }
+}
+
+/// `echo`, `json:/id`, `regex:RE`, `next` or `none`.
+///
+/// # Errors
+/// Anything else; a pointer or an expression that cannot be used.
+pub(crate) fn parse_answer(text: &str) -> Result<MessageAnswer, ParseError> {
+    if let Some(pointer) = text.strip_prefix("json:") {
+        if !pointer.starts_with('/') {
+            return Err(ParseError(format!(
+                "{} is not a JSON pointer: write json:/id or json:/data/id",
+                quoted(pointer)
+            )));
+        }
+        return Ok(MessageAnswer::Json(pointer.to_owned()));
+    }
+    if let Some(expression) = text.strip_prefix("regex:") {
+        crate::rules::check_regex(expression)
+            .map_err(|error| ParseError(format!("regex: {error}")))?;
+        return Ok(MessageAnswer::Regex(expression.to_owned()));
+    }
+    match text {
+        "echo" => Ok(MessageAnswer::Echo),
+        "next" => Ok(MessageAnswer::Next),
+        "none" => Ok(MessageAnswer::None),
+        _ => Err(ParseError(format!(
+            "{} does not say which message is the answer: write echo, json:/id, regex:RE, next or none",
+            quoted(text)
+        ))),
+    }
+}
+
+/// `random` or `zero`.
+pub(crate) const MASK_RULES: [(&str, MaskRule); 2] =
+    [("random", MaskRule::Random), ("zero", MaskRule::Zero)];
+
+/// Whether a URL is one of WebSocket.
+pub fn is_websocket_url(url: &Url) -> bool {
+    matches!(url.scheme(), "ws" | "wss")
+}
+
+/// Whether a URL is reached over TLS.
+pub fn is_secure(url: &Url) -> bool {
+    matches!(url.scheme(), "https" | "wss")
+}
+
+impl Plan {
+    /// Whether its connections are WebSockets.
+    pub fn is_websocket(&self) -> bool {
+        self.targets.iter().next().is_some_and(|target| is_websocket_url(&target.url))
+    }
+
+    /// Whether heartbeats are all that is sent.
+    pub fn holds_websockets(&self) -> bool {
+        self.is_websocket() && self.websocket.message.is_none() && self.websocket.ping.is_some()
+    }
+
+    /// The message that is sent.
+    pub fn websocket_message(&self) -> &[u8] {
+        self.websocket.message.as_deref().unwrap_or(MESSAGE_DEFAULT.as_bytes())
+    }
+
+    /// Settles what follows from the scheme: users of connections that are only held think between
+    /// heartbeats, and an open load has a fixed number of connections.
+    pub fn settle_websocket(&mut self) {
+        if !self.is_websocket() {
+            return;
+        }
+        let holds = self.holds_websockets();
+        match &mut self.load {
+            Load::Closed { think: think @ Think::None, .. } if holds => {
+                let ping = self.websocket.ping.unwrap_or(Nanos::SECOND);
+                // drawn, so that connections that were opened together do not beat together
+                *think = Think::Uniform(Nanos(ping.0 / 2), Nanos(ping.0 + ping.0 / 2));
+            }
+            Load::Open { connections_max, .. } => {
+                connections_max.get_or_insert(SOCKETS_DEFAULT);
+                self.connection.pipeline = self.connection.pipeline.max(OUTSTANDING_MAX);
+            }
+            Load::Closed { .. } => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_as_they_are_printed() {
+        for text in ["echo", "json:/data/id", "regex:\"id\":(\\d+)", "next", "none"] {
+            assert_eq!(parse_answer(text).unwrap().text(), text);
+        }
+        for wrong in ["", "json", "json:id", "regex:(", "first"] {
+            assert!(parse_answer(wrong).is_err(), "{wrong}");
+        }
+    }
+}

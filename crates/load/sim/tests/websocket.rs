@@ -1,0 +1,338 @@
+//! Messages on WebSockets in virtual time: the production worker against a scripted server on the
+//! server side of the same protocol.
+
+use plan::{Arrivals, Load, MessageAnswer, Plan, Think};
+use sample::{FailureClass, SocketClose};
+use sim::{Action, Admission, Client, ClosureServer, Server, Simulated, execute, plan_for};
+use std::collections::BTreeMap;
+use units::{Nanos, Rate};
+use websocket::handshake::read_request;
+use websocket::{SocketEvent, SocketOptions, WebSocket};
+
+const fn ms(n: u64) -> Nanos {
+    Nanos::from_millis(n)
+}
+
+/// What the server does with a message: what it sends, how much later.
+type Reply = Vec<(Nanos, Out)>;
+
+#[derive(Clone, Debug)]
+enum Out {
+    Text(Vec<u8>),
+    Raw(&'static [u8]),
+    Close(u16),
+    /// Ends the connection.
+    Fin,
+}
+
+/// A server that accepts every upgrade, and asks what to do with each message by its number.
+fn server(mut reply: impl FnMut(u64, Nanos, &[u8]) -> Reply + 'static) -> Box<dyn Server> {
+    let mut sockets: BTreeMap<Client, (Vec<u8>, Option<WebSocket>)> = BTreeMap::new();
+    let mut seen = 0;
+    let react = move |now: Nanos, client: Client, bytes: &[u8]| {
+        let (head, socket) = sockets.entry(client).or_default();
+        let mut actions = Vec::new();
+        let mut input = bytes.to_vec();
+        if socket.is_none() {
+            head.extend_from_slice(&input);
+            let Some((size, request)) = read_request(head) else { return actions };
+            input = head.split_off(size);
+            let request = request.expect("a good upgrade");
+            let offered = request.subprotocols.first().cloned();
+            let response = request.response(offered.as_deref(), true);
+            let deflate = request.deflate.map(|(_, agreed)| agreed);
+            *socket = Some(WebSocket::new(&SocketOptions { deflate, ..SocketOptions::server() }));
+            actions.push((now, Action::Bytes(response)));
+        }
+        let Some(socket) = socket else { return actions };
+        let mut rest = &input[..];
+        while !rest.is_empty() {
+            let mut out = Vec::new();
+            let Ok(received) = socket.receive(rest, &mut out) else { break };
+            if let SocketEvent::Message { payload, .. } = &received.event {
+                let message = socket.payload(payload, rest).to_vec();
+                for (after, what) in reply(seen, now, &message) {
+                    let mut out = Vec::new();
+                    let action = match what {
+                        Out::Text(text) => {
+                            socket.send(true, &text, &mut out);
+                            Action::Bytes(out)
+                        }
+                        Out::Raw(bytes) => Action::Bytes(bytes.to_vec()),
+                        Out::Close(code) => {
+                            socket.close(Some(code), "", &mut out);
+                            Action::Bytes(out)
+                        }
+                        Out::Fin => Action::End,
+                    };
+                    actions.push((now + after, action));
+                }
+                seen += 1;
+            }
+            if !out.is_empty() {
+                actions.push((now, Action::Bytes(out)));
+            }
+            rest = &rest[received.consumed..];
+        }
+        actions
+    };
+    Box::new(ClosureServer { admit: Admission::Accept, react })
+}
+
+fn echo_after(delay: Nanos) -> Box<dyn Server> {
+    server(move |_, _, message| vec![(delay, Out::Text(message.to_vec()))])
+}
+
+fn plan() -> Plan {
+    let mut plan = plan_for("ws://sim.example/");
+    plan.stop.warm_up = Nanos::ZERO;
+    plan.stop.duration = Some(Nanos::from_secs(10));
+    plan.timeouts.call = ms(3_000);
+    plan
+}
+
+fn closed(users: u32) -> Plan {
+    let mut plan = plan();
+    plan.load = Load::Closed { users, think: Think::None, session: None };
+    plan
+}
+
+fn open(rate: f64, sockets: u32) -> Plan {
+    let mut plan = plan();
+    plan.load = Load::Open {
+        arrivals: Arrivals::constant(Rate(rate)),
+        session: None,
+        connections_max: Some(sockets),
+        queue_max: None,
+    };
+    plan.settle_websocket();
+    plan
+}
+
+fn near(found: Nanos, wanted: Nanos, off: Nanos) {
+    assert!(found.0.abs_diff(wanted.0) <= off.0, "{found:?} for {wanted:?}");
+}
+
+fn outcomes(run: &Simulated) -> (u64, u64, u64) {
+    let counts = &run.measurement.total.counts;
+    (counts.succeeded, counts.failed, counts.timed_out)
+}
+
+#[test]
+fn an_echo_after_a_fixed_delay_has_that_response_time() {
+    for (plan, count) in [(closed(5), None), (open(200.0, 5), Some(2_000))] {
+        for workers in [1, 2] {
+            let run = execute(plan.clone(), echo_after(ms(20)), workers);
+            let total = &run.measurement.total;
+            let (good, failed, timed_out) = outcomes(&run);
+            assert_eq!((failed, timed_out), (0, 0));
+            assert!(count.is_none_or(|count| count == good), "{good}");
+            near(total.response().quantile(0.5), ms(20), Nanos::from_micros(100));
+            let messages = &total.messages;
+            assert_eq!((messages.counts.opened, messages.counts.unmatched), (5, 0));
+            assert_eq!(messages.counts.sent, messages.counts.received);
+            assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&5));
+        }
+    }
+}
+
+#[test]
+fn a_stall_of_a_second_shows_in_the_open_loop() {
+    // silent from 4 s to 5 s: a tenth of the messages of 10 s wait half a second in the mean
+    let mut first = None;
+    let reply = move |_, now: Nanos, message: &[u8]| {
+        let stall = *first.get_or_insert(now) + Nanos::from_secs(4);
+        let wait = match now >= stall && now < stall + Nanos::SECOND {
+            true => stall + Nanos::SECOND - now,
+            false => Nanos::ZERO,
+        };
+        vec![(wait + ms(1), Out::Text(message.to_vec()))]
+    };
+    let run = execute(open(1_000.0, 10), server(reply), 1);
+    assert_eq!(outcomes(&run), (10_000, 0, 0));
+    let response = run.measurement.total.response();
+    near(response.quantile(0.89), ms(1), ms(1));
+    near(response.quantile(0.95), ms(500), ms(15));
+    near(response.quantile(0.99), ms(900), ms(15));
+    near(response.max(), ms(1_001), ms(10));
+}
+
+#[test]
+fn answers_out_of_order_find_their_messages_by_id() {
+    // every other answer takes 50 ms, and overtakes nothing and is overtaken
+    let reply = |n: u64, _, message: &[u8]| {
+        let delay = if n % 2 == 0 { ms(50) } else { ms(1) };
+        vec![(delay, Out::Text(message.to_vec()))]
+    };
+    let mut plan = open(100.0, 1);
+    plan.websocket.message = Some(br#"{"op":"x","id":{id}}"#.to_vec());
+    for (rule, by_id) in [
+        (MessageAnswer::Json("/id".to_owned()), true),
+        (MessageAnswer::Regex("\"id\":(\\d+)".to_owned()), true),
+        (MessageAnswer::Echo, true),
+        (MessageAnswer::Next, false),
+    ] {
+        plan.websocket.expect = rule.clone();
+        let run = execute(plan.clone(), server(reply), 1);
+        assert_eq!(outcomes(&run), (1_000, 0, 0), "{rule:?}");
+        let response = run.measurement.total.response();
+        let wanted = if by_id { (ms(1), ms(50)) } else { (ms(31), ms(41)) };
+        // by order every answer goes to the oldest message: the pairs are wrong, and so are the times
+        if by_id {
+            near(response.quantile(0.25), wanted.0, Nanos::from_micros(100));
+            near(response.quantile(0.75), wanted.1, Nanos::from_micros(500));
+        } else {
+            assert!(response.quantile(0.25) > ms(5), "{:?}", response.quantile(0.25));
+        }
+        assert_eq!(run.measurement.total.messages.counts.unmatched, 0, "{rule:?}");
+    }
+}
+
+#[test]
+fn lost_answers_time_out_and_late_ones_are_counted() {
+    let reply = |n: u64, _, message: &[u8]| match n % 100 {
+        7 => vec![],
+        8 => vec![(ms(3_500), Out::Text(message.to_vec()))],
+        9 => vec![(ms(1), Out::Text(b"nobody asked".to_vec())), (ms(1), Out::Text(message.to_vec()))],
+        _ => vec![(ms(1), Out::Text(message.to_vec()))],
+    };
+    let run = execute(open(100.0, 4), server(reply), 2);
+    assert_eq!(outcomes(&run), (980, 0, 20));
+    let messages = &run.measurement.total.messages;
+    assert_eq!(messages.counts.unmatched, 10);
+    // the answers to the last of them come after the run
+    assert!((8..=10).contains(&messages.counts.late), "{}", messages.counts.late);
+    let timed_out = run.measurement.total.response().max();
+    near(timed_out, ms(3_000), ms(30));
+}
+
+#[test]
+fn an_order_without_ids_survives_a_lost_deadline() {
+    // the third answer is late: it must not be taken for that of the fourth message
+    let reply = |n: u64, _, _: &[u8]| {
+        vec![(if n == 2 { ms(3_200) } else { ms(10) }, Out::Text(b"same".to_vec()))]
+    };
+    let mut plan = closed(1);
+    plan.stop.duration = None;
+    plan.stop.requests = Some(5);
+    plan.websocket.expect = MessageAnswer::Next;
+    let run = execute(plan, server(reply), 1);
+    // in order on the wire the late answer comes first: the others wait behind it
+    assert_eq!((outcomes(&run).0 + outcomes(&run).2, outcomes(&run).1), (5, 0));
+    assert!(run.measurement.total.messages.counts.late >= 1);
+}
+
+#[test]
+fn a_message_without_answer_is_done_when_it_has_gone_out() {
+    let mut plan = open(200.0, 3);
+    plan.websocket.expect = MessageAnswer::None;
+    let push = |_, _, _: &[u8]| vec![(ms(2), Out::Text(b"push".to_vec()))];
+    let run = execute(plan, server(push), 1);
+    assert_eq!(outcomes(&run), (2_000, 0, 0));
+    let messages = &run.measurement.total.messages;
+    assert_eq!((messages.counts.sent, messages.counts.unmatched), (2_000, messages.counts.received));
+    assert!(run.measurement.total.response().max() < ms(5));
+}
+
+#[test]
+fn ends_of_connections_are_told_apart() {
+    let close_at = |n: u64, what: Out| {
+        move |seen: u64, _: Nanos, message: &[u8]| match seen == n {
+            true => vec![(ms(1), what.clone()), (ms(2), Out::Fin)],
+            false => vec![(ms(1), Out::Text(message.to_vec()))],
+        }
+    };
+    let table: [(Out, SocketClose, FailureClass); 4] = [
+        (Out::Close(1011), SocketClose::Server(1011), FailureClass::SocketClosed),
+        (Out::Fin, SocketClose::Lost, FailureClass::ClosedEarly),
+        (Out::Raw(b"\x81\x02\xff\xff"), SocketClose::Violation(1007), FailureClass::MessageProtocol),
+        (Out::Raw(b"\xc1\x00"), SocketClose::Violation(1002), FailureClass::MessageProtocol),
+    ];
+    for (what, close, class) in table {
+        let run = execute(closed(1), server(close_at(30, what.clone())), 1);
+        let total = &run.measurement.total;
+        assert_eq!(outcomes(&run).1, 1, "{what:?}");
+        assert_eq!(total.failures.get(&class), Some(&1), "{what:?}: {:?}", total.failures);
+        assert_eq!(total.messages.closes.get(&close), Some(&1), "{what:?}");
+        assert_eq!(total.messages.counts.opened, 2, "the user goes on with another connection");
+    }
+}
+
+#[test]
+fn a_refused_upgrade_fails_its_message_with_the_reason() {
+    let answers: [(&'static [u8], FailureClass, &str); 4] = [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", FailureClass::UpgradeRefused, "the server answered 200, not 101"),
+        (b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n", FailureClass::UpgradeRefused, "the server answered 426, not 101"),
+        (b"HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n", FailureClass::UpgradeInvalid, "Sec-WebSocket-Accept does not match the key"),
+        (b"SSH-2.0-x\r\n\r\n", FailureClass::NotHttp, "the response is not HTTP/1.1"),
+    ];
+    for (answer, class, why) in answers {
+        let react = move |now: Nanos, _: Client, _: &[u8]| {
+            vec![(now + ms(1), Action::Bytes(answer.to_vec()))]
+        };
+        let mut plan = closed(1);
+        plan.stop.duration = None;
+        plan.stop.requests = Some(3);
+        let server = Box::new(ClosureServer { admit: Admission::Accept, react });
+        let run = execute(plan, server, 1);
+        assert_eq!(outcomes(&run), (0, 3, 0), "{why}");
+        let total = &run.measurement.total;
+        assert_eq!(total.failures.get(&class), Some(&3), "{why}: {:?}", total.failures);
+        assert_eq!(total.messages.violations.get(why), Some(&3), "{:?}", total.messages.violations);
+        assert_eq!(total.messages.closes.get(&SocketClose::Refused), Some(&3));
+    }
+}
+
+#[test]
+fn heartbeats_are_answered_apart_from_messages() {
+    let mut plan = open(10.0, 4);
+    plan.websocket.message = Some(b"m {id}".to_vec());
+    plan.websocket.ping = Some(ms(500));
+    let run = execute(plan, echo_after(ms(5)), 1);
+    assert_eq!(outcomes(&run), (100, 0, 0));
+    let messages = &run.measurement.total.messages;
+    // 4 connections for 10 s, two a second each, less a phase
+    assert!((72..=80).contains(&messages.counts.pongs), "{}", messages.counts.pongs);
+    assert_eq!(messages.ping.count(), messages.counts.pongs);
+    assert!(messages.ping.max() < ms(1), "the server's library answers pings at once");
+}
+
+#[test]
+fn connections_that_are_held_send_pings_alone() {
+    let mut plan = closed(8);
+    plan.websocket.ping = Some(ms(1_000));
+    plan.settle_websocket();
+    let run = execute(plan, echo_after(ms(5)), 2);
+    let messages = &run.measurement.total.messages;
+    assert_eq!((messages.counts.sent, messages.counts.opened), (0, 8));
+    assert_eq!(outcomes(&run).0, messages.counts.pongs);
+    assert!((72..=96).contains(&messages.counts.pongs), "{}", messages.counts.pongs);
+}
+
+#[test]
+fn compression_and_churn_keep_every_answer() {
+    let mut plan = closed(3);
+    plan.websocket.compress = true;
+    plan.websocket.message = Some([b"the same words ".repeat(50), b"{id}".to_vec()].concat());
+    plan.connection.calls = Some(10);
+    plan.stop.duration = None;
+    plan.stop.requests = Some(300);
+    let run = execute(plan, echo_after(ms(1)), 1);
+    assert_eq!(outcomes(&run), (300, 0, 0));
+    let messages = &run.measurement.total.messages;
+    assert_eq!((messages.counts.opened, messages.counts.compressed), (30, 30));
+    assert!(messages.counts.wire_sent * 3 < messages.counts.payload_sent, "{:?}", messages.counts);
+    assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&30));
+}
+
+#[test]
+fn the_same_seed_sends_the_same_bytes() {
+    let bytes = |seed: u64| {
+        let mut plan = closed(2);
+        (plan.seed, plan.stop.duration, plan.stop.requests) = (seed, None, Some(20));
+        let run = execute(plan, echo_after(ms(1)), 1);
+        let total = &run.measurement.total;
+        (total.bytes_sent, total.messages.counts)
+    };
+    assert_eq!(bytes(1), bytes(1));
+}

@@ -1,0 +1,122 @@
+//! Messages on WebSockets.
+
+use super::times::TimesRecord;
+use crate::finished::per_second;
+use plan::{MaskRule, Plan};
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use stats::Measurement;
+use std::collections::BTreeMap;
+
+/// `messages` of a run; null where the URL is not one of WebSocket. A call of the run is a message
+/// with its answer, so `response_time_s` and `slip_s` of the run are repeated here under the names
+/// that messages have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct MessagesRecord {
+    /// Rule that finds the answer: `echo`, `json:/id`, `regex:RE`, `next` or `none`.
+    pub expect: String,
+    /// `random` or `zero`.
+    pub mask: String,
+    /// Handshakes that succeeded, and those of them with compression agreed.
+    pub opened: u64,
+    pub compressed: u64,
+    /// Messages sent, and whole messages received, over the whole run.
+    pub sent: u64,
+    pub received: u64,
+    /// Messages received inside the measured window, over its length.
+    pub received_per_s: f64,
+    /// Received messages that answer no message that was outstanding.
+    pub unmatched: u64,
+    /// Received messages that answer one that had timed out.
+    pub late: u64,
+    /// Messages whose answer did not come in time.
+    pub lost: u64,
+    /// Frames of the received messages.
+    pub frames_received: u64,
+    /// Bytes of payload before compression, and of frames on the wire.
+    pub payload_sent: u64,
+    pub payload_received: u64,
+    pub wire_sent: u64,
+    pub wire_received: u64,
+    /// From the instant a message was due to the last frame of its answer.
+    pub response_time_s: TimesRecord,
+    /// From the instant a message was due until the client sent it.
+    pub lateness_s: TimesRecord,
+    /// From the upgrade request to the end of the response to it.
+    pub handshake_s: TimesRecord,
+    /// From one message of the server to the next on the same connection.
+    pub gap_s: TimesRecord,
+    /// Pings sent, their pongs, and the time between them. Pongs are the answer of the server's
+    /// library, not of the application.
+    pub pings: u64,
+    pub pongs: u64,
+    pub ping_s: TimesRecord,
+    /// Ends of connections, by side and code.
+    pub closes: Vec<CloseRecord>,
+    /// Ends without the closing handshake, by a violation, or with a code that reports a failure.
+    pub abnormal_closes: u64,
+    /// What servers did wrong, and how often.
+    pub violations: BTreeMap<String, u64>,
+}
+
+/// Connections that ended in the same way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct CloseRecord {
+    /// `client` or `server`: the side that sent the close frame; `lost`: no close frame;
+    /// `violation`: the server broke the protocol; `refused`: the handshake failed.
+    pub by: String,
+    /// Close code; 1005: a close frame without a code, 1006: no close frame.
+    pub code: u16,
+    pub count: u64,
+}
+
+impl MessagesRecord {
+    pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<MessagesRecord> {
+        if !plan.is_websocket() {
+            return None;
+        }
+        let total = &measurement.total;
+        let messages = &total.messages;
+        let counts = &messages.counts;
+        let close = |(close, count): (&sample::SocketClose, &u64)| CloseRecord {
+            by: close.side().to_owned(),
+            code: close.code(),
+            count: *count,
+        };
+        let mask = match plan.websocket.mask {
+            MaskRule::Random => "random",
+            MaskRule::Zero => "zero",
+        };
+        let (response, pings_are_calls) = (total.response(), plan.holds_websockets());
+        Some(MessagesRecord {
+            expect: plan.websocket.expect.text(),
+            mask: mask.to_owned(),
+            opened: counts.opened,
+            compressed: counts.compressed,
+            sent: counts.sent,
+            received: counts.received,
+            received_per_s: per_second(messages.in_window, measurement.window),
+            unmatched: counts.unmatched,
+            late: counts.late,
+            lost: total.counts.timed_out,
+            frames_received: counts.frames_received,
+            payload_sent: counts.payload_sent,
+            payload_received: counts.payload_received,
+            wire_sent: counts.wire_sent,
+            wire_received: counts.wire_received,
+            response_time_s: TimesRecord::of(&response),
+            lateness_s: TimesRecord::of(&total.slip),
+            handshake_s: TimesRecord::of(&messages.handshake),
+            gap_s: TimesRecord::of(&messages.gap),
+            pings: counts.pings,
+            pongs: counts.pongs,
+            ping_s: TimesRecord::of(if pings_are_calls { &response } else { &messages.ping }),
+            closes: messages.closes.iter().map(close).collect(),
+            abnormal_closes: messages.abnormal(),
+            violations: messages.violations.clone(),
+        })
+    }
+}

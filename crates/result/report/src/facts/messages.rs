@@ -1,0 +1,89 @@
+//! One-line facts of WebSockets.
+
+use crate::RunRecord;
+use crate::words::counted;
+use record::run::{MessagesRecord, RunHist};
+use stats::Hist;
+use units::show;
+
+/// Label and sentence of each fact; nothing where the URL is not one of WebSocket.
+pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
+    let Some(messages) = &report.bodies.messages else { return Vec::new() };
+    let mut facts = vec![("Messages", sentence(messages)), ("WebSockets", sockets(messages))];
+    let mut violations: Vec<_> = messages.violations.iter().collect();
+    violations.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let told = |(why, count): &(&String, &u64)| {
+        ("", format!("{} × {}", crate::printable(why, 100), show::count(**count)))
+    };
+    facts.extend(violations.iter().take(3).map(told));
+    facts
+}
+
+fn sentence(messages: &MessagesRecord) -> String {
+    if messages.sent == 0 && messages.pings > 0 {
+        let pongs = counted(messages.pongs, "pong");
+        return format!(
+            "{} and {pongs}: connections are held, and each call is a ping",
+            counted(messages.pings, "ping")
+        );
+    }
+    let mut text = format!(
+        "{} sent, {} received ({}), answers by {}",
+        show::count(messages.sent),
+        show::count(messages.received),
+        show::rate(messages.received_per_s),
+        messages.expect
+    );
+    for (count, what) in [
+        (messages.unmatched, "unmatched"),
+        (messages.late, "late"),
+        (messages.lost, "without an answer in time"),
+    ] {
+        if count > 0 {
+            text += &format!("; {} {what}", show::count(count));
+        }
+    }
+    text
+}
+
+fn sockets(messages: &MessagesRecord) -> String {
+    let mut text = format!("{} opened", show::count(messages.opened));
+    if messages.compressed > 0 {
+        let ratio = messages.payload_sent as f64 / messages.wire_sent.max(1) as f64;
+        text += &format!(
+            ", {} with compression ({ratio:.1} bytes of payload sent per byte)",
+            show::count(messages.compressed)
+        );
+    }
+    if messages.mask == "zero" {
+        text += ", masked with zero keys";
+    }
+    for close in &messages.closes {
+        let count = show::count(close.count);
+        text += &match close.by.as_str() {
+            "client" => format!("; {count} closed at the end ({})", close.code),
+            "server" => format!("; {count} closed by the server ({})", close.code),
+            "violation" => format!("; {count} broken off after a violation ({})", close.code),
+            "refused" => format!("; {count} handshakes failed"),
+            _ => format!("; {count} lost without a close frame"),
+        };
+    }
+    if messages.pings > 0 && messages.sent > 0 {
+        text += &format!("; {} answered by {}", counted(messages.pings, "ping"), counted(messages.pongs, "pong"));
+    }
+    text
+}
+
+/// Names and times: of the handshake, between messages, of heartbeats.
+pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
+    if report.bodies.messages.is_none() {
+        return Vec::new();
+    }
+    let rows = [
+        ("handshake", RunHist::Handshake),
+        ("between messages", RunHist::MessageGap),
+        ("ping to pong", RunHist::Heartbeat),
+    ];
+    let rows = rows.map(|(name, of)| (name, report.hist(of)));
+    rows.into_iter().filter(|(_, hist)| !hist.is_empty()).collect()
+}
