@@ -55,7 +55,11 @@ const PLACES: &[Place] = &[
     only("ownstack", 4, &["conduit", "dialogue", "tcp", "wan", "netpath", "net"]),
     only("eventloop", 4, &["conduit", "engine", "quic", "net", "ownstack"]),
     only("store", 4, &["plan", "stats", "record", "dialogue", "torture"]),
-    only("site", 4, &["conduit", "net", "faulty", "workload", "protocol", "quic", "grpc"]),
+    only(
+        "site",
+        4,
+        &["conduit", "net", "faulty", "workload", "protocol", "quic", "grpc", "websocket"],
+    ),
     only("norm", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("live", 5, &["record", "report", "stats", "store"]),

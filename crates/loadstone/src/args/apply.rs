@@ -52,6 +52,7 @@ impl CommonArgs {
         self.given.apply(&mut plan, files)?;
         self.given.apply_grpc(&mut plan, files)?;
         self.given.settle_method(&mut plan, base.from_file);
+        self.given.settle_websocket(&mut plan)?;
         self.given.check_streams(&plan)?;
         self.given.settle_streams(&mut plan, base.from_file);
         plan.settle_journeys();
@@ -234,6 +235,32 @@ impl GivenOptions {
                 "--user-agent and -H 'User-Agent: …' both write that header; drop one",
             ));
         }
+        Ok(())
+    }
+
+    /// Turns the users of a WebSocket into connections that share a rate, and settles what follows
+    /// from the scheme.
+    fn settle_websocket(&self, plan: &mut Plan) -> Result<(), UsageError> {
+        if let Some(rate) = self.text("ws-rate") {
+            let rate = units::parse_rate(rate).map_err(|why| UsageError::new(format!("--ws-rate: {}", why.0)))?;
+            let Load::Closed { users, session: None, .. } = plan.load else {
+                return Err(UsageError::new(
+                    "--ws-rate cannot go with a load that has a rate or sessions; drop one",
+                ));
+            };
+            if !plan.is_websocket() {
+                return Err(UsageError::new(
+                    "--ws-rate needs a ws:// or wss:// URL; with http:// write --rate",
+                ));
+            }
+            plan.load = Load::Open {
+                arrivals: plan::Arrivals::constant(rate),
+                session: None,
+                connections_max: Some(users),
+                queue_max: None,
+            };
+        }
+        plan.settle_websocket();
         Ok(())
     }
 

@@ -89,7 +89,7 @@ const NET: [&str; 13] = [
     "tcp",
 ];
 
-const TOPICS: [Topic; 14] = [
+const TOPICS: [Topic; 15] = [
     topic("load", "How much load, and for how long", |part, _, _| {
         part == "Load" || part == "End of the run"
     }),
@@ -112,6 +112,7 @@ const TOPICS: [Topic; 14] = [
         (page == "http2-and-http3" && !only_http2) || ["http", "early-data"].contains(&name)
     }),
     topic("grpc", "gRPC", |part, _, _| part == "gRPC"),
+    topic("websocket", "WebSocket", |_, page, _| page == "websocket"),
     topic("paths", "Emulated paths", |_, page, _| page == "paths"),
     topic("net", "Addresses, proxies, sockets and TCP", |_, _, name| NET.contains(&name)),
     topic("measuring", "What is measured, and with what of this machine", |part, _, _| {

@@ -18,7 +18,8 @@ use std::path::PathBuf;
     after_help = "\
 Quantities: times 500ms 10s 1m30s, rates 2000/s 120/m, sizes 64k 1M.
 All options: --help. By topic: --help=TOPIC, with load, request, pass, login,
-timeouts, connections, tls, http2, http3, grpc, paths, net, measuring or output."
+timeouts, connections, tls, http2, http3, grpc, websocket, paths, net,
+measuring or output."
 )]
 pub(crate) struct RunArgs {
     /// http(s)://host/path, host[:port][/path], or a plan file ending in .toml

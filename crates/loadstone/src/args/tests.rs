@@ -331,6 +331,12 @@ fn outputs_go_where_they_are_sent() {
 /// A value for each option of `run` that has one, with what it needs beside it.
 const VALUES: &[(&str, &str)] = &[
     ("connections", "3"),
+    ("ws-message", "hi"),
+    ("ws-rate", "5/s"),
+    ("ws-expect", "next"),
+    ("ws-subprotocol", "chat"),
+    ("ws-ping", "2s --ws-message hi"),
+    ("ws-mask", "zero"),
     ("rate", "5/s"),
     ("stages", "1s:2..9/s"),
     ("workload", "webstone-like:clients=3"),
@@ -498,6 +504,7 @@ fn every_option_of_run_does_something() {
         let url = match name {
             "curl" => "",
             "early-data" | "migrate" => "https://h/",
+            name if name.starts_with("ws-") => "ws://h/",
             _ => URL,
         };
         let with = split(&format!("{url} --{name}{glue}{own} {list}"));

@@ -27,6 +27,7 @@ mod script;
 mod secure;
 mod site;
 mod streams;
+mod websocket;
 mod urls;
 mod verify;
 mod workload;

@@ -9,14 +9,15 @@ use record::run::Headline;
 use record::server::Conduct;
 use sample::{
     AgentNow, AgentState, BodyPrint, EarlyFacts, Environment, FailureClass, Http2Facts, Http3Facts,
-    MigrationFacts, PathDirection, PathFacts, PathKind, QuicFacts, TlsFacts, WrongBody,
+    MigrationFacts, PathDirection, PathFacts, PathKind, QuicFacts, SocketClose, SocketCounts,
+    TlsFacts, WrongBody,
 };
 use serde_json::{Map, Value};
 use stats::curve::{Axis, Span};
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    CauseId, Connections, Counts, Endings, GrpcTally, Hist, Instants, JourneyTally, Noted,
+    CauseId, Connections, Counts, Endings, GrpcTally, Hist, Instants, JourneyTally, MessageTally, Noted,
     Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
     StatusTally, StreamTally, TargetTally, TransactionTally, Verified,
 };
@@ -57,11 +58,16 @@ record! {
         counts, warm_up, succeeded, failed, timed_out, service, slip, wait, lag, punctual, connect,
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
-        redirects, server_timings, streams, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
+        redirects, server_timings, streams, messages, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
         flight_peak, spin, beats, instants, verified,
     }
     StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
     GrpcTally { statuses, unsent, messages }
+    MessageTally { counts, in_window, handshake, gap, ping, closes, violations }
+    SocketCounts {
+        opened, compressed, sent, received, unmatched, late, frames_received, payload_sent,
+        payload_received, wire_sent, wire_received, pings, pongs,
+    }
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }
@@ -168,6 +174,28 @@ by_id! {
 impl Pack for FailureClass {
     fn pack(&self, _: &mut Shelf) -> Value {
         self.id().into()
+    }
+}
+
+/// Side and code: `server 1000`.
+impl Pack for SocketClose {
+    fn pack(&self, _: &mut Shelf) -> Value {
+        format!("{} {}", self.side(), self.code()).into()
+    }
+}
+
+impl Unpack for SocketClose {
+    fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
+        let parts = value.as_str().and_then(|text| text.split_once(' '));
+        let parts = parts.and_then(|(side, code)| Some((side, code.parse().ok()?)));
+        match parts {
+            Some(("client", code)) => Ok(SocketClose::Client(code)),
+            Some(("server", code)) => Ok(SocketClose::Server(code)),
+            Some(("violation", code)) => Ok(SocketClose::Violation(code)),
+            Some(("lost", _)) => Ok(SocketClose::Lost),
+            Some(("refused", _)) => Ok(SocketClose::Refused),
+            _ => Err(Damage::new(format!("{value} is not the end of a WebSocket"))),
+        }
     }
 }
 

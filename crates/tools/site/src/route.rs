@@ -55,6 +55,8 @@ pub(crate) enum Route {
     Gzip(u64),
     /// A sequence of events by a schedule.
     Events(EventPlan),
+    /// A WebSocket that echoes.
+    Socket(SocketPlan),
     Auth,
     /// The same by Digest; path and query as requested.
     Digest(String),
@@ -80,6 +82,30 @@ pub(crate) struct EventPlan {
     pub(crate) every: Nanos,
     /// A line of JSON for each, instead of Server-Sent Events.
     pub(crate) lines: bool,
+}
+
+/// What a WebSocket does beside echoing at once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SocketPlan {
+    pub(crate) delay: Nanos,
+    /// Messages per second that nobody asked for.
+    pub(crate) push: f64,
+    /// Share of the messages that are not echoed.
+    pub(crate) lose: f64,
+    /// Silent for the first time at the end of each period of the second.
+    pub(crate) stall: Option<(Nanos, Nanos)>,
+    /// Echoes before the connection is closed, and the code; 0: without a close frame.
+    pub(crate) close_after: Option<u64>,
+    pub(crate) close_code: u16,
+}
+
+impl Eq for SocketPlan {}
+
+impl SocketPlan {
+    /// Time from one push to the next.
+    pub(crate) fn push_every(&self) -> Option<std::time::Duration> {
+        (self.push > 0.0).then(|| std::time::Duration::from_secs_f64(1.0 / self.push))
+    }
 }
 
 /// Why there is no page: itself a response.
@@ -123,6 +149,7 @@ impl Route {
             ("cookie", None) => Ok(Route::Cookie { set: text_of(query, "set")? }),
             ("gzip", Some(len)) => Ok(Route::Gzip(number(len, 0, GZIP_MAX)?)),
             ("events", None) => events(query),
+            ("ws", None) => socket(query),
             ("auth", None) => Ok(Route::Auth),
             ("digest", None) => Ok(Route::Digest(target.to_owned())),
             ("login", None) => login(query),
@@ -267,6 +294,50 @@ fn events(query: Option<&str>) -> Result<Route, Refusal> {
         return Err(refusal());
     }
     Ok(Route::Events(EventPlan { count, first, every, lines }))
+}
+
+/// `?delay=20ms&push=10&lose=0.01&stall=1s&every=5s&close=1011&after=100`.
+fn socket(query: Option<&str>) -> Result<Route, Refusal> {
+    let refusal = || {
+        bad(
+            "Say what to do beside echoing: /ws?delay=20ms, push=10 (messages per second, at most 10000), \
+             lose=0.01 (a share), stall=1s&every=5s, close=1011&after=100 (close=0: without a close \
+             frame).\n"
+                .to_owned(),
+        )
+    };
+    let time = |name: &str| match value_of(query, name) {
+        Some(text) => time_of(text).filter(|span| *span <= SLEEP_MAX).map(Some).ok_or_else(refusal),
+        None => Ok(None),
+    };
+    let amount = |name: &str, most: f64| match value_of(query, name) {
+        Some(text) => {
+            text.parse().ok().filter(|it| (0.0..=most).contains(it)).ok_or_else(refusal)
+        }
+        None => Ok(0.0),
+    };
+    let whole = |name: &str| match value_of(query, name) {
+        Some(text) => text.parse::<u64>().map(Some).map_err(|_| refusal()),
+        None => Ok(None),
+    };
+    let stall = match (time("stall")?, time("every")?) {
+        (Some(stall), Some(every)) if stall < every => Some((stall, every)),
+        (None, None) => None,
+        _ => return Err(refusal()),
+    };
+    let close_code = match whole("close")? {
+        None => 1000,
+        Some(code) if code == 0 || (1000..=4999).contains(&code) => code as u16,
+        Some(_) => return Err(refusal()),
+    };
+    Ok(Route::Socket(SocketPlan {
+        delay: time("delay")?.unwrap_or(Nanos::ZERO),
+        push: amount("push", 10_000.0)?,
+        lose: amount("lose", 1.0)?,
+        stall,
+        close_after: whole("after")?,
+        close_code,
+    }))
 }
 
 /// The value of `name` in a query; the empty value if it has none.

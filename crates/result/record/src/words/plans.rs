@@ -17,6 +17,9 @@ pub fn priority(plan: &Plan) -> Option<String> {
 
 /// `GET, HTTP/1.1, new connection per call, pipelined 16 deep`.
 pub fn protocol(plan: &Plan) -> String {
+    if plan.is_websocket() {
+        return websocket(plan);
+    }
     let version = plan.request.version;
     let mut parts = vec![printable(&plan.request.method, 20), version.name().to_owned()];
     parts.extend(plan.connection.calls.map(|calls| match calls {
@@ -44,6 +47,21 @@ pub fn protocol(plan: &Plan) -> String {
     }
     if let Some(proxy) = &plan.connection.proxy {
         parts.push(format!("by the proxy {}", shown_url(proxy)));
+    }
+    parts.join(", ")
+}
+
+/// `WebSocket, 10 connections, 5 messages per connection`.
+fn websocket(plan: &Plan) -> String {
+    let mut parts = vec!["WebSocket".to_owned()];
+    if let plan::Load::Open { connections_max: Some(count), .. } = &plan.load {
+        parts.push(counted(u64::from(*count), "connection"));
+    }
+    parts.extend(plan.connection.calls.map(|calls| {
+        format!("{} per connection", counted(u64::from(calls), "message"))
+    }));
+    if let Some(interval) = plan.websocket.ping {
+        parts.push(format!("a ping every {}", units::show::duration(interval)));
     }
     parts.join(", ")
 }

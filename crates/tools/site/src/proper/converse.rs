@@ -19,7 +19,7 @@ use super::Common;
 use super::body::{PageBody, Upload};
 use super::dynamic::Remote;
 use super::pages;
-use super::raw::RawResponse;
+use super::raw::{RawKind, RawResponse};
 use super::stream::{Backlog, CountedStream, Socket};
 use crate::access::AccessLine;
 use crate::config::HEAD_MAX;
@@ -95,6 +95,10 @@ impl Dealings {
                     let date = inner.date.borrow_mut().text().to_owned();
                     if raw.write(&mut stream, &date).await.is_err() {
                         return;
+                    }
+                    if let RawKind::Socket(visit) = &raw.kind {
+                        // a client that is gone needs no goodbye
+                        visit.serve(&mut stream).await.ok();
                     }
                     if raw.keep {
                         continue;

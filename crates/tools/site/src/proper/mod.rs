@@ -16,6 +16,7 @@ mod quic;
 #[path = "no_quic.rs"]
 mod quic;
 mod raw;
+mod socket;
 mod stream;
 
 use std::rc::Rc;

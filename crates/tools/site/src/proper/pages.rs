@@ -14,11 +14,13 @@ use super::dynamic::DynamicPages;
 use super::events::Events;
 use super::grpc;
 use super::raw::{RawKind, RawResponse};
+use super::socket::SocketVisit;
 use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
 use crate::pattern;
 use crate::route::{AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, Refusal, Route, name_of, token_of};
 use units::Nanos;
+use websocket::handshake::ServerError;
 
 /// Result of a request.
 #[derive(Debug)]
@@ -67,10 +69,26 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
         let response = refuse(&Refusal { status: 405, text });
         return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
     }
+    if let Route::Socket(plan) = &route
+        && let Err(error) = SocketVisit::of(&request, plan)
+    {
+        return SiteResponse::Page(no_socket(error));
+    }
     if let Some(raw) = by_hand(&route, &request) {
         return SiteResponse::Raw(raw);
     }
     SiteResponse::Page(page(route, request, common).await)
+}
+
+/// The response to what is no good request for WebSocket (RFC 6455 section 4.4).
+fn no_socket(error: ServerError) -> Response<PageBody> {
+    let text = "This page is a WebSocket: ask with Upgrade: websocket and version 13.\n".to_owned();
+    let status = match error {
+        ServerError::BadRequest => 400,
+        ServerError::Version => 426,
+    };
+    let response = with(refuse(&Refusal { status, text }), header::SEC_WEBSOCKET_VERSION, "13");
+    with(response, header::UPGRADE, "websocket")
 }
 
 /// `OPTIONS *` concerns the whole server (RFC 9110 §9.3.7); the page with most methods represents
@@ -135,12 +153,15 @@ fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawResponse> {
         return None;
     }
     let kind = match *route {
+        Route::Socket(ref plan) => {
+            RawKind::Socket(Box::new(SocketVisit::of(request, plan).ok()?))
+        }
         Route::Close(len) => RawKind::Close { len },
         Route::Chunked { len, pieces, trailer: true } => RawKind::Trailer { len, pieces },
         Route::Status { code: code @ 100..=199, .. } => RawKind::Interim { code },
         _ => return None,
     };
-    let ends = matches!(kind, RawKind::Close { .. } | RawKind::Interim { code: 101 });
+    let ends = matches!(kind, RawKind::Close { .. } | RawKind::Interim { code: 101 } | RawKind::Socket(_));
     Some(RawResponse {
         head_only: request.method() == Method::HEAD,
         keep: !ends && !asks_to_close(request.headers()),
@@ -157,6 +178,8 @@ fn asks_to_close(headers: &HeaderMap) -> bool {
 
 async fn page(route: Route, request: Request<Upload>, common: &Common) -> Response<PageBody> {
     match route {
+        // a good upgrade was answered before
+        Route::Socket(_) => no_socket(ServerError::BadRequest),
         Route::Welcome => ok("text/html; charset=utf-8", WELCOME),
         Route::Hello => ok(TEXT, "hello world"),
         Route::Sleep { seconds, span } => {

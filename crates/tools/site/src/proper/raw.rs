@@ -3,6 +3,7 @@
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::body::Pieces;
+use super::socket::SocketVisit;
 use crate::head::{BodyFraming, ResponseHead};
 use crate::pattern;
 
@@ -23,6 +24,8 @@ pub(super) enum RawKind {
     /// A chunked body with a trailer. hyper sends one only to clients that send `TE: trailers`;
     /// without that a trailer may still be sent if, as here, it may be ignored (RFC 9110 §6.5.1).
     Trailer { len: u64, pieces: u64 },
+    /// The connection is a WebSocket from here on.
+    Socket(Box<SocketVisit>),
     /// An interim head and then a plain response; after 101 nothing.
     Interim { code: u16 },
 }
@@ -33,7 +36,7 @@ const AFTER_INTERIM: &str = "after an interim response\n";
 impl RawResponse {
     pub(super) fn status(&self) -> u16 {
         match self.kind {
-            RawKind::Interim { code: 101 } => 101,
+            RawKind::Interim { code: 101 } | RawKind::Socket(_) => 101,
             _ => 200,
         }
     }
@@ -48,6 +51,7 @@ impl RawResponse {
             ResponseHead { status: 200, date, framing, connection, extra }.render()
         };
         match self.kind {
+            RawKind::Socket(ref visit) => stream.write_all(&visit.response()).await?,
             RawKind::Close { len } => {
                 stream.write_all(&head(BodyFraming::Unsaid, PLAIN)).await?;
                 let mut position = if self.head_only { len } else { 0 };

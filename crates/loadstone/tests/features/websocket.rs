@@ -1,0 +1,94 @@
+//! WebSocket over sockets: the built-in site echoes, and misbehaves on demand.
+
+use crate::support::{Scripted, Site, measured, run, whole};
+use serde_json::Value;
+use std::io::{Read, Write};
+use websocket::handshake::read_request;
+
+fn messages(args: &[&str], codes: &[i32]) -> Value {
+    measured(args, codes)["messages"].clone()
+}
+
+fn count(record: &Value, key: &str) -> u64 {
+    record[key].as_u64().unwrap_or_else(|| panic!("{key} in {record:#}"))
+}
+
+#[test]
+fn an_echo_is_measured_closed_and_open() {
+    let site = Site::start(&[]);
+    let url = site.url("/ws?delay=5ms").replace("http:", "ws:");
+    let seen = messages(&[&url, "-n", "40", "-c", "4", "--ws-message", "m {id}"], &[0, 4]);
+    let counts = ["opened", "sent", "received", "unmatched"].map(|key| count(&seen, key));
+    assert_eq!(counts, [4, 40, 40, 0], "{seen:#}");
+    assert!(seen["response_time_s"]["min"].as_f64() >= Some(0.004), "{seen:#}");
+    assert_eq!(seen["closes"][0]["by"], "client", "{seen:#}");
+    let line = [&url, "-d", "1s", "-c", "3", "--ws-rate", "100/s", "--ws-compress", "--ws-mask", "zero"];
+    let seen = messages(&line, &[0, 4]);
+    assert_eq!(["opened", "compressed", "sent"].map(|key| count(&seen, key)), [3, 3, 100], "{seen:#}");
+    assert_eq!(seen["mask"], "zero");
+    assert_eq!(whole(&seen, "/handshake_s/count"), 3);
+}
+
+#[test]
+fn faults_of_the_server_are_named() {
+    let site = Site::start(&[]);
+    let ws = |path: &str| site.url(path).replace("http:", "ws:");
+    let line = |url: &str| messages(&[url, "-n", "30", "-c", "1"], &[0, 1, 4]);
+    let closed = line(&ws("/ws?close=1011&after=9"));
+    let by_server = closed["closes"].as_array().unwrap().iter().find(|it| it["by"] == "server");
+    assert_eq!(by_server.unwrap()["code"], 1011, "{closed:#}");
+    assert!(count(&closed, "abnormal_closes") >= 2, "{closed:#}");
+    let dropped = line(&ws("/ws?close=0&after=9"));
+    let lost = dropped["closes"].as_array().unwrap().iter().find(|it| it["by"] == "lost");
+    assert_eq!(lost.unwrap()["code"], 1006, "{dropped:#}");
+    let refused = line(&ws("/hw"));
+    assert_eq!(count(&refused, "opened"), 0);
+    assert!(refused["violations"]["the server answered 200, not 101"].as_u64() > Some(0), "{refused:#}");
+}
+
+#[test]
+fn pushes_lost_answers_and_objectives() {
+    let site = Site::start(&[]);
+    let url = site.url("/ws?push=200&lose=1").replace("http:", "ws:");
+    let line = [&url, "-n", "2", "-c", "2", "--timeout", "500ms", "--slo", "handshake-p99<5s, messages>10/s"];
+    let seen = messages(&line, &[0, 1, 4]);
+    assert_eq!(count(&seen, "lost"), 2, "{seen:#}");
+    assert!(count(&seen, "unmatched") > 20 && whole(&seen, "/gap_s/count") > 20, "{seen:#}");
+}
+
+#[test]
+fn what_does_not_work_yet_is_refused_by_name() {
+    for (args, named) in [
+        (&["ws://h/", "--http", "2"][..], "--http"),
+        (&["ws://h/", "--body", "x"], "--body"),
+        (&["ws://h/", "--proxy", "http://p:1"], "--proxy"),
+        (&["ws://h/", "--expect-body", "x"], "--expect-body"),
+        (&["ws://h/", "--ws-expect", "json:/id"], "--ws-expect"),
+        (&["ws://h/", "--ws-expect", "none"], "--ws-expect"),
+        (&["ws://h/", "-H", "Upgrade: x"], "-H"),
+        (&["ws://h/", "--stack", "own"], "--stack"),
+        (&["http://h/", "--ws-message", "x"], "--ws-"),
+        (&["http://h/", "--ws-rate", "5/s"], "--ws-rate"),
+    ] {
+        let output = run(&[&["run"], args].concat());
+        assert_eq!(output.code, 2, "{args:?}");
+        assert!(output.stderr.contains(named), "{args:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn text_that_is_not_utf8_fails_with_its_close_code() {
+    let server = Scripted::start(|mut stream, _| {
+        let mut head = vec![0; 4096];
+        let Ok(count) = stream.read(&mut head) else { return };
+        let Some((_, Ok(asked))) = read_request(&head[..count]) else { return };
+        let mut response = asked.response(None, false);
+        response.extend_from_slice(b"\x81\x02\xff\xff");
+        stream.write_all(&response).ok();
+        // the client closes
+        while stream.read(&mut head).is_ok_and(|count| count > 0) {}
+    });
+    let url = format!("ws://{}/", server.address);
+    let seen = messages(&[&url, "-n", "1", "-c", "1"], &[1]);
+    assert_eq!(seen["violations"]["text that is not UTF-8 (close code 1007)"], 1, "{seen:#}");
+}

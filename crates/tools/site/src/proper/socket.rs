@@ -1,0 +1,194 @@
+//! WebSocket: echo after a delay, messages by a schedule, and faults on demand.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Duration, Instant, sleep_until};
+use units::{Purpose, Seed, Stream};
+use websocket::handshake::{ServerError, ServerRequest, read_request};
+use websocket::{SocketEvent, SocketOptions, WebSocket};
+
+use crate::route::SocketPlan;
+
+/// Bytes read at a time.
+const READ_SIZE: usize = 16 << 10;
+/// Answers that wait for their time; the client is not read beyond that.
+const ANSWERS_MAX: usize = 10_000;
+
+/// A connection that is a WebSocket from here on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SocketVisit {
+    request: ServerRequest,
+    plan: SocketPlan,
+}
+
+impl SocketVisit {
+    /// Of a request's head.
+    ///
+    /// # Errors
+    /// What is wrong with the upgrade.
+    pub(super) fn of<B>(
+        request: &hyper::Request<B>,
+        plan: &SocketPlan,
+    ) -> Result<SocketVisit, ServerError> {
+        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+        let mut head = format!("{} {target} HTTP/1.1\r\n", request.method()).into_bytes();
+        for (name, value) in request.headers() {
+            head.extend_from_slice(name.as_str().as_bytes());
+            head.extend_from_slice(b": ");
+            head.extend_from_slice(value.as_bytes());
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        match read_request(&head) {
+            Some((_, Ok(request))) => Ok(SocketVisit { request, plan: plan.clone() }),
+            Some((_, Err(error))) => Err(error),
+            None => Err(ServerError::BadRequest),
+        }
+    }
+
+    /// The 101. The first subprotocol that is offered is taken, and compression if it is offered.
+    pub(super) fn response(&self) -> Vec<u8> {
+        let subprotocol = self.request.subprotocols.first();
+        self.request.response(subprotocol.map(String::as_str), true)
+    }
+
+    /// Serves the connection to its end.
+    ///
+    /// # Errors
+    /// The client is gone.
+    pub(super) async fn serve(
+        &self,
+        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    ) -> std::io::Result<()> {
+        let deflate = self.request.deflate.as_ref().map(|(_, agreed)| *agreed);
+        let socket = WebSocket::new(&SocketOptions { deflate, ..SocketOptions::server() });
+        Server::new(socket, &self.plan).serve(stream).await
+    }
+}
+
+/// An answer that waits for its time.
+struct Answer {
+    at: Instant,
+    text: bool,
+    payload: Vec<u8>,
+}
+
+struct Server<'a> {
+    socket: WebSocket,
+    plan: &'a SocketPlan,
+    begun: Instant,
+    answers: VecDeque<Answer>,
+    seen: u64,
+    pushed: u64,
+    losses: Stream,
+    out: Vec<u8>,
+    /// The connection is to be dropped without a close frame.
+    dropped: bool,
+}
+
+impl<'a> Server<'a> {
+    fn new(socket: WebSocket, plan: &'a SocketPlan) -> Server<'a> {
+        Server {
+            socket,
+            plan,
+            begun: Instant::now(),
+            answers: VecDeque::new(),
+            seen: 0,
+            pushed: 0,
+            losses: Seed(1).stream(Purpose::Site, 0),
+            out: Vec::new(),
+            dropped: false,
+        }
+    }
+
+    async fn serve(
+        mut self,
+        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    ) -> std::io::Result<()> {
+        let mut buffer = vec![0; READ_SIZE];
+        loop {
+            let now = Instant::now();
+            self.send_due(now);
+            if !self.out.is_empty() {
+                stream.write_all(&self.out).await?;
+                self.out.clear();
+            }
+            if self.dropped || self.socket.is_closed() {
+                return Ok(());
+            }
+            let wake = self.next_due();
+            let reads = self.answers.len() < ANSWERS_MAX;
+            tokio::select! {
+                read = stream.read(&mut buffer), if reads => {
+                    let count = read?;
+                    if count == 0 {
+                        return Ok(());
+                    }
+                    self.take(&buffer[..count], Instant::now());
+                }
+                () = sleep_until(wake.unwrap_or(now)), if wake.is_some() => {}
+            }
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let push = self.plan.push_every().map(|every| self.begun + every * self.next_push());
+        self.answers.front().map(|answer| answer.at).into_iter().chain(push).min()
+    }
+
+    fn next_push(&self) -> u32 {
+        u32::try_from(self.pushed + 1).unwrap_or(u32::MAX)
+    }
+
+    fn send_due(&mut self, now: Instant) {
+        while self.answers.front().is_some_and(|answer| answer.at <= now) {
+            let Some(answer) = self.answers.pop_front() else { break };
+            self.socket.send(answer.text, &answer.payload, &mut self.out);
+        }
+        while let Some(every) = self.plan.push_every()
+            && self.begun + every * self.next_push() <= now
+        {
+            self.pushed += 1;
+            let text = format!("push {}", self.pushed);
+            self.socket.send(true, text.as_bytes(), &mut self.out);
+        }
+    }
+
+    fn take(&mut self, input: &[u8], now: Instant) {
+        let mut rest = input;
+        while !rest.is_empty() && !self.dropped {
+            let Ok(received) = self.socket.receive(rest, &mut self.out) else { return };
+            if let SocketEvent::Message { text, payload, .. } = &received.event {
+                let payload = self.socket.payload(payload, rest).to_vec();
+                self.answer(*text, payload, now);
+            }
+            rest = &rest[received.consumed..];
+        }
+    }
+
+    fn answer(&mut self, text: bool, payload: Vec<u8>, now: Instant) {
+        self.seen += 1;
+        if self.plan.close_after.is_some_and(|most| self.seen > most) {
+            match self.plan.close_code {
+                0 => self.dropped = true,
+                code => self.socket.close(Some(code), "as asked", &mut self.out),
+            }
+            return;
+        }
+        if self.losses.unit() < self.plan.lose {
+            return;
+        }
+        let mut at = now + Duration::from_nanos(self.plan.delay.0);
+        if let Some((stall, every)) = self.plan.stall {
+            // silent for `stall` at the end of each period
+            let every = Duration::from_nanos(every.0);
+            let passed = at.duration_since(self.begun).as_nanos() % every.as_nanos();
+            let quiet_from = every.as_nanos().saturating_sub(u128::from(stall.0));
+            if passed >= quiet_from {
+                at += Duration::from_nanos((every.as_nanos() - passed) as u64);
+            }
+        }
+        self.answers.push_back(Answer { at, text, payload });
+    }
+}
