@@ -38,6 +38,7 @@ pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};
 pub use journeys::{JourneyTally, Noted, TransactionTally};
 pub use little::Little;
+pub use messages::MessageTally;
 pub use objective::{
     Figures, Metric, Objective, Op, Ruling, Subject, SubjectRows, Undecided, parse_objectives,
     parse_share,
@@ -49,7 +50,6 @@ pub use snapshot::{
     TARGET_ROWS_MAX, TargetTally,
 };
 pub use spread::{SPREAD_CLASSES, Spread};
-pub use messages::MessageTally;
 pub use streams::{GRPC_MESSAGES_MAX, GrpcTally, StreamEnd, StreamMarks, StreamTally};
 pub use verdict::{Cause, Evidence, State, Verdict, judge, offered, quantile_name};
 pub use verified::{Verified, WRONG_BODIES_MAX};

@@ -2,8 +2,14 @@
 
 use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
-use crate::{Endings, Hist, Instants, JourneyTally, ScenarioTally, ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally, Verified, MessageTally};
-use sample::{EarlyFacts, FailureClass, Http2Facts, Http3Facts, Noticed, Outcome, Remark, Sample, SocketFacts, TlsFacts, SocketCounts, SocketTime};
+use crate::{
+    Endings, Hist, Instants, JourneyTally, MessageTally, ScenarioTally, ServerTimings, Spread,
+    StreamEnd, StreamMarks, StreamTally, Verified,
+};
+use sample::{
+    EarlyFacts, FailureClass, Http2Facts, Http3Facts, Noticed, Outcome, Remark, Sample,
+    SocketCounts, SocketFacts, SocketTime, TlsFacts,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;

@@ -5,11 +5,11 @@
 //! think have room for as many calls as there are.
 
 mod limits;
+mod sockets;
 
 use crate::call::{Call, NOBODY};
 use crate::intake::Intake;
 use crate::speaker::{Event, Fault, Heard, Protocol, ProtocolFacts, ReadCaches, Request, Speaker};
-use crate::speaker::websocket::SocketNews;
 use crate::transport::{Flushed, Transport};
 use conduit::{Io, IoError, Slot, TlsError, TlsSession};
 use protocol::http1::response::{
@@ -573,28 +573,6 @@ impl Conn {
                 }
             }
         }
-    }
-
-    /// What happened on the WebSocket since this was last asked.
-    #[inline]
-    pub(crate) fn take_news(&mut self) -> Option<SocketNews> {
-        self.work.as_mut()?.speaker.socket()?.take_news()
-    }
-
-    /// Sends a heartbeat on the WebSocket.
-    pub(crate) fn ping(&mut self, now: Nanos) {
-        if let Some(work) = &mut self.work
-            && let Some(socket) = work.speaker.socket()
-        {
-            socket.ping(now, work.transport.plaintext());
-        }
-    }
-
-    /// The oldest message on the WebSocket has gone out whole and has no answer to wait for.
-    pub(crate) fn conclude_sent(&mut self) -> bool {
-        let Some(work) = self.work.as_mut() else { return false };
-        !work.transport.has_output()
-            && work.speaker.socket().is_some_and(|socket| socket.conclude_sent())
     }
 
     /// A call of its user waits here, though the peer allows no further stream now: the protocol

@@ -1,11 +1,11 @@
 //! Heartbeats of WebSockets: a ping on each connection at an interval, with a phase of its own, so
 //! that connections that were opened together do not beat together.
 
-use crate::setup::Setup;
 use conduit::Slot;
+use plan::Plan;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use units::{Nanos, Purpose, Stream};
+use units::{Nanos, Purpose, Seed, Stream};
 
 #[derive(Debug)]
 pub(crate) struct Heartbeats {
@@ -17,13 +17,12 @@ pub(crate) struct Heartbeats {
 
 impl Heartbeats {
     /// Those of worker `worker`; `None`: the plan has none, or pings are its calls.
-    pub(crate) fn of(setup: &Setup, worker: u32) -> Option<Heartbeats> {
-        let plan = &setup.plan;
+    pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Heartbeats> {
         let interval = plan.websocket.ping.filter(|_| plan.is_websocket())?;
         if plan.holds_websockets() {
             return None;
         }
-        let phases = setup.seed.stream(Purpose::Sockets, u64::MAX - u64::from(worker));
+        let phases = Seed(plan.seed).stream(Purpose::Sockets, u64::MAX - u64::from(worker));
         Some(Heartbeats { interval, phases, due: BinaryHeap::new() })
     }
 

@@ -34,6 +34,7 @@ mod source;
 mod speaker;
 pub mod specweb99;
 mod transport;
+mod upgrade;
 mod verify;
 mod worker;
 

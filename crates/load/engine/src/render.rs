@@ -1,7 +1,7 @@
 //! From a plan and a URL to bytes.
 
+use crate::upgrade::upgrade_fields;
 use percent_encoding::percent_decode_str;
-use crate::speaker::websocket::upgrade_fields;
 use plan::{Auth, HttpVersion, Plan};
 use protocol::http1::request::{RequestError, RequestHead, Target, Version, basic_authorization};
 use url::{Position, Url};

@@ -10,9 +10,9 @@
 mod http1;
 mod http2;
 mod http3;
-pub(crate) mod websocket;
 #[cfg(test)]
 pub(crate) mod numbered;
+pub(crate) mod websocket;
 
 use crate::exchange::Message;
 use crate::journal::Journal;
@@ -140,9 +140,7 @@ impl Speaker {
                 let settings = ::protocol::http3::SessionSettings { keeps_heads, ..settings };
                 Speaker::Http3(Box::new(Http3::new(settings)))
             }
-            Protocol::WebSocket(terms) => {
-                Speaker::WebSocket(Box::new(SocketSpeaker::new(terms)))
-            }
+            Protocol::WebSocket(terms) => Speaker::WebSocket(Box::new(SocketSpeaker::new(terms))),
             #[cfg(test)]
             Protocol::Numbered => Speaker::Numbered(Numbered::default()),
         }

@@ -134,7 +134,7 @@ impl Worker {
             looks: setup.body.looks(),
             proves,
             ready_made: !proves && !setup.plan.request.cookies && !setup.is_unanswered(),
-            heartbeats: Heartbeats::of(&setup, id),
+            heartbeats: Heartbeats::of(&setup.plan, id),
             unanswered: setup.is_unanswered(),
             sent_alone: Vec::new(),
             repeats: proves || setup.plan.tls.early_data,

@@ -39,8 +39,8 @@ pub use stack::{StackChoice, XdpChoice, XdpMode};
 pub use stream::{StepStream, Streaming, parse_streaming};
 pub use targets::PlanTargets;
 pub use tcp::TcpTraits;
-pub use urls::{Location, parse_proxy, parse_target_url, parse_url, parse_url_list, parse_zoned_url};
-pub use websocket::{
-    ID_MARK, MaskRule, MessageAnswer, WebSocketPlan, is_secure, is_websocket_url,
+pub use urls::{
+    Location, parse_proxy, parse_target_url, parse_url, parse_url_list, parse_zoned_url,
 };
 pub use validate::{Problem, feeder_shortage, validate};
+pub use websocket::{ID_MARK, MaskRule, MessageAnswer, WebSocketPlan, is_secure, is_websocket_url};

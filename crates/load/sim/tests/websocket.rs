@@ -193,7 +193,9 @@ fn lost_answers_time_out_and_late_ones_are_counted() {
     let reply = |n: u64, _, message: &[u8]| match n % 100 {
         7 => vec![],
         8 => vec![(ms(3_500), Out::Text(message.to_vec()))],
-        9 => vec![(ms(1), Out::Text(b"nobody asked".to_vec())), (ms(1), Out::Text(message.to_vec()))],
+        9 => {
+            vec![(ms(1), Out::Text(b"nobody asked".to_vec())), (ms(1), Out::Text(message.to_vec()))]
+        }
         _ => vec![(ms(1), Out::Text(message.to_vec()))],
     };
     let run = execute(open(100.0, 4), server(reply), 2);
@@ -230,7 +232,10 @@ fn a_message_without_answer_is_done_when_it_has_gone_out() {
     let run = execute(plan, server(push), 1);
     assert_eq!(outcomes(&run), (2_000, 0, 0));
     let messages = &run.measurement.total.messages;
-    assert_eq!((messages.counts.sent, messages.counts.unmatched), (2_000, messages.counts.received));
+    assert_eq!(
+        (messages.counts.sent, messages.counts.unmatched),
+        (2_000, messages.counts.received)
+    );
     assert!(run.measurement.total.response().max() < ms(5));
 }
 
@@ -245,7 +250,11 @@ fn ends_of_connections_are_told_apart() {
     let table: [(Out, SocketClose, FailureClass); 4] = [
         (Out::Close(1011), SocketClose::Server(1011), FailureClass::SocketClosed),
         (Out::Fin, SocketClose::Lost, FailureClass::ClosedEarly),
-        (Out::Raw(b"\x81\x02\xff\xff"), SocketClose::Violation(1007), FailureClass::MessageProtocol),
+        (
+            Out::Raw(b"\x81\x02\xff\xff"),
+            SocketClose::Violation(1007),
+            FailureClass::MessageProtocol,
+        ),
         (Out::Raw(b"\xc1\x00"), SocketClose::Violation(1002), FailureClass::MessageProtocol),
     ];
     for (what, close, class) in table {

@@ -242,7 +242,8 @@ impl GivenOptions {
     /// from the scheme.
     fn settle_websocket(&self, plan: &mut Plan) -> Result<(), UsageError> {
         if let Some(rate) = self.text("ws-rate") {
-            let rate = units::parse_rate(rate).map_err(|why| UsageError::new(format!("--ws-rate: {}", why.0)))?;
+            let rate = units::parse_rate(rate)
+                .map_err(|why| UsageError::new(format!("--ws-rate: {}", why.0)))?;
             let Load::Closed { users, session: None, .. } = plan.load else {
                 return Err(UsageError::new(
                     "--ws-rate cannot go with a load that has a rate or sessions; drop one",

@@ -22,9 +22,14 @@ fn an_echo_is_measured_closed_and_open() {
     assert_eq!(counts, [4, 40, 40, 0], "{seen:#}");
     assert!(seen["response_time_s"]["min"].as_f64() >= Some(0.004), "{seen:#}");
     assert_eq!(seen["closes"][0]["by"], "client", "{seen:#}");
-    let line = [&url, "-d", "1s", "-c", "3", "--ws-rate", "100/s", "--ws-compress", "--ws-mask", "zero"];
+    let line =
+        [&url, "-d", "1s", "-c", "3", "--ws-rate", "100/s", "--ws-compress", "--ws-mask", "zero"];
     let seen = messages(&line, &[0, 4]);
-    assert_eq!(["opened", "compressed", "sent"].map(|key| count(&seen, key)), [3, 3, 100], "{seen:#}");
+    assert_eq!(
+        ["opened", "compressed", "sent"].map(|key| count(&seen, key)),
+        [3, 3, 100],
+        "{seen:#}"
+    );
     assert_eq!(seen["mask"], "zero");
     assert_eq!(whole(&seen, "/handshake_s/count"), 3);
 }
@@ -43,14 +48,27 @@ fn faults_of_the_server_are_named() {
     assert_eq!(lost.unwrap()["code"], 1006, "{dropped:#}");
     let refused = line(&ws("/hw"));
     assert_eq!(count(&refused, "opened"), 0);
-    assert!(refused["violations"]["the server answered 200, not 101"].as_u64() > Some(0), "{refused:#}");
+    assert!(
+        refused["violations"]["the server answered 200, not 101"].as_u64() > Some(0),
+        "{refused:#}"
+    );
 }
 
 #[test]
 fn pushes_lost_answers_and_objectives() {
     let site = Site::start(&[]);
     let url = site.url("/ws?push=200&lose=1").replace("http:", "ws:");
-    let line = [&url, "-n", "2", "-c", "2", "--timeout", "500ms", "--slo", "handshake-p99<5s, messages>10/s"];
+    let line = [
+        &url,
+        "-n",
+        "2",
+        "-c",
+        "2",
+        "--timeout",
+        "500ms",
+        "--slo",
+        "handshake-p99<5s, messages>10/s",
+    ];
     let seen = messages(&line, &[0, 1, 4]);
     assert_eq!(count(&seen, "lost"), 2, "{seen:#}");
     assert!(count(&seen, "unmatched") > 20 && whole(&seen, "/gap_s/count") > 20, "{seen:#}");

@@ -171,8 +171,12 @@ pub(crate) fn figure_text(objective: &Objective, figure: f64) -> String {
         | Metric::FirstEvent(_)
         | Metric::EventGap(_)
         | Metric::Handshake(_) => units::show::duration(Nanos::from_secs_f64(figure)),
-        Metric::Failures | Metric::Conforming | Metric::AbnormalCloses => units::show::share(figure),
-        Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => units::show::rate(figure),
+        Metric::Failures | Metric::Conforming | Metric::AbnormalCloses => {
+            units::show::share(figure)
+        }
+        Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => {
+            units::show::rate(figure)
+        }
     }
 }
 

@@ -311,9 +311,7 @@ fn socket(query: Option<&str>) -> Result<Route, Refusal> {
         None => Ok(None),
     };
     let amount = |name: &str, most: f64| match value_of(query, name) {
-        Some(text) => {
-            text.parse().ok().filter(|it| (0.0..=most).contains(it)).ok_or_else(refusal)
-        }
+        Some(text) => text.parse().ok().filter(|it| (0.0..=most).contains(it)).ok_or_else(refusal),
         None => Ok(0.0),
     };
     let whole = |name: &str| match value_of(query, name) {

@@ -163,7 +163,8 @@ fn hear_streams(
     let (mut used, mut begun) = (0, false);
     while used < input.len() {
         let rest = &input[used..];
-        let heard = speaker.hear(rest, Nanos::ZERO, out).map_err(|fault| broken(speaker, fault, *met))?;
+        let heard =
+            speaker.hear(rest, Nanos::ZERO, out).map_err(|fault| broken(speaker, fault, *met))?;
         *met = true;
         used += heard.consumed;
         match heard.event {

@@ -3,6 +3,9 @@
 //! order, and some messages answer nothing.
 
 use super::{Event, Fault, Heard, Request};
+use crate::upgrade::{KEY_MARK, offer};
+use ::websocket::handshake::{self, ClientError, ClientOffer};
+use ::websocket::{Masking, Payload, SocketEvent, SocketOptions, WebSocket, close};
 use plan::{ID_MARK, MessageAnswer, Plan};
 use protocol::http1::response::{Framing, ResponseFacts};
 use regex::bytes::Regex;
@@ -11,15 +14,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use twox_hash::XxHash3_128;
 use units::{Nanos, Purpose, Seed, Stream};
-use ::websocket::handshake::{self, ClientError, ClientOffer};
-use ::websocket::{Masking, Payload, SocketEvent, SocketOptions, WebSocket, close};
 
 /// Longest head of a response to the upgrade.
 const HEAD_MAX: usize = 64 << 10;
 /// Correlation keys of messages that timed out, kept to recognize their late answers.
 const LATE_MAX: usize = 256;
-/// A key of the right form, in requests whose key is not drawn.
-pub(crate) const KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 /// Status of a call that has its answer: that of the upgrade.
 const STATUS: u16 = 101;
 
@@ -30,7 +29,7 @@ pub(crate) struct SocketTerms {
     /// The message, cut where the number of the call goes.
     pieces: Vec<Vec<u8>>,
     text: bool,
-    rule: Rule,
+    rule: AnswerRule,
     /// Nothing is sent but pings.
     holds: bool,
     zero_masks: bool,
@@ -39,28 +38,12 @@ pub(crate) struct SocketTerms {
 
 /// How answers are found.
 #[derive(Debug)]
-enum Rule {
+enum AnswerRule {
     Echo,
     Json(String),
     Regex(Box<Regex>),
     Next,
     None,
-}
-
-/// Fields that ask for the upgrade, with a key in place of the connection's.
-pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {
-    let mut bytes = Vec::new();
-    offer(plan).write_fields(KEY_MARK, &mut bytes);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let pair = |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
-    text.lines().filter_map(pair).collect()
-}
-
-fn offer(plan: &Plan) -> ClientOffer {
-    ClientOffer {
-        subprotocols: plan.websocket.subprotocols.clone(),
-        deflate: plan.websocket.compress.then(Default::default),
-    }
 }
 
 impl SocketTerms {
@@ -69,14 +52,16 @@ impl SocketTerms {
     pub(crate) fn new(plan: &Plan) -> Result<SocketTerms, String> {
         let message = plan.websocket_message();
         let rule = match &plan.websocket.expect {
-            MessageAnswer::Echo => Rule::Echo,
-            MessageAnswer::Json(pointer) => Rule::Json(pointer.clone()),
+            MessageAnswer::Echo => AnswerRule::Echo,
+            MessageAnswer::Json(pointer) => AnswerRule::Json(pointer.clone()),
             MessageAnswer::Regex(text) => {
                 let regex = Regex::new(text);
-                Rule::Regex(Box::new(regex.map_err(|error| format!("--ws-expect regex: {error}"))?))
+                AnswerRule::Regex(Box::new(
+                    regex.map_err(|error| format!("--ws-expect regex: {error}"))?,
+                ))
             }
-            MessageAnswer::Next => Rule::Next,
-            MessageAnswer::None => Rule::None,
+            MessageAnswer::Next => AnswerRule::Next,
+            MessageAnswer::None => AnswerRule::None,
         };
         Ok(SocketTerms {
             offer: offer(plan),
@@ -91,7 +76,7 @@ impl SocketTerms {
 
     /// Messages have answers.
     pub(crate) fn has_answers(&self) -> bool {
-        !matches!(self.rule, Rule::None) || self.holds
+        !matches!(self.rule, AnswerRule::None) || self.holds
     }
 
     /// The message of call `index`.
@@ -108,17 +93,17 @@ impl SocketTerms {
     fn key(&self, payload: &[u8]) -> Option<u64> {
         let hash = |bytes: &[u8]| XxHash3_128::oneshot(bytes) as u64;
         match &self.rule {
-            Rule::Echo => Some(hash(payload)),
-            Rule::Json(pointer) => {
+            AnswerRule::Echo => Some(hash(payload)),
+            AnswerRule::Json(pointer) => {
                 let value = serde_json::from_slice::<serde_json::Value>(payload).ok()?;
                 Some(hash(value.pointer(pointer)?.to_string().as_bytes()))
             }
-            Rule::Regex(regex) => {
+            AnswerRule::Regex(regex) => {
                 let found = regex.captures(payload)?;
                 let part = found.get(1).or_else(|| found.get(0))?;
                 Some(hash(part.as_bytes()))
             }
-            Rule::Next | Rule::None => None,
+            AnswerRule::Next | AnswerRule::None => None,
         }
     }
 
@@ -126,9 +111,9 @@ impl SocketTerms {
     fn answer_key(&self, payload: &[u8]) -> Option<Option<u64>> {
         let key = self.key(payload);
         match &self.rule {
-            Rule::Echo | Rule::Json(_) | Rule::Regex(_) => key.map(Some),
-            Rule::Next => Some(None),
-            Rule::None => None,
+            AnswerRule::Echo | AnswerRule::Json(_) | AnswerRule::Regex(_) => key.map(Some),
+            AnswerRule::Next => Some(None),
+            AnswerRule::None => None,
         }
     }
 }
@@ -157,7 +142,10 @@ enum Phase {
     /// Nothing was sent.
     Fresh,
     /// The upgrade was sent, and this much of the response is there.
-    Opening { key: String, head: Vec<u8> },
+    Opening {
+        key: String,
+        head: Vec<u8>,
+    },
     Open(Box<WebSocket>),
     /// Nothing more is sent or understood.
     Over,
@@ -495,7 +483,9 @@ impl SocketSpeaker {
 
     pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
         let class = match (&self.end, &self.phase) {
-            (Some(SocketEnd { close: SocketClose::Server(_), .. }), _) => FailureClass::SocketClosed,
+            (Some(SocketEnd { close: SocketClose::Server(_), .. }), _) => {
+                FailureClass::SocketClosed
+            }
             _ => FailureClass::ClosedEarly,
         };
         Err(class)
@@ -547,7 +537,9 @@ impl SocketSpeaker {
                 close: SocketClose::Refused,
                 violation: Some("no response to the upgrade".to_owned()),
             }),
-            Phase::Open(_) | Phase::Over => Some(SocketEnd { close: SocketClose::Lost, violation: None }),
+            Phase::Open(_) | Phase::Over => {
+                Some(SocketEnd { close: SocketClose::Lost, violation: None })
+            }
         };
         self.phase = Phase::Over;
         self.end.take().or(lost)

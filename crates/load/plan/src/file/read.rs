@@ -289,7 +289,8 @@ fn read_target(
     let table = Table("[targets]");
     let at = |error: ParseError| ParseError(format!("target {}: {error}", index + 1));
     let text = target.url.ok_or_else(|| at(table.fault("url", "it is missing")))?;
-    let Location { url, auth } = parse_target_url(&text).map_err(|error| at(table.fault("url", error)))?;
+    let Location { url, auth } =
+        parse_target_url(&text).map_err(|error| at(table.fault("url", error)))?;
     if auth.is_some() {
         let why = "a login is in it; give `user = \"name:password\"` in [request] instead";
         return Err(at(table.fault("url", why)));

@@ -9,9 +9,8 @@ use crate::file::{
 use crate::fold::{self, Fold};
 use crate::{
     AbortRule, AddressFamily, AddressOrder, BodyRule, Gaps, HttpVersion, MaskRule, MessageAnswer,
-    Migrate, Order, Priority,
-    ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming, TcpTraits, Think, TlsVersions,
-    Verify, Visit, rules, verify,
+    Migrate, Order, Priority, ResolveRule, Secrets, SourcePrefix, StackChoice, Streaming,
+    TcpTraits, Think, TlsVersions, Verify, Visit, rules, verify,
 };
 use std::net::IpAddr;
 use std::path::PathBuf;

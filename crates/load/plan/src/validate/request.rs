@@ -45,7 +45,8 @@ fn check_targets(plan: &Plan, problems: &mut Problems) {
 fn target_fault(target: &TargetPlan) -> Option<(&'static str, String)> {
     let url = &target.url;
     if !matches!(url.scheme(), "http" | "https" | "ws" | "wss") {
-        let why = format!("has the scheme {}; only http, https, ws and wss are understood", url.scheme());
+        let why =
+            format!("has the scheme {}; only http, https, ws and wss are understood", url.scheme());
         return Some(("URL", why));
     }
     if url.host_str().is_none_or(str::is_empty) {

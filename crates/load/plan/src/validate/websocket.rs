@@ -38,7 +38,8 @@ fn check_messages(plan: &Plan, problems: &mut Problems) {
         "--ws-message is above 16M; give a smaller message",
     );
     let plain = |name: &String| {
-        !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&b))
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&b))
     };
     problems.add_if(
         !websocket.subprotocols.iter().all(plain),
@@ -145,7 +146,8 @@ fn check_exchange(plan: &Plan, problems: &mut Problems) {
             || ["upgrade", "connection"].iter().any(|own| name.eq_ignore_ascii_case(own))
     };
     if let Some((name, _)) = request.headers.iter().find(|(name, _)| written(name)) {
-        let text = format!("-H {name:?} is a header that the upgrade to WebSocket writes itself; drop it");
+        let text =
+            format!("-H {name:?} is a header that the upgrade to WebSocket writes itself; drop it");
         problems.add("-H", text);
     }
     for (wrong, option, instead) in [
@@ -162,7 +164,10 @@ fn check_exchange(plan: &Plan, problems: &mut Problems) {
         (plan.measure.stream.is_some(), "--stream", "drop it"),
     ] {
         if wrong {
-            problems.add(option, format!("{option} is an option of HTTP requests; with WebSocket {instead}"));
+            problems.add(
+                option,
+                format!("{option} is an option of HTTP requests; with WebSocket {instead}"),
+            );
         }
     }
 }

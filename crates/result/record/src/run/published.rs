@@ -9,6 +9,7 @@ mod held;
 mod http2;
 mod http3;
 mod journeys;
+mod messages;
 mod path;
 mod plan;
 mod rows;
@@ -17,7 +18,6 @@ mod series;
 mod sides;
 mod specweb99;
 mod stack;
-mod messages;
 mod streams;
 mod times;
 mod traffic;
@@ -34,6 +34,7 @@ pub use http3::{
 pub use journeys::{
     CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
 };
+pub use messages::{CloseRecord, MessagesRecord};
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
 pub use plan::PlanRecord;
 pub use rows::row_labels;
@@ -47,7 +48,6 @@ pub use specweb99::{PostsRecord, Specweb99Record};
 pub use stack::{ConflictRecord, StackRecord};
 #[cfg(any(test, feature = "schema"))]
 pub(crate) use streams::STREAM_FORMS;
-pub use messages::{CloseRecord, MessagesRecord};
 pub use streams::{StreamRateRecord, StreamsRecord};
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, OutcomesRecord, PhasesRecord, QuantileRecord,

@@ -57,9 +57,11 @@ fn websocket(plan: &Plan) -> String {
     if let plan::Load::Open { connections_max: Some(count), .. } = &plan.load {
         parts.push(counted(u64::from(*count), "connection"));
     }
-    parts.extend(plan.connection.calls.map(|calls| {
-        format!("{} per connection", counted(u64::from(calls), "message"))
-    }));
+    parts.extend(
+        plan.connection
+            .calls
+            .map(|calls| format!("{} per connection", counted(u64::from(calls), "message"))),
+    );
     if let Some(interval) = plan.websocket.ping {
         parts.push(format!("a ping every {}", units::show::duration(interval)));
     }

@@ -69,7 +69,11 @@ fn sockets(messages: &MessagesRecord) -> String {
         };
     }
     if messages.pings > 0 && messages.sent > 0 {
-        text += &format!("; {} answered by {}", counted(messages.pings, "ping"), counted(messages.pongs, "pong"));
+        text += &format!(
+            "; {} answered by {}",
+            counted(messages.pings, "ping"),
+            counted(messages.pongs, "pong")
+        );
     }
     text
 }

@@ -4,8 +4,7 @@
 use crate::protocol::codec::{Packed, Reader, Unreadable, put, read};
 use sample::{
     BodyPrint, EarlyFacts, FailureClass, Http2Facts, Http3Facts, MigrationFacts, QuicFacts,
-    SocketClose, SocketCounts,
-    TlsFacts, WrongBody,
+    SocketClose, SocketCounts, TlsFacts, WrongBody,
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{

@@ -153,15 +153,14 @@ fn by_hand(route: &Route, request: &Request<Upload>) -> Option<RawResponse> {
         return None;
     }
     let kind = match *route {
-        Route::Socket(ref plan) => {
-            RawKind::Socket(Box::new(SocketVisit::of(request, plan).ok()?))
-        }
+        Route::Socket(ref plan) => RawKind::Socket(Box::new(SocketVisit::of(request, plan).ok()?)),
         Route::Close(len) => RawKind::Close { len },
         Route::Chunked { len, pieces, trailer: true } => RawKind::Trailer { len, pieces },
         Route::Status { code: code @ 100..=199, .. } => RawKind::Interim { code },
         _ => return None,
     };
-    let ends = matches!(kind, RawKind::Close { .. } | RawKind::Interim { code: 101 } | RawKind::Socket(_));
+    let ends =
+        matches!(kind, RawKind::Close { .. } | RawKind::Interim { code: 101 } | RawKind::Socket(_));
     Some(RawResponse {
         head_only: request.method() == Method::HEAD,
         keep: !ends && !asks_to_close(request.headers()),

@@ -63,7 +63,13 @@ impl SocketVisit {
     ) -> std::io::Result<()> {
         let deflate = self.request.deflate.as_ref().map(|(_, agreed)| *agreed);
         let socket = WebSocket::new(&SocketOptions { deflate, ..SocketOptions::server() });
-        Server::new(socket, &self.plan).serve(stream).await
+        // every connection loses other messages, the same ones for the same key
+        let connection = self
+            .request
+            .key
+            .bytes()
+            .fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+        EchoServer::new(socket, &self.plan, connection).serve(stream).await
     }
 }
 
@@ -74,7 +80,7 @@ struct Answer {
     payload: Vec<u8>,
 }
 
-struct Server<'a> {
+struct EchoServer<'a> {
     socket: WebSocket,
     plan: &'a SocketPlan,
     begun: Instant,
@@ -87,16 +93,16 @@ struct Server<'a> {
     dropped: bool,
 }
 
-impl<'a> Server<'a> {
-    fn new(socket: WebSocket, plan: &'a SocketPlan) -> Server<'a> {
-        Server {
+impl<'a> EchoServer<'a> {
+    fn new(socket: WebSocket, plan: &'a SocketPlan, connection: u64) -> EchoServer<'a> {
+        EchoServer {
             socket,
             plan,
             begun: Instant::now(),
             answers: VecDeque::new(),
             seen: 0,
             pushed: 0,
-            losses: Seed(1).stream(Purpose::Site, 0),
+            losses: Seed(1).stream(Purpose::Site, connection),
             out: Vec::new(),
             dropped: false,
         }

@@ -184,25 +184,25 @@ fn http2() -> impl Strategy<Value = Http2Plan> {
 }
 
 /// One of a few, by the plan's seed.
-fn websocket(seed: u64) -> crate::WebSocketPlan {
+fn websocket(seed: u64) -> WebSocketPlan {
     if seed % 4 == 0 {
-        return crate::WebSocketPlan::default();
+        return WebSocketPlan::default();
     }
-    crate::WebSocketPlan {
+    WebSocketPlan {
         message: [None, Some(b"a {id}".to_vec()), Some(vec![0xff, 0, 1])][(seed % 3) as usize]
             .clone(),
         expect: [
-            crate::MessageAnswer::Echo,
-            crate::MessageAnswer::Json("/a/b".to_owned()),
-            crate::MessageAnswer::Regex("id=(\\d+)".to_owned()),
-            crate::MessageAnswer::Next,
-            crate::MessageAnswer::None,
+            MessageAnswer::Echo,
+            MessageAnswer::Json("/a/b".to_owned()),
+            MessageAnswer::Regex("id=(\\d+)".to_owned()),
+            MessageAnswer::Next,
+            MessageAnswer::None,
         ][(seed % 5) as usize]
             .clone(),
         subprotocols: vec!["chat".to_owned(); (seed % 2) as usize],
         ping: (seed % 7 < 3).then_some(Nanos::from_millis(seed % 1_000 + 1)),
         compress: seed % 11 < 5,
-        mask: [crate::MaskRule::Random, crate::MaskRule::Zero][(seed % 2) as usize],
+        mask: [MaskRule::Random, MaskRule::Zero][(seed % 2) as usize],
     }
 }
 

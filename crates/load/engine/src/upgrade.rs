@@ -1,0 +1,25 @@
+//! The upgrade from HTTP/1.1 to WebSocket, as header fields of a request.
+
+use plan::Plan;
+use websocket::handshake::ClientOffer;
+
+/// A key of the right form, in requests whose key is not drawn.
+pub(crate) const KEY_MARK: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
+
+/// Fields that ask for the upgrade, with a key in place of the connection's.
+pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {
+    let mut bytes = Vec::new();
+    offer(plan).write_fields(KEY_MARK, &mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let pair =
+        |line: &str| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned()));
+    text.lines().filter_map(pair).collect()
+}
+
+/// What the upgrade offers.
+pub(crate) fn offer(plan: &Plan) -> ClientOffer {
+    ClientOffer {
+        subprotocols: plan.websocket.subprotocols.clone(),
+        deflate: plan.websocket.compress.then(Default::default),
+    }
+}
