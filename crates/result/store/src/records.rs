@@ -17,8 +17,8 @@ use stats::curve::{Axis, Span};
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    CauseId, Connections, Counts, Endings, GrpcTally, Hist, Instants, JourneyTally, MessageTally, Noted,
-    Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
+    CauseId, Connections, Counts, Endings, GrpcTally, Hist, Instants, JourneyTally, MessageTally,
+    Noted, Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
     StatusTally, StreamTally, TargetTally, TransactionTally, Verified,
 };
 use std::fmt::Write;

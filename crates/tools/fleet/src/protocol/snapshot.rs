@@ -8,9 +8,9 @@ use sample::{
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Connections, Counts, GrpcTally, Hist, Instants, JourneyTally, MessageTally, Noted, ScenarioTally,
-    ServerTimings, Sessions, Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally,
-    TransactionTally, Verified,
+    Connections, Counts, GrpcTally, Hist, Instants, JourneyTally, MessageTally, Noted,
+    ScenarioTally, ServerTimings, Sessions, Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX,
+    TargetTally, TransactionTally, Verified,
 };
 use units::Nanos;
 

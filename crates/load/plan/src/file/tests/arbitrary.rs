@@ -439,6 +439,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
                 .then_some(Specweb99Plan { directories: seed as u32, files_seed: seed }),
             connection,
             http2,
+            grpc: GrpcPlan::default(),
             websocket: websocket(seed),
             tls,
             load,
