@@ -129,7 +129,10 @@ fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
         Some(scheme) if !schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
             let why = match schemes.len() {
                 2 => format!("the scheme {} is neither http nor https", quoted(scheme)),
-                _ => format!("the scheme {} is not http, https, ws or wss", quoted(scheme)),
+                _ => format!(
+                    "the scheme {} is neither http nor https nor ws nor wss",
+                    quoted(scheme)
+                ),
             };
             return Err(bad(&why));
         }

@@ -3,15 +3,20 @@
 use super::field::{KeyValue, NO_FIELD, PlanField, content, field};
 use super::grammar::*;
 use super::{SETTING, Setting, within};
-use crate::{Plan, Secrets};
+use crate::{Plan, Secrets, WebSocketPlan};
 use units::ParseError;
 
 const ROW: Setting = Setting {
     heading: "WebSocket (for ws:// and wss:// URLs)",
     page: "websocket",
-    shown: Plan::is_websocket,
+    shown: is_said,
     ..SETTING
 };
+
+/// The table is of a WebSocket, or says something all the same.
+fn is_said(plan: &Plan) -> bool {
+    plan.is_websocket() || plan.websocket != WebSocketPlan::default()
+}
 
 /// The option is text or the name of a file; the plan has its bytes.
 const MESSAGE: PlanField = PlanField {
