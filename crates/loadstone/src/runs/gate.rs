@@ -13,7 +13,7 @@ use store::Progress;
 pub(super) fn gate(args: &HistoryArgs) -> Result<Code, Failure> {
     let filter = args.filter(crate::wall_clock::unix_seconds())?;
     let store = to_read(&args.store)?;
-    let entries = store.list(&filter)?;
+    let entries = store.list(&filter).map_err(super::refused)?;
     // the filter takes a part of a name
     let mut runs: Vec<HistoryRun> = entries
         .into_iter()
