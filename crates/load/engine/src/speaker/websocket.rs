@@ -425,6 +425,7 @@ impl SocketSpeaker {
             trailer_bytes: 0,
             interim: 0,
             timed: false,
+            sets_cookies: false,
         };
         Event::Response { call: place, body: 0..0, done: true }
     }
