@@ -13,6 +13,10 @@ use std::sync::atomic::Ordering;
 /// Bytes that `randomBytes` makes at most in one call.
 const RANDOM_BYTES_MAX: f64 = 16.0 * 1024.0 * 1024.0;
 
+/// Modules that are loaded when a user first needs them.
+const HTML: &str = include_str!("js/html.js");
+const GJSON: &str = include_str!("js/gjson.js");
+
 /// Installs the functions and the modules; returns the functions that the host calls.
 pub(crate) fn install<'js>(
     ctx: &Ctx<'js>,
@@ -28,12 +32,7 @@ pub(crate) fn install<'js>(
     let make: Function<'js> = ctx.eval(include_str!("js/prelude.js"))?;
     ctx.globals().set("__k6_parse_url", native.get::<_, Function<'js>>("parseUrl")?)?;
     let host: Object<'js> = make.call((native,))?;
-    for text in [
-        include_str!("js/gjson.js"),
-        include_str!("js/http.js"),
-        include_str!("js/html.js"),
-        include_str!("js/require.js"),
-    ] {
+    for text in [include_str!("js/http.js"), include_str!("js/require.js")] {
         let extend: Function<'js> = ctx.eval(text)?;
         extend.call::<_, ()>((host.clone(),))?;
     }
@@ -371,6 +370,12 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
     )?;
     let p = program.clone();
     native.set("entry", Func::from(move || p.entry.clone()))?;
+    native.set(
+        "builtIn",
+        Func::from(|ctx: Ctx<'js>, name: String| -> Result<Function<'js>> {
+            ctx.eval(if name == "html" { HTML } else { GJSON })
+        }),
+    )?;
     let p = program.clone();
     native.set(
         "moduleText",

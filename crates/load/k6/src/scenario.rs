@@ -192,7 +192,8 @@ pub fn windows(start: u64, stages: &[Stage], row: u64) -> Vec<(Nanos, Nanos)> {
     for stage in stages {
         let target = stage.target.max(0.0).floor();
         let part = |to: f64| {
-            let share = if level == target { 0.0 } else { (to - level) / (target - level) };
+            let change = target - level;
+            let share = if change.abs() < 0.5 { 0.0 } else { (to - level) / change };
             at + Nanos((stage.duration.0 as f64 * share) as u64)
         };
         if target > level && since.is_none() && target >= number {

@@ -1,6 +1,8 @@
 //! The scripts in `fixtures` against what k6 1.8.1 printed for them and how it ended, numbers that
 //! depend on time masked. The users run in virtual time against a simulated server.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
+
 mod support;
 
 use k6::program::Program;

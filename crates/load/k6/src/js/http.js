@@ -101,6 +101,7 @@ function millis(value) {
 }
 
 function gjson(root, path) {
+  if (!k6.api.gjson) n.builtIn('gjson')(k6);
   return k6.api.gjson(root, path);
 }
 
@@ -227,7 +228,6 @@ function prepare(method, target, body, params) {
     }
   }
   const tags = flat(params.tags);
-  if (name !== null) { if (tags === null || !tags.some((one, i) => i % 2 === 0 && one === 'name')) { (params._t = tags || []); } }
   const all = tags || [];
   if (name !== null && !all.some((one, i) => i % 2 === 0 && one === 'name')) all.push('name', name);
   return {

@@ -342,10 +342,13 @@ modules['k6/secrets'] = { default: { get: async (name) => n.secret(String(name))
 
 function byName(name, make) { modules[name] = make; }
 const api = { n, modules, text, flat, buffer, isBinary, inside, log };
-return {
+// Loaded when they are first used: most scripts need neither.
+const LAZY = { 'k6/html': 'html' };
+const host = {
   api,
   byName,
   module(name) {
+    if (!modules[name] && LAZY[name]) n.builtIn(LAZY[name])(host);
     const made = modules[name];
     if (!made) throw new Error(`unknown module: "${name}"`);
     return made.default ? made : Object.assign({ default: made }, made);
@@ -384,4 +387,5 @@ return {
     return text(error);
   },
 };
+return host;
 })

@@ -48,8 +48,8 @@ impl Ran {
         self.summarized(|summary| summary.text())
     }
 
-    pub(crate) fn count(&self, metric: &str) -> f64 {
-        self.data()["metrics"][metric]["values"]["count"].as_f64().unwrap_or(0.0)
+    pub(crate) fn count(&self, metric: &str) -> u64 {
+        self.data()["metrics"][metric]["values"]["count"].as_f64().unwrap_or(0.0) as u64
     }
 
     pub(crate) fn log(&self) -> Vec<String> {
