@@ -176,6 +176,11 @@ fn jars<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
             },
         ),
     )?;
+    jar_contents(native, context)
+}
+
+/// Reading and emptying jars.
+fn jar_contents<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
     native.set(
         "jarGet",

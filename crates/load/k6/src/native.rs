@@ -87,6 +87,12 @@ fn state<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context
             p.log(level.unwrap_or("info"), "console", text);
         }),
     )?;
+    test(native, program, context)
+}
+
+/// Files, the test as a whole, and facts about it.
+fn test<'js>(native: &Object<'js>, program: &Arc<Program>, context: &Rc<Context>) -> Result<()> {
+    let own = || context.clone();
     let (c, p) = (own(), program.clone());
     native.set(
         "open",
@@ -290,6 +296,11 @@ fn bytes<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
             },
         ),
     )?;
+    numbers(native, context)
+}
+
+/// Random numbers and URLs.
+fn numbers<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     let c = context.clone();
     native.set(
         "randomBytes",

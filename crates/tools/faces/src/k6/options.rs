@@ -138,16 +138,7 @@ const VARIABLES: &[(&str, &str)] = &[
 /// A sentence that names the argument.
 pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, String> {
     let mut rest = args.iter().map(String::as_str);
-    let command = match rest.next() {
-        Some("run") => Command::Run,
-        Some("inspect") => Command::Inspect,
-        Some("version" | "--version") => Command::Version,
-        Some(other @ ("archive" | "cloud" | "deps" | "new" | "x" | "features" | "login")) => {
-            return Err(format!("k6 {other} is not available; run and inspect are"));
-        }
-        Some(other) => return Err(format!("unknown command \"{other}\"; use run or inspect")),
-        None => return Err("a command is missing: k6 run script.js".to_owned()),
-    };
+    let command = command(rest.next())?;
     let env = if command == Command::Run { files.variables() } else { Vec::new() };
     let mut options = Options {
         command,
@@ -210,6 +201,19 @@ pub(super) fn parse(args: &[String], files: &dyn Files) -> Result<Options, Strin
         return Err("a script is missing: k6 run script.js".to_owned());
     }
     Ok(options)
+}
+
+fn command(word: Option<&str>) -> Result<Command, String> {
+    match word {
+        Some("run") => Ok(Command::Run),
+        Some("inspect") => Ok(Command::Inspect),
+        Some("version" | "--version") => Ok(Command::Version),
+        Some(other @ ("archive" | "cloud" | "deps" | "new" | "x" | "features" | "login")) => {
+            Err(format!("k6 {other} is not available; run and inspect are"))
+        }
+        Some(other) => Err(format!("unknown command \"{other}\"; use run or inspect")),
+        None => Err("a command is missing: k6 run script.js".to_owned()),
+    }
 }
 
 /// `--name=value`, `--name`, `-n`, `-nvalue`.
