@@ -1,6 +1,6 @@
-//! The benchmark: `bench/run.sh` measures, this renders `bench/RESULTS.md` and holds the budgets of
-//! docs/design.md section 7 against what came out. Only ratios within one round count: the machine
-//! may be a third slower for a minute, but then it is for everybody.
+//! The benchmark: `bench/run.sh` measures, this module renders `bench/RESULTS.md` and checks the
+//! budgets of docs/design.md section 7. Only ratios within one round count: the machine may be a
+//! third slower for a minute, but then it is for all tools.
 
 mod budgets;
 mod figures;
@@ -59,7 +59,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the program as it is shipped and runs the script; hands back its raw file.
+/// Builds the program as shipped and runs the script; returns its raw file.
 fn measure(root: &Path, options: &Options) -> anyhow::Result<PathBuf> {
     let program = shell::program(root, shell::DIST)?;
     let raw = shell::target_folder(root).join("bench.tsv");
@@ -69,7 +69,7 @@ fn measure(root: &Path, options: &Options) -> anyhow::Result<PathBuf> {
         .env("RAW", &raw)
         .env("ROUNDS", options.rounds.to_string())
         .env("SECS", options.seconds.to_string());
-    // the script's own bare loop and meter have a build folder of their own
+    // the script's own bare loop and meter have a separate build folder
     script.env_remove("CARGO_TARGET_DIR");
     shell::run(script.args(&options.tables))?;
     Ok(raw)

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// What a step could not do on this machine without failing; the closing lines say it.
+/// A step that could not run on this machine, which is not a failure; the closing lines list it.
 static NOT_DONE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 type Step = (&'static str, fn(&Path) -> anyhow::Result<()>);
@@ -45,7 +45,7 @@ const STEPS: &[Step] = &[
     ("truths", |root| truths::run(root, &truths::Options::ci())),
 ];
 
-/// What clippy is told.
+/// Arguments for clippy.
 const LINTS: [&str; 2] = ["-D", "warnings"];
 
 /// Makes cargo take the workspace's crates as the step `clippy` has checked them, instead of checking
@@ -54,7 +54,7 @@ fn checked_by_clippy(cargo: &mut Command) {
     let driver = Path::new(cargo.get_program()).with_file_name("clippy-driver");
     if driver.is_file() {
         cargo.env("RUSTC_WORKSPACE_WRAPPER", driver);
-        // as cargo-clippy hands its arguments over
+        // as cargo-clippy passes its arguments on
         cargo.env("CLIPPY_ARGS", LINTS.map(|word| format!("{word}__CLIPPY_HACKERY__")).concat());
     }
 }
@@ -100,7 +100,7 @@ xtask: release profile; from an empty build folder on two cores about 35 minutes
 
 fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     packages::install()?;
-    // with a filter of the caller's own, one profile is what is asked for
+    // with a filter, only one profile is wanted
     if args.iter().any(|arg| arg != "--locked") {
         return run_tests(root, &["--workspace", "--no-fail-fast"], args);
     }
@@ -116,7 +116,7 @@ fn tests(root: &Path, args: &[String]) -> anyhow::Result<()> {
     lanes(|| run_tests(root, &what, args), || aside(root, args))
 }
 
-/// Every test of the workspace that is a program of its own, by its name.
+/// Every test of the workspace that is a separate program, by name.
 fn test_names(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     let mut metadata = cargo(root);
     let told = shell::output(metadata.args(["metadata", "--no-deps", "--format-version", "1"]))?;
@@ -129,8 +129,8 @@ fn test_names(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(tests.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
 }
 
-/// Both at the same time: either mostly waits, for deadlines of servers and for loads of seconds. What
-/// the second one prints comes when the first one is over.
+/// Runs both at the same time: each mostly waits, for server timeouts and for loads of seconds. The
+/// second one's output is printed after the first one's.
 fn lanes(
     first: impl FnOnce() -> anyhow::Result<()>,
     second: impl FnOnce() -> (anyhow::Result<()>, String) + Send,
@@ -160,10 +160,10 @@ fn build(root: &Path, args: &[String]) -> anyhow::Result<()> {
     })
 }
 
-/// The tests of the package `lua` that are programs of their own: each Rust file of its folder.
+/// The tests of the package `lua` that are separate programs: each Rust file of its folder.
 ///
 /// # Errors
-/// There are none: then something else is tested than is meant.
+/// An empty list means that the wrong thing would be tested.
 fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
     let folder = root.join("crates/load/lua/tests");
     let files = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
@@ -175,14 +175,14 @@ fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What people build: Lua's tests built with it, and the tests from outside, as the dev profile built
-/// them, with the release build as the program that they start. And the dev profile's own tests that
-/// wait. With what all of them printed.
+/// The build from source: Lua's tests built with it, and the external tests, as built by the dev
+/// profile, with the release build as the program that they start. Also the dev profile's own tests
+/// that wait. Returns all output.
 fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     let release = shell::target_folder(root).join("release/loadstone");
     let mut lua = cargo_that_heeds_signals(root);
-    // with the program's package beside it, its dependencies have the features that they were built with
-    // for that; or LuaJIT and others would be built once more
+    // together with the program's package its dependencies have the same features; otherwise LuaJIT
+    // and others would be rebuilt
     let packages = ["--package", "loadstone", "--package", "lua", "--lib"];
     lua.arg("test").args(args).arg("--release").args(packages);
     let names = match lua_tests(root) {
@@ -219,7 +219,7 @@ fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> 
     shell::run(test.arg("test").args(args).args(what))
 }
 
-/// `cargo xtask bless`: lets the snapshots say what the program says now. Read the diff.
+/// `cargo xtask bless`: updates the snapshots with the program's output. Read the diff.
 ///
 /// # Errors
 /// A test fails for another reason than its snapshot.
@@ -255,10 +255,10 @@ fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// For tests, which send signals: a program started by one that ignores some of them, as `nohup` and shells that
-/// start it in the background do, goes on ignoring those.
+/// For tests that send signals: a program inherits ignored signals, as set by `nohup` and by shells
+/// for background jobs.
 fn cargo_that_heeds_signals(root: &Path) -> Command {
-    // of GNU: others have no such option, and then the tests are as whoever started them
+    // only GNU's env has this option; otherwise the tests inherit the caller's settings
     const HEED: [&str; 2] = ["env", "--default-signal=HUP,INT,QUIT,TERM"];
     let mut tried = Command::new(HEED[0]);
     tried.args([HEED[1], "true"]).stdout(Stdio::null()).stderr(Stdio::null());

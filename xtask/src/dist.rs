@@ -1,7 +1,7 @@
-//! What a release consists of. Of two binaries, one that uses the system's libraries (so that wrk's
-//! scripts can load C modules) and one that is static (so that it runs anywhere): a tarball of each
-//! with its documents, a .deb and an .rpm of the first, an OCI image of the second, the debug
-//! information of both, and checksums. The same sources give the same bytes.
+//! Builds a release from two binaries, one that uses the system's libraries (so that wrk's scripts
+//! can load C modules) and a static one (which runs anywhere): a tarball of each with its
+//! documents, a .deb and an .rpm of the first, an OCI image of the second, the debug information of
+//! both, and checksums. The same sources give the same bytes.
 
 mod deb;
 mod elf;
@@ -44,14 +44,14 @@ const DESCRIPTION: [&str; 2] = [
     "request was due, and says of every result whether it can be believed.",
 ];
 
-/// What every package is made of.
+/// Content of every package.
 struct Release {
     version: String,
-    /// Seconds since 1970 that every file bears.
+    /// Modification time of every file, in seconds since 1970.
     date: String,
-    /// Where packages go.
+    /// Output folder of packages.
     dist: PathBuf,
-    /// Where trees are laid out before they are packed.
+    /// Staging folder of trees before packing.
     stage: PathBuf,
 }
 
@@ -116,8 +116,8 @@ fn build(root: &Path, fixed: bool) -> anyhow::Result<PathBuf> {
     let linkage = if fixed { "+crt-static" } else { "-crt-static" };
     let here = root.display();
     let flags = format!("-C target-feature={linkage} --remap-path-prefix={here}=/loadstone");
-    // names and lines are split off afterwards; a folder of its own for each, or one would build
-    // the other's dependencies again
+    // names and lines are split off afterwards; separate folders, because otherwise each build
+    // would rebuild the other's dependencies
     let folder =
         shell::target_folder(root).join(if fixed { "packages-static" } else { "packages" });
     cargo.current_dir(root).env("RUSTFLAGS", flags).env("CARGO_TARGET_DIR", &folder);
@@ -129,7 +129,7 @@ fn build(root: &Path, fixed: bool) -> anyhow::Result<PathBuf> {
     Ok(folder.join(TARGET).join(shell::DIST).join("loadstone"))
 }
 
-/// Whether the binary is linked as its packages say.
+/// Checks that the binary is linked as its packages claim.
 fn hold_linkage(binary: &Path, dynamic: bool) -> anyhow::Result<()> {
     let bytes = std::fs::read(binary).with_context(|| format!("reading {}", binary.display()))?;
     let found = elf::asks_for_loader(&bytes)
@@ -144,8 +144,8 @@ fn hold_linkage(binary: &Path, dynamic: bool) -> anyhow::Result<()> {
 }
 
 impl Release {
-    /// The tarball of a binary and that of its debug information; hands back the folder that the
-    /// first was made of.
+    /// Packs the tarball of a binary and that of its debug information; returns the folder of the
+    /// first.
     fn tarballs(
         &self,
         root: &Path,

@@ -1,5 +1,5 @@
-//! Fuzzing for a moment. With cargo-fuzz and a nightly compiler every target runs on its corpus;
-//! without them the corpora replay through the ordinary tests, and that is said.
+//! Brief fuzzing. With cargo-fuzz and a nightly compiler every target runs on its corpus; otherwise
+//! the corpora are replayed by the ordinary tests, with a note.
 
 use crate::shell;
 use anyhow::{Context, bail};

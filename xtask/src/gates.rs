@@ -1,5 +1,5 @@
-//! The gates for other people's pipelines, `action.yml` and `ci/gitlab.yml`: held against the schemas
-//! of their formats, and their scripts run with a program that ends as it is told.
+//! The CI gates for users, `action.yml` and `ci/gitlab.yml`: checked against the schemas of their
+//! formats, and their scripts run with a program that exits with given codes.
 
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ fn parsed(yaml: &str) -> Value {
     serde_yaml_ng::from_str(yaml).unwrap()
 }
 
-/// What a schema finds in a document.
+/// Errors that a schema finds in a document.
 fn faults(schema: &str, document: &Value) -> Vec<String> {
     let validator = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
     validator.iter_errors(document).map(|error| error.to_string()).collect()

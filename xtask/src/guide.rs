@@ -1,5 +1,5 @@
-//! The guide shows what the program prints, so the program writes those blocks itself. A page says in
-//! comments what to run (see [`page::Mark`]); each page has a folder and servers of its own.
+//! The guide shows the program's output, so the program writes those blocks itself. Comments in a
+//! page contain the commands (see [`page::Mark`]); each page has its own folder and servers.
 //!
 //! `--check` changes nothing: every command still ends with its exit code, every option of the pages
 //! is in the help, and every option of the help is in the guide. Without it a result that is INVALID is
@@ -29,13 +29,13 @@ pub(crate) struct Options {
     binary: Option<PathBuf>,
     /// Pages, instead of README.md and docs/guide/*.md
     pages: Vec<PathBuf>,
-    /// A folder whose plans the pages' commands find beside them.
+    /// A folder whose plans are copied for the pages' commands.
     #[arg(skip)]
     plans: Option<PathBuf>,
 }
 
 impl Options {
-    /// Pages of a folder of their own, with the plans that stand there.
+    /// Pages with their own folder of plans.
     pub(crate) fn of_folder(
         folder: PathBuf,
         pages: Vec<PathBuf>,
@@ -47,9 +47,9 @@ impl Options {
 
 /// Longest that a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
-/// How long one may take to end when it is asked to.
+/// Time limit for ending after a request to stop.
 const END_MAX: Duration = Duration::from_secs(3);
-/// How often a result that may not stand in a page is tried again, and the pause before that.
+/// Number of retries for a result that must not be shown, and the pause before each.
 const TRIES: usize = 4;
 const PAUSE: Duration = Duration::from_secs(5);
 const SUBCOMMANDS: &[&str] = &[
@@ -99,8 +99,8 @@ const SUBCOMMANDS: &[&str] = &[
 /// `cargo xtask guide`.
 ///
 /// # Errors
-/// A command ends with another exit code than its mark says; an option is in one place only; a page
-/// cannot be read, or written.
+/// Returned if a command's exit code differs from its mark, an option is in one place only, or a
+/// page cannot be read or written.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let binary = match &options.binary {
         Some(file) => file.canonicalize().with_context(|| format!("{}", file.display()))?,
@@ -173,7 +173,8 @@ pub(crate) fn files_of(folder: &Path, wanted: &str) -> anyhow::Result<Vec<PathBu
     Ok(files)
 }
 
-/// Where a page's commands run: a folder that goes away and stands for the user's home, the program on PATH, servers that are ended.
+/// Environment of a page's commands: a temporary folder as the user's home, the program on PATH,
+/// servers that are ended.
 struct Stage<'a> {
     folder: tempfile::TempDir,
     binary: &'a Path,
@@ -189,7 +190,7 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // by KILL alone a server would leave its workers behind, on its port
+        // KILL alone would leave the server's workers running, on its port
         drop(Command::new("kill").arg(self.0.id().to_string()).stderr(Stdio::null()).status());
         let start = Instant::now();
         while matches!(self.0.try_wait(), Ok(None)) && start.elapsed() < END_MAX {
@@ -211,7 +212,7 @@ impl<'a> Stage<'a> {
         Ok(Stage { folder, binary, check, site: None, servers: Vec::new(), faults: Vec::new() })
     }
 
-    /// Puts the plans of a folder beside the page's commands.
+    /// Copies the plans of a folder for the page's commands.
     fn lay_out(&self, folder: &Path) -> anyhow::Result<()> {
         for path in files_of(folder, "toml")? {
             let Some(name) = path.file_name() else { continue };
@@ -221,7 +222,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Does what a mark says; the text of its block when it has one.
+    /// Executes a mark; returns the text of its block, if it has one.
     fn play(&mut self, mark: &Mark) -> anyhow::Result<Option<String>> {
         match mark {
             Mark::Site(options) => return self.start_site(options).map(Some),
@@ -276,7 +277,7 @@ impl<'a> Stage<'a> {
         Ok((output.status.code().unwrap_or(-1), said))
     }
 
-    /// What must end with 0; what it measures meanwhile may be INVALID, for nobody is to read it.
+    /// A command that must exit with 0; its measurement may be INVALID, because it is not shown.
     fn run(&self, command: &str) -> anyhow::Result<()> {
         let output = self.shell(command)?;
         if !matches!(output.status.code(), Some(0 | 4)) {
@@ -303,7 +304,7 @@ impl<'a> Stage<'a> {
         command
     }
 
-    /// A check runs beside other work: its site takes any port, and stands in for the usual one.
+    /// A check runs alongside other work: its site uses any port, in place of the usual one.
     fn with_site(&self, text: &str) -> String {
         match &self.site {
             Some((_, address)) => text.replace(SITE, address),
@@ -311,7 +312,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Starts a site in the place of the one before; the lines that do so.
+    /// Starts a site, replacing the previous one; returns the shown lines.
     fn start_site(&mut self, options: &str) -> anyhow::Result<String> {
         let before = if self.site.take().is_some() { "kill $!; wait; " } else { "" };
         let listen = if self.check { "127.0.0.1:0" } else { SITE };

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use std::path::Path;
 
-/// Whether the known vulnerabilities of the dependencies were looked up.
+/// Result of checking the dependencies for known vulnerabilities.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Advisories {
     LookedUp,
@@ -102,7 +102,7 @@ impl Policy {
     }
 }
 
-/// How many dependencies there are, and what is wrong with them.
+/// Number of dependencies, and their problems.
 fn check(policy: &Policy, metadata: &Value) -> anyhow::Result<(usize, Vec<String>)> {
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
     let mut count = 0;

@@ -1,6 +1,6 @@
-//! `cargo xtask lineage`: the experiments of the tools that came before, repeated. A page of
-//! `docs/lineage` says what was published and is filled as the guide's pages are (see [`crate::guide`]);
-//! the plans that it runs stand beside it. Most of them need root, for emulated paths, and a quiet machine.
+//! `cargo xtask lineage`: repeats the experiments of earlier tools. A page of `docs/lineage` has
+//! the published results and is filled like the guide's pages (see [`crate::guide`]); its plans are
+//! next to it. Most need root, for emulated paths, and a quiet machine.
 
 use crate::{guide, shell};
 use anyhow::Context;
@@ -39,7 +39,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     guide::run(root, &guide::Options::of_folder(folder, pages, binary))
 }
 
-/// Stands in front of a block that is made in virtual time, by the example of `sim` that it names.
+/// Precedes a block generated in virtual time by the named example of `sim`.
 const FIGURE: &str = "<!-- virtual time, by the example ";
 
 /// Makes the figures of a page that need no machine.

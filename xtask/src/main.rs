@@ -37,21 +37,21 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Hold the tree against its own rules: layers, clocks, sizes, words, links
+    /// Check the tree against its rules: layers, clocks, sizes, words, links
     Tidy,
     /// All that a change must pass: format, tidy, clippy, licences, tests, documentation
     Ci,
     /// Install what the tests need, then tidy and the tests of the whole workspace
     Test {
-        /// Handed to `cargo test`
+        /// Passed to `cargo test`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
     /// Check the licence and the source of every dependency against deny.toml
     Deny,
-    /// Accept new snapshots: run the tests and write what they say
+    /// Accept new snapshots: run the tests and write their output
     Bless {
-        /// Handed to `cargo test`, e.g. `-p report`
+        /// Passed to `cargo test`, e.g. `-p report`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -59,7 +59,7 @@ enum Command {
     Bench(bench::Options),
     /// Hold the measured times against a reference client on a server that freezes
     Truth(truth::Options),
-    /// Torture real servers whose behaviour is known, and write docs/truths.md
+    /// Torture real servers with known behavior, and write docs/truths.md
     Truths(truths::Options),
     /// Tarballs, .deb, .rpm and an OCI image with checksums, in dist/
     Dist(dist::Options),

@@ -16,7 +16,7 @@ const NEEDS: &[(&str, &str)] = &[
     // the pages are read in a real browser
     ("chromium", "chromium"),
     ("curl", "curl"),
-    // name servers, for what a survey tells apart; none of them is started by its package
+    // name servers for the survey's fingerprints; packages start none of them
     ("dnsmasq", "dnsmasq-base"),
     ("knotd", "knot"),
     ("named", "bind9"),
@@ -59,7 +59,8 @@ const POLICY: &str = "/usr/sbin/policy-rc.d";
 /// Waits for another apt-get, which fresh machines run by themselves, instead of failing.
 const LOCK: [&str; 2] = ["-o", "DPkg::Lock::Timeout=600"];
 
-/// Before each further attempt to renew the lists: a fresh machine's own apt-get takes about so long.
+/// Pause before each further attempt to refresh the lists: about the duration of a new machine's
+/// own apt-get.
 const UPDATE_PAUSES: [Duration; 3] =
     [Duration::from_secs(5), Duration::from_secs(15), Duration::from_secs(40)];
 
@@ -86,7 +87,7 @@ pub(crate) fn install_these(needs: &[(&str, &str)]) -> anyhow::Result<()> {
     eprintln!("xtask: installing Debian's {} (a few minutes)", packages.join(", "));
     let _kept = KeptFromStarting::new(power)?;
     if let Err(error) = update(power) {
-        // if the lists are too old, the installation says so
+        // outdated lists show as an installation error
         eprintln!("xtask: {error:#}; going on with the lists that are there");
     }
     let mut install = power.command("apt-get");
@@ -123,7 +124,7 @@ pub(crate) fn with_system_folders(command: &mut Command) {
     command.env("PATH", format!("{path}:/usr/local/sbin:/usr/sbin:/sbin"));
 }
 
-/// What is missing and what to type.
+/// Missing packages and the command to install them.
 fn plea(absent: &[(&str, &str)]) -> String {
     let programs: Vec<&str> = absent.iter().map(|(program, _)| *program).collect();
     let packages: Vec<&str> = absent.iter().map(|(_, package)| *package).collect();
@@ -135,7 +136,7 @@ fn plea(absent: &[(&str, &str)]) -> String {
     )
 }
 
-/// How we may change the system.
+/// Permitted way of changing the system.
 #[derive(Clone, Copy, Debug)]
 enum Power {
     Root,
@@ -171,7 +172,7 @@ impl Power {
 /// While it lives, installed packages do not start their servers.
 #[derive(Debug)]
 struct KeptFromStarting {
-    /// `None` when somebody else's policy was there already.
+    /// `None` if there was a policy already.
     power: Option<Power>,
 }
 

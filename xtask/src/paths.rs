@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Only these parts; the page's other sections stay
     #[arg(value_enum)]
     parts: Vec<Part>,
-    /// Rounds of pace, referee and stacks; their medians are told
+    /// Rounds of pace, referee and stacks; their medians are reported
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Minutes of the soak
@@ -36,7 +36,7 @@ pub(crate) struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// How late packets are at 1,000 to 150,000 a second
+    /// Lateness of packets at 1,000 to 150,000 a second
     Pace,
     /// The same load through the kernel's shapers and random drops
     Referee,
@@ -88,7 +88,7 @@ impl Part {
     }
 }
 
-/// The page with one section in the place of its own.
+/// Replaces a section of the page.
 fn merged(before: &str, part: Part, section: &str) -> String {
     let mut page = HEAD.to_owned();
     for one in PARTS {
@@ -106,7 +106,7 @@ fn merged(before: &str, part: Part, section: &str) -> String {
     page
 }
 
-/// How much other work there is: the load of the last minute, as the kernel has it.
+/// Load average of the last minute, as a measure of other work.
 fn machine() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or("an unknown number").to_owned();
@@ -114,7 +114,7 @@ fn machine() -> String {
     format!("{cores} cores, {load} processes wanted to run in the minute before.")
 }
 
-/// `netpath` with a program behind it, and what both said.
+/// `netpath` with a program, and the output of both.
 fn through(
     netpath: &mut Command,
     [path, seed]: &[&str; 2],

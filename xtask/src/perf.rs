@@ -1,6 +1,6 @@
-//! The instruction ratchet: user-space instructions per call, counted by valgrind's callgrind, which
-//! says the same on every machine with the same compiler. Wall time would not: it is a matter for
-//! quiet machines and `cargo xtask bench`.
+//! The instruction ratchet: user-space instructions per call, counted by valgrind's callgrind,
+//! which gives the same number on every machine with the same compiler. Wall time needs a quiet
+//! machine and `cargo xtask bench`.
 //!
 //! The counted program takes a number of calls and a case: `PROGRAM CALLS CASE`. It runs twice, and
 //! the difference of the totals over the difference of the calls leaves start and end out.
@@ -14,7 +14,7 @@ use std::process::Command;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Cases to count; all in bench/instructions.txt when none is named
+    /// Cases to count; by default all in bench/instructions.txt
     cases: Vec<String>,
     /// Write the new figures into bench/instructions.txt
     #[arg(long)]
@@ -37,7 +37,7 @@ pub(crate) struct Options {
 const GROWTH_MAX: f64 = 0.03;
 const FIGURES: &str = "bench/instructions.txt";
 const EXAMPLE: &str = "instructions";
-/// What the example can do; for a tree without figures.
+/// Cases of the example, for a tree without figures.
 const CASES: [&str; 11] = [
     "journey",
     "keepalive",

@@ -1,6 +1,6 @@
-//! A version out of the tree as it is: the CHANGELOG's open section gets its date, the manifests
-//! the version, and both become a commit and an annotated tag whose message is that section. Nothing
-//! is pushed.
+//! Makes a release of the tree: the CHANGELOG's open section gets its date, the manifests the
+//! version, and both become a commit and an annotated tag whose message is that section. Nothing is
+//! pushed.
 
 use crate::shell;
 use anyhow::{Context, bail, ensure};
@@ -21,15 +21,15 @@ pub(crate) struct Options {
 
 const CHANGELOG: &str = "CHANGELOG.md";
 const MANIFEST: &str = "Cargo.toml";
-/// What stands in a heading in the place of the day.
+/// Placeholder for the date in a heading.
 const OPEN: &str = "unreleased";
 
 /// `cargo xtask release`.
 ///
 /// # Errors
-/// The version or the day is none; the CHANGELOG has no section of it, an empty one, or one with
-/// a day already; the tag exists; something is not committed; git or cargo fails. What was changed
-/// before such a failure is put back.
+/// Returned for an invalid version or date; a CHANGELOG section that is missing, empty or already
+/// dated; an existing tag; uncommitted changes; a failure of git or cargo. Changes before such a
+/// failure are reverted.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let version = &options.version;
     ensure!(is_version(version), "{version:?} is no version: write it as 1.2.3 or 1.2.3-rc.1");
@@ -52,7 +52,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let done = write(root, &changelog, &section, version, &day)
         .and_then(|()| record(root, version, &tag, &section.notes));
     if done.is_err() {
-        // the tree was clean before: what differs is ours, and so is a commit whose tag failed
+        // the tree was clean: any difference is ours, and so is a commit whose tag failed
         git(root, &["reset", "--quiet", "--hard", before.trim()])?;
     }
     done?;
@@ -67,7 +67,7 @@ struct Section {
     heading: String,
     /// The day of the release, or [`OPEN`].
     day: String,
-    /// What stands below the heading, without blank lines around it.
+    /// The text below the heading, without surrounding blank lines.
     notes: String,
 }
 

@@ -40,7 +40,8 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs to the end and hands back all that it printed, below its command line, whether it failed or not.
+/// Runs a command to its end and returns all its output, after its command line, whether it failed
+/// or not.
 pub(crate) fn run_kept(command: &mut Command) -> (anyhow::Result<()>, String) {
     let line = format!("$ {}\n", shown(command));
     let mut printed = Vec::new();
@@ -49,7 +50,7 @@ pub(crate) fn run_kept(command: &mut Command) -> (anyhow::Result<()>, String) {
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let mut child =
             command.spawn().with_context(|| format!("cannot start {}", shown(command)))?;
-        // our own ends of the pipe, or its end never comes
+        // otherwise our copies of the pipe keep it open
         command.stdout(Stdio::null()).stderr(Stdio::null());
         reader.read_to_end(&mut printed)?;
         let status = child.wait()?;
@@ -60,7 +61,7 @@ pub(crate) fn run_kept(command: &mut Command) -> (anyhow::Result<()>, String) {
     (ended, line + &String::from_utf8_lossy(&printed))
 }
 
-/// Runs to the end and hands back standard output.
+/// Runs a command to its end and returns standard output.
 ///
 /// # Errors
 /// As [`run`]; or the output is not UTF-8.
@@ -77,7 +78,7 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
         .with_context(|| format!("{} did not print UTF-8", shown(command)))
 }
 
-/// Where a program is: PATH, then the system folders that an ordinary user's PATH leaves out.
+/// Path of a program: searches PATH, then the system folders missing in an ordinary user's PATH.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -92,12 +93,12 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|at| at.is_file() && at.permissions().mode() & 0o111 != 0)
 }
 
-/// The program, or a [`Missing`] that says how to get it.
+/// The program, or a [`Missing`] with the fix.
 pub(crate) fn need(program: &str, way_out: &str) -> anyhow::Result<PathBuf> {
     find(program).ok_or_else(|| Missing(format!("{program} is not installed: {way_out}")).into())
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's build folder.
 pub(crate) fn target_folder(root: &Path) -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root.join(folder),
@@ -105,9 +106,9 @@ pub(crate) fn target_folder(root: &Path) -> PathBuf {
     }
 }
 
-/// What people build: quick to compile.
+/// The build from source: quick to compile.
 pub(crate) const RELEASE: &str = "release";
-/// What is shipped, and therefore measured: optimized as a whole (docs/decisions/0075).
+/// The shipped, and therefore measured, build: optimized as a whole (docs/decisions/0075).
 pub(crate) const DIST: &str = "dist";
 
 /// Builds the program with one of these profiles and returns where it is.

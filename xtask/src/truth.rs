@@ -1,6 +1,7 @@
-//! The truth test: what do we report about a server whose response times are known? `bench/truth.sh`
-//! runs one round of the reference client and of ours against a server that answers in 10 ms and
-//! freezes for 500 ms every 2 s; this compares the two within the round.
+//! The truth test: how accurate are our figures for a server with known response times?
+//! `bench/truth.sh` runs one round of the reference client and of ours against a server that
+//! answers in 10 ms and freezes for 500 ms every 2 s; this module compares the two within the
+//! round.
 //!
 //! Real time on a real machine: a round in which the server or the reference client was late by its
 //! own log proves nothing and is done again. It stays out of the suite for that reason.
@@ -29,8 +30,8 @@ pub(crate) struct Options {
 /// `cargo xtask truth`.
 ///
 /// # Errors
-/// A figure is wrong; or too few rounds were fit to tell, which is [`shell::Missing`] a quiet
-/// machine.
+/// Returned if a figure is wrong, or if too few rounds were usable, which is [`shell::Missing`] a
+/// quiet machine.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let program = shell::program(root, shell::DIST)?;
     let out = shell::target_folder(root).join("truth");

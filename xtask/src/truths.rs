@@ -1,5 +1,5 @@
-//! The truth table: `loadstone torture` against real servers whose behaviour is known. Each server has
-//! a file in `xtask/truths`; what was seen goes to `docs/truths.md`, each difference with its reason.
+//! The truth table: `loadstone torture` against real servers with known behavior. Each server has a
+//! file in `xtask/truths`; results go to `docs/truths.md`, each difference with its reason.
 
 mod rows;
 mod subject;
@@ -21,7 +21,7 @@ const CLEAN_RUNS: u32 = 100;
 const FOLDER: &str = "xtask/truths";
 /// Cases that press: one server at a time.
 const PRESSING: [&str; 4] = ["W-1", "C-01", "C-07", "R-"];
-/// What rows of a proxy have in the place of a case.
+/// Case name in rows of a proxy.
 const CHAIN: &str = "chain";
 /// Groups of cases that end within seconds: what continuous integration runs.
 const QUICK: [&str; 5] = ["F-", "S-", "K-", "L-", "C-04"];
@@ -34,12 +34,12 @@ pub(crate) struct Options {
     /// Only what ends soon, of the servers of continuous integration; the page is not written
     #[arg(long)]
     ci: bool,
-    /// First so many runs against the firing range without a defect, none of which may find anything:
-    /// 100 unless said, and none with --only or --ci
+    /// Number of first runs against the faulty server without a fault, none of which may report a
+    /// finding: 100 by default, and none with --only or --ci
     #[arg(long, value_name = "N")]
     clean: Option<u32>,
-    /// Through this emulated path, as root: what differs then is a false alarm of ours; what stands in
-    /// front of a server is asked directly, and the page is not written
+    /// Run through this emulated path, as root: a difference is then a false alarm; proxied servers
+    /// are tested directly, and the page is not written
     #[arg(long, value_name = "PATH", conflicts_with = "ci")]
     path: Option<String>,
     /// The program, instead of building it
@@ -48,7 +48,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// As continuous integration runs it.
+    /// As in continuous integration.
     pub(crate) fn ci() -> Options {
         Options { only: Vec::new(), ci: true, clean: None, path: None, binary: None }
     }
@@ -100,7 +100,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     finish(&tables)
 }
 
-/// The sections of the page before, with these tables in the place of their own.
+/// The previous page's sections, with these tables replaced.
 fn merged(before: &str, tables: &[Table]) -> Vec<String> {
     let own = |section: &str| tables.iter().any(|table| section.starts_with(&table.name));
     let kept = before.split("\n## ").skip(1).filter(|section| !own(section));
@@ -149,7 +149,7 @@ fn binary(root: &Path, options: &Options) -> anyhow::Result<PathBuf> {
     Ok(shell::target_folder(root).join("debug/loadstone"))
 }
 
-/// What the servers are tortured with.
+/// Torture parameters for the servers.
 #[derive(Clone, Copy, Debug)]
 struct Tool<'a> {
     binary: &'a Path,
@@ -169,7 +169,7 @@ impl Tool<'_> {
         torture
     }
 
-    /// The firing range without a defect, so many times.
+    /// Runs the faulty server without a fault this many times.
     fn clean(&self, times: u32) -> anyhow::Result<()> {
         for round in 1..=times {
             let range = subject::range();
@@ -189,7 +189,7 @@ impl Tool<'_> {
     }
 }
 
-/// What arrives behind a proxy, in the form of a torture's document: a case [`CHAIN`] whose exchanges are the
+/// Results of a proxy in the form of a torture document: a case [`CHAIN`] whose exchanges are the
 /// requests.
 fn chain(
     binary: &Path,
@@ -232,7 +232,7 @@ fn known_cases(binary: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(cases.chain([CHAIN.to_owned()]).collect())
 }
 
-/// Waiting is most of the work: all servers at once, and then one at a time what presses.
+/// Most of the time is waiting: all servers run at once, and then one at a time the load cases.
 fn tables(subjects: &[Subject], tool: &Tool<'_>, known: &BTreeSet<String>) -> Vec<Table> {
     let mut tables: Vec<Table> = std::thread::scope(|scope| {
         let calm = |id: &str| !presses(id) && (!tool.quick || is_quick(id));

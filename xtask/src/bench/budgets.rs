@@ -14,15 +14,15 @@ struct Budget {
 }
 
 enum Against {
-    /// Our figure over the other tool's, in the same round.
+    /// Ratio of our figure to the other tool's, in the same round.
     Ratio(&'static str),
-    /// Our figure less the other tool's, in the same round.
+    /// Difference between our figure and the other tool's, in the same round.
     Difference(&'static str),
     /// Our figure alone.
     Nothing,
 }
 
-/// Rounds that a budget needs before it is said to hold or to be missed.
+/// Minimum number of rounds for a decision on a budget.
 pub(super) const ROUNDS_MIN: usize = 9;
 /// Resident memory and system calls hardly vary between runs.
 const STEADY_ROUNDS_MIN: usize = 3;
@@ -102,12 +102,12 @@ const fn cpu(table: &'static str, reference: &'static str, max: f64) -> Budget {
     Budget { table, tool: OURS, metric: "cpu_us", against, max, unit: "×" }
 }
 
-/// The same of our own TCP.
+/// The same for our own TCP.
 const fn own(table: &'static str, reference: &'static str, max: f64) -> Budget {
     Budget { tool: OWN, ..cpu(table, reference, max) }
 }
 
-/// Time in user space, no more than the other tool's.
+/// Time in user space, at most the other tool's.
 const fn user(table: &'static str, reference: &'static str) -> Budget {
     let against = Against::Ratio(reference);
     Budget { table, tool: OURS, metric: "user_us", against, max: 1.0, unit: "×" }
@@ -132,7 +132,7 @@ const fn alone(
     Budget { table, tool, metric, against: Against::Nothing, max, unit }
 }
 
-/// What became of one budget.
+/// Result for one budget.
 #[derive(Debug)]
 pub(super) struct Judged {
     pub(super) what: String,
@@ -140,12 +140,12 @@ pub(super) struct Judged {
     pub(super) unit: &'static str,
     /// `None` when the raw file has no such figures.
     pub(super) found: Option<Estimate>,
-    /// `None` when there are too few rounds to say.
+    /// `None` with too few rounds.
     pub(super) holds: Option<bool>,
 }
 
 impl Judged {
-    /// Whether it holds, in a word.
+    /// The decision, in a word.
     pub(super) fn word(&self) -> &'static str {
         match (self.holds, self.found) {
             (Some(true), _) => "holds",
@@ -163,11 +163,12 @@ impl Judged {
     }
 }
 
-/// A budget holds when the lower end of the interval is at or below it: then the figures do not
-/// contradict it. All budgets, in the order of the table, and those of our own TCP by Reno behind them.
+/// A budget holds if the lower end of the interval is at or below it: then the figures do not
+/// contradict it. All budgets, in the order of the table, followed by those of our own TCP with
+/// Reno.
 pub(super) fn judge(raw: &Raw) -> Vec<Judged> {
     let plain = BUDGETS.iter().map(|budget| judge_one(budget, budget.table, raw));
-    // those of our own TCP are asked for under either congestion control
+    // those of our own TCP apply with either congestion control
     let own = BUDGETS.iter().filter(|budget| budget.tool == OWN);
     let reno = own.map(|budget| judge_one(budget, &format!("{}{RENO}", budget.table), raw));
     plain.chain(reno).collect()
@@ -201,7 +202,7 @@ mod tests {
     fn raw(rounds: u32, ours: impl Fn(u32) -> f64) -> Raw {
         let mut text = String::new();
         for round in 1..=rounds {
-            // the machine is slower in every third round, for everybody
+            // the machine is slower in every third round, for all tools
             let pace = if round % 3 == 0 { 1.3 } else { 1.0 };
             let own = ours(round) * pace;
             text += &format!("keepalive\t{round}\tbare\tcpu_us\t{}\n", 4.6 * pace);

@@ -6,7 +6,7 @@ pub(super) struct Estimate {
     pub(super) median: f64,
     pub(super) low: f64,
     pub(super) high: f64,
-    /// How often such an interval holds the true median, 0..=1.
+    /// Probability that such an interval contains the true median, 0..=1.
     pub(super) coverage: f64,
     pub(super) count: usize,
 }

@@ -68,7 +68,7 @@ impl Raw {
         self.tools.get(table).map_or(&[], Vec::as_slice)
     }
 
-    /// Figures by round; empty when there are none.
+    /// Figures by round; empty if there are none.
     pub(super) fn rounds(&self, table: &str, tool: &str, metric: &str) -> Vec<(u32, f64)> {
         let key = (table.to_owned(), tool.to_owned(), metric.to_owned());
         self.figures

@@ -41,7 +41,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 impl Page {
-    /// Renders Markdown. Comments, which tell `cargo xtask guide` what to run, are left out.
+    /// Renders Markdown. Comments with instructions for `cargo xtask guide` are dropped.
     pub(super) fn render(markdown: &str, repository: &str) -> Page {
         let mut page = Page { html: String::new(), sections: Vec::new(), images: Vec::new() };
         let events: Vec<Event<'_>> = Parser::new_ext(markdown, Options::ENABLE_TABLES).collect();
@@ -111,7 +111,7 @@ fn heading_text(events: &[Event<'_>]) -> String {
     text.collect()
 }
 
-/// Where a link leads in the book: pages of the guide become HTML files, other files of the
+/// Target of a link in the book: pages of the guide become HTML files, other files of the
 /// repository get the prefix.
 fn target(link: &str, repository: &str) -> String {
     if link.contains(':') || link.starts_with('#') {

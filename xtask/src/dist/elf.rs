@@ -1,12 +1,12 @@
-//! What a binary asks of the machine that runs it, and its debug information beside it.
+//! A binary's requirements on the machine, and its debug information.
 
 use crate::shell;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether an ELF file has a PT_INTERP program header, which names the dynamic loader. `None` for
-/// what is no little-endian 64-bit ELF file.
+/// Returns whether an ELF file has a PT_INTERP program header, which names the dynamic loader.
+/// `None` unless it is a little-endian 64-bit ELF file.
 pub(super) fn asks_for_loader(elf: &[u8]) -> Option<bool> {
     const INTERP: u32 = 3;
     if !elf.starts_with(b"\x7fELF\x02\x01") {
@@ -40,14 +40,14 @@ pub(super) fn split(binary: &Path, folder: &Path) -> anyhow::Result<(PathBuf, Pa
     shell::run(keep.arg("--only-keep-debug").arg(binary).arg(&debug))?;
     let mut strip = Command::new(&objcopy);
     shell::run(strip.arg("--strip-all").arg(binary).arg(&stripped))?;
-    // objcopy writes down the name as it is given, and a debugger looks for it beside the program
+    // objcopy records the name as given, and a debugger looks for it next to the program
     let mut link = Command::new(&objcopy);
     link.current_dir(folder).args(["--add-gnu-debuglink=loadstone.debug", "loadstone"]);
     shell::run(&mut link)?;
     Ok((stripped, debug))
 }
 
-/// What a Debian package of the binary depends on: the libraries that it names, with the newest
+/// Dependencies of a Debian package of the binary: the libraries that it names, with the newest
 /// version of glibc's symbols that it uses.
 ///
 /// # Errors

@@ -84,7 +84,7 @@ fn bytes(value: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
-/// Writes a blob under its own sum and hands back what points to it.
+/// Writes a blob under its digest and returns its descriptor.
 fn blob(layout: &Path, bytes: &[u8], kind: &str) -> anyhow::Result<Value> {
     let sum = sha256(bytes);
     std::fs::write(layout.join("blobs/sha256").join(&sum), bytes).context("writing a blob")?;

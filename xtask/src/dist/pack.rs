@@ -1,4 +1,4 @@
-//! Archives whose bytes depend on nothing but their contents and one date.
+//! Archives whose bytes depend only on their contents and one date.
 
 use crate::shell;
 use anyhow::Context;
@@ -6,10 +6,10 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where files of the tarball's folder go in a package's tree.
+/// Destination of a tarball file in a package's tree.
 pub(super) type Places<'a> = [(&'a str, &'a str)];
 
-/// Lays a tree out and hands back how many bytes it has.
+/// Lays out a tree and returns its size in bytes.
 ///
 /// # Errors
 /// A file cannot be copied.

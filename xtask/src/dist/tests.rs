@@ -1,6 +1,6 @@
-//! Packs a program of a few lines that prints what the real one prints for the packer, twice, and
-//! reads the packages with the tools that install them. Where binutils, dpkg or rpm are missing, the
-//! test says so; `cargo xtask test` installs them.
+//! Packs a small program that prints what the packer needs from the real one, twice, and reads the
+//! packages with the tools that install them. Without binutils, dpkg or rpm, the test prints that;
+//! `cargo xtask test` installs them.
 
 use super::*;
 

@@ -20,7 +20,7 @@ const FOREIGN: &[&str] = &[
     "--rm",
     "--wsesslog",
 ];
-/// In every command's help, and told once.
+/// Options of every command, documented once.
 const EVERYWHERE: &[&str] = &["--help", "--version"];
 
 /// Options that a help text names, in its list or in passing.
@@ -30,16 +30,16 @@ pub(super) fn in_help(text: &str) -> BTreeSet<String> {
 
 fn named(text: &str) -> BTreeSet<String> {
     let found = OPTION.captures_iter(text).map(|captures| captures[1].to_owned());
-    // `--expect-…` speaks of several
+    // `--expect-…` refers to several
     found.filter(|option| !option.ends_with('-')).collect()
 }
 
-/// Pages for those who come from another tool name that tool's options.
+/// Migration pages name options of other tools.
 fn of_another_tool(page: &str) -> bool {
     page.contains("/coming-from-")
 }
 
-/// `guide`: name and own words of each page; `other` may name any option but need not name all.
+/// `guide`: name and option words of each page; `other` may name any option but need not name all.
 pub(super) fn compare(
     help: &BTreeMap<&str, BTreeSet<String>>,
     guide: &[(String, String)],

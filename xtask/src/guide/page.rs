@@ -13,7 +13,7 @@ pub(super) enum Mark {
     Start { at: Listener, command: String },
     /// `<!-- run: COMMAND -->`: shown without what it prints; it must end with 0, or 4.
     Run(String),
-    /// `<!-- wait: COMMAND -->`: until the scene is ready; a reader who types has no need of it.
+    /// `<!-- wait: COMMAND -->`: until the servers are ready; readers do not need it.
     Wait(String),
     /// `<!-- file: NAME -->`: the block that follows is put into this file.
     File { name: String, text: String },
@@ -21,10 +21,10 @@ pub(super) enum Mark {
     Output(Shown),
 }
 
-/// Where the built-in site listens when nothing else is said, and in all pages.
+/// Default address of the built-in site, used in all pages.
 pub(super) const SITE: &str = "127.0.0.1:2020";
 
-/// What a server is waited for at.
+/// Address at which to wait for a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Listener {
     Port(u16),
@@ -32,7 +32,7 @@ pub(super) enum Listener {
 }
 
 impl Mark {
-    /// Whether something of it is shown in a block that the program writes.
+    /// Returns whether its output is shown in a generated block.
     fn is_shown(&self) -> bool {
         matches!(self, Mark::Site(_) | Mark::Start { .. } | Mark::Run(_) | Mark::Output(_))
     }
@@ -45,29 +45,29 @@ pub(super) struct Shown {
     /// Standard error as well.
     pub(super) errors: bool,
     pub(super) code: i32,
-    /// The page wants to show a result that is INVALID.
+    /// The page deliberately shows an INVALID result.
     pub(super) invalid: bool,
 }
 
 impl Shown {
-    /// A measurement may turn out INVALID on a busy machine, and then has nothing to say about an
-    /// objective either: 4 will do where 0 or 1 was expected, as long as nobody is to read it.
+    /// A measurement may be INVALID on a busy machine, and then decides no objective either: 4 is
+    /// accepted in place of 0 or 1 if the output is not shown.
     pub(super) fn allows(&self, code: i32) -> bool {
         code == self.code || (code == 4 && (0..=1).contains(&self.code))
     }
 
-    /// Whether this may stand in the page: a reader learns nothing from an example that says of itself
-    /// that it is none.
+    /// Returns whether this may be shown in the page: an example with an INVALID verdict teaches
+    /// nothing.
     pub(super) fn may_stand(&self, code: i32, said: &str) -> bool {
         code == self.code && (self.invalid || !said.contains("INVALID"))
     }
 }
 
 enum Piece {
-    /// Lines as they stand.
+    /// Unchanged lines.
     Own(String),
     Mark(Mark),
-    /// What a mark's command printed, without its fences.
+    /// Output of a mark's command, without its fences.
     Block,
 }
 
@@ -80,7 +80,7 @@ const SHARING: [&str; 5] = ["<!-- site", "<!-- start", "<!-- run", "<!-- wait", 
 
 impl Page {
     /// # Errors
-    /// A mark that is none, a fence without its end, a file without its block.
+    /// Returned for an invalid mark, an unclosed fence, a file without its block.
     pub(super) fn parse(text: &str) -> anyhow::Result<Page> {
         if text.contains("{site}") {
             bail!("{{site}} is nothing that a reader could type: write http://{SITE}");
@@ -131,7 +131,7 @@ impl Page {
             pieces.push(Piece::Mark(mark));
             if with_output {
                 pieces.push(Piece::Block);
-                // a blank line parts the block from a paragraph that stood right behind the mark
+                // a blank line separates the block from a following paragraph
                 if lines.peek().is_some_and(|(_, next)| !next.is_empty()) {
                     pieces.push(Piece::Own("\n".to_owned()));
                 }
@@ -167,7 +167,7 @@ impl Page {
         text
     }
 
-    /// What somebody wrote, without what a program printed.
+    /// Written text, without program output.
     pub(super) fn own_words(&self) -> String {
         let own = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Own(text) => Some(text.as_str()),

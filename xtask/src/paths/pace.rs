@@ -1,5 +1,5 @@
-//! How late packets are: UDP of 64 bytes over 10 ms of constant delay, by the receiving kernel's time
-//! stamps. The packets come from bench/limit's `pace`.
+//! Lateness of packets: UDP of 64 bytes over 10 ms of constant delay, by the receiving kernel's
+//! timestamps. The packets come from bench/limit's `pace`.
 
 use super::{machine, spread, through};
 use crate::shell;
@@ -11,14 +11,14 @@ use std::process::Command;
 
 const RATES: [u32; 5] = [1_000, 10_000, 50_000, 100_000, 150_000];
 const SECONDS: u32 = 4;
-/// The server's end of a path whose far network is new.
+/// The server's end of a path with a new network namespace.
 const SERVER: &str = "198.19.0.1";
 
-/// What one round showed.
+/// Results of one round.
 struct Round {
     sent: f64,
     received: f64,
-    /// Microseconds from the instant asked for, at the end of the path.
+    /// Microseconds after the intended instant, at the end of the path.
     p50: f64,
     p90: f64,
     p99: f64,
@@ -71,7 +71,7 @@ fn build(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(target.join("release/pace"))
 }
 
-/// The packets' programs have a core of their own; the forwarder takes the other.
+/// The sender and receiver use one core; the forwarder takes the other.
 fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Result<Round> {
     let pace = pace.display().to_string();
     let mut netpath = match real_time {

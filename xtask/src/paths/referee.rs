@@ -59,7 +59,7 @@ const MATCHES: [Match; 4] = [
     },
 ];
 
-/// Drops one in so many packets as they come in at the client's end.
+/// Drops one in this many packets arriving at the client's end.
 fn drops(one_in: &str) -> String {
     format!(
         "nft add table ip referee && nft 'add chain ip referee come {{ type filter hook prerouting \
@@ -125,7 +125,7 @@ fn goodput(
     );
     // an ordinary user's PATH on Debian lacks the folder of tc
     let folders = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
-    // other programs' turns would be in the figures of whoever happens to run then
+    // other programs' time slices would disturb whichever tool runs then
     let mut netpath = Command::new("chrt");
     netpath.args(["-r", "1"]).arg(binary).env("PATH", folders);
     let (out, said) = through(&mut netpath, &[path, seed], &server, &["sh", "-c", &script])?;

@@ -24,7 +24,7 @@ const PATH: &str = "rtt=10ms, loss=1%";
 const USERS: &str = "30";
 const CALLS: u64 = 10_000;
 
-/// What a run tells of one server.
+/// Figures of a run against one server.
 struct Met {
     established: u64,
     compared: u64,
@@ -57,7 +57,7 @@ pub(super) fn section(root: &Path, binary: &Path) -> anyhow::Result<String> {
             "{name} is not installed; its package is {package}"
         );
         let server = subject.start(binary).with_context(|| name)?;
-        // haproxy stands before the built-in site, whose page of the other table is a short one
+        // haproxy is in front of the built-in site, whose page in the other table is short
         let url = server.url.replace("/hw", "/bytes/100000");
         let met = meet(binary, &url).with_context(|| name)?;
         writeln!(text, "{}", row(&format!("{name} {}", subject.version()), &met))?;

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 const PATH: &str = "rtt=40ms, jitter=10ms, order=free, loss=1%, burst=3, duplicate=1%, corrupt=0.5%, \
                     reorder=2%:5, rate=40M, drop=codel, outage=20s:500ms";
-/// What the beginning is measured after: pools fill up.
+/// Warm-up share of the soak, in which pools fill up.
 const SETTLING: f64 = 0.2;
-/// Resident memory that may come and go.
+/// Tolerated variation of resident memory.
 const SLACK_KIB: u64 = 1_024;
 
-/// What the forwarder's process holds.
+/// Resources of the forwarder's process.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     resident_kib: u64,
@@ -38,7 +38,7 @@ pub(super) fn section(binary: &Path, minutes: u32) -> anyhow::Result<String> {
         "-d",
         &seconds,
     ]);
-    // to a file: a pipe that nobody reads until the end would stop it when it is full
+    // to a file: an unread pipe would block it when full
     let result = tempfile::NamedTempFile::new().context("a file for the result")?;
     netpath.args(["--timeout", "20s", "--store", "none", "--json"]).arg(result.path());
     netpath.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

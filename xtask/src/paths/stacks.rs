@@ -21,7 +21,7 @@ use std::process::{Child, Command, Stdio};
 const WITHIN: f64 = 0.05;
 const SECONDS: u32 = 4;
 const LOSSES: [&str; 3] = ["0%", "0.5%", "2%"];
-/// With the users of each: calls are slow over long paths, and a median of few says little.
+/// With the users of each: calls are slow over long paths, and a median of few is unreliable.
 const RTTS: [(&str, u32); 4] = [("1ms", 8), ("20ms", 8), ("100ms", 32), ("200ms", 64)];
 /// Bytes of an uploaded body.
 const UPLOAD: usize = 30_000;
@@ -40,7 +40,7 @@ const KINDS: [Kind; 3] = [
     Kind { what: "30 KB up", rate: "20M", page: "/echo", uploads: true },
 ];
 
-/// What is kept of one run.
+/// Kept figures of one run.
 struct Ran {
     goodput: f64,
     p50_s: f64,

@@ -3,7 +3,7 @@ use tempfile::TempDir;
 
 const NOTES: &str = "### Added\n\n- A thing.\n\n### Fixed\n\n- Another.";
 
-/// A repository with a package of its own, everything committed.
+/// A repository with its own package, everything committed.
 fn repository() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -37,7 +37,7 @@ fn options(version: &str) -> Options {
     Options { version: version.into(), notes: false, date: Some("2026-11-23".into()) }
 }
 
-/// What the command says against it, and that the tree is as before.
+/// The command's error; the tree is unchanged.
 fn refused(root: &Path, options: &Options) -> String {
     let (head, status) = (git(root, &["rev-parse", "HEAD"]), git(root, &["status", "--short"]));
     let why = format!("{:#}", run(root, options).unwrap_err());
@@ -100,7 +100,7 @@ fn a_commit_that_fails_leaves_the_tree_as_it_was() {
 fn a_tag_that_fails_takes_its_commit_back() {
     let folder = repository();
     let root = folder.path();
-    // git cannot keep v0.2.0 beside it: the one is a file, the other a folder
+    // git cannot have v0.2.0 as both a file and a folder
     git(root, &["tag", "v0.2.0/x"]).unwrap();
     assert!(refused(root, &options("0.2.0")).contains("git tag"));
 }

@@ -10,7 +10,7 @@ struct Held {
     folder: String,
     /// The file that declares them.
     root: &'static str,
-    /// How one of them names another.
+    /// Form of a reference between modules.
     prefixes: &'static [&'static str],
 }
 
@@ -22,7 +22,7 @@ struct Named {
     reason: &'static str,
 }
 
-/// Where the circles are named.
+/// The file with the list of known cycles.
 const LIST: &str = "xtask/src/tidy/circles.rs";
 
 const NAMED: &[Named] = &[
@@ -180,7 +180,7 @@ fn among(tree: &Tree, all_named: &[Named]) -> Vec<Finding> {
             }
         }
     }
-    // a tree of some crates alone, which has not this list either, says nothing of the others
+    // a partial tree without this list says nothing about the others
     let whole = tree.text(LIST).is_some();
     for (_, named) in all_named.iter().enumerate().filter(|(row, _)| !seen.contains(row)) {
         if whole || tree.rust().any(|(path, _)| path.starts_with(named.folder)) {

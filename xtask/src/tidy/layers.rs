@@ -16,13 +16,13 @@ struct Place {
 }
 
 enum May {
-    /// These of ours and no other; above layer 2 [`GROUND`] goes without saying.
+    /// Only these of our crates; above layer 2 [`GROUND`] is implied.
     Only(&'static [&'static str]),
     /// Whatever lies in layers up to this one.
     UpTo(u8),
 }
 
-/// Plain data that every crate above them may speak in.
+/// Plain data that every higher crate may use.
 const GROUND: &[&str] = &["units", "sample"];
 
 const PLACES: &[Place] = &[
@@ -43,7 +43,7 @@ const PLACES: &[Place] = &[
     only("quic", 3, &["conduit"]),
     up_to("engine", 3, 3),
     only("record", 3, &["plan", "stats", "torture", "workload"]),
-    // faulty: its reader says whether a conforming server would wait for the rest of a request
+    // faulty: its reader decides whether a conforming server would wait for the rest of a request
     only("campaign", 3, &["conduit", "stats", "dialogue", "torture", "faulty"]),
     only("net", 4, &["conduit", "quic"]),
     only("grpc", 3, &["protocol"]),
@@ -82,7 +82,7 @@ const fn up_to(name: &'static str, layer: u8, max: u8) -> Place {
     Place { name, layer, may: May::UpTo(max) }
 }
 
-/// Crates of others that only some of ours may use: the packages, where they may stand, and why.
+/// Third-party crates restricted to some of ours: the packages, where they are permitted, and why.
 struct Gate {
     packages: &'static [&'static str],
     allowed: fn(&str) -> bool,
@@ -136,9 +136,9 @@ const GATES: &[Gate] = &[
 /// Permissions that break the layer law still, as (crate, dependency). The list may only shrink.
 const OWED: &[(&str, &str)] = &[];
 
-/// The table itself keeps the law: nobody is permitted what lies above him.
+/// The table obeys its own rule: nothing is permitted to use a higher layer.
 pub(super) fn permissions(tree: &Tree) -> Vec<Finding> {
-    // a tree made up for a test has no table of its own
+    // a test tree has no table
     if tree.text(TABLE).is_none() {
         return Vec::new();
     }
@@ -180,12 +180,12 @@ pub(super) fn layer_of(name: &str) -> Option<u8> {
     PLACES.iter().find(|place| place.name == name).map(|place| place.layer)
 }
 
-/// Whether the crate must do without sockets, files, threads, environment and clock.
+/// Returns whether the crate must avoid sockets, files, threads, environment and clock.
 pub(super) fn is_pure(name: &str) -> bool {
     name == "sim" || layer_of(name).is_some_and(|layer| layer <= PURE_LAYER_MAX)
 }
 
-/// Our crates depend on ours downwards only, as the table says.
+/// Our crates depend only on lower ones, as in the table.
 pub(super) fn ours(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let crates: Vec<&str> = tree.crates().collect();
@@ -207,7 +207,7 @@ pub(super) fn ours(tree: &Tree) -> Vec<Finding> {
             );
             found.push(Finding::new(&path, 0, text));
         }
-        // even a test must not start from the program: it stands on top of everything
+        // not even tests may depend on the program, the top of the graph
         if dev_dependencies(tree, &path).iter().any(|dependency| dependency == "loadstone") {
             found.push(Finding::new(&path, 0, "layer law: nothing depends on loadstone"));
         }
@@ -229,7 +229,7 @@ fn allowed(place: &Place, dependency: &str) -> bool {
     }
 }
 
-/// Crates of others stand only where their kind of work is done.
+/// Third-party crates are used only where their kind of work is done.
 pub(super) fn theirs(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (name, folder) in tree.crate_folders() {

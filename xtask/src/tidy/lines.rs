@@ -8,7 +8,7 @@ use syn::visit::Visit;
 
 pub(super) const FUNCTION_LINES_MAX: usize = 70;
 pub(super) const FILE_LINES_MAX: usize = 1_000;
-/// A name that says more than this is a sentence for a comment.
+/// A longer name is a sentence for a comment.
 pub(super) const NAME_CHARS_MAX: usize = 60;
 
 /// The bare loops and meters are written out by hand on purpose: what they measure is the kernel,

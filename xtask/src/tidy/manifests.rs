@@ -1,9 +1,9 @@
-//! What every crate's manifest and root file must say.
+//! Requirements on every crate's manifest and root file.
 
 use super::layers::{PURE_LAYER_MAX, layer_of};
 use super::{Finding, Tree};
 
-/// Names that say nothing about what lives in the crate, so that everything ends up there.
+/// Names without meaning, which attract everything.
 const NAMELESS: &[&str] =
     &["utils", "util", "common", "core", "helpers", "helper", "misc", "shared"];
 

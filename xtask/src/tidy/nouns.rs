@@ -1,25 +1,25 @@
-//! One noun, one type: a name that many crates define in senses of their own tells a reader nothing.
+//! One noun, one type: a name that many crates define differently tells a reader nothing.
 
 use super::tree::source_of;
 use super::{Finding, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::Visit;
 
-/// A type name may be defined in fewer crates than this: once where the noun belongs, and once more
-/// for what stands for it on the other side of a boundary.
+/// Maximum number of crates that may define a type name: one where the noun belongs, and one for
+/// its counterpart across a boundary.
 const CRATES_MAX: usize = 3;
 
-/// Where the names stand that are owed.
+/// The file with the exceptions.
 const LIST: &str = "xtask/src/tidy/nouns.rs";
 
-/// Names that more crates define still. The list may only shrink: a name that stands here without
-/// need is a finding too.
+/// Names that more crates still define. The list may only shrink: an unnecessary entry is a finding
+/// too.
 #[rustfmt::skip]
 const OWED: &[&str] = &["Session"];
 
 /// No type name is defined in three crates or more.
 pub(super) fn shared_names(tree: &Tree) -> Vec<Finding> {
-    // What is owed is owed by the tree that keeps the list, not by a tree made up for a test.
+    // the exceptions belong to the tree with the list, not to a test tree
     let owed = if tree.holds(LIST) { OWED } else { &[] };
     judge(&crates_by_name(tree), owed)
 }
@@ -67,7 +67,7 @@ fn judge(homes: &Homes, owed: &[&str]) -> Vec<Finding> {
     found
 }
 
-/// Type definitions of a file, inside inline modules too; those inside functions are nobody else's.
+/// Type definitions of a file, inside inline modules too; those inside functions are private.
 #[derive(Default)]
 struct Types {
     found: BTreeSet<(String, usize)>,

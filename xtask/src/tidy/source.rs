@@ -1,5 +1,5 @@
-//! Rust files through a real parser: which lines are tests, which paths are named, how `use` renames
-//! them, what literals say. Works on tokens below the item level, so that macro bodies count too.
+//! Rust files through a real parser: test lines, used paths, renames by `use`, string literals.
+//! Works on tokens below the item level, so that macro bodies count too.
 
 use super::{Finding, Tree};
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
@@ -19,7 +19,7 @@ pub(super) struct Source {
     tokens: TokenStream,
 }
 
-/// A path such as `std::fs::read` as it stands in the code, with renames undone.
+/// A path such as `std::fs::read` in the code, with renames resolved.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) path: String,
@@ -28,7 +28,7 @@ pub(super) struct Named {
 
 impl Source {
     /// # Errors
-    /// What the parser said, with its line.
+    /// The parser's error, with its line.
     pub(super) fn parse(text: &str) -> Result<Source, (usize, String)> {
         let said =
             |error: &dyn std::fmt::Display, span: Span| (span.start().line, error.to_string());
@@ -128,7 +128,7 @@ pub(super) fn test_files(tree: &Tree) -> BTreeSet<String> {
     tree.rust().map(|(path, _)| path).filter(|path| is_test(path)).map(str::to_owned).collect()
 }
 
-/// Where the modules declared in a file live: `src/` for `src/lib.rs`, `src/a/` for `src/a.rs`.
+/// Folder of the modules declared in a file: `src/` for `src/lib.rs`, `src/a/` for `src/a.rs`.
 fn module_folder(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     match name {

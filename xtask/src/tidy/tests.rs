@@ -310,7 +310,7 @@ fn plain_documents_stay_plain() {
     )]);
 }
 
-/// What of the text above is named.
+/// Names used by the text above.
 fn first(text: &str) -> &str {
     ["latency", "Latencies", "RPS", "virtual users", "average", "Error rate", "hits per second"]
         .into_iter()

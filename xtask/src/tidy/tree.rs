@@ -1,4 +1,4 @@
-//! The files that the rules look at: all text of ours, nothing built and nothing fetched.
+//! The files that the rules examine: all of our text, nothing built and nothing downloaded.
 
 use super::source::{self, Source};
 use anyhow::Context;
@@ -16,7 +16,7 @@ pub(crate) struct Tree {
     tests: OnceCell<BTreeSet<String>>,
 }
 
-/// A file, or the line and what the parser said.
+/// A file, or the line and the parser's error.
 type Parsed = Result<Source, (usize, String)>;
 
 /// Folders that hold nothing of ours, at any depth.
@@ -68,7 +68,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A tree made up for a test.
+    /// A tree constructed for a test.
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Tree {
         let mut tree = Tree::default();
@@ -91,7 +91,7 @@ impl Tree {
         self.texts.get(path).map(String::as_str)
     }
 
-    /// Whether there is such a file or folder.
+    /// Returns whether there is such a file or folder.
     pub(crate) fn holds(&self, path: &str) -> bool {
         path.is_empty() || self.paths.contains(path)
     }
@@ -116,7 +116,7 @@ impl Tree {
             && self.holds(&format!("{path}/Cargo.toml"))
     }
 
-    /// The crate whose folder a path is, or is in.
+    /// The crate that contains a path.
     pub(crate) fn crate_of<'p>(&self, path: &'p str) -> Option<&'p str> {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]).skip(1).take(2);
         let folder = ends.map(|end| &path[..end]).find(|folder| self.is_crate(folder))?;
@@ -144,7 +144,7 @@ impl Tree {
         self.parsed().get(path)?.as_ref().ok()
     }
 
-    /// Our Rust files that cannot be parsed: path, line and what the parser said.
+    /// Our Rust files that cannot be parsed: path, line and the parser's error.
     pub(super) fn unparsed(&self) -> impl Iterator<Item = (&str, usize, &str)> {
         self.parsed().iter().filter_map(|(path, parsed)| {
             let (line, said) = parsed.as_ref().err()?;

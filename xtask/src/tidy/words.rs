@@ -1,4 +1,4 @@
-//! Words: one meaning each (GLOSSARY.md), no loose ends, nothing of one machine.
+//! Words: one meaning each (GLOSSARY.md), no unfinished work, no paths of one machine.
 
 use super::{Finding, Tree};
 use regex::Regex;
@@ -13,7 +13,7 @@ const fn word(make: fn() -> Regex, instead: &'static str) -> Word {
     Word { pattern: LazyLock::new(make), instead }
 }
 
-/// Words that readers of our field take in several senses.
+/// Words that are ambiguous in the field.
 static WORDS: [Word; 6] = [
     word(|| regex(r"(?i)\blatenc(y|ies)\b"), "say response time, service time or slip"),
     word(|| regex(r"\b(RPS|rps)\b"), "say requests/s, and whether intended, offered or completed"),
@@ -23,7 +23,7 @@ static WORDS: [Word; 6] = [
     word(|| regex(r"(?i)\berror rates?\b"), "say failures %, and of what"),
 ];
 
-/// Words and phrases that a native reader stumbles over, with the usual form.
+/// Words and phrases that need a second reading, with the usual form.
 static STUMBLES: [Word; 12] = [
     word(
         || regex(r"(?i)\b(whoever|whomever|somebody)\b"),
@@ -55,7 +55,7 @@ const PLAIN: &[&str] = &[
     "docs/guide/",
 ];
 
-/// Where such a word may stand, because it is another's or because it is explained there.
+/// Files in which such a word is permitted, because it is quoted or explained there.
 const EXCEPTIONS: &[&str] = &[
     "GLOSSARY.md",
     "bench/",
@@ -78,7 +78,7 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern that the tests have used")
 }
 
-/// Neither documents nor what the program says use a word of several meanings.
+/// Neither documents nor messages use an ambiguous word.
 pub(super) fn banned_words(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     let excepted = |path: &str| EXCEPTIONS.iter().any(|start| path.starts_with(start));
@@ -185,7 +185,7 @@ pub(super) fn examples(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// No absolute path of the machine that somebody worked on. A test may make up a user's home.
+/// No absolute path of a developer's machine. A test may invent a user's home.
 pub(super) fn machine_paths(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
     for (path, text) in tree.texts() {

@@ -1,11 +1,11 @@
-//! Where the world may be touched: sockets, files, threads, the environment and the clock.
+//! Permitted places of side effects: sockets, files, threads, the environment and the clock.
 
 use super::layers::{SHELL_LAYER, is_pure, layer_of};
 use super::source::{Named, Source};
 use super::tree::source_of;
 use super::{Finding, Tree};
 
-/// Not in the pure crates. A name ending in `*` stands for all that begins so.
+/// Forbidden in the pure crates. A name ending in `*` matches every name with that prefix.
 const WORLD: &[(&str, &str)] = &[
     ("std::net::Tcp*", "a socket"),
     ("std::net::Udp*", "a socket"),

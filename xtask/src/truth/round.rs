@@ -25,7 +25,7 @@ type Times = [f64; 4];
 struct Ran {
     name: &'static str,
     times: Times,
-    /// What the server said of itself during the run.
+    /// The server's own figures of the run.
     server: ServerLog,
 }
 
@@ -36,7 +36,7 @@ struct ServerLog {
     freeze_over_ms: f64,
 }
 
-/// What one round says.
+/// Figures of one round.
 #[derive(Debug, PartialEq)]
 pub(super) enum Judgement {
     Right,
@@ -61,7 +61,7 @@ impl Round {
     /// Reads a round through `read`, which knows the folder.
     ///
     /// # Errors
-    /// A file is missing or says something else than expected.
+    /// Returned if a file is missing or malformed.
     pub(super) fn read(read: impl Fn(&str) -> anyhow::Result<String>) -> anyhow::Result<Round> {
         let server = |name: &str| server_log(&read(&format!("{name}.server"))?);
         let reference = |name: &str| -> anyhow::Result<(Times, f64)> {
@@ -143,8 +143,8 @@ impl ServerLog {
     }
 }
 
-/// What is wrong beside the times: nothing may be dropped from the open load, and the small pool
-/// must be told as a wait.
+/// Errors other than times: the open load must drop nothing, and the small pool must be reported as
+/// wait.
 fn wrong_beside_times(open: &Value, pool: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let outcomes = &open["outcomes"];

@@ -1,4 +1,4 @@
-//! What is expected of a server, held against a torture's result.
+//! Compares expected behavior of a server with a torture's result.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,12 +9,12 @@ use serde_json::Value;
 pub(crate) struct Truth {
     /// The case that shows it.
     pub(crate) case: String,
-    /// In words.
+    /// As text.
     pub(crate) expect: String,
     /// Measured by us, or read in the server's own source or manual.
     pub(crate) from: From,
     shows: Conditions,
-    /// Where what is seen is something else, and why that is so.
+    /// Known difference, and its reason.
     differs: Option<Differs>,
 }
 
@@ -36,7 +36,7 @@ struct Differs {
     shows: Conditions,
 }
 
-/// What must be true of a case's result; what is not given is not looked at.
+/// Requirements on a case's result; unspecified parts are not checked.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Conditions {
@@ -52,14 +52,14 @@ struct Conditions {
     unbounded: bool,
 }
 
-/// How a row came out.
+/// Result of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Agrees,
     /// Differs as it is explained.
     Explained(String),
     Unexplained,
-    /// Nothing was learned of it: the report says why.
+    /// Inconclusive: the report has the reason.
     Inconclusive,
     /// The program has no such case.
     NotTested,
@@ -136,7 +136,7 @@ fn limits_of<'v>(document: &'v Value, case: &str) -> Vec<&'v Value> {
     all.filter(|limit| limit["case"] == case).collect()
 }
 
-/// What there was to see, in short.
+/// Observed behavior, briefly.
 fn seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
     let mut parts = vec![text(case, "outcome").to_owned()];
     if let Some(skipped) = case["skipped"].as_str() {

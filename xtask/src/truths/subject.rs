@@ -1,4 +1,5 @@
-//! A real server as its file in `xtask/truths` tells it: how it is started, and what is known of it.
+//! A real server as described by its file in `xtask/truths`: how it is started, and its known
+//! behavior.
 
 #[path = "../../../crates/loadstone/tests/support/port.rs"]
 mod port;
@@ -15,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to listen.
+/// Time limit for a server to listen.
 const START_MAX: Duration = Duration::from_secs(30);
 /// Bytes of the large page: more than all buffers between two programs.
 const BIG_LEN: usize = 20 << 20;
 
-/// What is known of a server.
+/// Known behavior of a server.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Subject {
@@ -29,7 +30,7 @@ pub(crate) struct Subject {
     pub(crate) package: String,
     pub(crate) program: String,
     version: Vec<String>,
-    /// How it works, and how large it is made.
+    /// Architecture, and configured size.
     pub(crate) model: String,
     build: Option<Vec<String>>,
     start: Vec<String>,
@@ -37,19 +38,19 @@ pub(crate) struct Subject {
     pub(crate) post: Option<String>,
     pub(crate) big: Option<String>,
     pub(crate) slots: Option<u32>,
-    /// It speaks TLS, with a certificate that nobody signed.
+    /// It uses TLS, with a self-signed certificate.
     #[serde(default)]
     pub(crate) tls: bool,
     /// Continuous integration runs its quick rows.
     #[serde(default)]
     pub(crate) ci: bool,
-    /// It stands before another server: the built-in site.
+    /// It is a proxy before the built-in site.
     #[serde(default)]
     origin: bool,
-    /// It stands before us: what it sends on is recorded, and its rows are requests of `torture chain`.
+    /// It is a proxy before our recorder, and its rows are requests of `torture chain`.
     #[serde(default)]
     pub(crate) chain: bool,
-    /// It is spoken to in HTTP/2: over TLS by ALPN, without by prior knowledge.
+    /// It uses HTTP/2: over TLS by ALPN, without TLS by prior knowledge.
     #[serde(default)]
     pub(crate) http2: bool,
     /// The same in HTTP/3: it needs TLS.
@@ -96,7 +97,7 @@ pub(crate) fn range() -> Subject {
     }
 }
 
-/// A server that runs, in a folder and a process group of its own.
+/// A running server, in its own folder and process group.
 #[derive(Debug)]
 pub(crate) struct Running {
     children: Vec<Child>,
@@ -107,7 +108,7 @@ pub(crate) struct Running {
 }
 
 impl Subject {
-    /// The version that is asked for, where it is not 1.1.
+    /// The HTTP version, if not 1.1.
     pub(crate) fn http(&self) -> Option<&'static str> {
         match (self.http2, self.http3) {
             (_, true) => Some("3"),
@@ -136,7 +137,7 @@ impl Subject {
         shell::find(&self.program).is_some() || Path::new(&self.program).exists()
     }
 
-    /// The first thing in what it prints that looks like a version.
+    /// The first version-like text in its output.
     pub(crate) fn version(&self) -> String {
         let Ok(mut command) = command(&self.version) else { return "unknown".to_owned() };
         let Ok(output) = command.stdin(Stdio::null()).output() else { return "unknown".to_owned() };
@@ -150,7 +151,7 @@ impl Subject {
     /// Starts it on a free port and waits until it listens.
     ///
     /// # Errors
-    /// It cannot be started, or does not listen; with what it had to say.
+    /// Returned if it cannot be started or does not listen, with its output.
     pub(crate) fn start(&self, loadstone: &Path) -> anyhow::Result<Running> {
         let folder = tempfile::tempdir()?;
         let mut running = Running { children: Vec::new(), folder, url: String::new(), origin: 0 };
@@ -183,7 +184,7 @@ impl Subject {
     }
 
     fn fill(&self, dir: &Path, port: u16, origin: u16) -> anyhow::Result<()> {
-        // a server that was started by root serves as somebody else
+        // a server started by root switches to another user
         std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o755))?;
         std::fs::create_dir(dir.join("www"))?;
         let line = "Every line of this page is the same.\n";
@@ -218,7 +219,7 @@ impl Running {
         Ok(())
     }
 
-    /// What it printed.
+    /// Its output.
     pub(crate) fn said(&self) -> String {
         let read = |name| std::fs::read_to_string(self.folder.path().join(name));
         let said = [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat();

@@ -6,7 +6,7 @@ use units::Nanos;
 use url::Url;
 
 impl Plan {
-    /// What `run URL` means without any option: 10 users of a closed loop for 10 seconds.
+    /// Meaning of `run URL` without options: a closed loop of 10 users for 10 seconds.
     pub fn for_url(url: Url) -> Plan {
         Plan::for_targets(vec![TargetPlan::new(url)])
     }
@@ -60,7 +60,7 @@ impl Plan {
         }
     }
 
-    /// Where no method was named, or the default one: a request with a body is a POST.
+    /// Without a method, or with the default one, a request with a body is a POST.
     pub fn post_bodies(&mut self) {
         if self.request.method != "GET" {
             return;

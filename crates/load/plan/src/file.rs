@@ -1,9 +1,9 @@
 //! The plan file: a [`Plan`] as TOML and back.
 //!
-//! What is printed names every field; what is read may leave out what shall be as `run` has it.
-//! Quantities are texts in the options' own grammar (`"10s"`, `"2000/s"`, `"64k"`) or, except for times,
-//! plain numbers, `false` means that there is no such limit or thing. The shapes here are the file's, not
-//! the plan's, so that the plan can change without breaking files of [`VERSION`].
+//! The printed form names every field; a file that is read may omit fields that equal `run`'s
+//! defaults. Quantities are strings in the options' grammar (`"10s"`, `"2000/s"`, `"64k"`) or,
+//! except for times, plain numbers; `false` means no limit or absence. The types here belong to the
+//! file, not the plan, so that the plan can change without breaking files of [`VERSION`].
 
 mod keys;
 mod read;
@@ -23,7 +23,7 @@ use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
 /// The version of the format; a file begins with it.
 pub const VERSION: i64 = 1;
 
-/// Whether a printed plan holds what must not be seen by others.
+/// Returns whether a printed plan contains secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Secrets {
     /// Everything, so that the run can be repeated.
@@ -32,10 +32,11 @@ pub enum Secrets {
     Masked,
 }
 
-/// Stands where a secret was.
+/// Replacement for a secret.
 pub(crate) const MASK: &str = "***masked***";
 
-/// Whether a header's value is to be masked: those that carry logins, by name or by custom.
+/// Returns whether a header's value must be masked: headers that carry logins, by name or by
+/// custom.
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let known = ["authorization", "proxy-authorization", "cookie"];
@@ -43,7 +44,7 @@ pub fn is_secret_header(name: &str) -> bool {
     known.contains(&name.as_str()) || hints.iter().any(|hint| name.contains(hint))
 }
 
-/// The name that stands for a value; the tables below name every value.
+/// The name of a value; the tables below name every value.
 pub(crate) fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: &T) -> String {
     let found = names.iter().find(|(_, known)| known == value);
     found.map_or("", |(name, _)| name).to_owned()

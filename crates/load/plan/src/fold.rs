@@ -35,11 +35,11 @@ impl Fold {
     }
 }
 
-/// `[METHOD] PATH`, or a whole URL in place of the path. `{name}` stands for one or more characters
-/// inside a segment or inside a value of the query, `{*name}` at the end for all that follows.
+/// `[METHOD] PATH`, or a whole URL in place of the path. `{name}` matches one or more characters
+/// inside a segment or a query value, `{*name}` at the end matches the rest.
 ///
 /// # Errors
-/// What is none; the message says why and shows one.
+/// Returned for an invalid pattern; the message has the reason and an example.
 pub fn parse_fold(text: &str) -> Result<Fold, ParseError> {
     let bad = |why: &str| {
         let text = quoted(text);
@@ -73,7 +73,7 @@ pub fn parse_fold(text: &str) -> Result<Fold, ParseError> {
     Ok(Fold { text: text.to_owned(), expression })
 }
 
-/// The pattern's part behind the method as an expression.
+/// The pattern after the method, as an expression.
 fn pieces(place: &str) -> Result<String, String> {
     let (mut made, mut rest) = (String::new(), place);
     while let Some(at) = rest.find(['{', '}']) {
@@ -100,7 +100,7 @@ fn pieces(place: &str) -> Result<String, String> {
 /// A target as patterns see it.
 struct Addressed {
     text: String,
-    /// Where the query begins, or the end.
+    /// Start of the query, or the end.
     query: usize,
 }
 
@@ -127,12 +127,12 @@ pub struct Folds {
     rows: Arc<[FoldRow]>,
 }
 
-/// What is counted in one row.
+/// Content of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldRow {
     /// The first target that is counted here.
     pub first: usize,
-    /// How many are.
+    /// Number of them.
     pub targets: u64,
     /// The pattern that put them together, by number; `None`: it is one target's own row.
     pub fold: Option<usize>,
@@ -144,7 +144,7 @@ impl Folds {
         Folds { patterns, ..Folds::default() }
     }
 
-    /// Row by target, for whoever counts; empty: each target has the row of its own number.
+    /// Row by target, for counting; empty: each target has the row of its own number.
     pub fn table(&self) -> Arc<[u32]> {
         self.of_target.clone()
     }
@@ -168,7 +168,8 @@ impl Folds {
             return;
         }
         let taken = self.taken(targets, method);
-        // the rows of patterns come first: however long the list, they are never among the others
+        // the rows of patterns come first: however long the list, they are never merged into the
+        // others
         let mut rows: Vec<FoldRow> = Vec::new();
         let mut row_of_fold = vec![None; self.patterns.len()];
         for (number, row) in row_of_fold.iter_mut().enumerate() {
@@ -194,7 +195,7 @@ impl Folds {
     /// The first pattern that matches, by target. A target that has a name goes by that.
     fn taken(&self, targets: &[TargetPlan], method: &str) -> Vec<Option<usize>> {
         let all = self.patterns.iter().map(|fold| fold.expression.as_str());
-        // where they are too much for one automaton, one after the other is tried
+        // patterns too large for one automaton are tried one after another
         let set = RegexSet::new(all).ok();
         let taken = |target: &TargetPlan| {
             if target.name.is_some() {
@@ -215,7 +216,8 @@ impl Plan {
         self.measure.folds.settle(&self.targets, &self.request.method);
     }
 
-    /// Rows in which its targets are counted; with a single one, a table of them is kept only if patterns ask for it.
+    /// Rows in which its targets are counted; with a single target, a table is kept only if there
+    /// are patterns.
     pub fn row_count(&self) -> usize {
         match self.measure.folds.of_target.len() {
             0 => self.targets.len(),
@@ -223,7 +225,7 @@ impl Plan {
         }
     }
 
-    /// What is counted in a row; `None` where there is no such row.
+    /// Content of a row; `None` if there is no such row.
     pub fn row(&self, row: usize) -> Option<FoldRow> {
         match self.measure.folds.of_target.len() {
             0 => {

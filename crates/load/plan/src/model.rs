@@ -17,12 +17,12 @@ pub use workload::{Order, Think};
 pub struct Plan {
     pub targets: PlanTargets,
     pub order: Order,
-    /// Rows of the targets by the index of the call, in place of one after the other; empty: none.
+    /// Target rows by call index, in place of round robin; empty: none.
     pub sequence: Vec<u32>,
     pub request: RequestPlan,
     /// Makes the requests, in place of the only target's.
     pub script: Option<ScriptPlan>,
-    /// What users do, step by step; the targets are then its steps.
+    /// Steps of users; the targets are then the steps.
     pub journeys: Option<JourneyPlan>,
     /// Simultaneous connections after SPECweb99; the targets are then its operations.
     pub specweb99: Option<crate::Specweb99Plan>,
@@ -34,7 +34,7 @@ pub struct Plan {
     pub websocket: crate::WebSocketPlan,
     pub tls: TlsPlan,
     pub load: Load,
-    /// The size of the load over time, its greatest being what `load` says; `None`: it stays.
+    /// The size of the load over time, with `load` as its maximum; `None` if constant.
     pub stages: Option<Stages>,
     /// Several loads at once, in place of `load`, which is then that of the first of them.
     pub scenarios: Vec<ScenarioPlan>,
@@ -47,8 +47,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Behind paths of their own everybody who arrives is a client: a session, of one call where
-    /// nothing else is said.
+    /// With separate paths every arrival is a client: a session, by default of one call.
     pub fn settle_clients(&mut self) {
         if self.connection.clients.is_some()
             && let Load::Open { session: session @ None, .. } = &mut self.load
@@ -57,8 +56,8 @@ impl Plan {
         }
     }
 
-    /// Clients behind paths of their own: as many as there are users, at most
-    /// [`wan::CLIENTS_MAX`]; of those who arrive, [`ARRIVING_CLIENTS`] in turn. 0: there are none.
+    /// Clients with separate paths: the number of users, at most [`wan::CLIENTS_MAX`]; for
+    /// arrivals, [`ARRIVING_CLIENTS`] in turn. 0 if there are none.
     pub fn client_count(&self) -> u32 {
         match (&self.connection.clients, &self.load) {
             (None, _) => 0,
@@ -83,7 +82,7 @@ impl Plan {
         self.loads().iter().all(|load| matches!(load, Load::Closed { .. }))
     }
 
-    /// The rate of an open load, or the number of users, changes as the run goes on.
+    /// Returns whether the rate of an open load, or the number of users, changes during the run.
     pub fn is_ramped(&self) -> bool {
         let by_rate = match &self.load {
             Load::Open { arrivals, .. } => arrivals.from != arrivals.to || arrivals.at.is_some(),
@@ -97,8 +96,8 @@ impl Plan {
         by_rate || self.stages.is_some() || !self.scenarios.is_empty()
     }
 
-    /// The load itself may come and go within a second or more: it has stages, or calls fall due in bursts or at
-    /// recorded instants.
+    /// Returns whether the load itself may vary within a second or more: it has stages, or calls
+    /// fall due in bursts or at recorded instants.
     pub fn is_uneven(&self) -> bool {
         let comes_and_goes = |load: &&Load| match load {
             Load::Open { arrivals, .. } => arrivals.burst > 1 || arrivals.at.is_some(),
@@ -108,7 +107,7 @@ impl Plan {
         self.stages.is_some() || staged || self.loads().iter().any(comes_and_goes)
     }
 
-    /// Iterations of journeys are what falls due in an open load, each a session of its own.
+    /// Returns whether iterations of journeys fall due in an open load, each as a separate session.
     pub fn settle_journeys(&mut self) {
         if self.journeys.is_none() {
             return;
@@ -179,7 +178,7 @@ impl Plan {
         self.stop.abort_if = abort_if;
     }
 
-    /// The names that objectives can speak of.
+    /// Names that objectives can refer to.
     pub fn part_names(&self) -> Vec<String> {
         let targets = self.targets.iter().filter_map(|target| target.name.clone());
         let mut names: Vec<String> = targets.collect();
@@ -200,16 +199,16 @@ impl Plan {
         parts.iter().map(|part| part.name.clone()).collect()
     }
 
-    /// Whether some targets are to be drawn more often than others.
+    /// Returns whether some targets are drawn more often than others.
     pub fn has_weights(&self) -> bool {
-        // bits: what is no number differs from everything, and validation has its own word for it
+        // compares bits: NaN differs from everything, and validation reports it
         self.targets
             .iter()
             .any(|target| target.weight.to_bits() != self.targets[0].weight.to_bits())
     }
 }
 
-/// Clients behind paths of their own in an open load: session `n` is of client `n` modulo this.
+/// Clients with separate paths in an open load: session `n` belongs to client `n` modulo this.
 pub const ARRIVING_CLIENTS: u32 = 1_000;
 
 /// One line of a URL list.
@@ -217,7 +216,7 @@ pub const ARRIVING_CLIENTS: u32 = 1_000;
 pub struct TargetPlan {
     /// Absolute URL, `http` or `https`.
     pub url: url::Url,
-    /// What its figures are called; `None`: by the URL.
+    /// Name of its figures; `None`: the URL.
     pub name: Option<String>,
     /// Share of the draws when the order is random; above zero.
     pub weight: f64,
@@ -225,10 +224,10 @@ pub struct TargetPlan {
     pub method: Option<String>,
     /// Overrides [`RequestPlan::body`].
     pub body: Option<Vec<u8>>,
-    /// Beside [`RequestPlan::headers`], of which one with the same name is left out.
+    /// In addition to [`RequestPlan::headers`], of which fields with the same name are dropped.
     pub headers: Vec<(String, String)>,
-    /// The whole request as it goes over the wire, in place of what the plan would make of URL,
-    /// method, headers and body; only the method's name still tells what the response can hold.
+    /// The whole request as sent, in place of the one made from URL, method, headers and body; the
+    /// method's name only determines how the response is read.
     pub raw: Option<Vec<u8>>,
 }
 
@@ -254,7 +253,7 @@ pub struct ScriptPlan {
     /// Its name in messages: the file's.
     pub name: String,
     pub text: Vec<u8>,
-    /// What it finds from `args[1]` on; `args[0]` is the URL.
+    /// Its arguments from `args[1]` on; `args[0]` is the URL.
     pub args: Vec<String>,
 }
 
@@ -266,18 +265,19 @@ pub enum HttpVersion {
     Http2,
     /// Over QUIC, which is over TLS always (RFC 9114 section 3).
     Http3,
-    /// What the server prefers of the protocols that are offered by ALPN; HTTP/1.1 without TLS. It is
-    /// settled before the first call.
+    /// The server's preference among the protocols offered by ALPN; HTTP/1.1 without TLS. Resolved
+    /// before the first call.
     Auto,
 }
 
 impl HttpVersion {
-    /// Calls are streams of a connection, under way together; or they may be, where the server chooses.
+    /// Returns whether calls are concurrent streams of a connection, or may be if the server
+    /// chooses so.
     pub fn has_streams(self) -> bool {
         matches!(self, HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto)
     }
 
-    /// As a report calls it.
+    /// As in a report.
     pub fn name(self) -> &'static str {
         match self {
             HttpVersion::Http10 => "HTTP/1.0",
@@ -298,9 +298,9 @@ pub struct RequestPlan {
     pub body: Option<Vec<u8>>,
     pub auth: Option<Auth>,
     pub user_agent: String,
-    /// Sent with each request that has no field `priority` of its own (RFC 9218).
+    /// Sent with each request without its own field `priority` (RFC 9218).
     pub priority: Option<Priority>,
-    /// Ask for gzip, deflate, br and zstd, and undo them.
+    /// Accept gzip, deflate, br and zstd, and decode them.
     pub compressed: bool,
     /// Redirects followed per call; 0: none.
     pub follow_max: u16,
@@ -308,7 +308,7 @@ pub struct RequestPlan {
     pub follow_auth: Vec<String>,
     /// Keep cookies per user and send them back.
     pub cookies: bool,
-    /// Of these, send the one alone that was set last, whatever its path and domain.
+    /// Send only the cookie that was set last, whatever its path and domain.
     pub last_cookie: bool,
 }
 
@@ -320,7 +320,7 @@ pub enum Auth {
         password: String,
     },
     Bearer(String),
-    /// RFC 7616, once the server has asked for it.
+    /// RFC 7616, after the server's challenge.
     Digest {
         user: String,
         password: String,
@@ -357,11 +357,11 @@ pub struct ConnectionPlan {
     pub depth: Option<u32>,
     /// Connections that one user or session may have; the last one takes what is too much for all.
     pub per_user: u32,
-    /// Connections that a call is put on at most, as one after the other ends before its response.
+    /// Maximum number of connections a call is put on when they end before its response.
     pub tries: u16,
-    /// A call whose request was on its way when the connection broke, before the response's first byte, goes
-    /// to another one, if that connection had answered before. One whose request was still to be written does
-    /// so in any case.
+    /// A call whose request was on its way when the connection broke, before the response's first
+    /// byte, is retried on another connection if that connection had answered before. One whose
+    /// request was not written yet is retried in any case.
     pub resend: bool,
     /// A response that has no length and ends with its connection is incomplete, as h2load takes it; without
     /// it, the end of the connection is the end of the response (RFC 9112 section 6.3).
@@ -376,9 +376,9 @@ pub struct ConnectionPlan {
     pub recv_buffer: Option<u32>,
     pub nodelay: bool,
     pub reset_on_close: bool,
-    /// The least pause of a closed loop's user between a call whose connection could not be opened and
-    /// the next one, so that a dead server is not asked a hundred thousand times a second.
-    /// 0 to 1 h; 0 asks again at once.
+    /// Minimum pause of a closed loop's user between a call whose connection could not be opened
+    /// and the next one, so that a dead server does not receive a hundred thousand connects per
+    /// second. 0 to 1 h; 0 retries at once.
     pub reconnect_pause: Nanos,
     /// `http://host:port` of a proxy; https targets go through it by CONNECT.
     pub proxy: Option<url::Url>,
@@ -387,7 +387,7 @@ pub struct ConnectionPlan {
     pub addresses: AddressOrder,
     /// All connections go through this emulated path.
     pub path: Option<PathSpec>,
-    /// Each user, or session, is a client behind a path of its own.
+    /// Each user or session is a client with a separate path.
     pub clients: Option<Population>,
     /// Connections that are held open while the load runs, and never used: 1 to 10,000,000.
     pub idle: Option<u32>,
@@ -395,19 +395,19 @@ pub struct ConnectionPlan {
     pub migrate: Option<Migrate>,
 }
 
-/// When a connection of QUIC changes its local port (RFC 9000 section 9), again and again.
+/// When a QUIC connection changes its local port (RFC 9000 section 9), repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Migrate {
     /// After this time: 1 ms to 1 h.
     Every(Nanos),
-    /// After so many requests: 1 or more.
+    /// After this many requests: 1 or more.
     Calls(u32),
 }
 
-/// What our side of an HTTP/2 connection announces; of HTTP/3 the two windows.
+/// Settings that our side of an HTTP/2 connection announces; of HTTP/3 the two windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http2Plan {
-    /// Bytes of one response's content that may be under way: 1 to 2^31 − 1.
+    /// Receive window for the content of one response: 1 to 2^31 − 1.
     pub stream_window: u32,
     /// The same of all responses of a connection: 65,535 to 2^31 − 1.
     pub connection_window: u32,
@@ -430,7 +430,7 @@ pub struct ResolveRule {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOrder {
-    /// To all, one after the other.
+    /// To all in turn.
     InTurn,
     /// To the first in the resolver's order that takes a connection, all of them.
     FirstThatAnswers,
@@ -454,9 +454,9 @@ pub struct TlsPlan {
     pub resumption: bool,
     /// Requests go out with the first flight of a resumed handshake (0-RTT, RFC 8446 section 2.3).
     pub early_data: bool,
-    /// Each user resumes its own sessions, and nobody else's.
+    /// Each user resumes only its own sessions.
     pub user_sessions: bool,
-    /// Tell the server the name that is asked for (SNI, RFC 6066 section 3).
+    /// Send the requested name (SNI, RFC 6066 section 3).
     pub sni: bool,
     pub versions: TlsVersions,
     /// Protocols offered by ALPN, in order; empty: no ALPN.
@@ -475,14 +475,14 @@ pub enum TlsVersions {
     Tls13,
 }
 
-/// Who decides when a call falls due.
+/// Model that decides when a call falls due.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
     /// A fixed population of users: each calls, waits for the response, thinks, calls again. With
-    /// `session`, each makes one session after the other in place of calls.
+    /// `session`, each runs one session after another in place of calls.
     Closed { users: u32, think: Think, session: Option<SessionPlan> },
-    /// Arrivals that wait for nobody. With `session`, each arrival is a session of that many calls
-    /// (think time between them) on a connection of its own.
+    /// Arrivals independent of responses. With `session`, each arrival is a session of that many
+    /// calls (think time between them) on its own connection.
     Open {
         arrivals: Arrivals,
         session: Option<SessionPlan>,
@@ -492,7 +492,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// What sessions do, where the load is made of them.
+    /// Content of sessions, if the load consists of them.
     pub fn session(&self) -> Option<&SessionPlan> {
         match self {
             Load::Closed { session, .. } | Load::Open { session, .. } => session.as_ref(),
@@ -502,16 +502,17 @@ impl Load {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionPlan {
-    /// Calls of each; where there are visits, they say it.
+    /// Calls of each; visits override it.
     pub calls: u32,
     pub think: Think,
-    /// What sessions do, in turn: calls to named targets in groups. Empty: `calls` calls, in the
+    /// Content of sessions, in turn: calls to named targets in groups. Empty: `calls` calls, in the
     /// groups of [`ConnectionPlan::group`], to targets in the plan's order.
     pub visits: Vec<Visit>,
-    /// Calls of a group under way at once at most, the next one when one has ended; `None`: all of it.
+    /// Maximum number of concurrent calls of a group, the next one when one has ended; `None`: all
+    /// of it.
     pub parallel: Option<u32>,
-    /// The first call of a group goes alone; the rest of it follows that call's response, as a
-    /// browser gets a page and then its parts.
+    /// The first call of a group goes alone; the rest follows that call's response, as a browser
+    /// gets a page and then its parts.
     pub lead: bool,
     /// A session ends with its connection, whatever calls it has left.
     pub one_connection: bool,
@@ -529,8 +530,8 @@ pub struct SessionPlan {
     pub pace: Option<Pace>,
 }
 
-/// When the calls of a session fall due, counted from its start. One that finds as many outstanding
-/// as a connection may have waits, and its response time counts from when it was due.
+/// When the calls of a session fall due, counted from its start. A call that finds the maximum
+/// number outstanding on its connection waits, and its response time counts from its due instant.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pace {
     /// At even distances, the first one at once.
@@ -540,8 +541,8 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// When call `index`, counted from 0, falls due after its session's start; `NEVER` beyond the
-    /// last one.
+    /// Returns when call `index`, counted from 0, falls due after its session's start; `NEVER`
+    /// beyond the last one.
     pub fn offset(&self, index: u64) -> Nanos {
         match self {
             Pace::Every(rate) => Nanos((index as f64 / rate.0 * 1e9).round() as u64),
@@ -568,10 +569,10 @@ impl Pace {
     }
 }
 
-/// How often a session's failed calls are made again, where [`SessionPlan::retry`] is set.
+/// How often a session's failed calls are retried, if [`SessionPlan::retry`] is set.
 pub const RETRIES_MAX: u32 = 1_000;
 
-/// Share of a run that the start of its users may take without making it one whose load changes.
+/// Share of a run that the start of its users may take without counting as a changing load.
 const START_SHARE_MAX: f64 = 0.1;
 
 impl SessionPlan {
@@ -617,8 +618,8 @@ pub struct Arrivals {
     pub gaps: Gaps,
     /// Arrivals that fall due at the same instant; the rate counts arrivals, not bursts.
     pub burst: u32,
-    /// A trace: the due instants themselves, counted from the start, never falling. They stand in
-    /// place of rate, gaps and bursts (the rates then only say how large queues may grow).
+    /// A trace: the due instants themselves, counted from the start, never decreasing. They replace
+    /// rate, gaps and bursts (the rates then only determine queue limits).
     pub at: Option<Arc<[Nanos]>>,
 }
 
@@ -637,11 +638,11 @@ pub struct Stop {
     pub requests: Option<u64>,
     /// Bytes received.
     pub bytes: Option<u64>,
-    /// Calls under way at the end of the duration are given up, instead of followed to their
+    /// Calls in flight at the end of the duration are abandoned, instead of followed to their
     /// outcome.
     pub at_once: bool,
-    /// The first call that times out, or whose connection is refused or reset, ends the run: nothing
-    /// further falls due.
+    /// The first call that times out, or whose connection is refused or reset, ends the run:
+    /// nothing further falls due.
     pub at_loss: bool,
     /// Load before the measured phase, kept apart.
     pub warm_up: Nanos,
@@ -652,7 +653,7 @@ pub struct Stop {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AbortRule {
     pub objective: stats::Objective,
-    /// For how long the objective's figure must stand.
+    /// How long the objective's figure must hold.
     pub hold: Nanos,
     pub text: String,
 }
@@ -660,7 +661,7 @@ pub struct AbortRule {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeouts {
     pub connect: Nanos,
-    /// From the request's last byte handed over to the response's first byte.
+    /// From writing the request's last byte to the response's first byte.
     pub first_byte: Option<Nanos>,
     /// Longest standstill of a connection with a call on it.
     pub progress: Option<Nanos>,
@@ -678,7 +679,7 @@ impl Timeouts {
     }
 }
 
-/// What a good response is.
+/// Requirements on a good response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {
     /// Ranges of statuses, inclusive; empty: below 400.
@@ -686,11 +687,11 @@ pub struct Expect {
     /// Length of the body in bytes, content coding undone.
     pub length: Option<u64>,
     pub body: Option<BodyRule>,
-    /// Each body is held against the one that belongs to its target.
+    /// Each body is compared with its target's.
     pub verify: Option<Verify>,
 }
 
-/// Where it is known from which body belongs to a target.
+/// Source of the expected body of a target.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verify {
     /// From the first response to it in this run.
@@ -751,11 +752,11 @@ pub struct DriverPlan {
     pub nice: Option<i32>,
     /// Busy-wait before a due instant, at most this long.
     pub spin: Nanos,
-    /// Whose TCP the connections are of.
+    /// TCP implementation of the connections.
     pub stack: crate::StackChoice,
-    /// Where the connections of our own TCP come from; `None`: Loadstone's choice.
+    /// Local addresses of our own TCP; `None`: Loadstone's choice.
     pub sources: Option<SourcePrefix>,
-    /// How our own TCP behaves, where not as Linux does.
+    /// Settings of our own TCP that differ from Linux.
     pub tcp: Option<crate::TcpTraits>,
 }
 
@@ -764,7 +765,7 @@ pub struct DriverPlan {
 pub struct SourcePrefix {
     /// The first of them; the other bits are 0.
     pub network: IpAddr,
-    /// How many bits they have in common: 8 to 30, with IPv6 16 to 126.
+    /// Prefix length: 8 to 30, with IPv6 16 to 126.
     pub bits: u8,
 }
 

@@ -7,7 +7,7 @@ use units::{ParseError, quoted};
 
 /// The least urgent that the standard has (RFC 9218 section 4.1).
 const URGENCY_MAX: u8 = 7;
-/// What a request without a word has.
+/// Default of a request without a priority.
 const URGENCY_DEFAULT: u8 = 3;
 
 /// The value of a `priority` field. Its text is a dictionary of RFC 8941: `u=1, i`.

@@ -1,5 +1,4 @@
-//! Loads after the benchmarks that modelled the Web, as plans: who asks for what, over how many
-//! connections, with which pauses.
+//! Loads modeled on Web benchmarks, as plans: requests, connections, pauses.
 
 use crate::{
     Arrivals, Load, Plan, SessionPlan, Specweb99Plan, TargetPlan, Think, Visit, VisitGroup,
@@ -13,22 +12,22 @@ use workload::fileset::{Matching, REQUESTS_MAX, Sequence, SequenceOptions, Seque
 pub const TOP_PER_FILE: u64 = 10;
 /// Connections of a browser at most.
 const CONNECTIONS_MAX: u32 = 16;
-/// Users, or clients, when nothing is said.
+/// Default number of users or clients.
 const USERS: u32 = 100;
 const USERS_MAX: u64 = 1_000_000;
 const S_CLIENT_TIMEOUT: Nanos = Nanos::from_millis(500);
 const S_CLIENT_TIMEOUT_MIN: Nanos = Nanos::from_millis(1);
 const S_CLIENT_TIMEOUT_MAX: Nanos = Nanos::from_secs(60);
-/// Requests that are drawn where a model knows no end; they are asked for again from the first on.
+/// Requests drawn for a model without an end; they repeat from the first.
 const REQUESTS: u64 = 100_000;
 
 /// A load by the name of its model: `surge-like:users=200,connections=2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Representative {
     Files(FileLoad),
-    /// S-Client (Banga and Druschel, USITS 1997): so many sockets, each of which begins a connection every
-    /// `timeout` and gives it up when it does not stand by then. SYN segments go out at `sockets / timeout`
-    /// whatever the server does.
+    /// S-Client (Banga and Druschel, USITS 1997): a number of sockets, each of which starts a
+    /// connection every `timeout` and abandons it if it is not established by then. SYN segments
+    /// are sent at `sockets / timeout` whatever the server does.
     SClient {
         sockets: u32,
         timeout: Nanos,
@@ -48,7 +47,7 @@ pub struct FileLoad {
     dynamic: bool,
 }
 
-/// The names and what stands behind them, for messages.
+/// The names and their descriptions, for messages.
 pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N,top=N], specweb99-like[:connections=N,mix=full|static], \
                          webstone-like[:clients=N], webbench-like[:clients=N,files=N] or \
                          s-client-like[:sockets=N,timeout=TIME]";
@@ -147,12 +146,12 @@ impl Representative {
         }
     }
 
-    /// It says itself how much is asked for at which time.
+    /// Returns whether it determines the load over time itself.
     pub fn has_rate(&self) -> bool {
         matches!(self, Representative::SClient { .. })
     }
 
-    /// Makes it the plan's load: what is asked for at or below `base`, by whom, over which connections.
+    /// Sets the plan's load: requests at or below `base`, users, connections.
     ///
     /// # Errors
     /// A sequence that cannot be made, in a sentence.
@@ -175,7 +174,7 @@ impl Representative {
     }
 }
 
-/// SURGE starts its users one by one: all at once, they would make a load of their own.
+/// SURGE starts its users one by one: all at once, they would be a burst.
 const START_GAP: Nanos = Nanos::from_millis(50);
 
 impl FileLoad {
@@ -224,7 +223,7 @@ impl FileLoad {
         Ok(())
     }
 
-    /// WebStone's and WebBench's clients: one file after the other, each on a connection of its own.
+    /// WebStone's and WebBench's clients: one file after another, each on its own connection.
     fn of_clients(&self, plan: &mut Plan, sequence: &Sequence, base: &Url) -> Result<(), String> {
         let mut list = TargetList::new(base);
         plan.sequence =
@@ -233,15 +232,15 @@ impl FileLoad {
         plan.load = Load::Closed { users: self.users, think: Think::None, session: None };
         plan.connection.calls = Some(1);
         if matches!(self.spec, Spec::Webbench { .. }) {
-            // two of a hundred ask for what is not there, and that is as it must be
+            // two of a hundred request a missing file, which is intended
             plan.expect.status = vec![(100, 399), (404, 404)];
         }
         Ok(())
     }
 }
 
-/// The targets of a sequence and the visits of its users: a page, then what is embedded in it, then the
-/// OFF time. `base`: below whose folder they are.
+/// The targets of a sequence and the visits of its users: a page, then its embedded objects, then
+/// the OFF time. `base`: their folder.
 ///
 /// # Errors
 /// A path that makes no URL.
@@ -263,7 +262,7 @@ pub fn visits_of(
     Ok((list.targets()?, visits))
 }
 
-/// The folder of a URL: without what stands behind its last slash.
+/// The folder of a URL: without the part after its last slash.
 pub fn folder(base: &Url) -> String {
     let mut base = base.clone();
     base.set_query(None);
@@ -329,7 +328,7 @@ mod tests {
         assert!(groups.clone().any(|group| group.targets.len() > 1), "embedded files");
     }
 
-    /// By itself a set of so many files has more requests than are put in order.
+    /// By default a set of this many files has more requests than are ordered.
     #[test]
     fn a_large_set_has_a_lower_top_count() {
         let base: Url = "http://h/".parse().unwrap();

@@ -15,7 +15,7 @@ pub const BIND_MAX: usize = 4_096;
 pub const CPUS_MAX: u32 = 4_096;
 /// The largest standard deviation of a lognormal think time's logarithm.
 pub const SIGMA_MAX: f64 = 5.0;
-/// Quantiles that can be asked for at most.
+/// Maximum number of requested quantiles.
 pub const QUANTILES_MAX: usize = 64;
 
 fn bad(text: &str, what: &str, why: &str, example: &str) -> ParseError {
@@ -74,7 +74,7 @@ pub fn parse_body_rule(text: &str) -> Result<BodyRule, ParseError> {
     })
 }
 
-/// What [`parse_body_rule`] reads back.
+/// Inverse of [`parse_body_rule`].
 pub fn show_body_rule(rule: &BodyRule) -> String {
     let bytes = |name: &str, bytes: &[u8]| match std::str::from_utf8(bytes) {
         Ok(text) => format!("{name}:{text}"),
@@ -88,7 +88,7 @@ pub fn show_body_rule(rule: &BodyRule) -> String {
     }
 }
 
-/// That an expression compiles, within the library's bound on its size.
+/// Checks that an expression compiles, within the library's size limit.
 pub(crate) fn check_regex(expression: &str) -> Result<(), ParseError> {
     match regex::bytes::Regex::new(expression) {
         Ok(_) => Ok(()),
@@ -185,7 +185,7 @@ pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     Ok(ResolveRule { host, port, address, zone })
 }
 
-/// Why the text does not name an interface; Linux allows 15 bytes without space and slash.
+/// Why the text is not an interface name; Linux permits 15 bytes without space and slash.
 pub(crate) fn zone_fault(zone: &str) -> Option<&'static str> {
     let allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'%' | b'[' | b']');
     match zone.len() {
@@ -195,7 +195,7 @@ pub(crate) fn zone_fault(zone: &str) -> Option<&'static str> {
     }
 }
 
-/// What [`parse_resolve`] reads back.
+/// Inverse of [`parse_resolve`].
 pub fn show_resolve(rule: &ResolveRule) -> String {
     let zone = rule.zone.as_ref().map_or_else(String::new, |zone| format!("%{zone}"));
     format!("{}:{}:{}{zone}", rule.host, rule.port, rule.address)
@@ -277,7 +277,7 @@ pub fn parse_think(text: &str) -> Result<Think, ParseError> {
     Ok(if span.is_zero() { Think::None } else { Think::Fixed(span) })
 }
 
-/// What [`parse_think`] reads back.
+/// Inverse of [`parse_think`].
 pub fn show_think(think: Think) -> String {
     match think {
         Think::None => "none".to_owned(),
@@ -288,7 +288,7 @@ pub fn show_think(think: Think) -> String {
     }
 }
 
-/// `0,1,2 2s; 3`: groups of rows of the target list, each with the think time behind it.
+/// `0,1,2 2s; 3`: groups of rows of the target list, each with the think time after it.
 pub fn parse_visit(text: &str) -> Result<Visit, ParseError> {
     let bad = |why: &str| bad(text, "a visit", why, "0,1,2 2s; 3 (rows of the targets, from 0)");
     let mut groups = Vec::new();
@@ -383,11 +383,11 @@ pub fn parse_path(text: &str, traces: &dyn wan::TraceSource) -> Result<wan::Path
     wan::PathSpec::parse(text, traces).map_err(|fault| ParseError(fault.0))
 }
 
-/// `10.9.0.0/16`, `fd00:9::/64`: addresses that connections can come from.
+/// `10.9.0.0/16`, `fd00:9::/64`: local addresses of connections.
 ///
 /// # Errors
-/// No prefix, one with bits behind it, one that is too short or too long, or one whose addresses are no
-/// single machines' of a network.
+/// Returned for an invalid prefix, host bits that are not zero, an invalid length, or addresses
+/// that are not unicast.
 pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
     let bad = |why: &str| bad(text, "a prefix of addresses", why, "10.9.0.0/16 or fd00:9::/64");
     let (network, bits) = text.trim().split_once('/').ok_or_else(|| bad("it has no /BITS"))?;
@@ -439,7 +439,7 @@ pub fn parse_clients(
     wan::Population::parse(text, traces).map_err(|fault| ParseError(fault.0))
 }
 
-/// When a connection of QUIC changes its local port: `5s`, or `100 calls`.
+/// Returns when a QUIC connection changes its local port: `5s`, or `100 calls`.
 ///
 /// # Errors
 /// Neither a duration nor a number of calls.
@@ -454,7 +454,7 @@ pub fn parse_migrate(text: &str) -> Result<Migrate, ParseError> {
     Ok(Migrate::Calls(calls))
 }
 
-/// What [`parse_migrate`] reads back.
+/// Inverse of [`parse_migrate`].
 pub fn show_migrate(when: Migrate) -> String {
     match when {
         Migrate::Every(every) => show_span(every),
@@ -494,7 +494,7 @@ pub fn parse_header(text: &str) -> Result<(String, String), ParseError> {
     }
 }
 
-/// What forbids sending this field; `None`: nothing.
+/// Reason why this field cannot be sent; `None` if it can.
 pub(crate) fn header_fault(name: &str, value: &str) -> Option<String> {
     if !is_token(name) {
         return Some(format!("{} is not a field name", quoted(name)));

@@ -1,5 +1,4 @@
-//! Several loads at once: each with its own users or arrivals, its own time, and its own part of what is
-//! asked for.
+//! Several concurrent loads: each with its own users or arrivals, time, and requests.
 
 use crate::stages::{Levels, Stage, StageUnit, Stages};
 use crate::{Load, Plan};
@@ -15,16 +14,16 @@ pub struct ScenarioPlan {
     pub load: Load,
     /// The size of its load over time, counted from its start.
     pub stages: Option<Stages>,
-    /// When it begins, counted from the beginning of the measured phase.
+    /// Start, counted from the start of the measured phase.
     pub start: Nanos,
-    /// How long it lasts; `None`: to the end of the run.
+    /// Duration; `None`: to the end of the run.
     pub duration: Option<Nanos>,
     /// Rows of the plan's journeys or, where it has none, of its targets; never empty.
     pub parts: Vec<u32>,
 }
 
 impl ScenarioPlan {
-    /// When it is over, where that does not depend on the run.
+    /// End, if independent of the run.
     pub fn ends_at(&self) -> Option<Nanos> {
         let staged = || self.stages.as_ref().map(|stages| stages.levels.span());
         Some(self.start + self.duration.or_else(staged).filter(|span| !span.is_zero())?)
@@ -92,7 +91,7 @@ impl Plan {
         lane.scenarios.clear();
         lane.load = scenario.load.clone();
         lane.stages = scenario.levels(self.stop.duration.unwrap_or(Nanos::ZERO));
-        // the same numbers for all would let arrivals of several loads coincide
+        // equal random streams would make arrivals of several loads coincide
         lane.seed = match row {
             0 => self.seed,
             row => Seed(self.seed).stream(Purpose::Scenarios, row as u64).next_u64(),

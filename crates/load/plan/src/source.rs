@@ -1,4 +1,4 @@
-//! How a plan gets at the contents of files without opening any.
+//! Access to the contents of files without opening any.
 
 /// Gives the contents of files that options and plans name. The binary reads disks and standard
 /// input; tests hand out texts.

@@ -1,36 +1,36 @@
-//! A load after SPECweb99: so many simultaneous connections, each paced as if by a line of 400 kbit/s,
-//! that carry the benchmark's mix of operations.
+//! A load after SPECweb99: simultaneous connections, each paced as if by a line of 400 kbit/s, with
+//! the benchmark's mix of operations.
 
 use crate::{Load, Plan, TargetPlan, Think};
 use url::Url;
 use workload::fileset::specweb99::{Operation, SHARES, directories};
 
-/// What a simultaneous connection receives at most, in bits per second, heads included
+/// Maximum receive rate of a simultaneous connection, in bits per second, heads included
 /// (USER_LINE_SPEED).
 pub const LINE_BPS: f64 = 400_000.0;
 /// Of a connection's calls, the share that may fail: it conforms below it.
 pub const ERRORS_MAX: f64 = 0.01;
 /// Of the simultaneous connections, the share that must conform for a run to have a score.
 pub const CONFORMING_MIN: f64 = 0.95;
-/// The first file, which stands for all of them in the list of targets.
+/// The first file, which represents all of them in the target list.
 const FIRST_FILE: &str = "file_set/dir00000/class0_0";
-/// Where the built-in site has its dynamic pages, below the folder of the files.
+/// Path of the built-in site's dynamic pages, below the folder of the files.
 const SCRIPT: &str = "specweb99";
 const CGI: &str = "specweb99-cgi";
 
-/// What such a load asks for. The targets of its plan are its operations in the order of
-/// [`SHARES`], or the first of them alone: files, and nothing dynamic.
+/// Operations of such a load. The targets of its plan are these in the order of [`SHARES`], or only
+/// the first: files, and nothing dynamic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Specweb99Plan {
     /// Of the file set: 1 or more.
     pub directories: u32,
-    /// What the contents of the files, and who is shown which advertisement, follow from.
+    /// Seed of the files' contents and of the advertisements.
     pub files_seed: u64,
 }
 
 impl Specweb99Plan {
-    /// Makes it the plan's load: `connections` at once on the files below `folder`, whose last character
-    /// is a slash.
+    /// Sets the plan's load: `connections` at once on the files below `folder`, whose last
+    /// character is a slash.
     ///
     /// # Errors
     /// A folder that makes no URL.

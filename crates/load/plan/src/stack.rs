@@ -1,11 +1,11 @@
-//! Whose TCP the connections of a run are of, and how its packets go.
+//! TCP implementation of a run's connections, and the exchange of its packets.
 
 use crate::file::name_of;
 use std::fmt;
 use std::net::IpAddr;
 use units::{ParseError, quoted};
 
-/// Whose TCP connections are of.
+/// TCP implementation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StackChoice {
     /// Loadstone's choice: the kernel's.
@@ -15,7 +15,7 @@ pub enum StackChoice {
     Kernel,
     /// The same by io_uring, where the kernel can do that.
     KernelBatches,
-    /// Our own, over a TUN device, with packets in batches while many come together.
+    /// Our own, over a TUN device, with packets in batches while many arrive together.
     Own,
     /// The same with a system call for each packet.
     OwnCalls,
@@ -26,7 +26,7 @@ pub enum StackChoice {
 }
 
 impl StackChoice {
-    /// Whether it is our own TCP.
+    /// Returns whether it is our own TCP.
     pub fn is_own(&self) -> bool {
         !matches!(self, StackChoice::Auto | StackChoice::Kernel | StackChoice::KernelBatches)
     }
@@ -40,24 +40,24 @@ impl StackChoice {
     }
 }
 
-/// A device of Ethernet whose packets are taken by AF_XDP.
+/// An Ethernet device whose packets are received by AF_XDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XdpChoice {
     pub device: String,
-    /// The next hop of all packets; `None`: as this host's routes say.
+    /// The next hop of all packets; `None`: from this host's routes.
     pub gateway: Option<IpAddr>,
     pub mode: XdpMode,
 }
 
-/// Where in the kernel packets are taken.
+/// Where in the kernel packets are received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum XdpMode {
-    /// What suits the device.
+    /// Depends on the device.
     #[default]
     Auto,
     /// In the device's driver.
     Native,
-    /// Behind it.
+    /// After it.
     Generic,
 }
 
@@ -77,7 +77,7 @@ const NAME_MAX: usize = 15;
 /// `kernel`, `kernel:batches`, `own`, `own:calls`, `own:batches`, `own:xdp=eth0,gateway=10.0.0.1,mode=native`, `auto`.
 ///
 /// # Errors
-/// Another word; a device without a name, a part that is not understood.
+/// Returned for another word, a device without a name, or an invalid part.
 pub(crate) fn parse_stack(text: &str) -> Result<StackChoice, ParseError> {
     let bad = |why: &str| {
         let example =

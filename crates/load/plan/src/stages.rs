@@ -6,7 +6,7 @@ use crate::{Arrivals, Load, Think};
 use units::{Nanos, ParseError, Rate, parse_count, parse_duration, parse_rate, quoted};
 pub use workload::schedule::{Levels, Stage};
 
-/// What the levels of stages count.
+/// Unit of the levels of stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StageUnit {
     /// Users of a closed loop.
@@ -16,7 +16,7 @@ pub enum StageUnit {
 }
 
 impl StageUnit {
-    /// What these stages count, well formed or not.
+    /// Unit of these stages, well formed or not.
     pub fn of(text: &str) -> StageUnit {
         if text.contains('/') { StageUnit::PerSecond } else { StageUnit::Users }
     }
@@ -30,7 +30,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// The load that has them, the highest level standing for all of it: with the keys of `old` where it
+    /// The load with these stages, represented by the highest level: with the keys of `old` if it
     /// is of the same kind.
     pub fn load(&self, old: &Load) -> Load {
         let highest = self.levels.highest();
@@ -67,11 +67,11 @@ impl Stages {
 
 const EXAMPLE: &str = "'30s:0..100, 2m:100, 10s:0' of users, or with 100/s of arrivals";
 
-/// Stages with commas between them: how long, and the level at its end, or at both ends. Without the
-/// first of both, a stage begins where the one before has ended; the first of all holds its level.
+/// Stages separated by commas: duration, and the level at its end, or at both ends. Without the
+/// first level, a stage starts where the previous one ended; the very first holds its level.
 ///
 /// # Errors
-/// What is malformed, and users beside rates.
+/// Returned for malformed stages, and for users mixed with rates.
 pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
     let bad = |part: &str, why: String| {
         ParseError(format!(
@@ -103,7 +103,7 @@ pub fn parse_stages(text: &str) -> Result<Stages, ParseError> {
     Ok(Stages { unit, levels })
 }
 
-/// The unit behind the second level is that of the first one as well, unless it has its own.
+/// The unit of the second level applies to the first as well, unless it has its own.
 fn with_unit_of(first: &str, second: &str) -> String {
     match second.split_once('/') {
         Some((_, per)) if !first.contains('/') => format!("{first}/{per}"),
@@ -126,7 +126,7 @@ fn level(text: &str, unit: StageUnit) -> Result<f64, ParseError> {
     }
 }
 
-/// What [`parse_stages`] reads back.
+/// Inverse of [`parse_stages`].
 pub fn show_stages(stages: &Stages) -> String {
     let unit = match stages.unit {
         StageUnit::Users => "",

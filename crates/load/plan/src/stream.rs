@@ -1,9 +1,9 @@
-//! Responses that are streams of events: how events are told apart, and of which calls.
+//! Responses that are streams of events: their delimiters, and the calls concerned.
 
 use crate::Plan;
 use units::{ParseError, quoted};
 
-/// How the events of a streamed response are told apart.
+/// Delimiter of the events of a streamed response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streaming {
     /// Server-Sent Events (WHATWG HTML section 9.2).
@@ -15,7 +15,7 @@ pub enum Streaming {
 }
 
 impl Streaming {
-    /// As it is typed and printed.
+    /// As typed and printed.
     pub fn id(self) -> &'static str {
         match self {
             Streaming::Sse => "sse",
@@ -25,10 +25,10 @@ impl Streaming {
     }
 }
 
-/// What a step says of its response.
+/// Setting of a step for its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepStream {
-    /// It is what the plan says.
+    /// The plan's setting.
     #[default]
     AsPlan,
     No,
@@ -53,7 +53,7 @@ pub fn parse_streaming(text: &str) -> Result<Streaming, ParseError> {
 }
 
 impl Plan {
-    /// Which targets' responses are streams of events, by row; empty where none is.
+    /// Event format of each target's response, by row; empty if there are no streams.
     pub fn streams(&self) -> Vec<Option<Streaming>> {
         let steps = self.journeys.as_ref().map_or_else(Vec::new, |journeys| journeys.steps());
         let of_row = |row: usize| match steps.get(row).map(|step| step.stream) {

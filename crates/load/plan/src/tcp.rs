@@ -1,15 +1,15 @@
-//! How our own TCP behaves, where that is to differ from what a client of Linux does.
+//! Settings of our own TCP that differ from a Linux client.
 
 use crate::rules::show_span;
 use std::fmt;
 use units::{Nanos, ParseError, parse_count, parse_duration, parse_size, quoted};
 
-/// What differs from a client of Linux; nothing by default.
+/// Differences from a Linux client; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpTraits {
-    /// Explicit congestion notification is asked for (RFC 3168).
+    /// Requests explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// After so long without a segment the server is asked whether it is there: 1 s to 1 day.
+    /// Time without a segment after which a keep-alive probe is sent: 1 s to 1 day.
     pub keep_alive: Option<Nanos>,
     /// Selective acknowledgements are not offered (RFC 2018).
     pub no_sack: bool,
@@ -19,17 +19,16 @@ pub struct TcpTraits {
     pub initial_window: Option<u16>,
     /// Most bytes that the receive window grows to: 4 KiB to 1 GiB; 6 MiB by default.
     pub receive_window: Option<u32>,
-    /// How long an acknowledgement waits for something to ride on: 0 to 500 ms (RFC 9293 section 3.8.6.3); 40 ms by
-    /// default.
+    /// Delay of acknowledgments: 0 to 500 ms (RFC 9293 section 3.8.6.3); 40 ms by default.
     pub ack_delay: Option<Nanos>,
 }
 
 const EXAMPLE: &str = "ecn, keep-alive=15s, no-sack, no-timestamps, initial-window=4, receive-window=64k, ack-delay=0ms";
 
-/// Words and values with commas between them: `ecn, keep-alive=15s`.
+/// Words and values separated by commas: `ecn, keep-alive=15s`.
 ///
 /// # Errors
-/// A word that is not known, a value out of bounds, a word that stands twice, none at all.
+/// Returned for an unknown word, a value out of bounds, a duplicate word, or none at all.
 pub(crate) fn parse_traits(text: &str) -> Result<TcpTraits, ParseError> {
     let bad = |part: &str, why: &str| {
         ParseError(format!("{} in --tcp {why}; write some of {EXAMPLE}", quoted(part)))

@@ -1,4 +1,4 @@
-//! URLs as people write them: the one on the command line, and lists of them.
+//! URLs as people write them: on the command line, and in lists.
 
 use crate::{Auth, ResolveRule, TargetPlan, rules};
 use percent_encoding::percent_decode_str;
@@ -12,7 +12,7 @@ pub(crate) const URL_BYTES_MAX: usize = 64 * 1024;
 /// Highest weight of a line.
 pub(crate) const WEIGHT_MAX: f64 = 1e9;
 
-/// What a URL says: where to, and a login when one stands in it (`http://user:password@host/`).
+/// Content of a URL: destination, and a login if present (`http://user:password@host/`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Location {
     /// Absolute, `http` or `https`, with neither login nor fragment.
@@ -20,8 +20,8 @@ pub struct Location {
     pub auth: Option<Auth>,
 }
 
-/// `http://host/path`, `https://…`, or `host[:port][/path]`, which means http. IPv6 addresses stand
-/// in brackets; alone they may do without.
+/// `http://host/path`, `https://…`, or `host[:port][/path]`, which means http. IPv6 addresses need
+/// brackets unless they are alone.
 ///
 /// # Errors
 /// What is malformed, has another scheme, no host or the port 0.
@@ -52,8 +52,8 @@ fn parse_with(text: &str, schemes: &[&str]) -> Result<Location, ParseError> {
     take_apart(read_url(text, schemes)?).map_err(|why| bad_url(text, &why))
 }
 
-/// As [`parse_url`], and the address may have a zone, `http://[fe80::1%eth0]/` or `%25eth0` (RFC 9844). The
-/// URL is without it, and so is the Host field; the rule says where to connect.
+/// Like [`parse_url`], and the address may have a zone, `http://[fe80::1%eth0]/` or `%25eth0` (RFC
+/// 9844). The URL and the Host field omit it; the rule has the address to connect to.
 ///
 /// # Errors
 /// As [`parse_url`]; a zone that no interface can have.
@@ -153,8 +153,8 @@ fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
     })
 }
 
-/// What a text is that names a file and no host, by its ending, and what to do with such a file. No top-level
-/// domain has one of these endings.
+/// Kind of a text that names a file instead of a host, by its extension, and how to use such a
+/// file. No top-level domain has one of these extensions.
 fn file_fault(text: &str) -> Option<&'static str> {
     let local = ["./", "../", "/", "~/"].iter().any(|start| text.starts_with(start));
     if text.contains("://") || (text.contains(['/', ':']) && !local) {
@@ -312,7 +312,7 @@ pub(crate) fn parse_weight(text: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// As [`quoted`], but without the password of a login.
+/// Like [`quoted`], without the password of a login.
 fn shown(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + 3);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -326,7 +326,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// What stands before `://`, when it can be a scheme (RFC 3986 §3.1).
+/// The text before `://`, if it can be a scheme (RFC 3986 §3.1).
 fn scheme_of(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let mark = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);

@@ -1,5 +1,5 @@
-//! What cannot be asked for, or not together. Every sentence names the option and the fix; the
-//! plan file's keys carry the options' names.
+//! Invalid values and combinations. Every message names the option and the fix; the plan file's
+//! keys have the options' names.
 
 mod connection;
 mod feeders;
@@ -33,8 +33,8 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// Whether a plan can be carried out at all. Descriptors, ports and names are not looked at: that
-/// takes a machine.
+/// Checks whether a plan can be run. Descriptors, ports and names are not checked: that needs a
+/// machine.
 ///
 /// # Errors
 /// Everything that is wrong with it, in the order of the plan's parts.
@@ -60,7 +60,7 @@ impl Problems {
         self.0.push(Problem { option: option.into(), text: text.into() });
     }
 
-    /// What is out of the bounds that its row has, in a table of the plan file.
+    /// Values outside of their rows' bounds, in a table of the plan file.
     fn add_faults(&mut self, plan: &Plan, table: &str) {
         for (option, text) in crate::options::faults(plan, table) {
             self.add(option, text);

@@ -13,7 +13,7 @@ pub const KNOWN_BODIES_MAX: usize = 1_000_000;
 const MANIFEST: &str = "manifest:";
 const FILES: &str = "set:";
 
-/// `first`, `set:NAME`, `set:NAME@SEED`, or `manifest:` with the lines of a manifest behind it.
+/// `first`, `set:NAME`, `set:NAME@SEED`, or `manifest:` followed by the lines of a manifest.
 ///
 /// # Errors
 /// Nothing of that, no such file set, or a line that is no line of a manifest.
@@ -37,7 +37,7 @@ pub fn parse_verify(text: &str) -> Result<Verify, ParseError> {
     Ok(Verify::Files { spec, seed })
 }
 
-/// What [`parse_verify`] reads back.
+/// Inverse of [`parse_verify`].
 pub fn show_verify(verify: &Verify) -> String {
     match verify {
         Verify::First => "first".to_owned(),
@@ -57,7 +57,7 @@ pub fn show_verify(verify: &Verify) -> String {
 /// or a URL, then `length=N` where it is known. Empty lines and lines that begin with # are skipped.
 ///
 /// # Errors
-/// The first line that is none, by its number; none at all; a name that is there twice.
+/// Returned for the first invalid line, by number; an empty manifest; a duplicate name.
 pub fn parse_manifest(text: &str) -> Result<Vec<KnownBody>, ParseError> {
     let mut known = Vec::new();
     let mut lines_of = HashMap::new();
@@ -92,7 +92,7 @@ fn known_body(line: &str) -> Result<KnownBody, &'static str> {
     let digits = hash.len() == DIGITS && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     let hash = u128::from_str_radix(hash, 16).ok().filter(|_| digits);
     let hash = hash.ok_or("does not begin with 32 hexadecimal digits")?;
-    // a star in front of the name says "binary" where sums are written that way
+    // checksum files mark binary mode with a star before the name
     let rest = rest.trim().trim_start_matches('*');
     let (name, length) = match rest.rsplit_once(" length=") {
         Some((name, length)) => (name.trim(), Some(length)),
@@ -109,13 +109,13 @@ fn known_body(line: &str) -> Result<KnownBody, &'static str> {
     }
 }
 
-/// Without what stands in front of a path: `./a` and `/a` are `a`.
+/// Without the prefix of a path: `./a` and `/a` are `a`.
 fn path_of(name: &str) -> &str {
     let name = name.strip_prefix('.').filter(|rest| rest.starts_with('/')).unwrap_or(name);
     if name.contains("://") { name } else { name.trim_start_matches('/') }
 }
 
-/// What is known of the bodies of targets before they are asked for.
+/// Expected bodies of targets, known before the run.
 #[derive(Debug)]
 pub enum Knowledge<'a> {
     Nothing,
@@ -123,10 +123,10 @@ pub enum Knowledge<'a> {
     Manifest(HashMap<&'a str, BodyPrint>),
 }
 
-/// What is known of one target's body.
+/// Expected body of one target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TargetBody {
-    /// The first response will tell.
+    /// The first response determines it.
     Later,
     /// It is this file.
     File(workload::fileset::FileContent, u64),

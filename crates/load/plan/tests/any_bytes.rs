@@ -5,7 +5,7 @@ mod checks;
 use proptest::prelude::*;
 use std::path::Path;
 
-/// Replays `fuzz/corpus/<target>`; gives back how many inputs there were.
+/// Replays `fuzz/corpus/<target>`; returns the number of inputs.
 fn replay(target: &str, check: fn(&[u8])) -> usize {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus").join(target);
     let inputs = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));

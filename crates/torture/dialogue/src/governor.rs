@@ -96,7 +96,7 @@ impl Spent {
     }
 }
 
-/// Whether a connection may be opened.
+/// True if a connection may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Now,

@@ -61,7 +61,7 @@ impl JsonPlace {
         Ok(JsonPlace::Pointer(text.to_owned()))
     }
 
-    /// As it was written; empty for the whole document.
+    /// As written; empty for the whole document.
     pub fn as_str(&self) -> &str {
         match self {
             JsonPlace::Pointer(text) | JsonPlace::Path { text, .. } => text,
@@ -110,7 +110,8 @@ impl JsonPlace {
     }
 }
 
-/// Whether printing the value restores its digits: other numbers than 64-bit integers are doubles here.
+/// Returns whether printing the value restores its digits: numbers other than 64-bit integers are
+/// doubles here.
 fn is_exact(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.is_i64() || number.is_u64(),

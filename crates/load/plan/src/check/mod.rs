@@ -1,5 +1,5 @@
-//! Check plans: what is asked of a site, in order, and what its responses must be. A TOML file
-//! becomes a [`CheckPlan`]; what came of it is a [`CheckResult`]. Pure, as the whole crate.
+//! Check plans: requests to a site, in order, and requirements on its responses. A TOML file
+//! becomes a [`CheckPlan`]; its result is a [`CheckResult`]. Pure, like the whole crate.
 
 mod json;
 mod model;

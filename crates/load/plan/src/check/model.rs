@@ -10,7 +10,7 @@ use workload::Selector;
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckPlan {
     pub name: String,
-    /// What relative URLs of steps are relative to.
+    /// Base of relative URLs of steps.
     pub base: Url,
     /// The longest that making a connection may take, TLS included.
     pub connect: Nanos,
@@ -24,7 +24,7 @@ pub struct Step {
     pub name: String,
     /// Of the plan file, from 1.
     pub line: usize,
-    /// Why it is left out this time: its `when` does not hold.
+    /// Why it is skipped this time: its `when` is false.
     pub skip: Option<String>,
     /// At least 1.
     pub repeat: u32,
@@ -55,7 +55,7 @@ pub struct Ask {
     pub body: Body,
     /// `name:password`, for the Basic scheme.
     pub user: Option<Text>,
-    /// The jar that cookies come from and go to; `None`: no cookies.
+    /// The jar for cookies; `None`: no cookies.
     pub jar: Option<String>,
     pub version: HttpVersion,
     /// Ask the server to close the connection after its response.
@@ -84,7 +84,7 @@ pub enum Body {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Upload {
     pub field: String,
-    /// The name that the server is told.
+    /// File name sent to the server.
     pub name: String,
     pub media_type: String,
     pub content: UploadContent,
@@ -92,12 +92,12 @@ pub struct Upload {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum UploadContent {
-    /// The text so many times over.
+    /// The text, repeated this many times.
     Text(Text, u32),
     Bytes(Vec<u8>),
 }
 
-/// What must come of a request.
+/// Requirements on a response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expect {
     pub outcome: Wanted,
@@ -123,7 +123,7 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// As the plan file has it.
+    /// As in the plan file.
     pub fn id(self) -> &'static str {
         match self {
             Wanted::Response => "answer",
@@ -143,25 +143,25 @@ pub enum HeaderRule {
     Present,
 }
 
-/// What a body or a file must be like; every part that is given must hold.
+/// Requirements on a body or a file; all given parts must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Content {
     pub exact: Option<Text>,
     pub contains: Vec<Text>,
     pub lacks: Vec<Text>,
     pub regex: Vec<Text>,
-    /// How many matches an expression has.
+    /// Number of matches of an expression.
     pub count: Vec<(Text, u64)>,
     pub sha256: Option<[u8; 32]>,
     /// Bytes.
     pub length: Option<u64>,
     /// A place and the value there.
     pub json: Vec<(JsonPlace, JsonRule)>,
-    /// A GraphQL response with data and without errors, whatever its status says.
+    /// A GraphQL response with data and without errors, whatever its status.
     pub graphql: bool,
 }
 
-/// What must stand at a place of a JSON document.
+/// Required value at a path of a JSON document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonRule {
     /// This text; where a captured value is put in, a number or truth value that is written so too.
@@ -169,7 +169,7 @@ pub enum JsonRule {
     Value(serde_json::Value),
 }
 
-/// What a folder must have in it.
+/// Required content of a folder.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entries {
     Empty,
@@ -177,7 +177,7 @@ pub enum Entries {
     Exactly(Vec<String>),
 }
 
-/// Where a value comes from, and what becomes of it.
+/// Source of a value, and its use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capture {
     pub from: CaptureFrom,
@@ -185,9 +185,9 @@ pub struct Capture {
     pub regex: Option<Text>,
     /// Which, where there are several.
     pub take: Take,
-    /// How long the value is kept, in a journey.
+    /// Lifetime of the value, in a journey.
     pub scope: Scope,
-    /// Where nothing is found: no failure of the call, only counted.
+    /// A missing value is not a failure of the call, only counted.
     pub optional: bool,
 }
 
@@ -215,13 +215,13 @@ pub enum Take {
     Random,
 }
 
-/// How long a captured value is kept.
+/// Lifetime of a captured value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Until the user begins its journey anew.
+    /// Until the user restarts its journey.
     #[default]
     Iteration,
-    /// As long as the user is there.
+    /// While the user exists.
     User,
 }
 

@@ -1,4 +1,4 @@
-//! Values of the file with the line that they stand in, so that every message names it.
+//! Values of the file with their lines, so that every message can name them.
 
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
@@ -51,12 +51,12 @@ impl<'a> Table<'a> {
         self.left.remove(key)
     }
 
-    /// What stands under a key, which stays a key that nobody has asked for.
+    /// Value of a key, which still counts as unread.
     pub(crate) fn find(&self, key: &str) -> Option<Node<'a>> {
         self.left.get(key).copied()
     }
 
-    /// These keys are no longer told of as ones that there are.
+    /// Hides these keys from messages that list known keys.
     pub(crate) fn conceal(&mut self, keys: &[&str]) {
         self.asked.retain(|asked| !keys.contains(asked));
     }
@@ -77,7 +77,7 @@ impl<'a> Table<'a> {
     }
 
     /// # Errors
-    /// A key that nobody has asked for; the message lists those that there are.
+    /// Rejects unread keys; the message lists the known ones.
     pub(crate) fn close(mut self) -> Result<(), ParseError> {
         let known = self.asked.join(", ");
         match self.rest().first() {
@@ -142,7 +142,7 @@ impl<'a> Node<'a> {
         self.switch().ok_or_else(|| self.wants("true or false"))
     }
 
-    /// A list, or the one value that stands for a list of one.
+    /// A list, or a single value as a list of one.
     pub(crate) fn list(&self) -> Vec<Node<'a>> {
         let one = |value: &'a toml::Spanned<DeValue<'a>>| Node {
             at: value.span().start,
@@ -167,7 +167,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// As JSON; dates become texts.
+    /// As JSON; dates become strings.
     ///
     /// # Errors
     /// A number that JSON does not have.

@@ -20,14 +20,14 @@ const MEMBERS_MAX: usize = 1_000;
 const REPEAT_MAX: u32 = 100_000;
 const TIMEOUT: Nanos = Nanos::from_secs(30);
 const CONNECT: Nanos = Nanos::from_secs(5);
-/// How long a file or folder is given to become as expected.
+/// Time limit for a file or folder to become as expected.
 const WITHIN: Nanos = Nanos::from_secs(2);
 
 /// Keys of plans that only `run` reads.
 const LOAD_KEYS: [&str; 7] =
     ["journey", "feeder", "scenario", "load", "stop", "targets", "urls_file"];
 
-/// What is said beside the file.
+/// Options from outside of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// Replaces the plan's base.
@@ -106,7 +106,7 @@ pub(crate) fn read_vars(
     Ok(vars)
 }
 
-/// What is known while the steps are read, in their order.
+/// State while the steps are read, in order.
 pub(crate) struct Reader<'f> {
     pub(crate) vars: BTreeMap<String, String>,
     /// Names that an earlier step captures, and others that will have a value.
@@ -225,7 +225,7 @@ impl Reader<'_> {
         Ok(Step { name, line, skip, repeat, action })
     }
 
-    /// What the step captures is known to those after it.
+    /// The step's captures are known to later steps.
     fn learn(&mut self, action: &Action) {
         let asks: Vec<_> = match action {
             Action::Ask(ask) => vec![&**ask],

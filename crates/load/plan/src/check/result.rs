@@ -1,4 +1,4 @@
-//! What came of a check: plain data for those who print it.
+//! Result of a check: plain data for renderers.
 
 use units::Nanos;
 
@@ -40,7 +40,7 @@ pub enum State {
     Skipped(String),
 }
 
-/// The first thing that was not as expected.
+/// The first unmet requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// `status`, `header Content-Type`, `body`, `time`, …

@@ -1,10 +1,10 @@
-//! Texts with names in them that stand for values.
+//! Texts with names as placeholders for values.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::bytes::Regex;
 use std::collections::BTreeMap;
 
-/// Where the values come from that names stand for.
+/// Source of the values of names.
 pub trait ValueSource {
     /// `None`: there is no such value, or not yet.
     fn value(&self, name: &str) -> Option<&str>;
@@ -21,7 +21,7 @@ impl ValueSource for BTreeMap<String, String> {
     }
 }
 
-/// How a name is marked in a text.
+/// Syntax of a name in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marks {
     /// `${name}`; `$${` is a plain `${`. In check plans.
@@ -54,25 +54,25 @@ impl Marks {
     }
 }
 
-/// What a value becomes as it is put in.
+/// Encoding of an inserted value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
     #[default]
     AsIs,
     /// Literal text of a regular expression.
     Pattern,
-    /// Percent-encoded, as a part of a URL. Where the text begins with the value, that is a URL of
-    /// its own and stays as it is.
+    /// Percent-encoded, as a part of a URL. A value at the start of the text is a URL itself and
+    /// stays unchanged.
     UrlPart,
     /// The inside of a JSON string.
     Json,
 }
 
-/// What stands plainly in a segment or query of a URL (RFC 3986 section 2.3).
+/// Characters that need no encoding in a segment or query of a URL (RFC 3986 section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 impl Fill {
-    /// Puts a value behind what is in `out`.
+    /// Appends a value to `out`.
     pub fn put(self, value: &str, out: &mut String) {
         match self {
             Fill::AsIs => out.push_str(value),
@@ -87,13 +87,13 @@ impl Fill {
     }
 }
 
-/// A text in which names stand for values that are known later. Variables of the plan are put in
-/// when it is read.
+/// A text with names for values that become known later. Variables of the plan are inserted when it
+/// is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     parts: Vec<TextPart>,
     fill: Fill,
-    /// As a name is marked, for messages.
+    /// A marked name, for messages.
     dollar: bool,
 }
 
@@ -109,7 +109,7 @@ impl Text {
         Text { parts: vec![TextPart::Plain(text.into())], ..Text::default() }
     }
 
-    /// `vars` are put in at once; `known` says which other names will have values.
+    /// Inserts `vars` at once; `known` decides which other names will have values.
     ///
     /// # Errors
     /// A name that is not known, or an opening mark without its closing one.
@@ -139,7 +139,7 @@ impl Text {
             };
             let name = if marks == Marks::Braces { name.trim() } else { name };
             match vars.get(name) {
-                // what stands before it decides whether a URL begins with it
+                // the text before it decides whether a URL starts with it
                 Some(value) if parts.is_empty() => fill.put(value, &mut plain),
                 Some(value) => {
                     let mut put = ".".to_owned();
@@ -169,7 +169,7 @@ impl Text {
         self.expand(&BTreeMap::new()).ok()
     }
 
-    /// The names whose values are put in.
+    /// The names whose values are inserted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             TextPart::Plain(_) => None,
@@ -177,12 +177,12 @@ impl Text {
         })
     }
 
-    /// What a value becomes as it is put in behind the beginning.
+    /// Encoding of a value after the start of the text.
     pub fn fill(&self) -> Fill {
         self.fill
     }
 
-    /// What stands before the first value.
+    /// The text before the first value.
     pub fn beginning(&self) -> &str {
         match self.parts.first() {
             Some(TextPart::Plain(text)) => text,
@@ -209,7 +209,7 @@ impl Text {
         Ok(out)
     }
 
-    /// As it was written, but for variables.
+    /// As written, except for variables.
     pub fn shown(&self) -> String {
         let mut out = String::new();
         for part in &self.parts {

@@ -1,4 +1,4 @@
-//! Tables of the plan file whose keys are rows of the table of options.
+//! Tables of the plan file whose keys are rows of the option table.
 
 use super::read::{Table, given_twice};
 use super::scalar::Scalar;
@@ -43,7 +43,7 @@ pub(super) const LOAD: usize = 10;
 pub(super) const GRPC: usize = 11;
 pub(super) const WEBSOCKET: usize = 12;
 
-/// What the table [`TABLES`]`[TABLE]` of a file holds, in its order.
+/// Content of the table [`TABLES`]`[TABLE]` of a file, in its order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Keys<const TABLE: usize>(Vec<(String, KeyValue)>);
 
@@ -77,7 +77,7 @@ impl<const TABLE: usize> Keys<TABLE> {
         })
     }
 
-    /// Keys that do not go together: with the one that is said to be wrong.
+    /// Keys that exclude each other, with the one to report.
     fn contradiction(&self) -> Option<(&'static str, &'static str)> {
         let has = |key| self.has(key);
         let staged = self.one("stages").and_then(|text| text.typed());
@@ -133,7 +133,7 @@ impl<const TABLE: usize> Keys<TABLE> {
         self.0.iter().any(|(name, _)| name == key)
     }
 
-    /// Whether a key has a value, and not `false`.
+    /// Returns whether a key has a value other than `false`.
     pub(super) fn says(&self, key: &str) -> bool {
         self.0.iter().any(|(name, value)| name == key && *value != KeyValue::One(Scalar::Off))
     }
@@ -147,7 +147,7 @@ impl<const TABLE: usize> Keys<TABLE> {
     }
 }
 
-/// The traces that stand in the plan itself, and files for the other names.
+/// The traces embedded in the plan, and files for the other names.
 pub(super) struct PlanTraces<'a> {
     held: BTreeMap<String, Arc<Trace>>,
     files: &'a dyn FileSource,

@@ -12,12 +12,12 @@ use crate::options::{Inputs, KeyValue};
 use crate::*;
 use units::{ParseError, quoted};
 
-/// The plan of a file's text. Keys that are absent stand as `run` has them; files that it names are
-/// read through `files`.
+/// Parses a plan file. Absent keys have `run`'s defaults; referenced files are read through
+/// `files`.
 ///
 /// # Errors
-/// What is no TOML, an unknown key, a value out of its grammar, a masked secret, an unreadable file.
-/// Whether the parts fit together is for [`validate`] to say.
+/// Returned for invalid TOML, an unknown key, an invalid value, a masked secret, an unreadable
+/// file. [`validate`] checks whether the parts fit together.
 pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let plan = read(text, files)?;
     match masked_key(&plan) {
@@ -33,8 +33,7 @@ pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError>
     }
 }
 
-/// The plan of a text in which secrets are masked, to show it and never to run it: the masks stand
-/// where the secrets were.
+/// Parses a plan with masked secrets, to show it and never to run it: the masks are kept as values.
 ///
 /// # Errors
 /// As [`from_toml`], but for the masks.
@@ -42,7 +41,7 @@ pub fn from_masked_toml(text: &str) -> Result<Plan, ParseError> {
     read(text, &NoFiles)
 }
 
-/// Where [`to_toml`] put a mask in place of a secret.
+/// Where [`to_toml`] masked a secret.
 fn masked_key(plan: &Plan) -> Option<(&'static str, String)> {
     let masked = |text: &str| text.contains(MASK);
     let request = &plan.request;
@@ -109,7 +108,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         let read = journey::read(text, &base, files)?;
         plan.targets = journey::targets(&read).into();
         plan.journeys = Some(read);
-        // a user has cookies, unless the plan says otherwise
+        // a user has cookies by default
         plan.request.cookies = true;
     }
     plan.sequence = file.sequence.unwrap_or_default();
@@ -223,7 +222,7 @@ impl Table {
     }
 }
 
-/// What is said of contents that stand there several times.
+/// Error for content given in several places.
 pub(super) fn given_twice(key: &str) -> String {
     format!("give it once, not also as {key}_base64 or {key}_file")
 }
@@ -318,7 +317,7 @@ fn read_headers(
     lines.map(read).collect::<Result<_, _>>().map_err(|error| table.fault("headers", error))
 }
 
-/// A login may stand in one place, of which the URL is one.
+/// A login may be given in one place, including the URL.
 fn read_request(
     request: Keys<REQUEST>,
     plan: &mut Plan,
@@ -339,7 +338,7 @@ fn read_request(
     Ok(())
 }
 
-/// What makes requests in place of the targets.
+/// Source of requests in place of targets.
 fn read_sources(
     script: Option<ScriptTable>,
     specweb99: Option<Specweb99Table>,

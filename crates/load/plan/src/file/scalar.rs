@@ -12,7 +12,7 @@ pub(crate) enum Scalar {
 }
 
 impl Scalar {
-    /// As it would be typed on the command line; `None` for `false`.
+    /// As typed on the command line; `None` for `false`.
     pub(crate) fn typed(&self) -> Option<String> {
         Some(match self {
             Scalar::Off => return None,
@@ -24,7 +24,7 @@ impl Scalar {
         })
     }
 
-    /// A number, to be held against bounds; what is none has none.
+    /// A number, for checking bounds; `None` otherwise.
     pub(crate) fn amount(&self) -> f64 {
         match self {
             Scalar::Whole(number) => *number as f64,

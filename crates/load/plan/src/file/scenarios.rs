@@ -10,8 +10,8 @@ use crate::scenario::{SCENARIOS_MAX, ScenarioPlan};
 use crate::{Plan, Secrets};
 use units::{Nanos, ParseError, parse_duration, quoted};
 
-/// Reads the scenarios of a plan whose targets and journeys are known. The first one's load becomes the
-/// plan's, and without another end the run lasts as long as the last of them.
+/// Reads the scenarios of a plan whose targets and journeys are known. The first one's load becomes
+/// the plan's, and without another end the run lasts until the last scenario ends.
 pub(super) fn read_scenarios(
     tables: Vec<ScenarioTable>,
     plan: &mut Plan,
@@ -101,7 +101,7 @@ fn rows(
     named.iter().map(row).collect()
 }
 
-/// What [`read_scenarios`] reads back.
+/// Inverse of [`read_scenarios`].
 pub(super) fn scenario_table(plan: &Plan, scenario: &ScenarioPlan) -> ScenarioTable {
     let all = match &plan.journeys {
         Some(journeys) => journeys.journeys.len(),

@@ -55,7 +55,7 @@ tables! {
         measure: Keys<MEASURE>,
         driver: Keys<DRIVER>,
         targets: Vec<TargetTable>,
-        /// These five make journeys; `journey::read` has their words.
+        /// These five make journeys; `journey::read` interprets them.
         vars: toml::Value,
         feeder: toml::Value,
         setup: toml::Value,

@@ -138,7 +138,7 @@ fn secrets_are_masked_and_a_masked_plan_is_refused() {
     assert!(from_toml(bearer, &NoFiles).unwrap_err().0.contains("[request] bearer: its secret"));
 }
 
-/// Where the value of the key at `start` ends: values may run over lines.
+/// End of the value of the key at `start`: values may span lines.
 fn next_key(text: &str, start: usize) -> usize {
     let rest = text[start..].match_indices('\n').map(|(at, _)| start + at + 1);
     let begins = |at: &usize| {
@@ -299,7 +299,7 @@ fn show_key(plan: &Plan, key: &str) -> (&'static str, KeyValue) {
 }
 
 proptest! {
-    /// What is printed is read back as the same plan.
+    /// A printed plan is read back unchanged.
     #[test]
     fn round_trip(plan in arbitrary::plan()) {
         let text = to_toml(&plan, Secrets::Shown);
@@ -309,8 +309,8 @@ proptest! {
         }
     }
 
-    /// What a row shows of a plan is what it puts into another one, whatever else that one has; a load
-    /// and a request are put in whole, as their rows build on each other.
+    /// A row's printed value is what it puts into another plan, whatever that contains; a load and
+    /// a request are put in whole, because their rows depend on each other.
     #[test]
     fn each_row_sets_what_it_shows(plan in arbitrary::plan()) {
         let (_, KeyValue::Texts(held)) = show_key(&plan, "connection.traces") else { panic!() };

@@ -21,8 +21,8 @@ pub fn to_toml(plan: &Plan, secrets: Secrets) -> String {
     written(plan, secrets, plan.journeys.as_ref().map(journeys))
 }
 
-/// What tells the plan from others, without its secrets: the same text for the plan as it was read and
-/// for the one that [`from_toml`] makes of it elsewhere, where the files of its feeders are not.
+/// Identifying text of a plan without its secrets: the same for the plan as read and for the one
+/// that [`from_toml`] makes of it elsewhere, where the files of its feeders are missing.
 pub fn identity(plan: &Plan) -> String {
     let journeys = plan.journeys.as_ref().map(journey::masked_without_files);
     written(plan, Secrets::Masked, journeys)

@@ -13,7 +13,7 @@ pub struct Feeder {
     pub columns: Vec<String>,
     pub rows: FeederRows,
     pub order: FeederOrder,
-    /// As given; without it users leave, and what they do not offer is held against the run.
+    /// As given; without it users leave, and their missing load counts against the run.
     pub used_up: Option<UsedUp>,
 }
 
@@ -40,14 +40,14 @@ pub enum FeederFormat {
     JsonLines,
 }
 
-/// What a generated column holds.
+/// Content of a generated column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnLaw {
-    /// Whole numbers, one after the other.
+    /// Consecutive integers.
     Range(i64, i64),
     /// One of these, drawn.
     OneOf(Vec<String>),
-    /// So many characters of an alphabet, drawn.
+    /// This many random characters of an alphabet.
     Drawn(&'static [u8], usize),
     /// A UUID of version 4 (RFC 9562 section 5.4), drawn.
     Uuid,
@@ -63,7 +63,7 @@ pub enum FeederOrder {
     Unique,
 }
 
-/// What becomes of a user that finds no row left.
+/// Action when a user finds no row left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsedUp {
     /// It leaves.
@@ -73,7 +73,7 @@ pub enum UsedUp {
 }
 
 impl Feeder {
-    /// How many rows there are; `None`: there is no end of them.
+    /// Number of rows; `None` if unlimited.
     pub fn count(&self) -> Option<u64> {
         match &self.rows {
             FeederRows::Table(table) => {
@@ -83,8 +83,8 @@ impl Feeder {
         }
     }
 
-    /// The row for the `turn`-th iteration that takes one, which is user `user`'s; `None`: there is
-    /// none left. `number`: the feeder's place in the plan.
+    /// The row for the `turn`-th iteration that takes one, of user `user`; `None` if none is left.
+    /// `number`: the feeder's index in the plan.
     pub fn row(&self, seed: Seed, number: usize, user: u64, turn: u64) -> Option<u64> {
         let index = match self.order {
             FeederOrder::Sequential => turn,

@@ -1,6 +1,6 @@
-//! Journeys: users with a history, who take values out of one response into the next request. The
-//! captures, expectations and bodies are those of check plans, read by the same code; here values
-//! are written `{{name}}`, and live for an iteration or for as long as their user.
+//! Journeys: users with a history, who carry values from one response into the next request.
+//! Captures, expectations and bodies are those of check plans, read by the same code; here values
+//! are written `{{name}}`, and live for an iteration or as long as their user.
 
 mod feeder;
 mod model;

@@ -8,10 +8,10 @@ use url::Url;
 
 use super::Feeder;
 
-/// What users do, step by step, with values that they take along.
+/// Steps of a user, with values carried between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JourneyPlan {
-    /// What relative URLs of steps are relative to.
+    /// Base of relative URLs of steps.
     pub base: Url,
     /// Values by name, the same for everyone.
     pub vars: BTreeMap<String, String>,
@@ -32,12 +32,12 @@ pub struct Journey {
     pub name: String,
     /// Share of the iterations among all journeys; above zero.
     pub weight: f64,
-    /// The pause behind steps that name none; `None`: the load's.
+    /// Default pause after a step; `None`: the load's.
     pub think: Option<Think>,
     pub failure: AfterFailure,
     pub refresh: Option<Refresh>,
     pub parts: Vec<JourneyPart>,
-    /// Who makes the steps, where it is not the plan.
+    /// Program that creates the steps, instead of the plan.
     pub script: Option<JourneyProgram>,
 }
 
@@ -45,7 +45,7 @@ pub struct Journey {
 #[derive(Clone, Debug, PartialEq)]
 pub struct JourneyProgram {
     pub script: ScriptPlan,
-    /// Where its requests may go beside the base.
+    /// Hosts that its requests may use in addition to the base.
     pub servers: Vec<Url>,
     /// Names of the feeders of which each iteration takes a row.
     pub feeders: Vec<String>,
@@ -53,7 +53,7 @@ pub struct JourneyProgram {
     pub first_row: u32,
 }
 
-/// What a user does after a step that failed.
+/// Action of a user after a failed step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfterFailure {
     /// The next step, as if nothing were.
@@ -63,12 +63,12 @@ pub enum AfterFailure {
     End,
 }
 
-/// A response that tells that a login has expired.
+/// A response that indicates an expired login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refresh {
     /// Inclusive ranges.
     pub statuses: Vec<(u16, u16)>,
-    /// Row of the step that is made anew, before the one that was answered so is made again.
+    /// Row of the step that is repeated before the rejected one is retried.
     pub row: u32,
 }
 
@@ -97,20 +97,20 @@ pub struct JourneyStep {
     /// Row of the target list.
     pub row: u32,
     pub ask: Ask,
-    /// What is held against the response and only counted.
+    /// Checks of the response that are only counted.
     pub check: Option<Expect>,
     /// The pause after its response.
     pub think: Option<Think>,
     pub guard: StepGuard,
     /// By each user until it has succeeded, and then no more.
     pub once: bool,
-    /// Whether its response is a stream of events.
+    /// True if its response is a stream of events.
     pub stream: crate::StepStream,
     /// Number of its first capture among all captures of the plan.
     pub first_capture: u32,
 }
 
-/// Whether and how often a part is made.
+/// Condition and repetition of a part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepGuard {
     /// All must hold.
@@ -119,7 +119,7 @@ pub struct StepGuard {
     pub chance: f64,
     /// Rounds: drawn between these, inclusive; at least 1.
     pub repeat: (u32, u32),
-    /// When all hold after a round, it was the last. Empty: all rounds are made.
+    /// If all hold after a round, it was the last. Empty: all rounds are run.
     pub until: Vec<Condition>,
 }
 
@@ -129,7 +129,7 @@ impl Default for StepGuard {
     }
 }
 
-/// That a value is as one of the rules says.
+/// A condition on a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     pub name: String,
@@ -150,7 +150,7 @@ impl JourneyPlan {
         all
     }
 
-    /// What has a time of its own beside single steps: the iterations of each journey, then blocks.
+    /// Items timed in addition to single steps: the iterations of each journey, then blocks.
     pub fn transactions(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.journeys.iter().map(|it| it.name.as_str()).collect();
         for journey in &self.journeys {
@@ -168,7 +168,7 @@ impl JourneyPlan {
         self.journeys.iter().any(|journey| journey.script.is_some())
     }
 
-    /// Where programs may send requests beside the base.
+    /// Hosts that programs may call in addition to the base.
     pub fn further_servers(&self) -> impl Iterator<Item = &Url> {
         self.journeys
             .iter()

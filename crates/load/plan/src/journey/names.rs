@@ -1,4 +1,4 @@
-//! The names that parts of a journey ask for values of.
+//! Names whose values parts of a journey need.
 
 use super::model::{Journey, JourneyPart, JourneyPlan, JourneyStep, StepGuard};
 use crate::check::{Ask, Body, Content, Expect, HeaderRule, JsonRule, Text, UploadContent};
@@ -120,7 +120,7 @@ impl JourneyPlan {
 }
 
 impl JourneyStep {
-    /// Whether its request is known beforehand, byte for byte.
+    /// Returns whether its request is constant.
     pub fn is_settled(&self) -> bool {
         of_request(&self.ask).is_empty()
     }

@@ -1,4 +1,4 @@
-//! A script of its own as the one journey of a plan (`--script`).
+//! A script as the only journey of a plan (`--script`).
 
 use super::read;
 use crate::{NoFiles, Plan, ScriptPlan, TargetPlan};
@@ -8,12 +8,12 @@ use units::ParseError;
 /// The journey's name, where the script's file gives none.
 const NAME: &str = "journey";
 
-/// What a script says of its journey before it begins.
+/// A script's description of its journey, before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramOutline {
     /// The names of its calls; at least one.
     pub steps: Vec<String>,
-    /// Where it may go beside the plan's URL.
+    /// Hosts that it may call in addition to the plan's URL.
     pub servers: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ impl Plan {
     /// cookies.
     ///
     /// # Errors
-    /// A name or a server that cannot be, or a plan that asks for something else besides.
+    /// Returned for an invalid name or server, or a plan with other requests.
     pub fn be_carried_out(
         &mut self,
         script: ScriptPlan,
@@ -55,7 +55,7 @@ impl Plan {
         put("servers", list(outline.servers));
         let mut all = Table::new();
         all.insert("journey".to_owned(), Value::Array(vec![Value::Table(table)]));
-        // the lines are those of a text that nobody sees
+        // the lines refer to a generated text
         let said =
             |error: ParseError| wrong(error.0.split_once(": ").map_or("", |(_, it)| it).to_owned());
         let read = read(&all.to_string(), &target.url, &NoFiles).map_err(said)?;

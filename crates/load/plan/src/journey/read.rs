@@ -27,7 +27,8 @@ pub(crate) const KEYS: [&str; 5] = ["vars", "feeder", "setup", "journey", "teard
 pub const USER_NUMBER: &str = "user.number";
 pub const ITERATION_NUMBER: &str = "iteration.number";
 
-/// Steps of all journeys: fewer than there are rows in the report, whose last one is for all others.
+/// Maximum number of steps of all journeys: below the rows of the report, whose last one collects
+/// the rest.
 pub const STEPS_MAX: usize = 999;
 const JOURNEYS_MAX: usize = 100;
 const DEPTH_MAX: usize = 4;
@@ -122,7 +123,7 @@ struct JourneyReader<'f> {
 }
 
 impl JourneyReader<'_> {
-    /// What has a value wherever it is asked for.
+    /// Names that always have a value.
     fn know_all(&mut self, feeders: &[super::Feeder]) {
         let known = &mut self.reader.captured;
         known.extend([USER_NUMBER, ITERATION_NUMBER].map(str::to_owned));
@@ -275,7 +276,7 @@ impl JourneyReader<'_> {
         Ok(JourneyStep { name, line, row, ask, check, think, guard, once, stream, first_capture })
     }
 
-    /// The request, by the words of check plans; what belongs to the whole plan is refused.
+    /// Reads the request with the keys of check plans; keys of the whole plan are refused.
     fn ask(&self, url: &Node<'_>, table: &mut Table<'_>) -> Result<Ask, ParseError> {
         for (key, why) in [
             ("http", "the version is the plan's: http in [request]"),
@@ -364,7 +365,7 @@ impl JourneyReader<'_> {
         Ok(guard)
     }
 
-    /// `until`, which may ask for what the part itself captures.
+    /// `until`, which may use the part's own captures.
     fn until(&self, mut guard: StepGuard, table: &mut Table<'_>) -> Result<StepGuard, ParseError> {
         if let Some(node) = table.take("until") {
             guard.until = self.conditions(&node)?;
@@ -395,7 +396,7 @@ impl JourneyReader<'_> {
 const UNKNOWN: &str = "it is not a variable of [vars], not a column of a feeder (written \
                        'feeder.column'), and no earlier step captures it";
 
-/// Why a name cannot be one of a step.
+/// Why a name is invalid for a step.
 const NAME_RULE: &str = "a name has no <, >, =, comma or end of line in it";
 
 /// Objectives can name it.
@@ -410,7 +411,7 @@ fn wants_a_response(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError
     Err(table.fault("a journey goes on with the responses; outcome is for check plans"))
 }
 
-/// What the steps of a journey capture for as long as their user is there.
+/// Values that the steps of a journey capture for the user's lifetime.
 fn user_captures(mut table: Table<'_>, kept: &mut BTreeSet<String>) -> Result<(), ParseError> {
     for mut part in table.take("step").map(|node| node.tables()).transpose()?.unwrap_or_default() {
         let captures = part.take("capture").map(|node| node.table()).transpose()?;

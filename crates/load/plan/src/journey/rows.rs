@@ -17,19 +17,20 @@ fn row(plan: &JourneyPlan, step: &JourneyStep) -> TargetPlan {
     target
 }
 
-/// Where a step goes, as far as that is known before its values are: a place that begins with a value
-/// is taken for the base.
+/// Destination of a step, as far as known before its values: a URL that starts with a value counts
+/// as the base.
 fn place(base: &Url, shown: &str) -> Url {
     known_place(base, shown).unwrap_or_else(|| base.clone())
 }
 
-/// Where a step goes, whatever its values are; `None`: its values say which server that is.
+/// Destination of a step, whatever its values; `None` if its values determine the server.
 fn known_place(base: &Url, shown: &str) -> Option<Url> {
     let known = |url: &Url| {
         url.host_str().is_some_and(|host| !host.contains('{'))
             && matches!(url.scheme(), "http" | "https")
     };
-    // a text that begins with a slash is a path of the base, and sent as it stands, however many follow
+    // a text that starts with a slash is a path of the base, and is sent unchanged, however many
+    // follow
     let path =
         shown.strip_prefix('/').map(|rest| format!("/{}", rest.trim_start_matches(['/', '\\'])));
     let joined = base.join(path.as_deref().unwrap_or(shown));
@@ -37,7 +38,7 @@ fn known_place(base: &Url, shown: &str) -> Option<Url> {
 }
 
 impl JourneyPlan {
-    /// A step whose values say which server it goes to; `None`: the plan says it of all.
+    /// A step whose values determine its server; `None` if the plan determines all of them.
     pub fn step_to_anywhere(&self) -> Option<&JourneyStep> {
         let unknown =
             |step: &&JourneyStep| known_place(&self.base, &step.ask.url.shown()).is_none();

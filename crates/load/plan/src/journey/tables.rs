@@ -138,7 +138,7 @@ fn feeders_of(all: &mut Table) -> impl Iterator<Item = &mut Table> {
     feeders.into_iter().flatten().filter_map(Value::as_table_mut)
 }
 
-/// `secret`: it stands under a name that tells so. What is made of values only tells their names.
+/// `secret`: its name indicates a secret. Text made only of values reveals only their names.
 fn mask(value: &mut Value, secret: bool) {
     match value {
         Value::String(text) if secret && !text.contains("{{") => MASK.clone_into(text),
@@ -151,7 +151,7 @@ fn mask(value: &mut Value, secret: bool) {
                         let name = login.split(':').next().unwrap_or_default();
                         *login = format!("{name}:{MASK}");
                     }
-                    // the words of a capture or of an expectation are no secrets
+                    // the keywords of a capture or of an expectation are not secret
                     Value::Table(_) => mask(value, false),
                     _ => mask(value, is_secret_header(key)),
                 }

@@ -299,7 +299,8 @@ fn a_printed_plan_needs_no_other_file() {
     let printed = to_toml(&plan, Secrets::Shown);
     let again = from_toml(&printed, &NoFiles).unwrap();
     assert_eq!(to_toml(&again, Secrets::Shown), printed);
-    // an agent of a fleet has the rows, but not the file, and tells by this that it read the same plan
+    // an agent of a fleet has the rows but not the file, and verifies with this that it read the
+    // same plan
     assert_eq!(crate::identity(&again), crate::identity(&plan));
     assert_eq!(again.targets, plan.targets);
     let steps = |plan: &Plan| -> Vec<_> {

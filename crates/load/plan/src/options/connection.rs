@@ -109,7 +109,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Keep Nagle's algorithm on (do not set TCP_NODELAY)", ..ROW },
     Setting { name: "reset", field: field!(at connection.reset_on_close as "connection.reset", SWITCH),
         help: "Close connections with RST, so that no port stays in TIME_WAIT", ..ROW },
-    // who waits longer than an hour measures nothing
+    // waiting longer than an hour measures nothing
     Setting { name: "reconnect-pause", value: "TIME", page: "loads",
         field: field!(at connection.reconnect_pause, DURATION), bounds: &[most(3_600.0, "is above 1h; give a duration from 0 to 1h")],
         help: "Shortest pause of a user after a connection could not be opened [default: 10ms]", ..ROW },

@@ -1,4 +1,4 @@
-//! How a row reaches its field of the plan: from text and to text.
+//! Conversion between a row's text and its field of the plan.
 
 use super::Inputs;
 use super::grammar::Grammar;
@@ -20,7 +20,7 @@ pub(crate) enum KeyValue {
     Texts(BTreeMap<String, String>),
 }
 
-/// What a value of the file has to look like, before its grammar is asked.
+/// Form of a value in the file, checked before its grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     One,
@@ -37,17 +37,17 @@ pub(crate) struct PlanField {
     /// `connection.reconnect_pause`.
     pub(crate) key: &'static str,
     pub(crate) shape: Shape,
-    /// What the key may end with, one of them at a time: `_file` where a file has the value.
+    /// Suffixes of the key, one at a time: `_file` if a file has the value.
     pub(crate) endings: &'static [&'static str],
     /// The ending under which the option puts what is typed.
     pub(crate) typed: &'static str,
     /// Each option that is given adds to the list.
     pub(crate) adds: bool,
-    /// Whether the option takes what was typed; a file that it names is opened by `read` alone.
+    /// Checks whether the option accepts the typed text; only `read` opens a file that it names.
     pub(crate) check: fn(&str, Inputs<'_>) -> Result<(), ParseError>,
     /// Takes the value under the key with an ending.
     pub(crate) read: fn(&mut Plan, &str, KeyValue, Inputs<'_>) -> Result<(), ParseError>,
-    /// What a printed plan has, and under which ending.
+    /// Printed value, and its suffix.
     pub(crate) show: fn(&Plan, Secrets) -> (&'static str, KeyValue),
 }
 
@@ -88,7 +88,7 @@ macro_rules! field {
     };
 }
 
-/// Bytes that stand in the file as text, as base64 or by a file's name; the option takes one of these.
+/// Bytes given in the file as text, as base64 or by a file's name; the option accepts one of these.
 macro_rules! content {
     ($table:ident.$field:ident, typed: $typed:expr, secret: $secret:expr) => {
         $crate::options::field::PlanField {
@@ -200,7 +200,7 @@ pub(crate) fn read_content(
     Ok(())
 }
 
-/// Text under the key itself, other bytes as base64 under their own key, a secret behind its mask.
+/// Text under the key itself, other bytes as base64 under their own key, a secret masked.
 pub(crate) fn show_content(bytes: Option<&[u8]>, masked: bool) -> (&'static str, KeyValue) {
     match bytes.map(|bytes| (std::str::from_utf8(bytes), bytes)) {
         None => ("", KeyValue::One(Scalar::Off)),

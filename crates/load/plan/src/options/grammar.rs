@@ -17,10 +17,10 @@ use std::path::PathBuf;
 use units::{Nanos, ParseError, Rate, RateSpan, quoted};
 use wan::TraceSource;
 
-/// How values of a type are written.
+/// Textual form of a type's values.
 pub(crate) struct Grammar<T: 'static> {
     pub(super) shape: Shape,
-    /// As it is typed; files of traces are found by their names.
+    /// As typed; files of traces are found by their names.
     pub(super) read: fn(&str, &dyn TraceSource) -> Result<T, ParseError>,
     /// From a number of the file that need not go through the decimal grammar of texts.
     pub(super) exact: fn(f64) -> Option<T>,
@@ -192,7 +192,7 @@ pub(super) const VISITS: Grammar<Vec<Visit>> = list(
     |items| each(items, rules::parse_visit),
     |all, _| texts(all, rules::show_visit),
 );
-/// As a text where that is exact, as a number otherwise.
+/// As text if that is exact, as a number otherwise.
 pub(super) const EXACT_RATE: Grammar<Rate> =
     Grammar { exact: exact_rate, ..one(|text, _| units::parse_rate(text), |it, _| show_rate(*it)) };
 pub(super) const RATE_SPAN: Grammar<RateSpan> = Grammar {

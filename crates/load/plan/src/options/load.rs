@@ -22,8 +22,9 @@ fn has_session(plan: &Plan) -> bool {
     plan.load.session().is_some()
 }
 
-/// A part that some loads have: `load!(at "users", Load::Closed { users, .. } => *users, COUNT, or)`.
-/// Of other loads `or` says what is wrong with the value.
+/// A part that some loads have:
+/// `load!(at "users", Load::Closed { users, .. } => *users, COUNT, or)`. For other loads `or` is
+/// the error.
 macro_rules! load {
     ($kind:ident $key:expr, $pattern:pat => $place:expr, $grammar:expr, $or:expr) => {
         PlanField {
@@ -61,7 +62,7 @@ macro_rules! session {
     };
 }
 
-/// What is switched off needs nobody.
+/// a disabled feature needs none
 fn without_session(value: &KeyValue) -> Result<(), ParseError> {
     let is_off = match value {
         KeyValue::One(value) => *value == Scalar::Off,
@@ -144,7 +145,7 @@ fn instants(value: &KeyValue) -> Result<Arc<[Nanos]>, ParseError> {
     each(items, parse_duration).map(Arc::from)
 }
 
-/// The size of the load over time says itself whether users or arrivals are meant.
+/// The size of the load over time determines whether users or arrivals are meant.
 const STAGES: PlanField = PlanField {
     key: "load.stages",
     shape: Shape::Text,
@@ -161,7 +162,7 @@ const STAGES: PlanField = PlanField {
     ..NO_FIELD
 };
 
-/// Of sessions, where there are any: single calls of an open load have nobody who could think.
+/// Of sessions, if there are any: single calls of an open load have no user to think.
 const THINK: PlanField = PlanField {
     key: "load.think",
     shape: Shape::Text,

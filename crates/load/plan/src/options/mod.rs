@@ -1,4 +1,4 @@
-//! The table of options: one row says all about an option of `run` or a key of the plan file.
+//! The option table: one row defines an option of `run` or a key of the plan file.
 //!
 //! From the rows follow the command line with its help and completions (the program makes clap's
 //! arguments of them), what an option that was given does to the plan, both directions of the plan file,
@@ -26,7 +26,7 @@ pub struct Setting {
     pub name: &'static str,
     /// The option of one letter.
     pub short: Option<char>,
-    /// What stands behind the option in help: `TIME`; empty: it takes no value.
+    /// Value placeholder in help: `TIME`; empty for a switch.
     pub value: &'static str,
     /// An option without a value: what it puts under the key.
     pub means: &'static str,
@@ -40,28 +40,28 @@ pub struct Setting {
     pub without: &'static [&'static str],
     /// The name of an option without which this one means nothing.
     pub needs: Option<&'static str>,
-    /// The part of help that it stands in.
+    /// Help section.
     pub heading: &'static str,
     /// `-h` shows it too; the others are in `--help` alone.
     pub common: bool,
     /// The line of help.
     pub help: &'static str,
-    /// What `--help` says below that line.
+    /// Long help.
     pub more: &'static str,
     /// The page of the guide that explains it, without `.md`.
     pub page: &'static str,
     /// Its place in the plan, and the grammar of its values.
     pub(crate) field: PlanField,
-    /// Read behind the other rows, whose values it builds on.
+    /// Read after the other rows, whose values it depends on.
     pub(crate) late: bool,
-    /// The least value and the greatest (times in seconds), and what is said of one that is outside: it
-    /// stands behind the option's name, with the value for `{}`.
+    /// Minimum and maximum (times in seconds), and the error for others: it follows the option's
+    /// name, with the value for `{}`.
     pub bounds: &'static [Bound],
-    /// Whether a printed plan has the key; most always have theirs.
+    /// When a printed plan has the key; most always do.
     pub(crate) shown: fn(&Plan) -> bool,
 }
 
-/// What a value has to be within.
+/// Bounds of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     pub least: f64,
@@ -81,7 +81,7 @@ const fn most(most: f64, text: &'static str) -> Bound {
     within(f64::NEG_INFINITY, most, text)
 }
 
-/// What a row leaves out: an option without a value, in `--help` alone.
+/// Defaults of a row: an option without a value, in `--help` only.
 const SETTING: Setting = Setting {
     name: "",
     short: None,
@@ -103,7 +103,7 @@ const SETTING: Setting = Setting {
     shown: |_| true,
 };
 
-/// Where values find what they name.
+/// Source of values given by name.
 #[derive(Clone, Copy)]
 pub struct Inputs<'a> {
     pub files: &'a dyn FileSource,
@@ -129,7 +129,7 @@ impl Setting {
         self.field.key.split_once('.').unwrap_or(("", self.field.key))
     }
 
-    /// As messages name it: `-d`, `--reconnect-pause`, or its key where it is no option.
+    /// Name in messages: `-d`, `--reconnect-pause`, or its key if it is not an option.
     pub fn label(&self) -> String {
         match self.short {
             Some(letter) => format!("-{letter}"),
@@ -138,12 +138,13 @@ impl Setting {
         }
     }
 
-    /// Whether it may be given several times, each time adding to what is there.
+    /// Returns whether it may be repeated, each adding to the previous ones.
     pub fn is_repeated(&self) -> bool {
         self.field.adds
     }
 
-    /// Whether the option takes such a value; a file that it names is read by what puts the value into a plan.
+    /// Checks whether the option accepts such a value; files are read only when the value is put
+    /// into a plan.
     ///
     /// # Errors
     /// What is not in the grammar of its values.
@@ -151,7 +152,7 @@ impl Setting {
         (self.field.check)(text, inputs)
     }
 
-    /// What is said of a plan in which the value is out of bounds.
+    /// Error for a plan in which the value is out of bounds.
     fn fault(&self, plan: &Plan) -> Option<String> {
         let (_, KeyValue::One(value)) = (self.field.show)(plan, Secrets::Masked) else {
             return None;
@@ -189,7 +190,7 @@ pub fn all() -> impl Iterator<Item = &'static Setting> {
     .flatten()
 }
 
-/// Puts options into the plan: names and what was typed behind them.
+/// Puts options into the plan: names and typed values.
 ///
 /// # Errors
 /// What is not in the grammar of its values, or a file that cannot be read, with the option's name.
@@ -210,7 +211,7 @@ pub fn put_typed(
     put(plan, given.collect(), inputs).map_err(|(row, _, why)| (row.name, why))
 }
 
-/// What was given for a row, under its key with this ending.
+/// Given value of a row, for its key with this suffix.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) row: &'static Setting,
@@ -228,7 +229,7 @@ impl Given {
     }
 }
 
-/// Puts what was given into the plan. An end of the run that is given replaces those that stood there.
+/// Puts the given values into the plan. A given end of the run replaces existing ones.
 ///
 /// # Errors
 /// The first value that its row refuses: the row, the ending of its key, and why.
@@ -248,7 +249,7 @@ pub(crate) fn put(
         (plan.stop.duration, plan.stop.requests, plan.stop.bytes) = (None, None, None);
     }
     late.into_iter().try_for_each(|it| put(plan, it))?;
-    // stages say how long a run takes that nothing else ends
+    // stages determine the length of a run without another end
     let stop = &mut plan.stop;
     let endless = (stop.duration, stop.requests, stop.bytes) == (None, None, None);
     if endless && !has_duration && plan.order != Order::Once {
@@ -266,7 +267,7 @@ pub fn named(name: &str) -> Option<&'static Setting> {
 pub(crate) fn rows_of(table: &str) -> Vec<&'static Setting> {
     let mut rows: Vec<&Setting> = Vec::new();
     for row in all().filter(|row| row.key().0 == table && !row.field.key.is_empty()) {
-        // `--close` is another way to say `--calls 1`
+        // `--close` is an alias of `--calls 1`
         if rows.iter().all(|known| known.field.key != row.field.key) {
             rows.push(row);
         }
@@ -283,14 +284,14 @@ pub(crate) fn keys_of(table: &str) -> Vec<&'static Setting> {
     rows
 }
 
-/// What is out of bounds in a table of the plan file: each with the option that it is of.
+/// Values out of bounds in a table of the plan file, each with its option.
 pub(crate) fn faults(plan: &Plan, table: &str) -> Vec<(String, String)> {
     let fault = |row: &Setting| Some((row.label(), row.fault(plan)?));
     keys_of(table).into_iter().filter_map(fault).collect()
 }
 
-/// Tables whose keys were printed in another order before there was this table of options; keys that are
-/// not named follow in its order. It stays, so that kept plans can be compared with new ones line by line.
+/// Tables whose keys were printed in another order before this option table existed; unlisted keys
+/// follow in its order. It is kept so that stored plans can be compared with new ones line by line.
 const PRINTED_FIRST: &[(&str, &str)] = &[
     (
         "load",

@@ -1,4 +1,4 @@
-//! Requests: where they come from, what they are, and who sends them.
+//! Requests: source, content, sender.
 
 use super::field::{KeyValue, NO_FIELD, PlanField, content, field};
 
@@ -14,11 +14,11 @@ use units::ParseError;
 const ROW: Setting = Setting { heading: "Request", page: "requests", ..SETTING };
 const SOURCE: Setting = Setting { page: "requests", ..ROW };
 
-/// What a model makes of a plan needs the URL of its server.
+/// A model's plan needs the URL of its server.
 const MODEL: PlanField =
     PlanField { check: |text, _| parse_representative(text).map(drop), ..NO_FIELD };
 
-/// Where the requests of a plan come from: the plan begins with them, before options change it.
+/// Source of a plan's requests: the plan starts with it, before options change it.
 #[rustfmt::skip] // a row is read as a row
 pub(super) static SOURCES: &[Setting] = &[
     Setting { name: "urls", value: "FILE|-", common: true,
@@ -35,8 +35,8 @@ pub(super) static SOURCES: &[Setting] = &[
         help: "Requests from a Lua script: wrk's, or one of users on a journey; - is standard input", ..SOURCE },
 ];
 
-/// One of the ways to log in: the grammar of its value, and what it makes of that and of the login that
-/// stands in the plan.
+/// One of the login methods: the grammar of its value, and how it combines with the login in the
+/// plan.
 macro_rules! login {
     ($key:literal, $parse:expr, $login:expr) => {
         PlanField {
@@ -54,7 +54,7 @@ macro_rules! login {
     };
 }
 
-/// What a key of logins has in a printed plan.
+/// Value of a login key in a printed plan.
 fn show_login(plan: &Plan, key: &str, secrets: Secrets) -> Scalar {
     let hide = |secret: &str| match secrets {
         Secrets::Shown => secret.to_owned(),

@@ -9,7 +9,7 @@ fn page(name: &str) -> String {
     text.unwrap_or_else(|error| panic!("the guide has no page {name}: {error}"))
 }
 
-/// What a newcomer has to find in a row is there, and what it points to exists.
+/// Every row has complete help, and its links exist.
 #[test]
 fn every_row_is_whole() {
     let mut names = BTreeSet::new();
@@ -20,7 +20,7 @@ fn every_row_is_whole() {
         assert!(page(row.page).contains(&wanted), "{row:?}: {}.md does not name it", row.page);
         assert!(row.name.is_empty() || names.insert(row.name), "{row:?} is there twice");
         assert!(crate::file::TABLES.contains(&row.key().0), "{row:?}: no such table");
-        // `validate` asks for the bounds of the other tables
+        // `validate` checks the bounds of the other tables
         assert!(row.bounds.is_empty() || !["tls", "expect", ""].contains(&row.key().0), "{row:?}");
         if !row.name.is_empty() && row.value.is_empty() {
             let inputs = Inputs { files: &NoFiles, traces: &wan::NoTraces };

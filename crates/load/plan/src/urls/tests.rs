@@ -12,7 +12,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// RFC 9844: the zone says where to connect, and the URL and its Host field are without it.
+/// RFC 9844: the zone determines the address to connect to; the URL and its Host field omit it.
 #[test]
 fn an_ipv6_zone_becomes_a_resolve_rule() {
     for (text, url, rule) in [

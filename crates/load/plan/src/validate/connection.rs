@@ -91,7 +91,7 @@ fn check_version(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// What HTTP/2 and HTTP/3 cannot do, or not yet.
+/// Unsupported with HTTP/2 and HTTP/3.
 fn check_streams(plan: &Plan, problems: &mut Problems) {
     let (asked, alpn) = match plan.request.version {
         HttpVersion::Http3 => ("3", "HTTP/3 is offered by its own name, h3: drop --alpn"),
@@ -119,7 +119,7 @@ fn check_streams(plan: &Plan, problems: &mut Problems) {
     problems.add_faults(plan, "http2");
 }
 
-/// What QUIC cannot be.
+/// Invalid with QUIC.
 fn check_http3(plan: &Plan, problems: &mut Problems) {
     let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
     if let Some(target) = plain {
@@ -239,7 +239,7 @@ fn check_path(plan: &Plan, problems: &mut Problems) {
     check_clients(plan, problems);
 }
 
-/// A kind of clients that nobody is of has no figures.
+/// A kind of client without users has no figures.
 fn check_clients(plan: &Plan, problems: &mut Problems) {
     let Some(population) = &plan.connection.clients else { return };
     let clients = plan.client_count();
@@ -257,7 +257,7 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
     problems.add("--clients", text);
 }
 
-/// What our own TCP does not carry.
+/// Unsupported by our own TCP.
 fn check_stack(plan: &Plan, problems: &mut Problems) {
     if !plan.driver.stack.is_own() {
         problems.add_if(
@@ -300,7 +300,7 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// What goes over a device by AF_XDP.
+/// Unsupported over AF_XDP.
 fn check_xdp(plan: &Plan, problems: &mut Problems) {
     let Some(xdp) = plan.driver.stack.xdp() else { return };
     let device = &xdp.device;
@@ -336,8 +336,8 @@ fn check_idle(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// What may be in early data: requests that do no harm when somebody sends them again (RFC 8470
-/// section 4), over a TLS that has it.
+/// Requests permitted in early data: those that are harmless when replayed (RFC 8470 section 4),
+/// over a TLS version that supports it.
 fn check_early(plan: &Plan, problems: &mut Problems) {
     if !plan.tls.early_data {
         return;

@@ -47,7 +47,7 @@ fn shortage_of(lane: &Plan, of_scenario: &str) -> Option<String> {
     })
 }
 
-/// Users or sessions that will ask for a row, as far as the plan says.
+/// Users or sessions that will need a row, as far as the plan determines it.
 fn needed(lane: &Plan) -> Option<(u64, &'static str)> {
     match &lane.load {
         Load::Closed { users, .. } => {

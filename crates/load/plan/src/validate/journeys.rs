@@ -1,4 +1,4 @@
-//! What goes with journeys, and what does not.
+//! Combinations with journeys.
 
 use super::Problems;
 use crate::{Load, Order, Plan};

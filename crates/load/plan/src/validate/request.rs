@@ -32,7 +32,7 @@ fn check_targets(plan: &Plan, problems: &mut Problems) {
     if plan.targets.len() > LINES_MAX {
         problems.add("--urls", format!("the URL list has more than {LINES_MAX} URLs"));
     }
-    // One wrong target is enough to say: a list may have a million of them.
+    // One wrong target is enough to report: a list may have a million of them.
     let wrong = plan.targets.iter().enumerate().find_map(|(index, target)| {
         let (option, why) = target_fault(target)?;
         Some((option, format!("URL {} of the plan, {}, {why}", index + 1, quoted_url(target))))

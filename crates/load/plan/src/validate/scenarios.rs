@@ -4,7 +4,7 @@ use super::Problems;
 use crate::scenario::ScenarioPlan;
 use crate::{Load, Order, Plan};
 
-/// What goes with scenarios, and what each of them is. `check_one` looks at one load as if it were the
+/// Combinations with scenarios, and their validity. `check_one` checks one load as if it were the
 /// plan's.
 pub(super) fn check(plan: &Plan, problems: &mut Problems, check_one: fn(&Plan, &mut Problems)) {
     let stop = &plan.stop;
@@ -28,7 +28,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems, check_one: fn(&Plan, &
     }
     for (scenario, mut lane) in plan.scenarios.iter().zip(plan.lanes()) {
         check_times(plan, scenario, problems);
-        // of the time before it begins nothing is said
+        // the time before its start is not reported
         lane.stages.clone_from(&scenario.stages);
         let mut own = Problems(Vec::new());
         check_one(&lane, &mut own);

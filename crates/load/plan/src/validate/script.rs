@@ -1,4 +1,4 @@
-//! What goes with a script, and what does not.
+//! Combinations with a script.
 
 use super::Problems;
 use crate::{AddressFamily, HttpVersion, Plan};

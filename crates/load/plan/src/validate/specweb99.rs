@@ -1,4 +1,4 @@
-//! What goes with a load after SPECweb99, and what does not.
+//! Combinations with a SPECweb99 load.
 
 use super::Problems;
 use crate::specweb99::Specweb99Plan;

@@ -21,7 +21,7 @@ fn session(calls: u32) -> Load {
     Load::Open { arrivals, session, connections_max: None, queue_max: None }
 }
 
-/// What is said of the default plan with one change.
+/// The errors of the default plan with one change.
 fn said(change: impl FnOnce(&mut Plan)) -> String {
     let mut plan = plan();
     change(&mut plan);
@@ -258,7 +258,7 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
         .filter_map(|line| line.strip_prefix("[--stack] --stack own and ")?.split(" contra").next())
         .collect();
     assert_eq!(others, ["--bind", "--send-buffer or --recv-buffer"]);
-    // the one link is that of all threads
+    // all threads share the one link
     let over_one_link = said(|plan| {
         plan.driver.stack = StackChoice::Own;
         plan.driver.threads = Some(2);

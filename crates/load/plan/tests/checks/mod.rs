@@ -19,7 +19,8 @@ pub(crate) fn url_list(data: &[u8]) {
     }
 }
 
-/// Any text as a plan file: a plan that comes back the same from its own print, or an error.
+/// Parses any text as a plan file: the result is an error, or a plan that is equal after printing
+/// and parsing.
 pub(crate) fn plan_file(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match from_toml(&text, &NoFiles) {

@@ -65,7 +65,7 @@ enum LineKind {
     Within,
 }
 
-/// How many bytes may be sent.
+/// Number of bytes may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendPermit {
     /// This many bytes; at least one.

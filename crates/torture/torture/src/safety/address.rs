@@ -42,8 +42,8 @@ pub fn class(address: IpAddr) -> Class {
     }
 }
 
-/// Returns the strictest class of all addresses of a name, or `Never` without any: nobody could
-/// have permitted it.
+/// Returns the strictest class of all addresses of a name, or `Never` without any: no permission is
+/// possible.
 pub fn strictest(addresses: &[IpAddr]) -> Class {
     addresses.iter().map(|address| class(*address)).max().unwrap_or(Class::Never)
 }

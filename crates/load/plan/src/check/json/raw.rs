@@ -1,4 +1,5 @@
-//! JSON whose numbers are text. Only for documents that `serde_json` has accepted: it bounds their depth.
+//! JSON whose numbers are text. Only for documents that `serde_json` has accepted: it bounds their
+//! depth.
 
 use std::collections::BTreeMap;
 

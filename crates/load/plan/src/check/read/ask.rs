@@ -35,8 +35,8 @@ pub(super) fn jar(node: &Node<'_>) -> Result<Option<String>, ParseError> {
 }
 
 impl Reader<'_> {
-    /// The request whose `url` was found; takes its keys out of the table. `close` unless the table
-    /// says otherwise.
+    /// Reads the request whose `url` was found and takes its keys out of the table. `close` unless
+    /// the table overrides it.
     pub(crate) fn ask(
         &self,
         url: &Node<'_>,
@@ -91,7 +91,7 @@ impl Reader<'_> {
 
     fn method(&self, node: &Node<'_>) -> Result<String, ParseError> {
         let method = self.settled(node)?;
-        // CONNECT makes a tunnel: there is no response to look at
+        // CONNECT creates a tunnel: there is no response to check
         if method.eq_ignore_ascii_case("CONNECT") {
             return Err(node.fault("CONNECT opens a tunnel and cannot be checked"));
         }
@@ -272,7 +272,7 @@ impl Reader<'_> {
         Ok(Capture { from, regex, take, scope, optional })
     }
 
-    /// How long a value is kept, and what it means when there is none: a journey's words.
+    /// Lifetime of a value, and the effect if it is missing: keys of journeys.
     fn keeping(&self, table: &mut Table<'_>) -> Result<(Scope, bool), ParseError> {
         if self.marks == Marks::Dollar {
             return Ok((Scope::User, false));

@@ -1,4 +1,4 @@
-//! What must come of a request, and what a file or folder must be like.
+//! Requirements on responses, files and folders.
 
 use super::super::json::JsonPlace;
 use super::super::model::{Content, Entries, Expect, HeaderRule, JsonRule, Wanted};

@@ -1,4 +1,4 @@
-//! Plans of every kind, within what the grammars can say.
+//! Arbitrary plans within the grammars.
 
 use crate::*;
 use proptest::collection::vec;
@@ -357,7 +357,7 @@ fn measure() -> impl Strategy<Value = MeasurePlan> {
         })
 }
 
-/// As they are before they are settled.
+/// Before they are normalized.
 fn folds(number: u32) -> fold::Folds {
     let texts = ["/user/{id}", "GET /a/{*all}", "http://h/{n}?x={y}"];
     let patterns = texts.iter().take(number as usize % 4);

@@ -82,7 +82,7 @@ fn feeder(
     let kinds = [table.take("file"), table.take("text"), table.take("generate")];
     let (columns, rows) = match kinds {
         [Some(path), None, None] => rows_of_file(&path, reader, files, format)?,
-        // of a printed plan, whose text has the columns and no rows
+        // of a printed plan, which has the columns but no rows
         [Some(path), Some(text), None] if text.text()?.contains(MASK) => {
             match (rows_of_file(&path, reader, files, format), format) {
                 (Err(_), Some(format)) => {

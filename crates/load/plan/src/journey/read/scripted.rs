@@ -10,7 +10,7 @@ use crate::{HttpVersion, ScriptPlan, StepStream};
 use units::{Nanos, ParseError, quoted};
 use url::Url;
 
-/// Servers that one program may ask beside the base.
+/// Servers that one program may call in addition to the base.
 const SERVERS_MAX: usize = 1_000;
 
 /// A program and the steps that its calls count for.
@@ -111,7 +111,7 @@ impl JourneyReader<'_> {
     }
 }
 
-/// A name that calls of a program count for. What they ask for, the program says.
+/// A named row for calls of a program. The program defines their requests.
 fn scripted_step(name: String, line: usize, row: u32, first_capture: u32) -> JourneyStep {
     JourneyStep {
         name,
