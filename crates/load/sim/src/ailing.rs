@@ -1,5 +1,5 @@
-//! A server with one weakness, or several: what a diagnosis must be able to name. Each is exact, so
-//! that a test knows what the evidence has to be.
+//! A server with one weakness, or several, that a diagnosis must name. Each is exact, so that a
+//! test knows the required evidence.
 
 use crate::servers::{Service, Stall};
 use crate::world::{Action, Admission, Client, Server};
@@ -11,11 +11,11 @@ use units::{Nanos, Purpose, Seed, Stream};
 pub struct Limiter {
     pub per_s: f64,
     pub burst: f64,
-    /// What calls beyond it are answered with; `None`: they wait for their turn.
+    /// Status of calls beyond it; `None`: they wait for their turn.
     pub status: Option<u16>,
 }
 
-/// A line of so many bytes a second.
+/// A line of this many bytes per second.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedLine {
     pub bytes_per_s: f64,
@@ -25,7 +25,7 @@ pub struct SharedLine {
     pub body: usize,
 }
 
-/// What ails the server. [`Ailments::default`] answers each call at once.
+/// Weaknesses of the server. [`Ailments::default`] answers each call at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ailments {
     pub work: Option<Service>,
@@ -35,9 +35,9 @@ pub struct Ailments {
     pub quantum: Option<Nanos>,
     /// Responses leave at the ticks of a clock, so far apart: at the same instants for all.
     pub tick: Option<Nanos>,
-    /// Responses are heard so much late, in the mean of an exponential law: a busy machine.
+    /// Responses are received this much late, as the mean of an exponential law: a busy machine.
     pub lateness: Nanos,
-    /// From this response of a connection on, the body comes 40 ms after the head.
+    /// From this response of a connection on, the body arrives 40 ms after the head.
     pub delayed_ack_from: Option<u64>,
     /// Connections that are served at once; the others wait, unanswered.
     pub served_at_once: Option<usize>,
@@ -45,21 +45,22 @@ pub struct Ailments {
     pub connection_cap: Option<usize>,
     pub limiter: Option<Limiter>,
     pub stall: Option<Stall>,
-    /// Calls within so long of the first one take so many times as long.
+    /// Calls within this time of the first one take this many times as long.
     pub cold: Option<(Nanos, f64)>,
-    /// The first call takes so many times as long, falling evenly to once within so long of it.
+    /// The first call takes this many times as long, falling linearly to normal within this time.
     pub warming: Option<(Nanos, f64)>,
-    /// Each call takes so much longer than the one before it.
+    /// Each call takes this much longer than the previous one.
     pub leak: Nanos,
     pub close_after: Option<u64>,
     pub line: Option<SharedLine>,
     /// Contention and coherency of the universal scalability law.
     pub contention: Option<(f64, f64)>,
-    /// A share of the calls is answered 504 after so long.
+    /// A share of the calls is answered 504 after this time.
     pub late: Option<(f64, Nanos)>,
     /// The law of every other connection, in place of `work`.
     pub other_backend: Option<Service>,
-    /// Of every so many connects one needs its SYN repeated: after 1 s and, one in four of those, 3 s.
+    /// One in this many connects needs its SYN repeated: after 1 s and, for one in four of those, 3
+    /// s.
     pub lost_connects: Option<u64>,
     /// A share of the responses is sent again after 200 ms.
     pub lost_responses: f64,
@@ -93,9 +94,9 @@ pub struct Ailing {
     line_free: Nanos,
 }
 
-/// What every response takes at most beside its work: nothing real is exact.
+/// Maximum random addition to every response: real servers are never exact.
 const JITTER: Nanos = Nanos::from_micros(150);
-/// How long a refusal takes, so that users who call again at once are bearable.
+/// Duration of a refusal, which limits users who call again at once.
 const REFUSAL: Nanos = Nanos::from_millis(10);
 const DELAYED_ACK: Nanos = Nanos::from_millis(40);
 const RETRANSMISSION: Nanos = Nanos::from_millis(201);
@@ -153,7 +154,7 @@ impl Ailing {
         work + Nanos((self.random.unit() * JITTER.0 as f64) as u64)
     }
 
-    /// When the work that begins at `now` at the earliest is done.
+    /// Returns when work that starts at `now` at the earliest is done.
     fn finish(&mut self, now: Nanos, work: Nanos) -> Nanos {
         let done = match self.free.iter_mut().min() {
             None => now + work,
@@ -174,7 +175,7 @@ impl Ailing {
         done + Nanos::from_secs_f64(self.random.exponential(self.ails.lateness.as_secs_f64()))
     }
 
-    /// Whether the limiter lets a call through: when, or the status that it is refused with.
+    /// Decision of the limiter: when the call passes, or the status of its refusal.
     fn admit(&mut self, now: Nanos) -> Result<Nanos, u16> {
         let Some(limiter) = self.ails.limiter else { return Ok(now) };
         let gained = (now - self.filled).as_secs_f64() * limiter.per_s;

@@ -18,17 +18,17 @@ pub struct Canned {
     pending: Vec<Slot>,
     /// Nanoseconds that pass with every reading of the clock.
     tick: u64,
-    /// Where each response has its number, of eight digits, and the next number.
+    /// Positions of each response's number, of eight digits, and the next number.
     number_at: Option<usize>,
     next: u64,
 }
 
-/// Eight digits in a response that stand for its number.
+/// Placeholder of eight digits in a response for its number.
 const NUMBER: &[u8] = b"########";
 
 impl Canned {
-    /// `request`: length of one request in bytes; `slots`: connections at most. Where the response
-    /// holds `########`, each has a number of its own there.
+    /// `request`: length of one request in bytes; `slots`: maximum number of connections.
+    /// `########` in the response is replaced by each response's number.
     pub fn new(response: &[u8], request: usize, slots: usize, start: Nanos) -> Canned {
         Canned {
             response: response.to_vec(),
@@ -108,7 +108,7 @@ impl Io for Canned {
 pub struct Keep {
     pub total: Snapshot,
     spare: Option<Box<Snapshot>>,
-    /// Told when the first row ends: what is allocated before that is not in the steady state.
+    /// Notified when the first row ends: earlier allocations are not the steady state.
     pub rows: u64,
 }
 
@@ -131,10 +131,10 @@ impl Link for Keep {
     fn log(&mut self, _: &mut Vec<CallRecord>) {}
 }
 
-/// What is answered.
+/// The response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannedResponse {
-    /// As by the null server in bench/: what the budgets are measured with. Always the same.
+    /// As from the null server in bench/, which the budgets use. Always the same.
     Plain,
     /// Each with another head: it has its number in a field.
     Numbered,
@@ -162,10 +162,10 @@ pub fn calls_against(
     engine::drive(&mut worker, &mut io, keep);
 }
 
-/// What the steps of a canned journey are made of.
+/// Kind of steps in a canned journey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CannedSteps {
-    /// Requests that are known beforehand: the plan's targets as they stand.
+    /// Constant requests: the plan's targets unchanged.
     Static,
     /// A value of a feeder in the path and in a field of each.
     Templates,
@@ -240,7 +240,8 @@ pub fn canned_worker(
     worker_of(plan, response, 64)
 }
 
-/// A worker whose `users` users each think for `pause` behind each of the `calls` calls, and its world.
+/// A worker whose `users` users each think for `pause` after each of the `calls` calls, and its
+/// world.
 ///
 /// # Panics
 /// As [`calls_against`].

@@ -13,7 +13,8 @@ use units::Nanos;
 /// Users, each with a connection.
 const USERS: u32 = 10;
 
-/// Bytes of a frame's header in HTTP/2 (RFC 9113 section 4.1), and of what comes before the first frame.
+/// Size of an HTTP/2 frame header (RFC 9113 section 4.1), and of the preface before the first
+/// frame.
 const FRAME_HEADER: usize = 9;
 const PREFACE: usize = 24;
 const HEADERS: u8 = 1;
@@ -25,7 +26,7 @@ const FIELDS_HTTP2: &[u8] = b"\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
 const FIELDS_HTTP3: &[u8] = b"\0\0\xd9\xf5\x54\x0213";
 const CONTENT: &[u8] = b"Hello, world!";
 
-/// What has come of one connection and is not answered.
+/// Received, unanswered data of a connection.
 #[derive(Debug, Default)]
 struct ResponseLane {
     input: Vec<u8>,
@@ -45,7 +46,7 @@ struct CannedStreams {
 }
 
 impl ResponseLane {
-    /// Answers every request whose fields are there.
+    /// Answers every request with complete fields.
     fn hear_http2(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
         let mut at = 0;
@@ -167,7 +168,8 @@ impl Io for CannedStreams {
     }
 }
 
-/// Makes `calls` calls of ten users with so many streams each, over HTTP/2 or HTTP/3, into `keep`.
+/// Makes `calls` calls of ten users with this many streams each, over HTTP/2 or HTTP/3, into
+/// `keep`.
 ///
 /// # Panics
 /// When the plan cannot be made ready, which its constants exclude.
@@ -197,7 +199,7 @@ pub fn calls_over_streams(calls: u64, version: HttpVersion, streams: u32, keep: 
 mod tests {
     use super::*;
 
-    /// What is counted makes its calls, with as many streams as it is to have.
+    /// The counted program makes its calls, with the configured number of streams.
     #[test]
     fn every_call_is_answered() {
         for (version, streams) in

@@ -1,5 +1,5 @@
-//! A server of HTTP/2 over the same queueing models: it reads frames, opens no field, and answers
-//! each request when the model says so.
+//! An HTTP/2 server over the same queueing models: it reads frames, decodes no fields, and answers
+//! each request when the model decides.
 
 use crate::servers::Queue;
 use crate::world::{Action, Client, Server};
@@ -29,7 +29,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// What the server makes of one request.
+/// Treatment of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFate {
     /// It is answered.
@@ -37,7 +37,7 @@ pub enum StreamFate {
     /// RST_STREAM: not processed, or given up.
     Refused,
     Reset,
-    /// Nothing ever comes.
+    /// No response, ever.
     Ignored,
 }
 
@@ -45,7 +45,7 @@ pub enum StreamFate {
 pub struct Streams {
     queue: Queue,
     streams_max: Option<u32>,
-    /// Requests of a connection, after which it is told to go.
+    /// Requests of a connection before GOAWAY.
     calls_max: Option<u32>,
     /// From the last response to GOAWAY; `None`: it is sent as soon as the last request arrives.
     goaway_after: Option<Nanos>,
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Streams {
     }
 }
 
-/// What a client has sent that is not read yet.
+/// Unread client data.
 #[derive(Debug, Default)]
 struct UnreadInput {
     input: Vec<u8>,
@@ -83,13 +83,13 @@ impl Streams {
         }
     }
 
-    /// It announces that it takes so many streams at once.
+    /// It announces this limit on concurrent streams.
     #[must_use]
     pub fn with_streams_max(self, streams: u32) -> Streams {
         Streams { streams_max: Some(streams), ..self }
     }
 
-    /// Each connection is told to go after so many requests, as by a keep-alive limit.
+    /// Each connection gets GOAWAY after this many requests, as by a keep-alive limit.
     #[must_use]
     pub fn with_calls_max(self, calls: u32) -> Streams {
         Streams { calls_max: Some(calls), ..self }

@@ -84,7 +84,7 @@ pub struct QuicWorld {
     pub body: usize,
     /// Number of requests on a connection before GOAWAY.
     pub calls_max: Option<u32>,
-    /// Whether the datagram with this number in its direction is lost.
+    /// Returns whether the datagram with this number in its direction is lost.
     pub loses: fn(Way, u64) -> bool,
     /// The outcome of the request with this number.
     pub fate: fn(u64) -> RequestFate,
@@ -285,7 +285,7 @@ fn handshakes(early: EarlyDataMode) -> (quic::Handshakes, HandSessions, Arc<Quic
     (Arc::new(client), by_hand, Arc::new(server))
 }
 
-/// What was negotiated is not needed.
+/// Negotiated parameters are not needed.
 const WORDS: SessionWords = SessionWords {
     name: |name| rustls_pki_types::ServerName::try_from(name.to_owned()).ok(),
     facts: |_| None,

@@ -29,7 +29,7 @@ pub struct Simulated {
     /// Every byte that the clients sent, in order of sending.
     pub sent: Vec<u8>,
     pub ended_at: Nanos,
-    /// What was wrong with a script, where one failed.
+    /// Error in a script, if one failed.
     pub broken: Option<String>,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Bench {
     calls: Vec<(Sample, sample::Outcome)>,
     ends: Ends,
     order: Order,
-    /// What was wrong with a script.
+    /// Error in a script.
     broken: Option<String>,
-    /// What is done to each row on its way to the collector.
+    /// Transformation of each row before the collector.
     carry: Option<Carry>,
 }
 
@@ -59,7 +59,7 @@ impl Bench {
         }
     }
 
-    /// What came of it; `interrupted`: it was stopped before its end.
+    /// Result; `interrupted`: it was stopped before its end.
     pub(crate) fn finish(self, interrupted: bool, ended_at: Nanos) -> Simulated {
         Simulated {
             measurement: self.collector.finish(interrupted),
@@ -131,8 +131,8 @@ pub fn execute_with(
     run_to_its_end(plan, world, casts, stop_after)
 }
 
-/// The same with a worker for each of these parts of the load, whose rows go through `carry`: a fleet of
-/// machines with one worker each.
+/// The same with a worker for each of these parts of the load, whose rows go through `carry`: a
+/// fleet of machines with one worker each.
 ///
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
@@ -149,7 +149,7 @@ pub fn execute_scripted(plan: Plan, world: World, scripts: Vec<Box<dyn Script>>)
     run_to_its_end(plan, world, scripts.into_iter().map(Cast::Script).collect(), None)
 }
 
-/// The same with one worker whose users are guided; `directory` knows the places that they meet.
+/// The same with one worker whose users are guided; `directory` resolves their servers.
 ///
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
@@ -162,8 +162,8 @@ pub fn execute_guided(
     run_to_its_end(plan, world, vec![Cast::Guide(guide, directory)], None)
 }
 
-/// The same with `workers` workers whose users make the plan's journeys; `given`: what a setup would
-/// have captured.
+/// The same with `workers` workers whose users follow the plan's journeys; `given`: values as from
+/// a setup.
 ///
 /// # Panics
 /// When the plan has no journeys, or cannot be made ready: a test's plan is valid.
@@ -207,7 +207,7 @@ impl Directory for Nowhere {
     }
 }
 
-/// Who decides what a worker's users ask for.
+/// Source of a worker's requests.
 enum Cast {
     Plan,
     Script(Box<dyn Script>),
@@ -261,8 +261,8 @@ fn run_divided(
     end_of(runners, &world, bench, stop_after)
 }
 
-/// The same of a plan with scenarios, each of whose loads has a worker on each of `cores` cores; `given`:
-/// what a setup of its journeys, if it has any, would have captured.
+/// The same for a plan with scenarios, each of whose loads has a worker on each of `cores` cores;
+/// `given`: values as from a setup of its journeys, if it has any.
 ///
 /// # Panics
 /// When the plan cannot be made ready: a test's plan is valid.
@@ -296,7 +296,7 @@ pub fn execute_scenarios(
     end_of(crews, &world, Bench::new(&setup), None)
 }
 
-/// What runs on one core, its driver, and whether it is done.
+/// A core's program, its driver, and whether it is done.
 type OnCore<D> = (D, SimIo, bool);
 
 fn end_of<D: Driven>(
@@ -323,7 +323,7 @@ fn end_of<D: Driven>(
     Simulated { sent, ..bench.finish(stop_after.is_some(), world.now() - start) }
 }
 
-/// What is ready now; where nothing is, the clock moves on to what comes next, `wake` at the latest.
+/// Events ready now; if there are none, the clock advances to the next one, at most to `wake`.
 pub(crate) fn drive_ready(world: &Rc<RefCell<World>>, wake: Nanos) -> Vec<Ready> {
     let now = world.borrow().now();
     world.borrow_mut().advance(now);
@@ -335,12 +335,12 @@ pub(crate) fn drive_ready(world: &Rc<RefCell<World>>, wake: Nanos) -> Vec<Ready>
     ready
 }
 
-/// Requests that go out together, in the made-up world; what was heard, and how long it took.
+/// Sends requests together in the simulated world; returns the responses and the duration.
 pub fn exchange(world: World, requests: Vec<Request>, connect: Nanos) -> (Vec<Heard>, Nanos) {
     exchange_under(world, requests, connect, Terms::default())
 }
 
-/// As [`exchange`], on these terms.
+/// Like [`exchange`], with these settings.
 pub fn exchange_under(
     world: World,
     requests: Vec<Request>,
@@ -372,7 +372,7 @@ fn turn_all<D: Driven>(runners: &mut [OnCore<D>], bench: &mut Bench) -> Option<N
     wake
 }
 
-/// Hands pending readiness to the workers; false when there was none.
+/// Passes pending readiness to the workers; false if there was none.
 fn handle_all<D: Driven>(runners: &mut [OnCore<D>], world: &Rc<RefCell<World>>) -> bool {
     let now = world.borrow().now();
     // what happens at this very instant, before time moves

@@ -9,22 +9,22 @@ use units::{Nanos, show};
 
 const SECONDS: u64 = 20;
 
-/// What a connection attempt costs the server's processor before it is taken or thrown away, and what a
-/// request costs: 130 a second together, and 55 of them are lost at 2,065 attempts a second.
+/// Processor time of a connection attempt before it is accepted or dropped, and of a request: 130 a
+/// second together, and 55 of them are lost at 2,065 attempts a second.
 const SYN: Nanos = Nanos::from_micros(213);
 const REQUEST: Nanos = Nanos::from_micros(7_479);
 /// Connections that wait to be served.
 const BACKLOG: usize = 64;
 
-/// One processor: attempts interrupt it, and whoever finds the queue full is not heard.
+/// One processor: attempts interrupt it, and attempts at a full queue are dropped.
 #[derive(Debug, Default)]
 struct Interrupted {
     /// Connections that were taken and not yet served, and requests in their order.
     taken: usize,
     asked: VecDeque<Client>,
-    /// When the first request will be done, as it is now.
+    /// When the first request will be done, as of now.
     done: Option<Nanos>,
-    /// Work for attempts that came while nothing was asked.
+    /// Work for attempts that arrived while there were no requests.
     busy: Nanos,
 }
 
@@ -70,10 +70,10 @@ impl Server for Interrupted {
     }
 }
 
-/// A load, the rate at which its connections begin, and how much of it came to an end.
+/// A load, the rate at which its connections start, and its completed share.
 #[derive(Clone, Copy, Debug)]
 pub struct OverloadPoint {
-    /// S-Client's sockets, and users who wait for their responses: as many of the one as of the other.
+    /// S-Client's sockets, and an equal number of users who wait for their responses.
     pub sockets: u32,
     /// Connections that the sockets begin, and requests that are served, a second.
     pub offered: f64,
@@ -103,7 +103,7 @@ pub fn curves() -> Vec<OverloadPoint> {
     [20, 40, 60, 65, 100, 200, 400, 700, 1_032].map(point).into()
 }
 
-/// The figure as it stands in `docs/lineage`: a row for each load, and a bar for each throughput.
+/// The figure in `docs/lineage`: a row for each load, and a bar for each throughput.
 pub fn figure(curves: &[OverloadPoint]) -> String {
     /// Served a second by one character.
     const PER_CHARACTER: f64 = 4.0;
@@ -125,7 +125,7 @@ pub fn figure(curves: &[OverloadPoint]) -> String {
     text
 }
 
-/// The preset with so many sockets.
+/// The preset with this many sockets.
 fn sockets_of(number: u32) -> Plan {
     let mut plan = plan_for("http://sim.example/page");
     let base = plan.targets[0].url.clone();

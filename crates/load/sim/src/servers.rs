@@ -1,4 +1,4 @@
-//! Servers whose true answer is known: queueing models with theory behind them, and scripts.
+//! Servers with known true figures: queueing models with theory, and scripts.
 
 use crate::world::{Action, Admission, Client, Server};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub enum Service {
     Exponential(Nanos),
 }
 
-/// The server stands still for `length` at `first`, and again every `period` after that.
+/// The server freezes for `length` at `first`, and again every `period` after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     pub first: Nanos,
@@ -32,7 +32,7 @@ impl Stall {
     }
 }
 
-/// First come, first served, by `servers` equal servers; one response for every request head.
+/// First come, first served, by `servers` equal servers; one response per request head.
 #[derive(Debug)]
 pub struct Queue {
     service: Service,
@@ -77,7 +77,7 @@ impl Queue {
         }
     }
 
-    /// When a request that arrives now is answered.
+    /// Returns when a request that arrives now is answered.
     pub(crate) fn finish(&mut self, now: Nanos) -> Nanos {
         let service = self.service();
         let done = if self.endless {

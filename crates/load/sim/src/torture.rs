@@ -1,4 +1,4 @@
-//! The firing range in virtual time: torture conversations with a server whose defects are all
+//! The faulty server in virtual time: torture conversations with a server whose defects are all
 //! known.
 
 use crate::run::drive_ready;
@@ -133,7 +133,7 @@ impl FiringRange {
         }
     }
 
-    /// One that speaks HTTP/3 over simulated QUIC connections: pieces of streams without packets.
+    /// One that uses HTTP/3 over simulated QUIC connections: pieces of streams without packets.
     pub fn over_quic(defects: &Defects) -> FiringRange {
         FiringRange { range: faulty::FaultyServer::over_quic(defects), ..FiringRange::new(defects) }
     }
@@ -243,7 +243,7 @@ pub struct Field {
     carried: Carried,
 }
 
-/// Whether the run must stop, and why.
+/// True if the run must stop, and why.
 pub type Outside = Box<dyn FnMut(Nanos) -> Option<dialogue::governor::Stop>>;
 
 /// Maximum delay until a reason to stop is noticed: as in the real world.

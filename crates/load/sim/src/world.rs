@@ -16,7 +16,7 @@ pub struct Client {
     pub generation: u32,
 }
 
-/// What becomes of a connection attempt.
+/// Fate of a connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     Accept,
@@ -34,12 +34,12 @@ pub enum Admission {
 pub enum Action {
     Bytes(Vec<u8>),
     End,
-    /// What the client has not taken yet is thrown away, then the end.
+    /// Data that the client has not received yet is dropped, then the connection ends.
     GiveUp,
     Reset,
 }
 
-/// A server without I/O: told what comes in, it says what it does and when.
+/// A server without I/O: receives events and returns actions with their times.
 pub trait Server {
     fn connect(&mut self, _now: Nanos, _client: Client) -> Admission {
         Admission::Accept
@@ -61,15 +61,16 @@ pub trait Server {
         self.ended(now, client);
     }
 
-    /// So many bytes wait because the client does not read; told at each change, once some wait.
+    /// This many bytes wait because the client does not read; called at each change, once some
+    /// wait.
     fn unsent(&mut self, _now: Nanos, _client: Client, _bytes: u64) {}
 
-    /// When it wants to act of its own accord; `NEVER` when it does not.
+    /// Returns when it wants to act by itself; `NEVER` if it does not.
     fn due(&self) -> Nanos {
         Nanos::NEVER
     }
 
-    /// What its machine shows of its process; `None`: nothing.
+    /// Observations of its process on its machine; `None`: none.
     fn state(&self, _now: Nanos) -> Option<ServerState> {
         None
     }
@@ -79,7 +80,7 @@ pub trait Server {
         Vec::new()
     }
 
-    /// Its instant has come; what it does now. Afterwards `due` lies later.
+    /// Its instant has arrived; returns its actions. Afterwards `due` is later.
     fn wake(&mut self, _now: Nanos) -> Vec<(Client, Action)> {
         Vec::new()
     }
@@ -113,7 +114,7 @@ struct Pipe {
     signal: Option<Ready>,
 }
 
-/// What the client's own work takes; nothing by default. The clock moves on while it works.
+/// Duration of the client's own work; none by default. The clock advances while it works.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Labour {
     /// Opening a connection.
@@ -209,17 +210,18 @@ impl World {
         }
     }
 
-    /// At most so many bytes are taken by one write.
+    /// Maximum number of bytes accepted by one write.
     pub fn limit_writes(&mut self, bytes: usize) {
         self.write_max = bytes.max(1);
     }
 
-    /// The server takes in at most so many bytes at a time, each time after so long; the client has to wait.
+    /// The server reads at most this many bytes at a time, each time after this long; the client
+    /// must wait.
     pub fn limit_intake(&mut self, bytes: usize, every: Nanos) {
         self.intake = Some((bytes.max(1), every));
     }
 
-    /// At most so many bytes wait for a client to read them; the rest waits at the server.
+    /// At most this many bytes wait for a client to read them; the rest waits at the server.
     pub fn limit_window(&mut self, bytes: usize) {
         self.window = bytes.max(1);
     }
@@ -246,7 +248,7 @@ impl World {
         self.now
     }
 
-    /// What is seen of the server's process.
+    /// Observations of the server's process.
     pub fn server_state(&self) -> Option<ServerState> {
         self.server.state(self.now)
     }
@@ -255,7 +257,7 @@ impl World {
         self.server.take_deaths()
     }
 
-    /// The instant of the next event; `NEVER` when nothing is to come.
+    /// The instant of the next event; `NEVER` if there is none.
     pub fn next_event(&self) -> Nanos {
         self.next_arrival().min(self.server.due())
     }
@@ -264,8 +266,8 @@ impl World {
         self.events.peek().map_or(Nanos::NEVER, |Reverse((at, _))| *at)
     }
 
-    /// Moves the clock to `to`, or to the end of a burst of stolen time, and lets everything until then
-    /// happen.
+    /// Advances the clock to `to`, or to the end of a burst of stolen time, and processes
+    /// everything until then.
     pub fn advance(&mut self, to: Nanos) {
         let to = if to == Nanos::NEVER { to } else { self.stolen.after(to) };
         while self.next_event() <= to {
@@ -374,7 +376,7 @@ impl World {
         }
     }
 
-    /// Moves what waits into the window; the server hears what is left.
+    /// Moves waiting data into the window; notifies the server of the rest.
     fn deliver(&mut self, at: Nanos, client: Client) {
         let window = self.window;
         let Some(pipe) = self.pipe(client) else { return };

@@ -1,4 +1,4 @@
-//! Journeys that a program carries out, in virtual time: what it is told, and what its words do.
+//! Journeys run by a program, in virtual time: its events, and the effect of its actions.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -14,7 +14,7 @@ const HEAD: &str = "version = 1\nurl = 'http://sim.example/'\n";
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Makes the same calls in each iteration; after each come its words.
+/// Makes the same calls in each iteration; its verdict follows each.
 #[derive(Clone, Debug)]
 struct Recital {
     lines: &'static [Line],
@@ -22,7 +22,7 @@ struct Recital {
     told: Log,
 }
 
-/// Milliseconds to wait, the path, the statuses; then what is said of the response.
+/// Milliseconds to wait, the path, the statuses; then the verdict on the response.
 type Line = (u64, &'static str, &'static [u16], Word);
 
 #[derive(Clone, Copy, Debug)]

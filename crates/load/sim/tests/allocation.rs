@@ -9,7 +9,7 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// Of this thread: the harness has threads of its own, which allocate when they like.
+    /// Of this thread: the harness has other threads, which allocate at any time.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -23,7 +23,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from the same allocator.
+        // SAFETY: the pointer was returned by the same allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

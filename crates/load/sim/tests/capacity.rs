@@ -1,5 +1,5 @@
-//! The search for a capacity and the comparison of two servers, measured by the production worker in
-//! virtual time: queues whose true figures are known.
+//! The capacity search and the comparison of two servers, measured by the production worker in
+//! virtual time: queues with known true figures.
 
 use plan::{Arrivals, Gaps, Load, Plan};
 use sim::{Queue, Service, execute, plan_for};
@@ -34,13 +34,13 @@ fn the_search_finds_the_capacity_of_an_m_m_1_queue() {
         let at = found.at;
         assert_eq!(found.how, CapacityEnd::Bracketed);
         assert!((at.at / truth - 1.0).abs() < 0.05, "{truth}: {at:?}");
-        // how often the interval holds the truth is tested beside the search, with many seeds
+        // the coverage of the interval is tested next to the search, with many seeds
         assert!(at.low * 0.98 <= truth && truth <= at.high * 1.02, "{truth}: {at:?}");
         assert!(trials <= 40, "{trials} trials");
     }
 }
 
-/// Trials of 10 and 60 s, each with draws of its own.
+/// Trials of 10 and 60 s, each with separate random draws.
 fn searched(objective: &Objective, seed: u64) -> Search {
     let config = SearchConfig::from(300.0, vec![objective.clone()]);
     let mut search = Search::new(SearchConfig { precision: 0.08, ..config });

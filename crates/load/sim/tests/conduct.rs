@@ -1,4 +1,5 @@
-//! What a server did is told from what its clients met: in virtual time, each kind of server.
+//! The server's state is determined from client observations: in virtual time, for each kind of
+//! server.
 
 use plan::{Arrivals, Load, Plan, Think};
 use record::server::{Conduct, Inputs, Server as Observed};
@@ -12,20 +13,20 @@ const START: Nanos = Nanos::from_secs(1_000);
 /// The instant of a change, in the middle of the window.
 const CHANGE: Nanos = Nanos::from_secs(1_004);
 
-/// What a server does from [`CHANGE`] on.
+/// Behavior of a server from [`CHANGE`] on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Its connections break, and nobody listens any more.
+    /// Its connections break, and nothing listens any more.
     Dies,
-    /// It lets its connections be and takes no new one.
+    /// It keeps its connections and accepts no new one.
     Refuses,
-    /// It reads and says nothing.
+    /// It reads and sends nothing.
     Hangs,
     /// Nothing happens.
     Lives,
 }
 
-/// A server of 2 ms a call with a fate; `every`: each so many-th response is `odd`.
+/// A server of 2 ms a call with a fate; every `every`-th response is `odd`.
 struct Fated {
     queue: Queue,
     fate: Fate,
@@ -127,7 +128,7 @@ fn a_server_that_dies_is_gone() {
     for plan in [open(), closed(None), closed(Some(1))] {
         let server = observe(&plan, Fated::new(Fate::Dies));
         since(&server, Conduct::Gone);
-        // at a low rate no call is under way when it dies
+        // at a low rate no call is in flight when it dies
         let ended = server.broken > 0 || server.detail.contains("idle connections ended");
         assert!(ended && server.detail.contains("refused"), "{}", server.detail);
     }
@@ -148,7 +149,7 @@ fn a_server_that_says_nothing_more_is_stalled() {
     since(&observe(&patient, Fated::new(Fate::Hangs)), Conduct::Stalled);
 }
 
-/// Each slot has had many connections by the time at which the server says nothing more.
+/// Each slot has had many connections by the time the server goes silent.
 #[test]
 fn each_connection_of_a_slot_has_its_own_limit() {
     let run = execute(closed(Some(1)), Box::new(Fated::new(Fate::Hangs)), 1);

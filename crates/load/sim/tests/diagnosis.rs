@@ -1,5 +1,5 @@
-//! The truth set of the diagnosis: servers with one known weakness, each named first at three loads,
-//! and healthy ones, of which nothing is said. In virtual time, so that it is exact.
+//! The truth set of the diagnosis: servers with one known weakness, each named first at three
+//! loads, and healthy ones, without findings. In virtual time, so exact.
 
 use plan::{Load, Plan, Think};
 use sim::{Ailing, Ailments, Limiter, Service, SharedLine, Stall, World, execute_with, plan_for};
@@ -50,7 +50,7 @@ fn measure(plan: Plan, ails: Ailments) -> Measurement {
     execute_with(plan, world, 1, None).measurement
 }
 
-/// How long a single call takes, as the call that goes first would tell.
+/// Duration of a single call, as the first call would show.
 fn alone(ails: Ailments) -> Nanos {
     let mut plan = plan_of(Held::Users(1, 100));
     plan.stop.requests = Some(1);
@@ -135,7 +135,7 @@ fn healthy_servers_give_no_finding() {
 fn a_serial_handler() {
     let serial = |ms| Ailments { work: fixed(ms), workers: 1, ..Ailments::default() };
     first("serial-handler", serial(10), &USERS);
-    // what a call takes alone is a matter of luck where it is random; the curve tells it without
+    // the time of a single call is random here; the curve shows it without that
     first(
         "serial-handler",
         serial(20),
@@ -168,7 +168,7 @@ fn a_scheduling_quantum() {
     first("scheduling-quantum", comb, &[Held::Users(1, 10), Held::Users(8, 9), Held::Fresh(8, 5)]);
 }
 
-/// Responses that leave at a clock's ticks, whatever their work and however late they are heard.
+/// Responses that leave at a clock's ticks, whatever their work and however late they are received.
 #[test]
 fn a_clock_is_told_by_the_phase_of_the_responses() {
     let loads = [Held::Users(1, 8), Held::Users(50, 4), Held::Rate(120.0, 6), Held::Rate(30.0, 8)];
@@ -181,7 +181,7 @@ fn a_clock_is_told_by_the_phase_of_the_responses() {
     }
 }
 
-/// A handler that sleeps for as long as a clock's period, and is heard late, is no clock.
+/// A handler that sleeps for a clock's period, with late reception, is not a clock.
 #[test]
 fn a_sleep_of_the_same_length_is_no_clock() {
     let loads = [Held::Users(1, 8), Held::Users(50, 4), Held::Rate(120.0, 6)];
@@ -208,7 +208,8 @@ fn a_quantum_of_uneven_work_on_a_busy_machine() {
     }
 }
 
-/// A single call of uneven work may be short or long by chance, and then says nothing of a queue.
+/// A single call of random work may be short or long by chance, and then shows nothing about a
+/// queue.
 #[test]
 fn a_lucky_first_call_accuses_nobody() {
     let quantum = |tick| Ailments { quantum: tick, work: random(40), ..Ailments::default() };

@@ -1,4 +1,4 @@
-//! Requests that go out together, in virtual time: when they go out, and what is heard of each.
+//! Requests sent together, in virtual time: when they are sent, and the response of each.
 
 use conduit::Peer;
 use engine::exchange::{BODY_MAX, Heard, Message, Request, ResponseLimits, Terms};
@@ -57,7 +57,7 @@ fn a_response_is_the_same_however_it_is_cut() {
 
 #[test]
 fn requests_go_out_when_every_connection_stands_and_not_before() {
-    /// The second connection comes about later: its first attempt is never answered.
+    /// The second connection is established later: its first attempt is never answered.
     struct Slow;
     impl Server for Slow {
         fn connect(&mut self, _: Nanos, client: Client) -> Admission {
@@ -113,7 +113,7 @@ fn what_goes_wrong_has_its_class() {
     assert_eq!(told(&heard[0]), FailureClass::Refused.id());
 }
 
-/// Through a proxy that says this to CONNECT, and to the request in the tunnel what a server does.
+/// Through a proxy with this response to CONNECT, and a server's response in the tunnel.
 fn through_a_proxy(says: &'static [u8]) -> (Heard, Nanos) {
     let react = move |now: Nanos, _: Client, bytes: &[u8]| match bytes {
         b"CONNECT" if says == b"end" => vec![(now, Action::End)],
@@ -132,7 +132,7 @@ fn through_a_proxy(says: &'static [u8]) -> (Heard, Nanos) {
 fn a_proxy_is_asked_for_a_tunnel_first() {
     let (heard, took) = through_a_proxy(b"HTTP/1.1 200 Connected\r\n\r\n");
     assert_eq!(told(&heard), "200 hello");
-    // the request goes out behind the tunnel
+    // the request follows the tunnel setup
     assert_eq!((heard.took, took), (Nanos::from_millis(20), Nanos::from_millis(60)));
     for (says, why, after) in [
         (&b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"[..], "answered CONNECT with 403", 40),
@@ -151,7 +151,7 @@ fn a_proxy_is_asked_for_a_tunnel_first() {
 
 #[test]
 fn each_address_has_its_time() {
-    /// The first address is never heard of, and the second is there.
+    /// The first address never responds, and the second does.
     struct SecondOnly(u32);
     impl Server for SecondOnly {
         fn connect(&mut self, _: Nanos, _: Client) -> Admission {
@@ -181,7 +181,7 @@ fn a_handshake_may_be_all_that_is_wanted() {
     assert_eq!(took, Nanos::from_millis(20));
 }
 
-/// On these limits, with a server that sends each piece so many milliseconds after the request.
+/// With these limits, and a server that sends each piece this many milliseconds after the request.
 fn within(limits: ResponseLimits, pieces: Vec<(u64, Vec<u8>)>) -> Heard {
     let react = move |now: Nanos, _: Client, _: &[u8]| {
         let sent = pieces.iter().cloned();
@@ -217,7 +217,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         let heard = within(limits, slow());
         assert_eq!((told(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
     }
-    // until the response begins, in the place of the other
+    // until the response starts, in the other's place
     for (answer, progress, said, took) in [
         (400, 600, "200 hello", 720),
         (100, 9_000, "progress-timo", 100),
@@ -249,7 +249,7 @@ fn of_a_body_as_much_is_kept_as_is_asked_for() {
 
 #[test]
 fn a_connection_that_the_server_closes_at_once_is_closed_early() {
-    /// As beyond a connection cap: accepted, and closed before anything is asked.
+    /// As beyond a connection limit: accepted, and closed before any request.
     struct Cap;
     impl Server for Cap {
         fn receive(&mut self, now: Nanos, client: Client, _: &[u8]) -> Vec<(Nanos, Action)> {

@@ -1,4 +1,4 @@
-//! Workers whose users are guided, in virtual time.
+//! Workers with guided users, in virtual time.
 
 use conduit::Peer;
 use engine::{Directory, Endpoint, endpoint_key};
@@ -13,7 +13,7 @@ use workload::{Came, Errand, Guide, Step, Template};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
 
-/// What one user was told of its calls: the class of a failure, and the body.
+/// Events of one user's calls: the class of a failure, and the body.
 type Heard = Arc<Mutex<Vec<(u64, Option<FailureClass>, String)>>>;
 
 /// Each user visits these URLs in turn, with a wait before each, and leaves.

@@ -83,7 +83,7 @@ fn streams_of_one_connection_are_an_m_d_c_queue() {
 #[test]
 fn users_keep_as_many_streams_busy_as_they_are_given() {
     let measured = run(http2(closed(4, 10), 8), fixed(0, 10));
-    // 32 under way, each for 10 ms
+    // 32 in flight, each for 10 ms
     assert_eq!(measured.total.counts.succeeded, 32_000);
     assert_eq!(measured.total.connections.established, 4);
     let facts = &measured.total.connections.http2;
@@ -105,8 +105,8 @@ fn the_server_s_limit_of_streams_is_kept() {
     assert!(response.quantile(0.99) > service.quantile(0.99), "what is waited for a stream counts");
 }
 
-/// What the server refuses of a user's first flight waits on the same connection for a stream: no
-/// second one is opened, and nothing fails.
+/// Streams refused from a user's first flight wait on the same connection: no second one is opened,
+/// and nothing fails.
 #[test]
 fn a_user_waits_on_its_own_connection_for_a_stream() {
     let measured = run(http2(closed(1, 2), 20), fixed(0, 1).with_streams_max(5));
@@ -117,8 +117,8 @@ fn a_user_waits_on_its_own_connection_for_a_stream() {
     assert!(total.counts.succeeded > 5_000, "five streams are always busy: {:?}", total.counts);
 }
 
-/// Calls of a session that fall due by the clock wait for nobody: with one stream and 150 ms each,
-/// due every 100 ms, the fifth has waited for 200 ms.
+/// Calls of a session that fall due by the clock do not wait for others: with one stream and 150 ms
+/// each, due every 100 ms, the fifth has waited for 200 ms.
 #[test]
 fn a_session_keeps_its_pace() {
     let mut plan = http2(closed(2, 1), 1);
@@ -174,7 +174,7 @@ fn a_reset_stream_fails_alone() {
     assert_eq!(total.connections.http2.resets, [(2, total.counts.failed)].into());
 }
 
-/// h2load's client: one connection, whose streams fail alone.
+/// h2load's client: one connection, whose streams fail individually.
 #[test]
 fn a_session_survives_a_failed_stream() {
     let client = || {

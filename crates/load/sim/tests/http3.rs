@@ -174,7 +174,7 @@ fn calls_that_wait_for_streams_go_out_in_their_order() {
     assert!(requests.eq((0..8_000).map(|index| 4 * index)));
 }
 
-/// H3_MISSING_SETTINGS: the server is told its violation, even while the first request has no
+/// H3_MISSING_SETTINGS: the violation is sent to the server, even while the first request has no
 /// stream.
 #[test]
 fn the_code_of_a_violation_reaches_the_server() {

@@ -20,7 +20,7 @@ fn plan(text: &str) -> Plan {
     plan
 }
 
-/// Every request's first line and what is told of it, in the order of their arrival.
+/// Every request's first line and verdict, in order of arrival.
 type Log = Arc<Mutex<Vec<String>>>;
 
 /// Runs journeys against `response`: from a request to status, fields and body.
@@ -95,7 +95,7 @@ form = { items = '{{items}}' }
 headers = { Authorization = 'Bearer {{token}}' }
 ";
 
-/// A shop: it knows who may come in, and what each token is for.
+/// A shop: it checks permissions, and knows the purpose of each token.
 fn shop(request: &str) -> (u16, String, String) {
     let passwords = [("ann", "a%20b"), ("bob", "x,y"), ("eve", "z")];
     let path = line(request).split(' ').nth(1).unwrap_or_default().to_owned();

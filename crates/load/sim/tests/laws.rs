@@ -89,7 +89,7 @@ fn content_and_instants_do_not_depend_on_the_workers() {
     assert_eq!(alone, look(8));
 }
 
-/// The bytes of a seed, pinned: whoever changes them changes what old plans send.
+/// The bytes of a seed, pinned: changing them changes the requests of old plans.
 #[test]
 fn bytes_on_the_wire_are_pinned() {
     let mut world = World::new(quick(), Nanos::ZERO, Nanos::from_secs(1_000));
@@ -102,7 +102,7 @@ fn bytes_on_the_wire_are_pinned() {
     assert_eq!(String::from_utf8(run.sent).unwrap(), one.repeat(2));
 }
 
-/// A run that ends on an edge of the series has nothing left to tell in the row behind it.
+/// A run that ends on an edge of the series has nothing left for a further row.
 #[test]
 fn no_row_of_the_series_is_without_a_span() {
     for (workers, millis) in [(1, 2_000), (2, 2_000), (1, 2_500)] {
@@ -164,9 +164,8 @@ fn the_warm_up_is_kept_apart() {
     assert_eq!(warm, 2);
 }
 
-/// What cannot be issued is dropped and counted, never forgotten.
-/// The window of `-n` lasts until the last response; the load that was asked for and offered does not
-/// shrink by the wait for it.
+/// Calls that cannot be issued are dropped and counted. The window of `-n` lasts until the last
+/// response; the intended and offered load is not diluted by that wait.
 #[test]
 fn a_count_at_a_rate_is_intended_and_offered_at_that_rate() {
     let seconds = Nanos::from_secs;
@@ -208,7 +207,7 @@ fn a_full_queue_drops_and_says_so() {
     assert_eq!(run.measurement.total.response().count(), counts.succeeded, "a drop has no time");
 }
 
-/// Law 3: a timed-out call stands in the headline at its full age.
+/// Law 3: a timed-out call enters the headline histogram with its full age.
 #[test]
 fn a_timed_out_call_has_its_full_age() {
     let mut plan = count_only(2, 4);
@@ -269,7 +268,7 @@ fn an_upload_that_progresses_is_no_standstill() {
     assert_eq!((classes(&run), run.measurement.total.counts.succeeded), (vec![], 2));
     let (sample, _) = &run.calls[0];
     assert!(sample.written - sample.sent >= Nanos::from_secs(3), "{sample:?}");
-    // a server that says nothing once it has all is given so long, from the last byte out
+    // a silent server that has received everything is given this time, from the last byte sent
     let run = upload(true);
     assert_eq!(classes(&run), [(FailureClass::ProgressTimeout, 2)]);
     let (sample, _) = &run.calls[0];
@@ -277,7 +276,7 @@ fn an_upload_that_progresses_is_no_standstill() {
     assert!(waited >= Nanos::SECOND && waited < Nanos::from_millis(1_100), "{waited:?}");
 }
 
-/// What bounds a response once it has begun is shorter than what bounds the wait for it.
+/// The limit on a started response is shorter than the limit on waiting for it.
 #[test]
 fn a_limit_that_begins_with_the_first_byte_is_kept() {
     let mut plan = count_only(1, 1);
@@ -292,7 +291,7 @@ fn a_limit_that_begins_with_the_first_byte_is_kept() {
     assert!(took >= Nanos::from_secs(3) && took < Nanos::from_millis(3_100), "{took:?}");
 }
 
-/// The second of a group: its turn comes when the first one's slow response has ended.
+/// The second of a group: its turn comes when the first one's slow response ends.
 #[test]
 fn a_call_whose_turn_comes_has_its_limits() {
     let mut plan = count_only(1, 2);
@@ -314,7 +313,8 @@ fn a_call_whose_turn_comes_has_its_limits() {
     assert!(took >= Nanos::from_millis(2_500) && took < Nanos::from_millis(2_600), "{took:?}");
 }
 
-/// A redirected call stands behind one that fell due after it, and is the next when that has its response.
+/// A redirected call queues after one that fell due later, and is next when that one has its
+/// response.
 #[test]
 fn an_older_call_that_is_the_next_has_its_own_limit() {
     let mut plan = count_only(1, 4);
@@ -410,8 +410,9 @@ fn a_user_pauses_only_where_no_connection_opened() {
     assert!(took < Nanos::from_millis(20), "no pause after a reset: {took:?}");
 }
 
-/// Calls of a user to a server that ends each connection so long after what it answers at once, without having
-/// said so: failures by class, calls that succeeded, connections, and requests that went out.
+/// Calls of a user to a server that ends each connection this long after responses that it sends at
+/// once, without announcing it: failures by class, successful calls, connections, and requests
+/// sent.
 fn ended_behind_each_response(
     (after, end): (Nanos, Action),
     (calls, pipeline): (u64, u32),
@@ -438,8 +439,8 @@ fn ended_behind_each_response(
     (classes(&run), [total.counts.succeeded, total.connections.established, requests])
 }
 
-/// The end of a connection that came with a response is known before the next request is written: it is no
-/// failure of that call's.
+/// A close that arrives with a response is known before the next request is written: it does not
+/// fail that call.
 #[test]
 fn a_close_that_came_with_a_response_fails_no_call() {
     for end in [Action::End, Action::Reset] {
@@ -451,8 +452,8 @@ fn a_close_that_came_with_a_response_fails_no_call() {
     }
 }
 
-/// A request that crosses with the close may have been carried out (RFC 9110 section 9.2.2): the plan says
-/// whether it goes out again.
+/// A request that crosses the close may have been executed (RFC 9110 section 9.2.2): the plan
+/// decides whether it is resent.
 #[test]
 fn a_request_that_crosses_with_a_close_is_sent_again_if_asked() {
     let crossing = (Nanos(1), Action::End);
@@ -462,7 +463,7 @@ fn a_request_that_crosses_with_a_close_is_sent_again_if_asked() {
     assert_eq!(ended_behind_each_response(crossing, (10, 1), true), (vec![], [10, 10, 19]));
 }
 
-/// Requests of connections that never came about have not gone out.
+/// Requests of connections that were never established were not sent.
 #[test]
 fn what_no_connection_took_was_not_sent() {
     let mut plan = count_only(2, 6);
@@ -475,7 +476,7 @@ fn what_no_connection_took_was_not_sent() {
     }
 }
 
-/// What a bad server sends, and the class that names it.
+/// Output of a bad server, and its failure class.
 #[test]
 fn every_kind_of_bad_response_has_its_class() {
     let end = |now: Nanos| (now + Nanos::from_millis(2), Action::End);
@@ -556,9 +557,9 @@ fn a_response_that_nobody_asked_for_is_told() {
     assert_eq!(total.bytes_sent, length.get());
 }
 
-/// Two responses come at once, and the second announces the end: the request that the first one's user has had
-/// rendered meanwhile goes out on another connection alone. So does what is left of a request that is answered
-/// before it is whole.
+/// Two responses arrive together, and the second announces the end: the next request of the first
+/// one's user, already rendered, is sent only on another connection. So is the rest of a request
+/// that is answered before it is complete.
 #[test]
 fn what_an_announced_close_cuts_off_was_not_sent() {
     let length = Rc::new(Cell::new(0));
@@ -590,7 +591,7 @@ fn what_an_announced_close_cuts_off_was_not_sent() {
     assert_eq!(length.get(), 3 * 500);
 }
 
-/// Half a response is half a response, however its call ends: each byte that came counts once.
+/// Half a response counts its bytes once each, however its call ends.
 #[test]
 fn what_came_of_a_response_that_is_cut_short_counts() {
     let half = &RESPONSE[..RESPONSE.len() - 3];
@@ -627,7 +628,7 @@ fn what_came_of_a_response_that_is_cut_short_counts() {
     }
 }
 
-/// What is given up at an order has gone out as far as the socket took it.
+/// A call abandoned on request was sent as far as the socket accepted it.
 #[test]
 fn what_is_abandoned_was_sent_as_far_as_it_went_out() {
     let mut plan = count_only(1, 3);
@@ -712,7 +713,7 @@ fn calls_per_connection_open_new_ones() {
     assert_eq!(run.measurement.total.counts.succeeded, 9);
 }
 
-/// A server that ends the connection after a response strands the calls behind it: they are put on
+/// A server that ends the connection after a response strands the queued calls: they are put on
 /// another connection and none is lost.
 #[test]
 fn stranded_calls_are_answered_elsewhere() {
@@ -817,8 +818,8 @@ fn a_rule_ends_a_bad_run() {
     assert!((3..=5).contains(&(run.ended_at.0 / 1_000_000_000)), "{:?}", run.ended_at);
 }
 
-/// Nothing of a warm-up is in the figures, and nothing more falls due after the window: neither says that the
-/// server is slow.
+/// Warm-up calls are in no figure, and nothing falls due after the window: neither makes the server
+/// look slow.
 #[test]
 fn a_rule_judges_rows_of_the_window_alone() {
     let (seconds, start) = (Nanos::from_secs, Nanos::from_secs(1_000));
@@ -849,7 +850,7 @@ fn a_rule_judges_rows_of_the_window_alone() {
     assert!(ended >= seconds(5) && ended < seconds(6), "{ended:?}");
 }
 
-/// How a random server may behave on one request.
+/// Possible behavior of a random server for one request.
 fn mischief(kind: u64, now: Nanos) -> Vec<(Nanos, Action)> {
     let at = |ms: u64| now + Nanos::from_millis(ms);
     match kind % 11 {
@@ -904,7 +905,7 @@ proptest! {
     }
 }
 
-/// How long the response takes is in the path: whoever asks, whenever, it takes as long.
+/// The path determines the response's duration, for any client and time.
 fn by_path() -> Box<dyn Server> {
     script(|now, _, request| {
         let digits = request.iter().filter(|byte| byte.is_ascii_digit());
@@ -932,7 +933,7 @@ fn over_the_wire(row: engine::Row) -> engine::Row {
     engine::Row { snapshot, ..row }
 }
 
-/// Everything that a histogram says.
+/// All figures of a histogram.
 fn figures(hist: &Hist) -> Vec<u64> {
     let quantiles = (0..=100).map(|step| hist.quantile(f64::from(step) / 100.0).0);
     [hist.count(), hist.min().0, hist.max().0].into_iter().chain(quantiles).collect()

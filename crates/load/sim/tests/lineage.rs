@@ -1,6 +1,7 @@
-//! The shapes of `docs/lineage` that need no machine: WebMark's figures 2, 3 and 4 (Zhang, Zheng, Ju, 2003), in
-//! virtual time, against a server whose costs are those that follow from the published peaks. Figure 1 of
-//! torture.pl is tested in `loadstone`, figure 5 in `wan`, S-Client's in `s_client.rs`.
+//! The shapes of `docs/lineage` that need no machine: WebMark's figures 2, 3 and 4 (Zhang, Zheng,
+//! Ju, 2003), in virtual time, against a server with the costs that follow from the published
+//! peaks. Figure 1 of torture.pl is tested in `loadstone`, figure 5 in `wan`, S-Client's in
+//! `s_client.rs`.
 
 use plan::{Arrivals, HttpVersion, Load, Plan, Think};
 use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
@@ -8,13 +9,13 @@ use std::collections::BTreeSet;
 use units::{Nanos, Rate};
 
 const SECONDS: u64 = 20;
-/// What a connection and a request cost that server: 1/351.824 = r + c, 1/518.56 = r + c/10.
+/// Cost of a connection and of a request at that server: 1/351.824 = r + c, 1/518.56 = r + c/10.
 const CONNECTION: Nanos = Nanos(1_015_500);
 const REQUEST: Nanos = Nanos(1_826_900);
-/// What a handshake adds, by figure 4: 1/184.592 = r + (c + h)/10.
+/// Cost of a handshake, from figure 4: 1/184.592 = r + (c + h)/10.
 const HANDSHAKE: Nanos = Nanos(34_888_000);
 
-/// One processor, which works on a connection when its first request comes.
+/// One processor, which works on a connection when its first request arrives.
 fn server(connection: Nanos) -> Box<dyn Server> {
     let mut free = Nanos::ZERO;
     let mut met: BTreeSet<Client> = BTreeSet::new();
@@ -51,7 +52,7 @@ fn near(found: f64, wanted: f64, off: f64, what: &str) {
     assert!((found / wanted - 1.0).abs() < off, "{what}: {found} is not {wanted}");
 }
 
-/// Users who wait, with so many calls a connection, in groups where that is said.
+/// Users who wait, with this many calls a connection, optionally in groups.
 fn users(number: u32, calls: u32, group: Option<u32>) -> impl FnOnce(&mut Plan) {
     move |plan: &mut Plan| {
         plan.load = Load::Closed { users: number, think: Think::None, session: None };
@@ -59,8 +60,8 @@ fn users(number: u32, calls: u32, group: Option<u32>) -> impl FnOnce(&mut Plan) 
     }
 }
 
-/// What is asked for is served up to the knee; the peak is the published one, and what is asked for beyond
-/// it waits. The published decline beyond it is the cost of connections that are given up: see S-Client.
+/// The requested load is served up to the knee; the peak is the published one, and load beyond it
+/// waits. The published decline beyond it is the cost of abandoned connections: see S-Client.
 #[test]
 fn figure_2_is_straight_up_to_its_peak() {
     let at = |rate: f64| {
@@ -84,7 +85,8 @@ fn figure_2_is_straight_up_to_its_peak() {
     }
 }
 
-/// Persistent connections (A) are ahead of HTTP/1.0 by what connections cost, and groups of five (B) are not behind.
+/// Persistent connections (A) exceed HTTP/1.0 by the cost of connections, and groups of five (B)
+/// are not slower.
 #[test]
 fn figure_3_gains_what_connections_cost() {
     let old = served(users(16, 1, None), CONNECTION);

@@ -26,7 +26,7 @@ fn parameter<'a>(line: &'a str, name: &str) -> &'a str {
     line[at..].split(',').next().unwrap_or("").trim_matches('"')
 }
 
-/// Each nonce is good for so many requests, whose counts rise one by one; then it is stale.
+/// Each nonce is valid for this many requests, whose counts rise one by one; then it is stale.
 struct Guard {
     uses: u32,
     nonces: BTreeMap<String, u32>,
@@ -43,7 +43,7 @@ impl Guard {
         )
     }
 
-    /// The challenge, where the request is not let in.
+    /// The challenge, if the request is refused.
     fn refuses(&mut self, request: &str) -> Option<String> {
         let Some(line) = request.lines().find(|line| line.starts_with("Authorization: Digest "))
         else {
@@ -106,7 +106,7 @@ fn each_user_logs_in_once_and_again_when_its_nonce_is_old() {
     }
 }
 
-/// What the server says to calls of the warm-up is not measured: neither that they log in, nor what comes unasked.
+/// Logins and unsolicited responses during the warm-up are not counted.
 #[test]
 fn logins_of_the_warm_up_are_not_measured() {
     let mut plan = plan(2, 20, digest("Circle"));
@@ -155,7 +155,7 @@ fn a_challenge_that_cannot_be_answered_is_the_outcome() {
     assert_eq!((statuses(&measured), measured.total.counts.failed), (vec![(401, 3)], 3));
 }
 
-/// Every request has a signature of its own second.
+/// Every request has a signature for its own second.
 #[test]
 fn requests_are_signed() {
     let scope = protocol::login::sigv4::SignatureScope::parse("aws:amz:us-east-1:service").unwrap();

@@ -1,5 +1,5 @@
-//! What a load's connection holds between its calls: bytes that are allocated, counted. That of
-//! `tcp` is in its own tests; docs/design/own-stack.md adds them up.
+//! Memory of a load's connection between its calls: counted allocations. That of `tcp` is in its
+//! own tests; docs/design/own-stack.md adds them up.
 
 use engine::Turn;
 use sim::{Keep, canned_thinkers};
@@ -22,7 +22,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the pointer came from the same allocator.
+        // SAFETY: the pointer was returned by the same allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -56,7 +56,7 @@ fn parts(users: u32) -> (usize, usize) {
     (of_users, at_rest.expect("nobody thought"))
 }
 
-/// One test in this file: a second one would run beside it and be counted too.
+/// One test in this file: a second one would run concurrently and be counted too.
 #[test]
 fn a_connection_at_rest_is_small() {
     // two sizes, so that what a worker has once falls out

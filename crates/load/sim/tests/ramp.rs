@@ -1,5 +1,4 @@
-//! Ramps in virtual time: the worker that runs in production, against servers whose capacity is
-//! known.
+//! Ramps in virtual time: the production worker against servers of known capacity.
 
 use engine::ramp::{Agenda, Course, Range, Staircase};
 use plan::{Arrivals, Gaps, HttpVersion, Load, Plan, SessionPlan, Think};
@@ -50,7 +49,7 @@ fn open(gaps: Gaps, session: Option<SessionPlan>) -> Plan {
     plan
 }
 
-/// Runs a course to its end; every step meets a server at rest.
+/// Runs a whole ramp; the server is idle before every step.
 fn climb(base: &Plan, course: Course, server: &dyn Fn(u64) -> Box<dyn Server>) -> (Curve, usize) {
     let objectives: Vec<Objective> = course.objectives.clone();
     let mut agenda = Agenda::new(course);
@@ -105,7 +104,7 @@ fn without_a_range_the_knee_is_found_by_doubling() {
     }
 }
 
-/// Users who wait: throughput stops growing where they keep the server busy, N = 1 + Z/S with a
+/// Users who wait: throughput stops growing when they keep the server busy, N = 1 + Z/S with a
 /// think time of 30 ms and a service of 5 ms.
 #[test]
 fn more_users_bring_no_more_than_the_server_has() {
@@ -142,7 +141,7 @@ fn a_search_finds_the_capacity_of_a_queue() {
     assert!(steps <= 40, "{steps} trials");
 }
 
-/// One thing after the other; a connection's first request costs more.
+/// Serial work; a connection's first request costs more.
 struct Costly {
     connection: Nanos,
     request: Nanos,
@@ -172,7 +171,7 @@ impl Server for Costly {
 
 /// WebMark's figures 2 and 3: 351.8 transactions a second with a connection each and 518.6 with ten
 /// on a connection give 1.0155 ms for setting one up and 1.8269 ms for a request. With these two
-/// costs both peaks must come out again, within 3 %.
+/// costs both peaks must be reproduced, within 3 %.
 #[test]
 fn webmarks_costs_give_webmarks_peaks() {
     let server = |_seed: u64| -> Box<dyn Server> {
@@ -211,7 +210,7 @@ fn a_server_that_dies_leaves_the_curve_below() {
     near("peak", curve.peak.unwrap().at, 400.0, 0.01);
 }
 
-/// What the purposes of a whole course are.
+/// Purposes of the steps of a whole ramp.
 #[test]
 fn every_phase_has_its_turn() {
     let course = Course { down: true, ..course(Axis::Rate, given(100.0, 300.0, 100.0)) };
@@ -229,7 +228,7 @@ fn every_phase_has_its_turn() {
     assert_eq!(seen, [Purpose::Up, Purpose::Down, Purpose::Overload, Purpose::Recovery]);
 }
 
-/// A server whose knee is known, and a ramp over it.
+/// A server with a known knee, and a ramp over it.
 struct Known {
     axis: Axis,
     levels: Range,
@@ -271,8 +270,8 @@ fn known(seed: u64) -> Known {
     Known { axis: Axis::Population, levels, plan, servers, service, knee }
 }
 
-/// Of 200 ramps over servers whose knee is known, the interval holds it in at least 95 %, and nearly
-/// all of them name one.
+/// Of 200 ramps over servers with a known knee, the interval contains it in at least 95 %, and
+/// nearly all of them name one.
 #[test]
 fn the_interval_of_a_knee_holds_the_truth() {
     let (mut held, mut named, mut wrong) = (0, 0, Vec::new());

@@ -1,4 +1,4 @@
-//! What connecting took, where the call that opened the connection is redirected.
+//! Connect times of calls whose connection's first call is redirected.
 
 use plan::{Load, Plan, Think};
 use sim::{Action, Admission, Client, ClosureServer, Simulated, World, execute_with, plan_for};
@@ -25,7 +25,8 @@ fn five_calls(calls_max: Option<u32>, away: &'static str) -> Simulated {
     execute_with(plan, world, 1, None)
 }
 
-/// The call that opened a connection tells of it, also where it was sent on first, on the same connection.
+/// The call that opened a connection has its connect time, also if it was redirected first, on the
+/// same connection.
 #[test]
 fn a_redirect_does_not_lose_what_its_connection_took() {
     let run = five_calls(Some(4), AWAY);
@@ -34,14 +35,14 @@ fn a_redirect_does_not_lose_what_its_connection_took() {
     // two calls on each connection, of two requests each
     let opened: Vec<_> = run.calls.iter().map(|(sample, _)| sample.connect.is_some()).collect();
     assert_eq!(opened, [true, false, true, false, true]);
-    // the first response of a connection is the redirect, and comes 11 ms after its request
+    // the first response of a connection is the redirect, and arrives 11 ms after its request
     let first = &total.connections.lives.first;
     assert_eq!(first.count(), 3);
     assert!(first.max() < Nanos::from_millis(12), "{first:?}");
 }
 
-/// Where the connection ends with the redirect, the call tells of the one that its final response came over; the
-/// totals have both.
+/// If the connection ends with the redirect, the call has the connect time of its final connection;
+/// the totals have both.
 #[test]
 fn a_redirect_that_closes_leaves_connecting_in_the_totals() {
     let run = five_calls(None, AWAY_AND_CLOSED);
@@ -51,7 +52,7 @@ fn a_redirect_that_closes_leaves_connecting_in_the_totals() {
         .iter()
         .map(|(sample, _)| (sample.connect.map(millis), millis(sample.done - sample.intended)))
         .collect();
-    // the first call connects twice, the others find the connection that the one before has left
+    // the first call connects twice, the others reuse the connection that the previous one left
     let once = (Some(10), 32);
     assert_eq!(told, [(Some(10), 42), once, once, once, once]);
     let total = &run.measurement.total;

@@ -1,5 +1,5 @@
-//! S-Client (Banga and Druschel, USITS 1997), in virtual time: connections begin at D/T whatever the
-//! server does, where users who wait are never more than it can serve.
+//! S-Client (Banga and Druschel, USITS 1997), in virtual time: connections start at D/T whatever
+//! the server does, while users who wait never exceed its capacity.
 
 use plan::representative::parse_representative;
 use plan::{Load, Plan, Think};
@@ -10,7 +10,7 @@ use units::Nanos;
 
 const SECONDS: u64 = 20;
 
-/// Serves one request after the other, 7.69 ms each as in the paper: 130 a second.
+/// Serves requests one by one, 7.69 ms each as in the paper: 130 a second.
 fn slow() -> Box<dyn Server> {
     let mut free = Nanos::ZERO;
     let react = move |now: Nanos, _: Client, _: &[u8]| {
@@ -52,7 +52,7 @@ fn connections_begin_at_their_rate_whatever_the_server_does() {
     }
 }
 
-/// What does not stand within T is given up then, and counted as such.
+/// Connections not established within T are abandoned, and counted as such.
 #[test]
 fn a_socket_is_given_up_after_its_time() {
     let measured = run(sockets(50), deaf());
@@ -62,7 +62,7 @@ fn a_socket_is_given_up_after_its_time() {
     assert!(longest >= Nanos::from_millis(500) && longest < Nanos::from_millis(510), "{longest:?}");
 }
 
-/// The paper's reason for it: users who wait for their responses offer no more than the capacity.
+/// The paper's argument: users who wait for their responses offer no more than the capacity.
 #[test]
 fn users_who_wait_never_offer_more_than_the_capacity() {
     for users in [1, 10, 200] {
@@ -75,9 +75,9 @@ fn users_who_wait_never_offer_more_than_the_capacity() {
     }
 }
 
-/// Throughput past overload: up to the capacity all is served; beyond it, what the attempts take from
-/// the requests is lost, down to 55 to 60 % of the peak at sixteen times the capacity. Users who wait for
-/// their responses keep the server at its capacity, and see nothing of it.
+/// Throughput past overload: everything is served up to the capacity; beyond it, attempts take time
+/// from requests, down to 55 to 60 % of the peak at sixteen times the capacity. Users who wait for
+/// their responses keep the server at its capacity, and do not show this.
 #[test]
 fn past_overload_throughput_falls_and_waiting_users_see_none() {
     let curves = curves();

@@ -1,4 +1,4 @@
-//! Loads whose size changes from stage to stage, and several loads at once, in virtual time.
+//! Loads that change from stage to stage, and several concurrent loads, in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

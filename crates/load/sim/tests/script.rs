@@ -1,4 +1,4 @@
-//! Workers whose requests a script makes.
+//! Workers whose requests a script creates.
 
 use conduit::Peer;
 use plan::{Load, Plan, Think};
@@ -70,7 +70,7 @@ fn closed(users: u32, millis: u64) -> Plan {
     plan
 }
 
-/// Answers each request that has come a millisecond later, all in one piece.
+/// Answers each request a millisecond after its arrival, in one piece.
 fn server(response: &'static [u8]) -> Box<dyn Server> {
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
         let count = bytes.len() / REQUEST.len();

@@ -90,8 +90,8 @@ fn a_session_that_survives_goes_on_after_a_failed_call() {
     assert_eq!(run.measurement.total.counts.failed, 2);
 }
 
-/// wrk2's connection: what a slow response holds up goes out at once when it has come, and each call counts
-/// from when it was due.
+/// wrk2's connection: calls delayed by a slow response are sent as soon as it arrives, and each
+/// counts from its due instant.
 #[test]
 fn a_late_session_catches_up_at_once() {
     let mut asked = 0;

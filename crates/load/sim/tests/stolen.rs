@@ -1,5 +1,5 @@
-//! The findings on a virtual machine whose host takes its cores for milliseconds: nothing is said of a
-//! healthy server, and a weakness keeps its name.
+//! Findings on a virtual machine whose host takes its cores for milliseconds: a healthy server has
+//! none, and a weakness keeps its name.
 
 use plan::{Arrivals, Gaps, Load, Think};
 use sample::{PathDirection, PathFacts, PathKind, SutRow, SutSeries};

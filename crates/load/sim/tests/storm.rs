@@ -8,7 +8,7 @@ use units::{Nanos, Rate};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
-/// One thread: accepting and answering take their time, one after the other.
+/// One thread: accepting and answering take time, one after another.
 struct Busy {
     free: Nanos,
 }

@@ -1,5 +1,5 @@
-//! Responses that are streams of events, in virtual time: a schedule that the server keeps is what the
-//! figures say, however the bytes are cut and whoever is late.
+//! Responses that are streams of events, in virtual time: the figures equal the server's schedule,
+//! however the bytes are cut and whichever side is late.
 
 use plan::{Arrivals, Load, Plan, Streaming, Think};
 use sim::{Action, Admission, Client, ClosureServer, Server, execute, plan_for};
@@ -20,7 +20,7 @@ fn plan(users: u32, calls: u64, form: Option<Streaming>) -> Plan {
     plan
 }
 
-/// What is sent at which time after the request, chunk by chunk; an empty text ends the body.
+/// Chunks and their times after the request; an empty text ends the body.
 type Said = Vec<(u64, &'static str)>;
 
 fn server(status: u16, mut say: impl FnMut(u64) -> Said + 'static) -> Box<dyn Server> {
@@ -42,8 +42,8 @@ fn server(status: u16, mut say: impl FnMut(u64) -> Said + 'static) -> Box<dyn Se
     Box::new(ClosureServer { admit: Admission::Accept, react })
 }
 
-/// The first event after 200 ms, each of the four others 50 ms after the one before, one of them cut in
-/// two; a comment in between, and the mark of the end 70 ms behind the last event.
+/// The first event after 200 ms, each of the four others 50 ms after the previous one, one of them
+/// cut in two; a comment in between, and the end mark 70 ms after the last event.
 fn on_schedule() -> Said {
     vec![
         (200, "data: a\n\n"),
@@ -96,7 +96,7 @@ fn lines_are_split_and_simultaneous_events_have_no_gap() {
     let measured = execute(plan(1, 10, Some(Streaming::Lines)), server(200, say), 1).measurement;
     let streams = &measured.total.streams;
     assert_eq!((streams.whole, streams.events), (10, 40));
-    // at 100 ms two, at 160 ms one; the last has no line end and comes with the end of the body
+    // two at 100 ms, one at 160 ms; the last has no line end and arrives with the end of the body
     assert_eq!(streams.gap.count(), 30);
     assert_eq!(streams.gap.quantile(0.3), Nanos::ZERO);
     near(streams.gap.quantile(0.6), ms(60));

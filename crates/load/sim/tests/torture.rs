@@ -134,8 +134,8 @@ fn a_server_without_a_defect_passes_every_case() {
     }
 }
 
-/// Whether a case is meant to detect defects of this kind. A defect is tried with those only: all
-/// with all would take most of an hour.
+/// Returns whether a case is meant to detect defects of this kind. A defect is tried with those
+/// only: all with all would take most of an hour.
 fn shows(kind: DefectKind, case: &Case) -> bool {
     match kind {
         DefectKind::Syntax => {
@@ -180,8 +180,7 @@ fn reddened(defect: Defect, cases: &[Case]) -> Vec<String> {
 fn matrix(cases: &[Case]) -> BTreeMap<Defect, Vec<String>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let part = |first: usize| {
-        // those of HTTP/2 and HTTP/3 have galleries of their own, and those of segments need a
-        // device
+        // those of HTTP/2 and HTTP/3 have separate galleries, and those of segments need a device
         let elsewhere = [
             DefectKind::Frames,
             DefectKind::Streams,

@@ -27,7 +27,7 @@ const GALLERY: [(Defect, &str); 8] = [
     (Defect::LeavesTraces, "a state that leaks between clients"),
 ];
 
-/// The same for a server that speaks HTTP/2.
+/// The same for an HTTP/2 server.
 const FRAMES: [(Defect, &str); 4] = [
     (Defect::DiesOfLongFrame, "a crash by the length of a frame"),
     (Defect::KeepsResetStreams, "streams that are never forgotten"),
@@ -35,7 +35,7 @@ const FRAMES: [(Defect, &str); 4] = [
     (Defect::ServesConnect, "CONNECT that is taken for a page's request"),
 ];
 
-/// The same for a server that speaks HTTP/3.
+/// The same for an HTTP/3 server.
 const STREAMS: [(Defect, &str); 9] = [
     (Defect::DiesOfDataFirst, "a crash by content before a header section"),
     (Defect::KeepsCancelledStreams, "requests given up that are never forgotten"),

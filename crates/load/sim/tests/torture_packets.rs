@@ -143,8 +143,8 @@ fn ignored_violations_are_found() {
     }
 }
 
-/// It ignores forbidden frames in Handshake packets and makes a request of its own: that we close
-/// the connection because of it is not a reaction of the server.
+/// It ignores forbidden frames in Handshake packets and makes its own request: our close of the
+/// connection is not a reaction of the server.
 #[test]
 fn a_server_request_does_not_hide_ignored_violations() {
     let ignored = IgnoredInput { handshakes: true, streams: true, ..IgnoredInput::default() };

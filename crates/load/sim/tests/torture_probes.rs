@@ -16,7 +16,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CLOSING: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 const BUSY: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
 
-/// A load without requests of its own, for this long.
+/// A load without its own requests, for this long.
 struct Nothing(Nanos);
 
 impl campaign::probes::ProbeListener for Nothing {}

@@ -25,8 +25,8 @@ fn one_page(users: u32, calls: u64) -> Plan {
     plan
 }
 
-/// Answers each request with the status and the body that `say` has for the number of the request
-/// and its page; the body comes in two pieces.
+/// Answers each request with the status and the body that `say` returns for the number of the
+/// request and its page; the body arrives in two pieces.
 fn pages(mut say: impl FnMut(u64, u8) -> (u16, Vec<u8>) + 'static) -> Box<dyn Server> {
     let mut seen = 0;
     let react = move |now: Nanos, _: Client, bytes: &[u8]| {
@@ -97,7 +97,7 @@ fn a_body_that_is_nobodys_differs() {
 
 #[test]
 fn a_server_whose_bodies_are_right_is_left_in_peace() {
-    // a redirect, an error page and an empty response are bodies of nobody
+    // a redirect, an error page and an empty response are not bodies of the target
     let server = pages(|n, asked| match n {
         0 => (500, b"an error".to_vec()),
         1 => (204, Vec::new()),
@@ -110,7 +110,7 @@ fn a_server_whose_bodies_are_right_is_left_in_peace() {
     assert_eq!(measured.total.verified.wrong, []);
 }
 
-/// What one worker has learnt the others know: two servers behind one name do not agree.
+/// Workers share learned bodies: two servers with one name differ.
 #[test]
 fn the_first_response_counts_for_all_workers() {
     let bodies = |client: Client| if client.worker == 0 { "one" } else { "other" };

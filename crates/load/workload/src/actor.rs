@@ -1,5 +1,5 @@
-//! Journeys carried out by a program of the user's: what is asked of it, one call after the other.
-//! The engine knows this contract only; who keeps it lives in a shell.
+//! Journeys run by a user's program: requests to it, one call after another. The engine knows only
+//! this interface; a higher layer implements it.
 
 use units::Nanos;
 use url::Url;
@@ -14,7 +14,7 @@ pub struct IterationBegun<'a> {
     pub values: &'a [(String, String)],
 }
 
-/// What came back to a call.
+/// Response to a call.
 #[derive(Clone, Copy, Debug)]
 pub struct HeardBack<'a> {
     /// 0: there was no whole response.
@@ -27,7 +27,7 @@ pub struct HeardBack<'a> {
     pub error: Option<&'static str>,
 }
 
-/// A call that a program wants made.
+/// A call requested by a program.
 #[derive(Clone, Debug)]
 pub struct ActedCall {
     /// How long the user waits before it.
@@ -42,7 +42,7 @@ pub struct ActedCall {
     pub statuses: Vec<u16>,
 }
 
-/// What a program does next.
+/// Next action of a program.
 #[derive(Clone, Debug)]
 pub enum Deed {
     Call(Box<ActedCall>),
@@ -54,12 +54,12 @@ pub enum Deed {
     Broke(String),
 }
 
-/// What a program did until it had to wait.
+/// Result of running a program until it had to wait.
 #[derive(Clone, Debug)]
 pub struct ActorTurn {
-    /// What it found wrong with the call that has just ended.
+    /// Error that it found in the previous call.
     pub failure: Option<String>,
-    /// What it only counts: `None` where the check was met.
+    /// Result of a check that is only counted: `None` if it was met.
     pub checks: Vec<Option<String>>,
     pub deed: Deed,
 }

@@ -1,11 +1,11 @@
-//! Users who decide what they ask for next from what came of it before: pages and their parts,
-//! redirects, logins, caches. The engine knows this contract only; who keeps it lives above.
+//! Users whose next request depends on earlier responses: pages and their parts, redirects, logins,
+//! caches. The engine knows only this interface; a higher layer implements it.
 
 use crate::Template;
 use sample::{FailureClass, Note, Outcome, Remark, Sample};
 use units::Nanos;
 
-/// What a user does next.
+/// Next action of a user.
 #[derive(Clone, Debug)]
 pub enum Step {
     Call(Errand),
@@ -22,7 +22,7 @@ pub enum Step {
     Leave,
 }
 
-/// A call that a guide wants made.
+/// A call requested by a guide.
 #[derive(Clone, Debug)]
 pub struct Errand {
     /// How long the user waits before it.
@@ -33,13 +33,13 @@ pub struct Errand {
     pub template: Box<Template>,
 }
 
-/// What came of a user's call.
+/// Result of a user's call.
 #[derive(Clone, Copy, Debug)]
 pub struct Came<'a> {
     pub sample: &'a Sample,
     pub outcome: Outcome,
-    /// The response's head and body as they came; empty where there was no whole response. The body is
-    /// empty too unless the guide [keeps bodies](Guide::keeps_bodies), and is cut off at 16 MiB.
+    /// The response's head and body as received; empty without a complete response. The body is
+    /// also empty unless the guide [keeps bodies](Guide::keeps_bodies), and is cut off at 16 MiB.
     pub head: &'a [u8],
     pub body: &'a [u8],
 }
@@ -60,10 +60,10 @@ pub struct WholeResponse<'a> {
 
 /// The users of one worker. Users are known by their numbers across all workers.
 pub trait Guide: std::fmt::Debug + Send {
-    /// It wants to see bodies; asked once, before the run.
+    /// It needs bodies; called once, before the run.
     fn keeps_bodies(&self) -> bool;
 
-    /// What is wrong with a response; `planned`: what is by the plan's own expectations.
+    /// Error in a response; `planned`: errors by the plan's own expectations.
     fn judge(
         &mut self,
         _user: u64,
@@ -73,20 +73,20 @@ pub trait Guide: std::fmt::Debug + Send {
         planned
     }
 
-    /// It wants to hear of each call's end, also where calls are not logged; asked once.
+    /// It is notified of each call's end, even if calls are not logged; called once.
     fn attends_to_each(&self) -> bool {
         false
     }
 
-    /// When all its users have left, the run is over; asked once.
+    /// The run ends when all its users have left; called once.
     fn ends_with_its_users(&self) -> bool {
         false
     }
 
-    /// Tells what it has noticed since it was asked last.
+    /// Returns its observations since the last call.
     fn tell(&mut self, _hear: &mut dyn FnMut(Remark)) {}
 
-    /// What the user does next. `now` is on the clock of samples.
+    /// The user's next action. `now` is on the clock of samples.
     fn next(&mut self, user: u64, now: Nanos) -> Step;
 
     /// A call of the user has ended. The note goes into its record.

@@ -1,5 +1,5 @@
-//! A page as the tree that a browser makes of it, by html5ever: with the end tags that may be left out,
-//! and with what stands in a table but belongs before it (HTML, section 13.2.6). Scripts do not run, so
+//! A page as the tree that a browser builds, by html5ever: with omitted end tags, and with
+//! misplaced table content moved before the table (HTML, section 13.2.6). Scripts do not run, so
 //! the content of `noscript` is part of it.
 
 use html5ever::tendril::{StrTendril, TendrilSink};
@@ -36,7 +36,7 @@ struct HtmlNode {
     last: Option<NodeId>,
     before: Option<NodeId>,
     after: Option<NodeId>,
-    /// What a template holds: no part of the page.
+    /// Content of a template: not part of the page.
     template: Option<NodeId>,
     content: NodeContent,
 }
@@ -55,7 +55,7 @@ pub(crate) enum HtmlVisit<'a> {
 }
 
 impl HtmlTree {
-    /// The tree of a page. What comes when it is full is left out.
+    /// The tree of a page. Further content is dropped when it is full.
     pub(crate) fn parse(html: &[u8]) -> HtmlTree {
         let builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
         let options = ParseOpts { tree_builder: builder, ..ParseOpts::default() };

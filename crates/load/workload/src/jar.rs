@@ -18,7 +18,7 @@ pub struct Jar {
     used: bool,
 }
 
-/// What a cookie is known by: another one with the same replaces it.
+/// A cookie's identity: another one with the same replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CookieId {
     domain: String,
@@ -33,7 +33,8 @@ impl CookieId {
     }
 }
 
-/// RFC 6265 §6.1 asks for at least 50 per domain and 3,000 in all; one user of one site needs few.
+/// RFC 6265 §6.1 recommends at least 50 per domain and 3,000 in total; one user of one site needs
+/// few.
 const COOKIES_MAX: usize = 200;
 
 impl Jar {
@@ -89,18 +90,18 @@ impl Jar {
         !places.is_empty()
     }
 
-    /// A cookie was ever kept in it; where none was, there is none to send.
+    /// True if a cookie was ever stored; otherwise there is none to send.
     pub fn is_used(&self) -> bool {
         self.used
     }
 
-    /// The value of the `Cookie` field for a request to `url`; `None` when there is none to send. Cookies of
-    /// longer paths come first, and those of paths of one length in the order of their creation (RFC 6265
-    /// §5.4).
+    /// The value of the `Cookie` field for a request to `url`; `None` if there is none to send.
+    /// Cookies with longer paths come first, and those with paths of equal length in order of
+    /// creation (RFC 6265 §5.4).
     pub fn header(&self, url: &Url) -> Option<String> {
         let mut cookies = self.store.matches(url);
         if cookies.len() > 1 {
-            // the order must not be that of a hash table, whose seed is another one in each process
+            // the order must not be that of a hash table, whose seed differs in each process
             cookies.sort_by_cached_key(|cookie| {
                 let place = CookieId::of(cookie);
                 let created = self.created.iter().position(|known| Some(known) == place.as_ref());

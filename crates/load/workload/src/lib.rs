@@ -1,6 +1,6 @@
-//! What to send: targets and their order, think times, users with their cookies. Stateless choices
-//! are functions of the seed and an index, so that timing never changes content.
-//! Layer 2: pure; knows messages, not connections.
+//! Requests to send: targets and their order, think times, users with their cookies. Stateless
+//! choices are functions of the seed and an index, so that timing never changes content. Layer 2:
+//! pure; knows messages, not connections.
 #![forbid(unsafe_code)]
 
 pub mod access_log;

@@ -1,4 +1,4 @@
-//! What a page refers to: its links, its parts, the address that it refreshes to.
+//! References in a page: its links, its parts, its refresh address.
 
 use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{HtmlString, StartTag, Token, Tokenizer};
@@ -33,12 +33,12 @@ const PLACES: [(&str, &str, Use); 19] = [
 /// Relations of a `link` element that a browser fetches to show the page.
 const SHOWN_RELATIONS: [&str; 4] = ["stylesheet", "icon", "apple-touch-icon", "preload"];
 
-/// What a URL in a page is for.
+/// Purpose of a URL in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Where a user can go from here.
+    /// A link that a user can follow.
     Link,
-    /// What a browser fetches to show the page.
+    /// A resource that a browser fetches to show the page.
     Part,
     /// `<meta http-equiv="refresh">`: where a browser goes by itself.
     Refresh,
@@ -56,9 +56,8 @@ pub struct Link {
     pub url: Url,
 }
 
-/// The URLs of a page in the order in which they stand there, each as often as it stands there.
-/// `base`: the page's own URL, until a `base` element says otherwise. What is no URL is left out,
-/// and so is what lies in comments and scripts.
+/// The URLs of a page in document order, with repetitions. `base`: the page's own URL, until a
+/// `base` element overrides it. Invalid URLs are skipped, and so are comments and scripts.
 pub fn links(html: &[u8], base: &Url) -> Vec<Link> {
     let mut base = base.clone();
     let mut stated = false;

@@ -1,16 +1,16 @@
-//! Requests made by a program of the user's as the run goes on. The engine knows this contract only;
-//! who keeps it lives in a shell.
+//! Requests created by a user's program during the run. The engine knows only this interface; a
+//! higher layer implements it.
 
 use conduit::Peer;
 use protocol::http1::response::Asked;
 use units::Nanos;
 
-/// What a script takes part in; asked once, before the run.
+/// Callbacks of a script; called once, before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wants {
-    /// It says how long to wait before each request.
+    /// It determines how long to wait before each request.
     pub pauses: bool,
-    /// It wants each response: status, head and body.
+    /// It receives each response: status, head and body.
     pub responses: bool,
     /// Requests in one of its texts, at least 1: they go out together, as one call.
     pub requests: u16,
@@ -44,15 +44,15 @@ pub trait Script: std::fmt::Debug + Send {
     /// As the script failed.
     fn request(&mut self, out: &mut Vec<u8>) -> Result<Asked, ScriptError>;
 
-    /// Takes a response in; called only when it [wants](Wants::responses) them.
+    /// Processes a response; called only if it [wants](Wants::responses) them.
     ///
     /// # Errors
     /// As the script failed.
     fn response(&mut self, status: u16, head: &[u8], body: &[u8]) -> Result<(), ScriptError>;
 
-    /// Where the next connection goes; `None`: where the plan says.
+    /// Destination of the next connection; `None`: the plan's.
     fn peer(&mut self) -> Option<Peer>;
 
-    /// The script wants this worker to stop.
+    /// The script stops this worker.
     fn stopped(&self) -> bool;
 }

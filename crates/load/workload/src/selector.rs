@@ -21,7 +21,7 @@ pub struct Selector {
     all: Vec<Vec<(Relation, Compound)>>,
 }
 
-/// How a compound is related to the one before it.
+/// Relation of a compound to the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Relation {
     /// Somewhere inside it: a space.
@@ -48,7 +48,7 @@ struct AttributeTest {
 enum AttributeRule {
     There,
     Equals(String),
-    /// One of the words between white space.
+    /// One of the words separated by white space.
     Word(String),
     /// It, or it and a hyphen and more.
     Dashed(String),
@@ -57,7 +57,7 @@ enum AttributeRule {
     Contains(String),
 }
 
-/// An element around the one that is looked at, or that one.
+/// An ancestor of the current element, or that element.
 #[derive(Clone, Copy, Debug)]
 struct Opened<'a> {
     name: &'a str,
@@ -86,7 +86,7 @@ impl Selector {
         Ok(Selector { text: text.to_owned(), all })
     }
 
-    /// As it was written.
+    /// As written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -116,7 +116,7 @@ impl Selector {
         found
     }
 
-    /// Whether the innermost open element is meant.
+    /// Returns whether the innermost open element matches.
     fn matches(&self, open: &[Opened<'_>]) -> bool {
         self.all.iter().any(|one| {
             let Some(((_, last), _)) = one.split_last() else { return false };
@@ -126,9 +126,9 @@ impl Selector {
     }
 }
 
-/// Whether what stands before the last compound of `one` holds of the elements around. In the time of
-/// compounds times depth, whatever the page: of each beginning of the selector it is kept which
-/// elements can be its end.
+/// Returns whether the part before the last compound of `one` matches the ancestors. Takes time
+/// proportional to compounds times depth, whatever the page: for each prefix of the selector the
+/// elements that can end it are kept.
 fn nested(one: &[(Relation, Compound)], outer: &[Opened<'_>]) -> bool {
     let mut ends: Option<Vec<bool>> = None;
     for pair in one.windows(2) {
@@ -170,12 +170,12 @@ struct PageSearch<'a> {
     /// Elements around, and those of them that are looked at.
     depth: usize,
     open: Vec<Opened<'a>>,
-    /// Elements whose text is being gathered: depth of the element, row in `found`.
+    /// Elements whose text is being collected: depth of the element, row in `found`.
     gathering: Vec<(usize, usize)>,
 }
 
 impl<'a> PageSearch<'a> {
-    /// Whether the walk goes on.
+    /// False if the walk ends.
     fn visit(&mut self, visit: HtmlVisit<'a>) -> bool {
         match visit {
             HtmlVisit::Enter(NodeContent::Element { name, attributes }) => {
@@ -196,7 +196,7 @@ impl<'a> PageSearch<'a> {
         self.found.len() < self.most || !self.gathering.is_empty()
     }
 
-    /// Looks at the innermost open element.
+    /// Checks the innermost open element.
     fn look(&mut self) {
         if self.found.len() >= self.most || !self.selector.matches(&self.open) {
             return;
@@ -252,7 +252,7 @@ impl AttributeTest {
     }
 }
 
-/// What is left of a selector's text.
+/// The unread rest of a selector.
 struct Cursor<'a> {
     rest: &'a str,
 }
@@ -327,7 +327,7 @@ impl<'a> Cursor<'a> {
         Ok(compound)
     }
 
-    /// What stands after `[`.
+    /// The part after `[`.
     fn attribute(&mut self) -> Result<AttributeTest, String> {
         self.space();
         let name = self.name()?.to_ascii_lowercase();
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(texts("br, img", "<br/>one<img>two"), ["", ""]);
     }
 
-    /// Pages without the end tags that HTML lets a page leave out, as Chromium 156 has them (`--dump-dom`).
+    /// Pages without optional end tags, as Chromium 156 parses them (`--dump-dom`).
     #[test]
     fn a_page_is_the_tree_that_a_browser_makes() {
         const LISTS: &str = "<!doctype html><ul><li>1<li class=sel>2<ul><li>a<li>b</ul><li>3</ul>\

@@ -8,7 +8,7 @@ use url::Url;
 /// In which order the targets are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// One after the other, from the start again at the end.
+    /// In sequence, restarting at the end.
     InOrder,
     /// Drawn by weight.
     Random,
@@ -27,18 +27,18 @@ pub struct Template {
     /// The request as sent on a connection that stays open, and as sent with the last call on one.
     pub bytes: Vec<u8>,
     pub last: Vec<u8>,
-    /// Where a `Cookie` line can be put in, in either.
+    /// Position for a `Cookie` line, in either.
     pub cookie_at: usize,
     pub cookie_at_last: usize,
-    /// The same request for HTTP/2, where that is what connections speak.
+    /// The same request for HTTP/2, if connections use it.
     pub http2: Option<http2::Request>,
     /// And for HTTP/3.
     pub http3: Option<protocol::http3::Coded>,
-    /// What redirects have removed from it.
+    /// Fields that redirects have removed from it.
     pub stripped: Stripped,
 }
 
-/// What redirects remove from a request. It stays removed for the rest of the call.
+/// Fields that redirects remove from a request. They stay removed for the rest of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stripped {
     /// Login, cookies, the Host field of the user: the request goes to another server.
@@ -47,17 +47,17 @@ pub struct Stripped {
     pub content: bool,
 }
 
-/// The URL that a request is for. Where requests differ in their targets alone they share one, and the
-/// whole of each is put together when it is asked for: only cookies and redirects need it.
+/// The URL of a request. Requests that differ only in their targets share one, and the complete URL
+/// is built on demand: only cookies and redirects need it.
 #[derive(Clone, Debug)]
 pub struct RequestUrl {
     shared: Arc<Url>,
-    /// The target in the request's line stands in place of the shared path and query.
+    /// The target in the request line replaces the shared path and query.
     own: Option<OnceLock<Box<Url>>>,
 }
 
 impl RequestUrl {
-    /// As `shared`, with the target that its request has.
+    /// Like `shared`, with the request's target.
     pub fn with_own_target(shared: &Arc<Url>) -> RequestUrl {
         RequestUrl { shared: shared.clone(), own: Some(OnceLock::new()) }
     }
@@ -92,7 +92,7 @@ impl Template {
         own.get_or_init(|| Box::new(with_target(&self.url.shared, self.target().unwrap_or("/"))))
     }
 
-    /// The target as it stands in the request's line; `None` where there is none in UTF-8.
+    /// The target in the request line; `None` if it is not UTF-8.
     pub fn target(&self) -> Option<&str> {
         let mut words = self.bytes.split(|byte| *byte == b' ');
         std::str::from_utf8(words.nth(1)?).ok()
@@ -113,9 +113,9 @@ pub fn with_target(url: &Url, target: &str) -> Url {
 pub struct Targets {
     templates: Vec<Template>,
     order: Order,
-    /// Rows by the index of the call, in place of one after the other; empty: none.
+    /// Rows by call index, in place of round robin; empty: none.
     sequence: Vec<u32>,
-    /// Every call asks for the first row.
+    /// Every call uses the first row.
     single: bool,
     /// Running sums of the weights; empty unless the order is random.
     sums: Vec<f64>,
@@ -141,7 +141,7 @@ impl Targets {
         Targets { single: self.single && sequence.is_empty(), sequence, ..self }
     }
 
-    /// The row that call `index` asks for; `None` when the list is used up.
+    /// The row of call `index`; `None` if the list is used up.
     #[inline]
     pub fn pick(&self, index: u64) -> Option<u32> {
         if self.single {
@@ -164,7 +164,7 @@ impl Targets {
         (!ended).then(|| self.sequence[(index % count) as usize])
     }
 
-    /// How many calls the list allows; `None` when it never ends.
+    /// Number of calls that the list permits; `None` if unlimited.
     pub fn calls_max(&self) -> Option<u64> {
         let listed = [self.templates.len(), self.sequence.len()];
         let count = listed[usize::from(!self.sequence.is_empty())];

@@ -1,5 +1,5 @@
-//! What stands in a file: a function of the seed, the file's path and the offset, so that any part
-//! of any file can be made, and checked, without the file.
+//! Content of a file: a function of the seed, the file's path and the offset, so that any part of
+//! any file can be computed, and checked, without the file.
 
 use crate::fileset::specweb99::{ADS, FileName};
 use units::{Purpose, Seed};
@@ -14,7 +14,7 @@ pub struct FileContent {
     ad: Option<(u64, u32)>,
 }
 
-/// What stands before and behind the path of an advertisement's picture.
+/// Text before and after the path of an advertisement's picture.
 pub(crate) const AD_OPEN: &str = "<!WEB99CAD><IMG SRC=\"/";
 pub(crate) const AD_CLOSE: &str = "\"><!/WEB99CAD>";
 
@@ -25,7 +25,7 @@ const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxy
 const LETTERS_PER_NUMBER: usize = 8;
 
 impl FileContent {
-    /// `path`: as it stands in the set, without a slash in front.
+    /// `path`: within the set, without a leading slash.
     pub fn new(seed: Seed, path: &str) -> FileContent {
         // FNV-1a, 64 bits (draft-eastlake-fnv): paths that differ have contents that differ
         const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
@@ -46,12 +46,12 @@ impl FileContent {
         FileContent { ad: self.ad.map(|(line, _)| (line, ad)), ..self }
     }
 
-    /// Whether this is the whole file, of whatever length.
+    /// Returns whether this is the whole file, of any length.
     pub fn is(self, file: &[u8]) -> bool {
         self.has(0, file)
     }
 
-    /// Whether the first and the last line of this file are its own.
+    /// Returns whether the first and the last line of this file are correct.
     pub fn seems(self, file: &[u8]) -> bool {
         let end = file.len() - file.len() % LINE;
         let last = if end == file.len() { end.saturating_sub(LINE) } else { end };

@@ -1,8 +1,8 @@
-//! Whether files and requests are as a model says: file sets on a disk, sequences that somebody made,
-//! and what a server's log has seen.
+//! Compares files and requests with a model: file sets on a disk, generated sequences, and server
+//! logs.
 //!
-//! Of each property the figures stand beside the model's, and a rule with a named bound says whether it
-//! fits. The bounds are ours: the papers compare models and set none.
+//! For each property the figures are listed with the model's, and a rule with a named bound decides
+//! whether it fits. The bounds are ours: the papers compare models and set none.
 
 mod files;
 mod requests;
@@ -14,11 +14,11 @@ use crate::fileset::{Law, Matching, SequenceError, Spec};
 use stats::fit::{self, Lambda};
 use units::{Purpose, Seed};
 
-/// What is compared with what.
+/// Subject of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FitModel {
     pub spec: Spec,
-    /// What the model's sizes and order follow from.
+    /// Seed of the model's sizes and order.
     pub seed: Seed,
     pub matching: Matching,
     /// Requests for SURGE's most popular file.
@@ -30,7 +30,7 @@ pub struct FitModel {
 pub struct Fit {
     pub checks: Vec<FitCheck>,
     pub plots: Vec<Plot>,
-    /// Why there are no requests of the model's own to compare with.
+    /// Why there are no requests of the model to compare with.
     pub no_reference: Option<SequenceError>,
 }
 
@@ -38,7 +38,7 @@ pub struct Fit {
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitCheck {
     pub name: &'static str,
-    /// The model's law in words.
+    /// Description of the model's law.
     pub law: String,
     /// Values that were looked at.
     pub count: u64,
@@ -47,13 +47,13 @@ pub struct FitCheck {
     /// The bound of it.
     pub lambda_max: f64,
     pub figures: Vec<FitFigure>,
-    /// Why it does not fit, a sentence each; empty: it fits.
+    /// Why it does not fit, one sentence each; empty if it fits.
     pub against: Vec<String>,
-    /// Why nothing can be said.
+    /// Why it is undecided.
     pub untold: Option<String>,
 }
 
-/// A figure beside the model's.
+/// A figure and the model's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitFigure {
     pub name: String,
@@ -62,7 +62,7 @@ pub struct FitFigure {
     pub kind: FigureUnit,
 }
 
-/// What a figure counts.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureUnit {
     Bytes,
@@ -125,7 +125,7 @@ impl FitCheck {
         }
     }
 
-    /// Whether it fits; `None`: nothing can be said.
+    /// Returns whether it fits; `None` if undecided.
     pub fn fits(&self) -> Option<bool> {
         self.untold.is_none().then_some(self.against.is_empty())
     }

@@ -1,4 +1,4 @@
-//! How often each file is asked for.
+//! Number of requests per file.
 
 use crate::fileset::Law;
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ pub fn zipf_counts(files: usize, top: u64) -> Vec<u64> {
     (1..=files as u64).map(|rank| top / rank).collect()
 }
 
-/// Gives each size one of the counts, so that the sizes *asked for* follow `target`: from the
-/// largest size down, each takes the unused count that comes nearest to what is missing above the
-/// next size. The tail is matched first, for the tail carries the bytes.
+/// Assigns one of the counts to each size, so that the *requested* sizes follow `target`: from the
+/// largest size down, each gets the unused count closest to the missing probability above the next
+/// size. The tail is matched first, because it carries the bytes.
 ///
 /// `sizes` ascend, in bytes, as many as there are counts. Returns the count of each size.
 pub fn matched(sizes: &[u64], counts: &[u64], target: &Law) -> Vec<u64> {

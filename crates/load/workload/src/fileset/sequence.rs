@@ -7,18 +7,17 @@ use crate::fileset::surge::{self, Files, Group};
 use crate::fileset::{Spec, matched, specweb99, webbench, webstone, zipf_counts};
 use units::{Nanos, Purpose, Seed, Stream};
 
-/// What SURGE's popularity is matched to.
+/// Law to which SURGE's popularity is matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
-    /// In each group, the sizes asked for follow the law of the group's files, as the published
-    /// output of SURGE 1.2 does.
+    /// In each group, the requested sizes follow the law of the group's files, as in the published
+    /// output of SURGE 1.2.
     Groups,
-    /// The sizes of all files asked for follow the Pareto law of the paper of 1998.
+    /// The requested sizes of all files follow the Pareto law of the paper of 1998.
     Requests,
 }
 
-/// What a user does at one time: a file, or a page with what is embedded in it, and then nothing
-/// for a while.
+/// One step of a user: a file, or a page with its embedded files, then a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceStep<'a> {
     sequence: &'a Sequence,
@@ -30,19 +29,19 @@ pub struct SequenceStep<'a> {
 /// Requests in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence {
-    /// Paths of all files, then of those that are asked for and not there.
+    /// Paths of all files, then of requested missing ones.
     paths: Vec<String>,
-    /// Files that are asked for together, as rows of `paths`.
+    /// Files requested together, as rows of `paths`.
     objects: Vec<Vec<u32>>,
-    /// For each step its object, and how many of its files are asked for.
+    /// Object of each step, and how many of its files are requested.
     steps: Vec<(u32, u32)>,
-    /// As many as there are steps, or none.
+    /// One per step, or none.
     offs: Vec<Nanos>,
-    /// Steps on one connection, where the model says how many; they add up to the steps.
+    /// Steps per connection, if the model defines them; they add up to the steps.
     connections: Vec<u64>,
 }
 
-/// What a sequence cannot be made of.
+/// Why a sequence cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SequenceError(pub String);
 
@@ -132,7 +131,7 @@ pub(crate) fn by_weight(weights: &[f64], stream: &mut Stream) -> usize {
     found.unwrap_or(weights.len() - 1)
 }
 
-/// Lengths of connections that carry so many requests in all.
+/// Lengths of connections with this many requests in total.
 fn connections(requests: u64, stream: &mut Stream) -> Vec<u64> {
     let mut left = requests;
     let lengths = std::iter::from_fn(|| {
@@ -183,7 +182,7 @@ fn of_surge(
     Ok(Sequence { paths, objects, steps, offs, connections: Vec::new() })
 }
 
-/// Steps up to so many requests; of the last object, what still fits.
+/// Steps up to this many requests; the last object is cut to fit.
 fn cut(order: &[u32], objects: &[Vec<u32>], requests: u64) -> Vec<(u32, u32)> {
     let mut left = requests;
     let steps = order.iter().map_while(|object| {
@@ -249,8 +248,8 @@ impl Sequence {
         }
     }
 
-    /// The steps of each session: of each connection, where the model says what one carries;
-    /// otherwise dealt out in turn to so many users, 1 or more.
+    /// The steps of each session: of each connection, if the model defines them; otherwise dealt in
+    /// turn to this many users, at least 1.
     pub fn sessions(&self, users: usize) -> Vec<Vec<SequenceStep<'_>>> {
         if self.connections.is_empty() {
             let users = users.clamp(1, self.steps.len().max(1));
@@ -268,12 +267,12 @@ impl Sequence {
 }
 
 impl<'a> SequenceStep<'a> {
-    /// Rows of the file set, the page first; behind the set's last one stands what is not there.
+    /// Rows of the file set, the page first; missing targets follow the set's last row.
     pub(crate) fn rows(self) -> impl Iterator<Item = u32> + 'a {
         self.files.iter().copied()
     }
 
-    /// What is asked for, the page first; without a slash in front.
+    /// Requested paths, the page first; without a leading slash.
     pub fn paths(self) -> impl Iterator<Item = &'a str> {
         let paths = &self.sequence.paths;
         self.files.iter().map(|row| paths[*row as usize].as_str())

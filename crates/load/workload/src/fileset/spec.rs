@@ -1,4 +1,4 @@
-//! How a file set is named.
+//! Name of a file set.
 
 use crate::fileset::surge::Files;
 use crate::fileset::{FileSet, specweb99, webbench, webstone};
@@ -13,7 +13,7 @@ pub enum Spec {
     Webbench { files: u64 },
 }
 
-/// Why a name or a size is not understood, and what can be written.
+/// Why a name or a size is invalid, and what is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub String);
 
@@ -23,7 +23,7 @@ const SURGE_FILES: u64 = 2_000;
 const FILES_MIN: u64 = 10;
 const FILES_MAX: u64 = 1_000_000;
 const DIRECTORIES_MAX: u64 = 20_000;
-/// Connections that the standard set is for when nothing is said.
+/// Default number of connections of the standard set.
 const CONNECTIONS: u64 = 100;
 
 /// All names, as they are typed.
@@ -100,7 +100,7 @@ fn directories(size: &Size) -> Result<u64, SpecError> {
     Ok(directories)
 }
 
-/// What stands behind the colon.
+/// The part after the colon.
 struct Size {
     name: String,
     number: Option<u64>,

@@ -25,13 +25,13 @@ const CLASS_0: [u64; FILES_PER_CLASS] = [102, 204, 307, 409, 512, 614, 716, 819,
 const CLASS_SHARES: [f64; CLASSES] = [35.0, 50.0, 14.0, 1.0];
 /// Shares of the files of a class, in percent as published: they add up to 99.9.
 const FILE_SHARES: [f64; FILES_PER_CLASS] = [3.9, 5.9, 8.8, 17.7, 35.3, 11.8, 7.1, 5.0, 4.4];
-/// Requests on a connection that is kept alive: as many as from one of these to the other.
+/// Requests per kept-alive connection: minimum and maximum.
 const CALLS: (u64, u64) = (5, 15);
 /// Connections that carry one request, as a share of all.
 const SINGLE_SHARE: f64 = 0.3;
 
-/// Directories for so many simultaneous connections: 25 + (400,000/122,000 · connections)/5,
-/// truncated. From the benchmark's white paper by way of memory: a default, not a law.
+/// Directories for this many simultaneous connections: 25 + (400,000/122,000 · connections)/5,
+/// truncated. From the benchmark's white paper, cited from memory: a default, not a law.
 pub fn directories(connections: u64) -> u64 {
     25 + (400_000.0 / 122_000.0 * connections as f64 / 5.0) as u64
 }
@@ -140,7 +140,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Of a set of so many directories, one or more.
+    /// A set of this many directories, at least one.
     pub fn new(directories: u64) -> Choice {
         let mut sum = 0.0;
         let weights = (1..=directories).map(|rank| {
@@ -150,7 +150,7 @@ impl Choice {
         Choice { directories: weights.collect() }
     }
 
-    /// The next file that is asked for.
+    /// The next requested file.
     pub fn file(&self, stream: &mut Stream) -> FileName {
         FileName::of_row(self.row(stream))
     }

@@ -1,10 +1,10 @@
-//! SURGE (Barford & Crovella, SIGMETRICS 1998), in the grouped form of its version 1.2: pages, files
-//! embedded in them, and files that stand alone ("loners"), each with a law of sizes of its own.
+//! SURGE (Barford & Crovella, SIGMETRICS 1998), in the grouped form of its version 1.2: pages,
+//! files embedded in them, and separate files ("loners"), each with its own size law.
 
 use crate::fileset::{File, FileSet, Law};
 use units::{Purpose, Seed, Stream};
 
-/// What a file is for.
+/// Purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// A page that has files embedded.
@@ -16,10 +16,10 @@ pub enum Group {
 /// Shares of the groups in the published sample of 5,000 files: 1,500, 1,900 and 1,600.
 const BASE_SHARE: f64 = 0.30;
 const EMBEDDED_SHARE: f64 = 0.38;
-/// Where the tail of the pages begins, in bytes.
+/// Start of the tail of page sizes, in bytes.
 const TAIL_START: f64 = 10.0 * 1024.0;
-/// Where every tail ends, in bytes: the model has none, a disk has. One file in 10,000 of the
-/// pages' tail would be larger.
+/// End of every tail, in bytes: the model has none, a disk has. One file in 10,000 of the pages'
+/// tail would be larger.
 const SIZE_MAX: f64 = 100.0 * 1024.0 * 1024.0;
 /// An object of more files is drawn again.
 const OBJECT_FILES_MAX: f64 = 150.0;
@@ -38,8 +38,8 @@ impl Group {
         }
     }
 
-    /// The law of the sizes, in bytes. The one of the loners is a fit of two lognormal laws to the
-    /// published sample; the others are the generator's constants.
+    /// The size law, in bytes. That of the loners is a fit of two lognormal laws to the published
+    /// sample; the others are the generator's constants.
     pub fn sizes(self) -> Law {
         let lognormal = |m, s| Law::Lognormal { m, s }.up_to(SIZE_MAX);
         match self {

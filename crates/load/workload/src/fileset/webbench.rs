@@ -28,7 +28,7 @@ const CLASSES: [Class; 8] = [
     class("html22132", "html", 22_132),
     class("large", "bin", LARGE),
 ];
-/// 60,000,000 bytes over 6,010/8 files of each class, less the 44,973 of the other seven.
+/// 60,000,000 bytes over 6,010/8 files of each class, minus the 44,973 of the other seven.
 const LARGE: u64 = 34_894;
 
 /// Shares of the classes and, last, of requests for files that are not there, in percent.

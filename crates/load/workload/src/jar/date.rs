@@ -51,7 +51,7 @@ fn number(token: &[u8], least: usize, most: usize) -> Option<(u16, &[u8])> {
     (least..=most).contains(&count).then_some((value, rest))
 }
 
-/// `8:05:59`, and anything behind that.
+/// `8:05:59`, and anything after it.
 fn time_of(token: &[u8]) -> Option<(u8, u8, u8)> {
     let (hour, rest) = number(token, 1, 2)?;
     let (minute, rest) = number(rest.strip_prefix(b":")?, 1, 2)?;

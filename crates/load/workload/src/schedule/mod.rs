@@ -1,6 +1,6 @@
-//! Arrival processes: which call falls due at which instant. Pure and by index: the k-th instant
-//! depends on the specification, the seed and k, never on how often or when it is asked for, nor on
-//! how many workers share the schedule. Layer 2: reads no clock.
+//! Arrival processes: when each call falls due. Pure and by index: the k-th instant depends on the
+//! specification, the seed and k, never on how often or when it is queried, nor on how many workers
+//! share the schedule. Layer 2: reads no clock.
 
 mod rate;
 mod share;
@@ -29,7 +29,7 @@ pub struct Schedule {
     seed: Seed,
     start: Nanos,
     share: Share,
-    /// The next index to give out; of this share.
+    /// The next index of this share.
     index: u64,
     /// First index that is not given out, where a count ends the schedule.
     index_end: u64,
@@ -74,7 +74,7 @@ impl Schedule {
         schedule
     }
 
-    /// Goes on with the first index of this share that is not below `index`.
+    /// Continues with the first index of this share that is not below `index`.
     pub fn seek(&mut self, index: u64) {
         self.index = self.share.first_from(index);
         self.walk = Walk::new(self.seed);
@@ -100,19 +100,19 @@ impl Schedule {
         self.start + self.spec.warm_up
     }
 
-    /// How many arrivals of the whole schedule (of all shares, warm-up included) are due at or
-    /// before the instant `t`. Constant gaps: at once; random gaps: by walking through them.
-    /// `u64::MAX` when asked of a schedule without end for [`Nanos::NEVER`].
+    /// Number of arrivals of the whole schedule (all shares, warm-up included) due at or before the
+    /// instant `t`. Constant gaps: computed directly; random gaps: by iteration. `u64::MAX` for a
+    /// schedule without end and [`Nanos::NEVER`].
     pub fn count_due(&self, t: Nanos) -> u64 {
         self.count_before(Nanos(t.0.saturating_add(1)))
     }
 
-    /// How many of them belong to the measured phase: what the plan intends to have due by `t`.
+    /// Number of them in the measured phase: what the plan intends to be due by `t`.
     pub fn measured_due(&self, t: Nanos) -> u64 {
         self.count_due(t).saturating_sub(self.first_measured())
     }
 
-    /// Whether single arrivals follow each other at a rate that holds, with equal gaps.
+    /// Returns whether single arrivals follow each other at a constant rate, with equal gaps.
     pub fn is_even(&self) -> bool {
         let spec = &self.spec;
         spec.gaps == Gaps::Constant
@@ -122,9 +122,9 @@ impl Schedule {
             && spec.at.is_none()
     }
 
-    /// How long the rate takes for `count` arrivals of the measured phase: by its integral, whatever
-    /// gaps were drawn. A trace has no rate: its instants take as long as the last one says, and one
-    /// mean gap behind it.
+    /// Time that the rate takes for `count` arrivals of the measured phase: by its integral,
+    /// whatever gaps were drawn. A trace has no rate: its instants take until the last one, plus
+    /// one mean gap.
     pub fn measured_span(&self, count: u64) -> Nanos {
         let traced = self.spec.at.as_deref().map(|at| &at[..at.len().min(count as usize)]);
         if let Some([_, .., last]) = traced
@@ -167,7 +167,7 @@ impl Schedule {
         group.saturating_mul(burst).min(self.index_end)
     }
 
-    /// When the arrival of this index falls due; indices must not fall between calls.
+    /// Returns when the arrival of this index falls due; indices must not decrease between calls.
     fn instant(&mut self, index: u64) -> Nanos {
         if let Some(at) = &self.spec.at {
             return self.start + at[index as usize];
@@ -206,7 +206,7 @@ impl Walk {
         Walk { stream: seed.stream(Purpose::Arrivals, 0), drawn: 0, position: 0.0 }
     }
 
-    /// Where the arrival of this index lies: the sum of the gaps up to and with its own.
+    /// Position of the arrival of this index: the sum of the gaps up to and including its own.
     fn position(&mut self, index: u64, gaps: Gaps) -> f64 {
         while self.drawn <= index {
             self.position += match gaps {

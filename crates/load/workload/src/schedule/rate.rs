@@ -26,7 +26,7 @@ impl RateCurve {
         }
     }
 
-    /// Arrivals that ought to have come by time `t`: the integral of the rate from 0.
+    /// Expected arrivals by time `t`: the integral of the rate from 0.
     pub fn integral(&self, t: f64) -> f64 {
         match self {
             RateCurve::Line(line) => line.integral(t),
@@ -112,9 +112,9 @@ impl Staged {
         piece.before + piece.count_within((t - piece.begin).clamp(0.0, piece.span))
     }
 
-    /// As [`LinearRate::inverse`] within its piece. What stands exactly at the beginning of pieces without
-    /// arrivals belongs to the first one behind them that has some, as the first arrival of constant
-    /// gaps falls due where the rate begins.
+    /// Like [`LinearRate::inverse`] within its piece. A value exactly at the start of pieces
+    /// without arrivals belongs to the next piece with some, because the first arrival of constant
+    /// gaps falls due where the rate starts.
     fn inverse(&self, x: f64) -> f64 {
         let row = self.pieces.partition_point(|piece| piece.before <= x).saturating_sub(1);
         let piece = &self.pieces[row];
@@ -132,7 +132,7 @@ impl Staged {
 pub struct LinearRate {
     from: f64,
     to: f64,
-    /// Where the ramp begins, and how long it takes.
+    /// Start and duration of the ramp.
     ramp_at: f64,
     ramp_for: f64,
 }
@@ -171,9 +171,9 @@ impl LinearRate {
 
     /// The time at which the integral reaches `x`.
     ///
-    /// Within the ramp that is the root of slope/2·t² + from·t = x, in the form
-    /// 2x / (from + √(from² + 2·slope·x)): it loses no digits when the slope is small, and gives
-    /// x/from when there is none.
+    /// Within the ramp that is the root of slope/2·t² + from·t = x, in the form 2x / (from +
+    /// √(from² + 2·slope·x)): it loses no digits if the slope is small, and gives x/from if it is
+    /// zero.
     fn inverse(&self, x: f64) -> f64 {
         let held = self.from * self.ramp_at;
         if x <= held {

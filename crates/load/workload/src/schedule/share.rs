@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-/// The indices that leave one of a set of remainders when divided by the number of slots. Worker
-/// `worker` of `workers` has the one remainder `worker`; in a fleet of uneven machines each worker
-/// has as many slots as its weight is worth. As long as every slot belongs to one share, every
-/// index falls to exactly one of them.
+/// The indices whose remainder modulo the number of slots is in a given set. Worker `worker` of
+/// `workers` has the one remainder `worker`; in a fleet of unequal machines each worker has slots
+/// in proportion to its weight. If every slot belongs to one share, every index belongs to exactly
+/// one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     /// In rising order, each below `of`; never empty.
@@ -13,7 +13,7 @@ pub struct Share {
     of: u32,
 }
 
-/// Why slots make no share.
+/// Why slots are not a valid share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareError(pub String);
 
@@ -41,8 +41,8 @@ impl Share {
     /// The share of these slots of `of`.
     ///
     /// # Errors
-    /// No slot, slots that do not rise, or one that is not below `of`: a table comes from another
-    /// machine.
+    /// Returned for no slot, slots that do not increase, or one that is not below `of`: a table
+    /// comes from another machine.
     pub fn of_slots(slots: &[u32], of: u32) -> Result<Share, ShareError> {
         let Some(last) = slots.last() else {
             return Err(ShareError("a worker without a slot".into()));
@@ -58,7 +58,7 @@ impl Share {
         (&self.slots, self.of)
     }
 
-    /// Whether this is the share of the first worker of all: what is done once is done there.
+    /// Returns whether this is the share of the very first worker, which performs one-time work.
     pub fn is_first(&self) -> bool {
         self.slots[0] == 0
     }
@@ -79,7 +79,7 @@ impl Share {
         self.nth(self.count_of(index))
     }
 
-    /// How many of the indices 0..`total` belong to this share.
+    /// Number of the indices 0..`total` that belong to this share.
     pub fn count_of(&self, total: u64) -> u64 {
         let of = u64::from(self.of);
         let rest = total % of;

@@ -1,4 +1,4 @@
-//! What an arrival process is made from.
+//! Parameters of an arrival process.
 
 use crate::schedule::Levels;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ pub struct ArrivalSpec {
     pub from: f64,
     /// Arrivals per second from the end of the ramp on; finite, above zero.
     pub to: f64,
-    /// How long the measured phase takes to go, in a straight line, from `from` to `to`. Zero: the
-    /// rate jumps to `to` at its beginning.
+    /// Duration of the linear change from `from` to `to` in the measured phase. Zero: the rate
+    /// jumps to `to` at the start.
     pub ramp_over: Nanos,
     /// The rate of the measured phase stage by stage, in place of `from`, `to` and `ramp_over`; the
     /// warm-up is at the first one's beginning.
@@ -22,8 +22,8 @@ pub struct ArrivalSpec {
     pub gaps: Gaps,
     /// Arrivals that fall due at the same instant, at least 1; the rates count arrivals.
     pub burst: u32,
-    /// A trace: the instants themselves, counted from the start and never falling. They stand in
-    /// place of rates, gaps and bursts; the schedule ends with them.
+    /// A trace: the instants themselves, counted from the start and never decreasing. They replace
+    /// rates, gaps and bursts; the schedule ends with them.
     pub at: Option<Arc<[Nanos]>>,
     pub end: ScheduleEnd,
 }
@@ -33,13 +33,13 @@ pub struct ArrivalSpec {
 pub enum Gaps {
     /// All the same; the first arrival falls due at the start.
     Constant,
-    /// Exponential: a Poisson process. The first arrival comes one gap after the start.
+    /// Exponential: a Poisson process. The first arrival is one gap after the start.
     Poisson,
-    /// Uniform in [0, 2·mean). The first arrival comes one gap after the start.
+    /// Uniform in [0, 2·mean). The first arrival is one gap after the start.
     Uniform,
 }
 
-/// When nothing more falls due: whichever comes first. The default is never.
+/// End of arrivals: whichever comes first. The default is never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleEnd {
     /// Length of the measured phase; what would fall due exactly at its end does not.
@@ -64,7 +64,7 @@ impl ArrivalSpec {
         }
     }
 
-    /// `Err`: the sentence that says which field cannot be.
+    /// `Err`: a message that names the invalid field.
     pub fn check(&self) -> Result<(), String> {
         for (name, rate) in [("from", self.from), ("to", self.to)] {
             if !rate.is_finite() || rate <= 0.0 {

@@ -9,15 +9,15 @@ pub const STAGES_MAX: usize = 10_000;
 /// A part of the time, in which the level goes in a straight line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
-    /// How long it lasts; zero: the level jumps.
+    /// Duration; zero: the level jumps.
     pub over: Nanos,
     /// The level at its beginning and at its end: finite, not below zero.
     pub from: f64,
     pub to: f64,
 }
 
-/// Stages one after the other. Before the first one the level is that of its beginning, after the last
-/// one that of its end.
+/// A sequence of stages. Before the first one the level is that of its start, after the last one
+/// that of its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Levels {
     stages: Arc<[Stage]>,
@@ -25,7 +25,7 @@ pub struct Levels {
 
 impl Levels {
     /// # Errors
-    /// The sentence that says what cannot be: no stage, too many, a level below zero, or none above.
+    /// The error: no stage, too many, a level below zero, or none above.
     pub fn new(stages: &[Stage]) -> Result<Levels, String> {
         if stages.is_empty() || stages.len() > STAGES_MAX {
             return Err(format!("there are 1 to {STAGES_MAX} stages, not {}", stages.len()));
@@ -144,7 +144,7 @@ mod tests {
         Nanos::from_secs_f64(at)
     }
 
-    /// How many of the first 200 belong to the population at `at` seconds from the beginning.
+    /// Number of the first 200 users that are active at `at` seconds from the start.
     fn size(levels: &Levels, at: f64) -> usize {
         (0..200).filter(|index| levels.next_within(*index, secs(at)) == Some(secs(at))).count()
     }

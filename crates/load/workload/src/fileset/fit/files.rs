@@ -20,7 +20,7 @@ pub fn fit_files(model: &FitModel, sizes: &[u64]) -> Fit {
     }
 }
 
-/// SURGE's groups, mixed by their shares: of a file alone nobody can tell which group it is of.
+/// SURGE's groups, mixed by their shares: a single file does not show its group.
 pub(super) fn law_of_files() -> Law {
     Law::Mix(Group::ALL.into_iter().map(|group| (group.share(), group.sizes())).collect())
 }

@@ -1,4 +1,4 @@
-//! Requests against a model: what was asked for, how often, in which order and when.
+//! Requests compared with a model: targets, frequencies, order and times.
 
 use super::{FigureUnit, Fit, FitCheck, FitModel, Plot, RANKS_LAMBDA_MAX};
 use super::{above, at, llcd, places};
@@ -10,7 +10,7 @@ use crate::fileset::{specweb99, webbench, webstone};
 use stats::fit;
 use std::collections::HashMap;
 
-/// What was asked for.
+/// The requested targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
     /// Paths, without a query, each once.
@@ -21,14 +21,14 @@ pub struct Requests {
     pub sizes: Option<Vec<u64>>,
     /// OFF times, in seconds.
     pub offs_s: Vec<f64>,
-    /// The times between two requests of a client, in seconds, where nothing else tells OFF times.
+    /// Times between consecutive requests of a client, in seconds, if nothing else shows OFF times.
     pub gaps_s: Vec<f64>,
-    /// Requests in each cell of time, and how long a cell is in seconds; empty: nobody knows when.
+    /// Requests per time cell, and the length of a cell in seconds; empty if times are unknown.
     pub cells: Vec<f64>,
     pub cell_s: f64,
 }
 
-/// Requests that say something.
+/// Usable requests.
 const REQUESTS_MIN: usize = 1_000;
 /// Requests of another model's sequence that is made for comparison.
 const REFERENCE_MAX: u64 = 1_000_000;
@@ -36,8 +36,8 @@ const REFERENCE_MAX: u64 = 1_000_000;
 const ELSEWHERE_MAX: f64 = 0.05;
 /// Of the exponent of Zipf's law.
 const EXPONENT_OFF: f64 = 0.15;
-/// Quantiles of the sizes that are asked for: one file may have a tenth of all requests, so that a
-/// quantile moves by a factor of two from seed to seed.
+/// Quantiles of the requested sizes: one file may have a tenth of all requests, so that a quantile
+/// moves by a factor of two from seed to seed.
 const SIZE_FACTOR: f64 = 2.0;
 /// Quantiles of stack distances up to p90, and beyond (the reference values' tolerances).
 const DEPTH_FACTOR: f64 = 1.15;
@@ -46,11 +46,11 @@ const DEEP_FACTOR: f64 = 1.3;
 const HURST_MIN: f64 = 0.6;
 /// Seconds that a variance–time plot needs.
 const HURST_S: f64 = 600.0;
-/// Gaps above it are told from the pauses inside a page; seconds.
+/// Longer gaps are OFF times instead of pauses inside a page; seconds.
 const IDLE_MIN: f64 = 10.0;
 /// Of the exponent of idle times.
 const IDLE_OFF: f64 = 0.3;
-/// OFF times that tell.
+/// Usable OFF times.
 const OFFS_MIN: usize = 200;
 
 /// Every property that the requests have.
@@ -109,7 +109,7 @@ impl Reference {
         Reference { set: model.spec.set(model.seed), sequence }
     }
 
-    /// Rows of what the model asks for, in order; those of files that are not there are left out.
+    /// Rows of the model's requests, in order; those of missing files are omitted.
     fn order(&self) -> Vec<u32> {
         let steps = self.sequence.iter().flat_map(Sequence::steps);
         steps
@@ -126,7 +126,7 @@ impl RowsOfSet {
     fn new(set: &FileSet, targets: &[String]) -> RowsOfSet {
         let known: HashMap<&str, usize> =
             set.files().iter().enumerate().map(|(row, file)| (file.path.as_str(), row)).collect();
-        // a site may have the files below a folder of its own
+        // a site may have the files in a subfolder
         let find = |path: &str| {
             let mut rest = path.trim_start_matches('/');
             loop {
@@ -152,7 +152,7 @@ impl RowsOfSet {
     }
 }
 
-/// How large what was asked for is.
+/// Sizes of the requested targets.
 fn sizes(
     fit: &mut Fit,
     model: &FitModel,
@@ -272,7 +272,7 @@ fn zipf(fit: &mut Fit, law: &str, mut counts: Vec<u64>) {
     fit.checks.push(check);
 }
 
-/// How deep in a stack of what was last asked for the next request finds its target.
+/// Depth of each request's target in a stack of recently requested ones.
 fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
     let sorted = |order: &[u32], count: usize| {
         let mut depths = fit::stack_distances(order, count);
@@ -320,7 +320,7 @@ fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
         return;
     }
     if requests.offs_s.is_empty() {
-        // a log has the server's time and the pauses inside pages in them: the tail alone is told
+        // a log includes the server's time and the pauses inside pages: only the tail is comparable
         let mut gaps: Vec<f64> = requests.gaps_s.clone();
         gaps.retain(|gap| *gap > IDLE_MIN && *gap <= 1_800.0);
         gaps.sort_by(f64::total_cmp);
@@ -427,7 +427,7 @@ fn of_specweb99(fit: &mut Fit, requests: &Requests, rows: &RowsOfSet, directorie
     zipf(fit, law, by(directories as usize, &|row| row / 36));
 }
 
-/// How bursty the requests are: the variance of their counts over longer and longer spans.
+/// Burstiness of the requests: the variance of their counts over increasing spans.
 fn arrivals(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     if requests.cells.is_empty() {
         return;

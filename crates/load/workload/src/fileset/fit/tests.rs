@@ -15,7 +15,7 @@ fn made(model: &FitModel, count: u64) -> Sequence {
     sequence(model.spec, &options, model.seed).unwrap()
 }
 
-/// As a server at this folder would have logged it.
+/// As logged by a server at this folder.
 fn asked(paths: impl Iterator<Item = String>) -> Requests {
     let mut requests = Requests::default();
     let mut rows = std::collections::HashMap::new();
@@ -81,7 +81,7 @@ fn a_model_s_own_requests_fit() {
         let model = FitModel { matching, ..model(SURGE) };
         let fit = fit_requests(&model, &of(&made(&model, 0)));
         let wanted = "sizes asked for: fits\npopularity: fits\nstack distances: fits\n";
-        // embedded files are asked for by their pages: with them the paper's law no longer holds
+        // embedded files are requested by their pages: with them the paper's law no longer holds
         match matching {
             Matching::Groups => assert_eq!(told(&fit), wanted),
             Matching::Requests => assert!(told(&fit).ends_with(&wanted[22..]), "{}", told(&fit)),
@@ -142,7 +142,7 @@ fn off_times_are_held_against_their_law() {
     };
     assert_eq!(line(requests(&pareto, &[])), "OFF times: fits");
     assert!(line(requests(&exponential, &[])).contains("Anderson-Darling rejects"));
-    // in a log they have the server's time in them, and gaps inside of pages beside them
+    // in a log they include the server's time, mixed with gaps inside pages
     let gaps: Vec<f64> = pareto.iter().flat_map(|off| [off + 0.05, 0.01]).collect();
     assert_eq!(line(requests(&[], &gaps)), "OFF times: fits");
     assert!(line(requests(&[], &exponential)).contains("the exponent is"));
@@ -161,7 +161,7 @@ fn bursts_are_told_from_a_steady_stream() {
     let steady = (0..7_200).map(|_| stream.below(20) as f64).collect();
     assert!(line(steady).contains("not above 0.6"));
     assert!(line(vec![1.0; 100]).contains("untold: ten minutes"));
-    // users who rest for times of a Pareto law
+    // users with Pareto-distributed pauses
     let mut cells = vec![0.0; 7_200];
     for user in 0..50 {
         let mut stream = Seed(3).stream(Purpose::Arrivals, user);

@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use units::Stream;
 
-/// Files that are asked for together.
+/// Files requested together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Object {
     /// Rows of the set, the page first.
     pub(super) files: Vec<u32>,
-    /// How often.
+    /// Number of requests.
     pub(super) count: u64,
 }
 

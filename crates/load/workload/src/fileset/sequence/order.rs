@@ -4,13 +4,13 @@ use crate::fileset::surge::stack_distances;
 use units::Stream;
 
 /// Positions on either side of the drawn one from which an object is chosen, as a share of the
-/// objects. The paper says that there is a window, not how wide it is: this one gives the distances
-/// of the published run of 1998 up to their third quartile, and shorter ones in the far tail.
+/// objects. The paper mentions a window without its width: this one gives the distances of the
+/// published run of 1998 up to their third quartile, and shorter ones in the far tail.
 const WINDOW_SHARE: f64 = 0.4;
 
-/// Each object as often as its count says. A distance is drawn for every step, scaled so that the
+/// Each object as often as its count. A distance is drawn for every step, scaled so that the
 /// largest one drawn is the number of objects; of the objects around that depth, one is chosen by
-/// what is left of its count, and moves to the top.
+/// its remaining count, and moves to the top.
 pub(super) fn order(counts: &[u64], stream: &mut Stream) -> Vec<u32> {
     let total: u64 = counts.iter().sum();
     let law = stack_distances();

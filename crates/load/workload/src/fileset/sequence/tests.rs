@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 const OPTIONS: SequenceOptions =
     SequenceOptions { top: 20_000, matching: Matching::Groups, off_times: false, requests: None };
-/// The published run: 5,000 files, the most popular asked for 50,000 times.
+/// The published run: 5,000 files, the most popular requested 50,000 times.
 const RUN: Spec = Spec::Surge { files: 5_000 };
 const RUN_OPTIONS: SequenceOptions = SequenceOptions { top: 50_000, ..OPTIONS };
 
@@ -13,7 +13,7 @@ fn made(spec: Spec, options: &SequenceOptions, seed: u64) -> (FileSet, Sequence)
     (spec.set(Seed(seed)), sequence(spec, options, Seed(seed)).unwrap())
 }
 
-/// Sizes asked for, ascending.
+/// Requested sizes, ascending.
 fn sizes(set: &FileSet, sequence: &Sequence) -> Vec<u64> {
     let size = |path| set.find(path).unwrap().size;
     let mut sizes: Vec<u64> = sequence.steps().flat_map(SequenceStep::paths).map(size).collect();
@@ -25,7 +25,7 @@ fn at<T: Copy>(sorted: &[T], share: f64) -> T {
     sorted[((sorted.len() as f64 * share) as usize).min(sorted.len() - 1)]
 }
 
-/// Depths at which objects are found in a stack of those last asked for, ascending.
+/// Depths of objects in a stack of recently requested ones, ascending.
 fn stack_distances(sequence: &Sequence) -> Vec<usize> {
     let (mut stack, mut found) = (Vec::new(), Vec::new());
     for (object, _) in &sequence.steps {
@@ -156,7 +156,7 @@ fn off_times_have_their_law() {
     assert!((slope - 1.4).abs() < 0.02, "{slope}");
 }
 
-/// WebMark's run, and no more of it than was asked for.
+/// WebMark's run, truncated to the requested length.
 #[test]
 fn requests_end_the_sequence_where_they_were_asked_to() {
     let spec = Spec::Surge { files: 2_000 };

@@ -1,25 +1,25 @@
-//! Which advertisement a visitor is shown: SPECweb99's rotation, over tables that follow from a seed, so
-//! that whoever asks can tell what the response must be.
+//! Choice of advertisements for visitors: SPECweb99's rotation, over tables that follow from a
+//! seed, so that a client can compute the expected response.
 //!
-//! The rotation (traits combined by AND, weights added, a least weight) is the benchmark's as its run
-//! rules tell it; the masks and the tables are ours.
+//! The rotation (traits combined by AND, weights added, a minimum weight) is the benchmark's, from
+//! its run rules; the masks and the tables are ours.
 
 use units::{Purpose, Seed, Stream};
 
 /// Advertisements in the table.
 pub const ADS: u32 = 360;
-/// Visitors who are known; their numbers are 0 up to this one.
+/// Number of known visitors, numbered from 0.
 pub const USERS: u32 = 10_000;
 
-/// Where the traits of a person stand: sex, age, region, and two kinds of interests.
+/// Bit positions of a person's traits: sex, age, region, and two kinds of interests.
 const TRAITS: [(u32, u32); 5] = [(28, 2), (24, 4), (20, 4), (10, 10), (0, 10)];
 /// Weights of a trait, and the least sum at which an advertisement is shown, both ends included.
 const WEIGHTS: (u64, u64) = (1, 10);
 const LEAST: (u64, u64) = (8, 20);
-/// One of so many advertisements has expired.
+/// One in this many advertisements has expired.
 const EXPIRED_OF: u64 = 10;
 
-/// Who asks: the cookie of a request.
+/// The requesting visitor: the cookie of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Visitor {
     pub user: u32,
@@ -44,7 +44,7 @@ impl std::fmt::Display for Visitor {
     }
 }
 
-/// What was chosen for a visitor.
+/// Choice for a visitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShownAd {
     pub ad: u32,
@@ -96,8 +96,8 @@ impl Advertising {
         Advertising { seed, ads: (0..u64::from(ADS)).map(ad).collect() }
     }
 
-    /// The first advertisement behind the last one whose weight for this visitor is enough; when none
-    /// is in the whole table, the one that was shown last.
+    /// The first advertisement after the last one with sufficient weight for this visitor; if the
+    /// whole table has none, the last shown one.
     pub fn choose(&self, visitor: Visitor) -> ShownAd {
         let person = self.person(visitor.user);
         let last = visitor.last_ad % ADS;
@@ -161,8 +161,8 @@ mod tests {
         }
     }
 
-    /// Whoever comes again is shown another one, the rotation goes round, and each is enough for whom it
-    /// is shown to.
+    /// A returning visitor is shown another one, the rotation wraps around, and each has sufficient
+    /// weight for its visitor.
     #[test]
     fn the_rotation_goes_on_from_the_last_one() {
         let tables = Advertising::new(Seed(1));

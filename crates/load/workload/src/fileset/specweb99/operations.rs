@@ -2,22 +2,23 @@
 
 use units::Stream;
 
-/// What a request does.
+/// Kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// A file.
     Static,
     /// A file in a page that is made for it.
     Dynamic,
-    /// The same, and the cookie says which advertisement stands in the file.
+    /// The same, and the cookie determines the advertisement in the file.
     CustomAd,
-    /// A page made by a process of its own.
+    /// A page created by a separate process.
     Cgi,
     /// A record that the server writes down; the response is a page.
     Post,
 }
 
-/// Percent of the requests. From the benchmark's white paper by way of memory: a default, not a law.
+/// Percent of the requests. From the benchmark's white paper, cited from memory: a default, not a
+/// law.
 pub const SHARES: [(Operation, f64); 5] = [
     (Operation::Static, 70.0),
     (Operation::Dynamic, 12.45),

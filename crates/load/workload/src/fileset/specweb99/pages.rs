@@ -1,5 +1,4 @@
-//! Pages of the dynamic operations: what is asked for, what is answered, and how the file is found in
-//! a response again.
+//! Pages of the dynamic operations: request, response, and how the file is located in a response.
 
 use super::{Advertising, FileName, ShownAd, Visitor};
 use crate::fileset::FileContent;
@@ -8,16 +7,17 @@ use crate::fileset::content::{AD_CLOSE, AD_OPEN, ad_picture};
 /// The media type of a page.
 pub const DYNAMIC_TYPE: &str = "text/html";
 
-/// What stands before and behind the file in a page.
+/// Text before and after the file in a page.
 const OPEN: &str = "<pre>\n";
 const CLOSE: &str = "\n</pre>\n</body>\n</html>\n";
 
 /// The query of a dynamic request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DynamicQuery {
-    /// `/specweb99/file_set/dir00001/class1_3`: what stands before the set's folder is the server's own.
+    /// `/specweb99/file_set/dir00001/class1_3`: the part before the set's folder depends on the
+    /// server.
     File(FileName),
-    /// `command/Reset&…`: the log of the POSTs begins anew.
+    /// `command/Reset&…`: resets the log of POSTs.
     Reset,
     /// `command/Fetch`: that log.
     Fetch,
@@ -38,7 +38,7 @@ impl DynamicQuery {
     }
 }
 
-/// What a page says of its request.
+/// Facts of the request in a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageHead<'a> {
     /// SERVER_SOFTWARE, REMOTE_ADDR, SCRIPT_NAME and QUERY_STRING, as CGI calls them (RFC 3875).
@@ -72,8 +72,8 @@ pub fn page(head: &PageHead<'_>, file: &[u8]) -> Vec<u8> {
     page
 }
 
-/// The page of a file of the set with this seed. For a visitor whom the tables are given for, with the
-/// advertisement that is chosen: what the response's cookie tells of.
+/// The page of a file of the set with this seed. With the tables, for a visitor with the chosen
+/// advertisement, which the response's cookie names.
 pub fn page_of_file(
     seed: units::Seed,
     head: &PageHead<'_>,
@@ -89,13 +89,13 @@ pub fn page_of_file(
     (page(head, &file), shown)
 }
 
-/// What a peer sent is text, whatever it looks like.
+/// Peer data is text, whatever it looks like.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Puts the picture of an advertisement into the places for one that a file holds; gives back how many
-/// there were.
+/// Inserts the picture of an advertisement into the placeholders of a file; returns how many there
+/// were.
 pub fn substitute_ad(file: &mut [u8], ad: u32) -> usize {
     let picture = ad_picture(ad).to_string();
     let (open, close) = (AD_OPEN.as_bytes(), AD_CLOSE.as_bytes());
@@ -114,15 +114,15 @@ pub fn substitute_ad(file: &mut [u8], ad: u32) -> usize {
     found
 }
 
-/// Where the file stands in the body of a page.
+/// Position of the file in the body of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOfPage<'a> {
     Found(&'a [u8]),
-    /// There is none, or what stands there has another length.
+    /// There is none, or it has another length.
     Missing,
 }
 
-/// The `size` bytes between `<pre>` and `</pre>`; each may have a line end beside the file.
+/// The `size` bytes between `<pre>` and `</pre>`; each may have an additional line end.
 pub fn file_of_page(body: &[u8], size: usize) -> FileOfPage<'_> {
     const PRE: &[u8] = b"<pre>";
     let Some(at) = body.windows(PRE.len()).position(|window| window == PRE) else {
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(file_of_page(b"<pre>ab</pre>", 2), FileOfPage::Found(b"ab"));
     }
 
-    /// The place that is looked for is the one that the file's own law knows.
+    /// The searched place is the one known from the file's own law.
     #[test]
     fn an_advertisement_is_put_in_its_place() {
         for (class, places) in [(0, 0), (1, 1), (2, 1), (3, 0)] {

@@ -22,7 +22,7 @@ pub struct PostForm {
 }
 
 impl PostForm {
-    /// The content of the request. `root`: what stands before the set's folder, such as `/specweb99`;
+    /// The content of the request. `root`: the path before the set's folder, such as `/specweb99`;
     /// empty at the server's root.
     pub fn body(&self, root: &str) -> String {
         let PostForm { name: FileName { directory, class, file }, client, .. } = self;
@@ -43,7 +43,7 @@ impl PostForm {
     }
 }
 
-/// What a server has written down.
+/// The server's log.
 #[derive(Clone, Debug, Default)]
 pub struct PostLog {
     records: Vec<(PostForm, u64)>,
@@ -125,7 +125,7 @@ pub fn read_log(text: &str) -> Result<Vec<PostForm>, String> {
     Ok(records)
 }
 
-/// A POST that went out, and whether its response said that it was taken.
+/// A sent POST, and whether its response confirmed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPost {
     pub post: PostForm,
