@@ -54,14 +54,14 @@ pub struct StepRecord {
     /// The whole step; of a group's member, from the common start to the end of its response.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub elapsed_s: f64,
-    /// Method and URL, with ` over HTTP/2` or ` over HTTP/3` where that was spoken; or the path of a
-    /// file; empty for a group.
+    /// Method and URL, with ` over HTTP/2` or ` over HTTP/3` if it was used; or the path of a file;
+    /// empty for a group.
     pub asked: String,
     /// Of the last response.
     pub status: Option<u16>,
     /// Why it was skipped.
     pub reason: Option<String>,
-    /// The first thing that was not as expected, where it failed.
+    /// The first unmet expectation, if it failed.
     pub difference: Option<Mismatch>,
     /// Requests that went out together.
     pub members: Vec<StepRecord>,

@@ -45,10 +45,10 @@ impl Contrast<'_> {
     }
 }
 
-/// What the sides are called in tables; as many as there may be.
+/// Names of the sides in tables; their number is the maximum.
 pub const LETTERS: &str = "ABC";
 
-/// What can be said of a difference.
+/// Classification of a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Judgement {
     /// The interval lies on one side of zero, the difference is beyond the noise floor, and it is
@@ -58,7 +58,7 @@ pub enum Judgement {
     /// No difference is shown; one larger than the interval's wider end can be excluded.
     #[default]
     NoneShown,
-    /// Too few runs to say anything, or no figure in one of them.
+    /// Too few runs for a decision, or one of them lacks the figure.
     TooFew,
 }
 

@@ -13,8 +13,8 @@ use stats::diagnosis::{Confidence, Diagnosis, Evidence, Http2Limits, RULES, of_r
 use std::cmp::Reverse;
 use units::Nanos;
 
-/// What limits the server, by one run, the surest first. Does not look at the findings that the
-/// report may have.
+/// Bottlenecks of the server found in one run, the most certain first. Ignores findings that the
+/// report already has.
 pub fn findings(report: &RunReport) -> Vec<Finding> {
     let limits = of_run(&evidence(report)).into_iter().map(Finding::from);
     let agents = report.fleet.iter().flat_map(|facts| fleet::findings(facts, report));
@@ -22,7 +22,7 @@ pub fn findings(report: &RunReport) -> Vec<Finding> {
     conduct(&Server::of(report)).into_iter().chain(own).chain(limits).chain(agents).collect()
 }
 
-/// What a server did that is a finding of its own: its conduct, the finding's id, what to try.
+/// A state of the server that is a finding itself: the state, the finding's id, the advice.
 const CONDUCTS: [(Conduct, &str, &str); 4] = [
     (
         Conduct::Gone,
@@ -57,7 +57,7 @@ pub fn finding_ids() -> impl Iterator<Item = &'static str> {
     conducts.chain(own_stack::IDS).chain(limits).chain(fleet::IDS)
 }
 
-/// A server that dies, falls silent or fails a share of its calls is a finding of its own.
+/// A server that dies, goes silent or fails a share of its calls is itself a finding.
 fn conduct(server: &Server) -> Option<Finding> {
     let (_, id, advice) = CONDUCTS.iter().find(|(conduct, ..)| *conduct == server.conduct)?;
     Some(Finding {
@@ -85,8 +85,9 @@ fn conduct_of_steps(steps: &[&RampStep]) -> Option<Finding> {
     Some(found)
 }
 
-/// What limits each target of a ramp, by all of its steps, the surest first. With several targets
-/// each finding's evidence names its own; `labels`, `curves`: one for each target, or empty.
+/// Bottlenecks of each target of a ramp, from all of its steps, the most certain first. With
+/// several targets each finding's evidence names its own; `labels`, `curves`: one per target, or
+/// empty.
 pub fn ramp_findings(steps: &[RampStep], labels: &[String], curves: &[Curve]) -> Vec<Finding> {
     let targets = steps.iter().map(|step| step.label + 1).max().unwrap_or(0);
     let of_target = |label: usize| -> Vec<Finding> {
@@ -135,7 +136,7 @@ fn evidence(report: &RunReport) -> Evidence<'_> {
         report.verdict.causes.iter().any(|cause| cause.id == CauseId::ForeignCpu);
     evidence.ramped = plan.is_ramped();
     evidence.uneven = plan.is_uneven();
-    // calls of several targets are not alike, and what one call took alone says nothing of them
+    // calls of several targets differ, so the time of a single call describes none of them
     evidence.one_by_one = one_by_one(plan) && plan.targets.len() == 1 && report.runs.is_empty();
     evidence.calls_max = plan.connection.calls;
     evidence.timeout = plan.timeouts.call;
@@ -167,7 +168,7 @@ fn one_by_one(plan: &Plan) -> bool {
         }
 }
 
-/// How long the first call took, less what a connect and its TLS usually take.
+/// Duration of the first call, minus the usual time of connect and TLS.
 fn alone(report: &RunReport) -> Option<Nanos> {
     let call = report.first_call.as_ref().filter(|call| call.failure.is_none())?;
     let total = &report.measurement.total;

@@ -13,12 +13,12 @@ pub(crate) struct Figures {
     /// Completions inside the window over its length; those that succeeded.
     pub(crate) throughput: f64,
     pub(crate) goodput: f64,
-    /// Calls handed to the server over the time in which they fell due: the window, or with `-n` and
-    /// `--rate` as long as the rate takes for them.
+    /// Calls presented to the server over the time in which they fell due: the window, or with `-n`
+    /// and `--rate` the time that the rate takes for them.
     pub(crate) offered: f64,
-    /// The rate that the plan asked for; `None` in a closed loop and where it asks for sessions.
+    /// The rate that the plan intends; `None` in a closed loop and for sessions.
     pub(crate) intended: Option<f64>,
-    /// Sessions that the plan asked for; `None` where it asks for calls.
+    /// Sessions that the plan intends; `None` if it intends calls.
     pub(crate) sessions_intended: Option<f64>,
     /// Headline: succeeded and timed out.
     pub(crate) response: Hist,
@@ -83,7 +83,7 @@ fn given_rate(plan: &Plan) -> Option<f64> {
     (holds && plan.scenarios.is_empty()).then_some(arrivals.from.0)
 }
 
-/// Whether the plan asks for sessions rather than calls; not where it has several loads.
+/// Returns whether the plan intends sessions rather than calls; false for several loads.
 pub fn has_sessions(plan: &Plan) -> bool {
     plan.scenarios.is_empty() && plan.load.session().is_some()
 }
@@ -93,10 +93,10 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { f64::NAN }
 }
 
-/// What is shown of several runs: name, the figure of one run, and whether it is a rate.
+/// Figures shown for several runs: name, the figure of one run, and whether it is a rate.
 pub type RunFigure = (&'static str, fn(&Headline) -> f64, FigureKind);
 
-/// What a figure of several runs is.
+/// Value of a figure in several runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
     /// Per second.

@@ -17,13 +17,13 @@ use units::Nanos;
 /// A finished run with its verdict.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// What the run is called: the plan's name or the URL as typed (a password in it is masked);
-    /// empty for the first target.
+    /// Name of the run: the plan's name or the URL as typed (a password in it is masked); empty for
+    /// the first target.
     pub name: String,
     pub plan: Plan,
     /// The plan as TOML with every secret masked; printed in JSON and HTML as it is.
     pub plan_toml: String,
-    /// When the measured phase began, in seconds since 1970-01-01 UTC.
+    /// When the measured phase started, in seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     pub environment: Environment,
     /// The only run; with repeats, all runs [merged].
@@ -37,26 +37,26 @@ pub struct RunReport {
     pub runs: Vec<Headline>,
     pub slo: Vec<SloResult>,
     pub findings: Vec<Finding>,
-    /// The server's own resources, where the run was told to watch them (`--sut`).
+    /// The server's resources, if they were watched (`--sut`).
     pub sut: Option<SutSeries>,
-    /// What the emulated path did that all of it went through (`--path`).
+    /// Figures of the emulated path that everything used (`--path`).
     pub path: Option<PathFacts>,
-    /// What our own TCP did, where it measured (`--stack own`).
+    /// Figures of our own TCP, if it was used (`--stack own`).
     pub stack: Option<StackFacts>,
-    /// What became of connections that were held beside the load (`--idle`); of the last run.
+    /// Connections held open during the load (`--idle`); of the last run.
     pub held: Option<HeldFacts>,
-    /// What was posted beside the server's log of it (`--workload specweb99-like`); of all runs.
+    /// POSTs compared with the server's log (`--workload specweb99-like`); of all runs.
     pub posts: Option<PostFacts>,
     /// The machines that carried it out together (`loadstone fleet`).
     pub fleet: Option<FleetFacts>,
 }
 
-/// What the client itself spent.
+/// Resources used by the client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Driver {
-    /// How connections are read and written: `epoll`, `kernel TCP by io_uring`, `own TCP over TUN` and
-    /// further ways of our own TCP; `kernel TCP` where a fleet's machines were free to choose. With
-    /// `, SCHED_RR 1` behind it where the threads are not scheduled in the ordinary way.
+    /// How connections are read and written: `epoll`, `kernel TCP by io_uring`, `own TCP over TUN`
+    /// and further forms of our own TCP; `kernel TCP` if a fleet's machines chose it. With
+    /// `, SCHED_RR 1` after it if the threads do not use the default scheduling.
     pub io: String,
     pub threads: u32,
     /// CPU seconds of the measured phase; spinning is part of them.
@@ -92,7 +92,7 @@ pub struct Resolved {
 /// The plain call that goes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FirstCall {
-    /// 0 when no response came.
+    /// 0 without a response.
     pub status: u16,
     /// `1.1`.
     pub http_version: String,
@@ -104,9 +104,9 @@ pub struct FirstCall {
     pub server: Option<String>,
     /// From the start of the connect to the end of the response.
     pub took: Nanos,
-    /// Why there was no good response, and what the system or library said to it.
+    /// Why there was no good response, and the message of the system or library.
     pub failure: Option<(FailureClass, String)>,
-    /// What to do about it, where more is known than the class tells: a sentence.
+    /// Hint, if more is known than the class: a sentence.
     pub way_out: Option<String>,
     /// The beginning of the response, fit for one line: status, fields, first bytes of the body.
     pub excerpt: Option<String>,
@@ -115,7 +115,7 @@ pub struct FirstCall {
 }
 
 impl FirstCall {
-    /// Whether a request was sent, or could not be: not for a connection alone.
+    /// True if a request was sent or could not be sent: false for a connection alone.
     pub fn was_made(&self) -> bool {
         self.status > 0 || self.failure.is_some()
     }
@@ -131,7 +131,7 @@ pub struct SloResult {
     /// lateness is no part of it, or not known.
     pub without_lag: Option<f64>,
     pub met: bool,
-    /// A punctual client might have seen the other answer, or there are too few samples.
+    /// A punctual client might have a different result, or there are too few samples.
     pub undecided: bool,
 }
 
@@ -192,7 +192,7 @@ pub struct Finding {
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::confidence::schema"))]
     pub confidence: Confidence,
     pub evidence: String,
-    /// What to try.
+    /// Advice.
     #[serde(rename = "try")]
     pub advice: String,
 }
@@ -250,8 +250,8 @@ impl Headline {
     }
 }
 
-/// Runs of one plan added up: histograms and counts are summed, peaks are the highest, windows and
-/// the rows of the series inside them are put one after the other. Nothing is averaged (law 6).
+/// Sum of the runs of one plan: histograms and counts are added, peaks are the highest, windows and
+/// the rows of the series inside them are concatenated. Nothing is averaged (law 6).
 pub fn merged(runs: &[Measurement]) -> Measurement {
     let mut all = Measurement::default();
     for run in runs {
@@ -293,7 +293,7 @@ pub fn merged_paths(runs: impl Iterator<Item = PathFacts>) -> Option<PathFacts> 
     })
 }
 
-/// What our own TCP did over several runs.
+/// Figures of our own TCP over several runs.
 pub fn merged_stacks(runs: impl Iterator<Item = StackFacts>) -> Option<StackFacts> {
     runs.reduce(|mut all, run| {
         all += run;

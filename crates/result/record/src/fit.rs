@@ -1,5 +1,5 @@
-//! `loadstone.fit/1`: whether files, a sequence or a log are as a model says. Every key is always
-//! present; what cannot be told is null.
+//! `loadstone.fit/1`: comparison of files, a sequence or a log with a model. Every key is always
+//! present; undecided values are null.
 
 use crate::document;
 #[cfg(any(test, feature = "schema"))]
@@ -10,7 +10,7 @@ use workload::fileset::fit::{FigureUnit, Fit, FitCheck, FitFigure, FitModel, Plo
 /// The schema that is written, and the only one that is read.
 pub const SCHEMA: &str = "loadstone.fit/1";
 
-/// What was held against a model.
+/// Subject of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -31,7 +31,7 @@ pub struct FitRecord {
     /// The model, as it is typed.
     pub model: String,
     pub seed: u64,
-    /// No property differs, and one at least could be told.
+    /// No property differs, and at least one could be decided.
     pub fits: bool,
     /// Lines that could not be read.
     pub broken: u64,
@@ -45,17 +45,17 @@ pub struct FitRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PropertyRecord {
     pub name: String,
-    /// The model's law in words.
+    /// Description of the model's law.
     pub law: String,
     /// Values that were looked at.
     pub count: u64,
-    /// Null: it cannot be told.
+    /// Null if undecided.
     pub fits: Option<bool>,
-    /// Why not, a sentence each.
+    /// Why not, one sentence each.
     pub against: Vec<String>,
-    /// Why it cannot be told.
+    /// Why it is undecided.
     pub untold: Option<String>,
-    /// Null where the law is not continuous, or values come more than once.
+    /// Null if the law is not continuous, or values occur more than once.
     pub anderson_darling: Option<SubSamplesRecord>,
     /// λ² of Pederson and Johnson: 0 is the law itself; null of fewer than two bins.
     pub lambda_squared: Option<f64>,
@@ -77,11 +77,11 @@ pub struct SubSamplesRecord {
     pub size: u64,
     /// Those above the bound of 5 %, 2.492.
     pub rejected: u64,
-    /// As many as that are chance.
+    /// Number attributable to chance.
     pub rejected_max: u64,
 }
 
-/// A figure beside the model's.
+/// A figure and the model's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FittedFigure {
@@ -91,7 +91,7 @@ pub struct FittedFigure {
     pub unit: FittedUnit,
 }
 
-/// What a figure counts.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -102,13 +102,13 @@ pub enum FittedUnit {
     Number,
 }
 
-/// Values at some places, and the model's there; null where there is none.
+/// Values at some places, and the model's there; null if there is none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PlotRecord {
     pub id: String,
     pub title: String,
-    /// What the places are.
+    /// Meaning of the places.
     pub across: String,
     /// They are seconds.
     pub across_seconds: bool,

@@ -1,5 +1,5 @@
-//! Histograms as bytes and back: the HdrHistogram V2 encoding (uncompressed; nanoseconds), which the
-//! readers of every language know. Recordings of zero are counted beside it.
+//! Conversion of histograms to bytes and back: the HdrHistogram V2 encoding (uncompressed;
+//! nanoseconds), which libraries in every language read. Zero values are counted separately.
 
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use stats::Hist;
@@ -37,8 +37,8 @@ pub fn decode(zeros: u64, blob: Option<&[u8]>) -> Result<Hist, String> {
     Hist::from_parts(zeros, above)
 }
 
-/// That the bytes say how many they are, and that neither their runs of empty counts nor their sum
-/// leave the bounds: the library trusts them with both.
+/// Checks that the bytes contain their length, and that neither their runs of empty counts nor
+/// their sum exceed the bounds: the library trusts both.
 fn check(blob: &[u8]) -> Result<(), String> {
     let bad = || "a histogram that is not a V2 encoding".to_owned();
     let length = blob.get(4..8).ok_or_else(bad)?;

@@ -1,6 +1,5 @@
-//! Results as they are published: plain types that are written and read as JSON, one module for each
-//! kind of result. Every figure is computed here, once; whoever shows a result reads its record.
-//! Layer 3: pure.
+//! Results as published: plain types written and read as JSON, one module for each kind of result.
+//! Every figure is computed here, once; every renderer reads the record. Layer 3: pure.
 #![forbid(unsafe_code)]
 
 pub mod check;

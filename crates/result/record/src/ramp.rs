@@ -1,4 +1,4 @@
-//! A ramp as it was measured: its steps in the order in which they ran, and what they say together.
+//! A measured ramp: its steps in the order in which they ran, and the result of all.
 
 mod figures;
 mod published;
@@ -17,7 +17,7 @@ pub struct RampReport {
     /// As [`RunReport::name`].
     pub name: String,
     pub axis: Axis,
-    /// What each target is called, in the order given: its label, or its URL.
+    /// Names of the targets, in the given order: label or URL.
     pub labels: Vec<String>,
     /// The plan that every step shares (of the first target), and it as TOML with secrets masked.
     pub plan: Plan,
@@ -43,7 +43,7 @@ pub struct RampStep {
     /// From 0, among the steps of the same label, purpose and level.
     pub repeat: u32,
     pub point: Point,
-    /// Seconds that the target needed to come to rest before it.
+    /// Seconds that the target needed to become idle before it.
     pub settled_s: f64,
     pub run: RunReport,
 }

@@ -15,7 +15,7 @@ use torture::judge::TestOutcome;
 /// The schema that is written.
 pub const SCHEMA: &str = "loadstone.runs/1";
 
-/// What a result is of.
+/// Kind of result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultKind {
     Run,
@@ -44,7 +44,7 @@ impl ResultKind {
     }
 }
 
-/// How far a result came.
+/// Progress of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     Finished,
@@ -54,7 +54,7 @@ pub enum Progress {
     Interrupted,
     /// Its program was ended before it could finish: what is known loads as interrupted.
     Killed,
-    /// What the list has of it cannot be read: its file was damaged. The result itself may load.
+    /// The list's data is unreadable: its file was damaged. The result itself may load.
     Damaged,
 }
 
@@ -148,7 +148,7 @@ pub struct ListedRecord {
     #[serde(with = "state_or_none")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "state_or_none::schema"))]
     pub verdict: Option<State>,
-    /// What the server did during a run; null for other kinds, and for runs of earlier versions.
+    /// State of the server during a run; null for other kinds, and for runs of earlier versions.
     #[serde(default, with = "conduct_or_none")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "conduct_or_none::schema"))]
     pub server: Option<Conduct>,
@@ -202,7 +202,7 @@ impl LoadSpanRecord {
     }
 }
 
-/// What a torture came to.
+/// Summary of a torture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TorturedRecord {

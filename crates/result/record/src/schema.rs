@@ -10,7 +10,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// What holds of every record, behind the sentence of its type.
+/// Text for every record, after the sentence of its type.
 const GENERAL: &str = "Times are in seconds, rates per second, shares 0 to 1; a figure that cannot be \
                        had is null. Every key that this version always writes is required; a later \
                        one may write more.";
@@ -24,8 +24,8 @@ pub struct Published {
     pub text: String,
 }
 
-/// Every record's schema (JSON Schema, draft 2020-12). Those of a ramp and of a torture, which hold whole
-/// runs, refer to the schema of a run; the others stand alone.
+/// Every record's schema (JSON Schema, draft 2020-12). Those of a ramp and of a torture, which
+/// contain whole runs, refer to the schema of a run; the others are self-contained.
 pub fn published() -> Vec<Published> {
     let run = of::<run::RunRecord>(run::SCHEMA);
     let mut ramp = of::<ramp::RampRecord>(ramp::SCHEMA);

@@ -1,5 +1,5 @@
-//! What the server did during a run, in one sentence: the first thing that every output says. How far
-//! the figures can be believed is the verdict's question, not this one's.
+//! State of the server during the run, in one sentence: the first line of every output. The
+//! validity of the figures is the verdict's subject, not this one's.
 
 use crate::figures::ratio;
 use crate::finished::{FirstCall, RunReport, SloResult, figure_text};
@@ -22,16 +22,16 @@ pub const CHANCE_MAX: f64 = 1e-6;
 /// Statuses and errors that the sentence names.
 const NAMED_MAX: usize = 3;
 
-/// What a server did, the gravest first.
+/// States of a server, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Conduct {
     /// Connections broke, and new ones are refused to the end of the run.
     Gone,
     /// Connections are refused to the end of the run.
     Refusing,
-    /// No response came any more, to the end of the run.
+    /// No response was received until the end of the run.
     Stalled,
-    /// Responses are not what the plan expects in so many words.
+    /// Responses miss an explicit expectation of the plan.
     Unexpected,
     /// A share of the calls fails by the server's fault, or gets no connection.
     Failing,
@@ -84,12 +84,12 @@ impl Conduct {
         }
     }
 
-    /// Whether the server served no more at the end of the run.
+    /// Returns whether the server had stopped serving by the end of the run.
     pub fn is_an_end(self) -> bool {
         matches!(self, Conduct::Gone | Conduct::Refusing | Conduct::Stalled)
     }
 
-    /// Whether it is what one wants of a server.
+    /// Returns whether it is a good state.
     pub fn is_good(self) -> bool {
         self == Conduct::Serving
     }
@@ -99,24 +99,24 @@ impl Conduct {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     pub conduct: Conduct,
-    /// Says it in one sentence, without the word of [`Conduct::word`] and without a full stop.
+    /// Describes it in one sentence, without [`Conduct::word`] and without a full stop.
     pub detail: String,
-    /// Since when, in seconds from the beginning of the window; `None` where it was so throughout.
+    /// Since when, in seconds from the start of the window; `None` if throughout.
     pub since_s: Option<f64>,
     /// Share of the calls that ended which failed by the server's fault or on the way to it, 0..=1; NaN
     /// of none.
     pub failing_share: f64,
     /// Statuses that were not expected, with their counts, the most frequent first.
     pub statuses: Vec<(u16, u64)>,
-    /// What else failed by the server's fault or on the way to it, the most frequent first.
+    /// Other failures caused by the server or the path to it, the most frequent first.
     pub errors: Vec<(FailureClass, u64)>,
-    /// Connections that broke off with a call under way.
+    /// Connections that broke with a call in flight.
     pub broken: u64,
     /// One real response, where responses are what is wrong: status line, fields and first bytes.
     pub example: Option<String>,
 }
 
-/// What of a run says something of its server.
+/// Data of a run about its server.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
     pub measurement: &'a Measurement,
@@ -136,7 +136,7 @@ impl Server {
         })
     }
 
-    /// Reads it off what is known, of a run that goes on as well.
+    /// Determines it from the available data, also during a run.
     pub fn observed(run: &Inputs<'_>) -> Server {
         let observed = Observed::new(run);
         let (conduct, since_s, detail) = observed.conduct(run);
@@ -164,17 +164,17 @@ impl Server {
     }
 }
 
-/// What of a run says something of its server, in counts.
+/// Counts of a run about its server.
 struct Observed {
     done: u64,
-    /// Calls that were under way when the run was stopped.
+    /// Calls in flight when the run was stopped.
     abandoned: u64,
     succeeded: u64,
     /// Calls that failed by the server's fault or on the way to it.
     failed: u64,
     /// Those of the server's fault alone.
     failed_by_server: u64,
-    /// Connections on which bytes came that no request had asked for. Their calls did not fail.
+    /// Connections that received bytes without a request. Their calls did not fail.
     unasked: u64,
     statuses: Vec<(u16, u64)>,
     errors: Vec<(FailureClass, u64)>,
@@ -386,8 +386,8 @@ impl Observed {
     }
 }
 
-/// The objective on the failures of the whole run, where there is one and it is met: it says what
-/// failing is.
+/// The objective on failures of the whole run, if there is one and it is met: it defines what
+/// failing means.
 fn allowed_failures(slo: &[SloResult]) -> Option<&str> {
     let mut all = slo.iter().filter(|result| bounds_failures(result));
     let kept = all.clone().all(|result| result.met && !result.undecided);
@@ -419,7 +419,7 @@ fn at(seconds: f64) -> String {
     show::duration(Nanos::from_secs_f64(seconds))
 }
 
-/// ` where 200 was expected`, where the plan says what it expects.
+/// ` where 200 was expected`, if the plan has an expectation.
 fn expected_words(plan: &Plan) -> String {
     let ranges = &plan.expect.status;
     if ranges.is_empty() {
@@ -462,8 +462,8 @@ fn wrong_statuses(run: &Inputs<'_>) -> Vec<(u16, u64)> {
     wrong
 }
 
-/// Calls that failed on what the plan expects in so many words. A status of 400 or above without
-/// such a word is a failure, and nobody's expectation.
+/// Calls that failed an explicit expectation of the plan. A status of 400 or above without one is a
+/// failure, but not of an expectation.
 pub(crate) fn missed_expectations(plan: &Plan, failed: impl Fn(FailureClass) -> u64) -> u64 {
     let expect = &plan.expect;
     let asked = [
@@ -512,8 +512,8 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
     Some(format!("{name} {} misses {text}{by}{more}", figure_text(&worst.objective, worst.figure)))
 }
 
-/// Completions in steps of time: (end in seconds of the window, calls that ended, that succeeded).
-/// Beats as far as they are kept, and behind them rows of the series; rows alone where there are no beats.
+/// Completions in time steps: (end in seconds of the window, calls that ended, that succeeded).
+/// Beats as far as they are kept, followed by rows of the series; rows alone without beats.
 fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
     let beat_s = BEAT.as_secs_f64();
     let mut beats = measurement.total.beats.all();
@@ -522,7 +522,7 @@ fn steps(measurement: &Measurement) -> Vec<(f64, u64, u64)> {
     let behind = |row: &&stats::Second| row.at_s + row.span_s > kept_s + 5e-7;
     let mut rows = crate::finished::in_window(measurement).filter(behind).peekable();
     if let Some(row) = rows.peek() {
-        // what a row says that reaches over the last beat is not to count twice
+        // the part of a row before the last beat must not count twice
         beats.truncate((row.at_s / beat_s).round() as usize);
     }
     let beat = |(index, (done, good)): (usize, (u32, u32))| {
@@ -579,7 +579,7 @@ fn behind(run: &Inputs<'_>) -> Option<(f64, f64)> {
     }
     let rows: Vec<&stats::Second> = crate::finished::in_window(measurement).collect();
     let count = rows.len().div_ceil(2).max(BEHIND_ROWS_MIN);
-    // the first row has the calls that a quiet server would still have under way
+    // the first row has the calls that a quiet server would still have in flight
     let last = rows.get(rows.len().checked_sub(count).filter(|from| *from > 0)?..)?;
     let ended = |row: &stats::Second| row.counts.done() + row.counts.dropped;
     let short = |row: &&stats::Second| {
@@ -595,7 +595,7 @@ fn behind(run: &Inputs<'_>) -> Option<(f64, f64)> {
     last.iter().all(short).then(|| (answered, per_s(|row| row.counts.due)))
 }
 
-/// How long nothing had come at the end of the window, and to how many calls that waited then.
+/// Time without a response at the end of the window, and the number of calls that waited then.
 fn silence(measurement: &Measurement) -> Option<(Nanos, u64)> {
     let total = &measurement.total;
     let counts = &total.counts;
@@ -610,7 +610,7 @@ fn silence(measurement: &Measurement) -> Option<(Nanos, u64)> {
     let before = &steps[..alive.map_or(0, |at| at + 1)];
     let ended: u64 = before.iter().map(|(_, done, good)| done.saturating_sub(*good)).sum();
     let timed_out = (counts.failed + counts.timed_out).saturating_sub(ended).min(counts.timed_out);
-    // of a run that goes on, what is under way may still be answered
+    // during a run, calls in flight may still be answered
     let waiting = timed_out + counts.abandoned + counts.in_flight.max(0).unsigned_abs();
     let last = alive.map_or(0.0, |at| steps[at].0);
     let silent = measurement.window - Nanos::from_secs_f64(last);

@@ -7,7 +7,7 @@ use plan::Load;
 use plan::specweb99::CONFORMING_MIN;
 use units::show;
 
-/// What came of the simultaneous connections.
+/// Result of the simultaneous connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
     pub connections: u64,

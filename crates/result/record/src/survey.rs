@@ -11,7 +11,7 @@ use torture::survey::{Confidence, Software, tally};
 /// The schema that is written, and the only one that is read.
 pub const SCHEMA: &str = "loadstone.survey/1";
 
-/// What was surveyed.
+/// Subject of the survey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -33,7 +33,7 @@ pub struct SurveyRecord {
     pub elapsed_s: f64,
     /// Ended by a signal: servers that were not visited are not reached.
     pub interrupted: bool,
-    /// How often each software was met among the servers that were reached, by name.
+    /// Number of reached servers per software, by name.
     pub software: Vec<SoftwareRow>,
     /// One for each address and port, in the order of the list; then the lines that lead nowhere.
     pub servers: Vec<SurveyedServer>,
@@ -58,35 +58,35 @@ pub struct SoftwareRow {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SurveyedServer {
-    /// As the list has it.
+    /// As in the list.
     pub names: Vec<String>,
     /// Null of a line that leads nowhere.
     pub address: Option<String>,
     pub reached: bool,
     /// Why it was not reached.
     pub trouble: Option<String>,
-    /// What is counted; null of one that was not reached.
+    /// Counted figures; null if it was not reached.
     pub software: Option<String>,
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(schema_with = "crate::schema::software_confidence_or_none")
     )]
     pub confidence: Option<String>,
-    /// What it says of itself, as it came; empty: nothing.
+    /// Its claim, as received; empty without one.
     pub claim: String,
-    /// What it behaves like, and the share of that fingerprint that it met, 0..=1.
+    /// The software that it behaves like, and the matched share of that fingerprint, 0..=1.
     pub behaves: Option<BehavesRecord>,
     /// Versions of HTTP that were seen: `1.0`, `1.1`, `2`.
     pub http: Vec<String>,
-    /// Versions of TLS in which it shook hands.
+    /// TLS versions with a completed handshake.
     pub tls: Vec<String>,
-    /// How long connections were borne; null inside: longer than 75 s.
+    /// How long connections were kept; null inside: longer than 75 s.
     pub deadlines: Option<SurveyedDeadlines>,
-    /// What was asked, and the signature of each reply.
+    /// The requests, and the signature of each reply.
     pub evidence: Vec<EvidenceRow>,
 }
 
-/// What a server behaves like.
+/// Behavior of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BehavesRecord {
@@ -96,7 +96,7 @@ pub struct BehavesRecord {
     pub share: f64,
 }
 
-/// How long connections were borne; null: longer than 75 s.
+/// How long connections were kept; null: longer than 75 s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SurveyedDeadlines {
@@ -106,7 +106,7 @@ pub struct SurveyedDeadlines {
     pub half_head_s: Option<f64>,
 }
 
-/// A question and what came back.
+/// A request and its reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct EvidenceRow {

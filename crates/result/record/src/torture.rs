@@ -49,7 +49,7 @@ pub struct TortureRecord {
     pub schema: String,
     /// The URL as typed.
     pub target: String,
-    /// Addresses of its name; the first is the one that was tested.
+    /// Addresses of its name; the first is the tested one.
     pub addresses: Vec<String>,
     #[serde(with = "ids::class")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::class::schema"))]
@@ -78,12 +78,12 @@ pub struct TortureRecord {
     /// Cases that count against the server: findings that are not waived.
     #[serde(default)]
     pub findings: u64,
-    /// What a plain GET of the probed page is answered.
+    /// Response to a plain GET of the probed page.
     pub plain: PlainPage,
-    /// What the page that is named for bodies did with a plain POST, where it took none.
+    /// Response of the page for bodies to a plain POST, if it refused it.
     pub post_trouble: Option<String>,
     pub habits: Vec<HabitRecord>,
-    /// What probes met before anything pressed; null where nothing was to press.
+    /// Results of probes before any load; null if there was no load case.
     #[serde(default)]
     pub baseline: Option<BaselineRecord>,
     /// Probes of the server's health by what they met: on a connection each, and on one that is
@@ -99,7 +99,7 @@ pub struct TortureRecord {
     /// Slots of the server that the user named (--slots); null where none were.
     #[serde(default)]
     pub slots_named: Option<u64>,
-    /// What is put up with (--expect), and what came of that.
+    /// Accepted findings (--expect), and whether they occurred.
     #[serde(default)]
     pub waivers: Vec<Applied>,
     pub cases: Vec<CaseRecord>,
@@ -109,10 +109,10 @@ pub struct TortureRecord {
     /// Failures of which a folder was kept.
     #[serde(default)]
     pub kept: Vec<KeptRecord>,
-    /// What a load observed that went on beside the cases; null where none did.
+    /// Observations of a load during the cases; null without one.
     #[serde(default)]
     pub beside: Option<LoadRecord>,
-    /// What the server's own machine showed of it; null where it was not seen.
+    /// Observations on the server's own machine; null if there are none.
     #[serde(default)]
     pub server: Option<ServerRecord>,
     /// The emulated path that the cases went through (--path); null where there was none. Its
@@ -124,7 +124,7 @@ pub struct TortureRecord {
     pub probe_series: Vec<ProbeRecord>,
 }
 
-/// What failed a run of a version that knew no severities was every finding.
+/// In versions without severities, every finding failed a run.
 fn failing() -> Severity {
     Severity::Low
 }
@@ -160,7 +160,7 @@ pub struct BaselineRecord {
     pub p99_s: f64,
 }
 
-/// How many connections in one state keep every slot of the server busy.
+/// Number of connections in one state that occupy every slot of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct CostRecord {
@@ -168,7 +168,7 @@ pub struct CostRecord {
     pub what: String,
     /// Connections that the server serves at once, where known.
     pub slots: Option<f64>,
-    /// How long the server keeps a connection in this state; null: nothing ended it.
+    /// How long the server keeps a connection in this state; null if nothing ended it.
     pub deadline_s: Option<f64>,
     /// Null without slots, and without a deadline: then as many connections as there are slots do
     /// it once.
@@ -185,7 +185,7 @@ pub fn read(text: &str) -> Result<TortureRecord, String> {
 }
 
 impl TortureRecord {
-    /// What is published of a torture.
+    /// Published form of a torture.
     pub fn of(report: &Report) -> TortureRecord {
         let result = &report.result;
         let waivers = &report.waivers;
@@ -229,12 +229,12 @@ impl TortureRecord {
         }
     }
 
-    /// Whether each probe is there: the JSON of earlier versions has no more than their counts.
+    /// Returns whether each probe is present: the JSON of earlier versions has only their counts.
     pub fn has_probes(&self) -> bool {
         self.environment.is_some()
     }
 
-    /// Whether any finding that counts is grave enough to fail the run.
+    /// Returns whether any counting finding is severe enough to fail the run.
     pub fn fails(&self) -> bool {
         self.cases.iter().any(|case| case.fails(self.fail_on))
     }
@@ -246,7 +246,7 @@ impl TortureRecord {
         all
     }
 
-    /// How many of them are of each severity, the gravest first; only those that there are.
+    /// Number of them per severity, the most severe first; only those that occur.
     pub fn by_severity(&self) -> Vec<(Severity, u64)> {
         let count = |severity: Severity| {
             let of = |case: &&CaseRecord| case.counts() && case.severity == Some(severity);
@@ -263,28 +263,28 @@ impl TortureRecord {
         all
     }
 
-    /// How many findings do not count because they are waived.
+    /// Number of waived findings, which do not count.
     pub fn waived_count(&self) -> u64 {
         let waived = |case: &&CaseRecord| case.outcome.is_finding() && case.waived.is_some();
         self.cases.iter().filter(waived).count() as u64
     }
 
-    /// How many cases were carried out: a finding is counted in these, and not in what was skipped.
+    /// Number of executed cases: findings are counted in these, and not in skipped ones.
     pub fn tested_count(&self) -> u64 {
         self.cases.iter().filter(|case| case.skipped.is_none()).count() as u64
     }
 
-    /// Whether any case was carried out.
+    /// Returns whether any case was executed.
     pub fn is_tested(&self) -> bool {
         self.tested_count() > 0
     }
 
-    /// Whether anything was learned of the server.
+    /// Returns whether anything was learned about the server.
     pub fn is_conclusive(&self) -> bool {
         self.cases.iter().any(|case| case.outcome.is_tested())
     }
 
-    /// Whether cases are missing: it was interrupted, or ended before its end.
+    /// Returns whether cases are missing: it was interrupted, or ended early.
     pub fn is_cut(&self) -> bool {
         self.interrupted || self.ended_early.is_some()
     }
@@ -299,7 +299,7 @@ impl TortureRecord {
         self.limits.iter().filter(move |limit| limit.case == case)
     }
 
-    /// What an exchange of random data shrank to.
+    /// Shrunk exchange of random data.
     pub fn shrunk_of(&self, case: &str, name: &str) -> Option<&ShrunkRecord> {
         self.shrunk.iter().find(|shrunk| shrunk.case == case && shrunk.name == name)
     }

@@ -12,9 +12,9 @@ use plan::{Arrivals, Gaps, Load, Plan, SessionPlan, Think};
 use std::cmp::Ordering;
 use units::{Nanos, show};
 
-/// What a peer or a user typed, fit for one line of a terminal: control characters, bidirectional
-/// overrides and everything else outside printable ASCII is written as an escape, and what is
-/// longer than `chars_max` ends in `...`.
+/// Untrusted text, safe for one line of a terminal: control characters, bidirectional overrides and
+/// everything else outside printable ASCII is written as an escape, and text longer than
+/// `chars_max` ends in `...`.
 pub fn printable(text: &str, chars_max: usize) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -42,7 +42,7 @@ pub fn shown_url(url: &url::Url) -> String {
     if done { masked.into() } else { format!("{}://***", url.scheme()) }
 }
 
-/// What a run is called, on one line and without a password: its name, or its first target.
+/// Name of a run, on one line and without a password: its name, or its first target.
 pub fn name(name: &str, plan: &Plan) -> String {
     if name.is_empty() {
         return target(plan);
@@ -196,7 +196,7 @@ pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", show::count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A length that somebody chose: `10 s` where a measured one would be `10.0 s`.
+/// A configured duration: `10 s` where a measured one would be `10.0 s`.
 pub fn span(length: Nanos) -> String {
     let text = show::duration(length);
     match text.split_once(' ') {

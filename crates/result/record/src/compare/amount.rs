@@ -1,8 +1,8 @@
-//! Changes in words: percent, or points of a share.
+//! Changes as text: percent, or points of a share.
 
 use super::DifferenceRecord;
 
-/// `+7.1 %`, `-0.3 points`; `-` where there is none.
+/// `+7.1 %`, `-0.3 points`; `-` if there is none.
 pub fn amount(change: f64, points: bool) -> String {
     if !change.is_finite() {
         return "-".to_owned();

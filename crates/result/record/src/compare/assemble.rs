@@ -14,7 +14,7 @@ use stats::interval::CONFIDENCE;
 use stats::{Hist, State, samples_needed};
 use units::{Purpose, Seed};
 
-/// Resamples behind each interval.
+/// Resamples per interval.
 const RESAMPLES: u32 = 10_000;
 
 /// Runs of either side in one block.
@@ -24,27 +24,27 @@ pub const OF_A_BLOCK: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     pub name: String,
-    /// What the sides are called.
+    /// Names of the sides.
     pub labels: Vec<String>,
-    /// The commands that started the servers anew for each run, where there were any.
+    /// The commands that restarted the servers for each run, if any.
     pub commands: Vec<Option<String>>,
     /// In seconds since 1970-01-01 UTC.
     pub started_unix_s: f64,
     /// The runs of each side; with an order, two of each for every block.
     pub runs: Vec<Vec<RunRecord>>,
-    /// The order of the runs, a word for each block, such as `ABBA BAAB`; empty for two sets that
-    /// were recorded apart.
+    /// The order of the runs, a word for each block, such as `ABBA BAAB`; empty for two separately
+    /// recorded sets.
     pub order: String,
     pub bounds: Vec<FailIf>,
-    /// What is known against it beforehand.
+    /// Known reservations.
     pub cautions: Vec<String>,
-    /// Why it ended before its last block; the blocks before are whole.
+    /// Why it ended before its last block; earlier blocks are complete.
     pub ended_early: Option<String>,
     /// The outcome of a gate, which stops when it is certain: its intervals hold at every block.
     pub gate: Option<GateRecord>,
 }
 
-/// What was found of one side against the first.
+/// Differences of a side from the first.
 pub type SideFigures = (Vec<DifferenceRecord>, Vec<BoundRecord>);
 
 /// Compares. Quantiles for which a run has too few calls are left out.
@@ -75,7 +75,7 @@ pub fn assemble(comparison: &Comparison) -> CompareRecord {
     record
 }
 
-/// The record of a comparison whose figures are known: `found` of each side after the first.
+/// Creates the record of a comparison with known figures: `found` of each side after the first.
 pub fn put_together(comparison: &Comparison, found: Vec<SideFigures>) -> CompareRecord {
     let Comparison { labels, runs, .. } = comparison;
     let responses: Vec<Hist> = runs.iter().map(|runs| responses(runs)).collect();
@@ -250,7 +250,7 @@ fn verdict_cautions(labels: &[String], headlines: &[Vec<Headline>]) -> Vec<Strin
     cautions
 }
 
-/// Why nothing can be said, where nothing can.
+/// Why there is no decision, if there is none.
 fn too_few(headlines: &[Vec<Headline>], order: &str) -> Option<String> {
     let fewest = headlines.iter().map(Vec::len).min().unwrap_or(0);
     let blocks = order.split_whitespace().count();

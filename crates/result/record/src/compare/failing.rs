@@ -1,5 +1,5 @@
-//! Sides whose servers fail: they are named with their statuses, and the rate at which calls are refused
-//! is not compared.
+//! Sides whose servers fail: they are named with their statuses, and the rate of refused calls is
+//! not compared.
 
 use crate::figures::ratio;
 use crate::run::RunRecord;

@@ -1,9 +1,9 @@
-//! Whether two runs did the same.
+//! Checks whether two runs did the same.
 
 use std::collections::BTreeMap;
 use toml::Value;
 
-/// What of the plans must agree.
+/// Properties of the plans that must agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Everything but the servers' names and ports.

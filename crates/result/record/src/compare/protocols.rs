@@ -1,4 +1,4 @@
-//! One site over several protocols: what each of them took beside the times.
+//! One site over several protocols: the resources that each of them used.
 
 use crate::run::{FieldsRecord, RunHist, RunRecord};
 use plan::Plan;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use stats::Hist;
 use units::Nanos;
 
-/// What all runs of one side took, where the sides speak different protocols.
+/// Resources of all runs of one side, if the sides use different protocols.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProtocolRecord {
@@ -35,8 +35,8 @@ pub struct ProtocolRecord {
     pub coded_received_per_call: Option<u64>,
 }
 
-/// One for each side, of its runs and of the response times of all of these. Empty where all sides speak the same protocol, and where it is not known of one
-/// of them what it took.
+/// One per side, from its runs and their merged response times. Empty if all sides use the same
+/// protocol, or if the resources of one are unknown.
 pub fn protocols(sides: &[Vec<RunRecord>], responses: &[Hist]) -> Vec<ProtocolRecord> {
     let plans: Option<Vec<&Plan>> =
         sides.iter().map(|runs| Some(runs.first()?.plan.plan())).collect();

@@ -22,10 +22,11 @@ pub fn read(text: &str) -> Result<CompareRecord, String> {
 }
 
 impl CompareRecord {
-    /// That it can be rendered.
+    /// Checks that it can be rendered.
     ///
     /// # Errors
-    /// A record of a version that did not keep the machine: a sentence that goes on from the file's name.
+    /// Returned for a record of a version that did not store the machine: a clause that follows the
+    /// file's name.
     pub fn is_whole(&self) -> Result<(), String> {
         self.environment.as_ref().map(|_| ()).ok_or_else(|| {
             "has no key \"environment\", without which it cannot be rendered again: it was written \
@@ -105,14 +106,14 @@ pub struct CompareRecord {
     pub order: Vec<String>,
     /// Of every interval.
     pub confidence: f64,
-    /// Behind every interval; 0 where nothing was compared.
+    /// Resamples per interval; 0 if nothing was compared.
     pub resamples: u32,
     pub differences: Vec<DifferenceRecord>,
     /// The bounds of --fail-if.
     pub bounds: Vec<BoundRecord>,
-    /// What speaks against the comparison as a whole.
+    /// Reservations about the whole comparison.
     pub cautions: Vec<String>,
-    /// Why it ended before its last block; the blocks before are whole.
+    /// Why it ended before its last block; earlier blocks are complete.
     pub ended_early: Option<String>,
     pub before: SideRecord,
     pub after: SideRecord,
@@ -120,7 +121,7 @@ pub struct CompareRecord {
     /// version wrote.
     #[serde(default)]
     pub further: Vec<FurtherRecord>,
-    /// What each side took, in their order; only where they speak different protocols.
+    /// Resources of each side, in order; only if they use different protocols.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolRecord>,
     /// Of a gate: the bounds as judged after every block; absent without a budget.
@@ -147,8 +148,8 @@ pub struct FurtherRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SideRecord {
     pub label: String,
-    /// The command that started the server anew for each run; null where the server stood by
-    /// itself.
+    /// The command that restarted the server for each run; null if the server was started
+    /// separately.
     pub command: Option<String>,
     /// Every run, in the order they were made; repeats are several.
     pub runs: Vec<Headline>,
@@ -177,7 +178,7 @@ pub struct DifferenceRecord {
     #[serde(with = "or_null")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "Option<f64>"))]
     pub after: f64,
-    /// Whether a change is after/before - 1 or, of a share, after - before.
+    /// True if a change is after/before - 1; false if, for a share, it is after - before.
     #[serde(with = "ids::change_scale")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::change_scale::schema"))]
     pub scale: Scale,

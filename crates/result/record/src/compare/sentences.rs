@@ -1,4 +1,4 @@
-//! What a comparison says, in sentences.
+//! Text of a comparison.
 
 use super::{CompareRecord, Contrast, DifferenceRecord, Judgement, amount, interval, unsigned};
 
@@ -8,14 +8,14 @@ pub fn answer(report: &CompareRecord) -> String {
     let one =
         |contrast: Contrast<'_>| match (several, verdict(contrast.letter, contrast.differences)) {
             (false, text) => text,
-            // who is meant is not said where there is no difference
+            // without a difference no side is named
             (true, text) if text.starts_with(contrast.letter) => text,
             (true, text) => format!("{} to A: {text}", contrast.letter),
         };
     report.contrasts().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// What one side is, held against the first.
+/// A side compared with the first.
 pub fn verdict(letter: char, differences: &[DifferenceRecord]) -> String {
     let of = |wanted: Judgement| -> Vec<String> {
         let found = differences.iter().filter(|one| one.judgement == wanted);
@@ -52,7 +52,7 @@ pub fn verdict(letter: char, differences: &[DifferenceRecord]) -> String {
     }
 }
 
-/// What can be said of one figure.
+/// Text for one figure.
 pub fn sentence(letter: char, one: &DifferenceRecord) -> String {
     let change = amount(one.change, one.points());
     let figure = &one.figure;

@@ -1,4 +1,4 @@
-//! What the machines of a fleet make of a run: that they differ in what they see, or in what they are.
+//! Findings from the machines of a fleet: they differ in their observations, or in themselves.
 
 use crate::ramp::RampStep;
 use crate::run::{Finding, RunReport};
@@ -11,10 +11,10 @@ const UNEVEN: &str = "uneven-agents";
 const MIXED: &str = "mixed-versions";
 pub(super) const IDS: [&str; 2] = [UNEVEN, MIXED];
 
-/// An agent is told from the others when its median is so many times theirs, and at least so far away.
+/// An agent is an outlier if its median is this many times the others', and at least this far away.
 const TIMES_MIN: f64 = 2.0;
 const APART_MIN_S: f64 = 0.001;
-/// Calls without which a median says nothing.
+/// Minimum number of calls for a meaningful median.
 const CALLS_MIN: u64 = 30;
 /// Agents that are named.
 const NAMED_MAX: usize = 3;
@@ -24,7 +24,7 @@ pub(super) fn findings(facts: &FleetFacts, report: &RunReport) -> Vec<Finding> {
     uneven_agents(facts).into_iter().chain(versions).collect()
 }
 
-/// Each of a ramp's steps may say it; it is said once, of the first.
+/// Each of a ramp's steps may have it; it is reported once, for the first.
 pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
     let mut said: Vec<Finding> = Vec::new();
     for step in steps {
@@ -40,7 +40,7 @@ pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
 }
 
 /// Agents whose median response time is far from the median agent's: a mixture has quantiles that
-/// nobody saw.
+/// no agent observed.
 fn uneven_agents(facts: &FleetFacts) -> Option<Finding> {
     let heard = || facts.agents.iter().enumerate().filter(|(_, one)| one.offered >= CALLS_MIN);
     let mut medians: Vec<f64> = heard().map(|(_, agent)| agent.p50.as_secs_f64()).collect();
@@ -48,7 +48,7 @@ fn uneven_agents(facts: &FleetFacts) -> Option<Finding> {
         return None;
     }
     medians.sort_by(f64::total_cmp);
-    // of two the smaller: the other is then told from it
+    // the smaller of two: the other is then compared with it
     let usual = medians[(medians.len() - 1) / 2];
     let times = |agent: &AgentFacts| {
         let own = agent.p50.as_secs_f64();
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(uneven_agents(&fleet(quick)), None);
         let few = vec![usual("a"), usual("b"), agent("c", 95_000, 9, "1")];
         assert_eq!(uneven_agents(&fleet(few)), None);
-        // one alone differs from nobody
+        // a single agent has no outlier
         assert_eq!(uneven_agents(&fleet(vec![agent("a", 95_000, 100, "1")])), None);
     }
 

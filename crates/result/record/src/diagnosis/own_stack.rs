@@ -13,15 +13,15 @@ const PACED: &str = "paced-by-bbr";
 /// The ids of all findings of this kind.
 pub(super) const IDS: [&str; 2] = [SHARED_ADDRESS, PACED];
 
-/// Bytes of the mean response from which pacing tells: more than a packet of the device.
+/// Minimum size of the mean response for detecting pacing: more than a packet of the device.
 const PACED_MIN: u64 = 64 << 10;
 
-/// What one run shows.
+/// Findings of one run.
 pub(super) fn findings(report: &RunReport) -> impl Iterator<Item = Finding> {
     shared_address(report.stack.as_ref()).into_iter().chain(paced(report))
 }
 
-/// What the steps of a ramp show: each finding of the first step that has it.
+/// Findings of the steps of a ramp: each from the first step that has it.
 pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
     for one in steps.iter().flat_map(|step| findings(&step.run)) {
@@ -32,7 +32,7 @@ pub(super) fn of_steps(steps: &[&RampStep]) -> Vec<Finding> {
     found
 }
 
-/// Somebody has an address of ours: the figures need not be the server's.
+/// Another host uses an address of ours: the figures may not be the server's.
 fn shared_address(stack: Option<&StackFacts>) -> Option<Finding> {
     let ConflictRecord { address, by } = ConflictRecord::of(&stack?.conflict?);
     Some(Finding {
@@ -51,7 +51,7 @@ fn paced(report: &RunReport) -> Option<Finding> {
     let total = &report.measurement.total;
     let mean = total.body_bytes.checked_div(total.counts.done())?;
     let congestion = &report.environment.congestion;
-    // behind an emulated path there is a bandwidth to be found, and in a fleet there are other hosts
+    // an emulated path has a bandwidth to be found, and in a fleet there are other hosts
     let over_a_device = report.stack.is_some() && report.path.is_none() && report.fleet.is_none();
     if !over_a_device
         || !is_here(&report.plan)
@@ -75,7 +75,7 @@ fn paced(report: &RunReport) -> Option<Finding> {
     })
 }
 
-/// Whether calls go over a TUN device to a server of this host, as far as the plan tells.
+/// Returns whether calls go over a TUN device to a server of this host, as far as the plan shows.
 fn is_here(plan: &Plan) -> bool {
     let over_tun = plan.driver.stack.is_own() && plan.driver.stack.xdp().is_none();
     let is_loopback = |host: Host<&str>| match host {

@@ -7,11 +7,12 @@ use super::published::{
 use stats::curve::{Capacity, Curve, Hysteresis, Knee, Overload, Point, Purpose, Span, Usl};
 
 impl RampRecord {
-    /// That it can be rendered.
+    /// Checks that it can be rendered.
     ///
     /// # Errors
-    /// A step of no target, or as [`RunRecord::is_whole`](crate::run::RunRecord::is_whole): a sentence that
-    /// goes on from the file's name.
+    /// Returned for a step without a target, or as by
+    /// [`RunRecord::is_whole`](crate::run::RunRecord::is_whole): a clause that follows the file's
+    /// name.
     pub fn is_whole(&self) -> Result<(), String> {
         for step in &self.steps {
             let at = |why: String| format!("step {} {why}", step.step);
@@ -33,8 +34,8 @@ impl RampRecord {
         self.curves.iter().map(CurveRecord::curve).collect()
     }
 
-    /// The lowest usable step of a target whose server fails there; `None` if it serves the lowest load.
-    /// Nothing is concluded from failures that the load does not cause.
+    /// The lowest usable step of a target whose server fails there; `None` if it serves the lowest
+    /// load. Failures that the load does not cause allow no conclusion.
     pub fn failing(&self, row: usize) -> Option<&RampStepRecord> {
         let counted = |step: &&RampStepRecord| step.purpose != Purpose::Recovery;
         let points: Vec<Point> =
@@ -44,7 +45,7 @@ impl RampRecord {
         steps.find(|step| !step.client_limited && step.level <= lowest && step.point().fails())
     }
 
-    /// Whether the server of any target fails at the lowest load.
+    /// Returns whether the server of any target fails at the lowest load.
     pub fn fails(&self) -> bool {
         (0..self.labels.len()).any(|row| self.failing(row).is_some())
     }
@@ -57,7 +58,7 @@ impl RampRecord {
 }
 
 impl RampStepRecord {
-    /// What the step adds to its target's curve.
+    /// The step's point on its target's curve.
     pub fn point(&self) -> Point {
         let response = &self.run.response_time_s;
         Point {

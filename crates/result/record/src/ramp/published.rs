@@ -23,12 +23,12 @@ pub struct RampRecord {
     pub verdict: VerdictRecord,
     /// The targets as typed, passwords masked.
     pub name: String,
-    /// What levels are: offered calls a second, users; or, of an emulated path at one load, the
+    /// Unit of levels: offered calls a second, users; or, for an emulated path at one load, the
     /// share of packets lost in each direction, the round trip in seconds, bits a second.
     #[serde(with = "ids::axis")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::axis::schema"))]
     pub axis: Axis,
-    /// What the targets are called, in the order given.
+    /// Names of the targets, in the given order.
     pub labels: Vec<String>,
     /// Of the first target.
     pub knee: Option<KneeRecord>,
@@ -36,7 +36,7 @@ pub struct RampRecord {
     pub capacity: Option<CapacityRecord>,
     /// Of the first target.
     pub overload: OverloadRecord,
-    /// What the steps of each target say, in the order of the labels.
+    /// Results of the steps of each target, in the order of the labels.
     pub curves: Vec<CurveRecord>,
     /// Why it ended before its last step.
     pub ended_early: Option<String>,
@@ -61,7 +61,7 @@ pub struct KneeRecord {
     /// lies was not measured.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// The rule that found it, in words.
+    /// Description of the rule that found it.
     pub rule: String,
 }
 
@@ -154,9 +154,10 @@ pub struct CurveRecord {
     pub usl: Option<UslRecord>,
     /// Largest loss of goodput on the way down against the way up.
     pub hysteresis: Option<HysteresisRecord>,
-    /// What the time of one call at a time predicts: 1 / its mean service time at the lowest load.
+    /// Prediction from the time of one call at a time: 1 / its mean service time at the lowest
+    /// load.
     pub predicted_per_s: Option<f64>,
-    /// What could not be said, and why.
+    /// What could not be determined, and why.
     pub notes: Vec<String>,
 }
 
@@ -171,11 +172,11 @@ pub struct RampStepRecord {
     #[serde(with = "ids::purpose")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::purpose::schema"))]
     pub purpose: Purpose,
-    /// The load that was asked for: calls (or sessions) a second, or users.
+    /// The intended load: calls (or sessions) a second, or users.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub level: f64,
     pub repeat: u32,
-    /// How long the target took to come to rest before the step.
+    /// How long the target took to become idle before the step.
     pub settled_s: Option<f64>,
     pub achieved_per_s: Option<f64>,
     /// Calls in flight.
@@ -184,11 +185,11 @@ pub struct RampStepRecord {
     pub service_mean_s: Option<f64>,
     /// The client was late or at its own limit: the step is used in no figure.
     pub client_limited: bool,
-    /// Share of failures that the objectives allow; null if they say nothing of failures (0.1 %).
+    /// Share of failures that the objectives allow; null if none is on failures (0.1 %).
     #[serde(default)]
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub failures_max: Option<f64>,
-    /// Whether the objectives were kept by a server that does not fail; null without any.
+    /// True if the objectives were met by a server that does not fail; null without objectives.
     pub met: Option<bool>,
     #[serde(flatten)]
     pub run: RunRecord,

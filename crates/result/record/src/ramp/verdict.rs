@@ -1,18 +1,18 @@
-//! How far a ramp as a whole can be believed: the verdicts of the steps that it was made from.
+//! Validity of a whole ramp, from the verdicts of its steps.
 
 use super::{RampRecord, RampStepRecord};
 use crate::run::{CauseRecord, VerdictRecord};
 use stats::curve::{Curve, OF_THE_CLIENT, Point, Purpose, crumbs};
 use stats::{CauseId, State};
 
-/// Causes that belong to a load beyond the knee, where queues grow and samples are few: they say
-/// what is being looked for, not that the measurement is bad.
+/// Causes of a load beyond the knee, where queues grow and samples are few: they are what the ramp
+/// looks for, not a flaw of the measurement.
 const BEYOND_THE_KNEE: [CauseId; 3] = [CauseId::Drift, CauseId::FewSamples, CauseId::AllFailed];
 
 impl RampRecord {
-    /// With its verdict, over all targets. `died`: a sentence for each target that ended before its last step
-    /// because nobody answered any more. Steps that the client limited are used in no figure and so
-    /// count only where no other is left.
+    /// Adds the verdict over all targets. `died`: a sentence for each target that ended before its
+    /// last step because nothing answered any more. Steps limited by the client are used in no
+    /// figure, so they count only if there is no other.
     pub fn judged(self, died: &[&str], interrupted: bool) -> RampRecord {
         let verdict = verdict(&self, died, interrupted);
         RampRecord { verdict, ..self }
@@ -98,7 +98,7 @@ fn death(why: &str) -> CauseRecord {
     }
 }
 
-/// What kept steps from being used, beside others that could be.
+/// Why steps were unusable, while others were usable.
 fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     let limited: Vec<&RampStepRecord> = steps.iter().filter(|step| step.client_limited).collect();
     let count = limited.len();
@@ -127,7 +127,7 @@ fn merged(
             match found.iter_mut().find(|(known, _)| known.id == cause.id) {
                 Some((known, count)) => {
                     *count += 1;
-                    // where one could not be had, the first stands
+                    // if one is unavailable, the first stands
                     if known.figure.zip(cause.figure).is_some_and(|(known, other)| known < other) {
                         *known = cause.clone();
                     }

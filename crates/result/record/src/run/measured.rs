@@ -1,5 +1,5 @@
-//! What the published figures of a run are made from, so that a record alone is enough to render it:
-//! histograms, and counts that no figure shows as they are, kept for other programs.
+//! Source data of a run's published figures, so that a record alone is enough to render it:
+//! histograms, and counts that no figure shows directly, kept for other programs.
 
 use super::published::{AgreedRecord, RunRecord};
 use crate::histogram;
@@ -14,16 +14,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use units::Nanos;
 
-/// The name of the timings of a server beyond those that are told apart; no token of HTTP can be it.
+/// The name for server timings beyond the distinguished ones; no HTTP token can equal it.
 pub const OTHER_TIMINGS: &str = "(other)";
 
 /// `measured` of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MeasuredRecord {
-    /// Arrivals that the plan asked for in the window; null in a closed loop.
+    /// Arrivals that the plan intended in the window; null in a closed loop.
     pub intended: Option<u64>,
-    /// How long the plan's rate takes for them, where their number ended the run.
+    /// Time that the plan's rate takes for them, if their number ended the run.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub intended_span_s: Option<f64>,
     /// Calls due and not yet issued at the end.
@@ -52,7 +52,7 @@ pub struct MeasuredRecord {
     pub turned_away: u64,
     /// Connections that carried responses.
     pub answered: u64,
-    /// How long these were open, together.
+    /// Their total open time.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub answered_open_s: f64,
     /// Bits of the server's key, for each row of tls.agreed.
@@ -188,7 +188,7 @@ pub enum RunHist {
     Tls,
     FirstByte,
     Transfer,
-    /// Calls whose response and service time are the same.
+    /// Calls with equal response and service time.
     Plain,
     RoundTrip,
     /// The first exchange of each connection, the mean of it, how many it served.
@@ -324,11 +324,11 @@ fn beats_text(beats: &Beats) -> String {
 }
 
 impl RunRecord {
-    /// That it has what its histograms and charts are drawn from.
+    /// Checks that it has the data of its histograms and charts.
     ///
     /// # Errors
-    /// A record of a version that did not keep what was measured: a sentence that goes on from the file's
-    /// name.
+    /// Returned for a record of a version that did not store measurements: a clause that follows
+    /// the file's name.
     pub fn is_whole(&self) -> Result<(), String> {
         self.measured.as_ref().map(|_| ()).ok_or_else(|| {
             "has no key \"measured\", without which it cannot be rendered again: it was written by an \
@@ -387,8 +387,8 @@ impl RunRecord {
         (punctual.count() == self.response_time_s.count).then_some(punctual)
     }
 
-    /// How much of the response times may be the client's lateness. `response`: as
-    /// [`RunRecord::response`] gives them.
+    /// Returns how much of the response times may be the client's lateness. `response`: as returned
+    /// by [`RunRecord::response`].
     pub fn doubt(&self, response: &Hist) -> Option<Doubt> {
         Doubt::between(response.clone(), self.without_lag()?)
     }

@@ -1,6 +1,5 @@
-//! `loadstone.run/1`: the JSON that other programs read. Every key is present, but for the few that say
-//! that they are left out; times are in
-//! seconds, rates per second, shares 0..=1; a figure that cannot be had is null.
+//! `loadstone.run/1`: the JSON for other programs. Every key is present, except those documented as
+//! omitted; times are in seconds, rates per second, shares 0..=1; an unavailable figure is null.
 //! `docs/schema/run.schema.json` describes it.
 
 mod fleet;
@@ -81,7 +80,7 @@ pub const SCHEMA: &str = "loadstone.run/1";
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RunRecord {
     pub schema: String,
-    /// What the server did during the run.
+    /// State of the server during the run.
     pub server: ConductRecord,
     /// The run's verdict on itself.
     pub verdict: VerdictRecord,
@@ -99,7 +98,7 @@ pub struct RunRecord {
     /// Calls presented to the server over the window.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub offered_per_s: f64,
-    /// Calls that the plan asked for; null in a closed loop and where it asks for sessions.
+    /// Calls that the plan intended; null in a closed loop and for sessions.
     pub intended_per_s: Option<f64>,
     /// Done − intended, of succeeded and timed-out calls: the headline.
     pub response_time_s: TimesRecord,
@@ -108,7 +107,8 @@ pub struct RunRecord {
     pub response_time_without_lag_s: Option<TimesRecord>,
     /// Done − issued, of every call that was issued.
     pub service_time_s: TimesRecord,
-    /// Issued − intended = wait + lag, but for the wait for a stream over HTTP/3, which comes after issue.
+    /// Issued − intended = wait + lag, except for the wait for a stream over HTTP/3, which comes
+    /// after issue.
     pub slip_s: TimesRecord,
     /// No connection was free.
     pub wait_s: TimesRecord,
@@ -125,7 +125,7 @@ pub struct RunRecord {
     pub bodies: BodiesRecord,
     /// The most called first, steps of journeys in the plan's order; empty with a single target.
     pub per_url: Vec<UrlRecord>,
-    /// What users noticed on their journeys; null where the plan has none.
+    /// Observations of users on their journeys; null without journeys.
     #[serde(default)]
     pub journeys: Option<JourneyRecord>,
     pub bytes: BytesRecord,
@@ -135,11 +135,11 @@ pub struct RunRecord {
     /// WebMark's T = w·S + mean R; null when no call succeeded.
     pub weighted_response_time_s: Option<f64>,
     pub conforming_connections: ConformingRecord,
-    /// What most connections agreed on; empty without TLS.
+    /// Most frequent agreement; empty without TLS.
     pub tls: TlsRecord,
-    /// What HTTP/2 adds: facts of connections. Null where no connection spoke it.
+    /// HTTP/2 facts of connections. Null if no connection used it.
     pub http2: Option<Http2Record>,
-    /// What HTTP/3 and QUIC add: facts of connections. Null where no connection spoke it.
+    /// HTTP/3 and QUIC facts of connections. Null if no connection used it.
     #[serde(default)]
     pub http3: Option<Http3Record>,
     pub tcp: TcpRecord,
@@ -157,12 +157,10 @@ pub struct RunRecord {
     /// The emulated path that all connections went through (--path).
     #[serde(default)]
     pub path: Option<PathRecord>,
-    /// What our own TCP did (--stack own), in the whole run; null where the kernel's sockets
-    /// measured.
+    /// Figures of our own TCP (--stack own), in the whole run; null with the kernel's sockets.
     #[serde(default)]
     pub stack: Option<StackRecord>,
-    /// Connections that were held open beside the load and never used (--idle); null where none
-    /// were.
+    /// Idle connections held open during the load (--idle); null without them.
     #[serde(default)]
     pub held: Option<HeldRecord>,
     /// The machines that carried the run out together (loadstone fleet); left out where it was one
@@ -172,7 +170,7 @@ pub struct RunRecord {
     pub name: String,
     /// The first URL, passwords masked.
     pub target: String,
-    /// The load in words.
+    /// Description of the load.
     pub load: String,
     /// Date and time, UTC.
     pub started: String,
@@ -216,12 +214,11 @@ pub struct RunRecord {
     pub measured: Option<MeasuredRecord>,
 }
 
-/// What servers said in Server-Timing; its keys stand in the run itself.
+/// Server-Timing values; its keys are in the run itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ServerTimingsRecord {
-    /// What the server says of its own work in Server-Timing, by name: at most 32 names, further
-    /// ones under (other).
+    /// Server-Timing values, by name: at most 32 names, further ones under (other).
     pub server_timing_s: BTreeMap<String, TimesRecord>,
     /// Metrics of Server-Timing that could not be read.
     pub server_timing_malformed: u64,
@@ -236,14 +233,14 @@ impl ServerTimingsRecord {
     }
 }
 
-/// What was looked at in bodies; its keys stand in the run itself.
+/// Checks of bodies; its keys are in the run itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BodiesRecord {
-    /// Bodies that were held against those of their targets (--verify); null where nobody asked.
+    /// Bodies compared with those of their targets (--verify); null if not requested.
     #[serde(default)]
     pub verified: Option<VerifiedRecord>,
-    /// Responses that are streams of events (--stream); null where nobody asked.
+    /// Responses that are streams of events (--stream); null if not requested.
     #[serde(default)]
     pub streams: Option<StreamsRecord>,
     /// How calls of gRPC ended; null for a run of others.
@@ -276,7 +273,7 @@ impl RunRecord {
         RunRecord::made(report, &Figures::new(report), &report.measurement.total)
     }
 
-    /// Calls that failed on what the plan expects in so many words.
+    /// Calls that failed an explicit expectation of the plan.
     pub fn missed_expectations(&self) -> u64 {
         missed_expectations(self.plan.plan(), |class| {
             self.failures.iter().filter(|one| one.class == class).map(|one| one.count).sum()

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// Characters of a line at most, where a node can be broken.
 const COLUMNS: usize = 110;
-/// Keywords in this order; the others come behind them.
+/// Keywords in this order; the others follow.
 const FIRST: [&str; 9] =
     ["$schema", "$id", "title", "description", "type", "const", "enum", "$ref", "required"];
 /// Keywords that come last.
@@ -80,7 +80,7 @@ fn ordered(map: &Map<String, Value>) -> Vec<&str> {
         None => FIRST.len(),
     };
     let mut keys: Vec<&str> = map.keys().map(String::as_str).collect();
-    // `$defs` sorts before `properties` and belongs behind it
+    // `$defs` sorts before `properties` and belongs after it
     keys.sort_by_key(|key| (place(key), *key == "$defs"));
     keys
 }

@@ -150,7 +150,7 @@ fn a_server_that_refuses_from_the_start_or_later() {
     let mut later = served(0, 900);
     later.extend(failed(900, 10_000, 0, FailureClass::Refused));
     assert_eq!(sentence(&later), "refusing since 900 ms: 910 connections were refused");
-    // one that comes back is failing, not gone
+    // one that returns is failing, not gone
     later.extend(served(9_900, 9_950));
     assert!(sentence(&later).starts_with("failing: "), "{}", sentence(&later));
 }
@@ -164,7 +164,7 @@ fn a_server_that_stalls() {
     );
     let silent = failed(2_000, 10_000, 0, FailureClass::ClientTimeout);
     assert_eq!(sentence(&silent), "stalled: no response to any of 800 calls");
-    // the last call of a run is always under way
+    // the last call of a run is always in flight
     assert!(Server::of(&report(measured(&served(0, 9_990), 1))).conduct.is_good());
 }
 
@@ -247,7 +247,8 @@ fn a_row_of_failures_by_chance_is_none() {
     assert!(sentence(&calls).starts_with("failing: 50"), "{}", sentence(&calls));
 }
 
-/// A run of 40 minutes, whose beats end after 30: two calls time out, and rows from `gone_s` on have no success.
+/// A run of 40 minutes, whose beats end after 30: two calls time out, and rows from `gone_s` on
+/// have no success.
 fn long(gone_s: u64) -> Measurement {
     let mut measurement = Measurement { window: Nanos::from_secs(2_400), ..Measurement::default() };
     let seconds = (0..2_400).map(|at| {
@@ -291,7 +292,7 @@ fn a_row_across_the_last_beat_counts_once() {
         })
         .collect();
     let steps = steps(&measurement);
-    // the row from 1,799 s to 1,806 s stands for the beats in it
+    // the row from 1,799 s to 1,806 s includes the beats in it
     assert_eq!(steps[35_979..35_981], [(1_799.0, 5, 5), (1_806.0, 700, 700)]);
     assert_eq!(steps.iter().map(|(_, done, _)| done).sum::<u64>(), 343 * 700);
 }
@@ -376,7 +377,7 @@ fn bytes_that_nobody_asked_for_fail_no_call() {
     );
 }
 
-/// 300 calls fall due in each of ten seconds; so many of them are answered there.
+/// 300 calls fall due in each of ten seconds; this many of them are answered.
 fn rows(answered: [u64; 10]) -> Measurement {
     let mut measurement = measured(&served(0, 10_000), 0);
     measurement.intended = Some(3_000);

@@ -1,4 +1,4 @@
-//! What a case, an exchange, a measured limit came to.
+//! Results of a case, an exchange, a measured limit.
 
 use super::bytes::WireBytes;
 use super::ids;
@@ -34,17 +34,17 @@ pub struct CaseRecord {
     #[serde(with = "ids::outcome")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub outcome: TestOutcome,
-    /// How much a finding matters; null where it is none.
+    /// How much a finding matters; null if it is not a finding.
     #[serde(default, with = "ids::severity_or_none")]
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(schema_with = "ids::severity_or_none::schema")
     )]
     pub severity: Option<Severity>,
-    /// Why a finding has its severity; empty where there is none.
+    /// Why a finding has its severity; empty if it is not a finding.
     #[serde(default)]
     pub matters: String,
-    /// Why it does not count, where a waiver says so.
+    /// Why it does not count, if waived.
     #[serde(default)]
     pub waived: Option<String>,
     /// Why it was skipped.
@@ -62,7 +62,7 @@ pub struct CaseRecord {
     /// The server after the case, as its own machine showed it.
     #[serde(default)]
     pub server: Option<ServerCaseRecord>,
-    /// Executions of random data by what came back: a status, or how it ended.
+    /// Executions of random data by response: a status, or how it ended.
     pub tally: BTreeMap<String, u64>,
     pub exchanges: Vec<ExchangeRecord>,
 }
@@ -75,14 +75,14 @@ pub struct ExchangeRecord {
     #[serde(with = "ids::outcome")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::outcome::schema"))]
     pub outcome: TestOutcome,
-    /// How much it matters by itself; null where it is no finding.
+    /// How much it matters by itself; null if it is not a finding.
     #[serde(default, with = "ids::severity_or_none")]
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(schema_with = "ids::severity_or_none::schema")
     )]
     pub severity: Option<Severity>,
-    /// What came back, in a few words.
+    /// The response, in a few words.
     pub seen: String,
     pub expected: String,
     /// Why the outcome is not a pass.
@@ -96,7 +96,7 @@ pub struct ExchangeRecord {
     /// The pauses between them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<PauseRecord>,
-    /// The beginning of what came back.
+    /// The start of the response.
     pub received: WireBytes,
 }
 
@@ -166,7 +166,7 @@ pub struct LimitRecord {
     #[serde(with = "ids::unit")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::unit::schema"))]
     pub unit: Unit,
-    /// What happens there, and what is counted.
+    /// Behavior there, and the counted unit.
     pub note: String,
 }
 
@@ -245,17 +245,18 @@ impl CaseRecord {
         self.id.chars().next().unwrap_or('?')
     }
 
-    /// Whether it counts against the server: a finding that is not waived.
+    /// Returns whether it counts against the server: a finding that is not waived.
     pub fn counts(&self) -> bool {
         self.outcome.is_finding() && self.waived.is_none()
     }
 
-    /// Whether it counts, and is at least as grave. A finding of a version that knew no severities is.
+    /// Returns whether it counts, and is at least this severe. A finding of a version without
+    /// severities is.
     pub fn fails(&self, least: Severity) -> bool {
         self.counts() && self.severity.is_none_or(|severity| severity >= least)
     }
 
-    /// Whether it is a finding or advice.
+    /// Returns whether it is a finding or advice.
     pub fn is_notable(&self) -> bool {
         self.outcome >= TestOutcome::Advisory
     }

@@ -1,4 +1,5 @@
-//! `loadstone.torture-chain/1`: what a proxy makes of requests, and whether the server behind it agrees.
+//! `loadstone.torture-chain/1`: how a proxy forwards requests, and whether the server after it
+//! agrees.
 
 use super::{WireBytes, ids};
 #[cfg(any(test, feature = "schema"))]
@@ -12,23 +13,23 @@ pub const SCHEMA: &str = "loadstone.torture-chain/1";
 /// Bytes of a message that are shown.
 const SHOWN_MAX: usize = 4 << 10;
 
-/// Who stands where.
+/// Position in the chain.
 #[derive(Clone, Debug)]
 pub struct ChainEnds {
     /// The URL of the proxy as typed.
     pub front: String,
-    /// The version of HTTP that it was spoken to in: `1.1`, `2`.
+    /// The HTTP version used: `1.1`, `2`.
     pub http: &'static str,
-    /// Where we listened as the server behind it.
+    /// Where we listened as the server after it.
     pub origin: Option<String>,
-    /// The URL of the server behind it.
+    /// The URL of the server after it.
     pub back: Option<String>,
     /// The strictest of all their addresses.
     pub class: Class,
 }
 
-/// What a proxy makes of requests, and whether the server behind it finds the same requests in what
-/// it sends. Bytes are escaped as in a string of C.
+/// How a proxy forwards requests, and whether the server after it finds the same requests in the
+/// forwarded bytes. Bytes are escaped as in a C string.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ChainRecord {
@@ -37,11 +38,11 @@ pub struct ChainRecord {
     pub version: String,
     /// The URL of the proxy.
     pub front: String,
-    /// The version of HTTP that the proxy was spoken to in: `1.1` or `2`; behind it 1.1 is spoken.
+    /// The HTTP version used with the proxy: `1.1` or `2`; the proxy forwards in 1.1.
     pub http: String,
-    /// Where Loadstone listened as the server behind it.
+    /// Where Loadstone listened as the server after it.
     pub origin: Option<String>,
-    /// The URL of the server behind it.
+    /// The URL of the server after it.
     pub back: Option<String>,
     /// The strictest of all their addresses.
     #[serde(with = "ids::class")]
@@ -60,30 +61,31 @@ pub struct ChainRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ChainRequestRecord {
     pub name: String,
-    /// Who may believe what: `CL.TE`, `chunk extension`.
+    /// The two interpretations: `CL.TE`, `chunk extension`.
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(schema_with = "crate::schema::disagreement")
     )]
     pub pair: String,
-    /// The text that says how it is to be read.
+    /// The text that defines the interpretation.
     #[serde(rename = "ref")]
     pub reference: String,
     /// The beginning of what was sent.
     pub sent: WireBytes,
-    /// What the client got through the proxy.
+    /// The client's response through the proxy.
     pub through: String,
-    /// `refused`, `waits`, `made-clear`, `passed-on`, `cut-off`, `split`; null where nobody saw what arrived.
+    /// `refused`, `waits`, `made-clear`, `passed-on`, `cut-off`, `split`; null if arrivals were not
+    /// recorded.
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "crate::schema::handling"))]
     pub handling: Option<String>,
     /// The beginning of each message that arrived.
     pub arrived: Vec<WireBytes>,
-    /// How the first of them differs from what was sent; of a request of HTTP/2, from the same in HTTP/1.1,
-    /// and first of all in which way it is something else than one message.
+    /// How the first of them differs from what was sent; for an HTTP/2 request, from the same in
+    /// HTTP/1.1, and first in which way it is not one message.
     pub changes: Vec<String>,
     /// Rules of framing that it still breaks.
     pub faults: Vec<String>,
-    /// What the server did with what arrived, or with the request itself; null where it was not asked.
+    /// The server's response to what arrived, or to the request itself; null if it was not sent.
     pub back: Option<String>,
     /// `agrees`, `refuses`, `waits`, `finds-more`, `unlearned`.
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "crate::schema::meeting"))]
@@ -92,7 +94,7 @@ pub struct ChainRequestRecord {
     pub reused: bool,
     /// The two find different ends.
     pub disagrees: bool,
-    /// Why, as a clause; null where they do not.
+    /// Why, as a clause; null if they agree.
     pub why: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use torture::case::Case;
 use torture::cost::{SLOTS, connections_per_second};
 use torture::result::Unit;
 
-/// Whether the seconds that a case measures are how long the server bears a state.
+/// Returns whether the seconds that a case measures are how long the server keeps a state.
 pub(super) fn is_meter(case: &Case) -> bool {
     matches!(case.group(), 'W' | 'T') && !case.press
 }
@@ -32,7 +32,7 @@ pub(super) fn costs(
     limits.iter().filter(deadline).map(cost).collect()
 }
 
-/// The fewest slots that a case found; what was not exhausted says nothing.
+/// The fewest slots that a case found; a pool that was not exhausted has no number.
 fn slots_found(limits: &[LimitRecord]) -> Option<f64> {
     let exhausted = |one: &&LimitRecord| {
         one.unit == Unit::Connections && one.what == SLOTS && one.high.is_some()
@@ -54,10 +54,11 @@ mod tests {
             // Apache event as Debian ships it; nginx with one worker of 768 connections
             (Some(20.0), Some(150), None, Some(7.5)),
             (Some(60.0), Some(768), None, Some(12.8)),
-            // what the user says goes before what was found
+            // the user's value takes precedence over the measured one
             (Some(20.0), Some(150), Some((4.0, Some(5.0))), Some(7.5)),
             (Some(2.0), None, Some((4.0, Some(5.0))), Some(2.0)),
-            // nothing ends it: once is enough; the slots were not exhausted; nobody knows them
+            // nothing ends it: once is enough; the slots were not exhausted; their number is
+            // unknown
             (None, Some(150), None, None),
             (Some(2.0), None, Some((256.0, None)), None),
             (Some(2.0), None, None, None),

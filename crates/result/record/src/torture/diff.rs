@@ -15,7 +15,7 @@ use torture::judge::TestOutcome;
 /// The schema that is written.
 pub const SCHEMA: &str = "loadstone.torture-diff/1";
 
-/// What became of a case from A to B.
+/// Change of a case from A to B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -55,7 +55,7 @@ impl ChangeKind {
         ChangeKind::OnlyB,
     ];
 
-    /// As the head of a line.
+    /// As the start of a line.
     pub fn word(self) -> &'static str {
         match self {
             ChangeKind::New => "new",
@@ -92,14 +92,14 @@ pub struct ChangeRecord {
         schemars(schema_with = "ids::outcome_or_none::schema")
     )]
     pub b: Option<TestOutcome>,
-    /// What else there is to say: exchanges, versions, reasons.
+    /// Further details: exchanges, versions, reasons.
     pub detail: String,
     /// Why it does not count in B.
     pub waived: Option<String>,
 }
 
 impl ChangeRecord {
-    /// Whether B is worse for it.
+    /// True if B is worse because of it.
     pub fn is_worse(&self) -> bool {
         matches!(self.kind, ChangeKind::New | ChangeKind::Worse) && self.waived.is_none()
     }
@@ -167,6 +167,6 @@ pub struct DiffRecord {
     /// Numbers that moved or are measured on one side only.
     pub limits: Vec<LimitChangeRecord>,
     pub habits: Vec<HabitChangeRecord>,
-    /// What makes the two hard to compare.
+    /// What limits the comparison.
     pub cautions: Vec<String>,
 }

@@ -22,7 +22,7 @@ pub struct LoadRecord {
     pub run: Box<RunRecord>,
 }
 
-/// Calls that fell due while a case was under way.
+/// Calls that fell due during a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct LoadedCase {

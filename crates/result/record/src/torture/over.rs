@@ -1,19 +1,19 @@
-//! A torture that goes on: what is stored of each case when it ends, and the record that is made of these when the
-//! program was killed.
+//! A running torture: the stored part of each case when it ends, and the record made from these if
+//! the program was killed.
 
 use super::{CaseRecord, LimitRecord, TortureRecord, cost, counted};
 use serde::{Deserialize, Serialize};
 use torture::result::CaseResult;
 use units::Nanos;
 
-/// A case that is over while the torture goes on.
+/// A finished case of a running torture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverCase {
     /// Nothing is waived yet: that is decided at the end.
     pub case: CaseRecord,
     /// The numbers that it measured.
     pub limits: Vec<LimitRecord>,
-    /// The seconds among them are how long the server bears a state.
+    /// Its values in seconds are how long the server keeps a state.
     pub is_meter: bool,
 }
 
@@ -28,8 +28,8 @@ impl OverCase {
 }
 
 impl TortureRecord {
-    /// Of what was known at the beginning, and of the cases that were over since: the record of a torture
-    /// that did not come to its end. `why`: how it ended.
+    /// Creates the record of an unfinished torture from the initial facts and the finished cases.
+    /// `why`: how it ended.
     pub fn cut_short(self, over: Vec<OverCase>, why: &str) -> TortureRecord {
         let cases = match over.len() {
             1 => "1 case".to_owned(),

@@ -11,7 +11,7 @@ use units::Nanos;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProbeRecord {
-    /// On a connection of its own (new), or on one that is kept (keep).
+    /// On a new connection (new), or on a kept one (keep).
     #[serde(with = "ids::probe_kind")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::probe_kind::schema"))]
     pub kind: ProbeKind,
@@ -33,13 +33,13 @@ pub struct ProbeRecord {
     #[serde(with = "ids::seen")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::seen::schema"))]
     pub seen: Seen,
-    /// The same in words: `200`, `no response in 2 s`.
+    /// The same as text: `200`, `no response in 2 s`.
     pub said: String,
-    /// It could not be sent for want of descriptors or ports of the client: it tells nothing of the
-    /// server.
+    /// It could not be sent because the client ran out of descriptors or ports: it shows nothing
+    /// about the server.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ours: bool,
-    /// The case that was under way; empty before the first.
+    /// The current case; empty before the first.
     pub case: String,
 }
 
@@ -47,7 +47,7 @@ fn is_false(truth: &bool) -> bool {
     !truth
 }
 
-/// Probes by their outcome: on connections of their own, and on one that is kept.
+/// Probes by outcome: on new connections, and on a kept one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ProbeCounts {

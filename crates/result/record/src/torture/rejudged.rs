@@ -69,7 +69,7 @@ pub struct ConversationRecord {
         schemars(schema_with = "ids::outcome_or_none::schema")
     )]
     pub now: Option<TestOutcome>,
-    /// What the server did, as the later judgement has it.
+    /// Reaction of the server, by the later judgment.
     pub seen: String,
     pub why: String,
 }
@@ -109,7 +109,7 @@ impl ConversationRecord {
         }
     }
 
-    /// Whether the outcome is another one now.
+    /// True if the outcome changed.
     pub fn differs(&self) -> bool {
         self.now.is_some_and(|now| now != self.then)
     }

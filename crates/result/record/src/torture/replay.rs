@@ -25,7 +25,7 @@ pub struct ReplayRow<'a> {
     pub row: Option<&'a Replayed>,
 }
 
-/// Failures that were sent again, and to whom.
+/// Resent failures, and their target.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     pub target: &'a str,
@@ -37,7 +37,7 @@ pub struct Replay<'a> {
     pub result: &'a ReplayResult,
 }
 
-/// What became of kept failures that were sent again: `loadstone torture replay --json`.
+/// Results of resent failures: `loadstone torture replay --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ReplayRecord {
@@ -52,7 +52,7 @@ pub struct ReplayRecord {
     pub interrupted: bool,
     /// Why nothing, or not everything, was sent.
     pub ended_early: Option<String>,
-    /// Cases and programs of another version than the one that kept a failure.
+    /// Cases and programs of a version other than the one that stored a failure.
     pub notes: Vec<String>,
     pub failures: Vec<ReplayedRecord>,
 }
@@ -64,14 +64,14 @@ pub struct ReplayedRecord {
     /// The name of its folder.
     pub folder: String,
     pub case: String,
-    /// Of the rule by which it is judged: the one with which it was kept.
+    /// Of the judging rule: the one stored with it.
     pub case_version: u32,
     /// The version of the program that kept it.
     pub kept_by: String,
     /// Which exchange of the case, or which random data.
     pub name: String,
-    /// unlearned: no try said anything, or the case judges by code; not-sent: the replay ended before
-    /// it.
+    /// unlearned: no attempt was conclusive, or the case judges by code; not-sent: the replay ended
+    /// before it.
     #[serde(with = "verdict")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "verdict::schema"))]
     pub verdict: Option<ReplayVerdict>,

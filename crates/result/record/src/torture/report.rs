@@ -15,7 +15,7 @@ use torture::safety::Class;
 pub struct Report {
     /// The URL as typed.
     pub target: String,
-    /// Addresses of its name; the first is the one that is tested.
+    /// Addresses of its name; the first is the tested one.
     pub addresses: Vec<IpAddr>,
     pub class: Class,
     /// In seconds since 1970-01-01 UTC.
@@ -31,11 +31,11 @@ pub struct Report {
     pub waivers: Vec<Applied>,
     /// The background load.
     pub beside: Option<Beside>,
-    /// What the emulated path did that the cases went through.
+    /// Figures of the emulated path of the cases.
     pub path: Option<PathFacts>,
 }
 
-/// A background load that went on during a torture.
+/// A background load during a torture.
 #[derive(Clone, Debug)]
 pub struct Beside {
     pub felt: Felt,
@@ -44,7 +44,7 @@ pub struct Beside {
 }
 
 impl Report {
-    /// What is published of it.
+    /// Published part.
     pub fn record(&self) -> TortureRecord {
         TortureRecord::of(self)
     }

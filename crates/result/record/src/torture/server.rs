@@ -22,12 +22,12 @@ pub struct ServerRecord {
     pub after: StateRecord,
     /// Before the first case.
     pub deaths: Vec<DeathRecord>,
-    /// What it held at each moment at which it was observed: before the first case, and after each.
+    /// Its resources at each observation: before the first case, and after each.
     #[serde(default)]
     pub series: Vec<MomentRecord>,
 }
 
-/// What the server held at one moment.
+/// The server's resources at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MomentRecord {
@@ -60,9 +60,9 @@ pub struct StateRecord {
     /// The figures are of a whole machine, by the URL of its node exporter; null: of the server's
     /// processes.
     pub machine: Option<String>,
-    /// Who holds the listening socket by right of his own.
+    /// Processes that hold the listening socket independently.
     pub listeners: Vec<ProcessRecord>,
-    /// Who descends from them, or shares the socket; those that end are named.
+    /// Their descendants, or processes that share the socket; exits are named.
     pub workers: u64,
     pub threads: u64,
     pub descriptors: u64,
@@ -76,9 +76,9 @@ pub struct StateRecord {
     pub accept_queue: u64,
     pub accept_queue_max: u64,
     pub half_open: u64,
-    /// Since the machine's start, of all its servers.
+    /// Since boot, over all its servers.
     pub listen_overflows: u64,
-    /// Since the machine's start, of all its servers.
+    /// Since boot, over all its servers.
     pub syn_cookies: u64,
 }
 
@@ -104,7 +104,7 @@ pub struct DeathRecord {
     pub how: Ending,
 }
 
-/// How a process ended, as it is shown.
+/// How a process ended, as shown.
 mod ending {
     use sample::Ending;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -195,7 +195,7 @@ impl StateRecord {
         live.map(|(_, count)| count).sum()
     }
 
-    /// CPU time from `before` to now; `None` for another server, whose account is its own.
+    /// CPU time from `before` to now; `None` for another server, which has a separate account.
     pub fn cpu_since(&self, before: &StateRecord) -> Option<Nanos> {
         let (before_cpu, cpu) =
             (Nanos::from_secs_f64(before.cpu_s), Nanos::from_secs_f64(self.cpu_s));
@@ -216,12 +216,12 @@ impl DeathRecord {
         DeathRecord { process, whole: death.whole, how: death.how }
     }
 
-    /// Whether it was a loss: a worker that leaves in order is none.
+    /// Returns whether it was a loss: an orderly exit of a worker is not.
     pub fn is_loss(&self) -> bool {
         self.whole || !self.how.is_orderly()
     }
 
-    /// As the measuring crates have it.
+    /// As in the measuring crates.
     pub fn death(&self) -> Death {
         let ProcessRecord { pid, started, ref name } = self.process;
         let process = Process { pid, started, name: name.clone() };

@@ -1,5 +1,5 @@
-//! Findings that are known and waived for a time: a file of cases whose findings do not count, each
-//! with a reason and the last day on which it holds.
+//! Known findings that are waived for a time: a file of cases whose findings do not count, each
+//! with a reason and its last valid day.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -113,7 +113,7 @@ struct WaiverText {
     until: toml::Spanned<toml::value::Datetime>,
 }
 
-/// Where in the file, and what is wrong there.
+/// Position in the file, and the error.
 type Wrong = (usize, String);
 
 /// The waivers of a file's text. `catalogue` is every case that there is.
@@ -197,7 +197,7 @@ fn day(given: &toml::value::Datetime) -> Option<Day> {
     Date::from_calendar_date(i32::from(date.year), month, date.day).ok().map(Day)
 }
 
-/// Whether a waiver held in a run.
+/// Effect of a waiver in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -206,11 +206,11 @@ pub enum WaiverState {
     Used,
     /// It has expired: the finding counts again.
     Expired,
-    /// What it names was tested and did not fail: remove it.
+    /// It was tested and did not fail: remove the waiver.
     Unneeded,
     /// The finding is worse than the waiver permits, or the case failed in another way too.
     Exceeded,
-    /// What it names was not tested.
+    /// It was not tested.
     Untested,
 }
 
@@ -232,7 +232,7 @@ impl Applied {
         format!("{}{exchange}, until {}: {}", waiver.case, waiver.until, waiver.reason)
     }
 
-    /// Why it needs attention; `None` where it did what it was written for.
+    /// Why it needs attention; `None` if it had its intended effect.
     pub fn word(&self) -> Option<&'static str> {
         match self.state {
             WaiverState::Used => None,
@@ -279,7 +279,7 @@ fn state(waiver: &Waiver, all: &[Waiver], case: Option<&CaseResult>, today: Day)
     }
 }
 
-/// Whether valid waivers cover every finding of a case.
+/// Returns whether valid waivers cover every finding of a case.
 fn covered(case: &CaseResult, all: &[Waiver], today: Day) -> bool {
     let holds = |waiver: &&Waiver| waiver.case == case.case.id && today <= waiver.until;
     let bears = |waiver: &Waiver, outcome| waiver.outcome.is_none_or(|most| outcome <= most);
@@ -288,7 +288,7 @@ fn covered(case: &CaseResult, all: &[Waiver], today: Day) -> bool {
         return true;
     }
     let bad = || case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
-    // a reason beside the exchanges, such as a server that took long to answer again
+    // a reason outside of the exchanges, such as a server that took long to answer again
     let beside = case.recovery.is_some()
         || bad().map(|one| one.judgement.outcome).max() != Some(case.outcome);
     !beside

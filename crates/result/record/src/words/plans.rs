@@ -1,9 +1,9 @@
-//! What a plan asks for, in words and as the lines of its file.
+//! Description of a plan, as text and as the lines of its file.
 
 use super::{counted, printable, shown_url};
 use plan::{HttpVersion, Order, Plan, Verify};
 
-/// What a run with `--priority` sends.
+/// Meaning of `--priority` for a run.
 pub fn priority(plan: &Plan) -> Option<String> {
     let frames = match plan.request.version {
         HttpVersion::Http2 => {
@@ -96,7 +96,7 @@ fn bits_per_s(bps: f64) -> String {
     }
 }
 
-/// What bodies are compared with; `None` where nobody asked for it.
+/// Reference for comparing bodies; `None` if not requested.
 pub fn verified_against(plan: &Plan) -> Option<String> {
     Some(match plan.expect.verify.as_ref()? {
         Verify::First => "the first of each URL".to_owned(),

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct FleetRecord {
     /// Version of the server between them.
     pub server: String,
-    /// By how much agents differ in the lateness of their first call, each by its own clock: how
-    /// far apart they started, beside the bounds of the clocks.
+    /// Range of the agents' lateness of their first call, each by its own clock: the spread of
+    /// their starts, in addition to the clock bounds.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub start_spread_s: Option<f64>,
     /// By how much the clocks can have been wrong at most.
@@ -20,13 +20,13 @@ pub struct FleetRecord {
     pub clock_bound_max_s: f64,
     pub lost: u64,
     pub agents: Vec<AgentRecord>,
-    /// What of lost agents' parts others were offered.
+    /// Parts of lost agents that were offered to others.
     #[serde(default)]
     pub moved: Vec<MoveRecord>,
-    /// How much all agents together might ask of hosts.
+    /// Maximum rates that all agents together may request of hosts.
     #[serde(default)]
     pub budgets: Vec<BudgetRecord>,
-    /// Messages between manager and agents that were refused. Left out where there are none.
+    /// Refused messages between manager and agents. Omitted if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedRecord>,
 }
@@ -50,13 +50,13 @@ pub struct MoveRecord {
     pub from: String,
     /// Public half of the new owner's key.
     pub to: String,
-    /// Arrivals whose number leaves one of these remainders when it is divided by `of`.
+    /// Arrivals whose number modulo `of` is one of these.
     pub slots: Vec<u32>,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 1)))]
     pub of: u32,
     /// The first instant of the new owner, from the start of the measured phase.
     pub at_s: f64,
-    /// Why it was not taken; null: it was.
+    /// Why it was refused; null if it was accepted.
     pub refused: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub struct BudgetRecord {
     pub host: String,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub most_per_s: f64,
-    /// What the plan asks for at its highest.
+    /// Highest rate of the plan.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub asked_per_s: f64,
 }
@@ -86,7 +86,7 @@ pub struct AgentRecord {
     pub weight: f64,
     pub offered: u64,
     pub lost: u64,
-    /// When it was last heard, from the start of the measured phase; null: it was not lost.
+    /// When it was last received, from the start of the measured phase; null if it was not lost.
     pub lost_at_s: Option<f64>,
     /// done, dead-man, failed, or why it was lost.
     pub ending: String,
@@ -99,14 +99,14 @@ pub struct AgentRecord {
     /// Share of its core that its busiest worker used.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub busy: f64,
-    /// How far the manager's clock was ahead of its own.
+    /// Offset of the manager's clock relative to its own.
     pub clock_ahead_s: f64,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub clock_bound_s: f64,
     pub clock_drift_s: Option<f64>,
-    /// How late its first call left, by its own clock.
+    /// Lateness of its first call, by its own clock.
     pub first_call_s: Option<f64>,
-    /// Its verdict on its own part: VALID, DEGRADED, INVALID; empty where it said nothing.
+    /// Its verdict on its own part: VALID, DEGRADED, INVALID; empty if it reported none.
     pub state: String,
     pub causes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Connections that were held beside a load.
+//! Idle connections held open during a load.
 
 use sample::HeldFacts;
 #[cfg(any(test, feature = "schema"))]
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct HeldRecord {
-    /// How many were to be held.
+    /// Number requested.
     pub wanted: u64,
-    /// How many were established at some time.
+    /// Number established at some time.
     pub stood: u64,
-    /// How many were never established.
+    /// Number never established.
     pub failed: u64,
     /// Most that were open at once.
     pub peak: u64,
-    /// How many were open when the load ended.
+    /// Number open when the load ended.
     pub open: u64,
     /// Ended by the server in order.
     pub closed: u64,
@@ -27,7 +27,7 @@ pub struct HeldRecord {
     /// From the first that was opened to the last of them that was established.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub setup_s: f64,
-    /// How long those had been established that the server ended; null where there are none.
+    /// Ages of those that the server closed; null if there are none.
     pub age_s: Option<HeldAgeRecord>,
 }
 

@@ -1,4 +1,4 @@
-//! What HTTP/2 adds to a run.
+//! HTTP/2 facts of a run.
 
 use sample::{Http2Facts, http2_code_name};
 #[cfg(any(test, feature = "schema"))]
@@ -17,7 +17,7 @@ pub struct Http2Record {
     /// No connection was sent the server's settings; left out where one was.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_settings: bool,
-    /// Requests that the server said it had not processed; each was sent again, or given up.
+    /// Requests that the server reported as unprocessed; each was retried or abandoned.
     pub refused: u64,
     /// Frames of the server by the names of their error codes.
     pub resets: BTreeMap<String, u64>,
@@ -26,12 +26,12 @@ pub struct Http2Record {
     pub pings: u64,
     /// Bytes of names and values, and of what their compression (HPACK) made of them.
     pub fields: FieldsRecord,
-    /// Why connections were broken off, with the section of the standard; at most 8 reasons.
+    /// Why connections were broken, with the section of the standard; at most 8 reasons.
     pub violations: BTreeMap<String, u64>,
     /// Requests that waited on their connection until the server allowed another stream.
     #[serde(default)]
     pub held_back: u64,
-    /// Streams that a connection had begun when the server's GOAWAY with NO_ERROR came.
+    /// Streams started on a connection before the server's GOAWAY with NO_ERROR.
     #[serde(default)]
     pub goaway_streams: Option<GoawayRecord>,
     /// Bytes of the server's frames that carry neither fields nor content.

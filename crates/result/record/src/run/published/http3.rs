@@ -1,4 +1,4 @@
-//! What HTTP/3 and QUIC add to a run.
+//! HTTP/3 and QUIC facts of a run.
 
 use super::FieldsRecord;
 use sample::{EarlyFacts, Http3Facts, MigrationFacts, QuicFacts, http3_code_name};
@@ -18,18 +18,18 @@ pub struct Http3Record {
     pub streams_max: Option<u64>,
     /// Calls that waited on their connection until the server allowed a further stream.
     pub waited: u64,
-    /// Requests that the server said it had not processed; each was sent again, or given up.
+    /// Requests that the server reported as unprocessed; each was retried or abandoned.
     pub refused: u64,
     /// Streams that the server reset or stopped, by the names of its error codes.
     pub resets: BTreeMap<String, u64>,
     pub goaways: u64,
     /// Bytes of names and values, and of what their compression (QPACK) made of them.
     pub fields: FieldsRecord,
-    /// Why connections were broken off, with the section of the standard or the server's words; at
-    /// most 8 reasons.
+    /// Why connections were broken, with the section of the standard or the server's text; at most
+    /// 8 reasons.
     pub violations: BTreeMap<String, u64>,
     pub quic: QuicRecord,
-    /// Changes of the local port; null: none was asked for.
+    /// Changes of the local port; null if none was requested.
     #[serde(default)]
     pub migration: Option<MigrationRecord>,
 }
@@ -37,7 +37,7 @@ pub struct Http3Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct QuicRecord {
-    /// Connections whose handshake was completed.
+    /// Connections with a completed handshake.
     pub handshakes: u64,
     /// Of these, those that resumed a session.
     pub resumed: u64,
@@ -55,20 +55,20 @@ pub struct QuicRecord {
     pub rtt_s: Option<RttRecord>,
 }
 
-/// Connections that went on from another local port (RFC 9000 section 9).
+/// Connections that migrated to another local port (RFC 9000 section 9).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MigrationRecord {
     pub made: u64,
-    /// Of these, those after which the server's PATH_CHALLENGE came to the new port and was answered.
+    /// Of these, those whose new port the server validated with a PATH_CHALLENGE.
     pub validated: u64,
-    /// Connections whose server forbids it (disable_active_migration); they stayed where they were.
+    /// Connections whose server forbids migration (disable_active_migration); they did not migrate.
     pub forbidden: u64,
     /// From the change until the server's PATH_CHALLENGE was there; null: none was.
     pub time_s: Option<ValidationRecord>,
-    /// Calls that were under way at a change.
+    /// Calls in flight during a change.
     pub calls: u64,
-    /// Of these, those whose connection broke before their response was whole.
+    /// Of these, those whose connection broke before their response was complete.
     pub calls_lost: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct ValidationRecord {
     pub max: f64,
 }
 
-/// Calls whose requests went out before the handshake was over (0-RTT).
+/// Calls whose requests were sent before the handshake completed (0-RTT).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct EarlyDataRecord {

@@ -1,4 +1,4 @@
-//! What users noticed on their journeys.
+//! Observations of users on their journeys.
 
 use super::times::TimesRecord;
 use crate::words::{counted, printable};
@@ -34,7 +34,7 @@ pub struct TransactionRecord {
     pub time_s: TimesRecord,
 }
 
-/// What was noticed of a step beside its calls, which are in `per_url`.
+/// Observations of a step in addition to its calls, which are in `per_url`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct JourneyStepRecord {
@@ -43,7 +43,7 @@ pub struct JourneyStepRecord {
     pub differed: NotedRecord,
     /// Times that it was left out, because its request could not be made.
     pub skipped: NotedRecord,
-    /// Times that a login was made anew for it.
+    /// Number of repeated logins for it.
     pub refreshed: u64,
     /// The check that only counts.
     pub check_met: u64,
@@ -62,7 +62,7 @@ pub struct CaptureRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct FeederRecord {
     pub name: String,
-    /// Users who found no row left.
+    /// Users that found no row left.
     pub ran_dry: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct FeederRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct NotedRecord {
     pub count: u64,
-    /// What it was at the first time.
+    /// The first occurrence.
     pub example: Option<String>,
 }
 
@@ -82,13 +82,13 @@ impl NotedRecord {
 }
 
 impl JourneyRecord {
-    /// Whether anything came of it.
+    /// Returns whether it has any content.
     pub fn noticed(&self) -> bool {
         let ended = self.transactions.iter().any(|row| row.succeeded + row.failed > 0);
         ended || !self.notes().is_empty()
     }
 
-    /// What is worth a sentence, by the name of its step or feeder.
+    /// Notable observations, by the name of their step or feeder.
     pub fn notes(&self) -> Vec<(String, String)> {
         let mut notes = Vec::new();
         for capture in &self.captures {

@@ -9,15 +9,15 @@ use units::Nanos;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PathRecord {
-    /// As it was asked for.
+    /// As configured.
     pub spec: String,
     pub seed: u64,
-    /// How long it was watched.
+    /// Duration of the observation.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub span_s: f64,
-    /// Clients behind the same kind of path.
+    /// Clients with the same kind of path.
     pub kinds: Vec<PathKindRecord>,
-    /// How late packets were handed over after they had become due.
+    /// Lateness of packet delivery relative to the due time.
     pub late_s: LateRecord,
     /// Share of the span for which the forwarder neither slept nor spun.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
@@ -56,7 +56,7 @@ pub struct PathKindRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PathDirectionRecord {
-    /// What it does to packets, in words.
+    /// Description of its effect on packets.
     pub link: String,
     /// Packets.
     pub arrived: u64,
@@ -99,7 +99,7 @@ impl PathRecord {
         }
     }
 
-    /// What was written.
+    /// The server's log.
     pub fn facts(&self) -> PathFacts {
         let kind = |kind: &PathKindRecord| PathKind {
             name: kind.name.clone(),

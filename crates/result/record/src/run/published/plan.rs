@@ -14,7 +14,7 @@ use serde_json::Value;
 #[cfg_attr(any(test, feature = "schema"), schemars(with = "Value"))]
 pub struct PlanRecord {
     plan: Plan,
-    /// What is printed.
+    /// Printed form.
     toml: String,
 }
 
@@ -67,7 +67,7 @@ impl TryFrom<Value> for PlanRecord {
 }
 
 impl super::RunRecord {
-    /// As one run among several; of repeats all together.
+    /// As one of several runs; repeats together.
     pub fn headline(&self) -> Headline {
         let times = &self.response_time_s;
         Headline {
@@ -85,14 +85,14 @@ impl super::RunRecord {
         }
     }
 
-    /// Every run of its own: repeats are several.
+    /// Every run separately: repeats are several.
     pub fn headlines(&self) -> Vec<Headline> {
         if self.runs.is_empty() { vec![self.headline()] } else { self.runs.clone() }
     }
 
-    /// Calls per second that the plan asks for at the beginning and at the end of the window. `None`
-    /// where nothing is asked for, where it is sessions, several loads or no straight line, and for
-    /// runs in a row of which each ramps.
+    /// Calls per second that the plan intends at the start and at the end of the window. `None` if
+    /// there is no intention, for sessions, several loads or a nonlinear rate, and for consecutive
+    /// runs that each ramp.
     pub fn intended_rates(&self) -> Option<(f64, f64)> {
         let plan = &self.plan.plan;
         let Load::Open { arrivals, session: None, .. } = &plan.load else { return None };

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ScenarioRecord {
     pub name: String,
-    /// Its load in words.
+    /// Description of its load.
     pub load: String,
     pub outcomes: OutcomesRecord,
-    /// Arrivals that the plan wants of it; null for a closed loop.
+    /// Arrivals that the plan intends for it; null for a closed loop.
     pub intended: Option<u64>,
     /// Calls that the client never issued.
     pub unissued: u64,

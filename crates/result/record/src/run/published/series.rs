@@ -80,8 +80,8 @@ impl SecondRecord {
         }
     }
 
-    /// How calls ended in the row; `None` where it was not recorded. Classes of failures that only a later
-    /// version knows are left out.
+    /// How calls ended in the row; `None` if not recorded. Failure classes known only to a later
+    /// version are dropped.
     pub fn endings(&self) -> Option<Endings> {
         let (statuses, failures) = (self.statuses.as_ref()?, self.failures.as_ref()?);
         let numbered = statuses.iter().filter_map(|(status, n)| Some((status.parse().ok()?, *n)));
@@ -98,10 +98,10 @@ impl SecondRecord {
     }
 }
 
-/// Statuses of a row that are not told apart.
+/// Statuses that a row does not distinguish.
 const OTHER_STATUSES: &str = "other";
 
-/// By number, and `other` for those that the row does not tell apart.
+/// By number, and `other` for those that the row does not distinguish.
 fn statuses(endings: &Endings) -> BTreeMap<String, u64> {
     let numbered = endings.statuses.iter().map(|(status, count)| (status.to_string(), *count));
     let other =

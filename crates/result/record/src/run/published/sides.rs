@@ -48,7 +48,7 @@ impl ClientRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct SutRecord {
     pub name: String,
-    /// Cores that it may use: those that it may run on, or what its container's CPU quota comes to where that is less.
+    /// Cores that it may use: its affinity, or its container's CPU quota if that is less.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub cores: f64,
     /// Main memory of its machine; 0: not known.
@@ -71,7 +71,7 @@ pub struct SutRecord {
 #[cfg_attr(any(test, feature = "schema"), schemars(with = "SutRowForm"))]
 pub struct SutRowRecord(#[serde(with = "SutRowForm")] pub SutRow);
 
-/// How a reading is written.
+/// Text form of a reading.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(remote = "SutRow")]
@@ -90,7 +90,7 @@ struct SutRowForm {
     listen_overflows: u64,
     /// Connections that wait to be accepted at the target's ports, at the end.
     accept_queue: u64,
-    /// Connections there whose handshake is not over, at the end.
+    /// Its connections with an incomplete handshake, at the end.
     half_open: u64,
 }
 
@@ -149,7 +149,7 @@ pub struct FirstCallRecord {
     /// ALPN; none without TLS.
     pub negotiated: Option<Vec<String>>,
     pub length: u64,
-    /// As received: not trusted.
+    /// As received: untrusted.
     pub server: Option<String>,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub took_s: f64,
@@ -173,7 +173,7 @@ pub struct FirstFailureRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::blame::schema"))]
     pub blame: Blame,
     pub detail: String,
-    /// What to do about it, where more is known than the class tells.
+    /// Hint, if more is known than the class.
     pub advice: Option<String>,
 }
 
@@ -207,7 +207,7 @@ pub struct EnvironmentRecord {
     pub cores: u32,
     pub memory_bytes: u64,
     pub governor: String,
-    /// How TCP of this host sends: `cubic`, `bbr`; empty where it was not written down.
+    /// TCP congestion control of this host: `cubic`, `bbr`; empty if not recorded.
     #[serde(default)]
     pub congestion: String,
     pub container: String,

@@ -22,11 +22,11 @@ pub struct Specweb99Record {
     pub score: Option<u64>,
     /// Operations a second and simultaneous connection.
     pub operations_per_s: Option<f64>,
-    /// What was posted beside the server's log; null where nothing is posted.
+    /// POSTs compared with the server's log; null if nothing is posted.
     pub posts: Option<PostsRecord>,
 }
 
-/// POSTs beside the log of the server.
+/// POSTs compared with the server's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct PostsRecord {
@@ -68,7 +68,7 @@ impl PostsRecord {
         self.trouble.is_none() && self.missing == 0 && self.unknown == 0
     }
 
-    /// Whether the server has written down what was posted, in a sentence.
+    /// A sentence on whether the server logged the POSTs.
     pub fn sentence(&self) -> String {
         let PostsRecord { answered, unanswered, recorded, missing, unknown, trouble } = self;
         if let Some(why) = trouble {
@@ -93,7 +93,7 @@ impl PostsRecord {
 }
 
 impl RunRecord {
-    /// What came of the simultaneous connections; `None`: it was another load.
+    /// Result of the simultaneous connections; `None` for another load.
     pub fn score(&self) -> Option<Score> {
         let found = self.bodies.specweb99.as_ref()?;
         Some(Score {

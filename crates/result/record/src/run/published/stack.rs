@@ -1,4 +1,4 @@
-//! What our own TCP did.
+//! Figures of our own TCP.
 
 use sample::{AddressConflict, StackFacts};
 #[cfg(any(test, feature = "schema"))]
@@ -16,11 +16,11 @@ pub struct StackRecord {
     pub retransmitted: u64,
     /// SYNs among them.
     pub syn_retransmitted: u64,
-    /// Times that a timer had to send again.
+    /// Retransmissions by a timer.
     pub timeouts: u64,
-    /// Times that acknowledgements told of a loss.
+    /// Losses detected by acknowledgments.
     pub recoveries: u64,
-    /// Segments that came out of order.
+    /// Segments received out of order.
     pub out_of_order: u64,
     /// Segments that brought nothing new.
     pub duplicate: u64,
@@ -34,13 +34,13 @@ pub struct StackRecord {
     pub tuples_out: u64,
     /// Packets that a network device did not take.
     pub refused: u64,
-    /// Packets that came and for which there was no room, where that is known.
+    /// Received packets without room, if known.
     #[serde(default)]
     pub missed: u64,
-    /// Packets that came in batches, by io_uring, where that is known.
+    /// Packets received in batches, by io_uring, if known.
     #[serde(default)]
     pub batched: u64,
-    /// An address that connections came from and somebody else had as well; there is one where that was seen.
+    /// A local address of ours that another host used too; present if that was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<ConflictRecord>,
 }
@@ -49,7 +49,7 @@ pub struct StackRecord {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ConflictRecord {
     pub address: String,
-    /// The other's address of Ethernet.
+    /// The other host's Ethernet address.
     pub by: String,
 }
 

@@ -40,8 +40,8 @@ pub struct StreamsRecord {
     pub between_events_s: TimesRecord,
     /// The mean time between the events of each whole stream with two or more.
     pub mean_between_events_s: TimesRecord,
-    /// The reciprocal of it: what half of the streams reach at least, and 99 % of them. Null where
-    /// there are none, and where their events came all at once.
+    /// Its reciprocal: the minimum reached by half of the streams, and by 99 % of them. Null if
+    /// there are none, and if their events arrived all at once.
     pub stream_events_per_s: Option<StreamRateRecord>,
 }
 

@@ -1,4 +1,4 @@
-//! Counts and times: outcomes, histograms, quantiles, runs beside each other.
+//! Counts and times: outcomes, histograms, quantiles, runs compared with each other.
 
 use crate::finished::RunReport;
 use crate::ids;
@@ -19,8 +19,7 @@ pub struct OutcomesRecord {
     pub timed_out: u64,
     pub dropped: u64,
     pub abandoned: u64,
-    /// Arrivals of a machine of a fleet that was lost: nobody knows what became of them. Left out
-    /// where there are none.
+    /// Arrivals of a lost machine of a fleet, with unknown outcome. Omitted if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,
 }
@@ -42,7 +41,7 @@ impl OutcomesRecord {
         }
     }
 
-    /// Calls whose outcome is known, dropped and abandoned ones excluded.
+    /// Calls with a known outcome, dropped and abandoned ones excluded.
     pub fn done(&self) -> u64 {
         self.succeeded + self.failed + self.timed_out
     }
@@ -151,7 +150,7 @@ pub struct FailureRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::blame::schema"))]
     pub blame: Blame,
     pub count: u64,
-    /// What the class means.
+    /// Meaning of the class.
     pub text: String,
 }
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,7 +158,7 @@ pub struct FailureRecord {
 pub struct UrlRecord {
     /// Row of the target list, from 0; with --fold, row of what the patterns left of it.
     pub target: usize,
-    /// What it is called: the step of a journey.
+    /// Name: the step of a journey.
     #[serde(default)]
     pub name: Option<String>,
     /// The URL, or the pattern of --fold.
@@ -181,7 +180,7 @@ pub struct UrlRecord {
 pub struct ClientsRecord {
     /// The path's profile, or the name given to it.
     pub name: String,
-    /// Clients of this kind, each with an address and a path of its own.
+    /// Clients of this kind, each with its own address and path.
     pub clients: u32,
     pub count: u64,
     pub succeeded: u64,
@@ -192,7 +191,7 @@ pub struct ClientsRecord {
 }
 
 impl UrlRecord {
-    /// What stands at its head.
+    /// Column heading.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.url)
     }

@@ -15,8 +15,9 @@ use super::times::TimesRecord;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BytesRecord {
-    /// Requests as far as they went out, before encryption. Of a record of TLS nobody knows which part of it
-    /// did, and over HTTP/2 and HTTP/3 a request counts once it is handed to an open connection.
+    /// Requests as far as they were sent, before encryption. The sent part of a partial TLS record
+    /// is unknown, and over HTTP/2 and HTTP/3 a request counts once it is passed to an open
+    /// connection.
     pub sent: u64,
     /// Heads and framing included, of responses that were cut short as well.
     pub received: u64,
@@ -44,7 +45,7 @@ pub struct ConcurrencyRecord {
     /// Throughput times mean service time: the sum of the service times of all calls issued in the measured
     /// phase, over the window.
     pub by_littles_law: Option<f64>,
-    /// How far the two are apart, as a share of the larger.
+    /// Difference between the two, as a share of the larger.
     pub deviation: Option<f64>,
 }
 
@@ -67,7 +68,7 @@ pub struct ConformingRecord {
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub threshold_bps: f64,
     pub judged: u64,
-    /// Whether heads count as well as bodies.
+    /// True if heads count as well as bodies.
     pub counts_heads: bool,
 }
 
@@ -83,7 +84,7 @@ impl ConformingRecord {
         }
     }
 }
-/// What most connections agreed on, and every combination seen.
+/// Most frequent agreement, and every combination seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct TlsRecord {
@@ -110,7 +111,7 @@ pub struct AgreedRecord {
 }
 
 impl AgreedRecord {
-    /// What was agreed on, the most frequent first.
+    /// Agreements, the most frequent first.
     pub(crate) fn sorted(total: &Snapshot) -> impl Iterator<Item = (&TlsFacts, u64)> {
         let seen = total.connections.tls.iter().map(|(facts, count)| (facts, *count));
         let mut seen: Vec<(&TlsFacts, u64)> = seen.collect();

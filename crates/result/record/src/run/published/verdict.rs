@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{CauseId, Objective, State};
 
-/// How far the numbers can be believed.
+/// Validity of the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct VerdictRecord {
@@ -27,11 +27,11 @@ pub struct CauseRecord {
     #[serde(with = "ids::cause")]
     #[cfg_attr(any(test, feature = "schema"), schemars(schema_with = "ids::cause::schema"))]
     pub id: CauseId,
-    /// What was measured, in the unit that text tells.
+    /// Measured value, in the unit of the text.
     pub figure: Option<f64>,
-    /// The figure in words, with its threshold.
+    /// The figure as text, with its threshold.
     pub text: String,
-    /// What to do about it.
+    /// Advice.
     pub advice: String,
 }
 
@@ -47,7 +47,7 @@ impl VerdictRecord {
         VerdictRecord { state: verdict.state, causes }
     }
 }
-/// What the server did.
+/// State of the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct ConductRecord {
@@ -62,9 +62,9 @@ pub struct ConductRecord {
     pub failing_share: Option<f64>,
     /// Statuses that were not expected, the most frequent first.
     pub statuses: Vec<WrongStatus>,
-    /// What else failed by the server's fault, the most frequent first.
+    /// Other failures caused by the server, the most frequent first.
     pub errors: Vec<ServerError>,
-    /// Connections that broke off with a call under way.
+    /// Connections that broke with a call in flight.
     pub connections_broken: u64,
     /// One real response, where responses are what is wrong.
     pub example: Option<String>,
@@ -125,7 +125,7 @@ pub struct SloRecord {
     /// Seconds, a share or a rate per second.
     pub bound: f64,
     pub met: bool,
-    /// A punctual client might have seen the other answer, or there are too few samples.
+    /// A punctual client might have a different result, or there are too few samples.
     pub undecided: bool,
 }
 

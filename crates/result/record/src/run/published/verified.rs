@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Snapshot;
 
-/// What bodies may be held against.
+/// Reference for comparing bodies.
 pub(crate) const VERIFIED_AGAINST: [&str; 3] = ["first", "files", "manifest"];
 
-/// `verified` of a run; null where the plan does not ask for it.
+/// `verified` of a run; null if the plan does not request it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct VerifiedRecord {
@@ -35,13 +35,13 @@ pub struct VerifiedRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct WrongBodyRecord {
-    /// When its call was over, from the start of the measured phase.
+    /// When its call ended, from the start of the measured phase.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub at_s: f64,
-    /// The target that was asked for: its row in the plan, and its URL.
+    /// The requested target: its row in the plan, and its URL.
     pub target: u32,
     pub url: String,
-    /// The target whose body it was.
+    /// The target that has this body.
     pub of_target: Option<u32>,
     pub of_url: Option<String>,
     pub expected: BodyPrintRecord,
@@ -52,9 +52,9 @@ pub struct WrongBodyRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BodyPrintRecord {
-    /// Null where a manifest does not say it.
+    /// Null if a manifest does not define it.
     pub bytes: Option<u64>,
-    /// As `xxh128sum` prints it.
+    /// As printed by `xxh128sum`.
     pub xxh128: String,
 }
 

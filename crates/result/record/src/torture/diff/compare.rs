@@ -1,4 +1,4 @@
-//! What differs.
+//! Differences.
 
 use super::{
     ChangeKind, ChangeRecord, DiffRecord, DiffSideRecord, HabitChangeRecord, LimitChangeRecord,
@@ -42,7 +42,7 @@ fn is_tested(row: &CaseRecord) -> bool {
     row.outcome.is_tested()
 }
 
-/// `None` where there is nothing to say.
+/// `None` if there is none.
 fn change(a: &CaseRecord, b: Option<&CaseRecord>) -> Option<ChangeRecord> {
     let Some(b) = b else {
         return Some(ChangeRecord {
@@ -109,8 +109,8 @@ fn verdict(a: &CaseRecord, b: &CaseRecord) -> Option<(ChangeKind, String)> {
     Some((kind, impact(a, b)))
 }
 
-/// Exchanges that fail in `b` and did not in `a`. Those of random data have names of their own each
-/// time and say nothing here.
+/// Exchanges that fail in `b` and did not in `a`. Those of random data have different names each
+/// time and are ignored.
 fn gained<'a>(a: &CaseRecord, b: &'a CaseRecord) -> Vec<&'a str> {
     let fails = |row: &CaseRecord, name: &str| {
         row.exchanges.iter().any(|one| one.name == name && one.outcome.is_finding())
@@ -122,7 +122,7 @@ fn gained<'a>(a: &CaseRecord, b: &'a CaseRecord) -> Vec<&'a str> {
     names.filter(|name| fails(b, name) && !fails(a, name)).collect()
 }
 
-/// What well-behaved clients lost, where both sides applied pressure.
+/// Losses of well-behaved clients, if both sides applied load.
 fn impact(a: &CaseRecord, b: &CaseRecord) -> String {
     match (&a.health, &b.health) {
         (Some(a), Some(b)) => {

@@ -25,7 +25,7 @@ fn exchange(name: &str, outcome: TestOutcome) -> ExchangeResult {
     }
 }
 
-/// S-07 with what came of its two exchanges.
+/// S-07 with the results of its two exchanges.
 fn blanks(space: TestOutcome, tab: TestOutcome) -> CaseResult {
     let exchanges = vec![exchange("space", space), exchange("tab", tab)];
     CaseResult { outcome: space.max(tab), exchanges, ..CaseResult::of(&case("S-07")) }
@@ -67,7 +67,7 @@ fn a_waiver_puts_up_with_what_it_names_and_no_more() {
     assert_eq!(states(&space, &blanks(pass, fail)), [WaiverState::Unneeded]);
     let both = format!("{space}{WHOLE}exchange = \"tab\"\n");
     assert_eq!(states(&both, &blanks(fail, fail)), [WaiverState::Used, WaiverState::Used]);
-    // the exchanges are borne, the silence after them is not
+    // the exchanges are waived, the silence after them is not
     let silent = CaseResult { recovery: Some(None), ..blanks(fail, pass) };
     assert_eq!(states(&space, &silent), [WaiverState::Exceeded]);
     assert_eq!(states(WHOLE, &silent), [WaiverState::Used]);
