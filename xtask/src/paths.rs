@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 /// The page that is written.
 const PAGE: &str = "bench/PATHS.md";
 const HEAD: &str = "# Paths: what the emulation does, measured\n\nWritten by `cargo xtask paths`, each section by \
-                    its part of it. How the machine was at that time is said in each.\n";
+                    one of its parts. Each section states the load of the machine.\n";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -111,7 +111,7 @@ fn machine() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or("an unknown number").to_owned();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{cores} cores, {load} processes wanted to run in the minute before.")
+    format!("{cores} cores, {load} runnable processes in the minute before.")
 }
 
 /// `netpath` with a program, and the output of both.

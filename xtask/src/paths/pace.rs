@@ -32,10 +32,10 @@ pub(super) fn section(root: &Path, binary: &Path, rounds: usize) -> anyhow::Resu
     let pace = build(root)?;
     let mut text = format!(
         "UDP packets of 64 bytes over a path of 10 ms in each direction, {rounds} rounds of {SECONDS} s for each row: \
-         the median of the rounds, and in brackets the least and the most. The error is that of the receiving \
-         kernel's time stamp against the sender's and the 10 ms, so that the sender's own system call is in it; \
-         its median has a column of its own. \
-         {}\n\nFirst as it is started by anybody, then by `chrt -r 1`.\n\n",
+         the median of the rounds, and in brackets the minimum and maximum. The error is the receiving \
+         kernel's timestamp minus the sender's and the 10 ms, so it includes the sender's own system call; \
+         its median has a separate column. \
+         {}\n\nFirst with default scheduling, then by `chrt -r 1`.\n\n",
         machine()
     );
     text.push_str("| packets a second | | error p50 µs | p90 µs | p99 µs | sender's call µs | lost | forwarder's share of a core |\n");

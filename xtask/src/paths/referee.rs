@@ -74,7 +74,7 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
     let mut text = format!(
         "Content a second of `run` with 200,000 bytes a response (a server with Reno), through a path of ours and \
          through the kernel's own shapers and drops behind a path that only delays, all of it by `chrt -r 1`; {rounds} rounds of {SECONDS} s in \
-         turn, the median, and in brackets the least and the most. {}\n\n",
+         turn, the median, and in brackets the minimum and maximum. {}\n\n",
         machine()
     );
     text.push_str(

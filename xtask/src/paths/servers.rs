@@ -43,8 +43,8 @@ pub(super) fn section(root: &Path, binary: &Path) -> anyhow::Result<String> {
     let subjects = Subject::read_all(&root.join("xtask/truths"))?;
     let mut text = format!(
         "`loadstone run --stack own --path '{PATH}' --calls 1 -c {USERS} -n {CALLS} --verify`: a connection for each call, \
-         and the hash of each response against that of the first. {}\n\n\
-         | server | connections | responses compared | wrong | segments sent again by us | that came out of order | content | time |\n\
+         and the hash of each response compared with that of the first. {}\n\n\
+         | server | connections | responses compared | wrong | segments retransmitted by us | received out of order | content | time |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|\n",
         machine()
     );

@@ -66,16 +66,16 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
     let mut site = Site(site.spawn().context("the site cannot be started")?);
     let mut url = String::new();
     let out = site.0.stdout.take().context("the site has no output")?;
-    BufReader::new(out).read_line(&mut url).context("the site says no address")?;
+    BufReader::new(out).read_line(&mut url).context("the site prints no address")?;
     let body = tempfile::NamedTempFile::new().context("a file for the body")?;
     std::fs::write(body.path(), "x".repeat(UPLOAD)).context("writing the body")?;
     let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
     let control = control.context("the kernel's congestion control")?;
     let mut text = format!(
         "8 users, 32 at 100 ms and 64 at 200 ms, each response verified where it is downloaded (`--verify`), {rounds} rounds of {SECONDS} s of each \
-         stack in turn with the same seed for both: the median, and in brackets the least and the most. The congestion \
+         stack in turn with the same seed for both: the median, and in brackets the minimum and maximum. The congestion \
          control of the server and of the kernel's client was {}. {}\n\n\
-         | load | link | loss | RTT | kernel, good/s | own, good/s | own / kernel | p50 of a call, own / kernel | sent again, kernel · own | goodput within 5 % |\n\
+         | load | link | loss | RTT | kernel, good/s | own, good/s | own / kernel | p50 of a call, own / kernel | retransmitted, kernel · own | goodput within 5 % |\n\
          |---|---|--:|--:|--:|--:|--:|--:|--:|---|\n",
         control.trim(),
         machine()
