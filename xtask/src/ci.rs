@@ -180,7 +180,7 @@ fn lua_tests(root: &Path) -> anyhow::Result<Vec<String>> {
 /// that wait. Returns all output.
 fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     let release = shell::target_folder(root).join("release/loadstone");
-    let mut lua = cargo_that_heeds_signals(root);
+    let mut lua = cargo_with_default_signals(root);
     // together with the program's package its dependencies have the same features; otherwise LuaJIT
     // and others would be rebuilt
     let packages = ["--package", "loadstone", "--package", "lua", "--lib"];
@@ -191,7 +191,7 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
     };
     lua.args(names.iter().flat_map(|name| ["--test", name]));
     let tests = |names: &[&str]| {
-        let mut test = cargo_that_heeds_signals(root);
+        let mut test = cargo_with_default_signals(root);
         test.arg("test").args(args).args(["--workspace", "--no-fail-fast"]);
         test.args(names.iter().flat_map(|name| ["--test", name]));
         if names.contains(&WAITING) {
@@ -214,7 +214,7 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
 }
 
 fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> {
-    let mut test = cargo_that_heeds_signals(root);
+    let mut test = cargo_with_default_signals(root);
     packages::with_system_folders(&mut test);
     shell::run(test.arg("test").args(args).args(what))
 }
@@ -224,7 +224,7 @@ fn run_tests(root: &Path, what: &[&str], args: &[String]) -> anyhow::Result<()> 
 /// # Errors
 /// A test fails for another reason than its snapshot.
 pub(crate) fn bless(root: &Path, args: &[String]) -> anyhow::Result<()> {
-    let mut test = cargo_that_heeds_signals(root);
+    let mut test = cargo_with_default_signals(root);
     packages::with_system_folders(&mut test);
     test.env("INSTA_UPDATE", "always").arg("test");
     if !args.iter().any(|arg| arg == "-p" || arg.starts_with("--package")) {
@@ -257,7 +257,7 @@ fn cargo(root: &Path) -> Command {
 
 /// For tests that send signals: a program inherits ignored signals, as set by `nohup` and by shells
 /// for background jobs.
-fn cargo_that_heeds_signals(root: &Path) -> Command {
+fn cargo_with_default_signals(root: &Path) -> Command {
     // only GNU's env has this option; otherwise the tests inherit the caller's settings
     const HEED: [&str; 2] = ["env", "--default-signal=HUP,INT,QUIT,TERM"];
     let mut tried = Command::new(HEED[0]);

@@ -248,17 +248,17 @@ impl<'a> Stage<'a> {
     fn output(&mut self, shown: &Shown) -> anyhow::Result<String> {
         let command = &shown.command;
         eprintln!("$ {command}");
-        let (mut code, mut said) = self.said(shown)?;
+        let (mut code, mut said) = self.output_of(shown)?;
         let mut tries = if self.check { 0 } else { TRIES };
-        while shown.allows(code) && !shown.may_stand(code, &said) && tries > 0 {
+        while shown.allows(code) && !shown.may_be_shown(code, &said) && tries > 0 {
             eprintln!("  INVALID on this machine just now: once more");
             std::thread::sleep(PAUSE);
-            (code, said) = self.said(shown)?;
+            (code, said) = self.output_of(shown)?;
             tries -= 1;
         }
         if !shown.allows(code) {
             self.faults.push(format!("{command:?} ended with {code}, not {}", shown.code));
-        } else if !self.check && !shown.may_stand(code, &said) {
+        } else if !self.check && !shown.may_be_shown(code, &said) {
             let why = "the page does not ask for that; generate it on a quieter machine";
             self.faults.push(format!("{command:?} is INVALID ({code}): {why}"));
         }
@@ -269,7 +269,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Exit code and output of a command that is shown.
-    fn said(&self, shown: &Shown) -> anyhow::Result<(i32, String)> {
+    fn output_of(&self, shown: &Shown) -> anyhow::Result<(i32, String)> {
         let command = &shown.command;
         let merged = if shown.errors { format!("{{ {command}; }} 2>&1") } else { command.clone() };
         let output = self.shell(&merged)?;
@@ -368,7 +368,7 @@ fn compare_options(root: &Path, binary: &Path) -> anyhow::Result<Vec<String>> {
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("reading {}", path.display()))?;
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        Ok((name, Page::parse(&text)?.own_words()))
+        Ok((name, Page::parse(&text)?.written_text()))
     };
     let guide = guide_pages(root)?.into_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let readme = read(root.join("README.md"))?;

@@ -34,7 +34,7 @@ fn tree(folder: &Path) -> PathBuf {
     root
 }
 
-fn said(program: &str, args: &[&str], file: &Path) -> String {
+fn output_of(program: &str, args: &[&str], file: &Path) -> String {
     shell::output(Command::new(program).args(args).arg(file)).unwrap()
 }
 
@@ -54,19 +54,19 @@ fn packages_are_whole_and_the_same_twice() {
     assert!(check.unwrap().status.success());
 
     for file in [format!("{TARGET}.tar.gz"), format!("{TARGET}-static.tar.gz")] {
-        let list = said("tar", &["-tzf"], &first.join(format!("loadstone-1.2.3-rc1-{file}")));
+        let list = output_of("tar", &["-tzf"], &first.join(format!("loadstone-1.2.3-rc1-{file}")));
         for inside in ["/loadstone", "/loadstone.1", "/completions/_loadstone", "/LICENSE-MIT"] {
             assert!(list.lines().any(|line| line.ends_with(inside)), "{file}: {list}");
         }
     }
     let deb = first.join("loadstone_1.2.3~rc1_amd64.deb");
-    let list = said("dpkg-deb", &["--contents"], &deb);
-    let control = said("dpkg-deb", &["--field"], &deb);
+    let list = output_of("dpkg-deb", &["--contents"], &deb);
+    let control = output_of("dpkg-deb", &["--field"], &deb);
     assert!(list.contains("./usr/share/man/man1/loadstone.1.gz"), "{list}");
     assert!(control.contains("Depends: libc6 (>= 2."), "{control}");
     let rpm = first.join("loadstone-1.2.3~rc1-1.x86_64.rpm");
-    let list = said("rpm", &["-qpl"], &rpm);
-    let needs = said("rpm", &["-qp", "--requires"], &rpm);
+    let list = output_of("rpm", &["-qpl"], &rpm);
+    let needs = output_of("rpm", &["-qp", "--requires"], &rpm);
     for inside in ["/usr/bin/loadstone", "/usr/share/licenses/loadstone/LICENSE-MIT"] {
         assert!(list.lines().any(|line| line == inside), "{list}");
     }
@@ -103,7 +103,7 @@ fn an_image_holds_together(image: &Path, folder: &Path) {
     // as a container starts it: with nothing else below its root
     let root = inside.to_str().unwrap();
     let start = ["chroot", root, "/usr/bin/loadstone", "--version"];
-    let allowed = said("id", &[], Path::new("-u")).trim() == "0";
+    let allowed = output_of("id", &[], Path::new("-u")).trim() == "0";
     let words = if allowed { &start[..] } else { &["unshare", "--map-root-user"] };
     let mut container = Command::new(words[0]);
     container.args(&words[1..]).args(if allowed { &[] } else { &start[..] });
@@ -115,7 +115,7 @@ fn what_was_taken_away_is_found_by_the_link() {
     let folder = tempfile::tempdir().unwrap();
     let whole = program(folder.path(), "whole", "-crt-static");
     let (stripped, debug) = elf::split(&whole, folder.path()).unwrap();
-    let headers = |file: &Path| said("objdump", &["-h"], file);
+    let headers = |file: &Path| output_of("objdump", &["-h"], file);
     assert!(headers(&stripped).contains(".gnu_debuglink"));
     assert!(!headers(&stripped).contains(".debug_line"));
     assert!(headers(&debug).contains(".debug_line"));

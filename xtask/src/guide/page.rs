@@ -58,7 +58,7 @@ impl Shown {
 
     /// Returns whether this may be shown in the page: an example with an INVALID verdict teaches
     /// nothing.
-    pub(super) fn may_stand(&self, code: i32, said: &str) -> bool {
+    pub(super) fn may_be_shown(&self, code: i32, said: &str) -> bool {
         code == self.code && (self.invalid || !said.contains("INVALID"))
     }
 }
@@ -168,7 +168,7 @@ impl Page {
     }
 
     /// Written text, without program output.
-    pub(super) fn own_words(&self) -> String {
+    pub(super) fn written_text(&self) -> String {
         let own = self.pieces.iter().filter_map(|piece| match piece {
             Piece::Own(text) => Some(text.as_str()),
             Piece::Mark(_) | Piece::Block => None,
@@ -255,8 +255,8 @@ Last.
             filled.contains("<!-- output: true -->\n```console\n$ true\n```\n\nLast."),
             "{filled}"
         );
-        assert!(!page.own_words().contains("old"));
-        assert!(page.own_words().contains("/a"));
+        assert!(!page.written_text().contains("old"));
+        assert!(page.written_text().contains("/a"));
     }
 
     const BLOCKS: [&str; 3] = ["$ loadstone site &\n", "new\n", "$ true\n"];
@@ -309,8 +309,10 @@ Last.
         };
         let (plain, asked) =
             (shown("<!-- output: x -->"), shown("<!-- output invalid exit 4: x -->"));
-        assert!(plain.may_stand(0, "VALID\n") && plain.may_stand(0, "DEGRADED  lag\n"));
-        assert!(!plain.may_stand(4, "INVALID  slip\n") && !plain.may_stand(0, "\"INVALID\"\n"));
-        assert!(asked.may_stand(4, "INVALID  slip\n") && !asked.may_stand(0, "VALID\n"));
+        assert!(plain.may_be_shown(0, "VALID\n") && plain.may_be_shown(0, "DEGRADED  lag\n"));
+        assert!(
+            !plain.may_be_shown(4, "INVALID  slip\n") && !plain.may_be_shown(0, "\"INVALID\"\n")
+        );
+        assert!(asked.may_be_shown(4, "INVALID  slip\n") && !asked.may_be_shown(0, "VALID\n"));
     }
 }

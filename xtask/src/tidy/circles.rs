@@ -288,10 +288,10 @@ mod tests {
         Named { folder: "crates/tls/src/", modules: &["error", "names"], reason: "" };
 
     fn found(files: &[(&str, &str)]) -> Vec<String> {
-        found_beside(files, &[])
+        findings(files, &[])
     }
 
-    fn found_beside(files: &[(&str, &str)], named: &[Named]) -> Vec<String> {
+    fn findings(files: &[(&str, &str)], named: &[Named]) -> Vec<String> {
         let files: Vec<(&str, &str)> = [&[LIBRARY], files].concat();
         among(&Tree::of(&files), named).into_iter().map(|one| one.text).collect()
     }
@@ -322,7 +322,7 @@ mod tests {
         let root = ("crates/tls/src/lib.rs", "mod error; mod names;");
         let error = ("crates/tls/src/error.rs", "use crate::names::group_list;");
         let names = ("crates/tls/src/names.rs", "use crate::error::TlsError;");
-        let found = |files: &[_]| found_beside(files, &[ERROR_AND_NAMES]);
+        let found = |files: &[_]| findings(files, &[ERROR_AND_NAMES]);
         assert_eq!(found(&[root, error, names]), [""; 0]);
         let gone = ["no circle of just these, change or take it off: error, names"];
         assert_eq!(found(&[root, error]), gone);

@@ -91,7 +91,7 @@ impl Round {
             )?,
             closed: quantiles(&closed, "service_time_s")?,
             reference_late_p99_ms,
-            wrong: wrong_beside_times(&open, &pool),
+            wrong: other_errors(&open, &pool),
         })
     }
 
@@ -145,7 +145,7 @@ impl ServerLog {
 
 /// Errors other than times: the open load must drop nothing, and the small pool must be reported as
 /// wait.
-fn wrong_beside_times(open: &Value, pool: &Value) -> Vec<String> {
+fn other_errors(open: &Value, pool: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let outcomes = &open["outcomes"];
     for kind in ["failed", "timed_out", "dropped", "abandoned"] {

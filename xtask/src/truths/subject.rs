@@ -212,7 +212,7 @@ impl Running {
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = self.children.iter_mut().any(|child| !matches!(child.try_wait(), Ok(None)));
             if ended || Instant::now() > end {
-                bail!("it does not listen: {}", self.said());
+                bail!("it does not listen: {}", self.output());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -220,7 +220,7 @@ impl Running {
     }
 
     /// Its output.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         let read = |name| std::fs::read_to_string(self.folder.path().join(name));
         let said = [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat();
         said.trim().to_owned()

@@ -259,7 +259,7 @@ impl Session {
         self.fields.truncate(count);
         self.uploads |= body.is_some();
         if self.prioritises {
-            self.tell_priority(id, request);
+            self.send_priority(id, request);
         }
         let stream = OutstandingStream::new(id, body);
         let plain = request.plain_bytes() + cookie.map_or(0, |cookie| cookie.len() as u64 + 6);
@@ -288,7 +288,7 @@ impl Session {
 
     /// PRIORITY_UPDATE (RFC 9218 section 7.1), sent before the request: a later one might arrive
     /// after the response was sent. The library withholds it if the peer has not announced support.
-    fn tell_priority(&mut self, id: i32, request: &Request) {
+    fn send_priority(&mut self, id: i32, request: &Request) {
         let told = request.fields().find(|(name, _)| *name == b"priority");
         let Some((_, value)) = told.filter(|_| id > 0) else { return };
         let none = ng::NGHTTP2_FLAG_NONE as u8;
@@ -373,7 +373,7 @@ impl Session {
             ng::nghttp2_session_mem_recv2(self.raw.as_ptr(), taken.as_ptr(), taken.len())
         };
         if said < 0 {
-            return Err(format!("{} (RFC 9113 section 5.4.1)", words(said)));
+            return Err(format!("{} (RFC 9113 section 5.4.1)", error_text(said)));
         }
         if self.frame.have == FRAME_HEADER && self.frame.left == 0 {
             self.end_frame();
@@ -433,7 +433,7 @@ impl Session {
     pub fn violation(&self) -> Option<String> {
         let state = self.state();
         let (code, reason) = state.violation.as_ref()?;
-        Some(told(*code, reason, state.remark.as_deref()))
+        Some(describe_violation(*code, reason, state.remark.as_deref()))
     }
 
     /// A stream that ended without its whole response.
@@ -588,7 +588,7 @@ fn is_continued(frame: &[u8]) -> bool {
 /// The peer's fault: the code and reason with which our side closed the connection, and the
 /// library's previous remark.
 #[cold]
-fn told(code: u32, reason: &str, remark: Option<&str>) -> String {
+fn describe_violation(code: u32, reason: &str, remark: Option<&str>) -> String {
     let reason = match (reason, remark, code) {
         ("", Some(remark), PROTOCOL_ERROR) => remark,
         ("", None, PROTOCOL_ERROR) => MALFORMED,
@@ -601,7 +601,7 @@ fn told(code: u32, reason: &str, remark: Option<&str>) -> String {
 }
 
 /// The library's text for an error.
-fn words(error: ng::nghttp2_ssize) -> String {
+fn error_text(error: ng::nghttp2_ssize) -> String {
     // SAFETY: it returns a static string
     let text = unsafe { std::ffi::CStr::from_ptr(ng::nghttp2_strerror(error as i32)) };
     text.to_string_lossy().into_owned()

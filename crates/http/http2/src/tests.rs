@@ -14,7 +14,7 @@ fn get() -> Request {
 }
 
 /// Feeds all input; returns the events as text.
-fn heard(session: &mut Session, input: &[u8]) -> Vec<String> {
+fn feed_all(session: &mut Session, input: &[u8]) -> Vec<String> {
     let mut said = Vec::new();
     let mut at = 0;
     while at < input.len() {
@@ -60,7 +60,7 @@ fn a_graceful_end_that_is_said_twice_is_one() {
     let (mut session, mut server) = asked(1);
     server.go_away(0x7fff_ffff, 0);
     server.go_away(1, 0);
-    heard(&mut session, &server.drain());
+    feed_all(&mut session, &server.drain());
     assert_eq!(session.take_facts().goaways, [(0, 1)].into());
 }
 
@@ -87,7 +87,7 @@ fn preface_settings_and_request_leave_in_one_flight() {
         [(1, ":method GET, :scheme http, :authority h, :path /a, cookie a=b".to_owned())]
     );
     assert_eq!(session.capacity(), STREAMS_AT_FIRST);
-    heard(&mut session, &server.drain());
+    feed_all(&mut session, &server.drain());
     assert_eq!(session.capacity(), 7);
 }
 
@@ -96,12 +96,12 @@ fn responses_come_in_any_order() {
     let (mut session, mut server) = asked(3);
     server.respond(5, "200", b"third");
     server.respond(1, "404", b"");
-    let said = heard(&mut session, &server.drain());
+    let said = feed_all(&mut session, &server.drain());
     assert_eq!(said, ["part 2 \"\"", "part 0 \"\" done", "part 1 \"third\" done"]);
     assert_eq!((session.facts().status, session.facts().body_bytes), (200, 5));
     assert_eq!(session.head(), b"HTTP/2 200\r\n\r\n");
     server.respond(3, "200", b"second");
-    let said = heard(&mut session, &server.drain());
+    let said = feed_all(&mut session, &server.drain());
     assert_eq!(said, ["part 0 \"\"", "part 0 \"second\" done"]);
     let facts = session.facts();
     assert_eq!((facts.status, facts.body_bytes, facts.framing_bytes), (200, 6, 9));
@@ -114,7 +114,7 @@ fn input_may_be_cut_anywhere() {
     server.respond(1, "200", b"hello");
     server.respond(3, "200", b"world");
     let bytes = server.drain();
-    let said: Vec<String> = bytes.chunks(1).flat_map(|byte| heard(&mut session, byte)).collect();
+    let said: Vec<String> = bytes.chunks(1).flat_map(|byte| feed_all(&mut session, byte)).collect();
     assert_eq!(said.iter().filter(|line| line.ends_with("done")).count(), 2, "{said:?}");
     assert_eq!((session.facts().body_bytes, session.facts().framing_bytes), (5, 9));
 }
@@ -124,10 +124,10 @@ fn a_reset_stream_is_gone_and_the_others_stay() {
     let (mut session, mut server) = asked(3);
     server.reset(3, 2);
     server.reset(1, 7);
-    let said = heard(&mut session, &server.drain());
+    let said = feed_all(&mut session, &server.drain());
     assert_eq!(said, ["gone 1 INTERNAL_ERROR by peer", "refused 0 REFUSED_STREAM by peer"]);
     server.respond(5, "200", b"x");
-    assert_eq!(heard(&mut session, &server.drain()).last().unwrap(), "part 0 \"x\" done");
+    assert_eq!(feed_all(&mut session, &server.drain()).last().unwrap(), "part 0 \"x\" done");
     let facts = session.take_facts();
     assert_eq!((facts.refused, facts.resets), (1, [(2, 1), (7, 1)].into()));
 }
@@ -136,11 +136,11 @@ fn a_reset_stream_is_gone_and_the_others_stay() {
 fn goaway_refuses_what_was_not_processed() {
     let (mut session, mut server) = asked(3);
     server.go_away(1, 0);
-    let said = heard(&mut session, &server.drain());
+    let said = feed_all(&mut session, &server.drain());
     assert_eq!(said, ["refused 1 REFUSED_STREAM by peer", "refused 1 REFUSED_STREAM by peer"]);
     assert!(session.is_going_away() && session.capacity() == 0);
     server.respond(1, "200", b"last");
-    assert_eq!(heard(&mut session, &server.drain()).last().unwrap(), "part 0 \"last\" done");
+    assert_eq!(feed_all(&mut session, &server.drain()).last().unwrap(), "part 0 \"last\" done");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_withdrawn_stream_is_reset_and_its_response_ignored() {
     let late = server.drain();
     server.feed(&sent(&mut session));
     assert_eq!(server.resets(), [(1, 8)]);
-    let said = heard(&mut session, &late);
+    let said = feed_all(&mut session, &late);
     assert_eq!(said, ["part 0 \"\"", "part 0 \"due\" done"]);
 }
 
@@ -178,7 +178,7 @@ fn a_request_leaves_when_a_stream_is_free() {
     let mut session = Session::new(&SessionSettings::default());
     let mut server = Server::new(1);
     server.feed(&ask(&mut session, &get(), None));
-    heard(&mut session, &server.drain());
+    feed_all(&mut session, &server.drain());
     server.feed(&sent(&mut session));
     // the stream holds the only reference to the first one's text
     let held = request("GET /held HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -187,7 +187,7 @@ fn a_request_leaves_when_a_stream_is_free() {
     assert!(ask(&mut session, &get(), None).is_empty());
     assert!(sent(&mut session).is_empty() && session.take_late().is_none());
     server.respond(1, "200", b"");
-    heard(&mut session, &server.drain());
+    feed_all(&mut session, &server.drain());
     let bytes = sent(&mut session);
     server.feed(&bytes);
     let (id, fields) = server.requests().pop().unwrap();
@@ -211,7 +211,7 @@ fn a_body_is_sent_as_the_window_allows() {
     let mut server = Server::new(100);
     server.feed(&bytes);
     assert_eq!(server.received(1), 65_535, "the window that the standard begins with");
-    heard(&mut session, &server.drain());
+    feed_all(&mut session, &server.drain());
     server.feed(&sent(&mut session));
     assert_eq!(server.received(1), length);
     let late: u64 = std::iter::from_fn(|| session.take_late()).map(|late| late.bytes).sum();
@@ -229,7 +229,7 @@ fn a_response_before_the_request_is_whole_ends_both() {
     let mut server = Server::new(100).with_closed_windows();
     server.feed(&bytes);
     server.respond(1, "413", b"");
-    assert_eq!(heard(&mut session, &server.drain()), ["part 0 \"\" done"]);
+    assert_eq!(feed_all(&mut session, &server.drain()), ["part 0 \"\" done"]);
     server.feed(&sent(&mut session));
     assert_eq!(server.resets(), [(1, 0)]);
 }
@@ -244,7 +244,7 @@ fn fields_beyond_the_bound_reset_the_stream_alone() {
     server.respond_with(1, "200", &[("x", &"y".repeat(500))], b"");
     server.respond(3, "200", b"");
     let bytes = server.drain();
-    let mut said = heard(&mut session, &bytes);
+    let mut said = feed_all(&mut session, &bytes);
     sent(&mut session);
     while let Some(gone) = session.take_gone() {
         said.push(format!("gone {} {}", gone.place, code_name(gone.code)));
@@ -260,7 +260,7 @@ fn interim_responses_and_trailers_are_counted_apart() {
     let (mut session, mut server) = asked(1);
     server.interim(1, "103");
     server.respond_with_trailers(1, b"body", &[("server-timing", "db;dur=1")]);
-    let said = heard(&mut session, &server.drain());
+    let said = feed_all(&mut session, &server.drain());
     assert!(said.last().unwrap().ends_with("done"), "{said:?}");
     let facts = session.facts();
     assert_eq!((facts.status, facts.interim, facts.body_bytes), (200, 1, 4));
@@ -274,7 +274,7 @@ fn times_in_an_interim_response_are_not_the_response_s() {
     let (mut session, mut server) = asked(1);
     server.interim_with(1, "103", &[("server-timing", "early;dur=7")]);
     server.respond(1, "200", b"");
-    let said = heard(&mut session, &server.drain());
+    let said = feed_all(&mut session, &server.drain());
     assert!(said.last().unwrap().ends_with("done"), "{said:?}");
     assert_eq!((session.facts().interim, session.facts().timed), (1, false));
     assert_eq!(session.timings(), b"");
@@ -308,7 +308,7 @@ fn what_breaks_the_standard_is_named_with_its_section() {
     ] {
         let (mut session, mut server) = asked(1);
         let input = [&server.drain()[..], bytes].concat();
-        heard(&mut session, &input);
+        feed_all(&mut session, &input);
         sent(&mut session);
         let why = session.violation().unwrap();
         let ends = format!("(RFC 9113 section {section})");
@@ -339,10 +339,10 @@ fn a_malformed_response_resets_its_stream_alone() {
     ] {
         for step in [1, 5, input.len()] {
             let (mut session, mut server) = asked(2);
-            heard(&mut session, &server.drain());
+            feed_all(&mut session, &server.drain());
             let mut said = Vec::new();
             for piece in input.chunks(step) {
-                said.extend(heard(&mut session, piece));
+                said.extend(feed_all(&mut session, piece));
                 server.feed(&sent(&mut session));
                 while let Some(gone) = session.take_gone() {
                     assert!(!gone.by_peer && !gone.refused, "{what}");
@@ -352,7 +352,7 @@ fn a_malformed_response_resets_its_stream_alone() {
             assert_eq!(said.last().unwrap(), "gone 0 PROTOCOL_ERROR", "{what}");
             assert_eq!((session.violation(), session.outstanding()), (None, 1), "{what}");
             server.respond(3, "200", b"good");
-            let rest = heard(&mut session, &server.drain());
+            let rest = feed_all(&mut session, &server.drain());
             assert_eq!(rest.last().unwrap(), "part 0 \"good\" done", "{what}");
         }
     }
@@ -389,7 +389,7 @@ fn a_priority_goes_in_a_frame_where_both_sides_take_part() {
         let opening = sent(&mut session);
         assert_eq!(priorities(&opening[PREFACE.len()..])[0], format!("SETTINGS {prioritises}"));
         let settings = if server_too { &takes_part[..] } else { &[0, 0, 0, 4, 0, 0, 0, 0, 0] };
-        assert_eq!(heard(&mut session, settings), Vec::<String>::new());
+        assert_eq!(feed_all(&mut session, settings), Vec::<String>::new());
         sent(&mut session);
         let both = prioritises && server_too;
         let told = priorities(&ask(&mut session, &urgent, None));

@@ -227,7 +227,7 @@ impl Hand {
         self.early = self.session.early_crypto();
         match (&self.early, self.session.transport_parameters()) {
             (Some(_), Ok(Some(known))) => self.limits = Limits::of(&known),
-            _ => self.tell(NO_TICKET, &[]),
+            _ => self.report_frame(NO_TICKET, &[]),
         }
     }
 
@@ -376,7 +376,7 @@ impl Hand {
             PieceKind::Packet => {
                 self.flush();
                 if let [high, low, frames @ ..] = &payload[..] {
-                    self.say_packet(u16::from_be_bytes([*high, *low]), frames);
+                    self.send_packet(u16::from_be_bytes([*high, *low]), frames);
                 }
             }
             PieceKind::Limit => {
@@ -386,13 +386,13 @@ impl Hand {
                     Some(packets) => {
                         packets.iter().for_each(|one| self.send(NumberSpace::Data, one, true))
                     }
-                    None => self.tell(streams::UNLIMITED, &[]),
+                    None => self.report_frame(streams::UNLIMITED, &[]),
                 }
             }
             PieceKind::Port => self.change_port(),
             PieceKind::Hello => {
                 self.flush();
-                self.say_hello(head.stream, code);
+                self.send_hello(head.stream, code);
             }
             PieceKind::Action => self.perform(code),
             PieceKind::Opened
@@ -445,7 +445,7 @@ impl Hand {
     fn change_port(&mut self) {
         self.flush();
         if self.limits.stays {
-            return self.tell(UNMOVED, &[]);
+            return self.report_frame(UNMOVED, &[]);
         }
         self.change_identifier();
         self.out.push_back(HandOut::Port);
@@ -466,7 +466,7 @@ impl Hand {
         }
     }
 
-    fn tell(&mut self, kind: u64, content: &[u8]) {
+    fn report_frame(&mut self, kind: u64, content: &[u8]) {
         streams::put(self.inbox.pieces(), PieceKind::Frame, kind, content);
     }
 }
@@ -490,12 +490,12 @@ impl Hand {
             rest = later;
         }
         if !understood && self.is_reset(datagram) {
-            self.tell(RESET_SEEN, &[]);
+            self.report_frame(RESET_SEEN, &[]);
             self.over = Some(Err(FailureClass::Reset));
         }
         self.put_waiting();
         self.flush();
-        self.say_postponed();
+        self.send_postponed();
         let held = self.shaking.holds();
         for level in NumberSpace::ALL {
             let space = &mut self.spaces[level as usize];
@@ -596,7 +596,7 @@ impl Hand {
     }
 
     /// Frames for which there were no keys.
-    fn say_postponed(&mut self) {
+    fn send_postponed(&mut self) {
         if self.speaks() {
             for frames in std::mem::take(&mut self.postponed) {
                 self.send(NumberSpace::Data, &frames, true);

@@ -122,7 +122,7 @@ impl Migration {
 mod tests {
     use super::*;
 
-    fn told(migration: &Migration, lost: bool) -> [u64; 6] {
+    fn figures(migration: &Migration, lost: bool) -> [u64; 6] {
         let facts = migration.facts(lost);
         let MigrationFacts { made, validated, forbidden, calls, calls_lost, .. } = facts;
         [made, validated, forbidden, calls, calls_lost, facts.time_sum.0]
@@ -143,13 +143,13 @@ mod tests {
         assert!(!migration.is_due(at(500)), "the server has not asked yet");
         migration.hear(0, at(111));
         migration.hear(1, at(113));
-        assert_eq!(told(&migration, false), [1, 1, 0, 1, 0, 3_000_000]);
+        assert_eq!(figures(&migration, false), [1, 1, 0, 1, 0, 3_000_000]);
         assert!(migration.is_due(at(500)));
         // a call that is open during two changes is counted once
         migration.made(1, at(500));
-        assert_eq!(told(&migration, true)[3..5], [1, 1]);
+        assert_eq!(figures(&migration, true)[3..5], [1, 1]);
         migration.ended(4);
-        assert_eq!(told(&migration, true)[3..5], [1, 0]);
+        assert_eq!(figures(&migration, true)[3..5], [1, 0]);
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
             migration.begin(false, Nanos::ZERO);
             migration.opened(0);
             assert!(!migration.is_due(Nanos::from_secs(9)));
-            assert_eq!(told(&migration, false), [0, 0, 1, 0, 0, 0]);
+            assert_eq!(figures(&migration, false), [0, 0, 1, 0, 0, 0]);
         }
     }
 }

@@ -52,11 +52,11 @@ pub(crate) fn requests(text: &[u8]) -> Result<u16, String> {
                 count += 1;
             }
             Ok(None) if count > 0 => return Ok(count),
-            Ok(None) => return Err(told("incomplete request", text, text.len())),
-            Err((reason, offset)) => return Err(told(reason, text, at + offset)),
+            Ok(None) => return Err(describe("incomplete request", text, text.len())),
+            Err((reason, offset)) => return Err(describe(reason, text, at + offset)),
         }
         if count > REQUESTS_MAX {
-            return Err(told("more than 10000 requests in one text", text, at));
+            return Err(describe("more than 10000 requests in one text", text, at));
         }
     }
 }
@@ -303,7 +303,7 @@ fn chunks(text: &[u8]) -> Result<Option<usize>, SyntaxError> {
     }
 }
 
-fn told(reason: &str, text: &[u8], at: usize) -> String {
+fn describe(reason: &str, text: &[u8], at: usize) -> String {
     let before = &text[..at.min(text.len())];
     let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
     let column = 1 + before.iter().rev().take_while(|byte| **byte != b'\n').count();
@@ -324,13 +324,13 @@ mod tests {
         ok(format!("{one}{post}{chunked}"));
         ok(format!("{post}{post}\r\n{one}GET / HT"));
         let told = |text: &str| requests(text.as_bytes()).unwrap_err();
-        assert_eq!(told("garbage here\r\n\r\n"), "invalid HTTP method at 1:1");
-        assert_eq!(told(""), "incomplete request at 1:1");
-        assert_eq!(told("GEX / HTTP/1.1\r\n\r\n"), "invalid HTTP method at 1:3");
-        assert_eq!(told("GET / HTTP/1.1\r\nHost: h\r\n"), "incomplete request at 3:1");
-        assert_eq!(told("GET / FOO\r\n\r\n"), "invalid constant string at 1:7");
+        assert_eq!(describe("garbage here\r\n\r\n"), "invalid HTTP method at 1:1");
+        assert_eq!(describe(""), "incomplete request at 1:1");
+        assert_eq!(describe("GEX / HTTP/1.1\r\n\r\n"), "invalid HTTP method at 1:3");
+        assert_eq!(describe("GET / HTTP/1.1\r\nHost: h\r\n"), "incomplete request at 3:1");
+        assert_eq!(describe("GET / FOO\r\n\r\n"), "invalid constant string at 1:7");
         assert_eq!(
-            told("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"),
+            describe("POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"),
             "incomplete request at 4:4"
         );
     }
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn targets_and_fields_are_held_to_wrks_rules() {
         let told = |text: &str| requests(text.as_bytes()).unwrap_err();
-        let target = |target: &str| told(&format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let target = |target: &str| describe(&format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert_eq!(target("nil"), "invalid URL at 1:8");
         assert_eq!(target("noslash"), "invalid URL at 1:12");
         assert_eq!(target(""), "invalid URL at 1:10");
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(target("/\u{e9}"), "invalid URL at 1:6");
         assert_eq!(target("?x"), "invalid URL at 1:5");
         assert_eq!(target("x?y"), "invalid URL at 1:6");
-        let field = |line: &str| told(&format!("GET / HTTP/1.1\r\n{line}\r\nHost: h\r\n\r\n"));
+        let field = |line: &str| describe(&format!("GET / HTTP/1.1\r\n{line}\r\nHost: h\r\n\r\n"));
         assert_eq!(field(": v"), "invalid character in header at 2:1");
         assert_eq!(field("Sp : v"), "invalid character in header at 2:3");
         assert_eq!(field("A\tb: v"), "invalid character in header at 2:2");
@@ -361,9 +361,12 @@ mod tests {
             "invalid character in content-length header at 2:17"
         );
         for method in ["FOO", "get", ""] {
-            assert_eq!(told(&format!("{method} / HTTP/1.1\r\n\r\n")), "invalid HTTP method at 1:1");
+            assert_eq!(
+                describe(&format!("{method} / HTTP/1.1\r\n\r\n")),
+                "invalid HTTP method at 1:1"
+            );
         }
-        assert_eq!(told("G T / HTTP/1.1\r\n\r\n"), "invalid HTTP method at 1:2");
+        assert_eq!(describe("G T / HTTP/1.1\r\n\r\n"), "invalid HTTP method at 1:2");
         for text in [
             "GET * HTTP/1.1\r\n\r\n",
             "GET http://x/y HTTP/9.1\r\n\r\n",

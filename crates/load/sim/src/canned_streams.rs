@@ -47,7 +47,7 @@ struct CannedStreams {
 
 impl ResponseLane {
     /// Answers every request with complete fields.
-    fn hear_http2(&mut self, bytes: &[u8]) {
+    fn read_http2(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
         let mut at = 0;
         if !self.greeted {
@@ -78,7 +78,7 @@ impl ResponseLane {
         self.input.drain(..at);
     }
 
-    fn hear_http3(&mut self, bytes: &[u8]) {
+    fn read_http3(&mut self, bytes: &[u8]) {
         if !self.greeted {
             self.greeted = true;
             put_code(&mut self.responses, PieceKind::Allowed, 0, Some(1_000));
@@ -123,8 +123,8 @@ impl Io for CannedStreams {
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         let lane = &mut self.lanes[slot as usize];
         match self.version {
-            HttpVersion::Http3 => lane.hear_http3(bytes),
-            _ => lane.hear_http2(bytes),
+            HttpVersion::Http3 => lane.read_http3(bytes),
+            _ => lane.read_http2(bytes),
         }
         if lane.at < lane.responses.len() && !self.pending.contains(&slot) {
             self.pending.push(slot);

@@ -77,7 +77,7 @@ fn diagnose(held: Held, ails: Ailments) -> Vec<Diagnosis> {
     of_run(&evidence(held, &measurement, alone(ails)))
 }
 
-fn told(found: &[Diagnosis]) -> String {
+fn describe(found: &[Diagnosis]) -> String {
     let lines = found
         .iter()
         .map(|one| format!("{} ({}): {}", one.rule.id, one.confidence.id(), one.evidence));
@@ -90,7 +90,7 @@ fn first(id: &str, ails: Ailments, loads: &[Held]) {
     for (index, held) in loads.iter().enumerate() {
         let found = diagnose(*held, ails);
         if found.first().is_none_or(|one| one.rule.id != id) {
-            wrong.push(format!("load {index}: {}", told(&found)));
+            wrong.push(format!("load {index}: {}", describe(&found)));
         }
     }
     assert!(wrong.is_empty(), "not {id}:\n{}", wrong.join("\n"));
@@ -99,7 +99,7 @@ fn first(id: &str, ails: Ailments, loads: &[Held]) {
 fn nothing(ails: Ailments, loads: &[Held]) {
     for (index, held) in loads.iter().enumerate() {
         let found = diagnose(*held, ails);
-        assert!(found.is_empty(), "{ails:?}, load {index}: {}", told(&found));
+        assert!(found.is_empty(), "{ails:?}, load {index}: {}", describe(&found));
     }
 }
 
@@ -151,7 +151,7 @@ fn a_worker_pool() {
     for (workers, users) in [(2, 16), (8, 16), (8, 100), (5, 23)] {
         let found = diagnose(Held::Users(users, 6), pool(workers));
         let expected = format!("about {workers} workers");
-        assert!(found[0].evidence.contains(&expected), "{}", told(&found));
+        assert!(found[0].evidence.contains(&expected), "{}", describe(&found));
     }
 }
 
@@ -191,7 +191,7 @@ fn a_sleep_of_the_same_length_is_no_clock() {
         for held in loads {
             let found = diagnose(held, sleeper);
             let named = found.iter().any(|one| one.rule.id == "scheduling-quantum");
-            assert!(!named, "{sleep} ms, {late_micros} µs late: {}", told(&found));
+            assert!(!named, "{sleep} ms, {late_micros} µs late: {}", describe(&found));
         }
     }
 }
@@ -221,7 +221,12 @@ fn a_lucky_first_call_accuses_nobody() {
             for alone in [4, 20, 21, 60, 200] {
                 let found = of_run(&evidence(held, &measurement, MS(alone)));
                 let first = found.first().map(|one| one.rule.id);
-                assert_eq!((first, found.len()), (named, named.iter().len()), "{}", told(&found));
+                assert_eq!(
+                    (first, found.len()),
+                    (named, named.iter().len()),
+                    "{}",
+                    describe(&found)
+                );
             }
         }
     }
@@ -407,7 +412,7 @@ fn contention_from_the_curve() {
     for (a, b) in [(0.05, 0.002), (0.02, 0.005), (0.1, 0.001)] {
         let found = ramp(usl(a, b), &[1, 2, 4, 8, 16, 32, 64]);
         let named = found.first().map(|one| one.rule.id);
-        assert_eq!(named, Some("cpu-contention"), "{}", told(&found));
+        assert_eq!(named, Some("cpu-contention"), "{}", describe(&found));
     }
 }
 
@@ -417,13 +422,13 @@ fn the_curve_tells_pools_whatever_their_law() {
         let ails = Ailments { work: random(30), workers, ..Ailments::default() };
         let found = ramp(ails, &[1, 2, 4, 8, 16, 32, 64]);
         let named = found.first().map(|one| one.rule.id);
-        assert_eq!(named, Some(id), "{}", told(&found));
+        assert_eq!(named, Some(id), "{}", describe(&found));
         let expected = format!("{workers} workers");
-        assert!(workers == 1 || found[0].evidence.contains(&expected), "{}", told(&found));
+        assert!(workers == 1 || found[0].evidence.contains(&expected), "{}", describe(&found));
     }
     let healthy = Ailments { work: random(30), ..Ailments::default() };
     let found = ramp(healthy, &[1, 2, 4, 8, 16, 32]);
-    assert!(found.is_empty(), "{}", told(&found));
+    assert!(found.is_empty(), "{}", describe(&found));
 }
 
 /// A staircase of populations; the lowest is held longest, because it has the fewest calls.

@@ -30,7 +30,7 @@ where
 }
 
 /// Status and body, or the class of what went wrong.
-fn told(heard: &Heard) -> String {
+fn describe(heard: &Heard) -> String {
     match &heard.result {
         Ok(reply) => format!("{} {}", reply.facts.status, String::from_utf8_lossy(&reply.body)),
         Err(trouble) => trouble.class.id().to_owned(),
@@ -38,7 +38,7 @@ fn told(heard: &Heard) -> String {
 }
 
 fn single(react: impl FnMut(Nanos, Client, &[u8]) -> Vec<(Nanos, Action)> + 'static) -> String {
-    told(&exchange(world(react), vec![request(b"x")], CONNECT).0[0])
+    describe(&exchange(world(react), vec![request(b"x")], CONNECT).0[0])
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn requests_go_out_when_every_connection_stands_and_not_before() {
     let world = World::new(Box::new(Slow), Nanos::from_millis(10), Nanos::from_secs(1_000));
     let requests = vec![request(b"a"), request(b"b")];
     let (heard, _) = exchange(world, requests, CONNECT);
-    assert_eq!(told(&heard[0]), "200 hello");
+    assert_eq!(describe(&heard[0]), "200 hello");
     // time counts from the moment they went out
     assert_eq!(heard[0].took, Nanos::from_millis(20));
-    assert_eq!(told(&heard[1]), "connect-timo");
+    assert_eq!(describe(&heard[1]), "connect-timo");
     assert!(heard[0].connected && !heard[1].connected);
 }
 
@@ -110,7 +110,7 @@ fn what_goes_wrong_has_its_class() {
         Box::new(ClosureServer { admit: Admission::Refuse, react: |_, _, _: &[u8]| vec![] });
     let world = World::new(refuse, Nanos::ZERO, Nanos::from_secs(1));
     let (heard, _) = exchange(world, vec![request(b"x")], CONNECT);
-    assert_eq!(told(&heard[0]), FailureClass::Refused.id());
+    assert_eq!(describe(&heard[0]), FailureClass::Refused.id());
 }
 
 /// Through a proxy with this response to CONNECT, and a server's response in the tunnel.
@@ -131,7 +131,7 @@ fn through_a_proxy(says: &'static [u8]) -> (Heard, Nanos) {
 #[test]
 fn a_proxy_is_asked_for_a_tunnel_first() {
     let (heard, took) = through_a_proxy(b"HTTP/1.1 200 Connected\r\n\r\n");
-    assert_eq!(told(&heard), "200 hello");
+    assert_eq!(describe(&heard), "200 hello");
     // the request follows the tunnel setup
     assert_eq!((heard.took, took), (Nanos::from_millis(20), Nanos::from_millis(60)));
     for (says, why, after) in [
@@ -166,7 +166,7 @@ fn each_address_has_its_time() {
     let both = Request { peers, ..request(b"x") };
     let there = || World::new(Box::new(SecondOnly(0)), Nanos::from_millis(10), Nanos::from_secs(1));
     let (heard, took) = exchange(there(), vec![both], CONNECT);
-    assert_eq!((told(&heard[0]), took), ("200 hello".to_owned(), Nanos::from_millis(5_040)));
+    assert_eq!((describe(&heard[0]), took), ("200 hello".to_owned(), Nanos::from_millis(5_040)));
     let (heard, _) = exchange(there(), vec![request(b"x")], CONNECT);
     let trouble = heard[0].result.as_ref().unwrap_err();
     assert_eq!(trouble.text, "127.0.0.1:1: no connection within the connect timeout");
@@ -215,7 +215,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         (limits(Some(9_000), None), "200 hello", 720),
     ] {
         let heard = within(limits, slow());
-        assert_eq!((told(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
+        assert_eq!((describe(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
     }
     // until the response starts, in the other's place
     for (answer, progress, said, took) in [
@@ -226,10 +226,10 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
         let answer = Some(Nanos::from_millis(answer));
         let limits = ResponseLimits { answer, ..limits(None, Some(progress)) };
         let heard = within(limits, slow());
-        assert_eq!((told(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
+        assert_eq!((describe(&heard), heard.took), (said.to_owned(), Nanos::from_millis(took)));
     }
     let silent = within(limits(Some(9_000), Some(9_000)), Vec::new());
-    assert_eq!((told(&silent), silent.took), ("client-timo".to_owned(), Nanos::from_secs(2)));
+    assert_eq!((describe(&silent), silent.took), ("client-timo".to_owned(), Nanos::from_secs(2)));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn of_a_body_as_much_is_kept_as_is_asked_for() {
     let cut = within(kept(Some(3)), endless()).result.unwrap();
     assert_eq!((cut.facts.status, &cut.body[..]), (200, &b"aaa"[..]));
     assert!(cut.facts.body_bytes > BODY_MAX as u64);
-    assert_eq!(told(&within(kept(None), endless())), FailureClass::Length.id());
+    assert_eq!(describe(&within(kept(None), endless())), FailureClass::Length.id());
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_server_that_said_it_closes_is_given_time_to_do_so() {
             vec![(now, Action::Bytes(closing.to_vec())), end]
         };
         let (heard, took) = exchange(world(react), vec![request(b"x")], CONNECT);
-        assert_eq!((told(&heard[0]).as_str(), heard[0].took), ("200 ", Nanos::from_millis(20)));
+        assert_eq!((describe(&heard[0]).as_str(), heard[0].took), ("200 ", Nanos::from_millis(20)));
         took
     };
     assert_eq!(ends(100), Nanos::from_millis(40 + 100));
@@ -293,5 +293,5 @@ fn requests_go_out_in_pieces_where_the_transport_takes_no_more() {
     let mut world = world(react);
     world.limit_writes(3);
     let (heard, _) = exchange(world, vec![request(b"0123456789")], CONNECT);
-    assert_eq!(told(&heard[0]), "200 hello");
+    assert_eq!(describe(&heard[0]), "200 hello");
 }

@@ -99,7 +99,7 @@ fn found_with(
     of_run(&evidence)
 }
 
-fn told(found: &[Diagnosis]) -> String {
+fn describe(found: &[Diagnosis]) -> String {
     let line = |one: &Diagnosis| format!("{} ({}): {}", one.rule.id, one.confidence, one.evidence);
     found.iter().map(line).collect::<Vec<String>>().join("\n")
 }
@@ -120,7 +120,7 @@ fn nothing_is_found_at_a_healthy_server() {
         let ails = Ailments { work, ..Ailments::default() };
         for seed in 1..4 {
             let found = found(held, ails, throughout(seed), true);
-            assert!(found.is_empty(), "{held:?}, seed {seed}:\n{}", told(&found));
+            assert!(found.is_empty(), "{held:?}, seed {seed}:\n{}", describe(&found));
         }
     }
 }
@@ -131,7 +131,7 @@ fn a_faster_machine_is_no_warm_up_for_certain() {
         let ails = Ailments { work: micros(2_000), ..Ailments::default() };
         let found = found(held, ails, at_first(1), true);
         let sure = found.iter().filter(|one| one.confidence.id() != "possible");
-        assert_eq!(sure.count(), 0, "{held:?}:\n{}", told(&found));
+        assert_eq!(sure.count(), 0, "{held:?}:\n{}", describe(&found));
     }
 }
 
@@ -143,9 +143,13 @@ fn a_limit_of_bytes_for_each_connection_keeps_its_name() {
         for stolen in [Stolen::default(), throughout(1), throughout(2), at_first(1)] {
             let found = found(held, ails, stolen, true);
             let first = found.first().map(|one| one.rule.id);
-            assert_eq!(first, Some("bandwidth-limit"), "{held:?}:\n{}", told(&found));
+            assert_eq!(first, Some("bandwidth-limit"), "{held:?}:\n{}", describe(&found));
             let named = |id| found.iter().any(|one| one.rule.id == id);
-            assert!(!named("cpu-contention") && !named("warm-up"), "{held:?}:\n{}", told(&found));
+            assert!(
+                !named("cpu-contention") && !named("warm-up"),
+                "{held:?}:\n{}",
+                describe(&found)
+            );
         }
     }
 }
@@ -158,7 +162,7 @@ fn a_round_time_out_is_named_before_the_clients_lateness() {
         for seed in 1..4 {
             let found = found(held, ails, throughout(seed), false);
             let first = found.first().map(|one| one.rule.id);
-            assert_eq!(first, Some("round-timeout"), "{held:?}:\n{}", told(&found));
+            assert_eq!(first, Some("round-timeout"), "{held:?}:\n{}", describe(&found));
         }
     }
 }
@@ -178,7 +182,7 @@ fn weaknesses_keep_their_names() {
         ),
     ] {
         let found = found(held, ails, throughout(1), false);
-        assert_eq!(found.first().map(|one| one.rule.id), Some(id), "{}", told(&found));
+        assert_eq!(found.first().map(|one| one.rule.id), Some(id), "{}", describe(&found));
     }
 }
 

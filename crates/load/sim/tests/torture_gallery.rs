@@ -98,7 +98,7 @@ fn gravest(result: &RunResult) -> Option<&CaseResult> {
     found.max_by(|one, other| weight(one).cmp(&weight(other)).then(other.case.id.cmp(&one.case.id)))
 }
 
-fn told(defect: Defect, called: &str, target: &TestTarget) -> String {
+fn report_of(defect: Defect, called: &str, target: &TestTarget) -> String {
     let cases = usual(target);
     let mut kept = KeptFailures::of(TestOutcome::is_finding);
     let result =
@@ -150,7 +150,9 @@ fn planted_bugs_are_found_rated_and_replayed() {
         let all = all.chain(FRAMES.iter().map(|one| (one, framed())));
         let all = all.chain(STREAMS.iter().map(|one| (one, target_over_quic())));
         let running: Vec<_> = all
-            .map(|((defect, called), target)| scope.spawn(move || told(*defect, called, &target)))
+            .map(|((defect, called), target)| {
+                scope.spawn(move || report_of(*defect, called, &target))
+            })
             .collect();
         running.into_iter().map(|one| one.join().unwrap()).collect()
     });

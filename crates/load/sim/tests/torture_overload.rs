@@ -71,7 +71,7 @@ fn shown(case: &CaseResult) -> String {
     text
 }
 
-fn said(defect: Defect, bounds: &Bounds) -> String {
+fn report_of(defect: Defect, bounds: &Bounds) -> String {
     of(defect, &["R-01", "R-02"], bounds)
 }
 
@@ -101,33 +101,33 @@ fn the_knee_of_a_server_of_known_capacity_is_found() {
 
 #[test]
 fn a_server_that_queues_holds() {
-    insta::assert_snapshot!(said(Defect::LimitedRate, &usual()));
+    insta::assert_snapshot!(report_of(Defect::LimitedRate, &usual()));
 }
 
 #[test]
 fn a_server_with_declining_goodput_collapses() {
-    insta::assert_snapshot!(said(Defect::Collapses, &usual()));
+    insta::assert_snapshot!(report_of(Defect::Collapses, &usual()));
 }
 
 #[test]
 fn a_server_that_refuses_sheds() {
-    insta::assert_snapshot!(said(Defect::ShedsLoad, &usual()));
+    insta::assert_snapshot!(report_of(Defect::ShedsLoad, &usual()));
 }
 
 #[test]
 fn a_server_that_stalls_after_a_spike_recovers_slowly() {
-    insta::assert_snapshot!(said(Defect::Lingers, &usual()));
+    insta::assert_snapshot!(report_of(Defect::Lingers, &usual()));
 }
 
 #[test]
 fn a_server_that_exits_under_load_has_crashed() {
-    insta::assert_snapshot!(said(Defect::DiesOfLoad, &usual()));
+    insta::assert_snapshot!(report_of(Defect::DiesOfLoad, &usual()));
 }
 
 #[test]
 fn overload_below_our_limit_is_inconclusive() {
     let bounds = Bounds { requests_max: Some(60), ..usual() };
-    insta::assert_snapshot!(said(Defect::LimitedRate, &bounds));
+    insta::assert_snapshot!(report_of(Defect::LimitedRate, &bounds));
 }
 
 /// The time limit of the search is reached between the last sustained rate and the first
@@ -136,7 +136,7 @@ fn overload_below_our_limit_is_inconclusive() {
 fn an_unsustained_rate_is_reported_at_the_time_limit() {
     let case_max = Nanos::from_secs(30);
     let bounds = Bounds { requests_max: Some(5_000), case_max, ..usual() };
-    insta::assert_snapshot!(said(Defect::LimitedRate, &bounds));
+    insta::assert_snapshot!(report_of(Defect::LimitedRate, &bounds));
 }
 
 #[test]

@@ -267,13 +267,13 @@ impl Observed {
         let too_many = self.share() >= FAILING_SHARE_MIN && allowed.is_none();
         if too_many || (self.failed > 0 && misses_failures(run.slo)) {
             let behind = self.behind.map_or(String::new(), |behind| {
-                format!("; cannot keep up: {}", behind_words(behind))
+                format!("; cannot keep up: {}", shortfall_text(behind))
             });
             let text = format!("{}{behind}", self.failures(run));
             return (Conduct::Failing, self.since_s(), text);
         }
         if let Some(behind) = self.behind {
-            return (Conduct::Overloaded, None, behind_words(behind));
+            return (Conduct::Overloaded, None, shortfall_text(behind));
         }
         match missed_objectives(run.slo) {
             Some(text) => (Conduct::Slow, None, text),
@@ -301,7 +301,7 @@ impl Observed {
             let ended: Vec<String> = BROKEN
                 .iter()
                 .filter_map(|class| self.errors.iter().find(|(known, _)| known == class))
-                .map(|error| error_words(*error))
+                .map(|error| error_text(*error))
                 .collect();
             let text = format!("{since} (died: {}; then {refused})", ended.join(", "));
             return (Conduct::Gone, Some(since_s), text);
@@ -338,11 +338,11 @@ impl Observed {
     /// `30.0 % of 2,000 calls (600 answered 500, 3 × connection refused)`.
     fn failures(&self, run: &Inputs<'_>) -> String {
         let statuses = self.statuses.iter().map(|(status, count)| {
-            let wanted = expected_words(run.plan);
+            let wanted = expectation_text(run.plan);
             format!("{} answered {status}{wanted}", show::count(*count))
         });
         let mut parts: Vec<String> =
-            statuses.chain(self.errors.iter().map(|error| error_words(*error))).collect();
+            statuses.chain(self.errors.iter().map(|error| error_text(*error))).collect();
         let more = parts.len().saturating_sub(NAMED_MAX);
         if more > 0 {
             parts.truncate(NAMED_MAX);
@@ -373,7 +373,7 @@ impl Observed {
             .statuses
             .iter()
             .map(|(status, count)| (*count, format!("{} answered {status}", show::count(*count))));
-        let errors = self.errors.iter().map(|error| (error.1, error_words(*error)));
+        let errors = self.errors.iter().map(|error| (error.1, error_text(*error)));
         let worst = worst.chain(errors).max_by_key(|(count, _)| *count);
         let worst = worst.map_or(String::new(), |(_, text)| format!(", mostly {text}"));
         let failed = match allowed.filter(|_| self.share() >= FAILING_SHARE_MIN) {
@@ -405,12 +405,12 @@ fn misses_failures(slo: &[SloResult]) -> bool {
 }
 
 /// `869/s answered of 3,000/s due`.
-fn behind_words((answered, due): (f64, f64)) -> String {
+fn shortfall_text((answered, due): (f64, f64)) -> String {
     format!("{} answered of {} due", show::rate(answered), show::rate(due))
 }
 
 /// `3 × connection refused`.
-fn error_words((class, count): (FailureClass, u64)) -> String {
+fn error_text((class, count): (FailureClass, u64)) -> String {
     format!("{} × {}", show::count(count), class.explain())
 }
 
@@ -420,7 +420,7 @@ fn at(seconds: f64) -> String {
 }
 
 /// ` where 200 was expected`, if the plan has an expectation.
-fn expected_words(plan: &Plan) -> String {
+fn expectation_text(plan: &Plan) -> String {
     let ranges = &plan.expect.status;
     if ranges.is_empty() {
         return String::new();
@@ -438,7 +438,7 @@ fn not_reached(run: &Inputs<'_>) -> String {
     let worst = total.failures.iter().max_by_key(|(_, count)| **count);
     let first = run.first_call.and_then(|call| call.failure.as_ref());
     match (worst, first) {
-        (Some(worst), _) => error_words((*worst.0, *worst.1)),
+        (Some(worst), _) => error_text((*worst.0, *worst.1)),
         (None, Some((_, text))) => printable(text, 160),
         (None, None) => "no call ended".to_owned(),
     }

@@ -123,20 +123,20 @@ fn one_load(plan: &Plan, load: &Load, stages: Option<&Stages>) -> Vec<String> {
         Load::Closed { users, think, .. } => {
             let most = if stages.is_some() { "up to " } else { "" };
             parts.push(format!("closed loop of {most}{}", counted(u64::from(*users), "user")));
-            parts.extend(think_words(*think));
+            parts.extend(think_time_text(*think));
         }
         Load::Open { arrivals, session, .. } => {
-            parts.push(arrival_words(arrivals, session.is_some(), stages.is_some()));
+            parts.push(arrivals_text(arrivals, session.is_some(), stages.is_some()));
         }
     }
     if let Some(session) = load.session().filter(|_| plan.journeys.is_none()) {
-        parts.extend(session_words(load, session));
+        parts.extend(session_text(load, session));
     }
     parts.extend(stages.map(|it| format!("in stages {}", show_stages(it))));
     parts
 }
 
-fn session_words(load: &Load, session: &SessionPlan) -> Vec<String> {
+fn session_text(load: &Load, session: &SessionPlan) -> Vec<String> {
     let mut parts = Vec::new();
     if matches!(load, Load::Closed { .. }) {
         parts.push("sessions one after another".to_owned());
@@ -145,11 +145,11 @@ fn session_words(load: &Load, session: &SessionPlan) -> Vec<String> {
         0 => format!("{} each", counted(u64::from(session.calls), "call")),
         visits => format!("{} in turn", counted(visits as u64, "visit")),
     });
-    parts.extend(think_words(session.think));
+    parts.extend(think_time_text(session.think));
     parts
 }
 
-fn arrival_words(arrivals: &Arrivals, sessions: bool, staged: bool) -> String {
+fn arrivals_text(arrivals: &Arrivals, sessions: bool, staged: bool) -> String {
     if let Some(at) = &arrivals.at {
         let what = if sessions { "partly open: sessions by" } else { "open loop by" };
         let last = at.last().copied().unwrap_or_default();
@@ -175,7 +175,7 @@ fn arrival_words(arrivals: &Arrivals, sessions: bool, staged: bool) -> String {
     format!("{what}{rate}, {gaps}{burst}")
 }
 
-fn think_words(think: Think) -> Option<String> {
+fn think_time_text(think: Think) -> Option<String> {
     Some(match think {
         Think::None => return None,
         Think::Fixed(pause) => format!("think time {}", span(pause)),

@@ -92,7 +92,7 @@ impl Store {
             )?;
             Ok(transaction.last_insert_rowid())
         });
-        self.told(begun).map(|number| RunId { number, kind: Some(kind) })
+        self.explain_error(begun).map(|number| RunId { number, kind: Some(kind) })
     }
 
     /// All of it or nothing.

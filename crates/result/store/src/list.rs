@@ -231,7 +231,7 @@ impl Store {
             statement.query_map([], Listed::read)?.collect::<Result<Vec<_>, _>>()
         });
         let mut entries = Vec::new();
-        for row in self.told(rows)? {
+        for row in self.explain_error(rows)? {
             if entries.len() == filter.count_max.unwrap_or(usize::MAX) {
                 break;
             }
@@ -251,7 +251,7 @@ impl Store {
         let id = self.find(wanted)?;
         let statement = format!("{COLUMNS} WHERE number = ?1");
         let row = self.connection.query_row(&statement, [id.number], Listed::read);
-        self.told(row).map(entry)
+        self.explain_error(row).map(entry)
     }
 }
 

@@ -63,7 +63,7 @@ impl Store {
                     RunId::read,
                 )
                 .optional();
-            let found = self.told(row)?.ok_or_else(|| {
+            let found = self.explain_error(row)?.ok_or_else(|| {
                 unknown(match back {
                     0 => "nothing is stored yet".into(),
                     _ => "there are fewer results".into(),
@@ -81,7 +81,7 @@ impl Store {
                 RunId::read,
             )
             .optional();
-        self.told(row)?.ok_or_else(|| {
+        self.explain_error(row)?.ok_or_else(|| {
             unknown("give an id or a tag that `loadstone runs list` shows, or last".into())
         })
     }
@@ -98,9 +98,9 @@ impl Store {
 
     pub(crate) fn load_id(&self, id: &RunId) -> Result<Stored, StoreError> {
         // one view of all tables, whatever is written meanwhile
-        let view = self.told(self.connection.unchecked_transaction())?;
+        let view = self.explain_error(self.connection.unchecked_transaction())?;
         let loaded = self.read_result(id);
-        self.told(view.finish())?;
+        self.explain_error(view.finish())?;
         loaded
     }
 
@@ -108,7 +108,7 @@ impl Store {
         let Some(kind) = id.kind else {
             let select = "SELECT kind FROM result WHERE number = ?1";
             let row = self.connection.query_row(select, [id.number], |row| text(row, 0));
-            let kind = self.told(row)?;
+            let kind = self.explain_error(row)?;
             let why = format!("{} is not a kind of results", units::quoted(&kind));
             return Err(self.damaged(id, Damage::new(why)));
         };
@@ -122,7 +122,8 @@ impl Store {
                 Ok(([text(0)?, text(1)?, text(2)?, text(3)?, text(4)?, text(6)?], started))
             },
         );
-        let ([state, writer, name, plan, environment, body], started_unix_s) = self.told(row)?;
+        let ([state, writer, name, plan, environment, body], started_unix_s) =
+            self.explain_error(row)?;
         let alive = alive::is_alive(&writer);
         if state == "finished" {
             return self.finished((id, kind), &body);
@@ -174,9 +175,10 @@ impl Store {
         let mut live = Vec::new();
         for (trial, position, body) in self.trials(id, LIVE)? {
             let mut found =
-                self.told(rows::histograms(&self.connection, trial))?.map_err(damaged)?;
+                self.explain_error(rows::histograms(&self.connection, trial))?.map_err(damaged)?;
             let total = parse(&body).map_err(damaged)?;
-            let seconds = self.told(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
+            let seconds =
+                self.explain_error(rows::seconds(&self.connection, trial))?.map_err(damaged)?;
             let seconds = Vec::unpack(&Value::Array(seconds), &mut found).map_err(damaged)?;
             let total = Unpack::unpack(&total, &mut found).map_err(damaged)?;
             live.push(LiveTrial { position, total, seconds });
@@ -207,7 +209,7 @@ impl Store {
             params![id.number, AGENTS],
             |row| text(row, 0),
         );
-        let Some(body) = self.told(row.optional())? else { return Ok(Vec::new()) };
+        let Some(body) = self.explain_error(row.optional())? else { return Ok(Vec::new()) };
         let read = parse(&body)
             .and_then(|body| field(object(&body)?, AGENTS, &mut StoredHists::default()));
         read.map_err(|damage| self.damaged(&id, damage))
@@ -229,7 +231,7 @@ impl Store {
             });
         let place =
             |(trial, position, body): (i64, i64, String)| (trial, position.max(0) as usize, body);
-        Ok(self.told(rows)?.into_iter().map(place).collect())
+        Ok(self.explain_error(rows)?.into_iter().map(place).collect())
     }
 
     /// The records of a part's measurements, in their order.

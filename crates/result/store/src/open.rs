@@ -132,7 +132,7 @@ impl Store {
     /// Checks that this is a store of ours, and of this version.
     pub(crate) fn recognise(&self, steps: &[&str]) -> Result<(), StoreError> {
         let path = self.path.clone();
-        let (version, id, tables) = self.told(schema::identity(&self.connection))?;
+        let (version, id, tables) = self.explain_error(schema::identity(&self.connection))?;
         let known = schema::latest(steps);
         if id != APPLICATION_ID {
             return Err(match tables || id != 0 || version != 0 {
@@ -154,7 +154,7 @@ impl Store {
             Err(StoreError::Older { version, known, .. }) => {
                 let copy = (version > 0).then(|| self.keep_copy(version)).transpose()?;
                 let done = schema::bring_up_to_date(&mut self.connection, steps);
-                self.told(done).inspect_err(|_| {
+                self.explain_error(done).inspect_err(|_| {
                     // retried at the next opening, which makes its own copy
                     copy.iter().for_each(|copy| drop(fs::remove_file(copy)));
                 })?;
@@ -175,9 +175,9 @@ impl Store {
         match mode.as_ref().map_err(rusqlite::Error::sqlite_error_code) {
             // another process uses it, or the file system cannot: the old mode is sufficient
             Ok(()) | Err(Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => {}
-            Err(_) => self.told(mode)?,
+            Err(_) => self.explain_error(mode)?,
         }
-        self.told(self.connection.execute_batch("PRAGMA synchronous = NORMAL"))
+        self.explain_error(self.connection.execute_batch("PRAGMA synchronous = NORMAL"))
     }
 
     /// # Errors
@@ -189,7 +189,7 @@ impl Store {
         }
         let checked =
             self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-        match self.told(checked)?.as_str() {
+        match self.explain_error(checked)?.as_str() {
             "ok" => Ok(()),
             why => Err(StoreError::Damaged { path: self.path.clone(), why: why.to_owned() }),
         }
@@ -200,12 +200,12 @@ impl Store {
         let copy = free_name(&self.path, &format!("schema-{version}"))?;
         let name = copy.to_string_lossy().into_owned();
         let done = self.connection.execute("VACUUM INTO ?1", [name]);
-        self.told(done).inspect_err(|_| drop(fs::remove_file(&copy)))?;
+        self.explain_error(done).inspect_err(|_| drop(fs::remove_file(&copy)))?;
         Ok(copy)
     }
 
     /// A result of SQLite's as one of ours.
-    pub(crate) fn told<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
+    pub(crate) fn explain_error<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
         result.map_err(|error| StoreError::of(&self.path, &error))
     }
 }
@@ -213,7 +213,7 @@ impl Store {
 /// Renames a damaged store and begins a new one; of several programs that find it, one does.
 fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
     let told = |error: std::io::Error| StoreError::io(path, &error);
-    let lock = File::create(beside(path, "lock")).map_err(told)?;
+    let lock = File::create(sibling_path(path, "lock")).map_err(told)?;
     lock.lock().map_err(told)?;
     let mut store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let why = match store.prepare(steps) {
@@ -225,7 +225,7 @@ fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
     for end in ["", "-wal", "-shm"] {
         match fs::rename(ended(path, end), ended(&kept, end)) {
             Err(error) if end.is_empty() || error.kind() != ErrorKind::NotFound => {
-                return Err(told(error));
+                return Err(explain_error(error));
             }
             _ => {}
         }
@@ -280,14 +280,14 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
 
 /// An unused name next to the store: `runs.db.damaged-1`.
 fn free_name(path: &Path, why: &str) -> Result<PathBuf, StoreError> {
-    let mut names = (1..=COPIES_MAX).map(|n| beside(path, &format!("{why}-{n}")));
+    let mut names = (1..=COPIES_MAX).map(|n| sibling_path(path, &format!("{why}-{n}")));
     names.find(|name| !name.exists()).ok_or_else(|| StoreError::Refused {
         path: path.to_owned(),
         why: format!("{COPIES_MAX} copies are kept beside it already; remove some"),
     })
 }
 
-pub(crate) fn beside(path: &Path, what: &str) -> PathBuf {
+pub(crate) fn sibling_path(path: &Path, what: &str) -> PathBuf {
     ended(path, &format!(".{what}"))
 }
 

@@ -18,7 +18,7 @@ impl Store {
             "INSERT OR REPLACE INTO tag (name, result) VALUES (?1, ?2)",
             params![tag, id.number],
         );
-        self.told(done)?;
+        self.explain_error(done)?;
         Ok(before)
     }
 
@@ -31,7 +31,7 @@ impl Store {
             || StoreError::Unknown { wanted: tag.to_owned(), why: "no result has this tag".into() };
         let id = check(tag).and_then(|()| self.find(tag)).map_err(|_| unknown())?;
         let done = self.connection.execute("DELETE FROM tag WHERE name = ?1", [tag]);
-        match self.told(done)? {
+        match self.explain_error(done)? {
             0 => Err(unknown()),
             _ => Ok(id),
         }
@@ -40,7 +40,7 @@ impl Store {
     /// Removes an empty result of this process.
     pub(crate) fn forget(&mut self, id: &RunId) -> Result<(), StoreError> {
         let done = self.connection.execute("DELETE FROM result WHERE number = ?1", [id.number]);
-        self.told(done).map(|_| ())
+        self.explain_error(done).map(|_| ())
     }
 
     /// Removes results, all of them or none. The file keeps its size; later results reuse the
@@ -60,7 +60,7 @@ impl Store {
             }
             Ok(())
         });
-        self.told(done)
+        self.explain_error(done)
     }
 }
 

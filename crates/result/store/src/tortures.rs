@@ -47,7 +47,7 @@ impl Store {
         let kept = self.in_transaction(TransactionBehavior::Immediate, |transaction| {
             insert_over(transaction, id.number, index, over)
         });
-        self.told(kept)
+        self.explain_error(kept)
     }
 
     /// # Errors
@@ -107,6 +107,6 @@ impl Store {
                 self.damaged(id, Damage::new(format!("{table} {position}: {error}")))
             })
         };
-        self.told(rows)?.iter().enumerate().map(read).collect()
+        self.explain_error(rows)?.iter().enumerate().map(read).collect()
     }
 }

@@ -35,7 +35,11 @@ impl Store {
         }
         let other = Store::open(&StorePlace::File(path.to_owned()))?;
         // finally a single file, without its log
-        other.told(other.connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())))?;
+        other.explain_error(other.connection.query_row(
+            "PRAGMA journal_mode = DELETE",
+            [],
+            |_| Ok(()),
+        ))?;
         drop(other);
         let numbers: Vec<i64> = ids.iter().map(|id| id.number).collect();
         let copied = self.attached(path, |store| {
@@ -60,7 +64,7 @@ impl Store {
         let notes = std::mem::take(&mut there.notes);
         drop(there);
         let imported = self.attached(path, |store| {
-            let numbers = store.told(numbers(&store.connection))?;
+            let numbers = store.explain_error(numbers(&store.connection))?;
             store.copy_all(Way { from: "other", to: "main" }, &numbers)
         })?;
         Ok(Imported { notes, ..imported })
@@ -75,7 +79,7 @@ impl Store {
                 let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
                 statement.query_map([], row)?.collect()
             });
-        self.told(rows)
+        self.explain_error(rows)
     }
 
     fn attached<T>(
@@ -87,7 +91,7 @@ impl Store {
         let attached = self.connection.execute("ATTACH DATABASE ?1 AS other", [name.as_ref()]);
         attached.map_err(|error| StoreError::of(path, &error))?;
         let done = work(self);
-        let detached = self.told(self.connection.execute_batch("DETACH DATABASE other"));
+        let detached = self.explain_error(self.connection.execute_batch("DETACH DATABASE other"));
         let done = done?;
         detached?;
         Ok(done)
@@ -102,7 +106,7 @@ impl Store {
             Ok(rows)
         });
         let mut imported = Imported::default();
-        for copied in self.told(copied)? {
+        for copied in self.explain_error(copied)? {
             let here = RunId::new(copied.number, &copied.kind);
             match copied.was {
                 None => imported.known.push(here),

@@ -98,7 +98,7 @@ impl Store {
             }
             Ok(())
         });
-        self.told(kept)
+        self.explain_error(kept)
     }
 
     /// A finished step of a ramp, during the ramp.
@@ -116,7 +116,7 @@ impl Store {
             end_live(transaction, id.number, Some(index))?;
             rows::insert_trial(transaction, id.number, place, &printed(step), &step.run)
         });
-        self.told(kept)
+        self.explain_error(kept)
     }
 
     /// A finished run of one side (0 or 1) of a comparison, during the comparison.
@@ -135,7 +135,7 @@ impl Store {
             end_live(transaction, id.number, None)?;
             insert_run(transaction, id.number, place, run)
         });
-        self.told(kept)
+        self.explain_error(kept)
     }
 
     /// # Errors
@@ -212,7 +212,7 @@ impl Store {
                 ],
             )
         });
-        match self.told(done)? {
+        match self.explain_error(done)? {
             0 => Err(StoreError::Unknown {
                 wanted: id.to_string(),
                 why: "it was deleted while it ran".into(),

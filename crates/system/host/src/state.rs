@@ -82,7 +82,8 @@ pub fn store_atomic(path: &Path, bytes: &[u8]) -> Result<(), StateError> {
         _ => Path::new("."),
     };
     fs::create_dir_all(folder).map_err(|error| StateError::new(folder, "make", error))?;
-    let beside = beside(path).ok_or_else(|| StateError::new(path, "write", "it names no file"))?;
+    let beside =
+        sibling_path(path).ok_or_else(|| StateError::new(path, "write", "it names no file"))?;
     let written = write_whole(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     if let Err(error) = written {
         // nothing more can be done about it
@@ -101,7 +102,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// A unique name in the same folder, because only there a rename is atomic.
-fn beside(path: &Path) -> Option<PathBuf> {
+fn sibling_path(path: &Path) -> Option<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let mut name = OsString::from(".");

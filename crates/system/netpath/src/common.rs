@@ -202,11 +202,11 @@ impl LanesShare {
 
     /// The counters since the last call: those of this worker, and those of the links not yet
     /// reported by any worker.
-    pub fn tell(&mut self, now: Nanos) -> Tally {
+    pub fn take_tally(&mut self, now: Nanos) -> Tally {
         let mut tally = std::mem::replace(&mut self.tally, Tally::new(self.common.kinds));
         tally.watch(now - self.since);
         self.since = now;
-        let mut links = self.common.lock().lanes.tell(now);
+        let mut links = self.common.lock().lanes.take_tally(now);
         // the links read no clock
         links.watch(Nanos::ZERO);
         tally.add(&links);
@@ -258,7 +258,7 @@ mod tests {
             }
             let sum: u64 = got.iter().sum();
             assert!((990..=1_000).contains(&sum), "{workers} workers: {got:?}");
-            let counts = shares.iter_mut().map(|share| share.tell(Nanos::SECOND));
+            let counts = shares.iter_mut().map(|share| share.take_tally(Nanos::SECOND));
             let counts = counts.reduce(|mut sum, one| {
                 sum.add(&one);
                 sum
@@ -315,6 +315,6 @@ mod tests {
         second.hand_over(&mut now, || millis(9), |_, _, bytes| assert_eq!(bytes, [2; 40]));
         assert_eq!(second.next_due(), None);
         // late by the time of delivery, not of removal from the link
-        assert_eq!(second.tell(millis(10)).late.max() / 100_000, 20);
+        assert_eq!(second.take_tally(millis(10)).late.max() / 100_000, 20);
     }
 }

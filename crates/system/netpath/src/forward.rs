@@ -168,7 +168,7 @@ impl Forwarder {
             match order {
                 ForwardOrder::Stop => return true,
                 ForwardOrder::Tell(to) => {
-                    let tally = self.tell();
+                    let tally = self.take_tally();
                     // the requester may be gone
                     to.send(tally).ok();
                 }
@@ -178,8 +178,8 @@ impl Forwarder {
     }
 
     /// The counters since the last time.
-    fn tell(&mut self) -> Tally {
-        self.lanes.tell(clock::now())
+    fn take_tally(&mut self) -> Tally {
+        self.lanes.take_tally(clock::now())
     }
 
     /// An end failed: nothing is forwarded anymore, but requests are still answered.
@@ -189,7 +189,7 @@ impl Forwarder {
                 ForwardOrder::Stop => return,
                 ForwardOrder::Tell(to) => {
                     let broken = self.lanes.tally.broken.clone();
-                    let tally = self.tell();
+                    let tally = self.take_tally();
                     self.lanes.tally.broken = broken;
                     to.send(tally).ok();
                 }

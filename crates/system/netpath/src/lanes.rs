@@ -259,7 +259,7 @@ impl Lanes {
     }
 
     /// The counters since the last call.
-    pub fn tell(&mut self, now: Nanos) -> Tally {
+    pub fn take_tally(&mut self, now: Nanos) -> Tally {
         let kinds = self.clients.paths.len();
         let mut sums = vec![[LinkCounts::default(); 2]; kinds];
         for (number, link) in self.links.iter().enumerate() {
@@ -349,7 +349,7 @@ mod tests {
             lanes.hand_over(&mut now, || at, write).expect("writing never fails");
             text += if came == 1 { "." } else { "x" };
         }
-        assert_eq!(lanes.tell(Nanos::SECOND).kinds[0][0].arrived, 40);
+        assert_eq!(lanes.take_tally(Nanos::SECOND).kinds[0][0].arrived, 40);
         text
     }
 

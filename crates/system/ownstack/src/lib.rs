@@ -370,7 +370,7 @@ impl Drop for OwnStack {
         self.flush();
         self.port.exchange(self.now, std::iter::empty(), NOW);
         self.port.settle_all();
-        let mut carried = self.links.take().map(|mut links| links.tell(monotonic()));
+        let mut carried = self.links.take().map(|mut links| links.take_tally(monotonic()));
         let mut counts = self.stack.counts();
         counts += self.port.counts();
         let dropped = self.shared.dropped(self.id).saturating_sub(self.dropped);

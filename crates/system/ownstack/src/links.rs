@@ -90,10 +90,10 @@ impl Links {
     }
 
     /// The counters since the last report.
-    pub(crate) fn tell(&mut self, now: Nanos) -> Tally {
+    pub(crate) fn take_tally(&mut self, now: Nanos) -> Tally {
         match self {
-            Links::Alone(lanes) => lanes.tell(now),
-            Links::Common { share, .. } => share.tell(now),
+            Links::Alone(lanes) => lanes.take_tally(now),
+            Links::Common { share, .. } => share.take_tally(now),
         }
     }
 }

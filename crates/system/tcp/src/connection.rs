@@ -487,7 +487,7 @@ impl Tcb {
             cold.receive.drain(..cold.read);
             cold.read = 0;
         }
-        self.tell_window(c);
+        self.announce_window(c);
         self.cool(c);
         Some(count)
     }
@@ -510,14 +510,14 @@ impl Tcb {
         packet[start..at].copy_from_slice(before);
         cold.receive.clear();
         (cold.read, cold.lent) = (0, 0..0);
-        self.tell_window(c);
+        self.announce_window(c);
         self.cool(c);
         Some(start..end)
     }
 
     /// Advertises the window if it has opened by two segments or by half (RFC 9293 section
     /// 3.8.6.2).
-    fn tell_window(&mut self, c: &mut Context<'_>) {
+    fn announce_window(&mut self, c: &mut Context<'_>) {
         let window = self.window();
         // a pending acknowledgment advertises it too
         let Some(cold) = self.cold.as_ref().filter(|cold| cold.ack_at != WITH_BATCH) else {

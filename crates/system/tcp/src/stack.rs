@@ -698,7 +698,7 @@ impl TcpStack {
                     // an established connection is not closed by it (RFC 5927 section 6)
                     let class = FailureClass::Unreachable;
                     self.with(now, index, |connection, c| connection.fail(class, c));
-                    self.tell(index, FromSegment { readable: true, writable: true, ended: true });
+                    self.notify(index, FromSegment { readable: true, writable: true, ended: true });
                 }
             }
             None => {}
@@ -742,7 +742,7 @@ impl TcpStack {
                 if lent {
                     self.lent = Some(index);
                 }
-                self.tell(index, told);
+                self.notify(index, told);
             }
             _ => self.stranger(flow, head, payload, stamp_of(now, self.stamp_offset)),
         }
@@ -786,7 +786,7 @@ impl TcpStack {
         self.out.push(&back, &answer, [&[], &[]]);
     }
 
-    fn tell(&mut self, index: u32, told: FromSegment) {
+    fn notify(&mut self, index: u32, told: FromSegment) {
         let row = &mut self.rows[index as usize];
         if row.owner == NOBODY || told == FromSegment::default() {
             return;
@@ -835,7 +835,7 @@ impl TcpStack {
             self.with(now, index, |connection, c| connection.tick(c));
             let row = &self.rows[index as usize];
             if was_whole && row.connection.state == TcpState::Done {
-                self.tell(index, FromSegment { readable: true, writable: true, ended: true });
+                self.notify(index, FromSegment { readable: true, writable: true, ended: true });
             }
         }
         self.slim_timers();

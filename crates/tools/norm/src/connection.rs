@@ -77,13 +77,13 @@ async fn talk(visit: &Rc<Visit>, stream: VisitStream) -> TcpStream {
     };
     let mut socket = parts.io.into_inner().into_socket();
     if let Some(status) = status {
-        say(visit, status, &mut socket).await;
+        respond(visit, status, &mut socket).await;
     }
     socket
 }
 
 /// The last response on a connection, written by hand: for a request that is invalid or incomplete.
-async fn say(visit: &Visit, status: StatusCode, socket: &mut TcpStream) {
+async fn respond(visit: &Visit, status: StatusCode, socket: &mut TcpStream) {
     visit.leave_unread();
     visit.shared().counters.request();
     // a client that is gone already misses nothing, and one that takes nothing is not waited for

@@ -427,12 +427,12 @@ fn serve(accepted: Accepted, shared: &Arc<Shared>, aborts: &Rc<Aborts>) {
     let watch = aborts.watch();
     let requesting = timing.start();
     let abort = aborts.request(Rc::clone(&watch));
-    timing.stop_and_tell(Point::AbortRequest, requesting);
-    timing.stop_and_tell(Point::AbortCreate, creating);
+    timing.stop_and_report(Point::AbortRequest, requesting);
+    timing.stop_and_report(Point::AbortCreate, creating);
     let visit = Rc::new(Visit::new(Arc::clone(shared), (peer, local), watch, timing));
-    visit.timing().stop_and_tell(Point::SetupConn, begun);
+    visit.timing().stop_and_report(Point::SetupConn, begun);
     shared.counters.connections.fetch_add(1, Ordering::Relaxed);
-    tell(shared, "New", peer);
+    log_connection(shared, "New", peer);
     tokio::task::spawn_local(async move {
         connection::run(Rc::clone(&visit), abort, socket).await;
         let timing = visit.timing();
@@ -441,12 +441,12 @@ fn serve(accepted: Accepted, shared: &Arc<Shared>, aborts: &Rc<Aborts>) {
         timing.stop(Point::Died, dying);
         timing.stop(Point::Connection, begun);
         timing.flush();
-        tell(visit.shared(), "End of", peer);
+        log_connection(visit.shared(), "End of", peer);
     });
 }
 
 /// `New connection from …`, `End of connection from …`.
-fn tell(shared: &Shared, what: &str, peer: SocketAddr) {
+fn log_connection(shared: &Shared, what: &str, peer: SocketAddr) {
     if !shared.log.keeps(Level::Info) || shared.breaks.has(Break::LogConnections) {
         return;
     }

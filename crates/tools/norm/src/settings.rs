@@ -169,7 +169,7 @@ impl NormSettings {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        NormSettings::parse(&text, folder).map_err(|wrong| failed(wrong.told(&text)))
+        NormSettings::parse(&text, folder).map_err(|wrong| failed(wrong.render(&text)))
     }
 
     fn parse(text: &str, folder: &Path) -> Result<NormSettings, Wrong> {
@@ -223,7 +223,7 @@ impl Wrong {
         Wrong { span: Some(value.span()), text: text.into() }
     }
 
-    fn told(&self, file: &str) -> String {
+    fn render(&self, file: &str) -> String {
         match &self.span {
             Some(span) => {
                 let before = &file.as_bytes()[..span.start.min(file.len())];

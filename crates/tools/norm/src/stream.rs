@@ -44,7 +44,7 @@ impl AsyncRead for VisitStream {
         let before = buffer.filled().len();
         let result = Pin::new(&mut stream.socket).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            stream.visit.heard();
+            stream.visit.note_input();
         }
         result
     }

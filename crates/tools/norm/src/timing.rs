@@ -111,7 +111,7 @@ impl VisitTiming {
     }
 
     /// Ends a measurement that the next response's `Server-Timing` includes.
-    pub(crate) fn stop_and_tell(&self, point: Point, started: Started) {
+    pub(crate) fn stop_and_report(&self, point: Point, started: Started) {
         if let Some(span) = started.elapsed() {
             self.take(point, span);
             append(&mut self.field.borrow_mut(), point, span);
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn nothing_is_measured_when_timing_is_off() {
         let timing = VisitTiming::new(false, Arc::new(Log::to_stderr(Level::Error)));
-        timing.stop_and_tell(Point::Get, timing.start());
+        timing.stop_and_report(Point::Get, timing.start());
         assert_eq!(timing.field(), None);
         let timing = VisitTiming::new(true, Arc::new(Log::to_stderr(Level::Error)));
-        timing.stop_and_tell(Point::Get, timing.start());
+        timing.stop_and_report(Point::Get, timing.start());
         timing.stop(Point::Talk, timing.start());
         let field = timing.field().unwrap();
         assert!(field.starts_with("get;dur=") && !field.contains("talk"), "{field}");

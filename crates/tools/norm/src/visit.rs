@@ -127,7 +127,7 @@ impl Visit {
     }
 
     /// Data arrived from the client.
-    pub(crate) fn heard(&self) {
+    pub(crate) fn note_input(&self) {
         if self.timing.is_on() && self.stage.get() == VisitStage::Head {
             let begun = self.begun.get();
             if begun.get.is_none() {
@@ -208,7 +208,7 @@ impl Visit {
             && parts.version == Version::HTTP_11
             && refusal::has_token(&parts.headers, &header::TE, "trailers");
         let read = self.read(&parts, incoming).await;
-        self.timing.stop_and_tell(Point::Get, get);
+        self.timing.stop_and_report(Point::Get, get);
         self.begun.set(Begun { to_store: self.timing.start(), ..Begun::default() });
         let reply = match read {
             Ok(entity) => self.reply(parts, entity).await,
@@ -297,7 +297,7 @@ impl Visit {
             Err(refused) => return *refused,
         };
         let headers = node.may_point_elsewhere().then(|| without_body_fields(&ask.headers));
-        self.timing.stop_and_tell(Point::Request, found);
+        self.timing.stop_and_report(Point::Request, found);
         let mut reply = node.answer(ask, &self.shared.breaks).await;
         let Some(headers) = headers else { return reply };
         for _ in 0..HOPS_MAX {

@@ -65,13 +65,13 @@ struct HeardConnection {
 }
 
 impl RecorderState {
-    fn heard(&self) -> MutexGuard<'_, HeardConnections> {
+    fn lock_connections(&self) -> MutexGuard<'_, HeardConnections> {
         // a thread that panicked has left the list whole
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with(&self, id: u64, change: impl FnOnce(&mut HeardConnection)) {
-        if let Some(one) = self.heard().all.iter_mut().find(|one| one.id == id) {
+        if let Some(one) = self.lock_connections().all.iter_mut().find(|one| one.id == id) {
             change(one);
         }
     }
@@ -98,7 +98,7 @@ impl OriginRecorder {
     /// Returns the received bytes since the last call, per connection; `None` while one is being
     /// read. Silent connections are skipped.
     pub fn take(&self) -> Option<Vec<RecordedMessage>> {
-        let mut heard = self.shared.heard();
+        let mut heard = self.shared.lock_connections();
         if heard.all.iter().any(|one| !one.over && !one.bytes.is_empty()) {
             return None;
         }
@@ -129,7 +129,7 @@ fn accept(listener: &TcpListener, state: &Arc<RecorderState>, is_whole: IsWhole)
         threads.retain(|thread| !thread.is_finished());
         match listener.accept() {
             Ok((stream, _)) if threads.len() < CONNECTIONS_MAX => {
-                let mut heard = state.heard();
+                let mut heard = state.lock_connections();
                 heard.next += 1;
                 let id = heard.next;
                 if heard.all.len() < KEPT_MAX {
@@ -139,9 +139,9 @@ fn accept(listener: &TcpListener, state: &Arc<RecorderState>, is_whole: IsWhole)
                 drop(heard);
                 let state = state.clone();
                 threads.push(std::thread::spawn(move || {
-                    hear(stream, id, &state, is_whole);
+                    serve_connection(stream, id, &state, is_whole);
                     state.with(id, |one| one.over = true);
-                    let mut heard = state.heard();
+                    let mut heard = state.lock_connections();
                     heard.all.retain(|one| one.id != id || !one.bytes.is_empty());
                 }));
             }
@@ -155,7 +155,7 @@ fn accept(listener: &TcpListener, state: &Arc<RecorderState>, is_whole: IsWhole)
 }
 
 /// Reads a message, answers, and briefly reads further data.
-fn hear(mut stream: TcpStream, id: u64, state: &RecorderState, is_whole: IsWhole) {
+fn serve_connection(mut stream: TcpStream, id: u64, state: &RecorderState, is_whole: IsWhole) {
     if stream.set_nonblocking(false).is_err() || stream.set_read_timeout(Some(LOOK_EVERY)).is_err()
     {
         return;

@@ -80,12 +80,12 @@ fn through(
 ) -> Result<(), String> {
     wake(runner);
     if let Some(origin) = origin.as_deref_mut() {
-        heard(runner, origin);
+        collect_arrivals(runner, origin);
     }
     let plain = preconditions::check(runner).map_err(|why| format!("through the proxy: {why}"))?;
     runner.profile.learn_plain(plain);
     if let Some(origin) = origin.as_deref_mut() {
-        let heard = heard(runner, origin);
+        let heard = collect_arrivals(runner, origin);
         if heard.len() < PLAIN_CALLS {
             return Err(format!(
                 "of {PLAIN_CALLS} plain requests through the proxy {} arrived: configure the \
@@ -100,9 +100,9 @@ fn through(
         }
         let (values, ours) = (&runner.target.values, &runner.target.fields);
         let (sent, plain) = (request.bytes(values, ours)?, request.in_http1(values, ours)?);
-        let talk = say(runner, &sent, origin.is_none());
+        let talk = send_request(runner, &sent, origin.is_none());
         let arrived = match origin.as_deref_mut() {
-            Some(origin) => heard(runner, origin),
+            Some(origin) => collect_arrivals(runner, origin),
             None => Vec::new(),
         };
         let answered = !talk.replies.responses.is_empty() || talk.end != TalkEnd::Silent;
@@ -155,14 +155,14 @@ fn behind(runner: &mut Runner<'_>, recorded: bool, result: &mut ChainResult) -> 
             (None, true) => continue,
             (None, false) => row.sent.clone(),
         };
-        let talk = say(runner, &bytes, true);
+        let talk = send_request(runner, &bytes, true);
         row.back = Some((judge::seen(&talk), Meeting::of(&talk, runner.profile.plain())));
     }
     Ok(())
 }
 
 /// Sends these bytes on a new connection, optionally followed by a plain request.
-fn say(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
+fn send_request(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
     let frames = runner.target.spoken.has_frames();
     let opening = match runner.target.spoken {
         Spoken::Http1 => Vec::new(),
@@ -178,7 +178,7 @@ fn say(runner: &mut Runner<'_>, bytes: &[u8], followed: bool) -> Talk {
     runner.hold(script)
 }
 
-fn heard(runner: &mut Runner<'_>, origin: &mut dyn RecordingOrigin) -> Vec<Arrival> {
+fn collect_arrivals(runner: &mut Runner<'_>, origin: &mut dyn RecordingOrigin) -> Vec<Arrival> {
     for _ in 0..ASKED_MAX {
         runner.world.pause(ASK_EVERY);
         if let Some(arrived) = origin.take() {

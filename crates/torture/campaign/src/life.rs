@@ -162,7 +162,7 @@ impl Life {
         let Some((before, after)) = before.zip(after) else { return };
         if result.health.is_some() && result.outcome >= TestOutcome::Advisory {
             let grown = |of: fn(&ServerState) -> u64| of(&after).saturating_sub(of(&before));
-            let said = overflow_words(grown(|one| one.overflows), grown(|one| one.cookies));
+            let said = overflow_text(grown(|one| one.overflows), grown(|one| one.cookies));
             result.notes.extend(said);
         }
         result.server = Some(Meanwhile { before, after, deaths });
@@ -171,7 +171,7 @@ impl Life {
 
 /// Describes counters of the machine for connections that arrived too fast; `None` if they did not
 /// change.
-fn overflow_words(overflows: u64, cookies: u64) -> Option<String> {
+fn overflow_text(overflows: u64, cookies: u64) -> Option<String> {
     let counted = |count: u64, one: &str, many: &str| {
         format!("{} {}", units::show::count(count), if count == 1 { one } else { many })
     };

@@ -95,7 +95,7 @@ impl ServerProfile {
     }
 
     /// Records a behavior that no specification defines.
-    pub(crate) fn tell_trait(&mut self, what: String, seen: &str) {
+    pub(crate) fn record_trait(&mut self, what: String, seen: &str) {
         self.traits.push((what, seen.to_owned()));
     }
 

@@ -284,7 +284,7 @@ fn replay_gone(
             Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
             _ => (TestOutcome::Pass, "plain requests got responses".to_owned(), false),
         };
-        Tried::once(in_words(failure, outcome, said), lost)
+        Tried::once(judgment_of(failure, outcome, said), lost)
     })
 }
 
@@ -307,7 +307,7 @@ fn replay_leak(
             }
             Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
         };
-        Tried::once(in_words(failure, outcome, said), gate::pass(runner) == Some(None))
+        Tried::once(judgment_of(failure, outcome, said), gate::pass(runner) == Some(None))
     })
 }
 
@@ -328,7 +328,7 @@ fn replay_case(
 }
 
 /// Returns a judgment of an attempt with a description.
-fn in_words(failure: &Failure, outcome: TestOutcome, said: String) -> Judgement {
+fn judgment_of(failure: &Failure, outcome: TestOutcome, said: String) -> Judgement {
     Judgement {
         outcome,
         expected: failure.transcript.judgement.expected.clone(),

@@ -446,13 +446,13 @@ mod tests {
     /// Describes what was parsed in one line, which must not depend on how the input is split.
     fn read(methods: &[&str], input: &str, ended: bool) -> String {
         let methods: Vec<String> = methods.iter().map(|method| (*method).to_owned()).collect();
-        let whole = told(&methods, &[input.as_bytes()], ended);
+        let whole = describe(&methods, &[input.as_bytes()], ended);
         let bytes: Vec<&[u8]> = input.as_bytes().chunks(1).collect();
-        assert_eq!(told(&methods, &bytes, ended), whole, "byte by byte");
+        assert_eq!(describe(&methods, &bytes, ended), whole, "byte by byte");
         whole
     }
 
-    fn told(methods: &[String], pieces: &[&[u8]], ended: bool) -> String {
+    fn describe(methods: &[String], pieces: &[&[u8]], ended: bool) -> String {
         let mut replies = Replies::new(methods);
         pieces.iter().for_each(|piece| replies.take(piece));
         if ended {

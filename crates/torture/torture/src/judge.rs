@@ -222,7 +222,7 @@ const SETTINGS: u8 = 4;
 const SETTING: u16 = 6;
 
 /// Returns whether the peer closed the QUIC connection with CONNECTION_CLOSE.
-fn said_goodbye(talk: &Talk) -> bool {
+fn sent_goodbye(talk: &Talk) -> bool {
     talk.replies.frames.as_ref().is_some_and(|frames| frames.is_http3() && frames.goodbye())
 }
 
@@ -282,7 +282,7 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Unconnected(_) => "no connection",
         TalkEnd::Closed if parts.is_empty() => NOTHING,
         TalkEnd::Closed => "closed",
-        TalkEnd::Broken(_) if said_goodbye(talk) => "closed",
+        TalkEnd::Broken(_) if sent_goodbye(talk) => "closed",
         TalkEnd::Broken(_) if is_ended_by_us(talk) => "ended by us",
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",

@@ -188,7 +188,7 @@ mod tests {
         digits.chunks(2).map(|two| pair(two).unwrap()).collect()
     }
 
-    fn told(read: Result<Vec<Field>, HpackError>) -> String {
+    fn describe(read: Result<Vec<Field>, HpackError>) -> String {
         let line =
             |(name, value): &Field| format!("{}={}", name.escape_ascii(), value.escape_ascii());
         match read {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn the_standard_s_responses() {
         let mut decoder = Decoder::new(256, 10_000);
-        let first = told(decoder.decode(&bytes(
+        let first = describe(decoder.decode(&bytes(
             "488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad1718\
              63c78f0b97c8e9ae82ae43d3",
         )));
@@ -210,10 +210,10 @@ mod tests {
             ":status=302 cache-control=private date=Mon, 21 Oct 2013 20:13:21 GMT \
              location=https://www.example.com"
         );
-        let second = told(decoder.decode(&bytes("4883640effc1c0bf")));
+        let second = describe(decoder.decode(&bytes("4883640effc1c0bf")));
         assert_eq!(second, first.replace("302", "307"));
         assert_eq!(decoder.size, 222);
-        let third = told(decoder.decode(&bytes(
+        let third = describe(decoder.decode(&bytes(
             "88c16196d07abe941054d444a8200595040b8166e084a62d1bffc05a839bd9ab77ad94e7821dd7f2e6c7b3\
              35dfdfcd5b3960d5af27087f3672c1ab270fb5291f9587316065c003ed4ee5b1063d5007",
         )));
@@ -244,7 +244,7 @@ mod tests {
             ("828282", "more than is read"),
         ] {
             let mut decoder = Decoder::new(4_096, 100);
-            assert_eq!(told(decoder.decode(&bytes(block))), said, "{block}");
+            assert_eq!(describe(decoder.decode(&bytes(block))), said, "{block}");
         }
     }
 

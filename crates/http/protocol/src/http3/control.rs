@@ -59,13 +59,13 @@ impl Control {
     }
 
     /// Processes data of a stream that the server opened; returns how many bytes were used.
-    pub(crate) fn hear(&mut self, id: u64, input: &[u8]) -> Result<usize, Violation> {
+    pub(crate) fn process(&mut self, id: u64, input: &[u8]) -> Result<usize, Violation> {
         let row = self.row(id)?;
         let Some(kind) = self.streams[row].kind else {
             return self.begin(row, input);
         };
         match kind {
-            CONTROL => self.hear_control(input),
+            CONTROL => self.process_control(input),
             ENCODER if input.iter().any(|byte| *byte != NO_CAPACITY) => Err(Violation::new(
                 ENCODER_STREAM_ERROR,
                 "an entry for a dynamic table that has no bytes",
@@ -133,7 +133,7 @@ impl Control {
         Ok(())
     }
 
-    fn hear_control(&mut self, input: &[u8]) -> Result<usize, Violation> {
+    fn process_control(&mut self, input: &[u8]) -> Result<usize, Violation> {
         let head = self.reader.open(input);
         let Some((kind, left)) = self.reader.current() else { return Ok(head) };
         if head > 0 {

@@ -160,7 +160,7 @@ impl Session {
         let Some(head) = self.cutter.current() else { return Ok(Fed { consumed: head_bytes }) };
         let payload = self.cutter.payload(&input[head_bytes..]);
         let taken = match head.kind {
-            PieceKind::Data => self.hear(head.stream, payload, head_bytes, out)?,
+            PieceKind::Data => self.process(head.stream, payload, head_bytes, out)?,
             _ => {
                 self.code.extend_from_slice(payload);
                 payload.len()
@@ -182,7 +182,7 @@ impl Session {
 
     /// Processes bytes of a stream; `before`: bytes of the input before them. Returns how many were
     /// used.
-    fn hear(
+    fn process(
         &mut self,
         id: u64,
         payload: &[u8],
@@ -195,7 +195,7 @@ impl Session {
         match id % STEP {
             0 => {}
             3 => {
-                let taken = self.control.hear(id, payload)?;
+                let taken = self.control.process(id, payload)?;
                 self.look_at_limit();
                 return Ok(taken);
             }
@@ -208,7 +208,7 @@ impl Session {
         // data for a removed stream is ignored
         let Some(place) = self.place(id) else { return Ok(payload.len()) };
         let stream = &mut self.streams[place];
-        match stream.hear(payload, &mut self.decoder, &self.settings) {
+        match stream.process(payload, &mut self.decoder, &self.settings) {
             Ok(Stretch { consumed, content, fields }) => {
                 if let Some((plain, coded)) = fields {
                     self.facts.fields_received += plain;
@@ -413,7 +413,7 @@ impl Session {
 
     /// The received part of an incomplete response; `None` before its first frame.
     pub fn partial(&self, place: usize) -> Option<StreamFacts> {
-        self.streams.get(place).filter(|stream| stream.has_begun()).map(|stream| stream.facts)
+        self.streams.get(place).filter(|stream| stream.has_started()).map(|stream| stream.facts)
     }
 
     /// Requests outstanding.

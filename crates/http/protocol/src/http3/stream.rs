@@ -93,7 +93,7 @@ impl Stream {
     }
 
     /// Takes in what follows on the stream, of one frame at most.
-    pub(crate) fn hear(
+    pub(crate) fn process(
         &mut self,
         input: &[u8],
         decoder: &mut SectionDecoder,
@@ -280,7 +280,7 @@ impl Stream {
     }
 
     /// Part of its response was received.
-    pub(crate) fn has_begun(&self) -> bool {
+    pub(crate) fn has_started(&self) -> bool {
         self.facts.head_bytes + self.facts.framing_bytes > 0
     }
 }

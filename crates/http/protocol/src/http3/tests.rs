@@ -66,7 +66,7 @@ fn session(requests: usize) -> Session {
 }
 
 /// Everything that the input means, line by line; the last one is a violation, where there is one.
-fn told(session: &mut Session, input: &[u8]) -> Vec<String> {
+fn describe(session: &mut Session, input: &[u8]) -> Vec<String> {
     let (mut lines, mut out, mut at) = (Vec::new(), Vec::new(), 0);
     while at < input.len() {
         let fed = match session.feed(&input[at..], &mut out) {
@@ -99,7 +99,7 @@ fn a_response_is_its_fields_and_its_content() {
     let fields = head(&[(":status", "404"), ("server", "x"), ("server-timing", "db;dur=5")]);
     let trailers = head(&[("x-sum", "1")]);
     let bytes = [fields.clone(), data(b"hel"), data(b"lo"), trailers.clone()].concat();
-    let lines = told(&mut session, &piece(0, &bytes, true));
+    let lines = describe(&mut session, &piece(0, &bytes, true));
     assert_eq!(lines, ["0 \"hel\"", "0 \"lo\"", "0 \"\" done 404"]);
     let facts = session.facts();
     assert_eq!((facts.body_bytes, facts.head_bytes), (5, fields.len() as u64));
@@ -120,7 +120,7 @@ fn times_in_trailers_are_the_response_s() {
     let trailers =
         head(&[("x-sum", "1"), ("server-timing", "total;dur=9"), ("content-length", "7")]);
     let bytes = [early, fields, data(b"hello"), trailers].concat();
-    let lines = told(&mut session, &piece(0, &bytes, true));
+    let lines = describe(&mut session, &piece(0, &bytes, true));
     assert_eq!(lines, ["0 \"hello\"", "0 \"\" done 200"]);
     assert!(session.facts().timed);
     assert_eq!(session.timings(), b"db;dur=5,total;dur=9,");
@@ -159,7 +159,7 @@ fn responses_come_in_any_order() {
         piece(8, &data(b"C"), true),
         piece(0, &ok(), true),
     ];
-    let lines = told(&mut session, &input.concat());
+    let lines = describe(&mut session, &input.concat());
     assert_eq!(lines, ["2 \"c\"", "1 \"b\" done 200", "1 \"C\" done 200", "0 \"\" done 200"]);
 }
 
@@ -167,7 +167,7 @@ fn responses_come_in_any_order() {
 fn interim_responses_are_counted_and_forgotten() {
     let mut session = session(1);
     let early = head(&[(":status", "103"), ("content-length", "9"), ("link", "</a>")]);
-    let lines = told(&mut session, &piece(0, &[early, ok(), data(b"x")].concat(), true));
+    let lines = describe(&mut session, &piece(0, &[early, ok(), data(b"x")].concat(), true));
     assert_eq!(lines, ["0 \"x\" done 200"]);
     assert_eq!(session.facts().interim, 1);
     assert_eq!(session.head(), b"HTTP/3 200\r\n\r\n");
@@ -195,10 +195,10 @@ fn malformed_responses_fail_alone() {
         ("interim alone", head(&[(":status", "100")])),
     ] {
         let mut session = session(2);
-        let lines = told(&mut session, &piece(0, &bytes, true));
+        let lines = describe(&mut session, &piece(0, &bytes, true));
         let last = lines.last().expect("an outcome");
         assert!(last.starts_with("0 gone 0x10e refused false by peer false"), "{name}: {lines:?}");
-        let lines = told(&mut session, &piece(4, &ok(), true));
+        let lines = describe(&mut session, &piece(4, &ok(), true));
         assert_eq!(lines, ["0 \"\" done 200"], "{name}: the other stream goes on");
     }
 }
@@ -208,7 +208,7 @@ fn a_list_of_fields_is_bounded() {
     let mut session = session(1);
     let fields = vec![("x", "v"); 4_000];
     let all: Vec<(&str, &str)> = [(":status", "200")].into_iter().chain(fields).collect();
-    let lines = told(&mut session, &piece(0, &head(&all), true));
+    let lines = describe(&mut session, &piece(0, &head(&all), true));
     assert_eq!(lines, ["0 gone 0x107 refused false by peer false"]);
 }
 
@@ -261,7 +261,7 @@ fn violations_are_named() {
         (coded(PieceKind::Stop, 2, Some(0)), "H3_CLOSED_CRITICAL_STREAM", "6.2.1"),
         (piece(7, &[2, 0x3f], false), "QPACK_ENCODER_STREAM_ERROR", "RFC 9204 section 4.3"),
     ] {
-        let lines = told(&mut session(1), &input);
+        let lines = describe(&mut session(1), &input);
         let last = lines.last().cloned().unwrap_or_default();
         assert!(last.starts_with(code) && last.contains(section), "{code} {section}: {lines:?}");
     }
@@ -274,15 +274,15 @@ fn goaway_gives_back_what_is_not_processed() {
     let mut id = Vec::new();
     varint::put(&mut id, 4);
     let goaway = piece(CONTROL, &framed(frame::GOAWAY, &id), false);
-    let lines = told(&mut session, &[settled(), goaway].concat());
+    let lines = describe(&mut session, &[settled(), goaway].concat());
     assert_eq!(
         lines,
         ["1 gone 0x10b refused true by peer true", "1 gone 0x10b refused true by peer true"]
     );
     assert!(!session.is_open() && session.is_going_away() && session.outstanding() == 1);
     // a graceful shutdown sends it twice (RFC 9114 section 5.2)
-    told(&mut session, &piece(CONTROL, &framed(frame::GOAWAY, &id), false));
-    assert_eq!(told(&mut session, &piece(0, &ok(), true)), ["0 \"\" done 200"]);
+    describe(&mut session, &piece(CONTROL, &framed(frame::GOAWAY, &id), false));
+    assert_eq!(describe(&mut session, &piece(0, &ok(), true)), ["0 \"\" done 200"]);
     let facts = session.take_facts();
     assert_eq!((facts.goaways, facts.refused), (1, 2));
 }
@@ -291,7 +291,7 @@ fn goaway_gives_back_what_is_not_processed() {
 fn resets_are_refusals_or_failures_by_their_code() {
     let mut session = session(2);
     let input = [coded(PieceKind::Reset, 4, Some(0x10b)), coded(PieceKind::Reset, 0, Some(0x102))];
-    let lines = told(&mut session, &input.concat());
+    let lines = describe(&mut session, &input.concat());
     let expected =
         ["1 gone 0x10b refused true by peer true", "0 gone 0x102 refused false by peer true"];
     assert_eq!(lines, expected);
@@ -304,7 +304,7 @@ fn resets_are_refusals_or_failures_by_their_code() {
 fn a_stop_without_error_is_none() {
     let mut session = session(1);
     let input = [coded(PieceKind::Stop, 0, Some(code::NO_ERROR)), piece(0, &ok(), true)];
-    assert_eq!(told(&mut session, &input.concat()), ["0 \"\" done 200"]);
+    assert_eq!(describe(&mut session, &input.concat()), ["0 \"\" done 200"]);
     assert!(session.take_facts().resets.is_empty());
 }
 
@@ -319,14 +319,14 @@ fn what_comes_for_a_stream_that_was_given_up_goes_unread() {
     ];
     assert_eq!(out, expected.concat());
     let input = [piece(0, b"whatever", true), piece(4, &ok(), true)];
-    assert_eq!(told(&mut session, &input.concat()), ["0 \"\" done 200"]);
+    assert_eq!(describe(&mut session, &input.concat()), ["0 \"\" done 200"]);
 }
 
 #[test]
 fn streams_that_had_to_wait_are_named_once() {
     let mut session = session(2);
     let input = [coded(PieceKind::Allowed, 0, Some(1)), coded(PieceKind::Opened, 4, None)];
-    told(&mut session, &input.concat());
+    describe(&mut session, &input.concat());
     assert_eq!((session.take_opened(), session.take_opened()), (Some(1), None));
     let facts = session.take_facts();
     assert_eq!((facts.streams_max, facts.waited), (Some(1), 1));
@@ -352,5 +352,5 @@ fn a_head_s_length_is_not_of_what_comes() {
     let mut session = Session::new(&SessionSettings::default());
     session.ask(&Coded::new(fields.into_iter(), None), None, &mut Vec::new());
     let bytes = head(&[(":status", "200"), ("content-length", "1000")]);
-    assert_eq!(told(&mut session, &piece(0, &bytes, true)), ["0 \"\" done 200"]);
+    assert_eq!(describe(&mut session, &piece(0, &bytes, true)), ["0 \"\" done 200"]);
 }

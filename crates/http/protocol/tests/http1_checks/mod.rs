@@ -38,7 +38,7 @@ pub(crate) fn response(data: &[u8]) {
     let keep_head = choice & 0x80 != 0;
     let mut cache = HeadCache::new();
     let whole = see(asked, keep_head, &mut cache, std::iter::once(input));
-    let forgetful = see_anew(asked, keep_head, input);
+    let forgetful = read_again(asked, keep_head, input);
     assert_eq!(whole, forgetful, "with no head remembered");
     let warm = see(asked, keep_head, &mut cache, std::iter::once(input));
     assert_eq!(whole, warm, "with a warm cache");
@@ -76,7 +76,7 @@ fn see<'a>(
 }
 
 /// Whole, and each head parsed as if it were the first.
-fn see_anew(asked: Asked, keep_head: bool, input: &[u8]) -> Seen {
+fn read_again(asked: Asked, keep_head: bool, input: &[u8]) -> Seen {
     let mut advance = |reader: &mut ResponseReader, _: bool, rest: &[u8]| {
         reader.advance(&mut HeadCache::new(), rest)
     };

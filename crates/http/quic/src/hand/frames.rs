@@ -125,13 +125,13 @@ impl Hand {
                 let code = from.number()?;
                 self.closed(if kind == 0x1c { code | TRANSPORT } else { code });
             }
-            _ => self.take_told(kind, from)?,
+            _ => self.take_reported(kind, from)?,
         }
         Some(())
     }
 
     /// Reports a frame to the worker.
-    fn take_told(&mut self, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
+    fn take_reported(&mut self, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
         let begin = from.rest;
         match kind {
             0x07 => {
@@ -144,7 +144,7 @@ impl Hand {
                 let token = from.bytes(16)?.to_vec();
                 if first > sequence || !(1..=ID_MAX as u64).contains(&length) {
                     // RFC 9000 section 19.15
-                    self.tell(BROKEN_RULES, &[]);
+                    self.report_frame(BROKEN_RULES, &[]);
                     self.end_with(FRAME_ENCODING_ERROR, FailureClass::Protocol);
                     return Some(());
                 }
@@ -178,7 +178,7 @@ impl Hand {
             _ => return None,
         }
         let used = begin.len() - from.rest.len();
-        self.tell(kind, &begin[..used]);
+        self.report_frame(kind, &begin[..used]);
         Some(())
     }
 
@@ -237,7 +237,7 @@ impl Hand {
         match self.session.read_handshake(&said) {
             Ok(_) => self.shake_hands(),
             Err(_) => {
-                self.tell(BROKEN_RULES, &[]);
+                self.report_frame(BROKEN_RULES, &[]);
                 self.over = Some(Err(FailureClass::Tls));
             }
         }
@@ -270,7 +270,7 @@ impl Hand {
             self.control.take(stream, first, &new);
         }
         if stream & 3 == 0 && !new.is_empty() {
-            self.hear_response();
+            self.note_response();
         }
         if !new.is_empty() || ends {
             streams::put_data(self.inbox.pieces(), stream, &new, ends);
@@ -296,7 +296,7 @@ impl Hand {
 
     /// The server has violated a limit (RFC 9000 sections 4.1, 4.5, 4.6, 19.4 and 19.8).
     fn refuse(&mut self, code: u8) {
-        self.tell(BEYOND_LIMITS, &[]);
+        self.report_frame(BEYOND_LIMITS, &[]);
         self.end_with(code, FailureClass::Protocol);
     }
 
@@ -305,7 +305,7 @@ impl Hand {
     fn count_held(&mut self, before: usize, after: usize) {
         self.held = self.held + after - before;
         if self.held > HELD_MAX {
-            self.tell(HELD_LARGE, &[]);
+            self.report_frame(HELD_LARGE, &[]);
             self.end_with(INTERNAL_ERROR, FailureClass::OtherIo);
         }
     }
@@ -344,7 +344,7 @@ mod tests {
     }
 
     /// The first report, by its number.
-    fn told_first(hand: &mut Hand) -> Option<u64> {
+    fn first_reported(hand: &mut Hand) -> Option<u64> {
         let mut head = [0; HEAD];
         let whole = hand.inbox.read(&mut head) == HEAD;
         let head = streams::Head::from_bytes(&head).filter(|_| whole)?;
@@ -388,7 +388,7 @@ mod tests {
             }
             let expected = refused.then_some(Err(FailureClass::Protocol));
             assert_eq!(hand.over, expected, "{what}");
-            let told = told_first(&mut hand) == Some(BEYOND_LIMITS);
+            let told = first_reported(&mut hand) == Some(BEYOND_LIMITS);
             assert_eq!(told, refused, "{what}");
         }
     }
@@ -425,7 +425,7 @@ mod tests {
         ] {
             let mut hand = hand();
             hand.take_frames(NumberSpace::Data, &frame);
-            assert_eq!(told_first(&mut hand), Some(BROKEN_RULES), "{frame:x?}");
+            assert_eq!(first_reported(&mut hand), Some(BROKEN_RULES), "{frame:x?}");
             assert_eq!(hand.over, Some(Err(FailureClass::Protocol)), "{frame:x?}");
         }
     }
@@ -461,7 +461,7 @@ mod tests {
         let mut hand = hand();
         hand.take_frames(NumberSpace::Initial, &[&[0x06, 0, 4][..], &[0xff; 4]].concat());
         assert_eq!(hand.over, Some(Err(FailureClass::Tls)));
-        assert_eq!(told_first(&mut hand), Some(BROKEN_RULES));
+        assert_eq!(first_reported(&mut hand), Some(BROKEN_RULES));
     }
 
     #[test]
@@ -498,6 +498,6 @@ mod tests {
             })
             .count();
         assert_eq!((taken, hand.over), (63, Some(Err(FailureClass::OtherIo))));
-        assert_eq!(told_first(&mut hand), Some(HELD_LARGE));
+        assert_eq!(first_reported(&mut hand), Some(HELD_LARGE));
     }
 }

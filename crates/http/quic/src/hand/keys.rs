@@ -64,7 +64,7 @@ impl Hand {
             let frames = packet.frames(&*keys.packet.remote)?;
             let changed = level == NumberSpace::Data && self.phases.old.is_some();
             if changed && !std::mem::replace(&mut self.phases.told, true) {
-                self.tell(KEY_UPDATE, &[]);
+                self.report_frame(KEY_UPDATE, &[]);
             }
             return Some((number, frames));
         }
@@ -81,7 +81,7 @@ impl Hand {
     }
 
     /// Sends a packet composed by the worker.
-    pub(super) fn say_packet(&mut self, odd: u16, frames: &[u8]) {
+    pub(super) fn send_packet(&mut self, odd: u16, frames: &[u8]) {
         let (level, form) = match odd {
             _ if odd & IN_INITIAL != 0 => (NumberSpace::Initial, CarrierForm::Initial),
             _ if odd & IN_HANDSHAKE != 0 => (NumberSpace::Handshake, CarrierForm::Handshake),

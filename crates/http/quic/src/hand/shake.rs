@@ -105,7 +105,7 @@ impl Hand {
             let mut said = Vec::new();
             let keys = self.session.write_handshake(&mut said);
             let spoke = !said.is_empty();
-            self.say_words(level, said);
+            self.send_handshake_bytes(level, said);
             match (keys, level) {
                 (Some(keys), NumberSpace::Initial) => self.spaces[1].keys = Some(keys),
                 (Some(keys), _) => {
@@ -119,7 +119,7 @@ impl Hand {
         }
     }
 
-    fn say_words(&mut self, level: NumberSpace, mut said: Vec<u8>) {
+    fn send_handshake_bytes(&mut self, level: NumberSpace, mut said: Vec<u8>) {
         let shake = &self.shaking.shake;
         if said.is_empty() {
             return;
@@ -142,16 +142,16 @@ impl Hand {
                 return;
             }
         }
-        self.say_crypto(level, &said);
+        self.send_crypto(level, &said);
     }
 
-    fn say_crypto(&mut self, level: NumberSpace, said: &[u8]) {
+    fn send_crypto(&mut self, level: NumberSpace, said: &[u8]) {
         let begin = self.spaces[level as usize].crypto_said;
-        self.say_crypto_at(level, begin, said);
+        self.send_crypto_at(level, begin, said);
         self.spaces[level as usize].crypto_said += said.len() as u64;
     }
 
-    fn say_crypto_at(&mut self, level: NumberSpace, begin: u64, said: &[u8]) {
+    fn send_crypto_at(&mut self, level: NumberSpace, begin: u64, said: &[u8]) {
         for (row, part) in said.chunks(FRAMES_MAX - CRYPTO_HEAD).enumerate() {
             let offset = begin + (row * (FRAMES_MAX - CRYPTO_HEAD)) as u64;
             self.send(level, &frames::crypto(offset, part), true);
@@ -159,13 +159,13 @@ impl Hand {
     }
 
     /// Sends some bytes of our ClientHello.
-    pub(super) fn say_hello(&mut self, from: u64, to: u64) {
+    pub(super) fn send_hello(&mut self, from: u64, to: u64) {
         let length = self.shaking.hello.len();
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(length);
         let (from, to) = (place(from), place(to));
         if from < to {
             let part = self.shaking.hello[from..to].to_vec();
-            self.say_crypto_at(NumberSpace::Initial, from as u64, &part);
+            self.send_crypto_at(NumberSpace::Initial, from as u64, &part);
         }
     }
 
@@ -182,7 +182,7 @@ impl Hand {
                 }
                 for (found, what) in [(raised, RAISED), (reduced, REDUCED)] {
                     if found {
-                        self.tell(what, &[]);
+                        self.report_frame(what, &[]);
                     }
                 }
             }
@@ -196,21 +196,21 @@ impl Hand {
         }
         self.spent = self.early.take();
         if self.session.early_data_accepted() == Some(true) {
-            self.tell(EARLY_ACCEPTED, &[]);
+            self.report_frame(EARLY_ACCEPTED, &[]);
             if let Some(control) = self.remembered.take() {
-                self.tell(REMEMBERED, &control);
+                self.report_frame(REMEMBERED, &control);
             }
             return;
         }
-        self.tell(EARLY_REJECTED, &[]);
+        self.report_frame(EARLY_REJECTED, &[]);
         let lost = std::mem::take(&mut self.spaces[NumberSpace::Data as usize].flight);
         self.ready.extend(lost.into_values().map(|one| one.frames));
     }
 
     /// A response, or a part of it, has arrived.
-    pub(super) fn hear_response(&mut self) {
+    pub(super) fn note_response(&mut self) {
         if self.shaking.holds() && !std::mem::replace(&mut self.shaking.told, true) {
-            self.tell(BEFORE_FINISHED, &[]);
+            self.report_frame(BEFORE_FINISHED, &[]);
         }
     }
 
@@ -221,18 +221,18 @@ impl Hand {
             FINISH => {
                 self.shaking.finished = true;
                 if let Some(said) = self.shaking.held.take() {
-                    self.say_crypto(NumberSpace::Handshake, &said);
+                    self.send_crypto(NumberSpace::Handshake, &said);
                 }
-                self.say_postponed();
+                self.send_postponed();
             }
             UPDATE => self.change_keys(),
-            AGAIN => self.say_again(),
+            AGAIN => self.resend_all(),
             _ => {}
         }
     }
 
     /// Sends everything again as a second connection. Replies to the first are ignored.
-    fn say_again(&mut self) {
+    fn resend_all(&mut self) {
         let first_to = RandomConnectionIdGenerator::new(super::ID_LEN).generate_cid();
         self.spaces[0].keys = Some(self.session.initial_keys(&first_to, Side::Client));
         (self.to, self.first_to, self.named) = (first_to.to_vec(), first_to, false);

@@ -110,7 +110,7 @@ fn groups_and_folders() {
     assert!(matches!(&plan.steps[2].action, Action::File { path, .. } if path == "var/log"));
 }
 
-fn said(text: &str) -> String {
+fn error_of(text: &str) -> String {
     match read(text) {
         Ok(plan) => format!("{text:?} was taken: {plan:?}"),
         Err(error) => error.to_string(),
@@ -169,7 +169,7 @@ fn wrong_files() {
         "[[step]]\nname = 'a'\nfile = '../x'\nexpect = { contains = 'a' }".to_owned(),
         "[[step]]\nname = 'a'\nfile = 'x'\nexpect = {}".to_owned(),
     ];
-    let mut messages: Vec<String> = texts.iter().map(|text| said(text)).collect();
+    let mut messages: Vec<String> = texts.iter().map(|text| error_of(text)).collect();
     let bare = |text: &str, set: &[(&str, &str)]| {
         let set = set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         from_toml(text, &Given { set, ..Given::default() }, &NoFiles).unwrap_err().to_string()

@@ -134,7 +134,7 @@ impl<const TABLE: usize> Keys<TABLE> {
     }
 
     /// Returns whether a key has a value other than `false`.
-    pub(super) fn says(&self, key: &str) -> bool {
+    pub(super) fn is_set(&self, key: &str) -> bool {
         self.0.iter().any(|(name, value)| name == key && *value != KeyValue::One(Scalar::Off))
     }
 

@@ -324,7 +324,7 @@ fn read_request(
     login: Option<Auth>,
     inputs: Inputs<'_>,
 ) -> Result<(), ParseError> {
-    let keys = ["user", "bearer", "digest"].into_iter().filter(|key| request.says(key));
+    let keys = ["user", "bearer", "digest"].into_iter().filter(|key| request.is_set(key));
     if keys.count() + usize::from(login.is_some()) > 1 {
         let why = "give one login only: here, as bearer or in the url";
         return Err(Table("request").fault("user", why));

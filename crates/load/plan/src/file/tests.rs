@@ -164,9 +164,9 @@ fn a_path_is_kept_as_it_was_typed() {
     let printed = to_toml(&plan, Secrets::Masked);
     assert!(printed.contains("\npath = \"3g, loss=1%\"\n"), "{printed}");
     assert_eq!(from_toml(&printed, &files()), Ok(plan));
-    let told = said("url = 'h'\n[connection]\npath = '3gg'");
+    let told = error_of("url = 'h'\n[connection]\npath = '3gg'");
     assert!(told.contains("[connection] path: ") && told.contains("is not a profile"), "{told}");
-    let told = said("url = 'h'\n[connection]\npath = 'trace=x.txt'");
+    let told = error_of("url = 'h'\n[connection]\npath = 'trace=x.txt'");
     assert!(
         told.contains("path: \"trace=x.txt\" is not a path: trace: x.txt: no such file"),
         "{told}"
@@ -192,20 +192,21 @@ fn a_script_is_kept_whole() {
         ("text_file = 'none.txt'", "the plan's [script] text_file: "),
         ("file = 'x'", "unknown field `file`"),
     ] {
-        let told = said(&format!("url = 'h'\n[script]\n{table}"));
+        let told = error_of(&format!("url = 'h'\n[script]\n{table}"));
         assert!(told.contains(why), "{told}");
     }
 }
 
 #[test]
 fn a_list_has_no_false_and_a_depth_one_name() {
-    let told = said("url = 'h'\n[tls]\nalpn = [false]");
+    let told = error_of("url = 'h'\n[tls]\nalpn = [false]");
     assert!(told.contains("it cannot be false"), "{told}");
-    let told = said("url = 'h'\n[request]\nhttp = '2'\n[connection]\npipeline = 2\nstreams = 3");
+    let told =
+        error_of("url = 'h'\n[request]\nhttp = '2'\n[connection]\npipeline = 2\nstreams = 3");
     assert!(told.contains("it is pipeline by its name in HTTP/2: give one of them"), "{told}");
 }
 
-fn said(text: &str) -> String {
+fn error_of(text: &str) -> String {
     match from_toml(&format!("version = 1\n{text}"), &files()) {
         Ok(plan) => format!("{text:?} was taken: {:?}", plan.request),
         Err(error) => error.to_string(),

@@ -71,7 +71,7 @@ fn show_login(plan: &Plan, key: &str, secrets: Secrets) -> Scalar {
     })
 }
 
-fn is_said(plan: &Plan, key: &str) -> bool {
+fn is_given(plan: &Plan, key: &str) -> bool {
     show_login(plan, key, Secrets::Masked) != Scalar::Off
 }
 
@@ -106,10 +106,10 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting { name: "user", value: "NAME:PASSWORD", common: true, without: &["bearer"], field: login!("user", parse_user, replaced),
         help: "Basic authorisation", ..ROW },
     Setting { name: "digest", value: "NAME:PASSWORD", without: &["user", "bearer", "aws-sigv4"],
-        field: login!("digest", parse_digest, replaced), shown: |plan| is_said(plan, "digest"),
+        field: login!("digest", parse_digest, replaced), shown: |plan| is_given(plan, "digest"),
         help: "Digest authorisation, as soon as the server asks for it", ..ROW },
     Setting { name: "aws-sigv4", value: "SCOPE", needs: Some("user"),
-        field: login!("aws_sigv4", parse_aws_sigv4, signed), shown: |plan| is_said(plan, "aws_sigv4"),
+        field: login!("aws_sigv4", parse_aws_sigv4, signed), shown: |plan| is_given(plan, "aws_sigv4"),
         help: "Sign each request with the key and secret of --user: aws:amz:REGION:SERVICE; without region and service those in the host's name", ..ROW },
     Setting { name: "bearer", value: "TOKEN", common: true, field: login!("bearer", token, replaced),
         help: "Bearer authorisation", ..ROW },

@@ -50,7 +50,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
 mod tests {
     use crate::*;
 
-    fn told(change: impl Fn(&mut Plan)) -> Vec<String> {
+    fn errors(change: impl Fn(&mut Plan)) -> Vec<String> {
         let mut plan = Plan::for_url("http://h/".parse().unwrap());
         let text = b"x = 1".to_vec();
         plan.script = Some(ScriptPlan { name: "x.lua".into(), text, args: Vec::new() });
@@ -61,20 +61,20 @@ mod tests {
 
     #[test]
     fn a_script_makes_single_calls_to_one_server() {
-        assert!(told(|_| {}).is_empty());
-        assert!(told(|plan| plan.request.body = Some(b"x".to_vec())).is_empty());
-        let two = told(|plan| plan.targets = vec![plan.targets[0].clone(); 2].into());
+        assert!(errors(|_| {}).is_empty());
+        assert!(errors(|plan| plan.request.body = Some(b"x".to_vec())).is_empty());
+        let two = errors(|plan| plan.targets = vec![plan.targets[0].clone(); 2].into());
         let why =
             "--script cannot go with --urls: the script says itself what it asks for; drop one";
         assert_eq!(two, [why]);
-        let session = told(|plan| {
+        let session = errors(|plan| {
             let session = Some(SessionPlan::of(2, Think::None));
             plan.load = Load::Closed { users: 1, think: Think::None, session };
         });
         assert!(session[0].contains("--session"), "{session:?}");
-        assert_eq!(told(|plan| plan.request.version = HttpVersion::Http10).len(), 1);
-        assert_eq!(told(|plan| plan.connection.unix = Some("/s".into())).len(), 1);
-        let args = told(|plan| {
+        assert_eq!(errors(|plan| plan.request.version = HttpVersion::Http10).len(), 1);
+        assert_eq!(errors(|plan| plan.connection.unix = Some("/s".into())).len(), 1);
+        let args = errors(|plan| {
             plan.script.as_mut().unwrap().args = vec![String::new(); 1_001];
         });
         assert_eq!(args, ["--script is given more than 1000 arguments"]);

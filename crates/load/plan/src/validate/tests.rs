@@ -22,7 +22,7 @@ fn session(calls: u32) -> Load {
 }
 
 /// The errors of the default plan with one change.
-fn said(change: impl FnOnce(&mut Plan)) -> String {
+fn error_of(change: impl FnOnce(&mut Plan)) -> String {
     let mut plan = plan();
     change(&mut plan);
     match validate(&plan) {
@@ -37,13 +37,13 @@ fn said(change: impl FnOnce(&mut Plan)) -> String {
 
 #[test]
 fn the_defaults_are_sound() {
-    assert_eq!(said(|_| ()), "nothing");
-    assert_eq!(said(|plan| plan.load = open(1.0, 2_000.0)), "nothing");
-    assert_eq!(said(|plan| plan.load = session(5)), "nothing");
+    assert_eq!(error_of(|_| ()), "nothing");
+    assert_eq!(error_of(|plan| plan.load = open(1.0, 2_000.0)), "nothing");
+    assert_eq!(error_of(|plan| plan.load = session(5)), "nothing");
 }
 
 macro_rules! said_of {
-    ($($change:expr),* $(,)?) => { [$(said($change)),*].join("\n") };
+    ($($change:expr),* $(,)?) => { [$(error_of($change)),*].join("\n") };
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn all_problems_are_told_at_once() {
 
 #[test]
 fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
-    let found = said(|plan| {
+    let found = error_of(|plan| {
         plan.driver.stack = StackChoice::Own;
         plan.connection.bind = vec!["127.0.0.2".parse().unwrap()];
         plan.connection.recv_buffer = Some(9_000);
@@ -259,21 +259,21 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
         .collect();
     assert_eq!(others, ["--bind", "--send-buffer or --recv-buffer"]);
     // all threads share the one link
-    let over_one_link = said(|plan| {
+    let over_one_link = error_of(|plan| {
         plan.driver.stack = StackChoice::Own;
         plan.driver.threads = Some(2);
         plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     });
     assert_eq!(over_one_link, "nothing");
-    assert_eq!(said(|plan| plan.driver.stack = StackChoice::Own), "nothing");
-    let of_the_kernel = said(|plan| plan.driver.tcp = Some(TcpTraits::default()));
+    assert_eq!(error_of(|plan| plan.driver.stack = StackChoice::Own), "nothing");
+    let of_the_kernel = error_of(|plan| plan.driver.tcp = Some(TcpTraits::default()));
     assert!(of_the_kernel.starts_with("[--tcp] --tcp says how our own TCP"), "{of_the_kernel}");
 }
 
 #[test]
 fn a_device_by_af_xdp_needs_addresses() {
     let over = |more: &dyn Fn(&mut Plan)| {
-        said(|plan| {
+        error_of(|plan| {
             let (device, gateway, mode) = ("eth0".to_owned(), None, XdpMode::Auto);
             plan.driver.stack = StackChoice::OwnXdp(XdpChoice { device, gateway, mode });
             plan.driver.sources = Some(rules::parse_sources("10.9.0.0/24").unwrap());
@@ -326,7 +326,7 @@ fn a_device_by_af_xdp_needs_addresses() {
 #[test]
 fn a_path_goes_with_addresses_of_its_own() {
     let path = || Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
-    let found = said(|plan| {
+    let found = error_of(|plan| {
         plan.connection.path = path();
         plan.connection.unix = Some("/s".into());
         plan.connection.bind = vec!["127.0.0.2".parse().unwrap()];
@@ -339,7 +339,7 @@ fn a_path_goes_with_addresses_of_its_own() {
              their own addresses; drop one",
         ]
     );
-    let six = said(|plan| {
+    let six = error_of(|plan| {
         plan.connection.path = path();
         plan.connection.prefer = AddressFamily::V6;
     });
@@ -347,7 +347,7 @@ fn a_path_goes_with_addresses_of_its_own() {
         six,
         "[--path] --path and -6 contradict each other: paths carry IPv4 alone; drop one"
     );
-    assert_eq!(said(|plan| plan.connection.path = path()), "nothing");
+    assert_eq!(error_of(|plan| plan.connection.path = path()), "nothing");
 }
 
 #[test]
@@ -357,13 +357,13 @@ fn every_kind_of_client_is_somebody() {
             Some(rules::parse_clients("dsl:60%,3g:30%,satellite:10%", &wan::NoTraces).unwrap());
         plan.load = Load::Closed { users, think: Think::None, session: None };
     };
-    assert_eq!(said(|plan| clients(plan, 10)), "nothing");
+    assert_eq!(error_of(|plan| clients(plan, 10)), "nothing");
     assert_eq!(
-        said(|plan| clients(plan, 4)),
+        error_of(|plan| clients(plan, 4)),
         "[--clients] --clients: of 4 clients none is behind \"satellite\"; give -c 10 or more, or \
          leave it out"
     );
-    let both = said(|plan| {
+    let both = error_of(|plan| {
         clients(plan, 10);
         plan.connection.path = Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     });

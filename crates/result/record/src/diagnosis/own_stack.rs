@@ -109,7 +109,7 @@ mod tests {
     }
 
     /// Ten responses of `mean` bytes, by our own TCP from a server at `url`, on a host that sends by BBR.
-    fn told(url: &str, mean: u64) -> RunReport {
+    fn paced_run(url: &str, mean: u64) -> RunReport {
         let mut measurement = stats::Measurement::default();
         measurement.total.counts.succeeded = 10;
         measurement.total.body_bytes = 10 * mean;
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn long_responses_by_bbr_of_this_host_are_a_finding() {
-        let found = paced(&told("http://127.0.0.1:8080/megabyte", 1_000_000)).unwrap();
+        let found = paced(&paced_run("http://127.0.0.1:8080/megabyte", 1_000_000)).unwrap();
         assert!(
             found.evidence.starts_with(
                 "a response has 977 KiB in the mean, and this host's TCP sends by bbr,"
@@ -136,9 +136,9 @@ mod tests {
 
     #[test]
     fn pacing_is_no_finding_where_it_says_nothing() {
-        assert_eq!(paced(&told("http://localhost:8080/", 200)), None, "short");
-        assert_eq!(paced(&told("http://192.0.2.7:8080/", 1_000_000)), None, "elsewhere");
-        let mut report = told("http://[::1]:8080/", 1_000_000);
+        assert_eq!(paced(&paced_run("http://localhost:8080/", 200)), None, "short");
+        assert_eq!(paced(&paced_run("http://192.0.2.7:8080/", 1_000_000)), None, "elsewhere");
+        let mut report = paced_run("http://[::1]:8080/", 1_000_000);
         assert!(paced(&report).is_some());
         report.environment.congestion = "cubic".to_owned();
         assert_eq!(paced(&report), None, "not paced");

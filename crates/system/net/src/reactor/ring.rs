@@ -288,7 +288,7 @@ impl RingReactor {
                 socket.receiving = more;
                 if let (Some(id), 1..) = (buffer, result) {
                     self.pieces.append(socket, id, result as u16);
-                    self.tell(tag.slot, Ready { readable: true, ..quiet(tag.slot) });
+                    self.notify(tag.slot, Ready { readable: true, ..quiet(tag.slot) });
                     if !more {
                         self.want(Kind::Receive, tag.slot);
                     }
@@ -305,7 +305,7 @@ impl RingReactor {
         }
     }
 
-    fn tell(&mut self, slot: Slot, news: Ready) {
+    fn notify(&mut self, slot: Slot, news: Ready) {
         let told = &mut self.sockets[slot as usize].told;
         match self.heard.get_mut(*told as usize).filter(|before| before.slot == slot) {
             Some(before) => {
@@ -348,7 +348,7 @@ impl RingReactor {
             // what a write has met is the reason of the end that a read meets
             Some(errno) => socket.broken = socket.broken.or(Some(failure::class(errno))),
         }
-        self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
+        self.notify(slot, Ready { readable: true, ended: true, ..quiet(slot) });
     }
 
     /// The socket did not accept everything submitted in this batch.
@@ -372,7 +372,7 @@ impl RingReactor {
     fn break_off(&mut self, slot: Slot, error: IoError) {
         let IoError::Failed(class) = error else { return };
         self.sockets[slot as usize].broken = Some(class);
-        self.tell(slot, Ready { slot, readable: true, writable: true, ended: true });
+        self.notify(slot, Ready { slot, readable: true, writable: true, ended: true });
     }
 
     /// A socket that took nothing may take something now.
@@ -393,7 +393,7 @@ impl RingReactor {
             self.shut(slot);
         }
         if std::mem::take(&mut self.sockets[slot as usize].wants_to_write) {
-            self.tell(slot, Ready { writable: true, ..quiet(slot) });
+            self.notify(slot, Ready { writable: true, ..quiet(slot) });
         }
     }
 
@@ -452,7 +452,7 @@ impl RingReactor {
         for (slot, connected) in news {
             self.sockets[slot as usize].waits = false;
             match connected {
-                Ok(()) => self.tell(slot, Ready { writable: true, ..quiet(slot) }),
+                Ok(()) => self.notify(slot, Ready { writable: true, ..quiet(slot) }),
                 Err(errno) => self.break_off(slot, failure::of(errno)),
             }
         }
@@ -620,7 +620,7 @@ impl Io for RingReactor {
         if self.sockets[slot as usize].full && count < buffer.len() {
             match self.read_on(slot, &mut buffer[count..]) {
                 Ok(0) | Err(IoError::Failed(_)) if count > 0 => {
-                    self.tell(slot, Ready { readable: true, ended: true, ..quiet(slot) });
+                    self.notify(slot, Ready { readable: true, ended: true, ..quiet(slot) });
                 }
                 Ok(more) => return Ok(count + more),
                 Err(IoError::WouldBlock) => {}

@@ -144,7 +144,7 @@ mod tests {
 
     /// Runs the due retries while `room` has entries: how many connects find room each time. The
     /// connections of `closed` have ended.
-    fn told(queue: &mut RoomQueue, closed: &[Slot], room: &[usize]) -> Vec<String> {
+    fn run_retries(queue: &mut RoomQueue, closed: &[Slot], room: &[usize]) -> Vec<String> {
         let mut lines = Vec::new();
         for room in room {
             let Some(now) = queue.next_try() else { break };
@@ -179,21 +179,24 @@ mod tests {
             "23 ms: 3 tried, 0 connected, 1 connected",
             "24 ms: 1 tried, 2 connected",
         ];
-        assert_eq!(told(&mut waiting(&["a", "a", "a"]), &[], &[0, 0, 0, 0, 2, 9, 9]), expected);
+        assert_eq!(
+            run_retries(&mut waiting(&["a", "a", "a"]), &[], &[0, 0, 0, 0, 2, 9, 9]),
+            expected
+        );
     }
 
     #[test]
     fn a_socket_that_is_gone_keeps_no_other_waiting() {
         let expected = ["1 ms: 2 tried, 1 Refused", "2 ms: 1 tried, 0 connected"];
-        assert_eq!(told(&mut waiting(&["a", "gone"]), &[], &[0, 1, 1]), expected);
+        assert_eq!(run_retries(&mut waiting(&["a", "gone"]), &[], &[0, 1, 1]), expected);
     }
 
     #[test]
     fn who_was_closed_is_not_tried() {
         let mut queue = waiting(&["a", "a", "a", "a"]);
         let expected = ["1 ms: 2 tried, 1 connected", "2 ms: 1 tried, 3 connected"];
-        assert_eq!(told(&mut queue, &[0, 2], &[1, 1, 1]), expected);
-        assert_eq!(told(&mut waiting(&["a"]), &[0], &[1, 1]), ["1 ms: 0 tried"]);
+        assert_eq!(run_retries(&mut queue, &[0, 2], &[1, 1, 1]), expected);
+        assert_eq!(run_retries(&mut waiting(&["a"]), &[0], &[1, 1]), ["1 ms: 0 tried"]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn put(queue: &OwnedFd, packets: &[Vec<u8>]) {
 }
 
 /// Everything available now.
-fn heard(queue: &OwnedFd) -> Vec<Vec<u8>> {
+fn received(queue: &OwnedFd) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; 70_000];
     let mut all = Vec::new();
     while let Ok(length) = rustix::io::read(queue, &mut buffer[..])
@@ -70,7 +70,7 @@ fn packets_go_out_in_order_and_their_memory_is_free_at_once() {
     for packet in &mut all {
         packet.fill(0xee);
     }
-    assert_eq!(heard(&peer), packets(8, 300));
+    assert_eq!(received(&peer), packets(8, 300));
     assert_eq!(ring.refused(), 0);
 }
 
@@ -82,7 +82,7 @@ fn one_call_hands_over_and_waits() {
     let mut came = Vec::new();
     ring.exchange(sent(&both), LONG);
     ring.take(|packet| came.push(packet.to_vec()));
-    assert_eq!((heard(&peer), came), (both.clone(), both));
+    assert_eq!((received(&peer), came), (both.clone(), both));
     // nothing arrived: the wait ends after the span
     assert!(taken(&mut ring, Some(Duration::from_millis(1))).is_empty());
     put(&peer, &packets(1, 9));
@@ -122,7 +122,7 @@ fn what_is_not_taken_is_counted_and_the_rest_goes_on() {
     // more than the queue of the socket holds
     let many = packets(600, 1_000);
     ring.send(sent(&many));
-    let there = heard(&peer);
+    let there = received(&peer);
     // the kernel reports some of its failures per call
     ring.settle_all();
     let refused = ring.refused() as usize;
@@ -130,7 +130,7 @@ fn what_is_not_taken_is_counted_and_the_rest_goes_on() {
     assert_eq!(there, many[..there.len()], "the first ones are there");
     ring.send(sent(&many[..1]));
     assert!(taken(&mut ring, NOW).is_empty());
-    assert_eq!((heard(&peer).len(), ring.refused(), ring.is_broken()), (1, 0, false));
+    assert_eq!((received(&peer).len(), ring.refused(), ring.is_broken()), (1, 0, false));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_ring_that_ends_leaves_what_was_sent_and_what_was_not_read() {
     assert!(taken(&mut ring, NOW).is_empty(), "the request that reads is open");
     ring.send(sent(&packets(5, 100)));
     drop(ring);
-    assert_eq!(heard(&peer), packets(5, 100));
+    assert_eq!(received(&peer), packets(5, 100));
     // the other end sees a close only when nothing keeps the file open
     let closed = rustix::io::write(&peer, &[1]);
     assert_eq!(closed, Err(Errno::PIPE));
@@ -154,7 +154,7 @@ fn another_thread_may_not_use_it_and_nothing_breaks() {
         (ring.is_broken(), ring.refused())
     });
     assert_eq!(elsewhere.join().expect("no panic"), (true, 3));
-    assert!(heard(&peer).is_empty());
+    assert!(received(&peer).is_empty());
 }
 
 /// Failures that one call cannot report are reported in the same turn.
@@ -162,7 +162,7 @@ fn another_thread_may_not_use_it_and_nothing_breaks() {
 fn a_turn_tells_of_all_refusals_at_once() {
     let Some((mut ring, peer)) = queue() else { return };
     ring.send(sent(&packets(600, 1_000)));
-    let there = heard(&peer).len();
+    let there = received(&peer).len();
     assert!(taken(&mut ring, NOW).is_empty());
     assert_eq!(ring.refused() as usize, 600 - there);
 }

@@ -32,18 +32,18 @@ impl ArpSide {
     }
 
     /// Parses a frame.
-    pub(crate) fn hear<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
+    pub(crate) fn parse<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
         let Some((head, body)) = frame.split_at_checked(ETHERNET_HEAD) else {
             return LinkFrame::Nothing;
         };
         match [head[12], head[13]] {
             IPV4 => LinkFrame::Packet(body),
-            ARP => self.hear_arp(body),
+            ARP => self.parse_arp(body),
             _ => LinkFrame::Nothing,
         }
     }
 
-    fn hear_arp(&self, body: &[u8]) -> LinkFrame<'static> {
+    fn parse_arp(&self, body: &[u8]) -> LinkFrame<'static> {
         let Some(body) = body.first_chunk::<28>() else { return LinkFrame::Nothing };
         let address = |at: usize| Ipv4Addr::new(body[at], body[at + 1], body[at + 2], body[at + 3]);
         let [_, _, _, _, _, _, _, what, a, b, c, d, e, f, ..] = *body;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     /// A frame as text.
-    fn words(frame: &[u8]) -> String {
+    fn describe(frame: &[u8]) -> String {
         let mac = |at: usize| Mac(frame[at..at + 6].try_into().expect("6 bytes"));
         let address = |at: usize| Ipv4Addr::from_octets(frame[at..at + 4].try_into().expect("4"));
         let what = ["", "asks", "answers"][usize::from(frame[21])];
@@ -136,9 +136,9 @@ mod tests {
         let we = ours();
         let said: String = [[10, 9, 0, 1], [10, 9, 0, 14], [10, 9, 0, 15], [192, 0, 2, 1]]
             .iter()
-            .map(|target| match we.hear(&theirs(REQUEST, SERVER, *target)) {
+            .map(|target| match we.parse(&theirs(REQUEST, SERVER, *target)) {
                 LinkFrame::Told(from, _, None) => format!("{from} asks for somebody else\n"),
-                LinkFrame::Told(_, _, Some(answer)) => words(&answer) + "\n",
+                LinkFrame::Told(_, _, Some(answer)) => describe(&answer) + "\n",
                 other => format!("{other:?}\n"),
             })
             .collect();
@@ -158,7 +158,7 @@ mod tests {
         let we = ours();
         let ask = |at| {
             let question = Question { hop: GATEWAY.into(), at };
-            words(&we.question(question).expect("it is of IPv4"))
+            describe(&we.question(question).expect("it is of IPv4"))
         };
         assert_eq!(
             [ask(None), ask(Some(THEIRS))],
@@ -170,18 +170,18 @@ mod tests {
             ]
         );
         let reply = theirs(REPLY, GATEWAY, [10, 9, 0, 1]);
-        assert_eq!(we.hear(&reply), LinkFrame::Told(GATEWAY.into(), THEIRS, None));
+        assert_eq!(we.parse(&reply), LinkFrame::Told(GATEWAY.into(), THEIRS, None));
     }
 
     #[test]
     fn an_address_of_ours_that_somebody_has_is_told() {
         let we = ours();
         let other = theirs(REPLY, Ipv4Addr::new(10, 9, 0, 5), [10, 9, 0, 5]);
-        assert_eq!(we.hear(&other), LinkFrame::Taken(Ipv4Addr::new(10, 9, 0, 5).into(), THEIRS));
+        assert_eq!(we.parse(&other), LinkFrame::Taken(Ipv4Addr::new(10, 9, 0, 5).into(), THEIRS));
         // our own frames, and the probe of a host about to use the address
-        assert_eq!(we.hear(&we.announcement(Ipv4Addr::new(10, 9, 0, 5))), LinkFrame::Nothing);
+        assert_eq!(we.parse(&we.announcement(Ipv4Addr::new(10, 9, 0, 5))), LinkFrame::Nothing);
         let probe = theirs(REQUEST, Ipv4Addr::UNSPECIFIED, [10, 9, 0, 5]);
-        assert!(matches!(we.hear(&probe), LinkFrame::Told(.., Some(_))));
+        assert!(matches!(we.parse(&probe), LinkFrame::Told(.., Some(_))));
     }
 
     #[test]
@@ -189,17 +189,17 @@ mod tests {
         let we = ours();
         let whole = theirs(REQUEST, SERVER, [10, 9, 0, 1]);
         for length in 0..ARP_FRAME {
-            assert_eq!(we.hear(&whole[..length]), LinkFrame::Nothing, "{length} bytes");
+            assert_eq!(we.parse(&whole[..length]), LinkFrame::Nothing, "{length} bytes");
         }
         // padded to the minimum of Ethernet, as on a wire
         let padded = [&whole[..], &[0; 18]].concat();
-        assert!(matches!(we.hear(&padded), LinkFrame::Told(.., Some(_))));
+        assert!(matches!(we.parse(&padded), LinkFrame::Told(.., Some(_))));
         for (at, byte) in
             [(12, 0x86), (14, 9), (16, 9), (18, 7), (19, 16), (20, 1), (21, 8), (22, 3)]
         {
             let mut strange = whole.clone();
             strange[at] = byte;
-            assert_eq!(we.hear(&strange), LinkFrame::Nothing, "byte {at}");
+            assert_eq!(we.parse(&strange), LinkFrame::Nothing, "byte {at}");
         }
     }
 }

@@ -73,10 +73,10 @@ impl LinkSide {
     }
 
     /// Parses a frame.
-    pub(crate) fn hear<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
+    pub(crate) fn parse<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
         match self {
-            LinkSide::Arp(side) => side.hear(frame),
-            LinkSide::Nd(side) => side.hear(frame),
+            LinkSide::Arp(side) => side.parse(frame),
+            LinkSide::Nd(side) => side.parse(frame),
         }
     }
 

@@ -171,7 +171,7 @@ impl XdpDevice {
                 raw::put_socket(map.as_fd(), key as u32, queue.as_fd()).map_err(by_bpf)?;
             }
         }
-        let groups = network.is_ipv6().then(|| raw::hear_groups(link.index)).transpose();
+        let groups = network.is_ipv6().then(|| raw::join_groups(link.index)).transpose();
         let groups = groups.map_err(|error| {
             XdpTrouble::Other(format!("{} cannot be made to hear groups", ask.device), error)
         })?;
@@ -216,7 +216,7 @@ fn probed_of_each(threads: usize) -> u32 {
 fn settle_in(links: &mut [XdpLink]) -> Result<(), XdpTrouble> {
     let each = probed_of_each(links.len());
     for link in links.iter_mut() {
-        link.say(each, LinkSide::probe);
+        link.send_frames(each, LinkSide::probe);
     }
     let end = monotonic() + PROBE_SPAN;
     for link in links.iter_mut() {
@@ -231,7 +231,7 @@ fn settle_in(links: &mut [XdpLink]) -> Result<(), XdpTrouble> {
         }
     }
     for link in links {
-        link.say(each, LinkSide::announcement);
+        link.send_frames(each, LinkSide::announcement);
     }
     Ok(())
 }
@@ -263,7 +263,7 @@ impl XdpLink {
     }
 
     /// Sends a message about each of the first addresses.
-    fn say(&mut self, addresses: u32, what: impl Fn(&LinkSide, IpAddr) -> Option<Vec<u8>>) {
+    fn send_frames(&mut self, addresses: u32, what: impl Fn(&LinkSide, IpAddr) -> Option<Vec<u8>>) {
         for row in 0..self.part.addresses.min(addresses) {
             if let Some(frame) = what(&self.side, later(self.part.first, row)) {
                 self.queues[self.out].put(&frame, &[]);
@@ -378,10 +378,10 @@ impl XdpLink {
         let XdpLink { queues, out, side, neighbours, answers, conflict, .. } = self;
         let mut told = false;
         for queue in queues.iter_mut() {
-            queue.receive(most, |frame| match side.hear(frame) {
+            queue.receive(most, |frame| match side.parse(frame) {
                 LinkFrame::Packet(packet) => each(packet, is_sum_left_out(packet)),
                 LinkFrame::Told(who, mac, answer) => {
-                    told |= neighbours.told(now, who, mac);
+                    told |= neighbours.update(now, who, mac);
                     answers.extend(answer.filter(|_| answers.len() < ANSWERS_MAX));
                 }
                 LinkFrame::Taken(address, by) => {

@@ -63,7 +63,7 @@ impl NdSide {
     }
 
     /// Parses a frame.
-    pub(crate) fn hear<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
+    pub(crate) fn parse<'a>(&self, frame: &'a [u8]) -> LinkFrame<'a> {
         let Some((before, body)) = frame.split_at_checked(ETHERNET_HEAD) else {
             return LinkFrame::Nothing;
         };
@@ -77,7 +77,7 @@ impl NdSide {
         match (ip[6], kind, message) {
             (ICMPV6, Some(&(SOLICITATION | ADVERTISEMENT)), Some(message)) => {
                 let [.., a, b, c, d, e, f] = *before.first_chunk::<12>().unwrap_or(&[0; 12]);
-                self.hear_message(ip, message, Mac([a, b, c, d, e, f]))
+                self.parse_message(ip, message, Mac([a, b, c, d, e, f]))
                     .unwrap_or(LinkFrame::Nothing)
             }
             _ => LinkFrame::Packet(body),
@@ -85,7 +85,7 @@ impl NdSide {
     }
 
     /// `None`: invalid or irrelevant.
-    fn hear_message(
+    fn parse_message(
         &self,
         ip: &[u8; IPV6_HEAD],
         message: &[u8],
@@ -97,8 +97,10 @@ impl NdSide {
         let (from, to) = (address(ip, 8)?, address(ip, 24)?);
         let (kind, code, target) = (message[0], *message.get(1)?, address(message, 8)?);
         let whole = checksum(from.into(), to.into(), ICMPV6, message) == 0;
-        let mac =
-            said_mac(message.get(MESSAGE..)?, if kind == SOLICITATION { SOURCE } else { TARGET })?;
+        let mac = mac_option(
+            message.get(MESSAGE..)?,
+            if kind == SOLICITATION { SOURCE } else { TARGET },
+        )?;
         let mac = mac.unwrap_or(sender);
         // our own frames may return; multicast addresses belong to no one
         let strange = mac == self.ours || mac.is_group() || target.is_multicast();
@@ -179,7 +181,7 @@ impl NdSide {
 
 /// The Ethernet address in the option of this type. `None` if the options are malformed (section
 /// 7.1.1).
-fn said_mac(mut options: &[u8], wanted: u8) -> Option<Option<Mac>> {
+fn mac_option(mut options: &[u8], wanted: u8) -> Option<Option<Mac>> {
     let mut said = None;
     while let [kind, units, ..] = *options {
         let option = options.get(..usize::from(units) * 8).filter(|option| !option.is_empty())?;
@@ -211,7 +213,7 @@ mod tests {
     }
 
     /// A frame as text.
-    fn words(frame: &[u8]) -> String {
+    fn describe(frame: &[u8]) -> String {
         let mac = |at: usize| Mac(frame[at..at + 6].try_into().expect("6 bytes"));
         let address = |at: usize| Ipv6Addr::from_octets(frame[at..at + 16].try_into().expect("16"));
         let (from, to) = (address(22), address(38));
@@ -246,7 +248,7 @@ mod tests {
             we.question(question(Some(THEIRS))).expect("it is of IPv6"),
         ];
         assert_eq!(
-            said.map(|frame| words(&frame)).concat(),
+            said.map(|frame| describe(&frame)).concat(),
             "02:00:00:00:00:01 to 33:33:ff:00:00:05, kind 86dd, :: to ff02::1:ff00:5, 255 hops, 135 00 \
              fd00:9::5, 0 bytes of options\n\
              02:00:00:00:00:01 to 33:33:00:00:00:01, kind 86dd, fd00:9::5 to ff02::1, 255 hops, 136 20 \
@@ -265,20 +267,20 @@ mod tests {
             let question = Question { hop: address(target).into(), at: None };
             they.question(question).expect("it is of IPv6")
         };
-        let hear = |frame: &[u8]| match we.hear(frame) {
+        let hear = |frame: &[u8]| match we.parse(frame) {
             LinkFrame::Told(who, mac, Some(answer)) => {
-                format!("{who} at {mac}: {}", words(&answer))
+                format!("{who} at {mac}: {}", describe(&answer))
             }
             LinkFrame::Told(who, mac, None) => format!("{who} at {mac}\n"),
             other => format!("{other:?}\n"),
         };
         let said = [
-            hear(&asked("fd00:9::1")),
-            hear(&asked("fd00:9::e")),
-            hear(&asked("fd00:9::f")),
+            parse(&asked("fd00:9::1")),
+            parse(&asked("fd00:9::e")),
+            parse(&asked("fd00:9::f")),
             // a host about to use one of ours
-            hear(&they.probe(address("fd00:9::5"))),
-            hear(&they.announcement(address("fe80::9"))),
+            parse(&they.probe(address("fd00:9::5"))),
+            parse(&they.announcement(address("fe80::9"))),
         ];
         assert_eq!(
             said.concat(),
@@ -300,8 +302,8 @@ mod tests {
         let they = NdSide::new(THEIRS, shared, 1);
         let taken = LinkFrame::Taken(shared.into(), THEIRS);
         let question = Question { hop: address("fd00:9::1:1").into(), at: None };
-        assert_eq!(we.hear(&they.announcement(shared)), taken);
-        assert_eq!(we.hear(&they.question(question).expect("it is of IPv6")), taken);
+        assert_eq!(we.parse(&they.announcement(shared)), taken);
+        assert_eq!(we.parse(&they.question(question).expect("it is of IPv6")), taken);
         // a reply about an address of its own
         let message = NdMessage {
             kind: ADVERTISEMENT,
@@ -309,9 +311,9 @@ mod tests {
             target: address("fe80::9"),
             option: Some(TARGET),
         };
-        assert_eq!(we.hear(&they.frame(shared, (address("fe80::1"), OURS), &message)), taken);
+        assert_eq!(we.parse(&they.frame(shared, (address("fe80::1"), OURS), &message)), taken);
         // our own frames
-        assert_eq!(we.hear(&we.announcement(shared)), LinkFrame::Nothing);
+        assert_eq!(we.parse(&we.announcement(shared)), LinkFrame::Nothing);
     }
 
     #[test]
@@ -319,12 +321,12 @@ mod tests {
         let (we, they) = (ours(), theirs());
         let question = Question { hop: address("fd00:9::1").into(), at: None };
         let whole = they.question(question).expect("it is of IPv6");
-        assert!(matches!(we.hear(&whole), LinkFrame::Told(.., Some(_))));
+        assert!(matches!(we.parse(&whole), LinkFrame::Told(.., Some(_))));
         // links pad short frames
         let padded = [&whole[..], &[0; 9]].concat();
-        assert!(matches!(we.hear(&padded), LinkFrame::Told(.., Some(_))));
+        assert!(matches!(we.parse(&padded), LinkFrame::Told(.., Some(_))));
         for length in 0..whole.len() {
-            let said = we.hear(&whole[..length]);
+            let said = we.parse(&whole[..length]);
             // TCP handles truncated packets in its own way
             let nothing = matches!(said, LinkFrame::Nothing | LinkFrame::Packet(_));
             assert!(nothing, "{length} bytes: {said:?}");
@@ -333,18 +335,18 @@ mod tests {
         for (at, byte) in [(21, 64), (56, 0), (79, 0)] {
             let mut strange = whole.clone();
             strange[at] = byte;
-            assert_eq!(we.hear(&strange), LinkFrame::Nothing, "byte {at}");
+            assert_eq!(we.parse(&strange), LinkFrame::Nothing, "byte {at}");
         }
-        assert_eq!(said_mac(&[1, 0, 2, 3, 4, 5, 6, 7], SOURCE), None);
-        assert_eq!(said_mac(&[1, 1, 2, 3, 4, 5, 6], SOURCE), None);
-        assert_eq!(said_mac(&[14, 1, 2, 3, 4, 5, 6, 7], SOURCE), Some(None));
+        assert_eq!(mac_option(&[1, 0, 2, 3, 4, 5, 6, 7], SOURCE), None);
+        assert_eq!(mac_option(&[1, 1, 2, 3, 4, 5, 6], SOURCE), None);
+        assert_eq!(mac_option(&[14, 1, 2, 3, 4, 5, 6, 7], SOURCE), Some(None));
     }
 
     #[test]
     fn other_packets_are_tcps() {
         let mut frame = ours().probe(address("fd00:9::5"));
         frame[54] = 2;
-        let said = ours().hear(&frame);
+        let said = ours().parse(&frame);
         assert_eq!(said, LinkFrame::Packet(&frame[ETHERNET_HEAD..]));
     }
 }

@@ -119,7 +119,7 @@ impl Neighbours {
     }
 
     /// A host announces its address; returns whether it is a next hop of ours.
-    pub(crate) fn told(&mut self, now: Nanos, who: IpAddr, mac: Mac) -> bool {
+    pub(crate) fn update(&mut self, now: Nanos, who: IpAddr, mac: Mac) -> bool {
         let Some(hop) = self.hops.get_mut(&who) else { return false };
         *hop = Hop { mac: Some(mac), heard: now, asked: now, questions: 0 };
         self.last = None;
@@ -152,7 +152,7 @@ mod tests {
     const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 7));
 
     /// The actions for packets to the server at these times, ms.
-    fn said(we: &mut Neighbours, instants: &[u64]) -> String {
+    fn requests(we: &mut Neighbours, instants: &[u64]) -> String {
         let mut said = String::new();
         for instant in instants {
             let way = match we.onward(Nanos::from_millis(*instant), SERVER) {
@@ -174,15 +174,15 @@ mod tests {
     #[test]
     fn a_hop_is_asked_once_a_second_until_it_tells() {
         let mut we = Neighbours::default();
-        assert_eq!(said(&mut we, &[0]), "0: Unknown\n");
+        assert_eq!(requests(&mut we, &[0]), "0: Unknown\n");
         we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
         assert_eq!(
-            said(&mut we, &[0, 10, 999, 1_000, 1_500]),
+            requests(&mut we, &[0, 10, 999, 1_000, 1_500]),
             "0: all are asked for 192.0.2.1\n10: Wait\n999: Wait\n\
              1000: all are asked for 192.0.2.1\n1500: Wait\n"
         );
-        assert!(we.told(Nanos::from_millis(1_600), GATEWAY, THERE));
-        assert_eq!(said(&mut we, &[1_600]), "1600: to 02:00:00:00:00:09\n");
+        assert!(we.update(Nanos::from_millis(1_600), GATEWAY, THERE));
+        assert_eq!(requests(&mut we, &[1_600]), "1600: to 02:00:00:00:00:09\n");
     }
 
     #[test]
@@ -190,9 +190,9 @@ mod tests {
         let mut we = Neighbours::default();
         we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
         we.onward(Nanos::ZERO, SERVER);
-        we.told(Nanos::ZERO, GATEWAY, THERE);
+        we.update(Nanos::ZERO, GATEWAY, THERE);
         assert_eq!(
-            said(&mut we, &[0, 4_999, 5_000, 5_001, 6_000, 6_999, 7_000]),
+            requests(&mut we, &[0, 4_999, 5_000, 5_001, 6_000, 6_999, 7_000]),
             "0: to 02:00:00:00:00:09\n\
              4999: to 02:00:00:00:00:09\n\
              5000: to 02:00:00:00:00:09, and 02:00:00:00:00:09 is asked for 192.0.2.1\n\
@@ -201,9 +201,9 @@ mod tests {
              6999: to 02:00:00:00:00:09\n\
              7000: to 02:00:00:00:00:09, and all are asked for 192.0.2.1\n"
         );
-        assert!(we.told(Nanos::from_millis(7_001), GATEWAY, ELSEWHERE));
+        assert!(we.update(Nanos::from_millis(7_001), GATEWAY, ELSEWHERE));
         assert_eq!(
-            said(&mut we, &[7_002, 12_000, 12_001]),
+            requests(&mut we, &[7_002, 12_000, 12_001]),
             "7002: to 02:00:00:00:00:08\n\
              12000: to 02:00:00:00:00:08\n\
              12001: to 02:00:00:00:00:08, and 02:00:00:00:00:08 is asked for 192.0.2.1\n"
@@ -215,7 +215,7 @@ mod tests {
         let mut we = Neighbours::default();
         we.learn_way(Nanos::from_millis(100), SERVER, None);
         assert_eq!(
-            said(&mut we, &[100, 1_099, 1_100]),
+            requests(&mut we, &[100, 1_099, 1_100]),
             "100: Nowhere\n1099: Nowhere\n1100: Unknown\n"
         );
     }
@@ -225,7 +225,7 @@ mod tests {
         let mut we = Neighbours::default();
         let address = |number: u32| IpAddr::V4(Ipv4Addr::from_bits(number));
         for number in 0..100_000 {
-            assert!(!we.told(Nanos::ZERO, address(number + 0x0b00_0000), THERE));
+            assert!(!we.update(Nanos::ZERO, address(number + 0x0b00_0000), THERE));
             we.learn_way(Nanos::ZERO, address(number), (number % 2 == 0).then_some(GATEWAY));
         }
         assert_eq!((we.hops.len(), we.ways.len()), (0, REMEMBERED_MAX));

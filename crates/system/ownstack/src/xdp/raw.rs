@@ -319,7 +319,7 @@ pub(crate) fn set_budget(socket: BorrowedFd<'_>, packets: u32) -> io::Result<()>
 }
 
 /// Makes a device receive all multicast, until the descriptor is closed.
-pub(crate) fn hear_groups(device: u32) -> io::Result<OwnedFd> {
+pub(crate) fn join_groups(device: u32) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     // of no protocol: it receives no packets
     let socket = socket_with(AddressFamily::PACKET, SocketType::DGRAM, flags, None)?;

@@ -232,11 +232,11 @@ impl Agent {
         Stamped { stamp, said }
     }
 
-    fn say(&mut self, message: FromAgent) {
-        self.say_of(self.client, message);
+    fn send(&mut self, message: FromAgent) {
+        self.send_for_run(self.client, message);
     }
 
-    fn say_of(&mut self, run: u64, message: FromAgent) {
+    fn send_for_run(&mut self, run: u64, message: FromAgent) {
         let message = self.stamped(message, run);
         self.deeds.push_back(Deed::Say(message));
     }
@@ -290,11 +290,11 @@ impl Agent {
                 true => FromAgent::Alive,
                 false => FromAgent::Hello(self.hello.clone()),
             };
-            self.say(sign);
+            self.send(sign);
         }
         if self.welcome && now >= self.next_probe {
             self.next_probe = now + self.clock.pause(self.machines);
-            self.say(FromAgent::Clock { sent: now.0 });
+            self.send(FromAgent::Clock { sent: now.0 });
         }
         let silence = now - self.heard;
         let unwatched = now - self.watched;
@@ -307,12 +307,12 @@ impl Agent {
             }
             AgentState::Armed { start, step, .. } if now + GO_BEFORE > *start => {
                 let step = *step;
-                self.stand_down(step, "the manager did not confirm the start");
+                self.cancel_step(step, "the manager did not confirm the start");
             }
             AgentState::Over { said, again } if now >= *again => {
                 *again = now + Nanos::SECOND;
                 let said = said.clone();
-                self.say(FromAgent::Final(said));
+                self.send(FromAgent::Final(said));
             }
             _ => {}
         }
@@ -327,12 +327,12 @@ impl Agent {
     }
 
     /// Processes the manager's reply to a time request.
-    fn told_the_time(&mut self, exchange: ClockExchange) {
+    fn note_time(&mut self, exchange: ClockExchange) {
         self.clock.add(exchange);
-        self.tell_ready();
+        self.report_ready();
     }
 
-    fn tell_ready(&mut self) {
+    fn report_ready(&mut self) {
         let enough = self.clock.exchanges() >= PROBES_MIN;
         if let AgentState::Ready { step, ready, told: told @ false } = &mut self.state
             && enough
@@ -340,7 +340,7 @@ impl Agent {
             *told = true;
             let (step, hash, workers) = (*step, ready.hash.clone(), ready.workers);
             let bound = self.offset().map_or(0, |offset| offset.bound.0);
-            self.say(FromAgent::Ready { step, hash, workers, bound });
+            self.send(FromAgent::Ready { step, hash, workers, bound });
         }
     }
 
@@ -358,21 +358,21 @@ impl Agent {
                 }
                 self.hello.proof = proof;
                 if !self.welcome {
-                    self.say(FromAgent::Hello(self.hello.clone()));
+                    self.send(FromAgent::Hello(self.hello.clone()));
                 }
             }
             ToAgent::Welcome { agents, .. } => (self.welcome, self.machines) = (true, agents),
             ToAgent::Refused { why, .. } => self.deeds.push_back(Deed::Exit { done: false, why }),
             ToAgent::Clock { sent, received, returned, .. } => {
                 let [sent, received, returned] = [sent, received, returned].map(Nanos);
-                self.told_the_time(ClockExchange { sent, received, returned, answered: now });
+                self.note_time(ClockExchange { sent, received, returned, answered: now });
             }
             ToAgent::Plan { step, hash, part, parts, bytes, .. } => {
                 self.receive(Receipt { step, hash, parts: Vec::new() }, part, parts, bytes);
             }
             ToAgent::Recall { .. } => {
                 let holding = self.holding(now);
-                self.say(FromAgent::Held(holding));
+                self.send(FromAgent::Held(holding));
             }
             // the rest is about a run
             _ if stamp.run != self.client => self.refused.late += 1,
@@ -500,7 +500,7 @@ impl Agent {
             if !matches!(self.state, AgentState::Running { .. }) {
                 self.state = AgentState::Idle;
             }
-            return self.say_of(self.epoch, FromAgent::Unfit { step, why });
+            return self.send_for_run(self.epoch, FromAgent::Unfit { step, why });
         }
         if matches!(self.state, AgentState::Running { .. }) {
             self.next = Some(plan);
@@ -536,11 +536,11 @@ impl Agent {
         match outcome {
             Ok(ready) => {
                 self.state = AgentState::Ready { step, ready, told: false };
-                self.tell_ready();
+                self.report_ready();
             }
             Err(why) => {
                 self.state = AgentState::Idle;
-                self.say(FromAgent::Unfit { step, why });
+                self.send(FromAgent::Unfit { step, why });
             }
         }
         true
@@ -558,25 +558,25 @@ impl Agent {
             slots.map(|slots| Share::of_slots(slots, holding.of)).collect();
         let shares = match shares {
             Ok(shares) if !shares.is_empty() => shares,
-            Ok(_) => return self.stand_down(step, "no part of the load is left for this agent"),
-            Err(why) => return self.stand_down(step, &why.to_string()),
+            Ok(_) => return self.cancel_step(step, "no part of the load is left for this agent"),
+            Err(why) => return self.cancel_step(step, &why.to_string()),
         };
         if let Some(why) = self.beyond_ceiling(rate_peak, shares.iter()) {
-            return self.stand_down(step, &why);
+            return self.cancel_step(step, &why);
         }
         let Some(offset) = self.offset() else {
-            return self.stand_down(step, "the manager's clock is not known");
+            return self.cancel_step(step, "the manager's clock is not known");
         };
         let start = offset.here(start);
         if start < now + START_MIN {
-            return self.stand_down(step, "the start was told too late");
+            return self.cancel_step(step, "the start was told too late");
         }
         let (ahead, bound) = (offset.ahead, offset.bound.0);
         self.held = Some((Holding { hash, bound, ..holding }, start));
         self.rate_peak = rate_peak;
         self.taken.clear();
         self.extra.clear();
-        self.say(FromAgent::Armed { step, ahead, bound });
+        self.send(FromAgent::Armed { step, ahead, bound });
         self.state = AgentState::Armed { step, shares, start };
     }
 
@@ -609,7 +609,7 @@ impl Agent {
             None => self.takes(slots, from, now).err(),
         };
         self.taken.insert(number, refused.clone());
-        self.say(FromAgent::Taken { step, number, refused });
+        self.send(FromAgent::Taken { step, number, refused });
     }
 
     fn takes(
@@ -672,9 +672,9 @@ impl Agent {
         }
     }
 
-    fn stand_down(&mut self, step: u64, why: &str) {
+    fn cancel_step(&mut self, step: u64, why: &str) {
         self.state = AgentState::Idle;
-        self.say(FromAgent::StoodDown { step, why: why.to_owned() });
+        self.send(FromAgent::StoodDown { step, why: why.to_owned() });
     }
 
     /// The next row of the step that runs.
@@ -698,7 +698,7 @@ impl Agent {
         said.refused = self.refused;
         said.drift_s = self.clock.drift().map(|drift| drift as f64 / 1e9);
         let said = Box::new(said);
-        self.say(FromAgent::Final(said.clone()));
+        self.send(FromAgent::Final(said.clone()));
         self.state = AgentState::Over { said, again: now + Nanos::SECOND };
     }
 
@@ -771,7 +771,7 @@ mod tests {
         agent
     }
 
-    fn last_said(agent: &mut Agent) -> Option<FromAgent> {
+    fn last_message(agent: &mut Agent) -> Option<FromAgent> {
         let deeds = std::iter::from_fn(|| agent.deed());
         deeds
             .filter_map(|deed| if let Deed::Say(said) = deed { Some(said.said) } else { None })
@@ -803,7 +803,7 @@ mod tests {
     #[test]
     fn a_ceiling_is_held_against_the_agents_own_part() {
         let quarter = [vec![1]];
-        let last = |rate_max, slots: &[Vec<u32>]| last_said(&mut armed(rate_max, slots, 4));
+        let last = |rate_max, slots: &[Vec<u32>]| last_message(&mut armed(rate_max, slots, 4));
         assert!(matches!(last(Some(250.0), &quarter), Some(FromAgent::Armed { .. })));
         assert!(matches!(last(None, &quarter), Some(FromAgent::Armed { .. })));
         let Some(FromAgent::StoodDown { why, .. }) = last(Some(240.0), &quarter) else {
@@ -824,11 +824,11 @@ mod tests {
         let from = Nanos::from_secs(9).0;
         let (step, number, slots) = (1, 0, vec![vec![5]]);
         agent.told(stamped(ToAgent::Take { epoch: 1, step, number, slots, of: 6, from }), NOW);
-        let Some(FromAgent::Taken { refused, .. }) = last_said(&mut agent) else {
+        let Some(FromAgent::Taken { refused, .. }) = last_message(&mut agent) else {
             panic!("it does not answer");
         };
         agent.told(stamped(ToAgent::Recall { epoch: 1 }), NOW);
-        let Some(FromAgent::Held(holding)) = last_said(&mut agent) else {
+        let Some(FromAgent::Held(holding)) = last_message(&mut agent) else {
             panic!("it does not say what it holds");
         };
         (refused, holding.taken)

@@ -80,13 +80,13 @@ impl FleetWatch {
     /// A row of the current step.
     pub fn row(&mut self, row: SutRow) {
         if let Some((_, step)) = self.step {
-            self.say(FromWatch::Row { step, row });
+            self.send(FromWatch::Row { step, row });
         }
     }
 
     /// Nothing can be read any more.
     pub fn trouble(&mut self, why: String) {
-        self.say(FromWatch::Trouble { why });
+        self.send(FromWatch::Trouble { why });
     }
 
     /// Messages of the manager, or of another one, that were refused.
@@ -94,7 +94,7 @@ impl FleetWatch {
         self.refused
     }
 
-    fn say(&mut self, said: FromWatch) {
+    fn send(&mut self, said: FromWatch) {
         self.number += 1;
         let run = self.step.map_or(0, |(run, _)| run);
         let stamp = Stamp { session: self.hello.session, run, number: self.number };
@@ -106,11 +106,11 @@ impl FleetWatch {
         // repeated: a manager that replaced another receives it then
         if now >= self.next_sign {
             self.next_sign = now + BEAT;
-            self.say(FromWatch::Hello(self.hello.clone()));
+            self.send(FromWatch::Hello(self.hello.clone()));
         }
         if self.welcome && now >= self.next_probe {
             self.next_probe = now + self.clock.pause(1);
-            self.say(FromWatch::Clock { sent: now.0 });
+            self.send(FromWatch::Clock { sent: now.0 });
         }
         if now - self.heard > PATIENCE {
             let why = format!("the manager was silent for {}", units::show::duration(PATIENCE));
@@ -244,13 +244,13 @@ mod tests {
         Stamped { stamp, said }
     }
 
-    fn word_of(epoch: u64, what: What) -> ManagerWord {
+    fn message_for(epoch: u64, what: What) -> ManagerWord {
         let (run, number) = (epoch, number());
         ManagerWord { epoch, run, number, at: 0, unheard: Vec::new(), what }
     }
 
-    fn word(what: What) -> ManagerWord {
-        word_of(3, what)
+    fn message(what: What) -> ManagerWord {
+        message_for(3, what)
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
         watch.tick(now);
         assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Hello(_))]));
         // before the clocks are known there is nothing to follow
-        watch.commanded(&word(What::Measuring { step: 1, from: 1_000 }), now);
+        watch.commanded(&message(What::Measuring { step: 1, from: 1_000 }), now);
         assert_eq!(said(&mut watch), []);
         watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
         watch.tick(now);
@@ -270,12 +270,12 @@ mod tests {
         let answer = ToAgent::Clock { epoch: 3, sent: now.0, received: there.0, returned: there.0 };
         watch.told(stamped(answer), now + Nanos::from_millis(2));
         let from = Nanos::from_secs(150);
-        watch.commanded(&word(What::Measuring { step: 1, from: from.0 }), now);
+        watch.commanded(&message(What::Measuring { step: 1, from: from.0 }), now);
         let follow = Err(WatchDeed::Follow { step: 1, from: Nanos::from_secs(110) });
         assert_eq!(said(&mut watch), [follow]);
         watch.row(SutRow { at_s: 1.0, ..SutRow::default() });
         assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Row { step: 1, .. })]));
-        watch.commanded(&word(What::Done { step: 1 }), now);
+        watch.commanded(&message(What::Done { step: 1 }), now);
         watch.row(SutRow::default());
         assert_eq!(said(&mut watch), [Err(WatchDeed::Rest)]);
     }
@@ -289,16 +289,16 @@ mod tests {
         watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
         watch.told(stamped(clock(3)), now);
         // it is repeated, and followed once
-        watch.commanded(&word(measuring.clone()), now);
-        watch.commanded(&word(measuring.clone()), now);
+        watch.commanded(&message(measuring.clone()), now);
+        watch.commanded(&message(measuring.clone()), now);
         let follow = Err(WatchDeed::Follow { step: 1, from: now });
         assert_eq!(said(&mut watch), std::slice::from_ref(&follow));
-        watch.commanded(&word_of(4, What::Beat), now);
+        watch.commanded(&message_for(4, What::Beat), now);
         assert_eq!(said(&mut watch), [Err(WatchDeed::Rest)]);
         watch.told(stamped(clock(3)), now);
         assert_eq!(watch.offset(now), None);
         watch.told(stamped(clock(4)), now);
-        watch.commanded(&word_of(4, measuring), now);
+        watch.commanded(&message_for(4, measuring), now);
         assert_eq!(said(&mut watch), [follow]);
     }
 
@@ -307,7 +307,7 @@ mod tests {
         let now = Nanos::from_secs(1);
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         watch.told(stamped(ToAgent::Welcome { epoch: 9, agents: 1 }), now);
-        watch.commanded(&word(What::Disband { why: "over".into() }), now);
+        watch.commanded(&message(What::Disband { why: "over".into() }), now);
         assert_eq!(said(&mut watch), []);
         watch.tick(now + PATIENCE + Nanos(1));
         let last = said(&mut watch).pop();

@@ -73,7 +73,7 @@ impl Rule {
     /// # Errors
     /// What is wrong, with the file and the line where there is one.
     pub(super) fn read(text: &str, server_root: &Path) -> Result<Rule, String> {
-        let written: Written = toml::from_str(text).map_err(|error| said_of(&error, text))?;
+        let written: Written = toml::from_str(text).map_err(|error| error_text(&error, text))?;
         written.check()?;
         let from = |path: &Path| {
             let path = server_root.join(path);
@@ -148,7 +148,7 @@ impl Written {
     }
 }
 
-fn said_of(error: &toml::de::Error, text: &str) -> String {
+fn error_text(error: &toml::de::Error, text: &str) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or("");
     let line = before.matches('\n').count() + 1;
     format!("line {line}: {}", error.message().trim_end())

@@ -258,14 +258,14 @@ async fn listen(mut pipe: pipe::Receiver, complain: Complain) {
             }
         }
         while let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
-            say(&complain, &heard[..end]);
+            log_line(&complain, &heard[..end]);
             heard.drain(..=end);
         }
     }
-    say(&complain, &heard);
+    log_line(&complain, &heard);
 }
 
-fn say(complain: &Complain, line: &[u8]) {
+fn log_line(complain: &Complain, line: &[u8]) {
     let line = String::from_utf8_lossy(&line[..line.len().min(LINE_MAX)]);
     // a script must not write lines of the log that look like ours
     let line: String = line.trim_end().chars().filter(|c| !c.is_control()).collect();

@@ -161,7 +161,7 @@ impl Got {
 }
 
 /// Runs as a user without privileges: root reads everything.
-fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn as_unprivileged<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     use rustix::process::{Gid, Uid};
     std::thread::scope(|threads| {
         let thread = threads.spawn(|| {
@@ -418,11 +418,11 @@ fn what_may_not_be_read_is_denied() {
     site.write("htdocs/sub/private.txt", "private");
     std::fs::create_dir(site.at("htdocs/closed")).unwrap();
     site.write("htdocs/closed/a.txt", "closed");
-    as_nobody(|| assert_eq!(site.get("/sub/private.txt").text, "private"));
+    as_unprivileged(|| assert_eq!(site.get("/sub/private.txt").text, "private"));
     // not out of the memory either
     close(&site.at("htdocs/sub/private.txt"));
     close(&site.at("htdocs/closed"));
-    as_nobody(|| {
+    as_unprivileged(|| {
         for path in ["/sub/private.txt", "/closed/", "/closed/a.txt", "/closed/none"] {
             let got = site.get(path);
             assert_eq!((got.status, got.text.as_str()), (403, "Access Denied\n"), "{path}");
@@ -438,7 +438,7 @@ fn a_configuration_that_may_not_be_read_opens_nothing() {
     site.protect("secure");
     site.write("htdocs/secure/index.html", "for fred");
     close(&site.at("htdocs/secure/.site.toml"));
-    as_nobody(|| assert_eq!(site.get("/secure/").status, 500));
+    as_unprivileged(|| assert_eq!(site.get("/secure/").status, 500));
     let complaints = site.complaints.lock().unwrap();
     assert!(complaints[0].contains("secure/.site.toml: Permission denied"), "{complaints:?}");
 }

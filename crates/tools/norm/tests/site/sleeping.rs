@@ -43,7 +43,7 @@ fn sleeps_follow_one_another_over_several_threads() {
 }
 
 /// A short sleep requested during a long one.
-fn short_beside_long(site: &Site) -> [TcpStream; 2] {
+fn short_and_long(site: &Site) -> [TcpStream; 2] {
     let mut long = site.connect();
     long.write_all(request("/sleep?3600").as_bytes()).expect("a connection");
     assert_eq!(status(&site.get("/hw")), 200);
@@ -59,7 +59,7 @@ fn sleeps_run_side_by_side_when_asked_for() {
         site(|settings, _| settings.sleep_parallel = true),
         site(|settings, _| settings.breaks = breaks),
     ] {
-        let [_long, mut short] = short_beside_long(&site);
+        let [_long, mut short] = short_and_long(&site);
         assert_eq!(status(&to_the_end(&mut short)), 200);
     }
 }
@@ -67,7 +67,7 @@ fn sleeps_run_side_by_side_when_asked_for() {
 #[test]
 fn a_short_sleep_waits_for_a_long_one() {
     let site = site(|_, _| {});
-    let [_long, mut short] = short_beside_long(&site);
+    let [_long, mut short] = short_and_long(&site);
     // others are answered meanwhile
     for _ in 0..5 {
         assert_eq!(status(&site.get("/hw")), 200);

@@ -135,7 +135,7 @@ pub(super) fn overlap(
     }
     if serves_both(runner, &other) {
         let why = "not tested: the server responds to GEX as to GET";
-        return runner.profile.tell_trait("overlap".to_owned(), why);
+        return runner.profile.record_trait("overlap".to_owned(), why);
     }
     for geometry in &GEOMETRIES {
         let mut taken: Vec<OverlapWinner> = Vec::new();
@@ -171,7 +171,7 @@ pub(super) fn overlap(
         if let [first, rest @ ..] = taken.as_slice()
             && rest.iter().all(|one| one == first)
         {
-            runner.profile.tell_trait(format!("overlap, {}", geometry.name), first.text());
+            runner.profile.record_trait(format!("overlap, {}", geometry.name), first.text());
         }
     }
 }

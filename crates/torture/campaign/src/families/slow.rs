@@ -63,7 +63,7 @@ pub(super) fn run(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult)
             tries: 1,
             failed: 0,
             // the start of it: drips without their pauses are a different request
-            sent: held.first_said(),
+            sent: held.first_sent(),
             received: held.talk.raw.clone(),
             took: held.talk.over,
             pauses: Vec::new(),

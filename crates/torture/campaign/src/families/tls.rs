@@ -45,7 +45,7 @@ impl HandshakeReply {
         }
     }
 
-    fn said(self) -> String {
+    fn describe(self) -> String {
         match self {
             HandshakeReply::Hello => "the handshake continues".to_owned(),
             HandshakeReply::Alert(description) => format!("alert {description}"),
@@ -113,7 +113,7 @@ pub(super) fn silent(
     let over = talk.over.as_secs_f64();
     let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     let note = match ended {
-        true => HandshakeReply::of(&talk).said(),
+        true => HandshakeReply::of(&talk).describe(),
         false => format!("none within {}", show::duration(horizon)),
     };
     let outcome = match talk.end {
@@ -286,7 +286,7 @@ fn tried(
         };
         let judgement = Judgement {
             outcome: outcome.into(),
-            seen: reply.said(),
+            seen: reply.describe(),
             expected: trial.expected.to_owned(),
             why: why.to_owned(),
             kind: None,
@@ -380,7 +380,7 @@ mod tests {
         ];
         for (raw, end, said, outcomes) in table {
             let reply = HandshakeReply::of(&talk(raw, end));
-            assert_eq!(reply.said(), said);
+            assert_eq!(reply.describe(), said);
             let judged = [refused, answered, no_protocol, understood].map(|judge| judge(reply));
             assert_eq!(judged, outcomes, "{said}");
         }

@@ -263,7 +263,7 @@ fn found(pressed: &Pressed<'_>, health: &Health) -> PressureVerdict {
     if pressed.is_lost_for_good() {
         return verdict(PressureOutcome::Leak, notes);
     }
-    let word = word(pressed, health);
+    let word = classify(pressed, health);
     if word == PressureOutcome::Degraded {
         notes.extend(degradation(pressed, health));
     }
@@ -291,7 +291,7 @@ fn degradation(pressed: &Pressed<'_>, health: &Health) -> Vec<String> {
     said
 }
 
-fn word(pressed: &Pressed<'_>, health: &Health) -> PressureOutcome {
+fn classify(pressed: &Pressed<'_>, health: &Health) -> PressureOutcome {
     let denied = [ProbeKind::New, ProbeKind::Keep]
         .into_iter()
         .any(|kind| pressed.lost_in_window(kind) > DENIED_SHARE);

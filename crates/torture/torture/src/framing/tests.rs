@@ -1,6 +1,6 @@
 use super::*;
 
-fn told(bytes: &str) -> String {
+fn describe(bytes: &str) -> String {
     let reading = read(bytes.as_bytes());
     let faults: Vec<&str> = reading.faults.iter().map(|fault| fault.text()).collect();
     let end = match reading.end {
@@ -74,7 +74,7 @@ fn request_framing_is_parsed_strictly() {
         ),
         ("junk\r\n\r\n".to_owned(), "no content; whole; an invalid request line"),
     ] {
-        assert_eq!(told(&bytes), expected, "{}", bytes.escape_debug());
+        assert_eq!(describe(&bytes), expected, "{}", bytes.escape_debug());
     }
 }
 

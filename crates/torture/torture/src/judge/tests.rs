@@ -289,7 +289,7 @@ fn both_raw(talk: &Talk) -> String {
 }
 
 /// A conversation over QUIC in which these codes were recorded before we closed it.
-fn told_over_quic(told: &[u64], follow_up_after: Option<usize>) -> Talk {
+fn reported_over_quic(told: &[u64], follow_up_after: Option<usize>) -> Talk {
     let mut bytes = Vec::new();
     told.iter().for_each(|kind| streams::put(&mut bytes, PieceKind::Frame, *kind, &[]));
     let mut replies = Replies::http3(None, TablePermit::default());
@@ -305,13 +305,13 @@ fn our_own_close_is_not_a_server_error() {
     let cases = crate::catalogue::cases().unwrap();
     let case = cases.iter().find(|case| case.id == "Q-55").unwrap();
     let outcome = |exchange: &Exchange, told: &[u64]| {
-        judge(exchange, case.level, &told_over_quic(told, None), &talk_page()).outcome
+        judge(exchange, case.level, &reported_over_quic(told, None), &talk_page()).outcome
     };
     let by_server = |exchange| outcome(exchange, &[]) <= TestOutcome::Advisory;
     assert_eq!(case.exchanges.iter().filter(|one| by_server(one)).count(), 12);
     let ends = ["reject", "close", "ended"].map(|word| exchange(word, "", ""));
     assert!(ends.iter().all(|end| outcome(end, &[]) == TestOutcome::Pass));
-    assert_eq!(out_of_step(&told_over_quic(&[], Some(0)), &talk_page()), None);
+    assert_eq!(out_of_step(&reported_over_quic(&[], Some(0)), &talk_page()), None);
     for ours in [streams::BEYOND_LIMITS, streams::HELD_LARGE, streams::BROKEN_RULES] {
         // exceeding our buffers violates no rule
         let bounded = ours == streams::HELD_LARGE;
@@ -319,9 +319,9 @@ fn our_own_close_is_not_a_server_error() {
         for exchange in case.exchanges.iter().chain(&ends) {
             assert_eq!(outcome(exchange, &[ours]), expected, "{}", exchange.name);
         }
-        let followed = out_of_step(&told_over_quic(&[ours], Some(0)), &talk_page());
+        let followed = out_of_step(&reported_over_quic(&[ours], Some(0)), &talk_page());
         assert_eq!(followed.unwrap(), "a valid request on another stream got no complete response");
     }
-    let told = seen(&told_over_quic(&[streams::BEYOND_LIMITS], None));
+    let told = seen(&reported_over_quic(&[streams::BEYOND_LIMITS], None));
     assert!(told.starts_with("it exceeded our") && told.ends_with("ended by us"), "{told}");
 }

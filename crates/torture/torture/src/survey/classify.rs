@@ -151,7 +151,7 @@ mod tests {
         },
     ];
 
-    fn told(claim: &str, evidence: &[(&str, &str)]) -> String {
+    fn describe(claim: &str, evidence: &[(&str, &str)]) -> String {
         let evidence: Vec<(String, String)> =
             evidence.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         let found = classify(&TABLE, claim, &evidence);
@@ -162,25 +162,25 @@ mod tests {
     fn claims_are_compared_with_behavior() {
         let alpha = [("a", "x"), ("b", "y"), ("c", "z")];
         let beta = [("a", "x"), ("b", "no"), ("c", "z")];
-        assert_eq!(told("alpha/1.2 (Debian)", &alpha), "alpha 1.2 (agreed)");
-        assert_eq!(told("Beta Server 4.7", &beta), "beta 4.7 (agreed)");
-        assert_eq!(told("alpha", &beta), "beta, reports alpha (disputed)");
-        assert_eq!(told("gamma/3", &beta), "beta, reports gamma (disputed)");
-        assert_eq!(told("", &alpha), "alpha (behaved)");
+        assert_eq!(describe("alpha/1.2 (Debian)", &alpha), "alpha 1.2 (agreed)");
+        assert_eq!(describe("Beta Server 4.7", &beta), "beta 4.7 (agreed)");
+        assert_eq!(describe("alpha", &beta), "beta, reports alpha (disputed)");
+        assert_eq!(describe("gamma/3", &beta), "beta, reports gamma (disputed)");
+        assert_eq!(describe("", &alpha), "alpha (behaved)");
     }
 
     #[test]
     fn unknown_software_stays_unknown() {
         let neither = [("a", "x"), ("b", "?"), ("c", "z")];
         // three fifths of both is not a match
-        assert_eq!(told("", &neither), "unknown (unknown)");
-        assert_eq!(told("gamma/3", &neither), "unknown, reports gamma (unknown)");
-        assert_eq!(told("alpha/2", &neither), "alpha 2 (claimed)");
+        assert_eq!(describe("", &neither), "unknown (unknown)");
+        assert_eq!(describe("gamma/3", &neither), "unknown, reports gamma (unknown)");
+        assert_eq!(describe("alpha/2", &neither), "alpha 2 (claimed)");
         // one plain request distinguishes nothing
-        assert_eq!(told("", &[("c", "z")]), "unknown (unknown)");
-        assert_eq!(told("alpha/2", &[("c", "z")]), "alpha 2 (claimed)");
-        assert_eq!(told("", &[]), "unknown (unknown)");
+        assert_eq!(describe("", &[("c", "z")]), "unknown (unknown)");
+        assert_eq!(describe("alpha/2", &[("c", "z")]), "alpha 2 (claimed)");
+        assert_eq!(describe("", &[]), "unknown (unknown)");
         // a longer word is not a match
-        assert_eq!(told("alphabet/2", &[]), "unknown, reports alphabet (unknown)");
+        assert_eq!(describe("alphabet/2", &[]), "unknown, reports alphabet (unknown)");
     }
 }

@@ -17,7 +17,7 @@ fn breaks(names: &str) -> Breaks {
 }
 
 /// The page, its headings and paragraphs alone.
-async fn said(script: &CgiScript, ask: crate::exchange::Ask, breaks: &Breaks) -> String {
+async fn output_of(script: &CgiScript, ask: crate::exchange::Ask, breaks: &Breaks) -> String {
     let text = whole(script.answer(ask, breaks).await).await;
     let (status, _) = text.split_once('\n').expect("a status");
     let lines = text.lines().filter(|line| line.starts_with("<h1>") || line.starts_with("<p>The"));
@@ -62,7 +62,7 @@ async fn the_form_asks_and_greets() {
     let stage = Stage::new();
     let script = script(&stage, "form-handler");
     let none = Breaks::default();
-    assert_eq!(said(&script, get(None), &none).await, "200 <h1>What is your name?</h1>");
+    assert_eq!(output_of(&script, get(None), &none).await, "200 <h1>What is your name?</h1>");
     for (sent, greeting) in [
         ("given=Fred&family=Flintstone&Submit=Send", "Hello Fred Flintstone"),
         ("family=Flintstone&Submit=Send&given=Fred", "Hello Fred Flintstone"),
@@ -79,11 +79,12 @@ async fn the_form_asks_and_greets() {
         ("given=%5Cn%5C%5C&family=\\t%26amp%3B", "Hello \\n\\\\ \\t&amp;amp;"),
     ] {
         let expected = format!("200 <h1>{greeting}</h1>");
-        assert_eq!(said(&script, post(FORM, sent), &none).await, expected, "{sent}");
-        assert_eq!(said(&script, get(Some(sent)), &none).await, expected, "{sent}");
+        assert_eq!(output_of(&script, post(FORM, sent), &none).await, expected, "{sent}");
+        assert_eq!(output_of(&script, get(Some(sent)), &none).await, expected, "{sent}");
     }
     let swapped =
-        said(&script, post(FORM, "given=Fred&family=Flintstone"), &breaks("form-greeting")).await;
+        output_of(&script, post(FORM, "given=Fred&family=Flintstone"), &breaks("form-greeting"))
+            .await;
     assert_eq!(swapped, "200 <h1>Hello Flintstone Fred</h1>");
     assert_eq!(stage.log(), "");
 }
@@ -137,14 +138,14 @@ async fn the_line_counter_counts_lines_and_bytes() {
         ("\0\u{1}\u{ff}\n\0", 2),
         (&long, 20_000),
     ] {
-        let page = said(&script, post(KIND, upload("a<&>.txt", file.as_bytes())), &none).await;
+        let page = output_of(&script, post(KIND, upload("a<&>.txt", file.as_bytes())), &none).await;
         let bytes = file.len();
         let expected = format!(
             "200 <h1>a&lt;&amp;&gt;.txt</h1> <p>The file has {lines} lines and {bytes} bytes.</p>"
         );
         assert_eq!(page, expected, "{:?}", &file[..file.len().min(20)]);
     }
-    let page = said(&script, post(KIND, upload("f", b"a\n")), &breaks("line-count")).await;
+    let page = output_of(&script, post(KIND, upload("f", b"a\n")), &breaks("line-count")).await;
     assert_eq!(page, "200 <h1>f</h1> <p>The file has 2 lines and 2 bytes.</p>");
     assert_eq!(stage.log(), "");
 }
@@ -154,17 +155,17 @@ async fn the_line_counter_refuses_what_is_no_file() {
     let stage = Stage::new();
     let script = script(&stage, "line-counter");
     let none = Breaks::default();
-    assert_eq!(said(&script, get(None), &none).await, "200 <h1>Line counter</h1>");
+    assert_eq!(output_of(&script, get(None), &none).await, "200 <h1>Line counter</h1>");
     let quoted = "Multipart/Form-Data; charset=x; Boundary=\"XX\"";
-    let page = said(&script, post(quoted, upload("f", b"a\n")), &none).await;
+    let page = output_of(&script, post(quoted, upload("f", b"a\n")), &none).await;
     assert_eq!(page, "200 <h1>f</h1> <p>The file has 1 lines and 2 bytes.</p>");
     let kind = "multipart/form-data; boundary=XX";
     assert_eq!(
-        said(&script, post(kind, upload("", b"")), &none).await,
+        output_of(&script, post(kind, upload("", b"")), &none).await,
         "200 <h1>No file was chosen</h1>"
     );
     assert_eq!(
-        said(&script, post(kind, "--XX--\r\n"), &none).await,
+        output_of(&script, post(kind, "--XX--\r\n"), &none).await,
         "200 <h1>No file was chosen</h1>"
     );
     let whole = upload("f", b"a\nb\n");
@@ -176,7 +177,7 @@ async fn the_line_counter_refuses_what_is_no_file() {
         ("text/plain", whole.clone()),
         ("multipart/form-data; boundary=YY", whole.clone()),
     ] {
-        let page = said(&script, post(kind, body), &none).await;
+        let page = output_of(&script, post(kind, body), &none).await;
         assert_eq!(page, "400 <h1>That was no file</h1>", "{kind}");
     }
 }

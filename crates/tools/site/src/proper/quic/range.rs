@@ -97,7 +97,7 @@ async fn keep_time(range: Shared, changed: Rc<Notify>) {
 }
 
 impl QuicRange {
-    fn heard(&mut self, id: u64, pieces: &[u8]) {
+    fn pass_pieces(&mut self, id: u64, pieces: &[u8]) {
         self.machine.receive(net::reactor::monotonic(), id, pieces);
         self.carry_out();
         self.changed.notify_one();
@@ -188,7 +188,7 @@ async fn watch(
     if let Ok(Some(code)) = stopped.await {
         let mut piece = Vec::new();
         streams::put_code(&mut piece, PieceKind::Stop, number, Some(code.into_inner()));
-        range.borrow_mut().heard(id, &piece);
+        range.borrow_mut().pass_pieces(id, &piece);
     }
 }
 
@@ -220,7 +220,7 @@ async fn read(mut stream: RecvStream, stop: Rc<Notify>, number: u64, id: u64, ra
             }
             Err(_) => return,
         };
-        range.borrow_mut().heard(id, &piece);
+        range.borrow_mut().pass_pieces(id, &piece);
         if over {
             return;
         }

@@ -220,7 +220,7 @@ pub(super) fn grow(
         let why = format!("{}: even {least} was refused", growth.what);
         result.note(LimitOutcome::Inconclusive, why);
     }
-    tell(growth, most, &found, &met, result);
+    record_growth(growth, most, &found, &met, result);
     found.low
 }
 
@@ -414,7 +414,13 @@ fn bad_again(
 }
 
 /// Records the boundary as a number, and what is wrong with it.
-fn tell(growth: &Growth<'_>, most: u64, found: &LimitFound, met: &Met, result: &mut CaseResult) {
+fn record_growth(
+    growth: &Growth<'_>,
+    most: u64,
+    found: &LimitFound,
+    met: &Met,
+    result: &mut CaseResult,
+) {
     let what = growth.what;
     let refusal = found.high.and_then(|high| met.refusals.get(&high));
     let (mut low, mut high) = (found.low, found.high);

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     /// Returns the boundary and the number of calls.
-    fn told(least: u64, most: u64, factor: u64, taken: impl Fn(u64) -> Option<bool>) -> String {
+    fn describe(least: u64, most: u64, factor: u64, taken: impl Fn(u64) -> Option<bool>) -> String {
         let mut asked = 0;
         let found = search(least, most, factor, &mut |amount| {
             asked += 1;
@@ -112,18 +112,18 @@ mod tests {
     fn boundaries_are_found() {
         let mib = 1 << 20;
         let up_to = |most: u64| move |amount: u64| Some(amount <= most);
-        assert_eq!(told(1_024, mib, 2, up_to(8_192)), "8192 8193 stray - in 22");
-        assert_eq!(told(1_024, mib, 2, up_to(65_536)), "65536 65537 stray - in 28");
-        assert_eq!(told(10, 20_000, 2, up_to(100)), "100 101 stray - in 15");
-        assert_eq!(told(10, 10, 2, up_to(100)), "10 - stray - in 1");
-        assert_eq!(told(1_024, mib, 2, up_to(mib)), "1048576 - stray - in 11");
-        assert_eq!(told(1_024, mib, 2, up_to(0)), "- 1024 stray - in 4");
-        assert_eq!(told(1_024, 1 << 62, 16, up_to(mib)), "1048576 1048577 stray - in 30");
+        assert_eq!(describe(1_024, mib, 2, up_to(8_192)), "8192 8193 stray - in 22");
+        assert_eq!(describe(1_024, mib, 2, up_to(65_536)), "65536 65537 stray - in 28");
+        assert_eq!(describe(10, 20_000, 2, up_to(100)), "100 101 stray - in 15");
+        assert_eq!(describe(10, 10, 2, up_to(100)), "10 - stray - in 1");
+        assert_eq!(describe(1_024, mib, 2, up_to(mib)), "1048576 - stray - in 11");
+        assert_eq!(describe(1_024, mib, 2, up_to(0)), "- 1024 stray - in 4");
+        assert_eq!(describe(1_024, 1 << 62, 16, up_to(mib)), "1048576 1048577 stray - in 30");
         // accepted again beyond the boundary; and stopped at a hang
         let odd = |amount: u64| Some(amount <= 8_192 || amount == mib);
-        assert_eq!(told(1_024, mib, 2, odd), "8192 8193 stray 1048576 in 22");
+        assert_eq!(describe(1_024, mib, 2, odd), "8192 8193 stray 1048576 in 22");
         let hangs = |amount: u64| (amount < 5_000).then_some(true);
-        assert_eq!(told(1_024, mib, 2, hangs), "4096 - stray - in 4 cut");
+        assert_eq!(describe(1_024, mib, 2, hangs), "4096 - stray - in 4 cut");
     }
 
     proptest::proptest! {

@@ -47,12 +47,12 @@ pub(in crate::families) fn run(
             show::share(kept)
         ),
     ));
-    result.notes.extend(said(kept, &step, factor));
-    settle(&played, &step, verdict, &GRAVE, word(kept, &step), result);
+    result.notes.extend(describe(kept, &step, factor));
+    settle(&played, &step, verdict, &GRAVE, outcome_of(kept, &step), result);
 }
 
 /// Returns the verdict on the sustained share, if well-behaved clients were served.
-fn word(kept: f64, step: &LoadStep) -> PressureOutcome {
+fn outcome_of(kept: f64, step: &LoadStep) -> PressureOutcome {
     match kept {
         KEPT_HELD.. if step.share(step.shed) > SHED_SHARE => PressureOutcome::Shed,
         KEPT_HELD.. => PressureOutcome::Held,
@@ -61,7 +61,7 @@ fn word(kept: f64, step: &LoadStep) -> PressureOutcome {
 }
 
 /// Returns why the verdict is not better.
-fn said(kept: f64, step: &LoadStep, factor: f64) -> Option<String> {
+fn describe(kept: f64, step: &LoadStep, factor: f64) -> Option<String> {
     let at = format!("at {factor:.1} times the knee");
     let share = show::share(kept);
     match kept {
@@ -89,10 +89,10 @@ mod tests {
             (0.5, 0, PressureOutcome::Degraded),
             (0.1, 0, PressureOutcome::Degraded),
         ] {
-            assert_eq!(word(kept, &step(shed)), expected, "{kept} {shed}");
+            assert_eq!(outcome_of(kept, &step(shed)), expected, "{kept} {shed}");
         }
-        assert_eq!(said(0.9, &step(0), 2.0), None);
-        assert!(said(0.49, &step(0), 2.0).unwrap().contains("collapses"));
-        assert!(!said(0.51, &step(0), 2.0).unwrap().contains("collapses"));
+        assert_eq!(describe(0.9, &step(0), 2.0), None);
+        assert!(describe(0.49, &step(0), 2.0).unwrap().contains("collapses"));
+        assert!(!describe(0.51, &step(0), 2.0).unwrap().contains("collapses"));
     }
 }

@@ -408,7 +408,7 @@ fn slots(
     let low = high.map_or(low, |high| low.min(high));
     let note = match (bad, high) {
         (Some((_, round)), Some(_)) => {
-            format!("beyond them well-behaved clients are {}", word(round))
+            format!("beyond them well-behaved clients are {}", label(round))
         }
         _ => "no limit found within our bounds".to_owned(),
     };
@@ -422,7 +422,7 @@ fn slots(
     high.map(|_| low)
 }
 
-fn word(round: &Round) -> &'static str {
+fn label(round: &Round) -> &'static str {
     match round.outcome {
         PressureOutcome::Shed => "refused with 503 or 429",
         _ => "not served",

@@ -38,7 +38,7 @@ impl HeldState {
     }
 
     /// Returns what was sent before the first pause.
-    pub(super) fn first_said(&self) -> Vec<u8> {
+    pub(super) fn first_sent(&self) -> Vec<u8> {
         let mut said = self.wanted.script.steps.iter().filter_map(|step| match step {
             Move::Send(bytes) => Some(bytes.clone()),
             _ => None,

@@ -88,26 +88,26 @@ fn judged(row: &Row) -> (PressureOutcome, Health, Vec<String>) {
     (verdict.outcome, health, verdict.notes)
 }
 
-fn word_for(row: Row) -> PressureOutcome {
+fn outcome_for(row: Row) -> PressureOutcome {
     judged(&row).0
 }
 
 #[test]
 fn slow_or_unserved_clients_are_not_held() {
-    let new = |new: String| word_for(Row { new, ..Row::default() });
+    let new = |new: String| outcome_for(Row { new, ..Row::default() });
     assert_eq!(new(with(100, '.', 0..0)), PressureOutcome::Held);
     // two slow probes may be noise
     assert_eq!(new(with(100, '~', 3..5)), PressureOutcome::Held);
     assert_eq!(new(with(100, '~', 3..6)), PressureOutcome::Degraded);
     assert_eq!(new(with(100, 'x', 3..4)), PressureOutcome::Degraded);
-    let back = |span| word_for(Row { back: Some(span), ..Row::default() });
+    let back = |span| outcome_for(Row { back: Some(span), ..Row::default() });
     assert_eq!(back(BACK_WITHIN), PressureOutcome::Held);
     assert_eq!(back(BACK_WITHIN + Nanos(1)), PressureOutcome::Degraded);
 }
 
 #[test]
 fn shed_probes_are_not_lost() {
-    let new = |new: String| word_for(Row { new, ..Row::default() });
+    let new = |new: String| outcome_for(Row { new, ..Row::default() });
     assert_eq!(new(with(100, 's', 0..1)), PressureOutcome::Degraded);
     assert_eq!(new(with(100, 's', 0..2)), PressureOutcome::Shed);
     assert_eq!(new(with(100, 's', 0..100)), PressureOutcome::Shed);
@@ -117,7 +117,7 @@ fn shed_probes_are_not_lost() {
 
 #[test]
 fn denied_means_over_5_percent_of_10_s_for_either_kind() {
-    let new = |new: String| word_for(Row { new, ..Row::default() });
+    let new = |new: String| outcome_for(Row { new, ..Row::default() });
     // 0.4 s, then 0.6 s of 10 s
     assert_eq!(new(with(100, 'x', 40..42)), PressureOutcome::Degraded);
     assert_eq!(new(with(100, 'x', 40..43)), PressureOutcome::Denied);
@@ -125,7 +125,7 @@ fn denied_means_over_5_percent_of_10_s_for_either_kind() {
     let good = with(98, '.', 0..0);
     let apart = format!("x{}x{}x", &good[..54], &good[55..]);
     assert_eq!(new(apart), PressureOutcome::Degraded);
-    let keep = word_for(Row { keep: with(100, 'x', 40..43), ..Row::default() });
+    let keep = outcome_for(Row { keep: with(100, 'x', 40..43), ..Row::default() });
     assert_eq!(keep, PressureOutcome::Denied);
 }
 
@@ -154,13 +154,13 @@ fn a_restart_shows_as_simultaneous_refusals_and_resets() {
     let refused = || with(100, 'r', 20..25);
     let at = ARMED_AT + EVERY * 20;
     let row = |broken: usize| Row { new: refused(), broken_at: vec![at; broken], ..Row::default() };
-    assert_eq!(word_for(row(25)), PressureOutcome::Crashed);
+    assert_eq!(outcome_for(row(25)), PressureOutcome::Crashed);
     // without resets the listener just refuses
-    assert_eq!(word_for(row(0)), PressureOutcome::Denied);
-    assert_eq!(word_for(row(24)), PressureOutcome::Denied);
+    assert_eq!(outcome_for(row(0)), PressureOutcome::Denied);
+    assert_eq!(outcome_for(row(24)), PressureOutcome::Denied);
     let after = |count: usize| Row { after: with(40, 'r', 0..count), ..Row::default() };
-    assert_eq!(word_for(after(16)), PressureOutcome::Held);
-    assert_eq!(word_for(after(17)), PressureOutcome::Crashed);
+    assert_eq!(outcome_for(after(16)), PressureOutcome::Held);
+    assert_eq!(outcome_for(after(17)), PressureOutcome::Crashed);
 }
 
 #[test]
@@ -170,14 +170,14 @@ fn no_recovery_is_a_leak_and_slowness_is_not() {
     let (outcome, health, notes) = judged(&row(with(150, 'x', 0..150)));
     assert_eq!((outcome, health.recovery), (PressureOutcome::Leak, None));
     assert_eq!(notes, ["probes did not recover within 30.0 s of the end of the load"]);
-    assert_eq!(word_for(row(with(150, '~', 0..150))), PressureOutcome::Degraded);
-    assert_eq!(word_for(row(with(150, 'x', 0..125))), PressureOutcome::Degraded);
+    assert_eq!(outcome_for(row(with(150, '~', 0..150))), PressureOutcome::Degraded);
+    assert_eq!(outcome_for(row(with(150, 'x', 0..125))), PressureOutcome::Degraded);
 }
 
 #[test]
 fn late_probes_make_slowness_inconclusive() {
     let row = |letters: String| Row { new: letters, ..Row::default() };
-    assert_eq!(word_for(row(with(100, 'l', 0..2))), PressureOutcome::Held);
+    assert_eq!(outcome_for(row(with(100, 'l', 0..2))), PressureOutcome::Held);
     let (outcome, _, notes) = judged(&row(with(100, 'l', 0..3)));
     assert_eq!(outcome, PressureOutcome::Inconclusive);
     assert_eq!(
@@ -188,12 +188,12 @@ fn late_probes_make_slowness_inconclusive() {
     );
     // a delay of six milliseconds does not lose a response of two seconds
     let lost = with(100, 'x', 0..50).replace("xxxxxxxxxx", "xxxxxxxxxl");
-    assert_eq!(word_for(row(lost)), PressureOutcome::Denied);
+    assert_eq!(outcome_for(row(lost)), PressureOutcome::Denied);
     let (outcome, _, notes) = judged(&row(with(100, '!', 0..1)));
     assert_eq!(outcome, PressureOutcome::Inconclusive);
     assert_eq!(notes, ["this machine ran out of descriptors or ports"]);
     let none = Row { new: String::new(), keep: String::new(), ..Row::default() };
-    assert_eq!(word_for(none), PressureOutcome::Inconclusive);
+    assert_eq!(outcome_for(none), PressureOutcome::Inconclusive);
 }
 
 #[test]

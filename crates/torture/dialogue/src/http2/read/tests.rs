@@ -12,7 +12,7 @@ fn block(fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// Describes what was parsed in one line, which must not depend on how the input is split.
-fn told(input: &[u8]) -> String {
+fn describe(input: &[u8]) -> String {
     let line = |pieces: &[&[u8]]| {
         let mut replies = Replies::http2();
         pieces.iter().for_each(|piece| replies.take(piece));
@@ -52,7 +52,7 @@ fn responses_on_streams_are_parsed() {
         frame(PING, ACK, 0, &OCTETS),
         frame(GOAWAY, 0, 0, &[0, 0, 0, 5, 0, 0, 0, 11]),
     ];
-    let said = told(&input.concat());
+    let said = describe(&input.concat());
     for part in [
         "(103), SETTINGS 0 0 0, SETTINGS 1 0 0",
         "RST_STREAM REFUSED_STREAM, PING 1 0 8, GOAWAY ENHANCE_YOUR_CALM, 3: 200 5, 1: 200 2",
@@ -71,10 +71,10 @@ fn invalid_http2_is_junk() {
         (frame(DATA, PADDED, 1, &[9]), "a frame with more padding than payload"),
         (write::head(16_385, DATA, 0, 1).to_vec(), "a frame of 16385 bytes, more than we allow"),
     ] {
-        assert!(told(&[settings.clone(), after].concat()).ends_with(said), "{said}");
+        assert!(describe(&[settings.clone(), after].concat()).ends_with(said), "{said}");
     }
-    assert_eq!(told(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "it is HTTP/1.x");
-    assert_eq!(told(&frame(PING, 0, 0, &OCTETS)), "it does not begin with SETTINGS");
+    assert_eq!(describe(b"HTTP/1.1 400 Bad Request\r\n\r\n"), "it is HTTP/1.x");
+    assert_eq!(describe(&frame(PING, 0, 0, &OCTETS)), "it does not begin with SETTINGS");
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn talk(lines: &[&str], machine: &mut Machine) -> (Talk, Nanos) {
 }
 
 /// Formats `200 closed, saw ack`: the responses, the end, the events that steps saw.
-fn said(talk: &Talk) -> String {
+fn describe(talk: &Talk) -> String {
     let statuses: Vec<String> =
         talk.replies.responses.iter().map(|one| one.status.to_string()).collect();
     let saw = talk.events.iter().filter_map(|event| match event.what {
@@ -315,7 +315,7 @@ const SCRIPTS: &[(&[&str], &str)] = &[
 fn scripts_yield_the_expected_results() {
     for (lines, what) in SCRIPTS {
         let (talk, _) = talk(lines, &mut Machine::default());
-        assert_eq!(said(&talk), *what, "{lines:?}: {:#?}", talk.events);
+        assert_eq!(describe(&talk), *what, "{lines:?}: {:#?}", talk.events);
         assert!(
             talk.end == TalkEnd::Ours || talk.end == TalkEnd::Silent || talk.all_sent,
             "{lines:?}"
@@ -328,7 +328,7 @@ fn overlapping_bytes_are_resolved_by_the_receiver() {
     let lines = ["open", "segment part=1..", "segment seq=start+1 data=YYY", "segment part=..1"];
     let mut machine = Machine::default();
     let (talk, _) = talk(&lines, &mut machine);
-    assert_eq!(said(&talk), "200 closed");
+    assert_eq!(describe(&talk), "200 closed");
     assert!(machine.heard.starts_with(b"GET / "), "the first bytes counted");
     let lines = ["open", "segment seq=start+1 data=YYY", "segment part=1..", "segment part=..1"];
     let mut machine = Machine::default();
@@ -340,11 +340,11 @@ fn overlapping_bytes_are_resolved_by_the_receiver() {
 fn a_closed_window_is_respected_and_waits_time_out() {
     let lines = ["open window=100", "segment part=..", "window 0", "pause 3s", "window 65535"];
     let (talk, took) = talk(&lines, &mut Machine::default());
-    assert_eq!(said(&talk), "200 closed");
+    assert_eq!(describe(&talk), "200 closed");
     assert!((3_000..3_100).contains(&(took.0 / 1_000_000)), "{took:?}");
     let lines = ["open", "segment part=..", "pause 10ms", "expect rst within=2s"];
     let (talk, _) = self::talk(&lines, &mut Machine { listens_only: true, ..Machine::default() });
-    assert_eq!(said(&talk), "silent nothing");
+    assert_eq!(describe(&talk), "silent nothing");
     assert_eq!(talk.over, Nanos::from_secs(10), "until its time is up");
 }
 
@@ -373,7 +373,7 @@ fn dropped_segments_are_retransmitted_a_few_times() {
     for (drops, what) in [(1, "200 closed"), (3, "200 closed"), (4, "silent")] {
         let mut machine = Machine { drops, ..Machine::default() };
         let (talk, _) = talk(&["open", "segment part=.."], &mut machine);
-        assert_eq!(said(&talk), what, "{drops}");
+        assert_eq!(describe(&talk), what, "{drops}");
     }
 }
 
@@ -382,7 +382,7 @@ fn no_connection_state_is_left_behind() {
     // reset with the number that the peer expects; FIN if the peer has closed
     let mut machine = Machine::default();
     let (talk, _) = talk(&["open", "segment part=..9"], &mut machine);
-    assert_eq!(said(&talk), "silent");
+    assert_eq!(describe(&talk), "silent");
     assert!(machine.gone, "a RST with the next number came");
     let mut machine = Machine::default();
     self::talk(&["open", "segment part=.."], &mut machine);

@@ -134,12 +134,12 @@ impl Drift {
             "{} drifts: {} per hour, {}",
             what.split(" of a soak").next().unwrap_or_default(),
             self.amount(self.an_hour),
-            p_words(self.p_value)
+            p_text(self.p_value)
         )
     }
 
     pub(super) fn measure(&self, rows: usize) -> Measure {
-        let (an_hour, p) = (self.amount(self.an_hour), p_words(self.p_value));
+        let (an_hour, p) = (self.amount(self.an_hour), p_text(self.p_value));
         Measure {
             what: self.figure.what.to_owned(),
             low: Some(self.low),
@@ -161,7 +161,7 @@ impl Drift {
     }
 }
 
-fn p_words(p: f64) -> String {
+fn p_text(p: f64) -> String {
     if p < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p:.4}") }
 }
 
