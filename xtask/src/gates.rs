@@ -87,7 +87,7 @@ fn the_template_is_of_its_schema() {
 }
 
 #[test]
-fn the_action_hands_on_what_it_was_given() {
+fn the_action_passes_its_inputs() {
     let (folder, code) = action(&[1], "fail");
     assert_eq!(code, Some(1));
     let arguments = read(folder.path().join("arguments"));
@@ -102,7 +102,7 @@ fn the_action_hands_on_what_it_was_given() {
 }
 
 #[test]
-fn the_action_repeats_what_is_undecided() {
+fn the_action_repeats_undecided_runs() {
     for (codes, undecided, ended, runs) in [
         (&[0][..], "fail", 0, 1),
         (&[4, 0], "fail", 0, 2),

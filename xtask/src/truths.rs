@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_subject_is_read_and_says_what_it_is() {
+    fn every_subject_file_is_complete() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("truths");
         let subjects = Subject::read_all(&root).unwrap();
         assert!(subjects.len() >= 25, "{}", subjects.len());

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_rounds_say_nothing() {
+    fn too_few_rounds_are_undecided() {
         let judged = first(&raw(8, |_| 1.0));
         assert_eq!((judged.holds, judged.word()), (None, "too few rounds"));
         assert_eq!(judge(&Raw::parse("").unwrap())[0].word(), "not measured");

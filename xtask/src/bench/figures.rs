@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn few_values_give_their_range_and_say_so() {
+    fn few_values_yield_their_range_with_a_note() {
         let found = estimate(&[3.0, 1.0, 2.0]).unwrap();
         assert_eq!((found.median, found.low, found.high), (2.0, 1.0, 3.0));
         assert!((found.coverage - 0.75).abs() < 1e-12);

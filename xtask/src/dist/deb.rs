@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_says_what_dpkg_asks_for() {
+    fn control_has_the_fields_dpkg_requires() {
         let control = control("1.2.3", 1025, "libc6 (>= 2.34)");
         let said = ["Package: loadstone", "Version: 1.2.3", "Installed-Size: 2"];
         for line in said.iter().chain(&["Depends: libc6 (>= 2.34)"]) {

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_glibc_is_what_is_depended_on() {
+    fn the_newest_used_glibc_is_the_dependency() {
         let headers = "  NEEDED               libgcc_s.so.1\n  NEEDED               libc.so.6\n\
             Version References:\n  required from libc.so.6:\n\
             0x06969189 0x00 13 GLIBC_2.9\n    0x069691b4 0x00 08 GLIBC_2.34\n\

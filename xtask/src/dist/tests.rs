@@ -111,7 +111,7 @@ fn an_image_holds_together(image: &Path, folder: &Path) {
 }
 
 #[test]
-fn what_was_taken_away_is_found_by_the_link() {
+fn the_debug_link_finds_the_stripped_symbols() {
     let folder = tempfile::tempdir().unwrap();
     let whole = program(folder.path(), "whole", "-crt-static");
     let (stripped, debug) = elf::split(&whole, folder.path()).unwrap();
@@ -142,7 +142,7 @@ fn a_folder_of_something_else_is_not_cleared() {
 }
 
 #[test]
-fn checksums_are_what_sha256sum_reads() {
+fn checksums_are_readable_by_sha256sum() {
     let file = tempfile::tempdir().unwrap();
     let path = file.path().join("abc");
     std::fs::write(&path, "abc").unwrap();

@@ -280,7 +280,7 @@ Last.
     }
 
     #[test]
-    fn what_is_no_mark_is_named() {
+    fn an_invalid_mark_is_named() {
         for wrong in [
             "<!-- outptu: x -->",
             "<!-- start x: y -->",
@@ -302,7 +302,7 @@ Last.
     }
 
     #[test]
-    fn what_is_invalid_stands_only_where_it_is_asked_for() {
+    fn invalid_results_are_shown_only_on_request() {
         let shown = |mark: &str| match Page::parse(mark).unwrap().marks().next() {
             Some(Mark::Output(shown)) => shown.clone(),
             other => panic!("{other:?}"),

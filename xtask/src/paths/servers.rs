@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_row_has_what_the_run_counted() {
+    fn a_row_has_the_runs_counts() {
         let document = json!({
             "connections": { "established": 10_001 },
             "verified": { "compared": 10_000, "differing": 1, "of_other_targets": 2 },

@@ -62,7 +62,7 @@ fn a_release_is_one_commit_and_a_tag_with_its_notes() {
 }
 
 #[test]
-fn what_is_no_release_is_refused_and_nothing_changes() {
+fn an_invalid_release_is_refused_without_changes() {
     let folder = repository();
     let root = folder.path();
     for (version, told) in [

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_circle_stays_and_is_taken_off_when_it_is_gone() {
+    fn a_listed_cycle_is_permitted_until_it_is_gone() {
         let root = ("crates/tls/src/lib.rs", "mod error; mod names;");
         let error = ("crates/tls/src/error.rs", "use crate::names::group_list;");
         let names = ("crates/tls/src/names.rs", "use crate::error::TlsError;");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_what_is_owed_holds_and_may_not_be_stale() {
+    fn the_exception_list_is_exact() {
         let three = [
             ("crates/a/src/lib.rs", "struct Step;"),
             ("crates/b/src/lib.rs", "struct Step;"),

@@ -126,7 +126,7 @@ fn nothing_depends_on_the_binary_or_the_simulator() {
 }
 
 #[test]
-fn libraries_stand_where_their_work_is_done() {
+fn libraries_are_used_only_in_their_crates() {
     let uses = |name: &str, library: &str| {
         let path = format!("crates/{name}/Cargo.toml");
         let text = manifest(name, &format!("[dependencies]\n{library}.workspace = true\n"));
@@ -180,7 +180,7 @@ fn the_pure_layers_do_not_touch_the_world() {
 }
 
 #[test]
-fn what_only_looks_like_the_world_is_let_pass() {
+fn names_that_only_look_like_side_effects_pass() {
     for code in [
         "use std::net::{IpAddr, SocketAddr};\nuse std::path::Path;",
         "const V: &str = env!(\"CARGO_PKG_VERSION\");\nconst W: Option<&str> = option_env!(\"X\");",

@@ -410,7 +410,7 @@ mod tests {
 
     /// Pieces do not depend on how the bytes are cut.
     #[test]
-    fn pieces_are_read_whatever_they_are_cut_into() {
+    fn pieces_parse_at_every_cut() {
         let mut bytes = Vec::new();
         put_data(&mut bytes, 4, b"hello", false);
         put_code(&mut bytes, PieceKind::Reset, 8, Some(0x10b));
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_piece_is_an_error() {
+    fn an_invalid_piece_is_an_error() {
         assert_eq!(Cutter::default().open(&[255; HEAD]), Err(NoPiece));
     }
 }

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_status_says_how_it_ended() {
+    fn a_wait_status_decodes_to_its_end() {
         for (status, said, fault) in [
             (0, "exit code 0", false),
             (3 << 8, "exit code 3", false),

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_given_out_again() {
+    fn a_freed_block_is_reused() {
         let mut memory = Memory::default();
         let first = memory.take(40);
         // SAFETY: it was just taken
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused() {
+    fn too_large_blocks_are_refused() {
         let mut memory = Memory::default();
         let user: *mut c_void = (&raw mut memory).cast();
         // SAFETY: as the library would call it

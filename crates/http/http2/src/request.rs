@@ -135,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn a_body_goes_along() {
+    fn a_body_is_sent_with_its_request() {
         let message = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi";
         let request = Request::from_http1(message, "http").unwrap();
         assert_eq!(request.body().map(|body| body.to_vec()), Some(b"hi".to_vec()));
     }
 
     #[test]
-    fn what_http2_cannot_say_is_refused() {
+    fn messages_invalid_in_http2_are_refused() {
         for (message, told) in [
             ("nonsense", "not a whole request"),
             ("GET / HTTP/1.1\r\nHost: h\r\n", "not a whole request"),

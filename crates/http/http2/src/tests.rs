@@ -56,7 +56,7 @@ fn sent(session: &mut Session) -> Vec<u8> {
 
 /// As RFC 9113 section 6.8 requires: first the largest identifier, then the last one that counts.
 #[test]
-fn a_graceful_end_that_is_said_twice_is_one() {
+fn a_repeated_graceful_goaway_counts_once() {
     let (mut session, mut server) = asked(1);
     server.go_away(0x7fff_ffff, 0);
     server.go_away(1, 0);
@@ -92,7 +92,7 @@ fn preface_settings_and_request_leave_in_one_flight() {
 }
 
 #[test]
-fn responses_come_in_any_order() {
+fn responses_may_arrive_in_any_order() {
     let (mut session, mut server) = asked(3);
     server.respond(5, "200", b"third");
     server.respond(1, "404", b"");
@@ -120,7 +120,7 @@ fn input_may_be_cut_anywhere() {
 }
 
 #[test]
-fn a_reset_stream_is_gone_and_the_others_stay() {
+fn a_reset_ends_only_its_stream() {
     let (mut session, mut server) = asked(3);
     server.reset(3, 2);
     server.reset(1, 7);
@@ -133,7 +133,7 @@ fn a_reset_stream_is_gone_and_the_others_stay() {
 }
 
 #[test]
-fn goaway_refuses_what_was_not_processed() {
+fn goaway_refuses_unprocessed_streams() {
     let (mut session, mut server) = asked(3);
     server.go_away(1, 0);
     let said = feed_all(&mut session, &server.drain());
@@ -289,7 +289,7 @@ fn a_server_of_http1_is_named() {
 }
 
 #[test]
-fn what_breaks_the_standard_is_named_with_its_section() {
+fn violations_cite_their_section() {
     for (bytes, told, section) in [
         // DATA on stream 0, WINDOW_UPDATE of 0, SETTINGS of 5 bytes, CONTINUATION of nothing
         (&[0, 0, 1, 0, 0, 0, 0, 0, 0, b'x'][..], "PROTOCOL_ERROR: DATA: stream_id == 0", "6.1"),
@@ -380,7 +380,7 @@ fn priorities(mut bytes: &[u8]) -> Vec<String> {
 /// RFC 9218 sections 2.1 and 7.1: both sides announce support, and the frame names the stream
 /// before its request opens it.
 #[test]
-fn a_priority_goes_in_a_frame_where_both_sides_take_part() {
+fn a_priority_frame_needs_both_sides() {
     let urgent = request("GET /a HTTP/1.1\r\nHost: h\r\nPriority: u=1, i\r\n\r\n");
     let takes_part = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1];
     for (prioritises, server_too) in [(true, true), (true, false), (false, true)] {

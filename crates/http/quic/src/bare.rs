@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_close_is_found_behind_other_frames() {
+    fn a_close_after_other_frames_is_found() {
         // ACK of one range, CRYPTO of two bytes, PADDING, then CONNECTION_CLOSE with
         // PROTOCOL_VIOLATION
         let frames = [2, 0, 0, 0, 0, 6, 0, 2, 1, 1, 0, 0, 0x1c, 0x0a, 6, 0];

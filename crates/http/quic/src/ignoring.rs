@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_named_is_passed_over() {
+    fn only_named_frames_are_ignored() {
         let none = IgnoredInput::default();
         let (forbidden, acks, windows, challenges) = (true, true, true, true);
         let all = IgnoredInput { forbidden, acks, windows, challenges, ..none };

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_is_read_in_parts() {
+    fn queued_data_is_read_in_parts() {
         let mut inbox = Inbox::default();
         inbox.pieces().extend_from_slice(b"hello");
         let mut buffer = [0; 3];

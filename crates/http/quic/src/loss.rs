@@ -170,7 +170,7 @@ mod tests {
 
     /// As over TCP, where one class contains all certificate errors.
     #[test]
-    fn a_certificate_that_is_refused_is_told_from_other_alerts() {
+    fn certificate_alerts_are_distinguished_from_others() {
         let class = |alert, reason: &str| {
             let (code, reason) = (TransportErrorCode::crypto(alert), reason.to_owned());
             let error = TransportError { code, frame: None, reason };
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_library_ends_a_connection_for_is_told_apart() {
+    fn library_close_reasons_are_distinguished() {
         let error = |code| {
             let (frame, reason) = (None, String::new());
             ConnectionError::TransportError(TransportError { code, frame, reason })

@@ -315,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_counted_and_nonsense_is_told_with_its_place() {
+    fn requests_are_counted_and_errors_located() {
         let one = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
         let post = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc";
         let chunked = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";

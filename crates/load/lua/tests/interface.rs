@@ -71,7 +71,7 @@ fn without_functions_the_request_is_the_same_each_time() {
 }
 
 #[test]
-fn requests_come_from_the_thread_that_setup_prepared() {
+fn requests_use_the_thread_prepared_by_setup() {
     let text = "
         local next_id = 0
         function setup(thread)
@@ -87,7 +87,7 @@ fn requests_come_from_the_thread_that_setup_prepared() {
 }
 
 #[test]
-fn responses_change_what_is_asked_next() {
+fn responses_influence_later_requests() {
     let text = "
         request = function() return wrk.format('GET', path or '/login') end
         response = function(status, headers, body)
@@ -161,7 +161,7 @@ fn done_gets_the_figures_and_reaches_into_the_threads() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_name_their_line() {
     let cases = [
         // the text itself: reported for both states, and the run continues without it
         ("x = = 1", "t.lua:1: unexpected symbol near '='; t.lua:1: unexpected symbol near '='"),
@@ -197,7 +197,7 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn errors_while_the_run_goes_on_are_told_too() {
+fn errors_during_the_run_are_reported() {
     let text = "function request() n = (n or 0) + 1 if n > 1 then error('late') end return wrk.format() end
         function response() local t = nil\nreturn t.x end
         function delay() error({}) end";

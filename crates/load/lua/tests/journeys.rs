@@ -91,7 +91,7 @@ function journey(user)
 end";
 
 #[test]
-fn a_user_keeps_what_it_learns_and_calls_wait_for_responses() {
+fn a_user_keeps_values_and_waits_for_responses() {
     let steps = ["log in", "who am I"];
     let mut actor = actor(VISIT, &steps);
     assert_eq!(
@@ -152,7 +152,7 @@ end";
 const FOLLOW: &str = "t.lua:2: follow is true, or how many redirects are followed at most";
 
 #[test]
-fn what_goes_wrong_is_told_with_its_line_and_ends_the_iteration() {
+fn errors_name_their_line_and_end_the_iteration() {
     let told = |body: &str, steps: &[&str]| {
         let mut actor = actor(&format!("function journey(user)\n{body}\nend"), steps);
         let act = begin(&mut actor, 0, 0);
@@ -216,7 +216,7 @@ fn a_request_that_cannot_be_made_is_an_error_at_its_line() {
 }
 
 #[test]
-fn redirects_are_followed_when_asked_and_within_the_servers() {
+fn requested_redirects_are_followed_within_the_servers() {
     let text = "function journey(user)\n  local r = user:post('/a', { body = 'x', follow = 2, expect = 200 })\n  \
                 user:get('/end?' .. r.status)\nend";
     let mut actor = actor(text, &["s"]);
@@ -314,7 +314,7 @@ fn draws_are_even() {
 }
 
 #[test]
-fn a_call_without_a_response_says_why() {
+fn a_call_without_a_response_has_a_reason() {
     let text = "function journey(user)\n  local r = user:get('/')\n  user:get('/' .. r.status .. \
                 r.error .. #r.body)\nend";
     let mut actor = actor(text, &["s"]);
@@ -349,7 +349,7 @@ fn a_script_that_cannot_begin_is_refused() {
 }
 
 #[test]
-fn an_outline_says_what_a_script_is() {
+fn an_outline_describes_a_script() {
     let of = |text: &str| outline("t.lua", text.as_bytes());
     assert_eq!(of("function request() return wrk.format() end"), Ok(None));
     assert_eq!(of("-- no journey\nwrk.method = 'POST'\nprint('seen')"), Ok(None));
@@ -368,7 +368,7 @@ fn an_outline_says_what_a_script_is() {
 
 /// Each arrival of an open load is a new user: data kept for those that left must not grow.
 #[test]
-fn users_who_are_gone_leave_nothing_behind() {
+fn departed_users_free_their_state() {
     let text = "function journey(user)\n  user.bag = ('x'):rep(100000) .. user.number\n  \
                 user:get('/' .. math.floor(collectgarbage('count')))\nend";
     let mut actor = actor(text, &["s"]);

@@ -780,7 +780,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pace_counts_what_has_fallen_due() {
+    fn a_pace_counts_due_calls() {
         let at = Pace::At([0, 7, 7, 40].map(Nanos::from_millis).into());
         let counts = [0, 6, 7, 41].map(|span| at.due_within(Nanos::from_millis(span)));
         assert_eq!(counts, [1, 1, 3, 4]);

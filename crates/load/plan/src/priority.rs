@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_priority_is_named() {
+    fn an_invalid_priority_is_named() {
         for (text, told) in [
             ("", "\"\" is not part of a priority"),
             ("u=8", "\"8\" is no urgency from 0 to 7"),

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn surge_has_users_who_rest_between_pages() {
+    fn surge_users_pause_between_pages() {
         let plan = made("surge-like:users=7,files=50,connections=2");
         let Load::Closed { users: 7, session: Some(session), .. } = &plan.load else {
             panic!("{:?}", plan.load)
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_workload_is_named() {
+    fn an_unknown_workload_is_named() {
         for (text, says) in [
             ("surge", "no such model; there are surge-like"),
             ("surge-like:clients=3", "surge-like has users, files, connections, top"),

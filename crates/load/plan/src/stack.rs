@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_stack_is_told() {
+    fn an_unknown_stack_is_named() {
         let said: String = [
             "tun",
             "own:xdp",

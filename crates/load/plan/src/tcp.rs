@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trait_is_told() {
+    fn an_unknown_tcp_setting_is_named() {
         let said: String = [
             "",
             "ecn,",

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_verified_by_is_read_and_shown() {
+    fn verification_sources_parse_and_print() {
         for text in ["first", "set:surge-like:files=10@7", "set:webstone-like@1"] {
             assert_eq!(show_verify(&parse_verify(text).unwrap()), text);
         }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_the_way_out() {
+    fn errors_name_the_input_and_the_fix() {
         for (text, why) in [
             ("second", "\"second\" is nothing to verify by: write first, set:NAME"),
             ("set:nothing", "\"nothing\": no such file set"),

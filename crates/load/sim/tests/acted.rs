@@ -137,7 +137,7 @@ fn play(plan: Plan, workers: u32, lines: &'static [Line]) -> (Simulated, Vec<Str
 const ONE: &str = "[load]\nusers = 1\n[stop]\nrequests = 2\n";
 
 #[test]
-fn a_program_is_told_what_came_and_its_waits_are_kept() {
+fn a_program_gets_responses_and_its_waits_are_kept() {
     let lines: &[Line] = &[(0, "/", &[], Word::Good), (5, "/404", &[404], Word::Unmet)];
     let (run, told) = play(plan(ONE), 1, lines);
     assert_eq!(
@@ -168,7 +168,7 @@ fn a_program_is_told_what_came_and_its_waits_are_kept() {
 }
 
 #[test]
-fn what_it_says_of_a_response_decides_the_call_s_outcome() {
+fn a_programs_judgment_decides_the_outcome() {
     let lines: &[Line] = &[
         (0, "/a", &[], Word::Fail),
         (0, "/500", &[], Word::Good),
@@ -197,7 +197,7 @@ fn what_it_says_of_a_response_decides_the_call_s_outcome() {
 
 /// An iteration that breaks before its first call has failed all the same.
 #[test]
-fn what_breaks_at_once_is_a_failed_iteration() {
+fn an_immediate_error_fails_the_iteration() {
     let lines: &[Line] = &[(0, "", &[], Word::Good)];
     let (run, told) = play(plan(ONE), 1, lines);
     assert!(run.calls.is_empty() && told.last().unwrap() == "0 is gone", "{told:?}");
@@ -206,7 +206,7 @@ fn what_breaks_at_once_is_a_failed_iteration() {
 }
 
 #[test]
-fn a_request_that_cannot_be_made_goes_back_to_the_program() {
+fn an_invalid_request_is_returned_to_the_program() {
     let lines: &[Line] =
         &[(3, "/bad", &[], Word::Good), (4, "/a", &[], Word::Good), (0, "/bad", &[], Word::Break)];
     let (run, told) = play(plan(ONE), 1, lines);

@@ -75,7 +75,7 @@ fn session(slower: Nanos, seed: u64) -> Compared {
 
 /// A service time 10 % longer makes the response time 1/(μ − λ) 15 % longer.
 #[test]
-fn a_slower_queue_is_told_from_the_same_one() {
+fn a_slower_queue_is_distinguished_from_an_equal_one() {
     let found = session(Nanos::from_micros(1_100), 1);
     let truth = 700.0 / (1_000.0 / 1.1 - 300.0) - 1.0;
     assert!(found.different && found.change > 0.0, "{found:?}");

@@ -124,7 +124,7 @@ fn since(server: &Observed, conduct: Conduct) {
 }
 
 #[test]
-fn a_server_that_dies_is_gone() {
+fn a_dead_server_is_gone() {
     for plan in [open(), closed(None), closed(Some(1))] {
         let server = observe(&plan, Fated::new(Fate::Dies));
         since(&server, Conduct::Gone);
@@ -140,7 +140,7 @@ fn a_server_that_takes_no_more_is_refusing() {
 }
 
 #[test]
-fn a_server_that_says_nothing_more_is_stalled() {
+fn a_silent_server_is_stalled() {
     for plan in [open(), closed(None)] {
         since(&observe(&plan, Fated::new(Fate::Hangs)), Conduct::Stalled);
     }
@@ -160,7 +160,7 @@ fn each_connection_of_a_slot_has_its_own_limit() {
 }
 
 #[test]
-fn a_share_that_fails_is_told_by_its_status() {
+fn a_failing_share_is_reported_by_status() {
     let busy = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
     let server = observe(&open(), Fated::odd(3, busy));
     assert_eq!(server.conduct, Conduct::Failing);

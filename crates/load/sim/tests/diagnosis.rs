@@ -170,7 +170,7 @@ fn a_scheduling_quantum() {
 
 /// Responses that leave at a clock's ticks, whatever their work and however late they are received.
 #[test]
-fn a_clock_is_told_by_the_phase_of_the_responses() {
+fn a_clock_is_detected_by_response_phase() {
     let loads = [Held::Users(1, 8), Held::Users(50, 4), Held::Rate(120.0, 6), Held::Rate(30.0, 8)];
     for (tick, work, late_micros) in
         [(20, fixed(2), 500), (10, random(4), 300), (20, random(30), 1_000), (100, random(40), 300)]
@@ -211,7 +211,7 @@ fn a_quantum_of_uneven_work_on_a_busy_machine() {
 /// A single call of random work may be short or long by chance, and then shows nothing about a
 /// queue.
 #[test]
-fn a_lucky_first_call_accuses_nobody() {
+fn a_fast_first_call_causes_no_finding() {
     let quantum = |tick| Ailments { quantum: tick, work: random(40), ..Ailments::default() };
     for (ails, named) in
         [(quantum(None), None), (quantum(Some(MS(20))), Some("scheduling-quantum"))]
@@ -382,7 +382,7 @@ fn a_line_that_is_full() {
 }
 
 #[test]
-fn a_time_out_behind_the_server() {
+fn a_timeout_in_the_backend_is_found() {
     let late = |share, seconds| Ailments {
         late: Some((share, Nanos::from_secs(seconds))),
         work: random(10),
@@ -417,7 +417,7 @@ fn contention_from_the_curve() {
 }
 
 #[test]
-fn the_curve_tells_pools_whatever_their_law() {
+fn the_curve_finds_pools_of_any_law() {
     for (workers, id) in [(1, "serial-handler"), (3, "worker-pool"), (10, "worker-pool")] {
         let ails = Ailments { work: random(30), workers, ..Ailments::default() };
         let found = ramp(ails, &[1, 2, 4, 8, 16, 32, 64]);

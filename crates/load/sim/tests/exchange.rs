@@ -56,7 +56,7 @@ fn a_response_is_the_same_however_it_is_cut() {
 }
 
 #[test]
-fn requests_go_out_when_every_connection_stands_and_not_before() {
+fn requests_wait_until_every_connection_is_established() {
     /// The second connection is established later: its first attempt is never answered.
     struct Slow;
     impl Server for Slow {
@@ -80,7 +80,7 @@ fn requests_go_out_when_every_connection_stands_and_not_before() {
 }
 
 #[test]
-fn responses_are_heard_in_the_order_of_the_requests() {
+fn responses_are_returned_in_request_order() {
     let react = |now: Nanos, client: Client, _: &[u8]| {
         let span = Nanos::from_millis(if client.slot == 0 { 300 } else { 100 });
         vec![(now + span, Action::Bytes(OK.to_vec()))]
@@ -93,7 +93,7 @@ fn responses_are_heard_in_the_order_of_the_requests() {
 }
 
 #[test]
-fn what_goes_wrong_has_its_class() {
+fn failures_have_their_class() {
     assert_eq!(single(|now, _, _| vec![(now, Action::End)]), "closed-early");
     assert_eq!(single(|now, _, _| vec![(now, Action::Reset)]), "connreset");
     assert_eq!(single(|_, _, _| vec![]), "client-timo");
@@ -129,7 +129,7 @@ fn through_a_proxy(says: &'static [u8]) -> (Heard, Nanos) {
 }
 
 #[test]
-fn a_proxy_is_asked_for_a_tunnel_first() {
+fn a_proxy_tunnel_is_requested_first() {
     let (heard, took) = through_a_proxy(b"HTTP/1.1 200 Connected\r\n\r\n");
     assert_eq!(describe(&heard), "200 hello");
     // the request follows the tunnel setup
@@ -233,7 +233,7 @@ fn a_response_may_be_held_to_its_first_byte_and_its_progress() {
 }
 
 #[test]
-fn of_a_body_as_much_is_kept_as_is_asked_for() {
+fn bodies_are_kept_up_to_the_requested_length() {
     let kept = |body_kept| ResponseLimits { body_kept, ..ResponseLimits::default() };
     let whole = within(kept(Some(2)), vec![(0, OK.to_vec())]).result.unwrap();
     assert_eq!((&whole.body[..], whole.facts.body_bytes), (&b"he"[..], 5));
@@ -266,7 +266,7 @@ fn a_connection_that_the_server_closes_at_once_is_closed_early() {
 }
 
 #[test]
-fn a_server_that_said_it_closes_is_given_time_to_do_so() {
+fn an_announced_close_is_awaited() {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     let ends = |after: u64| {
         let react = move |now: Nanos, _: Client, _: &[u8]| {

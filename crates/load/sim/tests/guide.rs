@@ -128,7 +128,7 @@ fn users_go_where_they_are_led_and_leave() {
 }
 
 #[test]
-fn failures_are_told_and_places_without_address_are_failures() {
+fn failures_and_unresolvable_places_are_reported() {
     let stops = [
         ("http://sim.example/reset", 0),
         ("http://nowhere.example/x", 0),

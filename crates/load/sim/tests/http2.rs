@@ -81,7 +81,7 @@ fn streams_of_one_connection_are_an_m_d_c_queue() {
 }
 
 #[test]
-fn users_keep_as_many_streams_busy_as_they_are_given() {
+fn users_keep_their_number_of_streams_busy() {
     let measured = run(http2(closed(4, 10), 8), fixed(0, 10));
     // 32 in flight, each for 10 ms
     assert_eq!(measured.total.counts.succeeded, 32_000);
@@ -147,7 +147,7 @@ fn goaway_is_a_keep_alive_limit_and_no_failure() {
 }
 
 #[test]
-fn a_refused_stream_is_asked_again_and_counted() {
+fn a_refused_stream_is_retried_and_counted() {
     let every_third = |number: u64| {
         if number.is_multiple_of(3) { StreamFate::Refused } else { StreamFate::Served }
     };
@@ -256,7 +256,7 @@ fn a_stream_without_response_times_out_alone() {
 
 /// A connection that breaks: what had begun fails, the rest goes elsewhere.
 #[test]
-fn a_connection_that_ends_takes_only_what_it_had_begun() {
+fn a_closed_connection_fails_only_started_calls() {
     let mut inner = fixed(0, 5);
     let mut calls = 0;
     let server = ClosureServer {
@@ -280,7 +280,7 @@ fn a_connection_that_ends_takes_only_what_it_had_begun() {
 }
 
 #[test]
-fn what_is_no_http2_is_named() {
+fn a_peer_without_http2_is_named() {
     let cases: [(&[u8], &str); 3] = [
         (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", "speaks HTTP/1.x"),
         (b"\0\0\x08\x06\0\0\0\0\0pingpong", "SETTINGS"),

@@ -60,7 +60,7 @@ fn services(ran: &QuicOutcome) -> Vec<Nanos> {
 }
 
 #[test]
-fn users_keep_as_many_streams_busy_as_they_are_given() {
+fn users_keep_their_number_of_streams_busy() {
     let ran = run(closed(http3(8), 4, 3_200), fixed(0, 10));
     let total = &ran.outcome.measurement.total;
     assert_eq!((total.counts.succeeded, total.connections.established), (3_200, 4));
@@ -203,7 +203,7 @@ fn goaway_is_a_keep_alive_limit_and_no_failure() {
 }
 
 #[test]
-fn rejected_requests_are_asked_again() {
+fn rejected_requests_are_retried() {
     let fate = |number| if number % 4 == 3 { RequestFate::Rejected } else { RequestFate::Served };
     let ran = run(closed(http3(2), 2, 300), QuicWorld { fate, ..fixed(0, 1) });
     let total = &ran.outcome.measurement.total;
@@ -259,7 +259,7 @@ fn uploads_go_on_when_their_connection_has_room_again() {
 /// The server's credit lets a body be sent in parts, one round trip apart: each is progress, and
 /// the time to the first byte starts with the last of them.
 #[test]
-fn an_upload_that_waits_for_credit_goes_on() {
+fn an_upload_without_credit_resumes() {
     let mut plan = open(http3(100), 10.0, Gaps::Constant, 1, Some(1));
     plan.request.method = "POST".into();
     plan.request.body = Some(vec![b'b'; 100_000]);

@@ -53,7 +53,7 @@ fn early_data_saves_a_round_trip() {
 }
 
 #[test]
-fn none_is_sent_where_it_is_not_asked_for_or_not_allowed() {
+fn early_data_needs_request_and_permission() {
     let ran = run(early(3), world(EarlyDataMode::Shut));
     assert_eq!((times(&ran), facts(&ran)), (vec![41, 41, 41], EarlyFacts::default()));
     let mut plan = early(3);
@@ -65,7 +65,7 @@ fn none_is_sent_where_it_is_not_asked_for_or_not_allowed() {
 /// A server that has forgotten the session rejects early data: everything is sent again, in the
 /// same order, and each call has one response.
 #[test]
-fn what_is_rejected_is_sent_again() {
+fn rejected_early_data_is_resent() {
     let ran = run(early(4), world(EarlyDataMode::Forgetful));
     assert_eq!(times(&ran), [41, 41, 41, 41]);
     assert_eq!(facts(&ran), EarlyFacts { sent: 3, rejected: 3, ..EarlyFacts::default() });
@@ -83,7 +83,7 @@ fn what_is_rejected_is_sent_again() {
 
 /// 425: sent again once, after the handshake is complete; the call's time includes both.
 #[test]
-fn what_is_too_early_is_asked_again_later() {
+fn a_too_early_call_is_retried() {
     let mut plan = early(4);
     plan.connection.calls = Some(2);
     let ran = run(plan, world(EarlyDataMode::TooEarly));
@@ -118,7 +118,7 @@ fn moving(when: Migrate, calls: u64) -> Plan {
 /// The server validates the new path within one round trip, and no call is lost; the open one gets
 /// its response at the new port.
 #[test]
-fn a_connection_goes_on_from_another_port() {
+fn a_connection_continues_from_another_port() {
     for (when, made) in [(Migrate::Every(Nanos::from_millis(500)), 9), (Migrate::Calls(20), 10)] {
         let ran = run(moving(when, 220), world(EarlyDataMode::Shut));
         let total = &ran.outcome.measurement.total;

@@ -370,7 +370,7 @@ fn iterations_arrive_at_a_rate() {
 }
 
 #[test]
-fn a_failed_step_ends_an_iteration_where_the_journey_says_so() {
+fn a_failed_step_ends_an_iteration_if_configured() {
     let text = "[load]\nusers = 1\n[stop]\nrequests = 3\n[[journey]]\nname = 'a'\nfailure = 'end'\n\
         [[journey.step]]\nname = 'both'\n[[journey.step.step]]\nname = 'x'\nurl = '/x'\n\
         expect = { headers = { X-Id = true } }\n[[journey.step.step]]\nname = 'y'\nurl = '/y'\n";

@@ -119,7 +119,7 @@ fn no_row_of_the_series_is_without_a_span() {
 
 /// A server that goes bad half-way is seen to do so in the second in which it does.
 #[test]
-fn each_second_tells_how_its_calls_ended() {
+fn each_second_counts_its_outcomes() {
     const BAD: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
     let fate = |now: Nanos, _: Client, _: &[u8]| match (now.0 / 1_000_000_000).saturating_sub(1_000)
     {
@@ -194,7 +194,7 @@ fn a_count_at_a_rate_is_intended_and_offered_at_that_rate() {
 }
 
 #[test]
-fn a_full_queue_drops_and_says_so() {
+fn a_full_queue_drops_and_counts() {
     let mut plan = open(1_000.0, 2);
     let Load::Open { connections_max, queue_max, .. } = &mut plan.load else { unreachable!() };
     (*connections_max, *queue_max) = (Some(1), Some(5));
@@ -293,7 +293,7 @@ fn a_limit_that_begins_with_the_first_byte_is_kept() {
 
 /// The second of a group: its turn comes when the first one's slow response ends.
 #[test]
-fn a_call_whose_turn_comes_has_its_limits() {
+fn a_queued_call_keeps_its_limits() {
     let mut plan = count_only(1, 2);
     plan.connection.group = Some(2);
     plan.timeouts.first_byte = Some(Nanos::SECOND);
@@ -342,7 +342,7 @@ fn an_older_call_that_is_the_next_has_its_own_limit() {
 /// Of two requests in one pipeline the first is not answered: the time of both is over at once, and neither goes
 /// out again.
 #[test]
-fn a_call_whose_time_is_over_is_not_sent_again() {
+fn an_expired_call_is_not_retried() {
     let mut plan = count_only(1, 2);
     plan.connection.pipeline = 2;
     plan.timeouts.call = Nanos::from_secs(3);
@@ -442,7 +442,7 @@ fn ended_behind_each_response(
 /// A close that arrives with a response is known before the next request is written: it does not
 /// fail that call.
 #[test]
-fn a_close_that_came_with_a_response_fails_no_call() {
+fn a_close_with_a_response_fails_no_call() {
     for end in [Action::End, Action::Reset] {
         let together = (Nanos::ZERO, end);
         let one = ended_behind_each_response(together.clone(), (10, 1), false);
@@ -455,7 +455,7 @@ fn a_close_that_came_with_a_response_fails_no_call() {
 /// A request that crosses the close may have been executed (RFC 9110 section 9.2.2): the plan
 /// decides whether it is resent.
 #[test]
-fn a_request_that_crosses_with_a_close_is_sent_again_if_asked() {
+fn a_request_crossing_a_close_is_resent_on_request() {
     let crossing = (Nanos(1), Action::End);
     let failed = vec![(FailureClass::ClosedEarly, 5)];
     assert_eq!(ended_behind_each_response(crossing.clone(), (10, 1), false), (failed, [5, 5, 10]));
@@ -465,7 +465,7 @@ fn a_request_that_crosses_with_a_close_is_sent_again_if_asked() {
 
 /// Requests of connections that were never established were not sent.
 #[test]
-fn what_no_connection_took_was_not_sent() {
+fn requests_without_a_connection_are_not_sent() {
     let mut plan = count_only(2, 6);
     plan.timeouts.connect = Nanos::from_millis(100);
     for admit in [Admission::Refuse, Admission::Ignore] {
@@ -513,7 +513,7 @@ fn every_kind_of_bad_response_has_its_class() {
 
 /// A histogram per name, of the measured phase alone, from heads and trailers, failed calls included.
 #[test]
-fn what_the_server_says_of_its_work_is_counted() {
+fn server_timings_are_counted() {
     let mut number = 0;
     let server = script(move |now, _, _| {
         number += 1;
@@ -542,7 +542,7 @@ fn what_the_server_says_of_its_work_is_counted() {
 }
 
 #[test]
-fn a_response_that_nobody_asked_for_is_told() {
+fn an_unsolicited_response_is_reported() {
     let length = Rc::new(Cell::new(0));
     let hears = length.clone();
     let twice = script(move |now, _, bytes| {
@@ -561,7 +561,7 @@ fn a_response_that_nobody_asked_for_is_told() {
 /// one's user, already rendered, is sent only on another connection. So is the rest of a request
 /// that is answered before it is complete.
 #[test]
-fn what_an_announced_close_cuts_off_was_not_sent() {
+fn a_request_cut_off_by_an_announced_close_is_not_sent() {
     let length = Rc::new(Cell::new(0));
     let hears = length.clone();
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
@@ -593,7 +593,7 @@ fn what_an_announced_close_cuts_off_was_not_sent() {
 
 /// Half a response counts its bytes once each, however its call ends.
 #[test]
-fn what_came_of_a_response_that_is_cut_short_counts() {
+fn bytes_of_a_truncated_response_count() {
     let half = &RESPONSE[..RESPONSE.len() - 3];
     let run = |end: Option<Action>, stop_after, pipeline| {
         let come = Rc::new(Cell::new(0));
@@ -630,7 +630,7 @@ fn what_came_of_a_response_that_is_cut_short_counts() {
 
 /// A call abandoned on request was sent as far as the socket accepted it.
 #[test]
-fn what_is_abandoned_was_sent_as_far_as_it_went_out() {
+fn an_abandoned_call_counts_its_sent_bytes() {
     let mut plan = count_only(1, 3);
     plan.request.method = "POST".into();
     plan.request.body = Some(vec![b'x'; 4_000]);
@@ -743,7 +743,7 @@ fn sessions_run_their_calls_and_end() {
 
 /// Found by the random command lines of the program's tests: `--think=10000d -d 30ms` never ended.
 #[test]
-fn nobody_thinks_beyond_the_end() {
+fn think_times_end_with_the_run() {
     let think = Think::Fixed(Nanos::from_secs(1_000_000));
     let mut closed = count_only(5, 1_000);
     closed.load = Load::Closed { users: 5, think, session: None };
@@ -780,7 +780,7 @@ fn an_order_to_abandon_leaves_nothing_open() {
 }
 
 #[test]
-fn at_once_gives_up_what_is_under_way_at_the_end() {
+fn an_immediate_end_abandons_calls_in_flight() {
     let never = || script(|_, _, _| Vec::new());
     let mut plan = count_only(5, 1_000);
     plan.stop.duration = Some(Nanos::from_secs(2));
@@ -794,7 +794,7 @@ fn at_once_gives_up_what_is_under_way_at_the_end() {
 }
 
 #[test]
-fn a_raw_request_goes_out_byte_for_byte() {
+fn a_raw_request_is_sent_unchanged() {
     let raw = b"GET /x HTTP/1.0\r\nHOST: other\r\n\r\n";
     let mut plan = count_only(1, 3);
     plan.targets[0].raw = Some(raw.to_vec());
@@ -870,7 +870,7 @@ proptest! {
     /// Law 2 under a server that does anything: each snapshot's counts are asserted by the collector,
     /// and at the end nothing is queued or in flight.
     #[test]
-    fn nothing_is_lost_whatever_the_server_does(
+    fn calls_are_conserved_for_any_server(
         seed in any::<u64>(),
         workers in 1u32..4,
         pipeline in 1u32..5,
@@ -940,7 +940,7 @@ fn figures(hist: &Hist) -> Vec<u64> {
 }
 
 #[test]
-fn a_fleet_measures_what_one_process_measures_bit_by_bit() {
+fn a_fleet_equals_one_process_bit_by_bit() {
     let plan = || {
         let mut plan = open(400.0, 3);
         let target = plan.targets[0].clone();

@@ -88,7 +88,7 @@ fn figure_2_is_straight_up_to_its_peak() {
 /// Persistent connections (A) exceed HTTP/1.0 by the cost of connections, and groups of five (B)
 /// are not slower.
 #[test]
-fn figure_3_gains_what_connections_cost() {
+fn figure_3_gains_the_cost_of_connections() {
     let old = served(users(16, 1, None), CONNECTION);
     let persistent = served(users(16, 10, None), CONNECTION);
     let grouped = served(users(16, 10, Some(5)), CONNECTION);
@@ -100,7 +100,7 @@ fn figure_3_gains_what_connections_cost() {
 
 /// A handshake for each connection: the published peak, and the more requests share it the less it costs.
 #[test]
-fn figure_4_loses_what_handshakes_cost() {
+fn figure_4_loses_the_cost_of_handshakes() {
     let tls = CONNECTION + HANDSHAKE;
     near(served(users(16, 10, Some(5)), tls), 184.592, 0.02, "ten a handshake");
     let shares = [1, 10, 100].map(|calls| {

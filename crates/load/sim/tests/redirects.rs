@@ -28,7 +28,7 @@ fn five_calls(calls_max: Option<u32>, away: &'static str) -> Simulated {
 /// The call that opened a connection has its connect time, also if it was redirected first, on the
 /// same connection.
 #[test]
-fn a_redirect_does_not_lose_what_its_connection_took() {
+fn a_redirect_keeps_its_connect_time() {
     let run = five_calls(Some(4), AWAY);
     let total = &run.measurement.total;
     assert_eq!((total.counts.succeeded, total.redirects, total.connections.established), (5, 5, 3));

@@ -41,7 +41,7 @@ fn sockets(number: u32) -> Plan {
 }
 
 #[test]
-fn connections_begin_at_their_rate_whatever_the_server_does() {
+fn connections_start_at_their_rate_for_any_server() {
     for number in [30, 65, 500] {
         let wanted = f64::from(number) / 0.5;
         for server in [slow(), deaf()] {
@@ -54,7 +54,7 @@ fn connections_begin_at_their_rate_whatever_the_server_does() {
 
 /// Connections not established within T are abandoned, and counted as such.
 #[test]
-fn a_socket_is_given_up_after_its_time() {
+fn a_socket_is_abandoned_after_its_timeout() {
     let measured = run(sockets(50), deaf());
     let counts = &measured.total.counts;
     assert_eq!((counts.succeeded, counts.due), (0, 2_000), "{counts:?}");
@@ -64,7 +64,7 @@ fn a_socket_is_given_up_after_its_time() {
 
 /// The paper's argument: users who wait for their responses offer no more than the capacity.
 #[test]
-fn users_who_wait_never_offer_more_than_the_capacity() {
+fn waiting_users_never_exceed_the_capacity() {
     for users in [1, 10, 200] {
         let mut plan = plan_for("http://sim.example/page");
         plan.load = Load::Closed { users, think: Think::None, session: None };
@@ -79,7 +79,7 @@ fn users_who_wait_never_offer_more_than_the_capacity() {
 /// from requests, down to 55 to 60 % of the peak at sixteen times the capacity. Users who wait for
 /// their responses keep the server at its capacity, and do not show this.
 #[test]
-fn past_overload_throughput_falls_and_waiting_users_see_none() {
+fn past_overload_throughput_falls_except_for_waiting_users() {
     let curves = curves();
     let peak = curves.iter().map(|row| row.served).fold(0.0, f64::max);
     assert!((peak / 130.0 - 1.0).abs() < 0.03, "{peak}");

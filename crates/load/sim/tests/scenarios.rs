@@ -45,7 +45,7 @@ fn due_within(run: &Simulated, from: f64, to: f64) -> usize {
 }
 
 #[test]
-fn users_come_and_go_with_the_stages() {
+fn the_number_of_users_follows_the_stages() {
     for workers in [1, 3] {
         // ten users more in each of four seconds, forty for two, and none again after one more
         let run =
@@ -67,7 +67,7 @@ fn users_come_and_go_with_the_stages() {
 }
 
 #[test]
-fn users_who_have_gone_come_again() {
+fn departed_users_return() {
     let run = run(plan("[load]\nstages = '1s:5, 1s:0..0, 1s:5..5'\nthink = '100ms'"), 1);
     let within = |from: f64, to: f64| due_within(&run, from, to);
     assert_eq!([within(0.0, 1.0), within(1.0, 2.0), within(2.0, 3.0)], [25, 0, 25]);
@@ -75,7 +75,7 @@ fn users_who_have_gone_come_again() {
 }
 
 #[test]
-fn a_rate_goes_by_its_stages() {
+fn a_rate_follows_its_stages() {
     let text = "[load]\nstages = '2s:0..100/s, 1s:100/s, 1s:0..0/s, 1s:20..20/s'";
     let run = run(plan(text), 2);
     let within = |from: f64, to: f64| due_within(&run, from, to);
@@ -88,7 +88,7 @@ fn a_rate_goes_by_its_stages() {
 }
 
 #[test]
-fn stages_change_what_falls_due_and_not_what_is_asked_for() {
+fn stages_change_due_times_but_not_requests() {
     let mut plan = plan("[load]\nrate = '50/s'\n[stop]\nduration = '3s'");
     let steady = run(plan.clone(), 1);
     plan.set_stages(parse_stages("3s:50/s").unwrap());
@@ -135,7 +135,7 @@ fn two() -> Plan {
 }
 
 #[test]
-fn several_loads_go_on_at_once_and_none_knows_of_the_others() {
+fn concurrent_loads_are_independent() {
     for cores in [1, 2] {
         let run = execute_scenarios(two(), world(100), cores, &BTreeMap::new());
         let of = |targets: &[u32]| {
@@ -236,7 +236,7 @@ load = { stages = '1s:10/s, 1s:0..0/s' }
 }
 
 #[test]
-fn what_a_page_has_in_it_comes_over_so_many_connections() {
+fn page_parts_use_the_given_number_of_connections() {
     let base: url::Url = "http://sim.example/".parse().unwrap();
     for connections in [1, 2, 6] {
         let mut plan = Plan::for_url(base.clone());

@@ -107,7 +107,7 @@ fn a_connection_that_ends_between_the_responses_fails_the_call() {
 }
 
 #[test]
-fn pauses_come_before_each_call_the_first_too() {
+fn pauses_precede_every_call() {
     let script = Numbers { pause: Nanos::from_millis(9), ..Numbers::default() };
     let run = run(closed(1, 100), RESPONSE, &script);
     let first = run.calls.iter().map(|(call, _)| call.intended).min().unwrap();

@@ -47,7 +47,7 @@ fn each_session_begins_when_the_one_before_has_ended() {
 }
 
 #[test]
-fn a_visit_goes_by_its_groups_and_the_first_call_of_each_alone() {
+fn a_visit_runs_in_groups_with_a_lone_first_call() {
     let target = |path: &str| TargetPlan::new(format!("http://sim.example{path}").parse().unwrap());
     let visits = vec![plan::rules::parse_visit("0,1,1 500ms; 2").unwrap()];
     let session = SessionPlan { visits, lead: true, ..SessionPlan::of(1, Think::None) };
@@ -83,7 +83,7 @@ fn a_failed_call_fails_its_session_unless_it_is_made_again() {
 }
 
 #[test]
-fn a_session_that_survives_goes_on_after_a_failed_call() {
+fn a_surviving_session_continues_after_a_failed_call() {
     let session = SessionPlan { survives: true, ..SessionPlan::of(4, Think::None) };
     let run = run(sessions(1, session), &[BUSY, OK, BUSY, OK]);
     assert_eq!((run.sessions[0].failed, run.calls.len()), (false, 4));
@@ -116,7 +116,7 @@ fn a_late_session_catches_up_at_once() {
 }
 
 #[test]
-fn a_trace_says_every_due_instant() {
+fn a_trace_defines_every_due_instant() {
     let mut plan = plan_for("http://sim.example/a");
     let at: Vec<Nanos> = [0, 7, 7, 40].map(Nanos::from_millis).into();
     let arrivals = Arrivals { at: Some(at.clone().into()), ..Arrivals::constant(Rate(100.0)) };

@@ -75,7 +75,7 @@ fn done(measured: &Measurement) -> (u64, u64, u64) {
 }
 
 #[test]
-fn a_schedule_that_is_kept_is_what_the_figures_say() {
+fn the_figures_equal_a_kept_schedule() {
     for workers in [1, 3] {
         let plan = plan(3, 30, Some(Streaming::Sse));
         let measured = execute(plan, server(200, |_| on_schedule()), workers).measurement;

@@ -87,7 +87,7 @@ fn replayed(failure: &Failure, defects: &[Defect]) -> String {
 }
 
 #[test]
-fn a_bug_behind_new_behavior_is_found_by_feedback() {
+fn a_bug_after_new_behavior_is_found_by_feedback() {
     let mut text = String::new();
     let crashes = |seed: &u64, corpus: u64| {
         searched(*seed, corpus, &BUG).0.cases[0].outcome == TestOutcome::Crashed

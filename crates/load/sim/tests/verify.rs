@@ -96,7 +96,7 @@ fn a_body_that_is_nobodys_differs() {
 }
 
 #[test]
-fn a_server_whose_bodies_are_right_is_left_in_peace() {
+fn correct_bodies_cause_no_finding() {
     // a redirect, an error page and an empty response are not bodies of the target
     let server = pages(|n, asked| match n {
         0 => (500, b"an error".to_vec()),
@@ -142,7 +142,7 @@ fn streams_are_compared_too() {
 }
 
 #[test]
-fn nobody_compares_what_nobody_asked_for() {
+fn bodies_are_compared_only_on_request() {
     let mut plan = one_page(4, 100);
     plan.expect.verify = None;
     let server = pages(|n, _| (200, page((n % 3) as u8)));

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_come_back_to_their_own_host_and_path() {
+    fn cookies_are_sent_to_their_host_and_path() {
         let mut jar = Jar::new();
         jar.absorb(&url("http://127.0.0.1:80/a/b"), b"id=7; Path=/a");
         assert_eq!(jar.header(&url("http://127.0.0.1:80/a/c")).as_deref(), Some("id=7"));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_jar_takes_changes_of_what_it_has() {
+    fn a_full_jar_updates_existing_cookies() {
         let (mut jar, app) = (Jar::new(), url("http://h.example/app/x"));
         for set in ["id=1; Path=/app", "wide=1; Domain=h.example; Path=/app/x"] {
             jar.absorb(&app, set.as_bytes());
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_of_longer_paths_come_first_and_then_older_ones() {
+    fn cookies_are_ordered_by_path_length_then_age() {
         let app = url("http://h.example/app/x");
         for _ in 0..20 {
             let mut jar = Jar::new();

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_markup_and_what_is_no_url_is_left_out() {
+    fn text_and_invalid_urls_are_skipped() {
         let html = "<!-- <img src=c.png> --><script src=s.js>document.write('<img src=w.png>')\
                     </script><style>a { b: url(<img src=u.png>) }</style><img><img src=''>\
                     <img src='http://[bad/'><a href='mailto:me@h'>m</a><p href=x><img src=l.png";

@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_selector_is_told() {
+    fn an_invalid_selector_is_reported() {
         for (text, why) in [
             ("", "an element is missing"),
             ("li:first-child", "pseudo-classes"),

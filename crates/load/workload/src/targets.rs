@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_stands_in_place_of_the_list() {
+    fn a_sequence_replaces_the_list() {
         let picks = |order| {
             let list = targets(order, &[1.0; 3]).in_sequence(vec![2, 2, 0, 1]);
             (0..6).map(|index| list.pick(index)).collect::<Vec<_>>()

@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_histogram_comes_back_from_its_blob(hist in hist()) {
+        fn a_histogram_is_restored_from_its_blob(hist in hist()) {
             let (zeros, blob) = encode(&hist);
             let again = decode(zeros, blob.as_deref()).unwrap();
             prop_assert_eq!(again.buckets(), hist.buckets());

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_files_are_what_the_types_say() {
+    fn the_schema_files_match_the_types() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/schema/");
         for Published { file, text } in published() {
             let kept = std::fs::read_to_string(format!("{folder}{file}")).unwrap_or_default();

@@ -239,7 +239,7 @@ fn costs_of_a_killed_torture_are_those_of_a_whole_one() {
 }
 
 #[test]
-fn tortures_move_from_store_to_store_and_leave_no_rows_behind() {
+fn tortures_are_moved_between_stores_completely() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();
@@ -261,7 +261,7 @@ fn tortures_move_from_store_to_store_and_leave_no_rows_behind() {
 }
 
 #[test]
-fn a_damaged_torture_is_said_to_be_and_hides_no_other() {
+fn a_damaged_torture_is_reported_and_hides_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();

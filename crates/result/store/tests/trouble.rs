@@ -50,7 +50,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_that_is_missing_is_named_and_none_is_made() {
+fn a_missing_folder_is_named_and_not_created() {
     let (folder, ..) = folder();
     let path = folder.path().join("a/b/runs.db");
     let error = Store::open(&StorePlace::File(path.clone())).unwrap_err();
@@ -72,7 +72,7 @@ fn the_file_is_the_users_own() {
 }
 
 #[test]
-fn what_is_no_store_of_ours_is_left_alone() {
+fn foreign_files_are_left_alone() {
     let (own, path, place) = folder();
     let sqlite = || Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
     let makers: [&dyn Fn(); 3] = [
@@ -103,7 +103,7 @@ fn what_is_no_store_of_ours_is_left_alone() {
 }
 
 #[test]
-fn a_damaged_store_is_renamed_and_a_new_one_begun() {
+fn a_damaged_store_is_renamed_and_replaced() {
     let (folder, path, place) = folder();
     for round in 1..=2 {
         let mut store = Store::open(&place).unwrap();
@@ -164,7 +164,7 @@ fn two_programs_write_in_one_store() {
 }
 
 #[test]
-fn a_store_that_another_program_holds_is_said_to_be_locked() {
+fn a_store_in_use_is_reported_as_locked() {
     let (_folder, path, place) = folder();
     let mut store = Store::open(&place).unwrap();
     let holder = Connection::open(&path).unwrap();
@@ -382,7 +382,7 @@ fn bytes_that_are_no_text_hide_no_result() {
 
 /// Even with an unreadable kind, a result has its number.
 #[test]
-fn a_result_of_a_damaged_kind_goes_by_its_number() {
+fn a_result_of_damaged_kind_is_listed_by_number() {
     let (_folder, path, place) = folder();
     let mut store = Store::open(&place).unwrap();
     begin(&mut store, "spoilt");

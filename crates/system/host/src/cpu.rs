@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_gone_has_no_cores() {
+    fn an_exited_process_has_no_cores() {
         assert!(cores_of(u32::MAX).is_empty());
     }
 }

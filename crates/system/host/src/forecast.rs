@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_of_ports_says_what_to_change() {
+    fn a_port_shortage_names_the_fix() {
         let demand = Demand { opens_per_s: 1_000.0, ..KEPT };
         let found = forecast(&demand, SUPPLY).shortages;
         assert_eq!(found.len(), 1);

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_to_be_raised() {
+    fn required_limits_are_computed() {
         let now = Descriptors { soft: 1_024, hard: 4_096 };
         for (needed, expected) in [
             (0, LimitStep::Nothing),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn raising_never_lowers_and_the_impossible_is_said() {
+    fn raising_never_lowers_and_failures_are_reported() {
         let before = descriptors();
         assert_eq!(raise_descriptors(1), Ok(before));
         // above fs.nr_open even root is refused

@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn connections_that_nobody_accepts_are_counted() {
+    fn unaccepted_connections_are_counted() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let ports = BTreeSet::from([address.port()]);

@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn who_listens_is_found_and_who_does_not_is_told() {
+    fn listeners_are_found_and_others_reported() {
         let _alone = crate::alone();
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();

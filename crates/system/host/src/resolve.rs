@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_resolvers_words_come_through() {
+    fn the_resolvers_message_is_kept() {
         let refuse = || Err(io::Error::other("Name or service not known"));
         let error = bounded(RESOLVE_MAX, "no.such.host", refuse).unwrap_err().to_string();
         assert!(error.contains("no.such.host") && error.contains("not known"), "{error}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resolver_that_never_answers_is_left_behind() {
+    fn a_silent_resolver_is_abandoned() {
         let (release, held) = channel::<()>();
         let hang = move || {
             held.recv().ok();

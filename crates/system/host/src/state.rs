@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_loaded() {
+    fn stored_state_is_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/er/file.json");
         assert_eq!(load_json::<Vec<u32>>(&path).unwrap(), None);

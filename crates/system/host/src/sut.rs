@@ -439,7 +439,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn an_ended_server_is_gone_before_it_is_waited_for() {
+    fn a_zombie_server_is_gone() {
         let _alone = crate::alone();
         use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn who_has_the_servers_number_is_not_the_server() {
+    fn a_reused_number_is_not_the_server() {
         let server = WatchedServer { pid: std::process::id(), addresses: Vec::new() };
         let mut reader = SutReader::new(server).unwrap();
         reader.started += 1;

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_whole() {
+    fn records_are_complete() {
         let long = "loadstone ".repeat(60);
         let (none, ok) = (PacketFlag::empty(), RCODE::NoError);
         let records = vec!["v=spf1 -all".to_owned(), long.clone()];
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_name_server_says_is_told() {
+    fn the_name_servers_error_is_reported() {
         let none = PacketFlag::empty();
         let server = serve(1, move |asked| answer(asked, &[], none, RCODE::NameError));
         assert_eq!(txt_from("no.example.org", &[server]), Ok(Vec::new()));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_answer_comes_by_tcp() {
+    fn a_long_answer_uses_tcp() {
         let of_both = || {
             let stream = TcpListener::bind("127.0.0.1:0").ok()?;
             let socket = UdpSocket::bind(stream.local_addr().ok()?).ok()?;

@@ -232,7 +232,7 @@ mod tests {
     /// Each worker gets its own packets back, and all together get the rate of one link: 12 Mbit/s
     /// are one packet of 1,500 bytes per millisecond.
     #[test]
-    fn what_workers_get_over_common_links_adds_up_to_one_rate() {
+    fn workers_on_common_links_share_one_rate() {
         for workers in [1, 2, 5_u8] {
             let common = links("rtt=10ms, rate=12M, queue=100p", workers.into());
             let mut shares: Vec<LanesShare> =
@@ -272,7 +272,7 @@ mod tests {
 
     /// The losses are those of one link, in the order in which packets arrive at it.
     #[test]
-    fn which_packets_are_lost_does_not_depend_on_who_puts_them() {
+    fn losses_do_not_depend_on_the_sending_worker() {
         let fates = |workers: u32| {
             let common = links("rtt=10ms, loss=30%", workers);
             let mut shares: Vec<LanesShare> =

@@ -364,7 +364,7 @@ mod tests {
 
     /// Two packets are due, and writing the first one fails.
     #[test]
-    fn what_is_due_behind_a_failed_write_stays_due() {
+    fn packets_after_a_failed_write_stay_due() {
         let population = Population::parse("[rtt=4ms]:100%", &NoTraces).expect("a population");
         let paths = population.parts.into_iter().map(|part| part.path).collect();
         let first = Ipv4Addr::new(10, 0, 0, 1);

@@ -175,7 +175,7 @@ mod tests {
 
     /// Without a reader the queue takes as many as its length.
     #[test]
-    fn what_finds_the_devices_queue_full_is_counted() {
+    fn packets_at_a_full_device_queue_are_counted() {
         let opened = Namespace::create(|| {
             let device = PacketDevice::single(PacketKind::Real, 1)?;
             let before = device.dropped();

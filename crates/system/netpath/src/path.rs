@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_addresses_of_ipv6_is_told() {
+    fn clients_with_ipv6_addresses_are_refused() {
         let routes = "fd000000000000090000000000000000 40 00000000000000000000000000000000 00 \
                       00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth0\n\
                       00000000000000000000000000000000 00 00000000000000000000000000000000 00 \
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_routed_elsewhere_is_left_alone() {
+    fn prefixes_routed_elsewhere_are_left_alone() {
         let free = |network: [u8; 4], mask: u32| {
             NetBlock::free(1, &format!("head\n{}", line(u32::from_be_bytes(network), mask)), "")
         };

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_has_the_address_that_was_asked_and_right_sums() {
+    fn a_reply_has_the_requested_address_and_valid_checksums() {
         let mut replies = Replies::new(SERVER.into());
         replies.asked(&datagram((CLIENT, 4_000), (ASKED, 53), b"q", 0));
         for text in [&b"answer"[..], b"odd", b""] {

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_works_while_many_packets_come_together() {
+    fn the_ring_is_used_while_many_packets_arrive_together() {
         let mut crowds = Crowds::default();
         let mut many = |turns: &[usize]| {
             turns.iter().for_each(|packets| crowds.note(*packets));

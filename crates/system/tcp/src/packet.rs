@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_that_is_left_to_a_device_is_told_from_a_whole_one() {
+    fn offloaded_checksums_are_recognized() {
         let head = Head { seq: 5, ack: 6, flags: flag::ACK, window: 7, ..Head::default() };
         let sent = |checksums, skip: usize| {
             let mut out = Outbox::new(checksums);
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn icmpv6_tells_of_packets_that_did_not_arrive() {
+    fn icmpv6_reports_undelivered_packets() {
         let head = Head { seq: 77, flags: flag::ACK, ..Head::default() };
         let mut out = Outbox::new(Checksums::Ours);
         out.push(&flow6(), &head, [&[0; 1_400], b""]);
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_packets_parse_back() {
         let syn = Head {
             seq: 7,
             flags: flag::SYN,

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_in_figures_stands_in_brackets() {
+    fn a_numeric_path_is_printed_in_brackets() {
         let people = parse("[rtt=80ms, loss=1%]:40%, 3g:60%").expect("a population");
         assert_eq!(people.parts[0].path.text, "rtt=80ms, loss=1%");
         assert_eq!(people.parts.len(), 2);
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_third_each_is_everybody() {
+    fn three_thirds_are_all_clients() {
         let people = parse("dsl:33.3333%, 3g:33.3333%, 4g:33.3334%").expect("a population");
         assert_eq!(people.counts(10), [3, 4, 3]);
         assert_eq!(people.counts(2), [1, 0, 1]);
     }
 
     #[test]
-    fn what_is_no_population_is_named() {
+    fn an_invalid_population_is_named() {
         let wrong = |text: &str| parse(text).expect_err("no population").0;
         assert_eq!(
             wrong("dsl"),

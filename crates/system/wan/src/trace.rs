@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_trace_is_named() {
+    fn an_invalid_trace_is_named() {
         let wrong = |text: &str| Trace::parse(text).expect_err("no trace").0;
         assert_eq!(wrong(""), "it has no line");
         assert_eq!(wrong("0\n0\n"), "it ends at 0 ms; its last line is its period");

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_come_back_from_their_file_and_show_no_seed() {
+    fn credentials_load_from_their_file_without_printing_the_seed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.creds");
         let made = Credentials::generate("blue", Role::Agent).unwrap();

@@ -97,7 +97,7 @@ fn an_agent_may_use_its_own_subjects_and_no_other() {
 }
 
 #[test]
-fn a_watch_may_tell_of_the_target_and_nothing_else() {
+fn a_watch_may_publish_only_the_target() {
     let make = |role| Credentials::generate("blue", role).expect("credentials");
     let (own, manager) = (make(Role::Watch), make(Role::Manager));
     let grants: Vec<Grant> = [&own, &manager].into_iter().map(Grant::from).collect();
@@ -125,7 +125,7 @@ fn a_watch_may_tell_of_the_target_and_nothing_else() {
 }
 
 #[test]
-fn nobody_is_let_in_without_a_key_of_the_fleet() {
+fn connections_without_a_fleet_key_are_refused() {
     let scene = scene();
     let stranger = Credentials::generate("blue", Role::Agent).unwrap();
     let place = NatsEndpoint { url: scene.server.url(), ..NatsEndpoint::default() };

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_comes_in_drops_is_waited_for_but_a_head_is_not() {
+    fn a_dripping_body_is_awaited_but_a_head_is_not() {
         let aborts = Rc::new(Aborts::new(Duration::from_secs(10)));
         let watch = aborts.watch();
         for _ in 0..100 {

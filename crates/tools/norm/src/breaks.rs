@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_is_told() {
+    fn an_unknown_name_is_reported() {
         assert_eq!(Breaks::parse("welcome, nonsense").unwrap_err(), "nonsense");
         let both = Breaks::parse("welcome, hw-type").unwrap();
         assert!(both.has(Break::Welcome) && both.has(Break::HwType));

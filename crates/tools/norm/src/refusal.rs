@@ -154,7 +154,7 @@ mod tests {
     use hyper::Request;
 
     #[test]
-    fn heads_that_are_none_get_the_status_of_their_fault() {
+    fn invalid_heads_get_the_status_of_their_fault() {
         let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(10_000));
         let table: [(&[u8], bool, u16); 8] = [
             (b"GET / HTTP/2.0\r\n\r\n", false, 505),

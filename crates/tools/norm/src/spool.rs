@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_of_ours_that_nobody_holds_are_removed() {
+    fn only_our_unlocked_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let spool = Spool::new(folder.path().to_owned());
         let living = spool.allocate().unwrap();

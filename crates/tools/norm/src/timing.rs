@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_stand_in_the_order_of_their_table() {
+    fn points_are_in_table_order() {
         for (index, (point, ..)) in POINTS.iter().enumerate() {
             assert_eq!(*point as usize, index);
         }

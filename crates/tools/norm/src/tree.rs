@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_menu_leads_to_what_there_is() {
+    fn the_menu_links_to_existing_pages() {
         let settings = TemporaryTree::new().unwrap();
         let settings = NormSettings::read(&settings.folder().join(CONFIGURATION)).unwrap();
         let form = include_str!("../tree/htdocs/testform.html");

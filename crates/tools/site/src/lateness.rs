@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_of_what_was_recorded() {
+    fn quantiles_match_the_recorded_values() {
         let log = LatenessLog::new();
         assert_eq!(log.read(), Lateness::default());
         for late in 1..=1000 {

@@ -64,7 +64,7 @@ fn one_wrong_quantile_is_enough() {
 }
 
 #[test]
-fn the_small_pool_must_be_told() {
+fn the_small_pool_must_be_reported() {
     let mut files = files();
     files.insert("ours-64.json", report([0.01, 0.341, 0.495, 0.509], ""));
     let Judgement::Wrong(why) = judge(&files) else { panic!() };
@@ -98,7 +98,7 @@ fn a_late_server_proves_nothing_even_when_the_times_differ() {
 }
 
 #[test]
-fn files_that_say_something_else_are_errors() {
+fn malformed_files_are_errors() {
     for (name, text) in [("ours.server", "none"), ("ours.json", "{}"), ("reference.txt", "killed")]
     {
         let mut files = files();

@@ -19,7 +19,7 @@ fn splitmix64() {
 
 /// The meaning of a stored seed must never change.
 #[test]
-fn the_same_seed_gives_the_same_streams_for_good() {
+fn seeds_are_stable_across_versions() {
     let first = |seed, purpose, index| Seed(seed).stream(purpose, index).next_u64();
     let table = [
         first(0, Purpose::Arrivals, 0),

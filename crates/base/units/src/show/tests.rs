@@ -87,7 +87,7 @@ fn near(found: f64, wanted: f64, tolerance: f64) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back(digits in 1u64..1_000_000, power in 0u32..13) {
+    fn printed_values_parse_back(digits in 1u64..1_000_000, power in 0u32..13) {
         let ns = digits.saturating_mul(10u64.pow(power)).min(crate::parse::DURATION_MAX.0 / 2);
         let text = duration(Nanos(ns));
         // Half of the last printed place: 1/200 below a minute, then 0.5 s in 60, 0.5 m in 60, 0.5 h in 24.

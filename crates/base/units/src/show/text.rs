@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_turns_or_hides_text_is_an_escape() {
+    fn bidirectional_and_invisible_characters_are_escaped() {
         for (text, shown) in [
             ("a b é ✓", "a b é ✓"),
             ("a\u{1b}[2J\n\u{9b}", "a\\u{1b}[2J\\n\\u{9b}"),

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_block_is_refused() {
+    fn an_invalid_block_is_refused() {
         let long = format!("000161 d0 {}", "18c6318c63".repeat(16));
         for (block, said) in [
             ("80", "an index of no entry"),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_data_is_read_back() {
         let mut block = Vec::new();
         crate::hpack::literal(b"x-a", &[b'v'; 300], &mut block);
         crate::hpack::kept(b"x-b", b"w", &mut block);

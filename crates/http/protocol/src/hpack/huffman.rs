@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_refused() {
+    fn an_invalid_code_is_refused() {
         // a whole byte of padding; padding with a zero; the end's own code; too long
         for (code, max) in [
             (&[0x64, 0x02, 0xff][..], 9),
@@ -160,7 +160,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_comes_back(text in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn every_text_round_trips(text in prop::collection::vec(any::<u8>(), 0..200)) {
             let (mut coded, mut back) = (Vec::new(), Vec::new());
             encode(&text, &mut coded);
             prop_assert_eq!(coded.len(), coded_len(&text));

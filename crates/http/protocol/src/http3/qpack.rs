@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_static_table_has_is_an_index() {
+    fn static_table_fields_are_indexed() {
         let mut out = PREFIX.to_vec();
         put_field(&mut out, b":method", b"GET");
         put_field(&mut out, b"x-frame-options", b"sameorigin");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_dynamic_table_is_an_error() {
+    fn references_to_a_dynamic_table_are_errors() {
         for section in [
             &[1, 0][..],         // inserts that are required
             &[0, 0, 0x80],       // an index of it
@@ -270,7 +270,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_list_comes_back(fields in prop::collection::vec(("[a-z:-]{1,30}", ".{0,300}"), 0..20)) {
+        fn every_list_round_trips(fields in prop::collection::vec(("[a-z:-]{1,30}", ".{0,300}"), 0..20)) {
             let mut out = PREFIX.to_vec();
             let mut expected = Vec::new();
             for (name, value) in &fields {

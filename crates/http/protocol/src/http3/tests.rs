@@ -129,7 +129,7 @@ fn times_in_trailers_are_the_response_s() {
 
 /// However the bytes are cut, they mean the same.
 #[test]
-fn bytes_are_read_whatever_they_are_cut_into() {
+fn bytes_parse_at_every_cut() {
     let bytes = [ok(), data(b"hello"), framed(0x21, b"unknown")].concat();
     let input = [settled(), piece(0, &bytes[..4], false), piece(0, &bytes[4..], true)].concat();
     for size in 1..input.len() {
@@ -151,7 +151,7 @@ fn bytes_are_read_whatever_they_are_cut_into() {
 }
 
 #[test]
-fn responses_come_in_any_order() {
+fn responses_may_arrive_in_any_order() {
     let mut session = session(3);
     let input = [
         piece(8, &[ok(), data(b"c")].concat(), false),
@@ -268,7 +268,7 @@ fn violations_are_named() {
 }
 
 #[test]
-fn goaway_gives_back_what_is_not_processed() {
+fn goaway_returns_unprocessed_requests() {
     let mut session = session(3);
     assert!(session.is_open());
     let mut id = Vec::new();
@@ -301,7 +301,7 @@ fn resets_are_refusals_or_failures_by_their_code() {
 /// A server that has sent its response does not want the rest of the request (RFC 9114 section
 /// 4.1).
 #[test]
-fn a_stop_without_error_is_none() {
+fn a_stop_without_error_is_not_a_failure() {
     let mut session = session(1);
     let input = [coded(PieceKind::Stop, 0, Some(code::NO_ERROR)), piece(0, &ok(), true)];
     assert_eq!(describe(&mut session, &input.concat()), ["0 \"\" done 200"]);
@@ -309,7 +309,7 @@ fn a_stop_without_error_is_none() {
 }
 
 #[test]
-fn what_comes_for_a_stream_that_was_given_up_goes_unread() {
+fn data_for_an_abandoned_stream_is_ignored() {
     let mut session = session(2);
     let mut out = Vec::new();
     session.withdraw(0, &mut out);
@@ -347,7 +347,7 @@ fn a_request_is_coded_once() {
 }
 
 #[test]
-fn a_head_s_length_is_not_of_what_comes() {
+fn the_length_in_a_head_response_is_not_its_content() {
     let fields: [(&[u8], &[u8]); 1] = [(b":method", b"HEAD")];
     let mut session = Session::new(&SessionSettings::default());
     session.ask(&Coded::new(fields.into_iter(), None), None, &mut Vec::new());

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_told_from_what_is_none() {
+    fn valid_and_invalid_answers_are_distinguished() {
         let asked =
             one("Digest realm=\"r\", qop=\"auth\", algorithm=SHA-256, nonce=\"n\"").unwrap();
         let mut answers = Answers::new(asked.clone(), "fred", "rocks", "c".to_owned());
@@ -269,7 +269,7 @@ mod tests {
 
     /// RFC 7616 section 3.9.1: one user, one request, both hashes.
     #[test]
-    fn the_example_of_the_standard_is_answered_as_it_says() {
+    fn the_standards_example_has_its_answer() {
         const NONCES: &str = "nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
                               opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\"";
         let field = |hash: &str| {

@@ -264,7 +264,7 @@ mod tests {
 
     /// The example of the user guide, whose service and region are partly in the host's name.
     #[test]
-    fn the_guide_s_example_is_signed_as_it_says() {
+    fn the_guides_example_has_its_signature() {
         let form = [("content-type", "application/x-www-form-urlencoded; charset=utf-8")];
         let request = ToSign {
             method: "GET",

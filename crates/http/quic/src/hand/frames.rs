@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_sends_more_than_is_permitted_is_told_of() {
+    fn data_beyond_the_limits_is_reported() {
         let window = |id, at| vec![stream(id, at, b"x", false)];
         let reset = |id, size| vec![of_numbers(0x04, &[id, 0, size])];
         let both = [window(3, WINDOW / 2), window(7, WINDOW / 2)].concat();
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_none_of_tls_are_told_of() {
+    fn invalid_tls_messages_are_reported() {
         let mut hand = hand();
         hand.take_frames(NumberSpace::Initial, &[&[0x06, 0, 4][..], &[0xff; 4]].concat());
         assert_eq!(hand.over, Some(Err(FailureClass::Tls)));
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_bytes_before_it_is_bounded_over_all_streams() {
+    fn out_of_order_bytes_are_bounded_over_all_streams() {
         let mut hand = hand();
         let part = vec![b'x'; 1 << 20];
         let pieces = (0..).map(|row| stream(3 + 4 * (row % 8), 1 + (row << 20), &part, false));

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_keeps_within_the_limits() {
+    fn sent_data_respects_the_limits() {
         let said = BTreeMap::from([(0, 60), (2, 10)]);
         let mut limits = limits(100, 64, 2);
         assert!(limits.fits(0, 4, &said) && !limits.fits(0, 5, &said));

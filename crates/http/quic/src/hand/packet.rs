@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_a_datagram_are_told_apart() {
+    fn packets_of_a_datagram_are_separated() {
         let handshake = b"\xe3\0\0\0\x01\x01a\x02bc\x05hello";
         let found = parts(&[&handshake[..], b"\x40rest"].concat()).unwrap();
         assert_eq!(

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_is_acknowledged_in_ranges() {
+    fn received_packets_are_acknowledged_in_ranges() {
         let mut space = Space::default();
         assert_eq!(space.ack(), None);
         for number in [0, 1, 2, 5, 9, 8] {

@@ -70,7 +70,7 @@ fn captured_values_are_put_in_later() {
 }
 
 #[test]
-fn a_step_that_is_not_for_this_variable_says_so() {
+fn a_step_for_another_variable_is_an_error() {
     let text = "[vars]\nmax = 3\n[[step]]\nname = 'a'\nurl = '/'\nwhen = { max = [1, 2] }\n";
     let skip = |set: &str| {
         let given = Given { set: vec![("max".into(), set.into())], ..Given::default() };

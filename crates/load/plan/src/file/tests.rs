@@ -43,7 +43,7 @@ fn the_default_plan_as_a_file() {
 
 /// A plan that is kept needs no file any more.
 #[test]
-fn a_trace_goes_with_its_plan() {
+fn a_plan_embeds_its_traces() {
     let head = "version = 1\nurl = \"http://h/\"\n[connection]\n";
     let read = |rest: &str, files: &dyn FileSource| from_toml(&format!("{head}{rest}"), files);
     let plan = read("path = \"rtt=9ms, up-trace=train.up\"", &files()).unwrap();
@@ -313,7 +313,7 @@ proptest! {
     /// A row's printed value is what it puts into another plan, whatever that contains; a load and
     /// a request are put in whole, because their rows depend on each other.
     #[test]
-    fn each_row_sets_what_it_shows(plan in arbitrary::plan()) {
+    fn each_row_sets_its_printed_value(plan in arbitrary::plan()) {
         let (_, KeyValue::Texts(held)) = show_key(&plan, "connection.traces") else { panic!() };
         let traces = PlanTraces::read(held, &NoFiles).unwrap();
         let inputs = Inputs { files: &NoFiles, traces: &traces };
@@ -383,7 +383,7 @@ proptest! {
 
 /// An end that is taken away, and stages.
 #[test]
-fn stages_say_how_long_a_run_takes_that_nothing_else_ends() {
+fn stages_set_the_length_of_a_run_without_another_end() {
     let text = "version = 1\nurl = 'h'\n[load]\nstages = '10s:5'\n[stop]\nrequests = false\n";
     let plan = from_toml(text, &NoFiles).unwrap();
     assert_eq!(plan.stop.duration, Some(Nanos::from_secs(10)));

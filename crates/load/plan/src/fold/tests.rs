@@ -50,7 +50,7 @@ fn methods_hosts_and_queries_count_where_the_pattern_has_them() {
 }
 
 #[test]
-fn a_target_with_a_name_goes_by_it() {
+fn a_named_target_is_listed_by_name() {
     let url = url::Url::parse("http://h/user/1").unwrap();
     let named = TargetPlan { name: Some("one".into()), ..TargetPlan::new(url.clone()) };
     let mut plan = Plan::for_targets(vec![named, TargetPlan::new(url)]);
@@ -68,7 +68,7 @@ fn a_target_with_a_name_goes_by_it() {
 }
 
 #[test]
-fn what_is_no_pattern_is_named() {
+fn an_invalid_pattern_is_named() {
     let why = |text: &str| parse_fold(text).unwrap_err().0;
     for (text, part) in [
         ("", "it begins with /"),

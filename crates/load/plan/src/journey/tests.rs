@@ -82,7 +82,7 @@ fn names_find_their_values() {
 }
 
 #[test]
-fn values_are_put_in_as_their_place_asks() {
+fn values_are_encoded_for_their_place() {
     let text = "[[feeder]]\nname = 'f'\ngenerate = { v = ['x'] }\n[[journey]]\nname = 'j'\n\
         [[journey.step]]\nname = 's'\nurl = '/a/{{f.v}}'\njson = { a = '<{{f.v}}>', n = 1 }\n\
         [[journey.step]]\nname = 't'\nurl = '{{f.v}}'\nbody = '\\{{no}} {{f.v}}'\n";
@@ -98,7 +98,7 @@ fn values_are_put_in_as_their_place_asks() {
 }
 
 #[test]
-fn a_step_whose_values_name_its_server_is_found() {
+fn a_step_with_a_variable_server_is_found() {
     let found = |url: &str| {
         let text = format!(
             "[[feeder]]\nname = 'f'\ngenerate = {{ v = ['x'] }}\n[[journey]]\nname = 'j'\n\
@@ -223,7 +223,7 @@ fn a_wrong_feeder_is_refused_with_its_line_and_the_way_out() {
 }
 
 #[test]
-fn feeders_come_from_files_or_are_generated() {
+fn feeders_are_read_or_generated() {
     let text = |more: &str| format!("[[feeder]]\nname = 'f'\n{more}\n{ONE}");
     let csv = journeys(&text("file = 'users.csv'\norder = 'unique'\nused-up = 'wrap'"));
     let feeder = &csv.feeders[0];
@@ -349,7 +349,7 @@ fn a_masked_plan_runs_where_the_files_of_its_feeders_are() {
 }
 
 #[test]
-fn a_brief_plan_keeps_what_is_not_the_default_of_a_journey() {
+fn a_brief_plan_keeps_non_default_journey_keys() {
     let plan = read(&format!("[request]\ncookies = false\n{ONE}")).unwrap();
     let text = to_toml(&plan, Secrets::Masked);
     let brief = to_brief_toml(&text).unwrap();

@@ -113,7 +113,7 @@ fn an_ipv6_address_without_brackets_is_shown_with_them() {
 }
 
 #[test]
-fn what_is_no_url() {
+fn invalid_urls_are_refused() {
     let messages: Vec<String> = [
         "",
         "ftp://h/",

@@ -235,7 +235,7 @@ fn measuring_and_driving() {
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_together() {
     let mut plan = plan();
     plan.load = Load::Closed { users: 0, think: Think::None, session: None };
     plan.timeouts.call = Nanos::ZERO;
@@ -324,7 +324,7 @@ fn a_device_by_af_xdp_needs_addresses() {
 }
 
 #[test]
-fn a_path_goes_with_addresses_of_its_own() {
+fn a_path_needs_its_own_addresses() {
     let path = || Some(rules::parse_path("3g", &wan::NoTraces).unwrap());
     let found = error_of(|plan| {
         plan.connection.path = path();
@@ -351,7 +351,7 @@ fn a_path_goes_with_addresses_of_its_own() {
 }
 
 #[test]
-fn every_kind_of_client_is_somebody() {
+fn every_kind_of_client_has_users() {
     let clients = |plan: &mut Plan, users: u32| {
         plan.connection.clients =
             Some(rules::parse_clients("dsl:60%,3g:30%,satellite:10%", &wan::NoTraces).unwrap());

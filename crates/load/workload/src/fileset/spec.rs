@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_the_way_out() {
+    fn errors_name_the_input_and_the_fix() {
         let all = [
             ("surge", "no such file set; there are surge-like[:files=N]"),
             ("surge-like:files=9", "files must be 10 to 1000000"),

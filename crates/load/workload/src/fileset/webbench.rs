@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_set_weighs_what_was_published() {
+    fn the_set_has_the_published_size() {
         let set = set(FILES, Seed(1));
         assert_eq!(set.files().len() as u64, FILES);
         assert!((set.bytes() as f64 / 60e6 - 1.0).abs() < 0.001, "{}", set.bytes());

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lacks_a_part_or_is_out_of_range_is_not_a_date() {
+    fn an_incomplete_or_out_of_range_date_is_invalid() {
         for text in [
             "",
             "Sun, 06 Nov 1994",

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_population_comes_and_goes_evenly() {
+    fn a_population_changes_evenly() {
         let hill = hill();
         let size = |at: f64| size(&hill, at);
         assert_eq!([size(0.0), size(0.001), size(1.0), size(5.05)], [0, 1, 10, 51]);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_outside_learns_when_it_is_within() {
+    fn an_inactive_user_learns_when_it_becomes_active() {
         let hill = hill();
         let next = |index, at: f64| hill.next_within(index, secs(at)).map(Nanos::as_secs_f64);
         let near = |got: Option<f64>, want: f64| (got.unwrap() - want).abs() < 1e-6;

@@ -25,7 +25,7 @@ fn offsets(spec: &ArrivalSpec) -> Vec<u64> {
 }
 
 #[test]
-fn constant_arrivals_stand_on_multiples_of_the_gap() {
+fn constant_arrivals_are_at_multiples_of_the_gap() {
     let spec = ArrivalSpec { end: at(0.01), ..ArrivalSpec::constant(300.0) };
     assert_eq!(offsets(&spec), [0, 3_333_333, 6_666_667]);
     let spec = ArrivalSpec { end: at(1.0), ..ArrivalSpec::constant(100.0) };
@@ -46,7 +46,7 @@ fn constant_arrivals_do_not_drift() {
 }
 
 #[test]
-fn a_trace_gives_its_own_instants_and_no_more() {
+fn a_trace_returns_exactly_its_instants() {
     let instants: Vec<Nanos> = [0, 5, 5, 90].map(Nanos::from_millis).into();
     let trace = ArrivalSpec { at: Some(instants.into()), ..ArrivalSpec::constant(1.0) };
     assert_eq!(offsets(&trace), [0, 5_000_000, 5_000_000, 90_000_000]);
@@ -108,7 +108,7 @@ fn the_end_counts_from_the_end_of_the_warm_up() {
 }
 
 #[test]
-fn arrivals_that_a_count_ends_span_what_the_rate_takes_for_them() {
+fn a_counted_load_spans_the_time_of_its_rate() {
     let warm_up = Nanos::from_millis(1_500);
     for gaps in [Gaps::Constant, Gaps::Poisson, Gaps::Uniform] {
         let constant = ArrivalSpec { gaps, warm_up, ..ArrivalSpec::constant(40.0) };
@@ -151,7 +151,7 @@ fn peeking_takes_nothing() {
 }
 
 #[test]
-fn what_never_comes_ends_the_schedule() {
+fn an_infinite_gap_ends_the_schedule() {
     let spec = ArrivalSpec::constant(1e-12);
     let indices: Vec<u64> = Schedule::new(&spec, SEED, START).map(|a| a.index).collect();
     assert_eq!(indices, [0], "the second falls due after 30,000 years");
@@ -257,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn the_count_by_any_instant_is_what_comes(spec in specs(), at_ms in 0u64..2500) {
+    fn the_count_by_an_instant_matches_the_arrivals(spec in specs(), at_ms in 0u64..2500) {
         let schedule = Schedule::new(&spec, SEED, START);
         let all: Vec<Arrival> = schedule.clone().collect();
         let t = START + Nanos::from_millis(at_ms);
@@ -283,7 +283,7 @@ proptest! {
     }
 
     #[test]
-    fn resuming_anywhere_gives_the_same_arrivals(spec in specs(), from in 0u64..500, workers in 1u32..4) {
+    fn resuming_anywhere_yields_the_same_arrivals(spec in specs(), from in 0u64..500, workers in 1u32..4) {
         let share = Share::new(0, workers);
         let mut resumed = Schedule::shared(&spec, SEED, START, share);
         let rest: Vec<Arrival> = resumed.clone().filter(|arrival| arrival.index >= from).collect();

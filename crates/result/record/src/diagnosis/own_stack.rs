@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn pacing_is_no_finding_where_it_says_nothing() {
+    fn pacing_is_no_finding_without_evidence() {
         assert_eq!(paced(&paced_run("http://localhost:8080/", 200)), None, "short");
         assert_eq!(paced(&paced_run("http://192.0.2.7:8080/", 1_000_000)), None, "elsewhere");
         let mut report = paced_run("http://[::1]:8080/", 1_000_000);

@@ -109,7 +109,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_fits_a_line_stands_on_it_and_the_rest_is_in_order() {
+    fn short_objects_share_a_line_and_keys_are_ordered() {
         let long = "a sentence that is long enough to break the node that it stands in, twice over";
         let schema = json!({
             "$defs": {"B": {"type": "number"}},

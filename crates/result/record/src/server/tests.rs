@@ -126,7 +126,7 @@ fn failures_that_begin_and_never_end_have_a_beginning() {
 }
 
 #[test]
-fn a_server_that_dies_is_gone() {
+fn a_dead_server_is_gone() {
     let mut calls = served(0, 3_200);
     calls.extend([(3_201, 0, Some(FailureClass::Reset)), (3_202, 0, Some(FailureClass::Reset))]);
     calls.push((3_202, 0, Some(FailureClass::ClosedEarly)));
@@ -202,7 +202,7 @@ fn a_missed_objective_is_slow_unless_it_is_undecided() {
 }
 
 #[test]
-fn what_only_this_client_failed_says_nothing_of_the_server() {
+fn client_failures_do_not_blame_the_server() {
     let ours = failed(0, 10_000, 0, FailureClass::AddressUnavailable);
     let text = sentence(&ours);
     assert_eq!(text, "not reached: 1,000 × no local port left (EADDRNOTAVAIL)");
@@ -210,7 +210,7 @@ fn what_only_this_client_failed_says_nothing_of_the_server() {
 }
 
 #[test]
-fn rows_of_the_series_stand_in_for_beats() {
+fn rows_of_the_series_replace_beats() {
     let mut calls = served(0, 3_000);
     calls.extend(failed(3_000, 10_000, 0, FailureClass::Refused));
     let mut measurement = measured(&calls, 0);
@@ -236,7 +236,7 @@ fn rows_of_the_series_stand_in_for_beats() {
 }
 
 #[test]
-fn a_row_of_failures_by_chance_is_none() {
+fn a_random_row_of_failures_is_ignored() {
     // every other call fails, the last three included
     let mut calls = served(0, 10_000);
     for call in calls.iter_mut().step_by(2) {
@@ -272,7 +272,7 @@ fn long(gone_s: u64) -> Measurement {
 }
 
 #[test]
-fn rows_tell_what_came_behind_the_last_beat() {
+fn rows_cover_the_time_after_the_last_beat() {
     let healthy = long(2_400);
     assert_eq!(silence(&healthy), None);
     assert!(Server::of(&report(healthy)).conduct.is_good());
@@ -330,7 +330,7 @@ fn calls_without_a_connection_are_failures() {
 }
 
 #[test]
-fn an_objective_on_failures_says_what_failing_is() {
+fn an_objective_on_failures_defines_failing() {
     let mut calls = served(0, 10_000);
     for call in calls.iter_mut().step_by(100) {
         (call.1, call.2) = (500, Some(FailureClass::Status));
@@ -368,7 +368,7 @@ fn few_failures_are_no_failing_server() {
 }
 
 #[test]
-fn bytes_that_nobody_asked_for_fail_no_call() {
+fn unsolicited_bytes_fail_no_call() {
     let mut measurement = measured(&served(0, 10_000), 0);
     measurement.total.failures.insert(FailureClass::Unasked, 20);
     assert_eq!(

@@ -64,7 +64,7 @@ fn a_step_that_fails_leaves_the_store_as_it_was() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_what_was_written_before_still_loads() {
+fn a_full_disk_is_reported_and_earlier_data_loads() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.db");
     let mut store = Store::open(&StorePlace::File(path.clone())).unwrap();

@@ -20,7 +20,7 @@ fn near(a: f64, b: f64) -> bool {
 }
 
 #[test]
-fn what_is_neither_ours_nor_the_servers_is_foreign() {
+fn other_processes_are_foreign() {
     let before = census(
         1_000,
         10,
@@ -59,7 +59,7 @@ fn what_is_neither_ours_nor_the_servers_is_foreign() {
 }
 
 #[test]
-fn children_that_come_and_go_are_their_parents() {
+fn short_lived_children_count_for_their_parents() {
     let server = |waited| process(1, "apache2", 10, waited);
     let before = census(0, 0, &[(20, server(0)), (21, process(20, "apache2", 300, 0))]);
     // 21 did another 100 and ended, so that 400 were waited for; 22 is new and has done 50
@@ -80,7 +80,7 @@ fn a_server_that_dies_takes_nothing_from_our_work() {
 }
 
 #[test]
-fn who_waited_for_the_parent_has_the_childs_work_too() {
+fn an_ancestors_account_includes_the_childs_work() {
     let server = |waited| process(1, "apache2", 10, waited);
     let worker = [(21, process(20, "apache2", 40, 0)), (22, process(21, "cgi", 300, 0))];
     let before = census(0, 0, &[&[(20, server(0))][..], &worker].concat());
@@ -97,7 +97,7 @@ fn who_waited_for_the_parent_has_the_childs_work_too() {
 }
 
 #[test]
-fn who_has_an_ended_workers_number_hides_nothing() {
+fn a_reused_process_number_hides_nothing() {
     let server = |waited| process(1, "apache2", 10, waited);
     let before = census(0, 0, &[(20, server(0)), (21, process(20, "apache2", 300, 0))]);
     let again = Process { started: 9, ..process(20, "apache2", 50, 0) };
@@ -127,7 +127,7 @@ fn a_number_used_again_is_another_process() {
 }
 
 #[test]
-fn sampling_that_sees_less_than_was_done_gives_zero() {
+fn undersampling_yields_zero() {
     let before = census(0, 0, &[(10, process(1, "us", 0, 0))]);
     let after = census(90, 0, &[(10, process(1, "us", 100, 0))]);
     let found = compare(&before, &after, &[10], TEN_SECONDS).unwrap();
@@ -142,7 +142,7 @@ fn a_circle_of_parents_ends() {
 }
 
 #[test]
-fn less_than_a_tick_says_nothing() {
+fn less_than_a_tick_is_unknown() {
     let interval = CensusInterval { elapsed: Nanos::from_millis(9), ..TEN_SECONDS };
     assert_eq!(compare(&census(0, 0, &[]), &census(1, 0, &[]), &[], interval), None);
 }

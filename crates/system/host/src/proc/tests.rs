@@ -66,7 +66,7 @@ fn one_process() {
 }
 
 #[test]
-fn one_that_has_ended_says_how() {
+fn an_ended_process_has_its_status() {
     let zeros = "0 ".repeat(40);
     let text = format!("842 (nginx) Z 1 842 842 0 -1 4194560 1 2 {zeros}139\n");
     let process = process(&text).unwrap();

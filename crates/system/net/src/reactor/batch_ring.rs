@@ -294,7 +294,7 @@ mod tests {
 
     /// Completions without room arrive later and are not lost.
     #[test]
-    fn completions_beyond_the_room_for_them_come_all_the_same() {
+    fn overflowing_completions_are_delivered() {
         let Some(mut ring) = ring(8) else { return };
         for number in 0..40 {
             if !push(&mut ring, number) {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_ring_hands_nothing_over_and_its_end_comes() {
+    fn a_broken_ring_submits_nothing_and_ends() {
         let Some(mut ring) = ring(8) else { return };
         assert!(push(&mut ring, 1));
         ring.break_off();
@@ -321,7 +321,7 @@ mod tests {
 
     /// A pipe reader: it takes a buffer, continues, and is canceled while it waits.
     #[test]
-    fn the_end_waits_for_what_stays_open() {
+    fn the_end_waits_for_open_requests() {
         let Some(mut ring) = ring(8) else { return };
         let (ours, theirs) = io::pipe().expect("a pipe");
         let read = |ring: &mut BatchRing| {

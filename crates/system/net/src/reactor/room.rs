@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_is_asked_seldom_and_in_turn() {
+    fn a_full_queue_is_retried_rarely_and_in_turn() {
         let expected = [
             "1 ms: 1 tried",
             "3 ms: 1 tried",
@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_is_gone_keeps_no_other_waiting() {
+    fn a_closed_socket_blocks_no_other() {
         let expected = ["1 ms: 2 tried, 1 Refused", "2 ms: 1 tried, 0 connected"];
         assert_eq!(run_retries(&mut waiting(&["a", "gone"]), &[], &[0, 1, 1]), expected);
     }
 
     #[test]
-    fn who_was_closed_is_not_tried() {
+    fn a_closed_slot_is_not_retried() {
         let mut queue = waiting(&["a", "a", "a", "a"]);
         let expected = ["1 ms: 2 tried, 1 connected", "2 ms: 1 tried, 3 connected"];
         assert_eq!(run_retries(&mut queue, &[0, 2], &[1, 1, 1]), expected);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_lets_those_of_its_socket_try_at_once() {
+    fn a_close_triggers_retries_of_its_socket() {
         let mut queue = waiting(&["a"]);
         let (a, b) = (queue.line(&Peer::Unix("a".into())), queue.line(&Peer::Unix("b".into())));
         queue.closed(b);

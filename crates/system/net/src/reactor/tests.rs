@@ -45,7 +45,7 @@ fn write_all(reactor: &mut dyn Io, slot: Slot, bytes: &[u8]) -> Result<(), IoErr
 }
 
 #[test]
-fn bytes_go_out_and_come_back_and_the_end_is_seen() {
+fn bytes_are_echoed_and_the_end_is_detected() {
     let (listener, peer) = listener();
     let mut reactor = reactor();
     reactor.open(0, &peer, &OpenOptions { nodelay: true, ..OpenOptions::default() }).unwrap();
@@ -75,7 +75,7 @@ fn a_closed_port_is_refused() {
 }
 
 #[test]
-fn a_reset_by_the_peer_is_told_apart_from_an_end() {
+fn a_reset_is_distinguished_from_an_end() {
     let (listener, peer) = listener();
     let mut reactor = reactor();
     reactor.open(0, &peer, &OpenOptions::default()).unwrap();
@@ -131,7 +131,7 @@ fn a_failure_has_the_words_of_the_system() {
 }
 
 #[test]
-fn waiting_reaches_the_instant_and_counts_what_it_spun() {
+fn waiting_reaches_the_instant_and_counts_spinning() {
     let mut reactor = Reactor::new(Nanos::from_micros(200)).unwrap();
     let (until, mut ready) = (monotonic() + Nanos::from_millis(2), Vec::new());
     reactor.wait(until, &mut ready);
@@ -197,7 +197,7 @@ fn a_closed_port_of_udp_refuses() {
 }
 
 #[test]
-fn what_was_never_opened_can_be_closed() {
+fn an_unopened_slot_can_be_closed() {
     let mut reactor = Reactor::new(Nanos::ZERO).unwrap();
     reactor.close(7, Close::Orderly);
     reactor.close(7, Close::Reset);
@@ -252,7 +252,7 @@ fn a_connect_waits_for_room_in_the_listen_queue() {
 }
 
 #[test]
-fn a_server_that_goes_away_refuses_who_waits_for_room() {
+fn a_vanished_server_refuses_waiting_connects() {
     for (number, io) in worlds().iter_mut().enumerate() {
         let (path, listener, _first) = full_queue(&format!("gone-{number}"));
         io.open(0, &Peer::Unix(path.clone()), &OpenOptions::default()).unwrap();
@@ -296,7 +296,7 @@ fn longest_wait(io: &mut dyn Io, listener: &UnixListener, peer: &Peer, users: u8
 }
 
 #[test]
-fn who_waits_for_room_is_overtaken_by_nobody() {
+fn waiting_connects_are_not_overtaken() {
     let name = format!("loadstone-reactor-{}-turns", std::process::id());
     let path = std::env::temp_dir().join(name);
     for mut io in worlds() {
@@ -309,7 +309,7 @@ fn who_waits_for_room_is_overtaken_by_nobody() {
 }
 
 #[test]
-fn an_arrival_is_spun_for_while_somebody_waits_for_room() {
+fn arrivals_are_busy_waited_while_connects_wait() {
     let (path, _listener, _first) = full_queue("spin");
     let span = Nanos::from_secs(10);
     let mut worlds: Vec<Box<dyn Io>> = vec![Box::new(Reactor::new(span).unwrap())];

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unknown_is_answered_with_what_is_known() {
+    fn an_unknown_name_lists_the_known_ones() {
         let error = ciphers(&["RC4-MD5".to_owned()]).unwrap_err().to_string();
         assert!(
             error.contains("RC4-MD5") && error.contains("ECDHE-RSA-AES128-GCM-SHA256"),

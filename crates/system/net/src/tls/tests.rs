@@ -176,7 +176,7 @@ fn failure(settings: &Settings, name: &str, config: ServerConfig) -> TlsError {
 }
 
 #[test]
-fn the_versions_asked_for_are_the_versions_agreed_on() {
+fn the_requested_versions_are_negotiated() {
     let pki = pki();
     let config = Arc::new(any_server(&pki));
     for (versions, version, cipher) in [
@@ -286,7 +286,7 @@ fn early_data_is_read_or_sent_again() {
 }
 
 #[test]
-fn none_is_sent_by_who_was_not_asked_to() {
+fn early_data_is_sent_only_on_request() {
     let pki = pki();
     let mut config = any_server(&pki);
     config.max_early_data_size = 1_000;
@@ -367,7 +367,7 @@ fn a_server_that_keeps_no_sessions_is_visited_in_full() {
 }
 
 #[test]
-fn the_name_goes_out_as_sni_and_an_address_does_not() {
+fn sni_has_the_name_but_not_an_address() {
     let pki = pki();
     let config = Arc::new(any_server(&pki));
     let mut factory = factory(&trusting(&pki));
@@ -382,7 +382,7 @@ fn the_name_goes_out_as_sni_and_an_address_does_not() {
 }
 
 #[test]
-fn a_name_that_is_none_is_refused_before_anything_is_sent() {
+fn an_invalid_name_is_refused_before_anything_is_sent() {
     let pki = pki();
     let error = factory(&trusting(&pki)).session("no such/name").unwrap_err();
     assert_eq!(error.class, FailureClass::Tls);
@@ -408,7 +408,7 @@ fn alpn_is_agreed_on_or_refused() {
 }
 
 #[test]
-fn a_client_certificate_is_sent_when_the_server_asks() {
+fn a_client_certificate_is_sent_on_request() {
     let pki = pki();
     for versions in [Versions::Tls12, Versions::Tls13] {
         let config = Arc::new(server_of(&pki.server, rustls::ALL_VERSIONS, Some(&pki.ca)));
@@ -466,7 +466,7 @@ fn a_self_signed_certificate_is_called_that() {
 }
 
 #[test]
-fn nothing_in_common_is_told_with_its_options() {
+fn no_common_settings_are_reported_with_their_options() {
     let pki = pki();
     let mut provider = aws_lc_rs::default_provider();
     provider.cipher_suites.retain(|suite| format!("{:?}", suite.suite()).contains("CHACHA20"));
@@ -600,7 +600,7 @@ fn large_bodies_go_out_whole() {
 }
 
 #[test]
-fn what_follows_close_notify_is_ignored() {
+fn data_after_close_notify_is_ignored() {
     let pki = pki();
     let config = Arc::new(any_server(&pki));
     let mut wire = Wire::new(&mut factory(&trusting(&pki)), "localhost", &config);

@@ -90,7 +90,7 @@ fn one_call_hands_over_and_waits() {
 }
 
 #[test]
-fn more_packets_than_buffers_come_whole_and_in_order() {
+fn more_packets_than_buffers_arrive_complete_and_ordered() {
     let Some((mut ring, peer)) = queue() else { return };
     let mut came = Vec::new();
     let (rounds, each) = (100, 8);
@@ -117,7 +117,7 @@ fn packets_of_any_length_are_whole() {
 }
 
 #[test]
-fn what_is_not_taken_is_counted_and_the_rest_goes_on() {
+fn refused_packets_are_counted_and_others_sent() {
     let Some((mut ring, peer)) = queue() else { return };
     // more than the queue of the socket holds
     let many = packets(600, 1_000);
@@ -134,7 +134,7 @@ fn what_is_not_taken_is_counted_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_ring_that_ends_leaves_what_was_sent_and_what_was_not_read() {
+fn an_ended_ring_keeps_sent_and_unread_packets() {
     let Some((mut ring, peer)) = queue() else { return };
     assert!(taken(&mut ring, NOW).is_empty(), "the request that reads is open");
     ring.send(sent(&packets(5, 100)));
@@ -159,7 +159,7 @@ fn another_thread_may_not_use_it_and_nothing_breaks() {
 
 /// Failures that one call cannot report are reported in the same turn.
 #[test]
-fn a_turn_tells_of_all_refusals_at_once() {
+fn a_turn_reports_all_refusals_together() {
     let Some((mut ring, peer)) = queue() else { return };
     ring.send(sent(&packets(600, 1_000)));
     let there = received(&peer).len();
@@ -169,7 +169,7 @@ fn a_turn_tells_of_all_refusals_at_once() {
 
 /// Reading fails permanently, as for a deleted device: it is tried once only.
 #[test]
-fn a_device_that_is_gone_is_not_read_again() {
+fn a_deleted_device_is_not_read_again() {
     let Some((mut ring, peer)) = queue() else { return };
     put(&peer, &packets(2, 60));
     ring.exchange(sent(&packets(1, 60)), NOW);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_an_address_of_ours_is_answered() {
+    fn requests_for_our_addresses_are_answered() {
         let we = ours();
         let said: String = [[10, 9, 0, 1], [10, 9, 0, 14], [10, 9, 0, 15], [192, 0, 2, 1]]
             .iter()
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_is_asked_for_of_all_or_where_it_was() {
+    fn hops_are_requested_by_broadcast_or_unicast() {
         let we = ours();
         let ask = |at| {
             let question = Question { hop: GATEWAY.into(), at };
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_ours_that_somebody_has_is_told() {
+    fn an_address_conflict_is_reported() {
         let we = ours();
         let other = theirs(REPLY, Ipv4Addr::new(10, 9, 0, 5), [10, 9, 0, 5]);
         assert_eq!(we.parse(&other), LinkFrame::Taken(Ipv4Addr::new(10, 9, 0, 5).into(), THEIRS));

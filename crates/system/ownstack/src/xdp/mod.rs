@@ -584,13 +584,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_part_has_an_address_that_is_asked_for() {
+    fn each_part_has_a_probed_address() {
         let asked = [1, 2, 3, 256, 257, 1_024].map(probed_of_each);
         assert_eq!(asked, [256, 128, 85, 1, 1, 1]);
     }
 
     #[test]
-    fn the_next_hop_is_asked_in_its_own_family() {
+    fn the_next_hop_is_requested_in_its_family() {
         let address = |text: &str| text.parse::<IpAddr>().expect("an address");
         let said = |route, server| match hop_by(route, address(server), "eth0") {
             Ok(hop) => hop.to_string(),

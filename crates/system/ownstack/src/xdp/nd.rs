@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_say() {
+    fn outgoing_messages_are_valid() {
         let we = ours();
         let question = |at| Question { hop: address("fe80::1:2:3").into(), at };
         let said = [
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_an_address_of_ours_is_answered() {
+    fn requests_for_our_addresses_are_answered() {
         let (we, they) = (ours(), theirs());
         let asked = |target: &str| {
             let question = Question { hop: address(target).into(), at: None };
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_ours_that_somebody_has_is_told() {
+    fn an_address_conflict_is_reported() {
         let we = ours();
         let shared = address("fd00:9::5");
         let they = NdSide::new(THEIRS, shared, 1);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_messages_are_not_believed() {
+    fn invalid_messages_are_ignored() {
         let (we, they) = (ours(), theirs());
         let question = Question { hop: address("fd00:9::1").into(), at: None };
         let whole = they.question(question).expect("it is of IPv6");

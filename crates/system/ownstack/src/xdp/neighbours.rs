@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_is_asked_once_a_second_until_it_tells() {
+    fn a_hop_is_requested_once_a_second_until_it_replies() {
         let mut we = Neighbours::default();
         assert_eq!(requests(&mut we, &[0]), "0: Unknown\n");
         we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_is_asked_again_and_who_moved_is_followed() {
+    fn old_entries_are_verified_and_moves_followed() {
         let mut we = Neighbours::default();
         we.learn_way(Nanos::ZERO, SERVER, Some(GATEWAY));
         we.onward(Nanos::ZERO, SERVER);

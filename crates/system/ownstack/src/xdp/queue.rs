@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_too_low_for_the_sockets_is_told() {
+    fn a_limit_too_low_for_the_sockets_is_reported() {
         assert_eq!(
             QueueTrouble::Socket(Errno::MFILE).explain("eth0", 7).to_string(),
             "each thread needs a socket per queue of eth0, more than the descriptor limit of \

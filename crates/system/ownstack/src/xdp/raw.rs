@@ -450,7 +450,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn entries_come_out_in_order_when_they_are_told_of() {
+    fn entries_are_consumed_in_order_once_published() {
         let (mut producer, mut consumer) = both_ends::<u64>(4);
         let mut said = String::new();
         for round in 0..3_u64 {

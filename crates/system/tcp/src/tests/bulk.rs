@@ -67,7 +67,7 @@ fn long_packets_are_acknowledged_when_their_batch_ends() {
 }
 
 #[test]
-fn a_hole_among_long_packets_is_told_at_once() {
+fn a_hole_among_long_packets_is_reported_at_once() {
     let mut stage = Stage::established();
     stage.peer_sends(A, 1, 1, &[1; 10_000]);
     assert_eq!(stage.sent(), NOTHING);
@@ -108,7 +108,7 @@ fn data_is_read_where_it_lies_in_its_packet() {
 }
 
 #[test]
-fn a_short_head_comes_with_the_bulk_behind_it() {
+fn a_short_head_is_returned_with_the_following_bulk() {
     let mut stage = Stage::established();
     let mut taken = buffer();
     assert!(!stage.comes(0..250));
@@ -126,7 +126,7 @@ fn a_short_head_comes_with_the_bulk_behind_it() {
 }
 
 #[test]
-fn what_is_not_read_in_time_is_kept_in_order() {
+fn unread_data_is_kept_in_order() {
     let mut stage = Stage::established();
     let mut taken = buffer();
     // one packet after the other, then a hole that is filled with an overlap
@@ -149,7 +149,7 @@ fn what_is_not_read_in_time_is_kept_in_order() {
 }
 
 #[test]
-fn the_end_of_a_connection_lets_go_of_what_lies_in_a_packet() {
+fn the_end_of_a_connection_releases_its_packet() {
     let mut stage = Stage::established();
     let mut taken = buffer();
     assert!(stage.comes(0..8_000));

@@ -55,7 +55,7 @@ fn a_wrong_fin_does_not_keep_the_real_one_out() {
 
 /// A reader that leaves a byte each time: data already read is freed.
 #[test]
-fn what_was_read_takes_no_memory() {
+fn read_data_uses_no_memory() {
     const EACH: usize = 50_000;
     let mut stage = Stage::established();
     stage.peer_sends(A, 1, 1, b"x");
@@ -71,7 +71,7 @@ fn what_was_read_takes_no_memory() {
 
 /// The window stays closed, and the connection has no owner to wait for it.
 #[test]
-fn an_orphan_before_a_closed_window_is_given_up() {
+fn an_orphan_at_a_closed_window_is_abandoned() {
     let mut stage = Stage::established();
     let closed = |stage: &mut Stage| {
         let head = Head { window: 0, ..stage.head(A, 1, 1) };

@@ -55,7 +55,7 @@ impl Stage {
 
 /// In a recovery, data sent before data that has arrived is lost, however little is beyond it.
 #[test]
-fn all_holes_of_a_round_trip_are_mended_in_the_next() {
+fn all_holes_of_a_round_trip_are_repaired_in_the_next() {
     let mut stage = stage();
     stage.write(10 * FULL);
     assert_eq!(stage.segments().len(), 10);
@@ -73,7 +73,7 @@ fn all_holes_of_a_round_trip_are_mended_in_the_next() {
 
 /// Segment 1 is lost twice. This is detected once segment 8, retransmitted later, has arrived.
 #[test]
-fn what_is_lost_again_is_sent_again_without_a_timeout() {
+fn repeated_losses_are_repaired_without_a_timeout() {
     let mut stage = stage();
     stage.write(10 * FULL);
     stage.sent();
@@ -103,7 +103,7 @@ fn what_is_lost_again_is_sent_again_without_a_timeout() {
 /// RFC 9937: the window is reduced while acknowledgments arrive. Of 20 segments one is lost; half
 /// as many are sent as arrive.
 #[test]
-fn a_recovery_sends_a_share_of_what_arrives() {
+fn a_recovery_sends_in_proportion_to_delivered_data() {
     let mut stage = stage();
     stage.burst(20, 0);
     stage.write(42 * FULL);
@@ -149,7 +149,7 @@ fn a_recovery_from_many_losses_starts_slowly() {
 
 /// With small segments, as sent with TCP_NODELAY, each one that arrives allows another one.
 #[test]
-fn holes_of_short_segments_are_mended_within_a_round_trip() {
+fn holes_of_short_segments_are_repaired_within_a_round_trip() {
     let mut stage = stage();
     for _ in 0..10 {
         stage.write(100);
@@ -183,7 +183,7 @@ fn holes_of_short_segments_are_mended_within_a_round_trip() {
 /// A whole flight is lost and a queue has grown: the acknowledgment of the probe arrives shortly
 /// before the timeout, that of the retransmissions after it.
 #[test]
-fn a_recovery_begins_the_timeout_anew() {
+fn a_recovery_restarts_the_timeout() {
     let mut stage = stage();
     stage.write(10 * FULL);
     assert_eq!(stage.segments().len(), 10);
@@ -285,7 +285,7 @@ fn rest_forgets_nothing_of_the_window() {
 /// A retransmission that counted as lost but arrived is not sent a third time, even if nothing else
 /// is due.
 #[test]
-fn what_arrived_is_not_sent_again() {
+fn delivered_segments_are_not_retransmitted() {
     let mut stage = stage();
     stage.write(14 * FULL);
     assert_eq!(stage.segments().len(), 10);
@@ -340,7 +340,7 @@ fn holes_set_no_timer_after_a_timeout() {
 /// Data that the peer has beyond what was sent since a timeout frees no room. The threshold is half
 /// of the 10 segments that were in flight, not half of what the recovery had reduced them to.
 #[test]
-fn after_a_timeout_the_window_holds_what_was_sent_since() {
+fn after_a_timeout_the_window_covers_only_later_segments() {
     let mut stage = stage();
     stage.write(20 * FULL);
     assert_eq!(stage.segments().len(), 10);
@@ -403,7 +403,7 @@ fn a_probe_does_not_hide_that_a_path_became_slow() {
 
 /// RFC 6298 (5.7).
 #[test]
-fn a_repeated_syn_that_tells_no_rtt_makes_the_rto_3_s() {
+fn a_repeated_syn_without_rtt_sets_the_rto_to_3_s() {
     let mut stage = without_stamps(1_000, false);
     stage.write(100);
     assert_eq!(stage.sent().len(), 1);
@@ -415,7 +415,7 @@ fn a_repeated_syn_that_tells_no_rtt_makes_the_rto_3_s() {
 
 /// RFC 2018 section 8: a peer may drop data it has reported.
 #[test]
-fn what_the_peer_dropped_again_costs_one_timeout() {
+fn data_reneged_by_the_peer_costs_one_timeout() {
     let mut stage = stage();
     stage.write(10 * FULL);
     assert_eq!(stage.segments().len(), 10);
@@ -451,7 +451,7 @@ fn marked() -> Stage {
 
 /// RFC 3168 section 6.1.2 only forbids halving the window twice.
 #[test]
-fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
+fn a_loss_with_a_congestion_mark_is_repaired_at_once() {
     let mut stage = marked();
     stage.write(10 * FULL);
     assert_eq!(stage.segments().len(), 10);
@@ -470,7 +470,7 @@ fn a_loss_beside_a_mark_of_congestion_is_mended_at_once() {
 
 /// The mark has halved the window of 20: after the following loss half as many are sent as arrive.
 #[test]
-fn a_loss_behind_a_mark_of_congestion_halves_what_is_under_way() {
+fn a_loss_after_a_congestion_mark_halves_the_flight() {
     let mut stage = marked();
     stage.burst(20, 0);
     stage.write(45 * FULL);
@@ -488,7 +488,7 @@ fn a_loss_behind_a_mark_of_congestion_halves_what_is_under_way() {
 /// Everything in flight is lost after the mark: the timeout leaves the threshold at half of the 20,
 /// up to which the window doubles.
 #[test]
-fn a_timeout_behind_a_mark_of_congestion_halves_nothing_again() {
+fn a_timeout_after_a_congestion_mark_does_not_halve_again() {
     let mut stage = marked();
     stage.burst(20, 0);
     stage.write(60 * FULL);
@@ -515,7 +515,7 @@ fn a_timeout_behind_a_mark_of_congestion_halves_nothing_again() {
 /// Sequence numbers are compared within 2 GiB: a mark left at the start of a stream would then be
 /// ahead.
 #[test]
-fn no_mark_of_a_loss_stays_behind_on_a_long_stream() {
+fn loss_marks_are_advanced_on_a_long_stream() {
     let mut stage = stage();
     for round in 1..20 {
         stage.write(10 * FULL);

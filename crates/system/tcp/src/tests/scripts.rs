@@ -202,7 +202,7 @@ fn a_server_that_remembers_a_former_connection_is_reset() {
 }
 
 #[test]
-fn a_peer_without_options_gets_none() {
+fn a_peer_without_options_is_sent_none() {
     let mut stage = Stage::open(TcpSettings::default());
     stage.stamps = false;
     let head = Head { window: 5_000, ..stage.head(flag::SYN | A, 0, 1) };
@@ -294,7 +294,7 @@ fn lost_requests_are_repeated_after_200_ms_with_doubling() {
 }
 
 #[test]
-fn what_lies_beyond_a_hole_is_reported_latest_first() {
+fn data_beyond_a_hole_is_reported_latest_first() {
     let mut stage = Stage::established();
     stage.peer_sends(A, 101, 1, &[1; 100]);
     assert_eq!(stage.sent(), ["A 1:0 ack 1 sack 101-201"]);
@@ -397,7 +397,7 @@ fn a_hole_with_little_beyond_it_is_lost_after_a_quarter_rtt() {
 }
 
 #[test]
-fn a_probe_that_mended_a_loss_costs_what_a_loss_does() {
+fn a_probe_that_repairs_a_loss_halves_the_window() {
     for (twice, room) in [(false, 6), (true, 10)] {
         let mut stage = with_a_lossy_tail(false);
         stage.peer_sends(A, 1, 1 + 4 * FULL as u32, b"");
@@ -420,7 +420,7 @@ fn a_probe_that_mended_a_loss_costs_what_a_loss_does() {
 }
 
 #[test]
-fn a_closed_window_is_asked_until_it_opens() {
+fn a_closed_window_is_probed_until_it_opens() {
     let mut stage = Stage::established();
     let mut closed = stage.head(A, 1, 1);
     closed.window = 0;
@@ -441,7 +441,7 @@ fn a_closed_window_is_asked_until_it_opens() {
 }
 
 #[test]
-fn our_window_closes_and_its_opening_is_told() {
+fn our_window_closes_and_its_opening_is_announced() {
     let settings = TcpSettings { receive_max: 10_000, ..TcpSettings::default() };
     let mut stage = Stage::open(settings);
     stage.answer_syn();
@@ -541,7 +541,7 @@ fn closing_with_unread_bytes_or_to_late_ones_resets() {
 }
 
 #[test]
-fn nobody_answers_a_fin_and_the_orphan_is_given_up() {
+fn an_unanswered_fin_abandons_the_orphan() {
     let mut stage = Stage::established();
     stage.stack.close(stage.now, 0, false);
     stage.peer_sends(A, 1, 2, b"");
@@ -603,7 +603,7 @@ fn a_link_that_is_too_small_makes_smaller_segments() {
 
 /// A handshake over IPv6 with another stack whose addresses differ in the first bits only.
 #[test]
-fn addresses_of_ipv6_are_told_apart_by_all_their_bits() {
+fn ipv6_addresses_are_compared_in_all_bits() {
     let address =
         |net: u16, last: u16| IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, net, 0, 0, 0xf, last));
     let sources = Sources { first: address(9, 1), ..SOURCES };
@@ -658,7 +658,7 @@ fn congestion_is_echoed_and_answered() {
 }
 
 #[test]
-fn idle_peers_are_asked_when_that_is_wanted() {
+fn idle_peers_are_probed_if_enabled() {
     let keep_alive = Some(Nanos::from_secs(10));
     let mut stage = Stage::open(TcpSettings { keep_alive, ..TcpSettings::default() });
     stage.answer_syn();
@@ -672,7 +672,7 @@ fn idle_peers_are_asked_when_that_is_wanted() {
 }
 
 #[test]
-fn who_has_closed_asks_nobody_and_repeats_the_end() {
+fn a_closed_side_sends_no_probe_and_repeats_its_fin() {
     let keep_alive = Some(Nanos::from_secs(1));
     let mut stage = Stage::open(TcpSettings { keep_alive, ..TcpSettings::default() });
     stage.answer_syn();
@@ -688,7 +688,7 @@ fn who_has_closed_asks_nobody_and_repeats_the_end() {
 }
 
 #[test]
-fn a_repeated_syn_asks_for_no_marks() {
+fn a_repeated_syn_requests_no_ecn() {
     let mut stage = Stage::new(TcpSettings { ecn: true, ..TcpSettings::default() });
     stage.stack.open(stage.now, 0, PEER, true, (None, None)).expect("tuples are free");
     let asks = |stage: &mut Stage| {

@@ -210,7 +210,7 @@ fn mean(path: &str, seeds: u64, secs: u64, calls: Calls) -> (f64, f64) {
 /// Mathis, Semke, Mahdavi and Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance
 /// Algorithm" (1997): sqrt(3/2p) segments per round trip.
 #[test]
-fn a_long_upload_takes_what_the_formula_of_reno_says() {
+fn a_long_upload_matches_the_reno_formula() {
     let calls = Calls { users: 1, up: 100 << 20, echo: false };
     for share in [0.01, 0.02] {
         let (_, bytes) = mean(&format!("rtt=100ms, loss={share}"), 10, 20, calls);

@@ -46,7 +46,7 @@ fn a_constant_delay_keeps_order_and_gaps() {
 }
 
 #[test]
-fn after_a_pause_a_bucket_goes_at_once() {
+fn after_a_pause_a_bucket_sends_at_once() {
     let packets = [(0, 1_500); 5];
     let mut bucket = link("rate=12M, bucket=3000");
     assert_eq!(
@@ -75,7 +75,7 @@ fn queues_drop_their_tail_or_their_head() {
 /// that the first packet is dropped 100 ms later, and further ones at intervals of 100 ms / √n (RFC
 /// 8289 section 5.4).
 #[test]
-fn codel_drops_ever_faster_while_the_queue_stands() {
+fn codel_drops_ever_faster_while_the_queue_persists() {
     let mut link = link("rate=12M, queue=none, drop=codel");
     let mut lost = Vec::new();
     let mut drops = Vec::new();
@@ -143,7 +143,7 @@ fn a_copy_passes_the_rate_by_itself() {
 /// Packets are counted, not decisions: the third is dropped by the full queue, and the copy of a
 /// flipped packet is flipped too.
 #[test]
-fn what_is_delivered_with_a_flipped_bit_is_counted() {
+fn delivered_corrupt_packets_are_counted() {
     let packets = [(0, 1_500); 3];
     let mut full = link("rate=12M, queue=1p, corrupt=100%");
     assert_eq!(fates(&mut full, &packets), "2! 0@1000 1@2000");
@@ -215,7 +215,7 @@ fn directions_and_links_draw_apart() {
 }
 
 #[test]
-fn a_flipped_bit_lies_behind_the_header() {
+fn a_flipped_bit_is_after_the_header() {
     let mut clean = vec![0_u8; 60];
     clean[0] = 0x46;
     for number in 0..2_000 {
@@ -277,7 +277,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn traces_carry_what_mahimahi_carries(
+    fn traces_deliver_like_mahimahi(
         mut lines in proptest::collection::vec(0..30_u32, 1..12),
         mut packets in proptest::collection::vec((0..120_u64, 20..3_000_u32), 1..25),
     ) {
@@ -301,7 +301,7 @@ proptest! {
     /// For any link: no packet vanishes, order is preserved where required, and a caller that wakes
     /// up when `next` says so delivers every packet exactly on time.
     #[test]
-    fn nothing_vanishes_and_nobody_is_woken_late(
+    fn no_packet_vanishes_and_no_wakeup_is_late(
         text in any_link(),
         gaps in proptest::collection::vec((0..3_000_u64, 40..1_500_u32), 1..120),
         seed in 0..1_000_u64,

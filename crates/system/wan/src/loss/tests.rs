@@ -30,7 +30,7 @@ fn near(model: &Loss, stationary: f64, length: f64) {
 }
 
 #[test]
-fn losses_are_what_the_models_say() {
+fn losses_match_the_models() {
     near(&Loss::Bernoulli(0.01), 0.01, 1.0);
     // p = 1 %, r = 25 %: 1 / 26 lost, in bursts of 4
     let vector = Loss::Gilbert { to_bad: 0.01, to_good: 0.25, bad: 1.0, good: 0.0 };
@@ -43,7 +43,7 @@ fn losses_are_what_the_models_say() {
 }
 
 #[test]
-fn a_wanted_loss_in_bursts_gives_the_published_chain() {
+fn a_burst_loss_setting_yields_the_published_chain() {
     let Loss::Gilbert { to_bad, to_good, .. } = Loss::in_bursts(0.05, 3.0) else {
         panic!("a chain of two states")
     };

@@ -74,7 +74,7 @@ fn links_in_words() {
 }
 
 #[test]
-fn webmark_delays_what_the_client_sends_and_loses_both_ways() {
+fn webmark_delays_uploads_and_loses_both_ways() {
     let path = read("webmark, rate=56k, delay=100ms, loss=5%, order=free");
     assert_eq!(path.rtt(), Nanos::from_millis(200));
     assert_eq!(path.up.carrier, Carrier::Unlimited);
@@ -84,7 +84,7 @@ fn webmark_delays_what_the_client_sends_and_loses_both_ways() {
 }
 
 #[test]
-fn a_path_that_loses_asks_for_patience() {
+fn a_lossy_path_extends_the_connect_timeout() {
     let millis = |text: &str| read(text).patience().0 / 1_000_000;
     assert_eq!(millis("rtt=200ms"), 400);
     assert_eq!(millis("rtt=200ms, up-loss=2%"), 16_000);
@@ -107,7 +107,7 @@ fn traces_go_with_the_path() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_are_named() {
     let lines = [
         wrong(""),
         wrong("4gg"),

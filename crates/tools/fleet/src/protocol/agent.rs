@@ -779,7 +779,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_of_a_later_manager_is_learned_anew() {
+    fn the_clock_of_a_later_manager_is_estimated_again() {
         let now = Nanos::from_secs(10);
         let mut agent = Agent::new("A", Hello::default(), now);
         let beat = |epoch| command(epoch, What::Beat);

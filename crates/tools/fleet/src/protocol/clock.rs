@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exchange_with_the_least_delay_is_believed() {
+    fn the_exchange_with_the_least_delay_is_used() {
         let mut clock = ClockEstimate::default();
         let exchange = |sent, received, answered| ClockExchange {
             sent: Nanos(sent),

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_comes_back_and_a_foreign_one_is_refused() {
+    fn a_row_round_trips_and_a_foreign_one_is_refused() {
         let head = RowHead {
             run: 9,
             step: 2,

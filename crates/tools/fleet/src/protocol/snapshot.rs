@@ -312,7 +312,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn a_histogram_comes_back_bucket_by_bucket(
+        fn a_histogram_round_trips_bucket_by_bucket(
             values in prop::collection::vec((0_u64..5_000_000_000_000, 1_u64..1_000), 0..60),
             small in prop::collection::vec((0_u64..4_000_000, 1_u64..9), 0..60),
         ) {
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_comes_back_whole() {
+    fn a_snapshot_round_trips() {
         let mut bytes = Vec::new();
         let whole = busy();
         whole.pack(&mut bytes);

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_manager_counts_steps_and_time_anew() {
+    fn a_later_manager_restarts_steps_and_time() {
         let now = Nanos::from_secs(100);
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: now.0, returned: now.0 };
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_that_was_followed_by_another_is_not_heard() {
+    fn a_replaced_manager_is_ignored() {
         let now = Nanos::from_secs(1);
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         watch.told(stamped(ToAgent::Welcome { epoch: 9, agents: 1 }), now);

@@ -23,7 +23,7 @@ fn keep_running(world: &mut World) {
 }
 
 #[test]
-fn an_agent_not_heard_stops_before_its_part_is_given_away() {
+fn an_unheard_agent_stops_before_its_part_is_reassigned() {
     let mut world = World::new(3, 0.0, 2);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start);
@@ -61,7 +61,7 @@ fn an_agent_not_heard_stops_before_its_part_is_given_away() {
 }
 
 #[test]
-fn an_offer_is_said_until_it_is_answered_and_taken_once() {
+fn an_offer_is_repeated_until_answered_and_accepted_once() {
     let mut world = World::new(2, 0.0, 4);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start);
@@ -165,7 +165,7 @@ fn a_step_begins_without_those_that_are_lost() {
 
 /// It can still be received, and learns of no next step before its own has ended.
 #[test]
-fn an_agent_that_was_given_up_is_not_expected_in_the_next_step() {
+fn an_excluded_agent_is_not_expected_in_the_next_step() {
     let mut world = World::new(2, 0.0, 8);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start);
@@ -206,7 +206,7 @@ fn a_row_that_was_waited_for_empties_a_full_shelf() {
 }
 
 #[test]
-fn one_that_is_started_anew_is_lost_and_does_not_come_back() {
+fn a_restarted_agent_is_lost_for_the_step() {
     let mut world = World::new(2, 0.0, 6);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(500));
@@ -243,7 +243,7 @@ fn plan(epoch: u64, hash: &str) -> ToAgent {
 }
 
 #[test]
-fn a_fresh_manager_ends_what_one_before_it_began() {
+fn a_new_manager_ends_an_earlier_run() {
     let now = Nanos::from_secs(50);
     let mut agent = running(now);
     // its own manager's plan is no other
@@ -265,7 +265,7 @@ fn a_fresh_manager_ends_what_one_before_it_began() {
 }
 
 #[test]
-fn silence_is_counted_from_when_a_word_was_said() {
+fn silence_counts_from_the_send_time() {
     let now = Nanos::from_secs(50);
     let mut agent = running(now);
     let late = now + Nanos::from_secs(4);

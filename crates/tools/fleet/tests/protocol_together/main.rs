@@ -293,7 +293,7 @@ impl World {
 }
 
 #[test]
-fn rows_come_whole_and_in_order_at_a_fifth_of_loss() {
+fn rows_arrive_complete_and_ordered_at_20_percent_loss() {
     for seed in 1..=5 {
         let mut world = World::new(4, 0.2, seed);
         let start = world.go();
@@ -342,7 +342,7 @@ fn an_agent_without_its_manager_stops_by_itself() {
 }
 
 #[test]
-fn an_agent_cut_off_is_lost_after_6_s_and_its_rows_come_later() {
+fn a_disconnected_agent_is_lost_after_6_s_and_its_rows_follow() {
     let mut world = World::new(3, 0.05, 3);
     let start = world.go();
     world.until(Nanos::from_secs(5), |world| world.now > start + Nanos::from_millis(500));
@@ -365,7 +365,7 @@ fn an_agent_cut_off_is_lost_after_6_s_and_its_rows_come_later() {
 }
 
 #[test]
-fn a_start_that_is_told_too_late_is_not_kept() {
+fn a_late_start_message_cancels_the_start() {
     let mut world = World::new(1, 0.0, 1);
     world.until(Nanos::from_secs(20), |world| world.manager.complete());
     let sealed = BTreeMap::from([(name(0), vec![7; 300_000])]);

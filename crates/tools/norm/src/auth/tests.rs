@@ -89,7 +89,7 @@ fn matrix(site: &Site, breaks: &str) -> String {
 }
 
 #[test]
-fn those_enter_who_may_with_the_right_password() {
+fn permitted_users_enter_with_the_right_password() {
     let expected = "fred: fred 401 401\n\
                     wilma: 401 401 401\n\
                     barney: barney 401 401\n\
@@ -171,7 +171,7 @@ fn a_change_holds_from_the_next_question_on() {
 }
 
 #[test]
-fn fields_are_read_as_the_rfc_says() {
+fn fields_are_parsed_by_the_rfc() {
     let site = Site::new();
     let enter = |headers: &HeaderMap| site.admit("/secure/", headers, "");
     let token = STANDARD.encode("fred:rocks");
@@ -272,7 +272,7 @@ fn wrong_password_and_group_files_are_named_with_the_line() {
 }
 
 #[test]
-fn passwords_stay_out_of_what_may_be_printed() {
+fn passwords_are_not_printed() {
     let said = Credentials::of(&basic("fred", "rocks")).unwrap();
     let site = Site::new();
     let gates = site.guard.gates("/secure/").unwrap();
@@ -282,13 +282,13 @@ fn passwords_stay_out_of_what_may_be_printed() {
 
 proptest! {
     #[test]
-    fn nobody_enters_by_a_field_of_chance(value in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn random_fields_never_authenticate(value in prop::collection::vec(any::<u8>(), 0..60)) {
         let said = Credentials::of(&field(&value));
         prop_assert!(said.is_none_or(|said| said.user != "fred"));
     }
 
     #[test]
-    fn what_was_said_is_what_is_read(user in "[^:\\pC]{0,12}", password in "\\PC{0,12}") {
+    fn credentials_round_trip(user in "[^:\\pC]{0,12}", password in "\\PC{0,12}") {
         let said = Credentials::of(&basic(&user, &password));
         prop_assert_eq!(said, Some(Credentials { user, password }));
     }

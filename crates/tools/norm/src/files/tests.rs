@@ -177,7 +177,7 @@ fn as_unprivileged<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 #[test]
-fn a_file_is_served_with_what_is_known_of_it() {
+fn a_file_is_served_with_its_metadata() {
     let site = Site::new();
     let got = site.get("/digits.txt");
     assert_eq!((got.status, got.text.as_str()), (200, "0123456789"));
@@ -233,7 +233,7 @@ fn a_directory_without_index_is_closed_unless_fancy() {
 }
 
 #[test]
-fn other_methods_are_told_what_there_is() {
+fn other_methods_get_the_allowed_ones() {
     let site = Site::new();
     for method in ["POST", "PUT", "DELETE", "PATCH", "TRACE"] {
         let got = site.ask(method, "/digits.txt", &[], "");
@@ -247,7 +247,7 @@ fn other_methods_are_told_what_there_is() {
 }
 
 #[test]
-fn parts_come_alike_from_memory_and_from_the_file() {
+fn parts_are_equal_from_memory_and_file() {
     let site = Site::new();
     site.write("htdocs/long.txt", &"0123456789".repeat(1_000));
     for (path, len) in [("/digits.txt", 10), ("/long.txt", 10_000)] {
@@ -273,7 +273,7 @@ fn parts_come_alike_from_memory_and_from_the_file() {
 }
 
 #[test]
-fn several_parts_come_as_multipart() {
+fn several_parts_are_multipart() {
     let site = Site::new();
     site.write("htdocs/long.txt", &"0123456789".repeat(1_000));
     for (path, len) in [("/digits.txt", 10), ("/long.txt", 10_000)] {
@@ -319,7 +319,7 @@ fn a_client_that_has_the_file_is_spared_it() {
 }
 
 #[test]
-fn what_is_cached_is_served_unchecked_until_it_expires() {
+fn cached_files_are_served_unchecked_until_expiry() {
     let long = CacheBounds { look_again: Duration::from_secs(3_600), ..LOOK_ALWAYS };
     let site = Site::with(long);
     assert_eq!(site.get("/digits.txt").text, "0123456789");
@@ -340,7 +340,7 @@ fn what_is_cached_is_served_unchecked_until_it_expires() {
 }
 
 #[test]
-fn what_is_kept_in_memory_is_still_guarded() {
+fn cached_files_are_access_controlled() {
     let long = CacheBounds { look_again: Duration::from_secs(3_600), ..LOOK_ALWAYS };
     let site = Site::with(long);
     site.protect("secure");
@@ -390,7 +390,7 @@ fn nothing_outside_is_served_and_nothing_that_configures() {
 }
 
 #[test]
-fn odd_files_are_not_there_and_hold_nobody_up() {
+fn odd_files_are_missing_and_block_no_request() {
     let site = Site::new();
     let fifo = site.at("htdocs/fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
@@ -413,7 +413,7 @@ fn close(path: &Path) {
 }
 
 #[test]
-fn what_may_not_be_read_is_denied() {
+fn unreadable_files_are_denied() {
     let site = Site::new();
     site.write("htdocs/sub/private.txt", "private");
     std::fs::create_dir(site.at("htdocs/closed")).unwrap();

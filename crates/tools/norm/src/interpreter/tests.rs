@@ -108,7 +108,7 @@ async fn it_is_kept_between_requests() {
 }
 
 #[test]
-fn what_cannot_be_loaded_is_named_with_its_line() {
+fn load_errors_name_their_line() {
     let error = |script: &str| started(script, one_thread()).0.map(|_| ()).unwrap_err();
     let found = error("x = 1\nfunction answer( return 1 end");
     assert!(found.starts_with("DIR/x.lua:2: "), "{found}");
@@ -142,7 +142,7 @@ async fn a_script_reaches_nothing_outside() {
 }
 
 #[tokio::test]
-async fn what_is_no_response_is_a_server_error_and_told() {
+async fn an_invalid_response_is_a_logged_server_error() {
     for (body, told) in [
         ("error('oh no')", "x.lua:1: oh no"),
         ("error({})", "interpreter"),
@@ -212,7 +212,7 @@ async fn a_long_body_is_refused() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_and_who_goes_away_frees_the_thread() {
+async fn a_full_queue_refuses_and_a_disconnect_frees_the_thread() {
     let script = "function answer(r) while not r.query do end return 200, nil, 'well' end";
     let (interpreter, _) = started(script, InterpreterLimits { queue: 1, ..one_thread() });
     let interpreter = Arc::new(interpreter.unwrap());
@@ -239,7 +239,7 @@ async fn a_full_queue_refuses_and_who_goes_away_frees_the_thread() {
 }
 
 #[tokio::test]
-async fn the_trees_form_asks_and_greets() {
+async fn the_trees_form_asks_for_a_name_and_greets() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tree/scripts/form.lua");
     let interpreter = load(&path, one_thread(), &Log::default()).unwrap();
     for (sent, greeting) in [

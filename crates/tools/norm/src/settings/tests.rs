@@ -74,7 +74,7 @@ fn a_whole_configuration_is_read() {
 }
 
 #[test]
-fn what_is_left_out_has_a_value() {
+fn omitted_keys_have_defaults() {
     let settings = NormSettings::parse(HW, Path::new(".")).unwrap();
     assert_eq!((settings.host.as_str(), settings.port), ("127.0.0.1", 2020));
     assert_eq!((settings.max_clients, settings.threads), (1_000, 1));
@@ -83,7 +83,7 @@ fn what_is_left_out_has_a_value() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line_and_the_way_out() {
+fn errors_name_their_line_and_the_fix() {
     let table = [
         ("Port = 2020\nPrt = 1\n", "unknown field `Prt`"),
         ("\n\nPort = 70000\n", "site.toml: line 3: "),

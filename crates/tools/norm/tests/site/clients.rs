@@ -54,7 +54,7 @@ fn connections_beyond_max_clients_close_and_leave_no_line() {
 }
 
 #[test]
-fn a_place_is_free_again_at_once_when_its_client_has_gone() {
+fn a_disconnect_frees_its_place_at_once() {
     const TRIES: usize = 50;
     let site = site(|settings, _| settings.max_clients = 1);
     let mut refused = 0;
@@ -68,7 +68,7 @@ fn a_place_is_free_again_at_once_when_its_client_has_gone() {
 }
 
 #[test]
-fn the_switch_for_it_lets_everybody_in() {
+fn the_fault_switch_admits_everyone() {
     let breaks = Breaks::parse("max-clients").unwrap();
     assert!(breaks.has(Break::MaxClients));
     let site = site(|settings, _| {
@@ -79,7 +79,7 @@ fn the_switch_for_it_lets_everybody_in() {
 }
 
 #[test]
-fn the_log_tells_of_connections_as_in_the_chapter() {
+fn the_log_lists_connections_as_in_the_chapter() {
     let mut site = site(|_, _| {});
     let mut stream = site.connect();
     let port = stream.local_addr().unwrap().port();
@@ -148,7 +148,7 @@ fn a_client_that_stops_in_the_middle_of_a_body_gets_408() {
 }
 
 #[test]
-fn a_client_that_takes_nothing_is_given_up() {
+fn a_client_that_reads_nothing_is_dropped() {
     let site = crate::support::tree(|settings, folder| {
         settings.timeout = std::time::Duration::from_millis(300);
         let file = std::fs::File::create(folder.join("htdocs/long")).expect("a new file");

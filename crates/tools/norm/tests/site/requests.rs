@@ -15,7 +15,7 @@ fn hello_world_is_one_line_of_plain_text() {
 }
 
 #[test]
-fn connections_are_kept_as_the_versions_say() {
+fn connections_persist_by_http_version() {
     let site = site(|_, _| {});
     let mut stream = site.connect();
     for _ in 0..3 {
@@ -78,7 +78,7 @@ fn requests_that_are_wrong_get_the_status_of_their_fault() {
 }
 
 #[test]
-fn head_says_what_get_would() {
+fn head_has_the_fields_of_get() {
     let site = site(|_, _| {});
     let response = site.send(b"HEAD /hw HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     assert!(response.contains("\r\ncontent-length: 12\r\n"), "{response}");

@@ -53,7 +53,7 @@ fn short_and_long(site: &Site) -> [TcpStream; 2] {
 }
 
 #[test]
-fn sleeps_run_side_by_side_when_asked_for() {
+fn sleeps_run_concurrently_on_request() {
     let breaks = Breaks::parse("sleep-parallel").unwrap();
     for site in [
         site(|settings, _| settings.sleep_parallel = true),
@@ -77,7 +77,7 @@ fn a_short_sleep_waits_for_a_long_one() {
 }
 
 #[test]
-fn a_sleeper_whose_client_has_gone_leaves_the_bed() {
+fn a_disconnect_ends_its_sleep() {
     let site = site(|_, _| {});
     let mut gone = site.connect();
     gone.write_all(request("/sleep?3600").as_bytes()).unwrap();

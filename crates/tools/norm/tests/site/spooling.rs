@@ -23,7 +23,7 @@ fn allocated(log: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_long_body_is_spooled_and_gone_after_its_request() {
+fn a_long_body_is_spooled_and_removed_after_its_request() {
     for body in [post(1_001), post(99_000), chunked(5_000)] {
         let mut site = site(|_, _| {});
         assert_eq!(status(&site.send(&body)), 405);
@@ -75,7 +75,7 @@ fn wait_for_a_file(site: &Site) {
 }
 
 #[test]
-fn only_what_a_crash_left_is_removed_at_the_next_start() {
+fn only_crash_leftovers_are_removed_at_the_next_start() {
     let mut site = site(|settings, _| {
         for name in [
             "loadstone-spool-4711-0",

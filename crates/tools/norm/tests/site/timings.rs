@@ -61,7 +61,7 @@ fn the_log_has_all_fourteen_points_in_order() {
 }
 
 #[test]
-fn the_field_tells_each_measurement_once() {
+fn the_field_has_each_measurement_once() {
     let site = site(|settings, _| settings.timing = true);
     let mut stream = site.connect();
     let mut names_of_next = || {
@@ -80,7 +80,7 @@ fn the_field_tells_each_measurement_once() {
 }
 
 #[test]
-fn nothing_is_told_when_timing_is_off() {
+fn no_timing_is_sent_when_disabled() {
     let mut site = site(|_, _| {});
     assert!(!site.get("/hw").contains("server-timing"));
     assert_eq!(timings(&site.log()), []);

@@ -116,7 +116,7 @@ fn programs_answer() {
 }
 
 #[test]
-fn a_response_may_come_from_elsewhere_but_not_for_ever() {
+fn local_redirects_are_followed_within_a_limit() {
     let site = tree(|settings, folder| {
         for (name, target) in [
             ("there", "/cgi/env?from=there"),
@@ -161,7 +161,7 @@ fn a_chunked_response_ends_with_late_timings_as_trailers() {
 }
 
 #[test]
-fn the_welcome_page_is_spoiled_when_asked_for() {
+fn the_welcome_page_is_broken_on_request() {
     let site = tree(|settings, _| settings.breaks = Breaks::parse("welcome").unwrap());
     let page = body(&site, "/", 200);
     assert!(!page.contains("Welcome") && page.ends_with("</html>\n"), "{page}");

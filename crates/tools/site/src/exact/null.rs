@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_response_says_its_length() {
+    fn the_response_has_its_length() {
         let text = std::str::from_utf8(RESPONSE).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}", body.len())));

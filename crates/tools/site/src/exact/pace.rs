@@ -76,7 +76,7 @@ mod tests {
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
     #[test]
-    fn a_bucket_lets_a_burst_through_and_then_its_rate() {
+    fn a_bucket_admits_a_burst_and_then_its_rate() {
         let limit = RateLimit { per_s: 100.0, burst: 5.0, status: 429 };
         let mut pace = Pace::new(Weaknesses { rate_limit: Some(limit), ..Weaknesses::default() });
         let passed = (0..2_000).filter(|ms| pace.limited(MS(1_000 + ms)).is_none()).count();

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn fates_come_in_their_shares_and_repeat_with_the_seed() {
+    fn fates_follow_their_shares_and_the_seed() {
         let faults = Faults { error_share: 0.1, reset_share: 0.05, ..Faults::default() };
         let draw = |faults: &Faults| {
             let mut script = script(faults.clone());

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn stalls_come_at_multiples_of_the_period() {
+    fn stalls_are_at_multiples_of_the_period() {
         let mut clock = clock();
         assert_eq!((clock.next_start(), clock.begin(MS(9_999))), (None, None));
         let mut stalls = Vec::new();
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_without_requests_anchors_anew() {
+    fn an_idle_second_restarts_the_schedule() {
         let mut clock = clock();
         clock.on_request(MS(0));
         assert_eq!(clock.begin(MS(2_000)), None, "nothing answered");

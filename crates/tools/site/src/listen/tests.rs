@@ -12,7 +12,7 @@ fn addresses_are_read_as_people_type_them() {
 }
 
 #[test]
-fn what_is_no_address_is_named_with_the_way_out() {
+fn an_invalid_address_is_named_with_the_fix() {
     for text in ["", "localhost", "127.0.0.1:65536", "127.0.0.1:", "::1:80", "unix:", "a:-1"] {
         let message = Listen::parse(text).unwrap_err().to_string();
         assert!(message.starts_with(&format!("{text:?} is not an address")), "{message}");
@@ -21,7 +21,7 @@ fn what_is_no_address_is_named_with_the_way_out() {
 }
 
 #[test]
-fn a_taken_port_is_said_to_be_taken() {
+fn a_port_in_use_is_reported() {
     let (first, address) = Listener::bind(&Listen::parse("127.0.0.1:0").unwrap(), 16).unwrap();
     let again = Listen::parse(&address.to_string()).unwrap();
     let message = Listener::bind(&again, 16).unwrap_err().to_string();

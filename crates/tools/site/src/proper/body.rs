@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_make_up_the_pattern_and_none_is_empty() {
+    fn pieces_form_the_pattern_without_empty_ones() {
         for (len, pieces) in [(0, 0), (1, 1), (10, 4), (10, 10), (131_073, 3)] {
             let parts: Vec<Bytes> = Pieces::new(len, pieces).collect();
             assert_eq!(parts.len() as u64, pieces);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_bounded_and_given_back() {
+    fn buffered_bytes_are_bounded_and_released() {
         let held = Arc::new(AtomicU64::new(90));
         let mut first = Held::new(Arc::clone(&held), 100);
         assert!(first.push(&[0; 10]));

@@ -57,7 +57,7 @@ fn every_page_has_its_route() {
 }
 
 #[test]
-fn what_is_out_of_bounds_is_refused() {
+fn values_out_of_bounds_are_refused() {
     for target in [
         "/events?n=0",
         "/events?n=1000001",

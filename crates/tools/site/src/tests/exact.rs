@@ -70,7 +70,7 @@ fn a_request_byte_by_byte_and_one_that_waits_for_100() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_and_the_connection_closed() {
+fn an_invalid_request_closes_the_connection() {
     let site = site(&[("delay", "0"), ("body-max", "10")]);
     let refused = |text: &str| {
         let response = ask(&site, text);
@@ -113,7 +113,7 @@ fn shortest_and_longest(site: &Site, count: usize, line: &str) -> (Duration, Dur
 }
 
 #[test]
-fn no_response_comes_before_it_is_due() {
+fn no_response_is_early() {
     let ms = Duration::from_millis;
     let delayed = site(&[("delay", "20ms")]);
     assert!(shortest_and_longest(&delayed, 3, "GET /hw").0 >= ms(20));
@@ -158,7 +158,7 @@ fn a_stall_holds_everything_up() {
 }
 
 #[test]
-fn stopping_does_not_wait_for_what_is_due() {
+fn stopping_does_not_wait_for_due_responses() {
     let site = site(&[("delay", "40m")]);
     let mut client = Client::new(&site);
     client.send(request("GET /hw"));
@@ -253,7 +253,7 @@ fn garbage_is_no_http_and_ends() {
 }
 
 #[test]
-fn never_answer_reads_and_says_nothing() {
+fn never_answer_reads_and_stays_silent() {
     let site = site(&[("never-answer", "")]);
     let mut client = Client::new(&site);
     client.send(request("GET /hw") + &last("GET /hw")).no_more();

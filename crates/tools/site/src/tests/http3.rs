@@ -168,7 +168,7 @@ fn a_refusal_amid_a_body_is_answered_and_no_panic() {
 }
 
 #[test]
-fn too_early_behind_grease_is_answered_and_no_panic() {
+fn too_early_after_grease_is_answered_without_panic() {
     let panics = panics_of_h3();
     let over = OverQuic::start(config(&[("early-data", "too-early")]));
     let whole = [GREASE, &head(GET, ROOT)].concat();

@@ -83,7 +83,7 @@ fn plain_pages() {
 }
 
 #[test]
-fn a_timed_page_says_what_it_took() {
+fn a_timed_page_reports_its_duration() {
     let site = site(&[]);
     let response = ask(&site, last("GET /timed?2ms"));
     let (_, value) = response.split_once("server-timing: asked;dur=2, took;dur=").unwrap();
@@ -150,7 +150,7 @@ fn every_status() {
 }
 
 #[test]
-fn interim_responses_and_what_follows_them() {
+fn interim_responses_are_followed_by_the_final_one() {
     let site = site(&[]);
     let mut client = Client::new(&site);
     let interim = client.send(request("GET /status/103")).response(false);
@@ -171,7 +171,7 @@ fn interim_responses_and_what_follows_them() {
 }
 
 #[test]
-fn echo_gives_back_what_came() {
+fn echo_returns_the_request() {
     let site = site(&[]);
     let head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: x/y\r\nConnection: close\r\n";
     let xy = "HTTP/1.1 200 OK\nserver: loadstone\ncontent-length: 5\ncontent-type: x/y\n\
@@ -223,7 +223,7 @@ fn a_uri_that_is_too_long_is_414() {
 
 /// The largest that is permitted still fits in a head.
 #[test]
-fn the_longest_uri_that_can_be_told_is_told() {
+fn the_longest_measurable_uri_is_reported() {
     let site = site(&[("uri-max", "63K")]);
     for (length, status) in [(63 << 10, "404 "), ((63 << 10) + 1, "414 ")] {
         let path = format!("/{}", "x".repeat(length - 1));
@@ -392,7 +392,7 @@ fn http_1_0_is_closed_unless_kept() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_and_counted() {
+fn invalid_requests_are_refused_and_counted() {
     let site = site(&[]);
     let bad = "HTTP/1.1 400 Bad Request\n";
     for text in ["\x16\x03\x01\0\0\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n"] {

@@ -23,7 +23,7 @@ fn it_answers_as_in_simulations_and_counts() {
 }
 
 #[test]
-fn what_a_client_does_not_take_waits_and_arrives_whole() {
+fn unread_data_waits_and_arrives_completely() {
     let site = site(&[("range", "none")]);
     let mut client = Client::new(&site);
     client.send(last("GET /big"));
@@ -85,7 +85,7 @@ fn a_crash_refuses_until_the_restart_and_a_death_ends_the_site() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn contradictions_are_refused() {
     for options in [
         &[("range", "none"), ("delay", "1ms")][..],
         &[("range", "none"), ("null", "")],

@@ -64,7 +64,7 @@ impl Client {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_told() {
+fn an_unwritable_log_is_reported() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -82,7 +82,7 @@ fn a_log_that_cannot_be_written_is_told() {
 }
 
 #[test]
-fn stopping_closes_the_port_and_what_is_open() {
+fn stopping_closes_the_port_and_connections() {
     for options in [ENGINES[0], ENGINES[1], &[("null", "")], &[("threads", "2")]] {
         let site = site(options);
         let address = site.address().to_string();
@@ -138,7 +138,7 @@ fn a_unix_socket_serves_and_its_path_is_cleaned_up() {
 }
 
 #[test]
-fn sleeping_requests_wait_for_each_other_unless_told_not_to() {
+fn sleeping_requests_are_serialized_by_default() {
     let serial = site(&[("threads", "2")]);
     let begin = Instant::now();
     let mut clients: Vec<Client> = (0..3).map(|_| Client::new(&serial)).collect();
@@ -173,7 +173,7 @@ fn connections_beyond_the_most_wait_their_turn() {
 }
 
 #[test]
-fn what_cannot_be_had_is_refused_at_the_start() {
+fn impossible_settings_are_refused_at_the_start() {
     let taken = site(&[]);
     let mut again = config(&[]);
     again.listen = Listen::parse(&taken.address().to_string()).unwrap();
@@ -188,7 +188,7 @@ fn what_cannot_be_had_is_refused_at_the_start() {
 }
 
 #[test]
-fn threads_run_where_they_are_told() {
+fn threads_run_on_their_cpus() {
     let allowed = rustix::thread::sched_getaffinity(None).unwrap();
     let cpu = (0..1024).find(|cpu| allowed.is_set(*cpu)).unwrap();
     let site = site(&[("cpus", &cpu.to_string()), ("threads", "2")]);

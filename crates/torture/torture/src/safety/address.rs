@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_classified_whatever_they_look_like() {
+    fn addresses_are_classified_in_any_notation() {
         let table = [
             ("127.0.0.1", "local"),
             ("127.255.0.9", "local"),

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn every_table_question_is_asked() {
+    fn every_table_question_is_sent() {
         let asked: Vec<&str> = questions().collect();
         for one in &TABLE {
             for wanted in one.traits {

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_are_asked_in_order_with_our_identification() {
+    fn questions_are_sent_in_order_with_our_identification() {
         let stop = TourStop {
             peer: Peer::Unix("x".into()),
             tls_name: None,

@@ -92,7 +92,7 @@ fn each_coding_is_undone_however_the_content_is_cut() {
 }
 
 #[test]
-fn content_larger_than_any_buffer_comes_out_whole() {
+fn content_larger_than_any_buffer_decodes_completely() {
     let data: Vec<u8> =
         (0..100_000u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
     for (encoding, content) in every_coding(&data) {

@@ -10,7 +10,7 @@ fn shown(head: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn fields_come_in_order_until_the_empty_line() {
+fn fields_are_ordered_until_the_empty_line() {
     let wanted = [
         "Server|a:b",
         "set-cookie|x=1; Path=/",

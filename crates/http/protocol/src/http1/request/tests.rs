@@ -32,7 +32,7 @@ fn a_plain_get_and_the_last_one_on_its_connection() {
 }
 
 #[test]
-fn http_1_0_asks_to_keep_the_connection_but_for_the_last_call() {
+fn http_1_0_requests_keep_alive_except_for_the_last_call() {
     let rendered = RequestHead { version: Version::Http10, ..get(&[]) }.render().unwrap();
     assert!(text(&rendered.bytes).starts_with("GET /a?b=c HTTP/1.0\r\n"));
     assert!(text(&rendered.bytes).contains("\r\nConnection: keep-alive\r\n"));
@@ -40,7 +40,7 @@ fn http_1_0_asks_to_keep_the_connection_but_for_the_last_call() {
 }
 
 #[test]
-fn a_cookie_line_fits_where_it_is_said_to() {
+fn a_cookie_line_fits_at_its_position() {
     let mut put = RequestHead { method: "PUT", body: Some(b"\r\n\r\n"), ..get(&[]) };
     for version in [Version::Http10, Version::Http11] {
         put.version = version;
@@ -55,7 +55,7 @@ fn a_cookie_line_fits_where_it_is_said_to() {
 }
 
 #[test]
-fn the_users_fields_come_in_their_order_and_replace_ours() {
+fn user_fields_keep_their_order_and_replace_ours() {
     let given = headers(&[
         ("X-B", "2"),
         ("host", "other"),
@@ -80,7 +80,7 @@ fn the_users_fields_come_in_their_order_and_replace_ours() {
 }
 
 #[test]
-fn bodies_carry_their_length_and_empty_posts_say_so() {
+fn bodies_and_empty_posts_have_a_length() {
     let post = RequestHead { method: "POST", body: Some(b"a=b"), ..get(&[]) };
     let bytes = post.render().unwrap().bytes;
     assert!(text(&bytes).ends_with("\r\nContent-Length: 3\r\n\r\na=b"));
@@ -98,7 +98,7 @@ fn bodies_carry_their_length_and_empty_posts_say_so() {
 }
 
 #[test]
-fn every_form_of_target_and_what_the_response_reader_must_know() {
+fn every_target_form_has_its_response_rules() {
     let absolute = RequestHead { target: Target::Absolute("http://h.example/x"), ..get(&[]) };
     assert!(absolute.render().unwrap().bytes.starts_with(b"GET http://h.example/x HTTP/1.1\r\n"));
     let connect = RequestHead {
@@ -120,7 +120,7 @@ fn every_form_of_target_and_what_the_response_reader_must_know() {
 
 /// Invalid parts are refused, and the text names them.
 #[test]
-fn what_would_break_the_framing_is_refused_by_name() {
+fn parts_that_break_the_framing_are_refused_by_name() {
     let refused = |head: RequestHead<'_>, names: &str| {
         let shown = head.render().unwrap_err().to_string();
         assert!(shown.contains(names), "{shown} should name {names}");
@@ -160,7 +160,7 @@ fn what_would_break_the_framing_is_refused_by_name() {
 }
 
 #[test]
-fn tabs_and_text_beyond_ascii_may_stand_in_values() {
+fn values_may_contain_tabs_and_non_ascii_text() {
     let given = headers(&[("X-Y", "a\tb \u{fc}"), ("X-Empty", "")]);
     let rendered = get(&given).render().unwrap();
     assert!(text(&rendered.bytes).contains("X-Y: a\tb \u{fc}\r\nX-Empty: \r\n"));

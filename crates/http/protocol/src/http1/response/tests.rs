@@ -143,7 +143,7 @@ mod framing {
     }
 
     #[test]
-    fn what_lies_behind_a_response_is_left_for_the_next() {
+    fn bytes_after_a_response_are_left_for_the_next() {
         let one = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
         let two = b"HTTP/1.1 404 No\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nb\r\n0\r\n\r\n";
         let three = b"HTTP/1.1 204 No Content\r\n\r\n";
@@ -235,7 +235,7 @@ mod framing {
     }
 
     #[test]
-    fn equal_lengths_are_one_and_different_ones_none() {
+    fn equal_lengths_are_valid_and_different_ones_invalid() {
         for same in [
             "Content-Length: 2\r\nContent-Length: 2\r\n",
             "Content-Length: 2, 2\r\n",
@@ -370,7 +370,7 @@ mod heads {
     }
 
     #[test]
-    fn statuses_that_nobody_knows_are_responses() {
+    fn unknown_statuses_are_responses() {
         for status in [199, 299, 555, 600, 999] {
             let input = format!("HTTP/1.1 {status} ?\r\nContent-Length: 0\r\n\r\n");
             if status == 199 {
@@ -394,7 +394,7 @@ mod heads {
     }
 
     #[test]
-    fn broken_heads_say_what_is_wrong() {
+    fn broken_heads_have_a_reason() {
         bad_framing(b"HTTP/1.1 abc OK\r\n\r\n", "status line");
         bad_framing(b"HTTP/1.1 20\r\n\r\n", "status line");
         bad_framing(&with_fields("no colon\r\n", ""), "name of a header field");
@@ -416,7 +416,7 @@ mod heads {
     }
 
     #[test]
-    fn what_is_not_http_is_found_by_its_first_wrong_byte() {
+    fn non_http_is_detected_at_its_first_wrong_byte() {
         for input in
             ["<html>", "SSH-2.0-x\r\n", "h", "HTX", "HTTP1", "\0", "\u{ff}", "\r\nx", "\r\n\rhtt"]
         {
@@ -465,7 +465,7 @@ mod chunks {
     }
 
     #[test]
-    fn broken_chunks_say_what_is_wrong() {
+    fn broken_chunks_have_a_reason() {
         for (body, why) in [
             ("x\r\n", "not a hexadecimal"),
             ("\r\n", "not a hexadecimal"),
@@ -532,7 +532,7 @@ mod chunks {
     }
 
     #[test]
-    fn one_call_gives_one_piece_and_the_framing_around_it() {
+    fn one_call_returns_one_piece_and_its_framing() {
         let input = chunked("2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n");
         let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         reader.start(Asked::Ordinary);
@@ -559,7 +559,7 @@ mod ends {
     }
 
     #[test]
-    fn the_end_of_the_connection_is_told_apart() {
+    fn the_kinds_of_connection_end_are_distinguished() {
         for (input, wanted) in [
             ("", Err(ResponseError::ClosedEarly)),
             ("\r\n", Err(ResponseError::ClosedEarly)),
@@ -597,7 +597,7 @@ mod ends {
     }
 
     #[test]
-    fn begun_tells_whether_the_response_had_a_byte() {
+    fn begun_is_true_after_the_first_byte() {
         let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         let input = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
         for _ in 0..2 {
@@ -734,7 +734,7 @@ mod cache {
 
     /// Bytes before a known head, in an earlier call, stay counted.
     #[test]
-    fn a_known_head_after_other_bytes_forgets_none_of_them() {
+    fn a_known_head_keeps_the_count_of_earlier_bytes() {
         let mut cache = HeadCache::new();
         for before in ["\r\n", "HTTP/1.1 100 C\r\n\r\n"] {
             for _ in 0..2 {
@@ -782,7 +782,7 @@ mod cache {
     }
 
     #[test]
-    fn a_reader_is_small_and_gives_large_buffers_back() {
+    fn a_reader_is_small_and_frees_large_buffers() {
         assert!(size_of::<ResponseReader>() <= 200, "{}", size_of::<ResponseReader>());
         let mut cache = HeadCache::new();
         let input = with_fields(&format!("X: {}\r\nContent-Length: 0\r\n", "y".repeat(20_000)), "");
@@ -869,7 +869,7 @@ mod timings {
     }
 
     #[test]
-    fn a_response_without_them_has_none_of_the_one_before() {
+    fn fields_do_not_leak_into_the_next_response() {
         let (mut reader, mut cache) = (ResponseReader::new(false), HeadCache::new());
         let timed = with_fields("Server-Timing: a\r\nContent-Length: 0\r\n", "");
         let plain = with_fields("Content-Length: 0\r\n", "");
@@ -933,7 +933,7 @@ mod lenient {
     }
 
     #[test]
-    fn a_body_of_unusable_length_is_what_came_with_the_head() {
+    fn a_body_of_invalid_length_ends_with_the_received_bytes() {
         let lenient = Leniency { any_length: true, ..Leniency::default() };
         let head = "HTTP/1.1 200 OK\r\nContent-Length: abc\r\n";
         let kept = format!("{head}\r\nhello");

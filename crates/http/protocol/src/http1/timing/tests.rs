@@ -41,7 +41,7 @@ fn metrics_of_all_shapes() {
 }
 
 #[test]
-fn what_is_malformed_is_told_and_the_rest_is_read() {
+fn malformed_metrics_are_reported_and_others_read() {
     for metric in [
         ";dur=1",
         "a b;dur=1",
@@ -84,7 +84,7 @@ fn metric() -> impl Strategy<Value = (String, Option<u32>, Option<String>)> {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(metrics in prop::collection::vec(metric(), 0..6)) {
+    fn written_metrics_are_read_back(metrics in prop::collection::vec(metric(), 0..6)) {
         let written: Vec<String> = metrics.iter().map(|(name, duration, description)| {
             let duration = duration.map_or_else(String::new, |ms| format!(";dur={ms}"));
             let description = description.as_ref().map_or_else(String::new, |text| {

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_that_cannot_be_are_told() {
+    fn invalid_sections_are_reported() {
         let table = table(b"\x3f\xbd\x01\x41a\x01b\x41c\x01d");
         assert_eq!(fields(&table, b"\x03\0\x80\x81").unwrap(), "c=d a=b");
         assert_eq!(fields(&table, b"\x03\0\x40\x01x").unwrap(), "c=x");
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn instructions_that_cannot_be_are_told() {
+    fn invalid_instructions_are_reported() {
         for (bytes, what) in [
             (&b"\x3f\xbe\x01"[..], "above the capacity"),
             (b"\x41a\x01b", "no capacity was set"),

@@ -55,7 +55,7 @@ fn the_load_of_a_scenario_alone_is_over_the_whole_run() {
 }
 
 #[test]
-fn stages_stand_for_users_and_rate() {
+fn stages_replace_users_and_rate() {
     let plan = read("url = 'h'\n[load]\nstages = '30s:0..100, 2m:100, 10s:0'\n").unwrap();
     let users = Load::Closed { users: 100, think: Think::None, session: None };
     assert_eq!((&plan.load, plan.stop.duration), (&users, Some(Nanos::from_secs(160))));
@@ -65,7 +65,7 @@ fn stages_stand_for_users_and_rate() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn contradictions_are_refused() {
     let said = |text: &str| match read(text) {
         Err(why) => why,
         Ok(plan) => match validate(&plan) {

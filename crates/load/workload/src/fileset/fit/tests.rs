@@ -67,7 +67,7 @@ fn each_model_s_own_files_fit_and_another_s_do_not() {
 }
 
 #[test]
-fn a_model_without_requests_of_its_own_says_why() {
+fn a_model_without_requests_has_a_reason() {
     let asked = of(&made(&model(SURGE), 0));
     assert_eq!(fit_requests(&model(SURGE), &asked).no_reference, None);
     let much = FitModel { top: crate::fileset::REQUESTS_MAX + 1, ..model(SURGE) };
@@ -149,7 +149,7 @@ fn off_times_are_held_against_their_law() {
 }
 
 #[test]
-fn bursts_are_told_from_a_steady_stream() {
+fn bursts_are_distinguished_from_a_steady_stream() {
     let model = model(SURGE);
     let base = of(&made(&model, 0));
     let line = |cells: Vec<f64>| {

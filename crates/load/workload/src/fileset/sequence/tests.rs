@@ -88,7 +88,7 @@ fn groups_have_the_published_quantiles() {
 
 /// The greedy matching against its target, P(X > x) = 1000/x.
 #[test]
-fn sizes_asked_for_follow_the_law_of_the_paper() {
+fn requested_sizes_follow_the_papers_law() {
     let files = Files::new(5_000, Seed(1));
     let counts = popularity(
         &files,
@@ -106,7 +106,7 @@ fn sizes_asked_for_follow_the_law_of_the_paper() {
 
 /// S4: the multiset is that of the counts, exactly.
 #[test]
-fn every_object_comes_as_often_as_its_count_says() {
+fn every_object_occurs_as_often_as_its_count() {
     for matching in [Matching::Groups, Matching::Requests] {
         let options = SequenceOptions { matching, top: 2_000, ..OPTIONS };
         let files = Files::new(500, Seed(5));
@@ -158,7 +158,7 @@ fn off_times_have_their_law() {
 
 /// WebMark's run, truncated to the requested length.
 #[test]
-fn requests_end_the_sequence_where_they_were_asked_to() {
+fn the_sequence_ends_at_the_requested_length() {
     let spec = Spec::Surge { files: 2_000 };
     let (_, whole) = made(spec, &OPTIONS, 1);
     let (_, short) = made(spec, &SequenceOptions { requests: Some(172_020), ..OPTIONS }, 1);

@@ -164,7 +164,7 @@ mod tests {
     /// A returning visitor is shown another one, the rotation wraps around, and each has sufficient
     /// weight for its visitor.
     #[test]
-    fn the_rotation_goes_on_from_the_last_one() {
+    fn the_rotation_continues_after_the_last_one() {
         let tables = Advertising::new(Seed(1));
         for user in 0..50 {
             let person = tables.person(user);

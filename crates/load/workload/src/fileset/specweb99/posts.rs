@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_held_against_the_log() {
+    fn sent_posts_are_compared_with_the_log() {
         let sent = |number, answered| SentPost { post: post(number), answered };
         let all = [sent(1, true), sent(1, true), sent(2, true), sent(3, false)];
         for (records, missing, unknown) in [

@@ -83,7 +83,7 @@ fn fingerprint(schedule: Schedule) -> u64 {
 
 /// A change here is a change of every stored run's meaning: same seed, same instants, for good.
 #[test]
-fn the_same_seed_gives_the_same_instants_for_good() {
+fn seeded_instants_are_stable_across_versions() {
     let burst = ArrivalSpec { burst: 10, ..ramp(Gaps::Poisson) };
     let mut table = String::new();
     for (name, spec) in [

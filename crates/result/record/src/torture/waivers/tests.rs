@@ -56,7 +56,7 @@ fn a_waiver_holds_to_the_end_of_its_day() {
 }
 
 #[test]
-fn a_waiver_puts_up_with_what_it_names_and_no_more() {
+fn a_waiver_covers_exactly_what_it_names() {
     let (fail, pass, flaky) = (TestOutcome::Fail, TestOutcome::Pass, TestOutcome::Flaky);
     let mild = format!("{WHOLE}outcome = \"flaky\"\n");
     assert_eq!(states(&mild, &blanks(flaky, pass)), [WaiverState::Used]);
@@ -74,7 +74,7 @@ fn a_waiver_puts_up_with_what_it_names_and_no_more() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_is_said_with_its_line() {
+fn file_errors_name_their_line() {
     let whole = |from: &str, to: &str| WHOLE.replace(from, to);
     for (file, said) in [
         (whole("S-07", "S-99"), "line 2: \"S-99\" is not a case"),

@@ -106,7 +106,7 @@ fn connected(io: &mut impl Io, listener: &TcpListener, peer: &Peer, slot: Slot) 
 }
 
 #[test]
-fn bytes_go_out_and_come_back_and_the_end_is_seen() {
+fn bytes_are_echoed_and_the_end_is_detected() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     let mut served = connected(&mut io, &listener, &peer, 3);
@@ -128,7 +128,7 @@ fn bytes_go_out_and_come_back_and_the_end_is_seen() {
 /// Nothing was waited for: what was written is out before the loop sleeps, and at the latest with the
 /// 32nd connection.
 #[test]
-fn a_batch_goes_out_by_itself_when_it_is_large() {
+fn a_large_batch_is_submitted_at_once() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     let mut served: Vec<TcpStream> =
@@ -150,7 +150,7 @@ fn a_batch_goes_out_by_itself_when_it_is_large() {
 }
 
 #[test]
-fn a_second_write_goes_behind_the_first() {
+fn writes_keep_their_order() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     let mut served = connected(&mut io, &listener, &peer, 0);
@@ -166,7 +166,7 @@ fn a_second_write_goes_behind_the_first() {
 
 /// Uploads larger than all buffers between, in writes of every size, to a reader that begins late.
 #[test]
-fn what_the_socket_does_not_take_goes_later() {
+fn unaccepted_bytes_are_sent_later() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     let options = OpenOptions { send_buffer: Some(8_192), ..OpenOptions::default() };
@@ -203,7 +203,7 @@ fn what_the_socket_does_not_take_goes_later() {
 
 /// Responses longer than a buffer, than all buffers, and than the worker's memory.
 #[test]
-fn long_responses_come_whole() {
+fn long_responses_arrive_completely() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     for length in [1, BUFFER - 1, BUFFER, BUFFER + 1, 65_536, 10 * BUFFER, 3_000_000] {
@@ -240,7 +240,7 @@ fn a_reader_with_little_room_gets_all_in_order() {
 /// A response and the end of its connection that arrive together are reported together, so that no
 /// request is put on an ended connection.
 #[test]
-fn bytes_and_the_end_behind_them_are_one_event() {
+fn bytes_and_a_following_end_are_one_event() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     let mut served = connected(&mut io, &listener, &peer, 0);
@@ -340,7 +340,7 @@ fn pieces_of(io: &RingReactor, slot: Slot) -> usize {
 
 /// The end of one connection keeps the events of others, and each is reported once.
 #[test]
-fn a_close_leaves_what_was_heard_of_the_others() {
+fn a_close_keeps_the_events_of_others() {
     let Some(mut io) = ring() else { return };
     let (listener, peer) = listener();
     let mut served = [0, 1, 2].map(|slot| connected(&mut io, &listener, &peer, slot));
@@ -424,7 +424,7 @@ fn a_thousand_connections_at_once() {
 }
 
 #[test]
-fn waiting_reaches_the_instant_and_counts_what_it_spun() {
+fn waiting_reaches_the_instant_and_counts_spinning() {
     // the whole wait lies within the span: none of it is slept
     let Ok(mut io) = RingReactor::new(Nanos::from_millis(50)) else { return };
     let (start, deadline, mut ready) = (monotonic(), soon(), Vec::new());
@@ -482,7 +482,7 @@ fn a_broken_ring_fails_its_connections() {
 
 /// A loop of either kind, with the same peer: a request, a response in two pieces, and a reset.
 #[test]
-fn both_ways_tell_a_worker_the_same() {
+fn both_reactors_report_the_same_events() {
     let Some(ring) = ring() else { return };
     let epoll = Reactor::new(Nanos::ZERO).expect("a loop");
     assert_eq!(story(ring), story(epoll));

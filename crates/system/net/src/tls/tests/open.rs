@@ -49,7 +49,7 @@ fn records_go_both_ways_and_a_new_handshake_is_refused() {
 }
 
 #[test]
-fn what_is_no_record_of_the_session_ends_it() {
+fn an_invalid_record_ends_the_session() {
     let (mut wire, _) = through("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256");
     let mut plain = Vec::new();
     assert!(!wire.client.send_record(22, &[0; 20_000]), "longer than any record");
@@ -66,7 +66,7 @@ fn what_is_no_record_of_the_session_ends_it() {
 }
 
 #[test]
-fn only_older_servers_and_only_where_it_was_asked_for() {
+fn exposed_keys_need_tls_1_2_and_a_request() {
     let pki = pki();
     let mut usual = factory(&trusting(&pki));
     assert!(usual.laid_open("localhost").unwrap_err().text.contains("laid open"));

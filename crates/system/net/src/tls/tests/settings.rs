@@ -43,7 +43,7 @@ fn each_bad_file_is_named_by_its_option() {
 }
 
 #[test]
-fn a_key_may_stand_in_the_certificates_file() {
+fn the_certificate_file_may_contain_the_key() {
     let pki = pki();
     let both = format!("{}{}", pki.client.key, pki.client.cert);
     let settings = Settings { cert: bytes(&both), ..trusting(&pki) };

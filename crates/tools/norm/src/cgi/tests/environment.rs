@@ -89,7 +89,7 @@ fn a_request_with_everything_has_them_all() {
 }
 
 #[test]
-fn the_servers_name_is_the_one_asked_for_when_it_is_one() {
+fn the_server_name_is_the_requested_host_if_valid() {
     let name = |host: &'static str, local: &str| {
         let mut ask = get(None);
         ask.local = address(local);
@@ -111,7 +111,7 @@ fn the_servers_name_is_the_one_asked_for_when_it_is_one() {
 }
 
 #[test]
-fn a_request_cannot_set_what_the_server_sets() {
+fn a_request_cannot_override_server_variables() {
     let ask = with(get(None), &[("path", "/evil"), ("http-proxy", "x")]);
     let table = table(&ask, "");
     assert!(table.contains("\nPATH=/bin\n") && table.contains("HTTP_PATH=/evil"), "{table}");

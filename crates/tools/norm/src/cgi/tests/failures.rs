@@ -76,7 +76,7 @@ async fn a_script_that_does_not_read_its_input_answers_all_the_same() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_refused() {
+async fn unstartable_programs_are_refused() {
     let stage = Stage::new();
     let none = Breaks::default();
     let missing = stage.at(&stage.path("missing")).answer(get(None), &none).await;
@@ -98,7 +98,7 @@ async fn what_cannot_be_started_is_refused() {
 }
 
 #[tokio::test]
-async fn what_a_request_may_not_hold_is_the_requests_fault() {
+async fn invalid_request_content_is_a_client_error() {
     let stage = Stage::new();
     let script = stage.script(HEAD);
     let mut ask = get(None);
@@ -194,7 +194,7 @@ async fn a_script_that_closes_its_output_and_stays_is_killed() {
 }
 
 #[tokio::test]
-async fn what_a_script_leaves_behind_ends_with_it() {
+async fn a_scripts_child_processes_end_with_it() {
     let stage = Stage::new();
     // holds standard output open, too
     let (response, _) = ran(&stage, &format!("{HEAD}sleep 1000 & echo $! >child; echo all")).await;
@@ -232,7 +232,7 @@ async fn a_client_that_takes_nothing_costs_the_script_its_life() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_takes_the_script_along() {
+async fn a_client_disconnect_ends_the_script() {
     let stage = Stage::new();
     // after the header
     let hang = "echo $$ >leader; sleep 1000 & echo $! >child";
@@ -272,7 +272,7 @@ fn a_server_that_stops_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_stop_kills_what_runs_and_what_would_start() {
+async fn a_stop_kills_running_and_waiting_scripts() {
     let stage = Stage::new();
     let script = stage.script(&format!("{HEAD}{HANG}"));
     let reply = script.answer(get(None), &Breaks::default()).await;
@@ -285,7 +285,7 @@ async fn a_stop_kills_what_runs_and_what_would_start() {
 }
 
 #[tokio::test]
-async fn a_head_request_lets_the_script_finish() {
+async fn a_script_finishes_after_a_head_request() {
     let stage = Stage::new();
     let script = stage.script(&format!("{HEAD}yes | head -c 500000; echo done >after"));
     let mut ask = get(None);
@@ -341,7 +341,7 @@ async fn so_many_run_so_many_wait_the_rest_is_refused() {
 }
 
 #[tokio::test]
-async fn standard_error_is_told_in_lines_and_within_bounds() {
+async fn standard_error_is_logged_in_bounded_lines() {
     let stage = Stage::new();
     let script =
         "printf 'one\\ntwo\\033[31m\\r\\n' >&2; yes 'a long complaint' | head -c 1000000 >&2";
@@ -375,7 +375,7 @@ async fn through(program: &str, text: &str, content: Content) -> (Reply, Stage) 
 }
 
 #[tokio::test]
-async fn a_static_page_comes_out_of_its_process_as_it_went_in() {
+async fn a_static_page_passes_its_process_unchanged() {
     let plain = "content-type: text/plain; charset=utf-8";
     let (reply, stage) = through("", "hello", Content::Empty).await;
     assert_eq!(whole(reply).await, format!("200\ncontent-length: 5\n{plain}\n\nhello"));

@@ -28,7 +28,7 @@ fn check(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn documents_and_redirects_are_told_apart() {
+fn documents_and_redirects_are_distinguished() {
     check(&[
         ("Content-Type: text/plain\n\n", "200 | content-type: text/plain"),
         ("Content-Type: text/plain\r\n\r\n", "200 | content-type: text/plain"),
@@ -54,7 +54,7 @@ fn the_servers_own_fields_and_unknown_extensions_are_left_out() {
 }
 
 #[test]
-fn what_is_no_header_is_named() {
+fn an_invalid_header_is_named() {
     check(&[
         ("\n", "wrong: the header has no Content-Type, Location or Status"),
         ("X-A: 1\n\n", "wrong: the header has no Content-Type, Location or Status"),
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read(
+    fn written_data_is_read_back(
         status in 200u16..600,
         kind in "[a-z]{1,8}/[a-z]{1,8}",
         length in any::<u64>(),

@@ -58,7 +58,7 @@ async fn test_post_echoes_standard_input() {
 }
 
 #[tokio::test]
-async fn the_form_asks_and_greets() {
+async fn the_form_asks_for_a_name_and_greets() {
     let stage = Stage::new();
     let script = script(&stage, "form-handler");
     let none = Breaks::default();
@@ -90,7 +90,7 @@ async fn the_form_asks_and_greets() {
 }
 
 #[tokio::test]
-async fn the_form_shows_what_was_sent_and_returns_to_itself() {
+async fn the_form_shows_its_values_and_links_to_itself() {
     let stage = Stage::new();
     let script = script(&stage, "form-handler");
     let mut ask = post(FORM, "given=%22Fred%22&family=F");
@@ -151,7 +151,7 @@ async fn the_line_counter_counts_lines_and_bytes() {
 }
 
 #[tokio::test]
-async fn the_line_counter_refuses_what_is_no_file() {
+async fn the_line_counter_refuses_non_files() {
     let stage = Stage::new();
     let script = script(&stage, "line-counter");
     let none = Breaks::default();

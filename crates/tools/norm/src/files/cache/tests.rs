@@ -12,7 +12,7 @@ fn ms(count: u64) -> Duration {
 }
 
 #[test]
-fn an_entry_is_believed_for_a_while_then_one_looks_again() {
+fn an_entry_is_valid_for_a_while_then_checked() {
     let start = Instant::now();
     let cache = cache(1 << 20, 10);
     assert_eq!(cache.look("a", start), Known::Nothing);
@@ -30,7 +30,7 @@ fn an_entry_is_believed_for_a_while_then_one_looks_again() {
 }
 
 #[test]
-fn nothing_is_believed_for_longer_than_stated() {
+fn no_entry_outlives_its_validity() {
     let start = Instant::now();
     let cache = cache(1 << 20, 10);
     cache.keep("a", Arc::new(1), 10, start);
@@ -43,7 +43,7 @@ fn nothing_is_believed_for_longer_than_stated() {
 }
 
 #[test]
-fn what_is_used_stays_when_room_is_needed() {
+fn used_entries_survive_eviction() {
     let start = Instant::now();
     let cache = cache(1 << 20, 8);
     for k in 0..100_u32 {
@@ -66,7 +66,7 @@ fn a_cache_without_room_keeps_nothing() {
 
 proptest! {
     #[test]
-    fn bounds_hold_whatever_is_kept(
+    fn bounds_hold_for_any_entries(
         steps in prop::collection::vec((0_u8..3, 0_u8..20, 0_u64..3_000), 0..200),
     ) {
         let (bytes_max, entries_max) = (40_000, 10);

@@ -27,7 +27,7 @@ fn judged(method: &Method, fields: &str) -> &'static str {
 }
 
 #[test]
-fn tags_decide_as_the_rfc_says() {
+fn tags_decide_by_the_rfc() {
     let table = [
         ("", "go"),
         (r#"if-none-match: "a,b""#, "304"),
@@ -57,7 +57,7 @@ fn tags_decide_as_the_rfc_says() {
 }
 
 #[test]
-fn dates_decide_as_the_rfc_says() {
+fn dates_decide_by_the_rfc() {
     let table = [
         (format!("if-modified-since: {SAME}"), "304"),
         (format!("if-modified-since: {AFTER}"), "304"),
@@ -86,7 +86,7 @@ fn dates_decide_as_the_rfc_says() {
 }
 
 #[test]
-fn if_range_lets_ranges_through_only_for_the_same_state() {
+fn if_range_permits_ranges_only_for_the_same_state() {
     let table = [
         (r#"if-range: "a,b""#.to_owned(), "go"),
         (r#"if-range: W/"a,b""#.to_owned(), "whole"),
@@ -112,12 +112,12 @@ fn without_a_date_the_date_fields_are_ignored() {
 
 proptest! {
     #[test]
-    fn no_list_panics_or_goes_on_for_ever(list in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn no_list_panics_or_loops(list in prop::collection::vec(any::<u8>(), 0..60)) {
         prop_assert!(Tags(&list).count() <= list.len());
     }
 
     #[test]
-    fn a_tag_is_found_wherever_it_stands(
+    fn a_tag_is_found_at_any_position(
         before in prop::collection::vec("(W/)?\"[a-z,]{0,4}\"", 0..4),
         after in "[ ,]{0,3}(garbage)?",
     ) {

@@ -34,7 +34,7 @@ fn a_directory_is_a_page() {
 }
 
 #[test]
-fn the_page_stands_alone_and_suits_dark_and_narrow_screens() {
+fn the_page_is_self_contained_and_responsive() {
     let page = shown("/sub/", &listing(), "");
     assert!(page.contains("prefers-color-scheme: dark") && page.contains("max-width: 34rem"));
     assert!(page.contains(r#"<meta name="viewport""#));
@@ -49,7 +49,7 @@ fn the_site_has_no_higher_level() {
 }
 
 #[test]
-fn an_empty_and_a_cut_directory_say_so() {
+fn empty_and_truncated_directories_are_marked() {
     let empty = Listing { entries: Vec::new(), cut: false };
     assert!(shown("/e/", &empty, "").contains("This directory is empty."));
     assert!(!shown("/e/", &listing(), "").contains("This directory is empty."));
@@ -85,7 +85,7 @@ fn names_that_play_tricks_stay_names() {
 }
 
 #[test]
-fn directories_come_first_and_configuration_is_left_out() {
+fn directories_are_first_and_configuration_is_hidden() {
     let tree = tempfile::tempdir().unwrap();
     let root = tree.path().join("root");
     std::fs::create_dir_all(root.join("Zoo")).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn names_tell_the_media_type() {
+fn names_determine_the_media_type() {
     let table = [
         ("index.html", "text/html; charset=utf-8"),
         ("page.HTM", "text/html; charset=utf-8"),
@@ -36,7 +36,7 @@ fn names_tell_the_media_type() {
 }
 
 #[test]
-fn names_tell_the_icon() {
+fn names_determine_the_icon() {
     let table = [
         ("README", Icon::Text),
         ("page.html", Icon::Text),

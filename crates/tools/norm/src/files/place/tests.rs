@@ -121,7 +121,7 @@ fn the_break_follows_links_out() {
 }
 
 #[test]
-fn a_root_may_itself_be_a_link_and_may_be_gone() {
+fn a_root_may_be_a_link_or_missing() {
     let tree = tree();
     let link = tree.path().join("link");
     symlink(tree.path().join("root"), &link).unwrap();

@@ -14,7 +14,7 @@ fn shown(field: &str, len: u64) -> String {
 }
 
 #[test]
-fn ranges_are_read_as_the_rfc_says() {
+fn ranges_are_parsed_by_the_rfc() {
     let table = [
         // RFC 9110 §14.1.2's own examples, of 10,000 bytes
         ("bytes=0-499", 10_000, "0-499"),
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn every_byte_asked_for_comes_once(
+    fn every_requested_byte_is_sent_once(
         asked in prop::collection::vec((0_u64..60, 0_u64..60), 1..6),
         len in 1_u64..50,
     ) {

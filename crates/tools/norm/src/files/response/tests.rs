@@ -15,7 +15,7 @@ fn set_modified(path: &std::path::Path, seconds: i64) {
 }
 
 #[test]
-fn a_date_that_http_cannot_say_is_left_out() {
+fn a_date_invalid_in_http_is_omitted() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a");
     std::fs::write(&path, "a").unwrap();
@@ -38,7 +38,7 @@ fn a_date_that_http_cannot_say_is_left_out() {
 }
 
 #[test]
-fn states_differ_in_what_a_change_changes() {
+fn states_differ_after_any_change() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a");
     std::fs::write(&path, "a").unwrap();
@@ -67,7 +67,7 @@ fn a_file_that_was_just_written_is_not_trusted_to_have_settled() {
 }
 
 #[test]
-fn a_file_that_shrinks_while_it_is_read_gives_what_is_there() {
+fn a_shrinking_file_sends_its_remaining_bytes() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("a");
     std::fs::write(&path, "0123456789").unwrap();

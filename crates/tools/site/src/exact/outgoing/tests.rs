@@ -65,7 +65,7 @@ fn responses_are_complete() {
 }
 
 #[test]
-fn interim_responses_come_before_one_that_is_not() {
+fn interim_responses_precede_the_final_one() {
     let body = "Content-Length: 26\r\n";
     let last = "Content-Type: text/plain\r\n\r\nafter an interim response\n";
     assert_eq!(

@@ -29,7 +29,7 @@ fn a_plain_request_is_understood() {
 }
 
 #[test]
-fn any_split_gives_the_same_request() {
+fn any_split_yields_the_same_request() {
     let text = "\r\nPOST /hw HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n";
     let mut scanned = 0;
     for end in 0..text.len() {
@@ -43,7 +43,7 @@ fn any_split_gives_the_same_request() {
 }
 
 #[test]
-fn what_is_wrong_has_its_status() {
+fn errors_have_their_status() {
     let host = "Host: a\r\n";
     let table = [
         ("GET / HTTP/1.1\r\n\r\n".to_owned(), 400),

@@ -378,7 +378,7 @@ fn dropped_segments_are_retransmitted_a_few_times() {
 }
 
 #[test]
-fn no_connection_state_is_left_behind() {
+fn no_connection_state_remains() {
     // reset with the number that the peer expects; FIN if the peer has closed
     let mut machine = Machine::default();
     let (talk, _) = talk(&["open", "segment part=..9"], &mut machine);

@@ -33,7 +33,7 @@ fn values_that_decide_nothing_may_differ() {
 }
 
 #[test]
-fn whatever_else_differs_is_parsed() {
+fn other_differences_are_parsed() {
     for (old, new) in [
         ("HTTP/1.1", "HTTP/1.0"),
         ("200", "204"),
@@ -112,7 +112,7 @@ fn heads() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
 proptest! {
     /// The rule that the cache relies on: like a head that was parsed is what parses to the same.
     #[test]
-    fn what_is_alike_parses_to_the_same((one, two) in heads()) {
+    fn similar_heads_parse_to_equal_facts((one, two) in heads()) {
         // a head ends with its first empty line
         let ends = |head: &[u8]| Scan::default().find_end(head) == Some(head.len());
         prop_assume!(ends(&one) && ends(&two));
