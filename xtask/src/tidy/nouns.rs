@@ -1,4 +1,4 @@
-//! One noun, one type: a name that many crates define differently tells a reader nothing.
+//! One noun, one type: a name that many crates define differently is useless to a reader.
 
 use super::tree::source_of;
 use super::{Finding, Tree};

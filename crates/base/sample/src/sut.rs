@@ -15,7 +15,7 @@ pub struct SutSeries {
     pub accept_queue_max: u64,
     /// One for each second, in order.
     pub rows: Vec<SutRow>,
-    /// What could not be read, and why: a sentence; empty if all could.
+    /// Unreadable items and the reason: a sentence; empty if there are none.
     pub trouble: String,
 }
 

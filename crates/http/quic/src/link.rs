@@ -177,7 +177,7 @@ impl QuicLink {
     }
 
     /// Data was received. The worker has one turn to write in response, and one more if it must
-    /// first be told that it may write. Returns whether no reply was pending before.
+    /// first be notified that it may write. Returns whether no reply was pending before.
     pub(crate) fn owe(&mut self) -> bool {
         let turns = if self.stands && !self.greeted { 2 } else { 1 };
         let owed = self.owes;
@@ -281,7 +281,7 @@ impl QuicLink {
         let written = write_to(&mut stream, bytes);
         if written == bytes.len() {
             if last {
-                // fails if the peer no longer wants it: then its response tells
+                // fails if the peer no longer wants it: its response shows why
                 stream.finish().ok();
             }
             return;

@@ -27,7 +27,7 @@ const VERSION: u32 = 1;
 pub struct SessionWords {
     /// `None`: no certificate can have this name.
     pub name: fn(&str) -> Option<ServerName<'static>>,
-    /// What was negotiated, once the handshake is complete.
+    /// Negotiated parameters, once the handshake is complete.
     pub facts: fn(&CommonState) -> Option<TlsFacts>,
     pub why: fn(&rustls::Error) -> String,
 }

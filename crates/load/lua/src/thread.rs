@@ -15,7 +15,7 @@ pub(crate) struct WorkerState {
     pub(crate) control: Arc<Control>,
 }
 
-/// What a script decides about its thread.
+/// Decisions of a script about its thread.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     stop: AtomicBool,

@@ -59,7 +59,7 @@ pub struct KeptFailures {
     wanted: fn(TestOutcome) -> bool,
     run: Run,
     kept: Vec<Transcript>,
-    /// What was sent before failures that need preceding conversations, by their names.
+    /// Conversations that must precede failures, by the names of these.
     behind: Vec<(String, Vec<TalkScript>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What torture must not conclude without enough observations, in virtual time.
+//! Torture draws no conclusion without enough observations, in virtual time.
 
 use campaign::{Settings, Unwatched, run};
 use dialogue::governor::Stop;

@@ -119,7 +119,7 @@ impl Store {
         if !refused.sqlite_error_code().is_some_and(|code| barred.contains(&code)) {
             return Ok(store);
         }
-        // If the WAL file cannot be opened, SQLite reads the rest only if it is told that there is
+        // If the WAL file cannot be opened, SQLite reads the rest only if it is configured that there is
         // no writer: there cannot be one in such a folder.
         let mut uri = url_path(path);
         uri.push_str("?immutable=1");

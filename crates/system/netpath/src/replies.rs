@@ -91,7 +91,7 @@ impl Replies {
     }
 }
 
-/// What is needed of an IPv4 head in front of UDP.
+/// Required fields of an IPv4 header before UDP.
 #[derive(Clone, Copy)]
 struct UdpHead {
     length: usize,

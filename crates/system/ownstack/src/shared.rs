@@ -85,7 +85,7 @@ impl fmt::Display for NetworkTrouble {
 impl std::error::Error for NetworkTrouble {}
 
 impl Handover {
-    /// What TUN devices support here.
+    /// Capabilities of TUN devices here.
     fn of(ask: &NetworkAsk) -> Handover {
         // on a link each packet has its own times
         if ask.batches == BatchUse::Never || ask.paths.is_some() {

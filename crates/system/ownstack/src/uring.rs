@@ -31,7 +31,7 @@ const REFUSALS_TOLD: u64 = 16;
 /// Number of calls after which all possible completions are reported, if each call reports some.
 const LOOKS_MAX: u32 = COMPLETIONS + BUFFERS as u32;
 
-/// What a completion belongs to.
+/// Owner of a completion.
 const READ: u64 = 1;
 const WRITE: u64 = 2;
 

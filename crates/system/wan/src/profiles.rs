@@ -12,7 +12,7 @@ pub struct Profile {
     pub about: &'static str,
 }
 
-/// What the figures were meant for.
+/// Purpose of the figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throttles {
     /// Packets, as here.

@@ -72,7 +72,7 @@ pub(crate) struct Transmitter {
     origin: Nanos,
     /// The next delivery opportunity of a trace.
     opportunity: u64,
-    /// What is left of it, and of the packet that is partly carried by it.
+    /// The rest of it, and of the packet that it partly carries.
     room: u32,
     partly: Option<(Packet, u32)>,
 }

@@ -199,7 +199,7 @@ fn carry_out(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut
         Family::LimitTarget(with) => limits::heads::target(runner, case, with, result),
         Family::LimitTrailers(with) => limits::bodies::trailers(runner, case, with, result),
         Family::LimitValue(with) => limits::heads::value(runner, case, with, result),
-        Family::Lint => runner.lints.tell(result),
+        Family::Lint => runner.lints.report(result),
         Family::Mixed(with) => mixed::run(runner, case, with, result),
         Family::MutateBodies(with) => mutate::run(runner, case, with, result),
         Family::OverloadHeld(with) => overload::held::run(runner, case, with, result),

@@ -10,7 +10,7 @@ const OVER_MIN: f64 = 1.2;
 /// Minimum rate of a meaningful load.
 pub(crate) const RATE_LOW: f64 = 1.0;
 
-/// What kept a load from growing.
+/// Limit of a load's growth.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Limit {
     /// A limit of the run, and the option that raises it.

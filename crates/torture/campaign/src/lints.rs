@@ -53,7 +53,7 @@ impl Lints {
     }
 
     /// Records the violations of the whole run.
-    pub(crate) fn tell(&mut self, result: &mut CaseResult) {
+    pub(crate) fn report(&mut self, result: &mut CaseResult) {
         let responses = self.responses;
         let broken: Vec<&str> = self
             .broken

@@ -455,7 +455,7 @@ impl Governor {
     /// Handles the end of a probe, a plain request or a beacon: whether the target asks us to stop,
     /// and whether it still responds.
     pub fn heard(&mut self, talk: &Talk) {
-        talk.replies.responses.iter().for_each(|response| self.told(response));
+        talk.replies.responses.iter().for_each(|response| self.note_response(response));
         let unreachable = match talk.end {
             TalkEnd::Unconnected(class) | TalkEnd::Broken(class) => {
                 class == FailureClass::Unreachable
@@ -477,7 +477,7 @@ impl Governor {
     }
 
     /// Checks whether the response to a regular request asks us to stop.
-    pub fn told(&mut self, response: &Response) {
+    pub fn note_response(&mut self, response: &Response) {
         if !self.in_front.is_empty()
             && let Some(provider) = front(response)
         {

@@ -4,10 +4,10 @@
 
 pub mod datagrams;
 pub mod packets;
-mod told;
+mod pieces_text;
 pub mod write;
 
-pub use told::told;
+pub use pieces_text::describe_pieces;
 
 use crate::talk::Move;
 use ::protocol::http3::varint;

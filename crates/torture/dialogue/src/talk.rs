@@ -113,7 +113,7 @@ pub enum Move {
     Packet(PacketStep),
 }
 
-/// What a step waits for; the end of the connection ends the wait too. Data received before the
+/// Event that a step waits for; the end of the connection ends the wait too. Data received before the
 /// step counts, unless an earlier waiting step consumed it; in frames, where replies have no order,
 /// only data received since the last other step counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

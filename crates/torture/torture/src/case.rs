@@ -35,7 +35,7 @@ pub struct Case {
     pub risk: Option<Risk>,
     /// The specification: `RFC 9112 section 5.1`.
     pub reference: String,
-    /// What can go wrong.
+    /// Possible fault.
     pub why: String,
     /// Known behavior of servers.
     pub servers: String,

@@ -191,7 +191,7 @@ fn followed_wrongly(talk: &Talk, frames: &FrameReader, plain: &Plain) -> Option<
 /// Describes error frames and the responses of streams.
 fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
     let mut said: Vec<String> = Vec::new();
-    for frame in frames.frames.iter().filter(|frame| is_told(frame)) {
+    for frame in frames.frames.iter().filter(|frame| is_reported(frame)) {
         let word = frame.to_string();
         if !said.contains(&word) {
             said.push(word);
@@ -203,9 +203,9 @@ fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
     parts.extend(said);
 }
 
-fn is_told(frame: &FrameSeen) -> bool {
+fn is_reported(frame: &FrameSeen) -> bool {
     let datagram = frame.is_over_quic() && frame.kind == datagrams::CAME;
-    let telling = frame.is_over_quic() && frame.kind == packets::FRAME && packets::is_told(frame);
+    let telling = frame.is_over_quic() && frame.kind == packets::FRAME && packets::is_reported(frame);
     datagram || telling || matches!(frame.kind, RST_STREAM | GOAWAY)
 }
 

@@ -141,7 +141,7 @@ pub enum Unit {
 /// A measured number: a limit, a timeout, slots, a cost. It lies between `low` and `high`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// What was measured, in the words of the page of limits: `request target`, `half a head`.
+    /// Measured limit, named as on the page of limits: `request target`, `half a head`.
     pub what: String,
     /// The largest accepted value; the minimum of the number.
     pub low: Option<f64>,
@@ -311,7 +311,7 @@ pub struct RunResult {
     /// Why nothing, or not everything, was tested.
     pub ended_early: Option<String>,
     pub interrupted: bool,
-    /// What stopped it, unless the user did.
+    /// Reason for stopping, unless the user did.
     pub stopped: Option<Stop>,
     pub took: Nanos,
 }

@@ -59,7 +59,7 @@ pub struct Rendered {
     pub last: Vec<u8>,
     pub cookie_at: usize,
     pub cookie_at_last: usize,
-    /// What the response reader must know about the request.
+    /// Facts of the request for the response reader.
     pub asked: Asked,
 }
 
@@ -123,7 +123,7 @@ impl RequestHead<'_> {
     }
 }
 
-/// What the response reader must know about a request with this method.
+/// Facts for the response reader of a request with this method.
 pub fn asked(method: &str) -> Asked {
     match method {
         "HEAD" => Asked::Head,

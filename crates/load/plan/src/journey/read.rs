@@ -75,13 +75,13 @@ pub(crate) fn read(
     reader.feeders = feeders.iter().map(|feeder| feeder.name.clone()).collect();
     reader.know_all(&feeders);
     let named = |error| with_columns(error, &feeders);
-    let setup = reader.errands(top.take("setup")).map_err(named)?;
+    let setup = reader.read_tasks(top.take("setup")).map_err(named)?;
     let Some(node) = top.take("journey") else {
         let why = "the plan has vars, feeder, setup or teardown, and no [[journey]] that uses them";
         return Err(ParseError(why.to_owned()));
     };
     let journeys = reader.journeys(&node).map_err(named)?;
-    let teardown = reader.errands(top.take("teardown")).map_err(named)?;
+    let teardown = reader.read_tasks(top.take("teardown")).map_err(named)?;
     let tables = tables::of(text, files)?;
     Ok(JourneyPlan { base: base.clone(), vars, journeys, feeders, setup, teardown, tables })
 }
@@ -295,7 +295,7 @@ impl JourneyReader<'_> {
     }
 
     /// Steps that are made once, before or after everything.
-    fn errands(&mut self, node: Option<Node<'_>>) -> Result<Vec<JourneyStep>, ParseError> {
+    fn read_tasks(&mut self, node: Option<Node<'_>>) -> Result<Vec<JourneyStep>, ParseError> {
         let mut all = Vec::new();
         for mut table in node.map(|node| node.tables()).transpose()?.unwrap_or_default() {
             let line = table.line();

@@ -157,7 +157,7 @@ pub struct CurveRecord {
     /// Prediction from the time of one call at a time: 1 / its mean service time at the lowest
     /// load.
     pub predicted_per_s: Option<f64>,
-    /// What could not be determined, and why.
+    /// Undetermined results and their reasons.
     pub notes: Vec<String>,
 }
 

@@ -110,7 +110,7 @@ pub struct PauseRecord {
     pub for_s: f64,
 }
 
-/// What well-behaved clients observed while a case applied pressure. The shares are of time, 0 to 1,
+/// Observations of well-behaved clients while a case applied pressure. The shares are of time, 0 to 1,
 /// and sum to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]

@@ -167,6 +167,6 @@ pub struct DiffRecord {
     /// Numbers that moved or are measured on one side only.
     pub limits: Vec<LimitChangeRecord>,
     pub habits: Vec<HabitChangeRecord>,
-    /// What limits the comparison.
+    /// Reservations about the comparison.
     pub cautions: Vec<String>,
 }

@@ -18,7 +18,7 @@ const TIMES_MIN: usize = 4;
 
 /// Returns bytes with escapes, truncated in the middle.
 pub(crate) fn shown(bytes: &[u8], most: usize) -> String {
-    if let Some(pieces) = dialogue::http3::told(bytes, |payload| plain(payload, most)) {
+    if let Some(pieces) = dialogue::http3::describe_pieces(bytes, |payload| plain(payload, most)) {
         return cut(&pieces, most);
     }
     plain(bytes, most)
@@ -64,7 +64,7 @@ fn status_line(bytes: &[u8]) -> bool {
 
 /// Does the same as [`shown`], with an additional line feed after each sent one.
 pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
-    if let Some(pieces) = dialogue::http3::told(bytes, |payload| plain(payload, most)) {
+    if let Some(pieces) = dialogue::http3::describe_pieces(bytes, |payload| plain(payload, most)) {
         return cut(&pieces.replace(" | ", "\n"), most);
     }
     let (start, left_out, end) = match bytes.len() <= most {
@@ -89,7 +89,7 @@ pub(crate) fn lines(bytes: &[u8], most: usize) -> String {
 /// bytes, or if the line would be too long to copy.
 pub(crate) fn shell_line(target: &str, bytes: &[u8], pauses: &[PauseRecord]) -> Option<String> {
     // no shell tool supports QUIC
-    if bytes.is_empty() || dialogue::http3::told(bytes, |_| String::new()).is_some() {
+    if bytes.is_empty() || dialogue::http3::describe_pieces(bytes, |_| String::new()).is_some() {
         return None;
     }
     let (mut commands, mut from, mut length) = (Vec::new(), 0, 0);

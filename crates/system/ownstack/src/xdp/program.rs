@@ -243,7 +243,7 @@ mod tests {
 
     const MAP: i32 = 9;
 
-    /// What the program does with a packet of queue 3. An interpreter for its operations that fails
+    /// The program's action for a packet of queue 3. An interpreter for its operations that fails
     /// on an access after the end of the packet, as the kernel's verifier would.
     fn does(rows: &[Instruction], packet: &[u8]) -> String {
         // the packet is at address 1,000, its context at 0

@@ -51,7 +51,7 @@ impl Room {
 /// Sixteen of the longest packets.
 const WAITING_MIN: u32 = 256;
 
-/// What a socket is bound to.
+/// Binding of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueuePlace {
     pub(crate) device: u32,

@@ -51,7 +51,7 @@ pub struct AgentSeat {
     early: BTreeMap<u64, Vec<u8>>,
     asked: Nanos,
     pub said: Option<Final>,
-    /// What it holds of a run that another manager started.
+    /// The part that it holds of a run started by another manager.
     pub held: Option<Holding>,
     /// True if all of its rows were passed on.
     pub whole: bool,

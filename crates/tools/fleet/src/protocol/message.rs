@@ -114,7 +114,7 @@ pub enum FromAgent {
         step: u64,
         why: String,
     },
-    /// What it holds of a run, for a manager that takes over.
+    /// The part that it holds of a run, for a manager that takes over.
     Held(Holding),
     /// Its rows are all sent.
     Final(Box<Final>),

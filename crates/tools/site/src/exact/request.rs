@@ -8,7 +8,7 @@ pub(super) const HEAD_MAX: usize = 64 * 1024;
 /// The most header fields; more are refused with 431.
 const FIELDS_MAX: usize = 128;
 
-/// What the exact loop needs to know about a request.
+/// Facts of a request that the exact loop needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ExactRequest {
     /// The request line, for the log.

@@ -194,7 +194,7 @@ pub(super) fn run(
     let plan = Plan { armed_early: true, ..Plan::paced(scripts, APART, with.hold) };
     let round = pressure::round(runner, &case.id, &plan);
     let over_quic = runner.target.spoken.is_http3();
-    tell(with, &round, (connections, bytes, over_quic), result);
+    report(with, &round, (connections, bytes, over_quic), result);
 }
 
 /// Returns the frames of a kind.
@@ -233,7 +233,7 @@ fn script(runner: &mut Runner<'_>, with: &FrameFlood) -> TalkScript {
 }
 
 /// Records the effect on well-behaved clients, and the server's reaction to the flood.
-fn tell(
+fn report(
     with: &FrameFlood,
     round: &Round,
     (connections, bytes, over_quic): (u64, u64, bool),

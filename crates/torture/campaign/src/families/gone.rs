@@ -34,7 +34,7 @@ pub(super) fn run(
     for hung in hangs {
         let times = with.times;
         match repeat_hang(runner, &hung.script, times, with.patience) {
-            Some((sent, came_back)) => tell(runner, case, &hung, (sent, came_back), result),
+            Some((sent, came_back)) => report(runner, case, &hung, (sent, came_back), result),
             None => result.notes.push(format!(
                 "{} {}: up to {} more such requests, each abandoned by its client, blocked no \
                 other client",
@@ -64,7 +64,7 @@ pub(crate) fn gone_for_good(sent: u64) -> String {
     )
 }
 
-fn tell(
+fn report(
     runner: &mut Runner<'_>,
     case: &Case,
     hung: &HungRequest,

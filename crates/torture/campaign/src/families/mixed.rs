@@ -246,7 +246,7 @@ fn neighbours(
         .collect()
 }
 
-/// What arrived on a connection.
+/// Data received on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Whose {
     Own,

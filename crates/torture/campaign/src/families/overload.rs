@@ -40,8 +40,8 @@ fn felt(runner: &Runner<'_>, played: &Played, from: Nanos) -> (Health, PressureV
         released_at: own(load.released_at()),
         over_at: own(load.over_at()),
         back_at: load.back_at(),
-        wanted: load.stood(),
-        armed: load.stood(),
+        wanted: load.established(),
+        armed: load.established(),
         short: load.is_short(),
         broken_at: load.broken_at().iter().map(|at| own(*at)).collect(),
     };

@@ -59,7 +59,7 @@ impl HandshakeReply {
     }
 }
 
-/// What is sent, and which replies conform.
+/// Input, and conforming replies.
 struct Trial {
     name: &'static str,
     moves: Vec<Move>,

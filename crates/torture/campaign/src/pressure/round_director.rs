@@ -127,7 +127,7 @@ impl RoundDirector {
             over_at: own(self.over_at),
             back_at: self.back_at,
             wanted,
-            armed: self.stood(),
+            armed: self.established(),
             short: self.short,
             broken_at: self.broken_at.iter().map(|at| own(*at)).collect(),
         }
@@ -135,7 +135,7 @@ impl RoundDirector {
 
     /// Returns the maximum number of open connections; if none is meant to stay, those opened at
     /// all.
-    fn stood(&self) -> u64 {
+    fn established(&self) -> u64 {
         let stood = self.ended.iter().filter(|one| one.connected.is_some()).count() as u64;
         if self.plan.armed_early { stood } else { self.armed }
     }

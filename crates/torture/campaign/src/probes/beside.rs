@@ -46,7 +46,7 @@ impl<'a> Probed<'a> {
     }
 
     /// Notifies the director of completed probes; returns false if there are none.
-    fn tell(&mut self) -> bool {
+    fn notify_director(&mut self) -> bool {
         let new = self.probes.take();
         for probe in &new {
             self.watcher.hear(CampaignEvent::ProbeOver(probe));
@@ -75,11 +75,11 @@ impl Director for Probed<'_> {
         over: Vec<(usize, Talk)>,
     ) -> Wake {
         let rest = self.probes.absorb(now, over);
-        let mut told = self.tell();
+        let mut told = self.notify_director();
         // its responses are read before the director decides, and due probes are sent before it
         // works
         let mut next = self.probes.begin(now, stage);
-        told |= self.tell();
+        told |= self.notify_director();
         if self.wake == Some(Wake::Done) {
             self.director.on_abandoned(rest);
         } else if told
@@ -93,7 +93,7 @@ impl Director for Probed<'_> {
             self.wake = Some(Wake::Done);
             self.probes.stop();
             next = self.probes.begin(now, stage);
-            self.tell();
+            self.notify_director();
             if self.probes.is_idle() {
                 return Wake::Done;
             }
@@ -107,7 +107,7 @@ impl Director for Probed<'_> {
 
     fn on_abandoned(&mut self, over: Vec<(usize, Talk)>) {
         let rest = self.probes.absorb(Nanos::ZERO, over);
-        self.tell();
+        self.notify_director();
         self.director.on_abandoned(rest);
     }
 }

@@ -80,8 +80,8 @@ impl std::fmt::Display for FrameSeen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let FrameSeen { kind, flags, stream, length, .. } = self;
         match (*kind, self.code()) {
-            (datagrams::CAME, _) if self.is_over_quic() => f.write_str(&datagrams::told(self)),
-            (packets::FRAME, _) if self.is_over_quic() => f.write_str(packets::told(*flags)),
+            (datagrams::CAME, _) if self.is_over_quic() => f.write_str(&datagrams::describe(self)),
+            (packets::FRAME, _) if self.is_over_quic() => f.write_str(packets::name(*flags)),
             (RST_STREAM | GOAWAY, Some(code)) if self.is_over_quic() => {
                 write!(f, "{} {}", self.quic_name(), code_name(code))
             }

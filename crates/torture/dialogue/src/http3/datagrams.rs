@@ -52,7 +52,7 @@ pub(crate) fn kind_of(datagram: &[u8]) -> u8 {
 }
 
 /// Formats `Version Negotiation of 39 bytes`.
-pub(crate) fn told(frame: &FrameSeen) -> String {
+pub(crate) fn describe(frame: &FrameSeen) -> String {
     let name = NAMES.get(usize::from(frame.flags)).copied().unwrap_or("a datagram");
     format!("{name} of {} bytes", frame.length)
 }
@@ -122,7 +122,7 @@ mod tests {
             (b"\x40", "a short header"),
             (b"", "a short header"),
         ] {
-            let said = told(&kept(CAME, bytes));
+            let said = describe(&kept(CAME, bytes));
             assert_eq!(said, format!("{name} of {} bytes", bytes.len()));
         }
     }

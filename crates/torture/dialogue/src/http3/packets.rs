@@ -183,7 +183,7 @@ const TOLD: [(&str, &str); 5] = [
 ];
 
 /// Describes a frame by its row.
-pub(crate) fn told(row: u8) -> &'static str {
+pub(crate) fn name(row: u8) -> &'static str {
     let name = name(row);
     let fault = TABLE_FAULTS.iter().chain(&TOLD).find(|(fault, _)| *fault == name);
     fault.map_or(name, |(_, told)| told)
@@ -215,7 +215,7 @@ pub fn held_too_much(frames: &[FrameSeen]) -> bool {
 }
 
 /// Returns whether it is notable, that is, not part of every connection.
-pub fn is_told(frame: &FrameSeen) -> bool {
+pub fn is_reported(frame: &FrameSeen) -> bool {
     let usual =
         ["NEW_TOKEN", "NEW_CONNECTION_ID", "RETIRE_CONNECTION_ID", "HANDSHAKE_DONE", "remembered"];
     !usual.contains(&name(frame.flags))

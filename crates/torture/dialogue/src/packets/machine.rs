@@ -41,7 +41,7 @@ pub struct HeardSegment {
     pub saw: Option<PacketKind>,
 }
 
-/// What the machine waits for.
+/// Event that the machine waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum StepWait {
     /// The reply to the SYN of a handshake, which is retransmitted at this instant.

@@ -190,7 +190,7 @@ impl Conversation {
         let news = std::mem::take(&mut self.news);
         if let Some(response) = self.replies.responses.last().filter(|_| news && self.script.probe)
         {
-            governor.told(response);
+            governor.note_response(response);
         }
         news
     }

@@ -106,13 +106,13 @@ fn every_downgrade_is_one_http3_stream() {
     let shown = |payload: &[u8]| payload.escape_ascii().to_string();
     for request in &all {
         let bytes = request.bytes(&values(), "A: b\r\n").unwrap();
-        let told = dialogue::http3::told(&bytes, shown).unwrap();
+        let told = dialogue::http3::describe_pieces(&bytes, shown).unwrap();
         assert!(told.starts_with("stream 0, end of stream: \\x01"), "{}: {told}", request.name);
         assert!(request.has_frames() && told.contains(":path"), "{}: {told}", request.name);
     }
     let made = |name: &str| {
         let request = all.iter().find(|request| request.name == name).unwrap();
-        dialogue::http3::told(&request.bytes(&values(), "").unwrap(), shown).unwrap()
+        dialogue::http3::describe_pieces(&request.bytes(&values(), "").unwrap(), shown).unwrap()
     };
     let odd = made("CR LF in a value");
     assert!(odd.contains(r"#x-a\x10b\r\nx-smuggled: 1"), "{odd}");
@@ -142,7 +142,7 @@ fn http1_delimiters_stay_inside_one_field() {
 
 #[test]
 fn a_request_split_by_the_proxy_is_detected() {
-    let told = |arrived: &[&str]| {
+    let mismatch_of = |arrived: &[&str]| {
         let all: Vec<Arrival> = arrived
             .iter()
             .map(|text| Arrival { bytes: text.as_bytes().to_vec(), cut_off: false })
@@ -150,22 +150,22 @@ fn a_request_split_by_the_proxy_is_detected() {
         parted(&all).unwrap_or_default()
     };
     let plain = "POST /q HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde";
-    assert_eq!(told(&[]), "");
-    assert_eq!(told(&[plain]), "");
-    assert_eq!(told(&[plain, plain]), "is 2 messages");
+    assert_eq!(mismatch_of(&[]), "");
+    assert_eq!(mismatch_of(&[plain]), "");
+    assert_eq!(mismatch_of(&[plain, plain]), "is 2 messages");
     let smuggled = plain.replace("Host", "X-Smuggled: 1\r\nHost");
-    assert_eq!(told(&[&smuggled]), "has a field that was part of another field");
+    assert_eq!(mismatch_of(&[&smuggled]), "has a field that was part of another field");
     let words = plain.replace("/q", "/q HTTP/1.1 x");
-    assert_eq!(told(&[&words]), "begins with a request line of 5 words");
+    assert_eq!(mismatch_of(&[&words]), "begins with a request line of 5 words");
     assert_eq!(
-        told(&[&format!("{plain}GET / HTTP/1.1\r\n\r\n")]),
+        mismatch_of(&[&format!("{plain}GET / HTTP/1.1\r\n\r\n")]),
         "continues after its end, with 18 bytes of another request"
     );
     let more = plain.replace('5', "6");
-    assert_eq!(told(&[&more]), "declares more content than it has");
+    assert_eq!(mismatch_of(&[&more]), "declares more content than it has");
     // closing the connection cancels the message
     let cut = [Arrival { bytes: more.into_bytes(), cut_off: true }];
     assert_eq!((parted(&cut), Handling::of(&cut, true)), (None, Handling::CutOff));
     // the field may occur in the content
-    assert_eq!(told(&[&plain.replace("5\r\n\r\nabcde", "10\r\n\r\nx-smuggled")]), "");
+    assert_eq!(mismatch_of(&[&plain.replace("5\r\n\r\nabcde", "10\r\n\r\nx-smuggled")]), "");
 }

@@ -1,4 +1,4 @@
-//! How much a finding matters to the server's operator, which the outcome does not tell: a process
+//! How much a finding matters to the server's operator, which the outcome does not show: a process
 //! that crashes on one request and a missing field are both failures.
 
 use super::{FailureKind, TestOutcome};

@@ -1,4 +1,4 @@
-//! What a server may rightly wait for: silence after half a message is not a hang.
+//! Data that a server may rightly wait for: silence after half a message is not a hang.
 
 use dialogue::talk::{Move, Talk, TalkEnd, is_raw};
 

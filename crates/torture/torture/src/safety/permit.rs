@@ -63,7 +63,7 @@ pub fn permit(
     }
 }
 
-/// What permits cases, in addition to the class of the target.
+/// Permissions for cases, in addition to the class of the target.
 #[derive(Clone, Copy, Debug)]
 pub struct Grounds<'a> {
     pub class: Class,

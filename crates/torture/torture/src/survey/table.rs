@@ -25,7 +25,7 @@ impl Trait {
     }
 }
 
-/// What distinguishes a software from others.
+/// Distinguishing features of a software.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint {
     pub software: &'static str,

@@ -15,7 +15,7 @@ const LINGER: Nanos = Nanos::from_secs(1);
 /// Maximum wait for the close of an idle or unfinished connection.
 const HORIZON: Nanos = Nanos::from_secs(75);
 
-/// What a server is asked.
+/// Requests to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// One plain request, for third-party servers.

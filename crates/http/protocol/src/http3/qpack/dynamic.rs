@@ -24,7 +24,7 @@ pub enum Malformed {
     Other,
 }
 
-/// What a section needs from the table.
+/// Requirements of a section on the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableUse {
     /// Number of insertions required before it can be read.

@@ -34,7 +34,7 @@ fn of(sequence: &Sequence) -> Requests {
 }
 
 /// `name: fits`, or why not, a line each.
-fn told(fit: &Fit) -> String {
+fn describe(fit: &Fit) -> String {
     let line = |check: &FitCheck| {
         let why = match (&check.untold, check.against.as_slice()) {
             (Some(why), _) => format!("untold: {why}"),
@@ -61,7 +61,7 @@ fn each_model_s_own_files_fit_and_another_s_do_not() {
             let fit = fit_files(&model(own), &sizes);
             let untold = own == SURGE && other == Spec::Webstone;
             let wanted = if untold { None } else { Some(own == other) };
-            assert_eq!(fit.checks[0].fits(), wanted, "{own} {other}: {}", told(&fit));
+            assert_eq!(fit.checks[0].fits(), wanted, "{own} {other}: {}", describe(&fit));
         }
     }
 }
@@ -83,8 +83,8 @@ fn a_model_s_own_requests_fit() {
         let wanted = "sizes asked for: fits\npopularity: fits\nstack distances: fits\n";
         // embedded files are requested by their pages: with them the paper's law no longer holds
         match matching {
-            Matching::Groups => assert_eq!(told(&fit), wanted),
-            Matching::Requests => assert!(told(&fit).ends_with(&wanted[22..]), "{}", told(&fit)),
+            Matching::Groups => assert_eq!(describe(&fit), wanted),
+            Matching::Requests => assert!(describe(&fit).ends_with(&wanted[22..]), "{}", describe(&fit)),
         }
         let names: Vec<&str> = fit.plots.iter().map(|plot| plot.id).collect();
         assert_eq!(names, ["asked", "popularity", "depths"]);
@@ -100,7 +100,7 @@ fn a_model_s_own_requests_fit() {
         let model = model(spec);
         let made = made(&FitModel { seed: Seed(3), ..model }, 100_000);
         let fit = fit_requests(&model, &of(&made));
-        assert_eq!(told(&fit), format!("sizes asked for: fits\n{wanted}"));
+        assert_eq!(describe(&fit), format!("sizes asked for: fits\n{wanted}"));
     }
 }
 
@@ -109,15 +109,15 @@ fn requests_without_a_law_do_not_fit() {
     let model = model(SURGE);
     let mut stream = Seed(1).stream(Purpose::Simulation, 0);
     let even = (0..100_000).map(|_| format!("/{}.txt", stream.below(2_000)));
-    let text = told(&fit_requests(&model, &asked(even)));
+    let text = describe(&fit_requests(&model, &asked(even)));
     assert!(text.contains("popularity: λ² is"), "{text}");
     assert!(text.contains("stack distances: p25 is"), "{text}");
     // each of the files in turn, and something else between
     let spec = FitModel { spec: Spec::Webstone, ..model };
     let names = ["file500.html", "file5k.html", "file50k.html", "file500k.html", "no.html"];
-    let text = told(&fit_requests(&spec, &asked((0..5_000).map(|row| names[row % 5].to_owned()))));
+    let text = describe(&fit_requests(&spec, &asked((0..5_000).map(|row| names[row % 5].to_owned()))));
     assert!(text.contains("1000 requests are for files that the model has not"), "{text}");
-    let text = told(&fit_requests(&spec, &asked((0..999).map(|_| names[0].to_owned()))));
+    let text = describe(&fit_requests(&spec, &asked((0..999).map(|_| names[0].to_owned()))));
     assert_eq!(text, "popularity: untold: 1000 requests are the fewest that tell\n");
 }
 
@@ -126,7 +126,7 @@ fn off_times_are_held_against_their_law() {
     let model = model(SURGE);
     let base = of(&made(&model, 0));
     let line = |requests: Requests| {
-        let text = told(&fit_requests(&model, &requests));
+        let text = describe(&fit_requests(&model, &requests));
         text.lines().find(|line| line.starts_with("OFF times")).unwrap().to_owned()
     };
     let draw = |law: &dyn Fn(&mut Stream) -> f64| {
@@ -154,7 +154,7 @@ fn bursts_are_distinguished_from_a_steady_stream() {
     let base = of(&made(&model, 0));
     let line = |cells: Vec<f64>| {
         let requests = Requests { cells, cell_s: 1.0, ..base.clone() };
-        let text = told(&fit_requests(&model, &requests));
+        let text = describe(&fit_requests(&model, &requests));
         text.lines().find(|line| line.starts_with("arrivals")).unwrap().to_owned()
     };
     let mut stream = Seed(1).stream(Purpose::Arrivals, 0);
@@ -192,5 +192,5 @@ fn a_sequence_that_is_cut_short_fits() {
     };
     let cut = of(&sequence(SURGE, &options, Seed(1)).unwrap());
     let wanted = "sizes asked for: fits\npopularity: fits\nstack distances: fits\n";
-    assert_eq!(told(&fit_requests(&model, &cut)), wanted);
+    assert_eq!(describe(&fit_requests(&model, &cut)), wanted);
 }

@@ -60,7 +60,7 @@ pub struct SutRecord {
     /// Share of its cores that it used in the measured phase.
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0, max = 1.0)))]
     pub cpu_share: Option<f64>,
-    /// What could not be read, and why.
+    /// Unreadable items, and why.
     pub trouble: Option<String>,
     pub series: Vec<SutRowRecord>,
 }

@@ -163,7 +163,7 @@ impl Load {
         self.offer.calm.back_at()
     }
 
-    pub(super) fn stood(&self) -> u64 {
+    pub(super) fn established(&self) -> u64 {
         self.stood as u64
     }
 

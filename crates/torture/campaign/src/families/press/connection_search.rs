@@ -27,7 +27,7 @@ const PROBE_WAIT_MORE: Nanos = Nanos::SECOND;
 /// Builds the conversation of one connection of the load.
 pub(super) type Make<'m> = &'m dyn Fn(&mut Runner<'_>) -> TalkScript;
 
-/// What is held, by how many connections, and how long.
+/// Held state, number of connections, and duration.
 pub(super) struct ConnectionSearch<'m> {
     pub(super) case: &'m Case,
     /// Description: `half a head`.

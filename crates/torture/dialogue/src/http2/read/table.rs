@@ -58,7 +58,7 @@ impl ServerTable {
         std::mem::take(&mut self.owed)
     }
 
-    fn tell(&mut self, what: u64) {
+    fn report(&mut self, what: u64) {
         if self.told.insert(what) {
             self.news.push(what);
         }
@@ -77,7 +77,7 @@ impl ServerTable {
                 Err(why) => {
                     self.broken = true;
                     let capacity = why == Malformed::Capacity;
-                    return self.tell(if capacity { TABLE_CAPACITY } else { TABLE_INSTRUCTION });
+                    return self.report(if capacity { TABLE_CAPACITY } else { TABLE_INSTRUCTION });
                 }
             }
         }
@@ -99,7 +99,7 @@ impl ServerTable {
         let refers = |used: &TableUse| used.entries.iter().any(|one| (before..now).contains(one));
         let unknown = now > before && now > self.known;
         if unknown || now > before && self.open.values().flatten().any(refers) {
-            self.tell(TABLE_EVICTED);
+            self.report(TABLE_EVICTED);
         }
     }
 
@@ -118,7 +118,7 @@ impl ServerTable {
             Ok(TableSection::Fields(fields, used)) => {
                 self.waiting.remove(&stream);
                 if let Some(used) = used {
-                    self.tell(TABLE_USED);
+                    self.report(TABLE_USED);
                     self.look_at_blocked(stream, &used);
                     self.keep(stream, used);
                 }
@@ -135,7 +135,7 @@ impl ServerTable {
                         (SECTION_CODING, "an undecodable field section")
                     }
                 };
-                self.tell(what);
+                self.report(what);
                 SectionRead::Unreadable(words)
             }
         }
@@ -152,7 +152,7 @@ impl ServerTable {
         let others = self.open.iter().filter(|(of, uses)| **of != stream && at_risk(uses));
         let waiting = self.waiting.iter().filter(|of| **of != stream);
         if (others.count() + waiting.count()) as u64 + 1 > self.permit.blocked {
-            self.tell(TABLE_BLOCKED);
+            self.report(TABLE_BLOCKED);
         }
     }
 

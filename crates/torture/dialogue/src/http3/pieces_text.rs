@@ -6,7 +6,7 @@ use sample::http3_code_name;
 
 /// Describes the pieces one after the other, each with its payload as formatted by `shown`; `None`:
 /// these are not pieces, or incomplete ones.
-pub fn told(mut bytes: &[u8], shown: impl Fn(&[u8]) -> String) -> Option<String> {
+pub fn describe_pieces(mut bytes: &[u8], shown: impl Fn(&[u8]) -> String) -> Option<String> {
     let mut said = Vec::new();
     while !bytes.is_empty() {
         let head = bytes.first_chunk::<HEAD>()?;
@@ -89,12 +89,12 @@ mod tests {
             [write::on(2, &[0, 4, 0], false), write::reset(0, 0x10c), write::on(4, b"a", true)];
         let said = said.concat();
         assert_eq!(
-            told(&said, plain).unwrap(),
+            describe_pieces(&said, plain).unwrap(),
             "stream 2: \\x00\\x04\\x00 | stream 0: RESET_STREAM H3_REQUEST_CANCELLED | stream 4, \
             end of stream: a"
         );
-        assert_eq!(told(&said[..said.len() - 1], plain), None, "cut");
-        assert_eq!(told(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", plain), None);
-        assert_eq!(told(b"\0\0\0\0", plain), None);
+        assert_eq!(describe_pieces(&said[..said.len() - 1], plain), None, "cut");
+        assert_eq!(describe_pieces(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", plain), None);
+        assert_eq!(describe_pieces(b"\0\0\0\0", plain), None);
     }
 }
