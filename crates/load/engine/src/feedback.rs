@@ -276,7 +276,7 @@ impl Feedback {
     }
 
     /// The guided user's call that falls due at `intended`, with its index; `None`: there is none.
-    pub(crate) fn next_errand(
+    pub(crate) fn next_step(
         &mut self,
         user: u32,
         intended: Nanos,
@@ -284,16 +284,16 @@ impl Feedback {
         stopping: bool,
     ) -> Option<(Step, u64)> {
         let closed = matches!(self.source, Source::Closed { .. });
-        let errand = self.guided.as_mut()?.take_errand(user);
+        let next_call = self.guided.as_mut()?.take_step(user);
         let index = self.people.next_index(warm_up);
         if stopping || (closed && intended >= self.until) {
             return None;
         }
-        let (errand, index) = (errand?, index?);
+        let (next_call, index) = (next_call?, index?);
         let person = &mut self.people.users[user as usize];
         person.outstanding += 1;
         person.turns += 1;
-        Some((errand, index))
+        Some((next_call, index))
     }
 
     /// Ends a pause of a guided user: the guide is asked what follows. `None`: the user has a call

@@ -42,7 +42,7 @@ pub(crate) struct Guided {
     /// The URL asked about last, with what was found.
     last_met: Option<(Arc<Url>, Option<u32>)>,
     /// By row of the user: the next call.
-    errands: Vec<Option<Step>>,
+    next_calls: Vec<Option<Step>>,
     /// The response to the call that is being concluded.
     head: Vec<u8>,
     body: Vec<u8>,
@@ -68,14 +68,14 @@ impl Guided {
         people: &mut People,
         start: Nanos,
     ) -> Guided {
-        let mut errands = vec![None; people.users.len()];
+        let mut next_calls = vec![None; people.users.len()];
         let mut waits = Vec::with_capacity(people.users.len());
-        for (user, errand) in people.users.iter_mut().zip(&mut errands) {
+        for (user, next_call) in people.users.iter_mut().zip(&mut next_calls) {
             let first = guide.next(user.id, start);
             let wait = wait_of(&first);
             waits.push(wait.unwrap_or(Nanos::ZERO));
             if wait.is_some() {
-                *errand = Some(first);
+                *next_call = Some(first);
             } else {
                 user.left = 0;
             }
@@ -89,7 +89,7 @@ impl Guided {
             directory,
             met: BTreeMap::new(),
             last_met: None,
-            errands,
+            next_calls,
             head: Vec::new(),
             body: Vec::new(),
         }
@@ -108,8 +108,8 @@ impl Guided {
     }
 
     /// The call that the user is about to make.
-    pub(crate) fn take_errand(&mut self, user: u32) -> Option<Step> {
-        self.errands.get_mut(user as usize)?.take()
+    pub(crate) fn take_step(&mut self, user: u32) -> Option<Step> {
+        self.next_calls.get_mut(user as usize)?.take()
     }
 
     /// The user's next step is a pause, which is now over.
@@ -120,12 +120,12 @@ impl Guided {
 
     /// A user has arrived, whose first call falls due at once.
     pub(crate) fn begin(&mut self, row: u32, user: &mut User, now: Nanos) {
-        let count = self.errands.len().max(row as usize + 1);
-        self.errands.resize(count, None);
+        let count = self.next_calls.len().max(row as usize + 1);
+        self.next_calls.resize(count, None);
         let first = self.guide.next(user.id, now);
-        let errand = &mut self.errands[row as usize];
-        *errand = Some(first).filter(|first| wait_of(first).is_some());
-        if errand.is_none() {
+        let next_call = &mut self.next_calls[row as usize];
+        *next_call = Some(first).filter(|first| wait_of(first).is_some());
+        if next_call.is_none() {
             user.left = 0;
         }
     }
@@ -157,7 +157,7 @@ impl Guided {
 
     /// Tells the guide what came of a user's call.
     pub(crate) fn tell(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
-        let came = Came { sample, outcome, head: &self.head, body: &self.body };
+        let came = CallEnd { sample, outcome, head: &self.head, body: &self.body };
         let note = sample.user.and_then(|user| self.guide.ended(user, &came));
         self.head.clear();
         self.body.clear();
@@ -175,7 +175,7 @@ impl Guided {
         let next = self.guide.next(user.id, now);
         let wait = wait_of(&next);
         match wait {
-            Some(_) => self.errands[row as usize] = Some(next),
+            Some(_) => self.next_calls[row as usize] = Some(next),
             None => user.left = 0,
         }
         wait

@@ -79,7 +79,7 @@ pub struct Course {
 
 /// A step to be run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Errand {
+pub struct PlannedStep {
     pub purpose: Purpose,
     /// Calls a second, or users (then whole).
     pub level: f64,
@@ -108,7 +108,7 @@ enum Phase {
 pub struct Agenda {
     course: Course,
     phase: Phase,
-    queue: VecDeque<Errand>,
+    queue: VecDeque<PlannedStep>,
     done: Vec<(Purpose, Point)>,
     search: Option<Search>,
     /// The search's trial that is under way.
@@ -134,12 +134,12 @@ impl Agenda {
     }
 
     /// The next step, to be answered by [`Agenda::told`]; `None` when there is none left.
-    pub fn next_errand(&mut self) -> Option<Errand> {
+    pub fn next_step(&mut self) -> Option<PlannedStep> {
         loop {
             if self.given_out >= STEPS_MAX || self.unusable().is_some() {
                 return None;
             }
-            if let Some(errand) = self.queue.pop_front() {
+            if let Some(planned) = self.queue.pop_front() {
                 self.given_out += 1;
                 if errand.purpose == Purpose::Up {
                     self.last_up = Some(errand.level);
@@ -154,8 +154,8 @@ impl Agenda {
     }
 
     /// What came of the last step.
-    pub fn told(&mut self, errand: &Errand, point: Point) {
-        self.done.push((errand.purpose, point));
+    pub fn record(&mut self, planned: &PlannedStep, point: Point) {
+        self.done.push((planned.purpose, point));
         if let (Some(search), Some(trial)) = (self.search.as_mut(), self.trial.take()) {
             let end = match (point.client_limited, point.met) {
                 (true, _) => TrialEnd::ClientLimited,
@@ -236,7 +236,7 @@ impl Agenda {
         let level = self.whole(level);
         let hold = self.course.hold;
         for repeat in 0..self.course.repeat.max(1) {
-            self.queue.push_back(Errand { purpose, level, repeat, hold });
+            self.queue.push_back(PlannedStep { purpose, level, repeat, hold });
         }
     }
 
@@ -327,7 +327,12 @@ impl Agenda {
         let hold = self.course.hold;
         for factor in OVERLOAD_FACTORS {
             let level = self.round(base * factor);
-            self.queue.push_back(Errand { purpose: Purpose::Overload, level, repeat: 0, hold });
+            self.queue.push_back(PlannedStep {
+                purpose: Purpose::Overload,
+                level,
+                repeat: 0,
+                hold,
+            });
         }
     }
 
@@ -345,7 +350,7 @@ impl Agenda {
         let Some(base) = self.base() else { return };
         let level = self.round(base * POLITE_SHARE);
         let hold = self.course.recovery_max;
-        self.queue.push_back(Errand { purpose: Purpose::Recovery, level, repeat: 0, hold });
+        self.queue.push_back(PlannedStep { purpose: Purpose::Recovery, level, repeat: 0, hold });
     }
 
     fn search_on(&mut self) {
@@ -360,7 +365,7 @@ impl Agenda {
                 let repeat = self.done.iter().filter(same).count() as u32;
                 let factor = if trial.long { u64::from(self.course.confirm_factor) } else { 1 };
                 let hold = Nanos(self.course.hold.0.saturating_mul(factor));
-                self.queue.push_back(Errand { purpose, level, repeat, hold });
+                self.queue.push_back(PlannedStep { purpose, level, repeat, hold });
             }
             Some(Next::Done) | None => self.phase = Phase::Down,
         }
@@ -410,9 +415,9 @@ struct Climbed {
 }
 
 /// Fisher and Yates' shuffle.
-fn shuffle(errands: &mut [Errand], seed: u64) {
+fn shuffle(planned_steps: &mut [PlannedStep], seed: u64) {
     let mut random = Seed(seed).stream(units::Purpose::Steps, 0);
-    for index in (1..errands.len()).rev() {
-        errands.swap(index, random.below(index as u64 + 1) as usize);
+    for index in (1..planned_steps.len()).rev() {
+        planned_steps.swap(index, random.below(index as u64 + 1) as usize);
     }
 }

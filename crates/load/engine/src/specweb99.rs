@@ -22,7 +22,7 @@ use workload::fileset::specweb99::{
     ADS, Advertising, Choice, FileName, FileOfPage, Operation, PostForm, SentPost, ShownAd, USERS,
     Visitor, file_of_page,
 };
-use workload::{Came, Errand, Guide, Step, Template, WholeResponse};
+use workload::{CallEnd, Guide, GuideCall, Step, Template, WholeResponse};
 
 /// The connections begin within this time, which is how long a mean response occupies a line: without
 /// it all of them would ask at the same instants.
@@ -279,7 +279,7 @@ impl SpecwebGuide {
     }
 
     /// Counts a call that has ended.
-    fn count(&mut self, user: u64, came: &Came<'_>) {
+    fn count(&mut self, user: u64, came: &CallEnd<'_>) {
         let phase = self.phase.unwrap_or((Nanos::ZERO, Nanos::NEVER));
         let Some(line) = self.lines.get_mut(&user) else { return };
         let sample = came.sample;
@@ -346,7 +346,7 @@ impl Guide for SpecwebGuide {
         planned.or_else(|| self.load.wrong(&asked, heard, in_warm_up))
     }
 
-    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
+    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         self.count(user, came);
         let line = self.lines.get_mut(&user)?;
         let asked = line.asked.take()?;

@@ -7,7 +7,7 @@ use protocol::http1::fields;
 use std::collections::BTreeSet;
 use units::{Nanos, Purpose, Seed};
 use url::Url;
-use workload::{ActedCall, Actor, ActorTurn, Deed, HeardBack, IterationBegun};
+use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
 
 /// A sleep is cut to a day.
 const SLEEP_MAX_S: f64 = 86_400.0;
@@ -101,7 +101,7 @@ impl LuaActor {
         })
     }
 
-    fn begun(&self, begun: &IterationBegun<'_>) -> mlua::Result<ActorTurn> {
+    fn begun(&self, begun: &IterationStart<'_>) -> mlua::Result<ActorTurn> {
         let values = self.lua.create_table()?;
         for (name, value) in begun.values {
             values.raw_set(name.as_str(), value.as_str())?;
@@ -114,7 +114,11 @@ impl LuaActor {
         act(self.begin.call((user, iteration, values, a, b, c))?)
     }
 
-    fn resumed(&self, user: u64, heard: Result<&HeardBack<'_>, &str>) -> mlua::Result<ActorTurn> {
+    fn resumed(
+        &self,
+        user: u64,
+        heard: Result<&CallResponse<'_>, &str>,
+    ) -> mlua::Result<ActorTurn> {
         let user = user as f64;
         match heard {
             Ok(heard) => {
@@ -136,11 +140,11 @@ impl Drop for LuaActor {
 }
 
 impl Actor for LuaActor {
-    fn begin(&mut self, begun: &IterationBegun<'_>) -> ActorTurn {
+    fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn {
         self.begun(begun).unwrap_or_else(broke)
     }
 
-    fn resume(&mut self, user: u64, heard: Result<&HeardBack<'_>, &str>) -> ActorTurn {
+    fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn {
         self.resumed(user, heard).unwrap_or_else(broke)
     }
 
@@ -157,7 +161,7 @@ impl Actor for LuaActor {
 
 /// Failure outside of the coroutine, such as out of memory.
 fn broke(error: mlua::Error) -> ActorTurn {
-    ActorTurn { failure: None, checks: Vec::new(), deed: Deed::Broke(sentence(&error)) }
+    ActorTurn { failure: None, checks: Vec::new(), action: ActorAction::Broke(sentence(&error)) }
 }
 
 /// Fields by their names in small letters; several of one name are joined (RFC 9110 section 5.3).
@@ -176,7 +180,8 @@ fn headers(lua: &Lua, head: &[u8]) -> mlua::Result<Table> {
 
 /// Parses the action of a script from the prelude's values.
 fn act(said: Option<Table>) -> mlua::Result<ActorTurn> {
-    let over = |wait| ActorTurn { failure: None, checks: Vec::new(), deed: Deed::Over { wait } };
+    let over =
+        |wait| ActorTurn { failure: None, checks: Vec::new(), action: ActorAction::Over { wait } };
     let Some(said) = said else { return Ok(over(Nanos::ZERO)) };
     let wait = nanos(said.raw_get("wait")?);
     let failure: Option<LuaString> = said.raw_get("failure")?;
@@ -186,12 +191,12 @@ fn act(said: Option<Table>) -> mlua::Result<ActorTurn> {
             checks.push(value?.as_string().map(|text| text.to_string_lossy()));
         }
     }
-    let deed = match (said.raw_get::<Option<LuaString>>("why")?, said.raw_get("request")?) {
-        (Some(why), _) => Deed::Broke(why.to_string_lossy()),
-        (None, Some(request)) => Deed::Call(Box::new(call(&request, wait)?)),
-        (None, None) => Deed::Over { wait },
+    let action = match (said.raw_get::<Option<LuaString>>("why")?, said.raw_get("request")?) {
+        (Some(why), _) => ActorAction::Broke(why.to_string_lossy()),
+        (None, Some(request)) => ActorAction::Call(Box::new(call(&request, wait)?)),
+        (None, None) => ActorAction::Over { wait },
     };
-    Ok(ActorTurn { failure: failure.map(|text| text.to_string_lossy()), checks, deed })
+    Ok(ActorTurn { failure: failure.map(|text| text.to_string_lossy()), checks, action })
 }
 
 fn call(request: &Table, wait: Nanos) -> mlua::Result<ActedCall> {

@@ -2,7 +2,7 @@
 
 use lua::{JourneySpec, LuaActor, Outline, outline};
 use units::Nanos;
-use workload::{ActedCall, Actor, ActorTurn, Deed, HeardBack, IterationBegun};
+use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
 
 fn spec(text: &str, steps: &[&str]) -> JourneySpec {
     JourneySpec {
@@ -27,27 +27,27 @@ fn actor(text: &str, steps: &[&str]) -> LuaActor {
 
 fn begin(actor: &mut LuaActor, user: u64, iteration: u64) -> ActorTurn {
     let values = [("people.name".to_owned(), "ann".to_owned())];
-    actor.begin(&IterationBegun { user, iteration, values: &values })
+    actor.begin(&IterationStart { user, iteration, values: &values })
 }
 
 fn response(actor: &mut LuaActor, user: u64, status: u16, head: &str, body: &str) -> ActorTurn {
     let head = format!("HTTP/1.1 {status} X\r\n{head}\r\n");
     let (head, body) = (head.as_bytes(), body.as_bytes());
     let took = Nanos::from_millis(250);
-    actor.resume(user, Ok(&HeardBack { status, head, body, took, error: None }))
+    actor.resume(user, Ok(&CallResponse { status, head, body, took, error: None }))
 }
 
 fn call(act: ActorTurn) -> ActedCall {
-    match act.deed {
-        Deed::Call(call) => *call,
+    match act.action {
+        ActorAction::Call(call) => *call,
         other => panic!("no call: {other:?}"),
     }
 }
 
 /// The act in a line.
 fn line(act: ActorTurn) -> String {
-    let mut line = match act.deed {
-        Deed::Call(call) => {
+    let mut line = match act.action {
+        ActorAction::Call(call) => {
             let body = call.body.map(|body| String::from_utf8_lossy(&body).into_owned());
             let fields: Vec<String> =
                 call.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
@@ -59,8 +59,8 @@ fn line(act: ActorTurn) -> String {
             ];
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" | ")
         }
-        Deed::Over { wait } => format!("over, {} later", wait.0),
-        Deed::Broke(why) => format!("broke: {why}"),
+        ActorAction::Over { wait } => format!("over, {} later", wait.0),
+        ActorAction::Broke(why) => format!("broke: {why}"),
     };
     if let Some(failure) = act.failure {
         line = format!("failed ({failure}) {line}");
@@ -319,7 +319,7 @@ fn a_call_without_a_response_has_a_reason() {
                 r.error .. #r.body)\nend";
     let mut actor = actor(text, &["s"]);
     begin(&mut actor, 0, 0);
-    let back = HeardBack {
+    let back = CallResponse {
         status: 0,
         head: b"",
         body: b"",

@@ -8,7 +8,7 @@ use sim::{Action, Admission, Client, ClosureServer, Simulated, World, execute_ac
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use units::Nanos;
-use workload::{ActedCall, Actor, ActorTurn, Deed, HeardBack, IterationBegun};
+use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
 
 const HEAD: &str = "version = 1\nurl = 'http://sim.example/'\n";
 
@@ -36,11 +36,11 @@ enum Word {
 impl Recital {
     fn next(&mut self, user: u64, word: Word) -> ActorTurn {
         let at = self.at.entry(user).or_default();
-        let deed = match (word, self.lines.get(*at)) {
-            (Word::Break, _) => Deed::Broke("t.lua:1: broken".to_owned()),
-            (_, Some((_, "", ..))) => Deed::Broke("t.lua:1: no path".to_owned()),
-            (_, None) => Deed::Over { wait: Nanos::from_millis(7) },
-            (_, Some((wait, path, statuses, _))) => Deed::Call(Box::new(ActedCall {
+        let action = match (word, self.lines.get(*at)) {
+            (Word::Break, _) => ActorAction::Broke("t.lua:1: broken".to_owned()),
+            (_, Some((_, "", ..))) => ActorAction::Broke("t.lua:1: no path".to_owned()),
+            (_, None) => ActorAction::Over { wait: Nanos::from_millis(7) },
+            (_, Some((wait, path, statuses, _))) => ActorAction::Call(Box::new(ActedCall {
                 wait: Nanos::from_millis(*wait),
                 step: (*at % 2) as u32,
                 method: "GET".to_owned(),
@@ -60,12 +60,12 @@ impl Recital {
             Word::Unmet => vec![None, Some("unmet".to_owned())],
             _ => Vec::new(),
         };
-        ActorTurn { failure, checks, deed }
+        ActorTurn { failure, checks, action }
     }
 }
 
 impl Actor for Recital {
-    fn begin(&mut self, begun: &IterationBegun<'_>) -> ActorTurn {
+    fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn {
         let values: Vec<String> = begun.values.iter().map(|(k, v)| format!(" {k}={v}")).collect();
         let said = format!("begin {}/{}{}", begun.user, begun.iteration, values.concat());
         self.told.lock().unwrap().push(said);
@@ -73,7 +73,7 @@ impl Actor for Recital {
         self.next(begun.user, Word::Good)
     }
 
-    fn resume(&mut self, user: u64, heard: Result<&HeardBack<'_>, &str>) -> ActorTurn {
+    fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn {
         let said = match heard {
             Ok(heard) => format!(
                 "{user}: {} {} {} µs {}",

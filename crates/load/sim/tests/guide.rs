@@ -9,7 +9,7 @@ use sim::{Action, Admission, Client, ClosureServer, World, execute_guided, plan_
 use std::sync::{Arc, Mutex};
 use units::Nanos;
 use url::Url;
-use workload::{Came, Errand, Guide, Step, Template};
+use workload::{CallEnd, Guide, GuideCall, Step, Template};
 
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
 
@@ -54,7 +54,7 @@ impl Guide for Tour {
         Step::Call(Errand { wait, row: 0, template: Box::new(template(url)) })
     }
 
-    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
+    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let body = String::from_utf8_lossy(came.body).into_owned();
         assert_eq!(came.head.is_empty(), came.sample.status == 0);
         self.heard.lock().expect("one thread").push((user, came.sample.class, body));

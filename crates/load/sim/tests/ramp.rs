@@ -54,14 +54,14 @@ fn climb(base: &Plan, course: Course, server: &dyn Fn(u64) -> Box<dyn Server>) -
     let objectives: Vec<Objective> = course.objectives.clone();
     let mut agenda = Agenda::new(course);
     let mut steps = 0;
-    while let Some(errand) = agenda.next_errand() {
+    while let Some(planned) = agenda.next_step() {
         steps += 1;
-        let plan = at(base, errand.level, errand.hold, steps);
+        let plan = at(base, planned.level, planned.hold, steps);
         let sessions = plan.load.session().is_some();
         let measurement = execute(plan, server(steps), 1).measurement;
         let verdict = judge(&Evidence::new(&measurement));
-        let point = Point::of(errand.level, &measurement, &verdict, sessions, &objectives);
-        agenda.told(&errand, point);
+        let point = Point::of(planned.level, &measurement, &verdict, sessions, &objectives);
+        agenda.record(&planned, point);
     }
     (agenda.curve(), steps as usize)
 }
@@ -216,13 +216,13 @@ fn every_phase_has_its_turn() {
     let course = Course { down: true, ..course(Axis::Rate, given(100.0, 300.0, 100.0)) };
     let mut agenda = Agenda::new(course);
     let mut seen = Vec::new();
-    while let Some(errand) = agenda.next_errand() {
+    while let Some(planned) = agenda.next_step() {
         let server = Queue::new(1, Service::Fixed(Nanos::from_millis(4)), 1);
-        let plan = at(&open(Gaps::Constant, None), errand.level, errand.hold, 1);
+        let plan = at(&open(Gaps::Constant, None), planned.level, planned.hold, 1);
         let measurement = execute(plan, Box::new(server), 1).measurement;
         let verdict = judge(&Evidence::new(&measurement));
-        agenda.told(&errand, Point::of(errand.level, &measurement, &verdict, false, &[]));
-        seen.push(errand.purpose);
+        agenda.record(&planned, Point::of(planned.level, &measurement, &verdict, false, &[]));
+        seen.push(planned.purpose);
     }
     seen.dedup();
     assert_eq!(seen, [Purpose::Up, Purpose::Down, Purpose::Overload, Purpose::Recovery]);

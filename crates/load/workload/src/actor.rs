@@ -6,7 +6,7 @@ use url::Url;
 
 /// An iteration that a user begins.
 #[derive(Clone, Copy, Debug)]
-pub struct IterationBegun<'a> {
+pub struct IterationStart<'a> {
     /// Numbers across all workers, from 0.
     pub user: u64,
     pub iteration: u64,
@@ -16,7 +16,7 @@ pub struct IterationBegun<'a> {
 
 /// Response to a call.
 #[derive(Clone, Copy, Debug)]
-pub struct HeardBack<'a> {
+pub struct CallResponse<'a> {
     /// 0: there was no whole response.
     pub status: u16,
     pub head: &'a [u8],
@@ -44,7 +44,7 @@ pub struct ActedCall {
 
 /// Next action of a program.
 #[derive(Clone, Debug)]
-pub enum Deed {
+pub enum ActorAction {
     Call(Box<ActedCall>),
     /// The iteration is over; the user waits before the next one.
     Over {
@@ -61,16 +61,16 @@ pub struct ActorTurn {
     pub failure: Option<String>,
     /// Result of a check that is only counted: `None` if it was met.
     pub checks: Vec<Option<String>>,
-    pub deed: Deed,
+    pub action: ActorAction,
 }
 
 /// The program of one journey, for the users of one worker.
 pub trait Actor: std::fmt::Debug + Send {
     /// A user begins an iteration. What it was about before is forgotten.
-    fn begin(&mut self, begun: &IterationBegun<'_>) -> ActorTurn;
+    fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn;
 
     /// The user's call has ended; `Err`: it could not be made, and why.
-    fn resume(&mut self, user: u64, heard: Result<&HeardBack<'_>, &str>) -> ActorTurn;
+    fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn;
 
     /// The iteration ends here.
     fn leave_off(&mut self, user: u64);

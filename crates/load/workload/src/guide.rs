@@ -24,7 +24,7 @@ pub enum Step {
 
 /// A call requested by a guide.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct GuideCall {
     /// How long the user waits before it.
     pub wait: Nanos,
     /// Row of the target list that it counts for.
@@ -35,7 +35,7 @@ pub struct Errand {
 
 /// Result of a user's call.
 #[derive(Clone, Copy, Debug)]
-pub struct Came<'a> {
+pub struct CallEnd<'a> {
     pub sample: &'a Sample,
     pub outcome: Outcome,
     /// The response's head and body as received; empty without a complete response. The body is
@@ -50,7 +50,7 @@ pub struct WholeResponse<'a> {
     /// Row of the target list that the call counts for.
     pub row: u32,
     pub status: u16,
-    /// As in [`Came`].
+    /// As in [`CallEnd`].
     pub head: &'a [u8],
     pub body: &'a [u8],
     /// From the first byte of the request to the end of the response.

@@ -17,8 +17,8 @@ mod selector;
 mod targets;
 mod think;
 
-pub use actor::{ActedCall, Actor, ActorTurn, Deed, HeardBack, IterationBegun};
-pub use guide::{Came, Errand, Guide, Guides, Step, WholeResponse};
+pub use actor::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
+pub use guide::{CallEnd, Guide, GuideCall, Guides, Step, WholeResponse};
 pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
 pub use script::{Script, ScriptError, Wants};

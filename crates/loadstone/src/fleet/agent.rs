@@ -7,7 +7,7 @@ use super::usage;
 use crate::args::FleetAgentArgs;
 use crate::exit::{Code, Failure};
 use engine::{Order, Row, Share};
-use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
+use fleet::protocol::agent::{Agent, AgentAction, ReadyFacts};
 use fleet::protocol::message::{self, Final, FinalCause, FromAgent, Hello, PartEnding};
 use fleet::protocol::stamp::Stamped;
 use fleet::protocol::{DEAD_MAN, PROTOCOL};
@@ -174,7 +174,7 @@ impl AgentPost {
             }
         } else {
             match message::read(bytes) {
-                Ok(told) => self.machine.told(told, at),
+                Ok(told) => self.machine.receive(told, at),
                 Err(why) => crate::say(&why),
             }
         }

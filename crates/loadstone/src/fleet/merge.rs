@@ -449,7 +449,7 @@ mod tests {
         let part = |row| (format!("A{row}"), vec![Share::new(row, 2)]);
         let parts = BTreeMap::from([part(0), part(1)]);
         let merge = Merge::new(Arc::new(setup), &parts, OnLoss::Continue);
-        (merge, Wire::to_nobody(Manager::new(1, 2, START)))
+        (merge, Wire::disconnected(Manager::new(1, 2, START)))
     }
 
     fn over(agent: &str) -> FleetEvent {

@@ -3,7 +3,7 @@
 use super::usage;
 use crate::args::FleetOperatorArgs;
 use crate::exit::{Code, Failure};
-use fleet::protocol::message::{self, OperatorWord, Status};
+use fleet::protocol::message::{self, OperatorMessage, Status};
 use fleet::protocol::stamp::RefusedMessages;
 use fleet::{Credentials, Incoming, NatsLink, Role, Subjects};
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
 /// Prints how the manager sees its agents.
 pub(super) fn status(args: &FleetOperatorArgs) -> Result<Code, Failure> {
     let (link, subjects) = connect(args)?;
-    link.sender().send(subjects.control(), message::write(&OperatorWord::Status));
+    link.sender().send(subjects.control(), message::write(&OperatorMessage::Status));
     let until = net::reactor::monotonic() + units::Nanos(PATIENCE.as_nanos() as u64);
     while net::reactor::monotonic() < until {
         match link.inbox.recv_timeout(PATIENCE) {
@@ -68,6 +68,6 @@ fn text(status: &Status) -> String {
 /// Ends the run; the manager reports what was measured.
 pub(super) fn abort(args: &FleetOperatorArgs) -> Result<Code, Failure> {
     let (link, subjects) = connect(args)?;
-    link.sender().send(subjects.control(), message::write(&OperatorWord::Abort));
+    link.sender().send(subjects.control(), message::write(&OperatorMessage::Abort));
     Ok(Code::Done)
 }

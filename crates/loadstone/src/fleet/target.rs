@@ -8,7 +8,7 @@ use crate::sut::{SutSource, Who};
 use fleet::protocol::PROTOCOL;
 use fleet::protocol::message::{self, FromWatch, WatchHello};
 use fleet::protocol::stamp::Stamped;
-use fleet::protocol::watch::{FleetWatch, WatchDeed};
+use fleet::protocol::watch::{FleetWatch, WatchAction};
 use fleet::{Credentials, Incoming, NatsLink, Role, SealKey, Subjects};
 use host::sut::SutReading;
 use sample::SutSeries;
@@ -105,8 +105,8 @@ impl WatchPost {
             if let Err(why) = &trouble {
                 self.machine.trouble(why.clone());
             }
-            while let Some(deed) = self.machine.deed() {
-                if let Some(code) = self.act(deed) {
+            while let Some(action) = self.machine.next_action() {
+                if let Some(code) = self.act(action) {
                     return Ok(code);
                 }
             }
@@ -121,17 +121,17 @@ impl WatchPost {
         let told = if subject == self.subjects.command() {
             message::read(bytes).map(|command| self.machine.commanded(&command, at))
         } else {
-            message::read(bytes).map(|told| self.machine.told(told, at))
+            message::read(bytes).map(|told| self.machine.receive(told, at))
         };
         if let Err(why) = told {
             crate::say(&why);
         }
     }
 
-    fn act(&mut self, deed: WatchDeed) -> Option<Code> {
-        match deed {
-            WatchDeed::Say(said) => self.say(&said),
-            WatchDeed::Follow { from, .. } => match self.source.read() {
+    fn act(&mut self, action: WatchAction) -> Option<Code> {
+        match action {
+            WatchAction::Say(said) => self.say(&said),
+            WatchAction::Follow { from, .. } => match self.source.read() {
                 Ok(reading) => {
                     let now = net::reactor::monotonic();
                     let next = edge_after(from, now);
@@ -139,8 +139,8 @@ impl WatchPost {
                 }
                 Err(why) => self.machine.trouble(why),
             },
-            WatchDeed::Rest => self.following = None,
-            WatchDeed::Exit { done, why } => {
+            WatchAction::Rest => self.following = None,
+            WatchAction::Exit { done, why } => {
                 crate::say(&why);
                 return Some(if done { Code::Done } else { Code::Missed });
             }

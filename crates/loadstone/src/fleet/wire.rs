@@ -4,7 +4,7 @@ use super::convoy::LOOK;
 use anyhow::{Result, bail};
 use fleet::protocol::LOST_AFTER;
 use fleet::protocol::manager::{FleetEvent, Manager, Post};
-use fleet::protocol::message::{self, Final, Hello, Holding, OperatorWord, ToAgent};
+use fleet::protocol::message::{self, Final, Hello, Holding, OperatorMessage, ToAgent};
 use fleet::protocol::stamp::RefusedMessages;
 use fleet::{Incoming, LinkSender, NatsLink, NatsServer, Subjects};
 use sample::SutSeries;
@@ -313,11 +313,11 @@ impl Wire {
 #[cfg(test)]
 impl Wire {
     /// Of a manager that nobody hears.
-    pub(super) fn to_nobody(manager: Manager) -> Wire {
+    pub(super) fn disconnected(manager: Manager) -> Wire {
         let ((_, events), (end, _)) = (channel(), channel());
         Wire {
             manager: Arc::new(Mutex::new(manager)),
-            sender: LinkSender::to_nobody(),
+            sender: LinkSender::disconnected(),
             subjects: Subjects::new("nobody"),
             events,
             thread: None,
@@ -413,16 +413,16 @@ impl Desk {
         match kind {
             "rows" => manager.row(agent, bytes, at),
             "from" => match message::read(&bytes) {
-                Ok(said) => manager.heard(agent, said, at),
+                Ok(said) => manager.receive(agent, said, at),
                 Err(why) => crate::say(&format!("agent {agent}: {why}")),
             },
             "sut" => match message::read(&bytes) {
-                Ok(said) => manager.heard_of_target(agent, said, at),
+                Ok(said) => manager.receive_from_watch(agent, said, at),
                 Err(why) => crate::say(&format!("watch {agent}: {why}")),
             },
             "ctl" => match message::read(&bytes) {
-                Ok(OperatorWord::Abort) => crate::signals::interrupt(),
-                Ok(OperatorWord::Status) => {
+                Ok(OperatorMessage::Abort) => crate::signals::interrupt(),
+                Ok(OperatorMessage::Status) => {
                     let status = message::write(&manager.status(at));
                     self.link.sender().send(self.subjects.answer(), status);
                 }

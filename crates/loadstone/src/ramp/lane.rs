@@ -42,7 +42,7 @@ pub(super) struct Lane {
     many: bool,
     agenda: Agenda,
     /// Asked for before its turn: what follows an overload follows at once.
-    next: Option<Errand>,
+    next: Option<PlannedStep>,
     steps: usize,
     so_far: Vec<Point>,
     /// Median response time of the lowest step so far, with its level.
@@ -120,10 +120,10 @@ impl Lane {
         if self.ended.is_some() {
             return Ok(LaneTurn::Done);
         }
-        let Some(errand) = self.next.take().or_else(|| self.agenda.next_errand()) else {
+        let Some(planned) = self.next.take().or_else(|| self.agenda.next_step()) else {
             return Ok(LaneTurn::Done);
         };
-        let Some(settled_s) = self.settle(&errand, steps)? else {
+        let Some(settled_s) = self.settle(&planned, steps)? else {
             let interrupted = crate::signals::caught() > 0;
             return Ok(if interrupted { LaneTurn::Interrupted } else { LaneTurn::Done });
         };
@@ -131,7 +131,7 @@ impl Lane {
             Ok(run) => run,
             // beyond what this machine can offer; below it stands what was measured
             Err(failure) if self.steps > 0 => {
-                let load = self.load_words(errand.level);
+                let load = self.load_words(planned.level);
                 self.ended = Some((format!("{load} cannot be offered: {}", failure.text), false));
                 return Ok(LaneTurn::Done);
             }
@@ -150,8 +150,8 @@ impl Lane {
             self.ended = Some((why, false));
             return Ok(LaneTurn::Done);
         }
-        if errand.purpose == Purpose::Overload {
-            self.next = self.agenda.next_errand();
+        if planned.purpose == Purpose::Overload {
+            self.next = self.agenda.next_step();
             if self.next.is_some_and(|next| next.purpose == Purpose::Recovery) {
                 return self.step(session, steps, others);
             }
@@ -188,8 +188,12 @@ impl Lane {
     }
 
     /// Seconds until the target was at rest; `None` when the step is not to be run.
-    fn settle(&mut self, errand: &Errand, steps: &[RampStep]) -> Result<Option<f64>, Failure> {
-        if errand.purpose == Purpose::Recovery {
+    fn settle(
+        &mut self,
+        planned: &PlannedStep,
+        steps: &[RampStep],
+    ) -> Result<Option<f64>, Failure> {
+        if planned.purpose == Purpose::Recovery {
             return Ok(Some(0.0));
         }
         let (stillness, took) = self.rest.wait(self.settle)?;
@@ -259,7 +263,7 @@ impl Lane {
         let change = Change {
             load: self.axis.is_load().then(|| load_at(self.target.base(), errand.level)),
             path,
-            duration: Some(errand.hold),
+            duration: Some(planned.hold),
             // each step has its own arrivals and draws, each can be repeated by its seed
             seed: Some(self.target.base().seed.wrapping_add(self.steps as u64)),
             objectives: Some(self.objectives.clone()),
@@ -293,7 +297,7 @@ impl Lane {
     }
 
     /// The ramp as far as it has come, for the view of the next step.
-    fn climb(&self, errand: &Errand) -> Climb {
+    fn climb(&self, planned: &PlannedStep) -> Climb {
         let row = |point: &Point| {
             let p99 = match point.p99_s.is_finite() {
                 true => show::duration(Nanos::from_secs_f64(point.p99_s)),
@@ -315,7 +319,7 @@ impl Lane {
         known.extend(curve.peak.map(|peak| format!("peak {}", show::rate(peak.at.round()))));
         let found = curve.capacity.filter(|found| !found.objectives.is_empty());
         known.extend(found.map(|found| format!("capacity {}", load(found.at.at))));
-        let purpose = match errand.purpose {
+        let purpose = match planned.purpose {
             Purpose::Up => String::new(),
             other => format!(", {}", other.id()),
         };
@@ -330,14 +334,14 @@ impl Lane {
     }
 
     /// `step 7 of 20  190/s  `.
-    fn heading(&self, errand: &Errand) -> String {
+    fn heading(&self, planned: &PlannedStep) -> String {
         let of = self.of_all();
         let name = if self.many { format!("{}  ", self.label) } else { String::new() };
-        let purpose = match errand.purpose {
+        let purpose = match planned.purpose {
             Purpose::Up => "",
             other => other.id(),
         };
-        let load = self.load_words(errand.level);
+        let load = self.load_words(planned.level);
         let gap = if purpose.is_empty() { "" } else { " " };
         format!("{name}step {}{of}  {purpose}{gap}{load}  ", self.steps + 1)
     }
@@ -345,21 +349,21 @@ impl Lane {
     fn take(&mut self, errand: &Errand, run: RunReport, settled_s: f64, steps: &mut Vec<RampStep>) {
         let sessions = self.target.base().load.session().is_some();
         let (measurement, verdict) = (&run.measurement, &run.verdict);
-        let point = Point::of(errand.level, measurement, verdict, sessions, &self.objectives);
+        let point = Point::of(planned.level, measurement, verdict, sessions, &self.objectives);
         self.steps += 1;
         // a step that was broken off says nothing of its load
         if !measurement.interrupted {
-            self.agenda.told(errand, point);
+            self.agenda.record(planned, point);
             self.so_far.push(point);
-            self.remember(errand, &run, &point);
+            self.remember(planned, &run, &point);
         }
-        let (label, purpose, repeat) = (self.row, errand.purpose, errand.repeat);
+        let (label, purpose, repeat) = (self.row, planned.purpose, planned.repeat);
         steps.push(RampStep { label, purpose, repeat, point, settled_s, run });
     }
 
-    fn remember(&mut self, errand: &Errand, run: &RunReport, point: &Point) {
+    fn remember(&mut self, planned: &PlannedStep, run: &RunReport, point: &Point) {
         let measurement = &run.measurement;
-        match errand.purpose {
+        match planned.purpose {
             Purpose::Overload => {
                 self.overload_ended_unix_s = run.started_unix_s + measurement.window.as_secs_f64();
             }
@@ -409,9 +413,9 @@ fn answers_wrong(run: &RunReport) -> bool {
 pub(super) fn at_first(target: &RampTarget) -> Plan {
     let mut plan = target.plan.clone();
     let with_clients = target.course.axis.is_load() && plan.connection.clients.is_some();
-    let first = Agenda::new(target.course.clone()).next_errand();
-    if let Some(errand) = first.filter(|_| with_clients) {
-        plan.load = load_at(&plan, errand.level);
+    let first = Agenda::new(target.course.clone()).next_step();
+    if let Some(planned) = first.filter(|_| with_clients) {
+        plan.load = load_at(&plan, planned.level);
     }
     plan
 }

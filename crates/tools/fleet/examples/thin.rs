@@ -8,7 +8,7 @@
 #![allow(clippy::print_stdout, reason = "what it finds out is for people")]
 
 use fleet::protocol::PROTOCOL;
-use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
+use fleet::protocol::agent::{Agent, AgentAction, ReadyFacts};
 use fleet::protocol::manager::{FleetEvent, Manager, Post};
 use fleet::protocol::message::{self, Final, Hello, ToAgent};
 use fleet::protocol::row::{RowHead, decode, encode};
@@ -235,7 +235,7 @@ impl Desk {
             return self.machine.row(agent, bytes, at);
         }
         match message::read(&bytes) {
-            Ok(said) => self.machine.heard(agent, said, at),
+            Ok(said) => self.machine.receive(agent, said, at),
             Err(why) => println!("{why}"),
         }
         self.post();
@@ -293,7 +293,7 @@ impl Thin {
                 }
                 Ok(Incoming::Message { bytes, at, .. }) => {
                     if let Ok(told) = message::read(&bytes) {
-                        self.agent.told(told, at);
+                        self.agent.receive(told, at);
                     }
                 }
                 Ok(_) => {}
@@ -312,31 +312,31 @@ impl Thin {
             self.agent.row(encode(&head, &self.calls));
             self.next = Some((due + Nanos::SECOND, number + 1));
         }
-        while let Some(deed) = self.agent.deed() {
-            self.act(deed, subjects);
+        while let Some(action) = self.agent.next_action() {
+            self.act(action, subjects);
         }
     }
 
-    fn act(&mut self, deed: Deed, subjects: &Subjects) {
+    fn act(&mut self, action: AgentAction, subjects: &Subjects) {
         let send = |subject, bytes| self.link.sender().send(subject, bytes);
-        match deed {
-            Deed::Say(said) => send(subjects.from(&self.id), message::write(&said)),
-            Deed::Row(bytes) => send(subjects.rows(&self.id), bytes),
-            Deed::Prepare { step, hash, sealed } => {
+        match action {
+            AgentAction::Say(said) => send(subjects.from(&self.id), message::write(&said)),
+            AgentAction::Row(bytes) => send(subjects.rows(&self.id), bytes),
+            AgentAction::Prepare { step, hash, sealed } => {
                 let opened = self.seal_key.open(&sealed).map_err(|error| error.to_string());
                 let facts = ReadyFacts { hash: hash.clone(), workers: 1, rate_peak: None };
                 self.agent.prepared(step, &hash, opened.map(|_| facts));
             }
-            Deed::Run { run, start, .. } => {
+            AgentAction::Run { run, start, .. } => {
                 (self.run, self.next) = (run, Some((start + Nanos::SECOND, 0)));
             }
-            Deed::Take { .. } | Deed::Cease { .. } => {}
-            Deed::Stop | Deed::Abandon => {
+            AgentAction::Take { .. } | AgentAction::Cease { .. } => {}
+            AgentAction::Stop | AgentAction::Abandon => {
                 if self.next.take().is_some() {
                     self.agent.over(Final::default(), net::reactor::monotonic());
                 }
             }
-            Deed::Exit { .. } => self.gone = true,
+            AgentAction::Exit { .. } => self.gone = true,
         }
     }
 }

@@ -75,7 +75,7 @@ pub struct LinkSender(UnboundedSender<OutgoingMessage>);
 
 impl LinkSender {
     /// A link without receivers: for a manager without a network.
-    pub fn to_nobody() -> LinkSender {
+    pub fn disconnected() -> LinkSender {
         LinkSender(unbounded_channel().0)
     }
 

@@ -205,7 +205,8 @@ fn frames_seen(frames: &FrameReader, parts: &mut Vec<String>) {
 
 fn is_reported(frame: &FrameSeen) -> bool {
     let datagram = frame.is_over_quic() && frame.kind == datagrams::CAME;
-    let telling = frame.is_over_quic() && frame.kind == packets::FRAME && packets::is_reported(frame);
+    let telling =
+        frame.is_over_quic() && frame.kind == packets::FRAME && packets::is_reported(frame);
     datagram || telling || matches!(frame.kind, RST_STREAM | GOAWAY)
 }
 

@@ -10,8 +10,8 @@ use sample::{FailureClass, Noticed, Outcome, Remark};
 use units::Nanos;
 use url::Position;
 use workload::{
-    ActedCall, Actor, ActorTurn, Came, Deed, Errand, HeardBack, IterationBegun, Step, Template,
-    WholeResponse,
+    ActedCall, Actor, ActorAction, ActorTurn, CallEnd, CallResponse, GuideCall, IterationStart,
+    Step, Template, WholeResponse,
 };
 
 /// Requests in a row that cannot be made, after which an iteration is given up.
@@ -32,15 +32,15 @@ impl Performance<'_> {
         let view = CarriedView { travel: self.travel, traveller: self.traveller };
         let values = view.rows_taken();
         let Traveller { user, iteration, .. } = *self.traveller;
-        let act = self.actor.begin(&IterationBegun { user, iteration, values: &values });
+        let act = self.actor.begin(&IterationStart { user, iteration, values: &values });
         self.take(act, None);
     }
 
     /// The user's next call; `None`: the iteration is over.
     pub(super) fn lead(&mut self) -> Option<Step> {
         for _ in 0..REFUSED_MAX {
-            match self.traveller.deed.take() {
-                Some(Deed::Call(call)) => {
+            match self.traveller.action.take() {
+                Some(ActorAction::Call(call)) => {
                     let (step, wait) = (call.step, call.wait);
                     let row = self.row(step);
                     match self.template(&call) {
@@ -58,11 +58,11 @@ impl Performance<'_> {
                         }
                     }
                 }
-                Some(Deed::Over { wait }) => {
+                Some(ActorAction::Over { wait }) => {
                     self.traveller.pause += wait;
                     break;
                 }
-                Some(Deed::Broke(_)) => {
+                Some(ActorAction::Broke(_)) => {
                     if self.traveller.calls == 0 {
                         // no call has failed by it, and the iteration has
                         let transaction = self.traveller.journey as u32;
@@ -94,7 +94,7 @@ impl Performance<'_> {
         if body.is_none() {
             class = class.or(Some(FailureClass::Encoding));
         }
-        let back = HeardBack {
+        let back = CallResponse {
             status: heard.status,
             head: heard.head,
             body: body.as_deref().unwrap_or_default(),
@@ -107,13 +107,14 @@ impl Performance<'_> {
     }
 
     /// A call has ended. The program hears of one without a response only now.
-    pub(super) fn ended(&mut self, came: &Came<'_>) {
+    pub(super) fn ended(&mut self, came: &CallEnd<'_>) {
         let sample = came.sample;
         let failed = came.outcome != Outcome::Succeeded;
         if !self.traveller.answered && came.outcome != Outcome::Abandoned {
             let took = if sample.sent.is_zero() { Nanos::ZERO } else { sample.done - sample.sent };
             let error = Some(sample.class.map_or("failed", FailureClass::id));
-            let back = HeardBack { status: sample.status, head: came.head, body: &[], took, error };
+            let back =
+                CallResponse { status: sample.status, head: came.head, body: &[], took, error };
             self.traveller.answered = true;
             let act = self.actor.resume(self.traveller.user, Ok(&back));
             self.take(act, Some(sample.target));
@@ -122,7 +123,7 @@ impl Performance<'_> {
         self.traveller.ended(self.travel, sample.target, took, failed);
         let journey = &self.travel.journeys[self.traveller.journey];
         if failed && journey.failure == AfterFailure::End {
-            self.traveller.deed = None;
+            self.traveller.action = None;
         }
     }
 
@@ -139,12 +140,12 @@ impl Performance<'_> {
             self.traveller.mark_failed();
             self.note(Noticed::Differed { step, difference });
         }
-        if let Deed::Broke(why) = &act.deed {
+        if let ActorAction::Broke(why) = &act.action {
             class = Some(FailureClass::Script);
             self.traveller.mark_failed();
             self.note(Noticed::Differed { step, difference: why.clone() });
         }
-        self.traveller.deed = Some(act.deed);
+        self.traveller.action = Some(act.action);
         class
     }
 

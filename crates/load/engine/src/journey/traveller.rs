@@ -10,7 +10,7 @@ use plan::journey::{AfterFailure, Condition, StepGuard};
 use sample::{Noticed, Remark};
 use std::collections::BTreeSet;
 use units::{Nanos, Purpose, Stream};
-use workload::Deed;
+use workload::ActorAction;
 
 /// Operations without a call after which an iteration is given up: loops of nothing.
 const OPS_MAX: u32 = 100_000;
@@ -65,7 +65,7 @@ pub(super) struct Traveller {
     turns: u64,
     pub(super) iteration: u64,
     /// Of a journey that a program carries out: what it wants next.
-    pub(super) deed: Option<Deed>,
+    pub(super) action: Option<ActorAction>,
     /// The statuses that it expects of the call under way.
     pub(super) statuses: Vec<u16>,
     /// It has heard what came back.
@@ -95,7 +95,7 @@ impl Traveller {
             pause: Nanos::ZERO,
             turns: 0,
             iteration: 0,
-            deed: None,
+            action: None,
             statuses: Vec::new(),
             answered: false,
         }

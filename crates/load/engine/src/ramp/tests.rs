@@ -54,9 +54,9 @@ fn course(range: Range) -> Course {
 fn walk(course: Course, react: impl Fn(f64) -> Point) -> (Vec<(Purpose, f64)>, Curve) {
     let mut agenda = Agenda::new(course);
     let mut steps = Vec::new();
-    while let Some(errand) = agenda.next_errand() {
-        steps.push((errand.purpose, errand.level));
-        agenda.told(&errand, react(errand.level));
+    while let Some(planned) = agenda.next_step() {
+        steps.push((planned.purpose, planned.level));
+        agenda.record(&planned, react(planned.level));
     }
     let curve = agenda.curve();
     (steps, curve)
@@ -231,11 +231,11 @@ fn a_hold_that_confirms_is_longer() {
     let range = Range::Automatic { from: 10.0, to: 1e6 };
     let mut agenda = Agenda::new(Course { find, objectives, ..course(range) });
     let mut seen = 0;
-    while let Some(errand) = agenda.next_errand() {
-        let factor = if errand.purpose == Purpose::Confirm { 3 } else { 1 };
-        assert_eq!(errand.hold, Nanos::from_secs(5 * factor));
+    while let Some(planned) = agenda.next_step() {
+        let factor = if planned.purpose == Purpose::Confirm { 3 } else { 1 };
+        assert_eq!(planned.hold, Nanos::from_secs(5 * factor));
         seen += u32::from(factor == 3);
-        agenda.told(&errand, Point { met: Some(errand.level < 100.0), ..saturates(1e3, 1.0) });
+        agenda.record(&planned, Point { met: Some(planned.level < 100.0), ..saturates(1e3, 1.0) });
     }
     assert!(seen > 0);
 }

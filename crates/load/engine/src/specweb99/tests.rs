@@ -95,7 +95,7 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
     let mut guide = load.guide();
     let mut seen = Seen::default();
     let mut due: BinaryHeap<Reverse<(Nanos, u64)>> = BinaryHeap::new();
-    let mut errands: BTreeMap<u64, Errand> = BTreeMap::new();
+    let mut next_calls: BTreeMap<u64, GuideCall> = BTreeMap::new();
     let start = Nanos::from_secs(1_000);
     for user in 0..USERS_AT_ONCE {
         let Step::Call(errand) = guide.next(user, start) else { panic!("no call") };
@@ -103,14 +103,14 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
         errands.insert(user, errand);
     }
     while let Some(Reverse((now, user))) = due.pop() {
-        let errand = errands.remove(&user).unwrap();
-        let request = String::from_utf8(errand.template.bytes.clone()).unwrap();
+        let next_call = next_calls.remove(&user).unwrap();
+        let request = String::from_utf8(next_call.template.bytes.clone()).unwrap();
         let (mut head, mut body) = server.answer(&request);
         (server.spoils)(&request, &mut head, &mut body);
         let took = (server.takes)(&request);
         let (done, status) = (now + took, 200);
         let heard =
-            WholeResponse { row: errand.row, status, head: &head, body: &body, took, now: done };
+            WholeResponse { row: next_call.row, status, head: &head, body: &body, took, now: done };
         let class = guide.judge(user, &heard, None);
         let kept = !request.contains("HTTP/1.0") && !request.contains("Connection: close");
         let (bytes_received, body_bytes) = ((head.len() + body.len()) as u64, body.len() as u64);
@@ -127,7 +127,7 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
             ..Sample::default()
         };
         let outcome = if class.is_some() { Outcome::Failed } else { Outcome::Succeeded };
-        *seen.operations.entry(errand.row).or_default() += 1;
+        *seen.operations.entry(next_call.row).or_default() += 1;
         if let Some(class) = class {
             *seen.failures.entry(class).or_default() += 1;
         }

@@ -71,7 +71,7 @@ impl Worker {
     #[inline(always)]
     fn emit<I: Io>(&mut self, io: &mut I, user: u32, count: u32, intended: Nanos, now: Nanos) {
         if self.feedback.is_guided() {
-            return self.emit_errand(io, user, intended, now);
+            return self.emit_step(io, user, intended, now);
         }
         for _ in 0..count {
             let warm_up = self.journal.in_warm_up(intended);
@@ -91,7 +91,7 @@ impl Worker {
     }
 
     /// The guided user's call falls due.
-    fn emit_errand<I: Io>(&mut self, io: &mut I, user: u32, intended: Nanos, now: Nanos) {
+    fn emit_step<I: Io>(&mut self, io: &mut I, user: u32, intended: Nanos, now: Nanos) {
         let warm_up = self.journal.in_warm_up(intended);
         let stopping = self.edges.is_stopping();
         while !stopping && let Some(next) = self.feedback.end_pause(user, now) {
@@ -105,8 +105,8 @@ impl Worker {
         else {
             return self.retire_if_idle(io, user, now);
         };
-        let (row, mut template) = match errand {
-            Step::Call(errand) => (errand.row, errand.template),
+        let (row, mut template) = match next_call {
+            Step::Call(next_call) => (next_call.row, next_call.template),
             Step::Target { row, .. } => {
                 let asked = self.setup.targets.template(row).asked;
                 self.journal.due(intended);

@@ -7,7 +7,7 @@ use sample::Note;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
-use workload::{Came, Guide, Guides, Step};
+use workload::{CallEnd, Guide, Guides, Step};
 
 /// What all users share.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl Guide for Leader {
         visitor.step(journey, now, given_up)
     }
 
-    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
+    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let visitor = self.visitors.get_mut(&user)?;
         let mut told = visitor.ended(&self.journey, came);
         self.failed = self.failed.saturating_add(told.failed);

@@ -13,7 +13,7 @@ use protocol::http1::fields;
 use sample::{FailureClass, Outcome};
 use std::collections::VecDeque;
 use units::{Nanos, Purpose, Seed, Stream};
-use workload::{Came, Errand, Jar, Step};
+use workload::{CallEnd, GuideCall, Jar, Step};
 
 /// Requests that one page or part leads to by redirects, refreshes and challenges.
 const CHAIN_MAX: u32 = 100;
@@ -164,7 +164,7 @@ impl Visitor {
     }
 
     /// What came of the call under way.
-    pub(super) fn ended(&mut self, journey: &Journey, came: &Came<'_>) -> Told {
+    pub(super) fn ended(&mut self, journey: &Journey, came: &CallEnd<'_>) -> Told {
         let config = &journey.config;
         let mut told = Told { lines: std::mem::take(&mut self.early), ..Told::default() };
         let Some((address, sent)) = self.current.take() else { return told };
@@ -204,7 +204,7 @@ impl Visitor {
         told
     }
 
-    fn count(&mut self, config: &Config, address: &Address, came: &Came<'_>, told: &mut Told) {
+    fn count(&mut self, config: &Config, address: &Address, came: &CallEnd<'_>, told: &mut Told) {
         let status = came.sample.status;
         (told.timed, told.measured) = (true, true);
         told.success = status < 400 || matches!(status, 401 | 407);
@@ -234,7 +234,7 @@ impl Visitor {
         &mut self,
         config: &Config,
         address: &Address,
-        came: &Came<'_>,
+        came: &CallEnd<'_>,
     ) -> Option<Address> {
         let kind = fields::find(came.head, "content-type").unwrap_or_default();
         let html = kind.get(..9).is_some_and(|start| start.eq_ignore_ascii_case(b"text/html"));
@@ -257,7 +257,7 @@ impl Visitor {
         &mut self,
         journey: &Journey,
         address: &Address,
-        came: &Came<'_>,
+        came: &CallEnd<'_>,
         refresh: Option<Address>,
         told: &mut Told,
     ) -> bool {
@@ -300,7 +300,7 @@ impl Visitor {
         &mut self,
         journey: &Journey,
         address: &Address,
-        came: &Came<'_>,
+        came: &CallEnd<'_>,
         told: &mut Told,
     ) -> Option<Address> {
         let config = &journey.config;
@@ -358,7 +358,7 @@ fn unanswered(realm: &str, proxied: bool) -> String {
 }
 
 /// Where a Location field leads; 307 alone keeps method and body.
-fn redirected(address: &Address, came: &Came<'_>) -> Option<Address> {
+fn redirected(address: &Address, came: &CallEnd<'_>) -> Option<Address> {
     let location = String::from_utf8_lossy(fields::location(came.head)?).into_owned();
     let mut next = address.join(&location)?;
     if came.sample.status == 307 {
@@ -391,7 +391,7 @@ fn line(
 }
 
 /// What `-g`, `-p` and debug mode print of a call.
-fn show(config: &Config, address: &Address, sent: &[u8], came: &Came<'_>, told: &mut Told) {
+fn show(config: &Config, address: &Address, sent: &[u8], came: &CallEnd<'_>, told: &mut Told) {
     let asked_for = config.get || config.debug || config.print;
     let heads = (config.get || config.debug) && !config.quiet;
     // a request with a body is printed even by a quiet siege

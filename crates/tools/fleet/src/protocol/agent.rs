@@ -2,7 +2,7 @@
 
 use crate::protocol::clock::{ClockEstimate, ClockExchange, Offset};
 use crate::protocol::message::{
-    Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What,
+    Final, FromAgent, Hello, Holding, ManagerMessage, PartEnding, ToAgent, What,
 };
 use crate::protocol::stamp::{NumberWindow, RefusedMessages, Stamp, Stamped};
 use crate::protocol::{BEAT, DEAD_MAN};
@@ -32,7 +32,7 @@ const RESEND_MAX: usize = 256;
 
 /// Action for an agent.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Deed {
+pub enum AgentAction {
     Say(Stamped<FromAgent>),
     /// A row as it is, for the first time or again.
     Row(Vec<u8>),
@@ -163,7 +163,7 @@ pub struct Agent {
     taken: BTreeMap<u64, Option<String>>,
     /// Of them those that were taken.
     extra: Vec<Share>,
-    deeds: VecDeque<Deed>,
+    actions: VecDeque<AgentAction>,
 }
 
 impl Agent {
@@ -193,13 +193,13 @@ impl Agent {
             next: None,
             taken: BTreeMap::new(),
             extra: Vec::new(),
-            deeds: VecDeque::new(),
+            actions: VecDeque::new(),
         }
     }
 
     /// Returns the next action.
-    pub fn deed(&mut self) -> Option<Deed> {
-        self.deeds.pop_front()
+    pub fn next_action(&mut self) -> Option<AgentAction> {
+        self.actions.pop_front()
     }
 
     /// Returns when a manager last monitored us: the dead-man switch counts from then.
@@ -238,7 +238,7 @@ impl Agent {
 
     fn send_for_run(&mut self, run: u64, message: FromAgent) {
         let message = self.stamped(message, run);
-        self.deeds.push_back(Deed::Say(message));
+        self.actions.push_back(AgentAction::Say(message));
     }
 
     /// Follows a manager of a later number: one that does not know us yet, with a clock that we do not
@@ -303,7 +303,7 @@ impl Agent {
                 if unwatched > DEAD_MAN && *ending == PartEnding::Done =>
             {
                 *ending = PartEnding::DeadMan;
-                self.deeds.push_back(Deed::Stop);
+                self.actions.push_back(AgentAction::Stop);
             }
             AgentState::Armed { start, step, .. } if now + GO_BEFORE > *start => {
                 let step = *step;
@@ -322,7 +322,7 @@ impl Agent {
         };
         if silence > patience && !matches!(self.state, AgentState::Running { .. }) {
             let why = format!("the manager was silent for {}", units::show::duration(patience));
-            self.deeds.push_back(Deed::Exit { done: false, why });
+            self.actions.push_back(AgentAction::Exit { done: false, why });
         }
     }
 
@@ -345,7 +345,7 @@ impl Agent {
     }
 
     /// Processes a message to this agent; `now` is when it arrived.
-    pub fn told(&mut self, message: Stamped<ToAgent>, now: Nanos) {
+    pub fn receive(&mut self, message: Stamped<ToAgent>, now: Nanos) {
         self.now = now;
         let Stamped { stamp, said } = message;
         if !self.accepts(stamp, &said, now) {
@@ -362,13 +362,15 @@ impl Agent {
                 }
             }
             ToAgent::Welcome { agents, .. } => (self.welcome, self.machines) = (true, agents),
-            ToAgent::Refused { why, .. } => self.deeds.push_back(Deed::Exit { done: false, why }),
+            ToAgent::Refused { why, .. } => {
+                self.actions.push_back(AgentAction::Exit { done: false, why })
+            }
             ToAgent::Clock { sent, received, returned, .. } => {
                 let [sent, received, returned] = [sent, received, returned].map(Nanos);
                 self.note_time(ClockExchange { sent, received, returned, answered: now });
             }
             ToAgent::Plan { step, hash, part, parts, bytes, .. } => {
-                self.receive(Receipt { step, hash, parts: Vec::new() }, part, parts, bytes);
+                self.receive_part(Receipt { step, hash, parts: Vec::new() }, part, parts, bytes);
             }
             ToAgent::Recall { .. } => {
                 let holding = self.holding(now);
@@ -389,14 +391,14 @@ impl Agent {
                 if self.step() == Some(step) {
                     let wanted = rows.iter().take(RESEND_MAX);
                     let found = wanted.filter_map(|row| self.rows.get(usize::try_from(*row).ok()?));
-                    self.deeds.extend(found.cloned().map(Deed::Row).collect::<Vec<_>>());
+                    self.actions.extend(found.cloned().map(AgentAction::Row).collect::<Vec<_>>());
                 }
             }
         }
     }
 
     /// A message to all.
-    pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
+    pub fn commanded(&mut self, command: &ManagerMessage, now: Nanos) {
         self.now = now;
         if command.epoch < self.epoch {
             self.refused.late += 1;
@@ -418,14 +420,16 @@ impl Agent {
         match &command.what {
             What::Beat | What::Measuring { .. } => {}
             What::Disband { why } => {
-                self.deeds.push_back(Deed::Abandon);
-                self.deeds.push_back(Deed::Exit { done: true, why: why.clone() });
+                self.actions.push_back(AgentAction::Abandon);
+                self.actions.push_back(AgentAction::Exit { done: true, why: why.clone() });
             }
             // the rest is about a run; this one's is another
             _ if command.run != self.client => self.refused.late += 1,
             What::Go { step } => self.go(*step),
-            What::Stop { step } if self.running(*step) => self.deeds.push_back(Deed::Stop),
-            What::Abandon { step } if self.running(*step) => self.deeds.push_back(Deed::Abandon),
+            What::Stop { step } if self.running(*step) => self.actions.push_back(AgentAction::Stop),
+            What::Abandon { step } if self.running(*step) => {
+                self.actions.push_back(AgentAction::Abandon)
+            }
             What::Abandon { step } | What::Stop { step } => {
                 if matches!(&self.state, AgentState::Armed { step: armed, .. } if armed == step) {
                     self.state = AgentState::Idle;
@@ -445,7 +449,7 @@ impl Agent {
         if self.running(step) {
             // never later than that instant: a clock may be wrong by its bound
             let at = self.offset().map_or(now, |offset| offset.here(at) - offset.bound);
-            self.deeds.push_back(Deed::Cease { at });
+            self.actions.push_back(AgentAction::Cease { at });
         }
     }
 
@@ -477,7 +481,7 @@ impl Agent {
 
     /// A part of a plan. A running plan of another manager is ended first: a manager with a higher
     /// number that does not take over replaces the run.
-    fn receive(&mut self, plan: Receipt, part: u32, parts: u32, bytes: Vec<u8>) {
+    fn receive_part(&mut self, plan: Receipt, part: u32, parts: u32, bytes: Vec<u8>) {
         let count = parts as usize;
         if count == 0 || count > PLAN_BYTES_MAX >> 10 || part >= parts {
             return;
@@ -505,7 +509,7 @@ impl Agent {
         if matches!(self.state, AgentState::Running { .. }) {
             self.next = Some(plan);
             if fresh {
-                self.deeds.push_back(Deed::Abandon);
+                self.actions.push_back(AgentAction::Abandon);
             }
         } else {
             self.unfold(plan);
@@ -524,7 +528,7 @@ impl Agent {
         self.state = AgentState::Preparing { step, hash: hash.clone() };
         self.client = self.epoch;
         self.rows.clear();
-        self.deeds.push_back(Deed::Prepare { step, hash, sealed });
+        self.actions.push_back(AgentAction::Prepare { step, hash, sealed });
     }
 
     /// The plan with this hash is prepared, or cannot run here. Checks whether it is still the
@@ -657,7 +661,7 @@ impl Agent {
             return Err(why);
         }
         self.extra.extend(parts.iter().flatten().cloned());
-        self.deeds.push_back(Deed::Take { parts, from });
+        self.actions.push_back(AgentAction::Take { parts, from });
         Ok(())
     }
 
@@ -668,7 +672,7 @@ impl Agent {
         let running = AgentState::Running { step, ending: PartEnding::Done };
         if let AgentState::Armed { shares, start, .. } = std::mem::replace(&mut self.state, running)
         {
-            self.deeds.push_back(Deed::Run { run: self.client, step, shares, start });
+            self.actions.push_back(AgentAction::Run { run: self.client, step, shares, start });
         }
     }
 
@@ -680,7 +684,7 @@ impl Agent {
     /// The next row of the step that runs.
     pub fn row(&mut self, row: Vec<u8>) {
         self.rows.push(row.clone());
-        self.deeds.push_back(Deed::Row(row));
+        self.actions.push_back(AgentAction::Row(row));
     }
 
     /// The workers have finished the step; rows and ending are known here.
@@ -738,9 +742,9 @@ mod tests {
         Stamped { stamp, said }
     }
 
-    fn command(epoch: u64, what: What) -> ManagerWord {
+    fn command(epoch: u64, what: What) -> ManagerMessage {
         let (run, number) = (epoch, number());
-        ManagerWord { epoch, run, number, at: NOW.0, unheard: Vec::new(), what }
+        ManagerMessage { epoch, run, number, at: NOW.0, unheard: Vec::new(), what }
     }
 
     const NOW: Nanos = Nanos::from_secs(10);
@@ -749,10 +753,10 @@ mod tests {
     fn armed(rate_max: Option<f64>, slots: &[Vec<u32>], of: u32) -> Agent {
         let now = NOW;
         let mut agent = Agent::new("A", Hello { rate_max, ..Hello::default() }, now);
-        agent.told(stamped(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
+        agent.receive(stamped(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
         for _ in 0..PROBES_MIN {
             let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
-            agent.told(stamped(clock), now);
+            agent.receive(stamped(clock), now);
         }
         let plan = ToAgent::Plan {
             epoch: 1,
@@ -762,19 +766,22 @@ mod tests {
             parts: 1,
             bytes: vec![],
         };
-        agent.told(stamped(plan), now);
+        agent.receive(stamped(plan), now);
         let ready = ReadyFacts { workers: 1, rate_peak: Some(1_000.0), ..ReadyFacts::default() };
         agent.prepared(1, "", Ok(ready));
         let start = (now + Nanos::from_secs(2)).0;
         let slots = slots.to_vec();
-        agent.told(stamped(ToAgent::Arm { epoch: 1, step: 1, slots, of, start, agents: 4 }), now);
+        agent
+            .receive(stamped(ToAgent::Arm { epoch: 1, step: 1, slots, of, start, agents: 4 }), now);
         agent
     }
 
     fn last_message(agent: &mut Agent) -> Option<FromAgent> {
-        let deeds = std::iter::from_fn(|| agent.deed());
-        deeds
-            .filter_map(|deed| if let Deed::Say(said) = deed { Some(said.said) } else { None })
+        let actions = std::iter::from_fn(|| agent.next_action());
+        actions
+            .filter_map(
+                |action| if let AgentAction::Say(said) = action { Some(said.said) } else { None },
+            )
             .last()
     }
 
@@ -784,20 +791,20 @@ mod tests {
         let mut agent = Agent::new("A", Hello::default(), now);
         let beat = |epoch| command(epoch, What::Beat);
         let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: 7, returned: 7 };
-        agent.told(stamped(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
-        agent.told(stamped(clock(1)), now);
+        agent.receive(stamped(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
+        agent.receive(stamped(clock(1)), now);
         assert!(agent.offset().is_some());
         agent.commanded(&beat(1), now);
         assert!(agent.offset().is_some());
         agent.commanded(&beat(2), now);
         assert_eq!(agent.offset(), None);
         // a replaced manager's messages have another clock, and it cannot refuse agents
-        while agent.deed().is_some() {}
-        agent.told(stamped(clock(1)), now);
-        agent.told(stamped(ToAgent::Refused { epoch: 1, why: "full".into() }), now);
-        assert_eq!((agent.offset(), agent.deed()), (None, None));
-        agent.told(stamped(ToAgent::Refused { epoch: 2, why: "full".into() }), now);
-        assert!(matches!(agent.deed(), Some(Deed::Exit { .. })));
+        while agent.next_action().is_some() {}
+        agent.receive(stamped(clock(1)), now);
+        agent.receive(stamped(ToAgent::Refused { epoch: 1, why: "full".into() }), now);
+        assert_eq!((agent.offset(), agent.next_action()), (None, None));
+        agent.receive(stamped(ToAgent::Refused { epoch: 2, why: "full".into() }), now);
+        assert!(matches!(agent.next_action(), Some(AgentAction::Exit { .. })));
     }
 
     #[test]
@@ -823,11 +830,11 @@ mod tests {
         agent.commanded(&command(1, what), NOW);
         let from = Nanos::from_secs(9).0;
         let (step, number, slots) = (1, 0, vec![vec![5]]);
-        agent.told(stamped(ToAgent::Take { epoch: 1, step, number, slots, of: 6, from }), NOW);
+        agent.receive(stamped(ToAgent::Take { epoch: 1, step, number, slots, of: 6, from }), NOW);
         let Some(FromAgent::Taken { refused, .. }) = last_message(&mut agent) else {
             panic!("it does not answer");
         };
-        agent.told(stamped(ToAgent::Recall { epoch: 1 }), NOW);
+        agent.receive(stamped(ToAgent::Recall { epoch: 1 }), NOW);
         let Some(FromAgent::Held(holding)) = last_message(&mut agent) else {
             panic!("it does not say what it holds");
         };

@@ -1,7 +1,7 @@
 //! The manager as a state machine: present, ready and silent agents, and missing rows.
 
 use crate::protocol::message::{
-    AgentStatus, Final, FromAgent, FromWatch, Hello, Holding, ManagerWord, Status, ToAgent,
+    AgentStatus, Final, FromAgent, FromWatch, Hello, Holding, ManagerMessage, Status, ToAgent,
     WatchHello, What,
 };
 use crate::protocol::row;
@@ -148,7 +148,7 @@ struct Offer {
 /// Action for the manager's network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Post {
-    All(ManagerWord),
+    All(ManagerMessage),
     One(String, Stamped<ToAgent>),
 }
 
@@ -299,7 +299,7 @@ impl Manager {
         let unheard = named.map(|(agent, _)| agent.clone()).collect();
         self.said += 1;
         let (epoch, run, number) = (self.epoch, self.run, self.said);
-        let word = ManagerWord { epoch, run, number, at: self.now.0, unheard, what };
+        let word = ManagerMessage { epoch, run, number, at: self.now.0, unheard, what };
         self.posts.push_back(Post::All(word));
     }
 
@@ -337,7 +337,7 @@ impl Manager {
     }
 
     /// A message of an agent.
-    pub fn heard(&mut self, agent: &str, message: Stamped<FromAgent>, now: Nanos) {
+    pub fn receive(&mut self, agent: &str, message: Stamped<FromAgent>, now: Nanos) {
         let Stamped { stamp, said: message } = message;
         if let FromAgent::Hello(hello) = message {
             return self.greet(agent, stamp, hello, now);
@@ -703,7 +703,7 @@ impl Manager {
     }
 
     /// A message of the watch of the target's machine.
-    pub fn heard_of_target(&mut self, id: &str, message: Stamped<FromWatch>, now: Nanos) {
+    pub fn receive_from_watch(&mut self, id: &str, message: Stamped<FromWatch>, now: Nanos) {
         let Stamped { stamp, said: message } = message;
         if let FromWatch::Hello(hello) = message {
             return self.greet_watch(id, stamp, hello, now);

@@ -254,7 +254,7 @@ pub enum ToAgent {
 
 /// From the manager to all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ManagerWord {
+pub struct ManagerMessage {
     /// Number of the manager: one with a lower number has been followed by another.
     pub epoch: u64,
     /// The run that its steps are of: the number of the manager that began it.
@@ -363,7 +363,7 @@ struct SutRowForm {
 /// From an operator to the manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
-pub enum OperatorWord {
+pub enum OperatorMessage {
     Status,
     /// End the run now; the report follows.
     Abort,

@@ -5,7 +5,7 @@
 use crate::protocol::BEAT;
 use crate::protocol::agent::PATIENCE;
 use crate::protocol::clock::{ClockEstimate, ClockExchange, Offset};
-use crate::protocol::message::{FromWatch, ManagerWord, ToAgent, WatchHello, What};
+use crate::protocol::message::{FromWatch, ManagerMessage, ToAgent, WatchHello, What};
 use crate::protocol::stamp::{NumberWindow, RefusedMessages, Stamp, Stamped};
 use sample::SutRow;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use units::Nanos;
 
 /// Action for a watch.
 #[derive(Clone, Debug, PartialEq)]
-pub enum WatchDeed {
+pub enum WatchAction {
     Say(Stamped<FromWatch>),
     /// Read the counters from now on, in rows of a second; the measured phase of this step begins at
     /// this instant of our clock.
@@ -45,7 +45,7 @@ pub struct FleetWatch {
     told: NumberWindow,
     commands: NumberWindow,
     refused: RefusedMessages,
-    deeds: VecDeque<WatchDeed>,
+    actions: VecDeque<WatchAction>,
 }
 
 impl FleetWatch {
@@ -63,13 +63,13 @@ impl FleetWatch {
             told: NumberWindow::default(),
             commands: NumberWindow::default(),
             refused: RefusedMessages::default(),
-            deeds: VecDeque::new(),
+            actions: VecDeque::new(),
         }
     }
 
     /// Returns the next action.
-    pub fn deed(&mut self) -> Option<WatchDeed> {
-        self.deeds.pop_front()
+    pub fn next_action(&mut self) -> Option<WatchAction> {
+        self.actions.pop_front()
     }
 
     /// Offset of the manager's clock from ours at `now`; `None` before the first exchange.
@@ -98,7 +98,7 @@ impl FleetWatch {
         self.number += 1;
         let run = self.step.map_or(0, |(run, _)| run);
         let stamp = Stamp { session: self.hello.session, run, number: self.number };
-        self.deeds.push_back(WatchDeed::Say(Stamped { stamp, said }));
+        self.actions.push_back(WatchAction::Say(Stamped { stamp, said }));
     }
 
     /// Time has passed.
@@ -114,7 +114,7 @@ impl FleetWatch {
         }
         if now - self.heard > PATIENCE {
             let why = format!("the manager was silent for {}", units::show::duration(PATIENCE));
-            self.deeds.push_back(WatchDeed::Exit { done: false, why });
+            self.actions.push_back(WatchAction::Exit { done: false, why });
         }
     }
 
@@ -125,12 +125,12 @@ impl FleetWatch {
         (self.welcome, self.next_probe) = (false, now);
         self.clock = ClockEstimate::default();
         if self.step.take().is_some() {
-            self.deeds.push_back(WatchDeed::Rest);
+            self.actions.push_back(WatchAction::Rest);
         }
     }
 
     /// A message to this watch; `now` is when it was received.
-    pub fn told(&mut self, message: Stamped<ToAgent>, now: Nanos) {
+    pub fn receive(&mut self, message: Stamped<ToAgent>, now: Nanos) {
         let Stamped { stamp, said } = message;
         let epoch = said.epoch();
         if stamp.session != self.hello.session {
@@ -152,7 +152,7 @@ impl FleetWatch {
                 }
             }
             ToAgent::Refused { why, .. } => {
-                self.deeds.push_back(WatchDeed::Exit { done: false, why });
+                self.actions.push_back(WatchAction::Exit { done: false, why });
             }
             ToAgent::Welcome { .. } => {
                 if epoch > self.epoch {
@@ -182,7 +182,7 @@ impl FleetWatch {
     }
 
     /// A message to all.
-    pub fn commanded(&mut self, command: &ManagerWord, now: Nanos) {
+    pub fn commanded(&mut self, command: &ManagerMessage, now: Nanos) {
         if command.epoch < self.epoch {
             self.refused.late += 1;
             return;
@@ -201,14 +201,14 @@ impl FleetWatch {
                 let Some(offset) = self.clock.best(now) else { return };
                 self.step = Some((run, *step));
                 let from = offset.here(Nanos(*from));
-                self.deeds.push_back(WatchDeed::Follow { step: *step, from });
+                self.actions.push_back(WatchAction::Follow { step: *step, from });
             }
             What::Done { step } if self.step == Some((run, *step)) => {
                 self.step = None;
-                self.deeds.push_back(WatchDeed::Rest);
+                self.actions.push_back(WatchAction::Rest);
             }
             What::Disband { why } => {
-                self.deeds.push_back(WatchDeed::Exit { done: true, why: why.clone() });
+                self.actions.push_back(WatchAction::Exit { done: true, why: why.clone() });
             }
             _ => {}
         }
@@ -230,13 +230,13 @@ mod tests {
 
     /// Messages without their stamps, and the other actions unchanged.
     #[expect(clippy::result_large_err, reason = "a list of a few messages in a test")]
-    fn said(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchDeed>> {
-        let deeds = std::iter::from_fn(|| watch.deed());
-        let plain = |deed| match deed {
-            WatchDeed::Say(message) => Ok(message.said),
+    fn said(watch: &mut FleetWatch) -> Vec<Result<FromWatch, WatchAction>> {
+        let actions = std::iter::from_fn(|| watch.next_action());
+        let plain = |action| match action {
+            WatchAction::Say(message) => Ok(message.said),
             other => Err(other),
         };
-        deeds.map(plain).collect()
+        actions.map(plain).collect()
     }
 
     fn stamped(said: ToAgent) -> Stamped<ToAgent> {
@@ -244,12 +244,12 @@ mod tests {
         Stamped { stamp, said }
     }
 
-    fn message_for(epoch: u64, what: What) -> ManagerWord {
+    fn message_for(epoch: u64, what: What) -> ManagerMessage {
         let (run, number) = (epoch, number());
-        ManagerWord { epoch, run, number, at: 0, unheard: Vec::new(), what }
+        ManagerMessage { epoch, run, number, at: 0, unheard: Vec::new(), what }
     }
 
-    fn message(what: What) -> ManagerWord {
+    fn message(what: What) -> ManagerMessage {
         message_for(3, what)
     }
 
@@ -262,22 +262,22 @@ mod tests {
         // before the clocks are known there is nothing to follow
         watch.commanded(&message(What::Measuring { step: 1, from: 1_000 }), now);
         assert_eq!(said(&mut watch), []);
-        watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
+        watch.receive(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
         watch.tick(now);
         assert_eq!(said(&mut watch), [Ok(FromWatch::Clock { sent: now.0 })]);
         // the manager's clock is 40 s ahead, the exchange took 2 ms
         let there = Nanos::from_secs(140) + Nanos::from_millis(1);
         let answer = ToAgent::Clock { epoch: 3, sent: now.0, received: there.0, returned: there.0 };
-        watch.told(stamped(answer), now + Nanos::from_millis(2));
+        watch.receive(stamped(answer), now + Nanos::from_millis(2));
         let from = Nanos::from_secs(150);
         watch.commanded(&message(What::Measuring { step: 1, from: from.0 }), now);
-        let follow = Err(WatchDeed::Follow { step: 1, from: Nanos::from_secs(110) });
+        let follow = Err(WatchAction::Follow { step: 1, from: Nanos::from_secs(110) });
         assert_eq!(said(&mut watch), [follow]);
         watch.row(SutRow { at_s: 1.0, ..SutRow::default() });
         assert!(matches!(said(&mut watch)[..], [Ok(FromWatch::Row { step: 1, .. })]));
         watch.commanded(&message(What::Done { step: 1 }), now);
         watch.row(SutRow::default());
-        assert_eq!(said(&mut watch), [Err(WatchDeed::Rest)]);
+        assert_eq!(said(&mut watch), [Err(WatchAction::Rest)]);
     }
 
     #[test]
@@ -286,18 +286,18 @@ mod tests {
         let mut watch = FleetWatch::new(WatchHello::default(), now);
         let clock = |epoch| ToAgent::Clock { epoch, sent: now.0, received: now.0, returned: now.0 };
         let measuring = What::Measuring { step: 1, from: now.0 };
-        watch.told(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
-        watch.told(stamped(clock(3)), now);
+        watch.receive(stamped(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
+        watch.receive(stamped(clock(3)), now);
         // it is repeated, and followed once
         watch.commanded(&message(measuring.clone()), now);
         watch.commanded(&message(measuring.clone()), now);
-        let follow = Err(WatchDeed::Follow { step: 1, from: now });
+        let follow = Err(WatchAction::Follow { step: 1, from: now });
         assert_eq!(said(&mut watch), std::slice::from_ref(&follow));
         watch.commanded(&message_for(4, What::Beat), now);
-        assert_eq!(said(&mut watch), [Err(WatchDeed::Rest)]);
-        watch.told(stamped(clock(3)), now);
+        assert_eq!(said(&mut watch), [Err(WatchAction::Rest)]);
+        watch.receive(stamped(clock(3)), now);
         assert_eq!(watch.offset(now), None);
-        watch.told(stamped(clock(4)), now);
+        watch.receive(stamped(clock(4)), now);
         watch.commanded(&message_for(4, measuring), now);
         assert_eq!(said(&mut watch), [follow]);
     }
@@ -306,11 +306,11 @@ mod tests {
     fn a_replaced_manager_is_ignored() {
         let now = Nanos::from_secs(1);
         let mut watch = FleetWatch::new(WatchHello::default(), now);
-        watch.told(stamped(ToAgent::Welcome { epoch: 9, agents: 1 }), now);
+        watch.receive(stamped(ToAgent::Welcome { epoch: 9, agents: 1 }), now);
         watch.commanded(&message(What::Disband { why: "over".into() }), now);
         assert_eq!(said(&mut watch), []);
         watch.tick(now + PATIENCE + Nanos(1));
         let last = said(&mut watch).pop();
-        assert!(matches!(last, Some(Err(WatchDeed::Exit { done: false, .. }))), "{last:?}");
+        assert!(matches!(last, Some(Err(WatchAction::Exit { done: false, .. }))), "{last:?}");
     }
 }

@@ -2,9 +2,9 @@
 //! the manager's load, over a network that loses rows and with clocks that are wrong and drift.
 //! docs/design/fleet.md has the figures.
 
-use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
+use fleet::protocol::agent::{Agent, AgentAction, ReadyFacts};
 use fleet::protocol::manager::{AgentStage, FleetEvent, Manager, Post};
-use fleet::protocol::message::{self, Final, FromAgent, Hello, ManagerWord, ToAgent};
+use fleet::protocol::message::{self, Final, FromAgent, Hello, ManagerMessage, ToAgent};
 use fleet::protocol::row::{RowHead, encode};
 use fleet::protocol::slots::SlotTable;
 use fleet::protocol::stamp::Stamped;
@@ -30,7 +30,7 @@ enum Event {
     Up(usize, Stamped<FromAgent>),
     UpRow(usize, Vec<u8>),
     Down(usize, Stamped<ToAgent>),
-    All(usize, std::rc::Rc<ManagerWord>),
+    All(usize, std::rc::Rc<ManagerMessage>),
 }
 
 struct Member {
@@ -153,7 +153,7 @@ impl Crowd {
             }
             Event::Up(row, said) => {
                 self.count(message::write(&said).len());
-                self.manager.heard(&id(row), said, self.now);
+                self.manager.receive(&id(row), said, self.now);
             }
             Event::UpRow(row, bytes) => {
                 self.count(bytes.len());
@@ -161,7 +161,7 @@ impl Crowd {
             }
             Event::Down(row, told) => {
                 let own = self.members[row].own(self.now);
-                self.members[row].agent.told(told, own);
+                self.members[row].agent.receive(told, own);
                 self.follow(row);
             }
             Event::All(row, command) => {
@@ -236,13 +236,13 @@ impl Crowd {
     }
 
     fn follow(&mut self, row: usize) {
-        while let Some(deed) = self.members[row].agent.deed() {
-            match deed {
-                Deed::Say(said) => {
+        while let Some(action) = self.members[row].agent.next_action() {
+            match action {
+                AgentAction::Say(said) => {
                     let at = self.way();
                     self.at(at, Event::Up(row, said));
                 }
-                Deed::Row(bytes) => {
+                AgentAction::Row(bytes) => {
                     if self.dice.unit() < self.loss {
                         self.rows_lost += 1;
                         continue;
@@ -250,19 +250,22 @@ impl Crowd {
                     let at = self.way();
                     self.at(at, Event::UpRow(row, bytes));
                 }
-                Deed::Prepare { step, hash, .. } => {
+                AgentAction::Prepare { step, hash, .. } => {
                     let facts = ReadyFacts { hash: hash.clone(), workers: 1, rate_peak: None };
                     self.members[row].agent.prepared(step, &hash, Ok(facts));
                 }
-                Deed::Run { start, .. } => {
+                AgentAction::Run { start, .. } => {
                     let member = &mut self.members[row];
                     let at = member.true_time(start);
                     (member.run, member.started) = (Some((start, 0)), Some(at));
                     let first = member.true_time(start + Nanos::SECOND);
                     self.at(first, Event::Row(row));
                 }
-                Deed::Stop | Deed::Abandon | Deed::Cease { .. } | Deed::Take { .. } => {}
-                Deed::Exit { why, .. } => panic!("{why}"),
+                AgentAction::Stop
+                | AgentAction::Abandon
+                | AgentAction::Cease { .. }
+                | AgentAction::Take { .. } => {}
+                AgentAction::Exit { why, .. } => panic!("{why}"),
             }
         }
     }

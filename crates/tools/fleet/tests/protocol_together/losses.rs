@@ -1,10 +1,10 @@
 //! Machines that fall silent, and those that take their places.
 
-use crate::{MS, Parcel, World, join, name, of_run, to_agent, word};
-use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
+use crate::{InFlight, MS, World, join, name, of_run, to_agent, word};
+use fleet::protocol::agent::{Agent, AgentAction, ReadyFacts};
 use fleet::protocol::manager::{AgentStage, FleetEvent, Manager};
 use fleet::protocol::message::{
-    Final, FromAgent, Hello, Holding, ManagerWord, PartEnding, ToAgent, What,
+    Final, FromAgent, Hello, Holding, ManagerMessage, PartEnding, ToAgent, What,
 };
 use fleet::protocol::row::{RowHead, encode};
 use fleet::protocol::stamp::Stamped;
@@ -105,7 +105,9 @@ fn a_manager_that_is_too_slow_for_four_seconds_loses_no_row() {
     world.members.iter_mut().for_each(|member| member.cut_off = true);
     let (silence, from) = (Nanos::from_secs(4), world.now);
     world.until(silence + Nanos::SECOND, |world| world.now > from + silence);
-    world.parcels.retain(|(_, parcel)| !matches!(parcel, Parcel::Row(..) | Parcel::Up(..)));
+    world.messages_in_flight.retain(|(_, message_in_flight)| {
+        !matches!(message_in_flight, InFlight::Row(..) | InFlight::Up(..))
+    });
     world.members.iter_mut().for_each(|member| member.cut_off = false);
     let over =
         |world: &World| world.manager.seats().values().all(|seat| seat.stage == AgentStage::Over);
@@ -126,7 +128,7 @@ fn an_agent_that_has_prepared_another_plan_is_unfit() {
         manager.prepare("new", &BTreeMap::new());
         let hash = hash.to_owned();
         let ready = FromAgent::Ready { step: 1, hash, workers: 1, bound: 0 };
-        manager.heard("A0", of_run(2, ready), now);
+        manager.receive("A0", of_run(2, ready), now);
         std::iter::from_fn(|| manager.event()).last()
     };
     assert_eq!(answer("new"), Some(FleetEvent::Ready));
@@ -159,7 +161,7 @@ fn a_step_begins_without_those_that_are_lost() {
     // a returning agent has no place any more, and nothing waits for it
     world.members[1].cut_off = false;
     let hello = Hello { protocol: PROTOCOL, ..Hello::default() };
-    world.manager.heard("A1", of_run(0, FromAgent::Hello(hello)), world.now);
+    world.manager.receive("A1", of_run(0, FromAgent::Hello(hello)), world.now);
     assert_eq!(world.manager.seats().keys().collect::<Vec<_>>(), ["A0"]);
 }
 
@@ -179,7 +181,7 @@ fn adopting(now: Nanos) -> Manager {
     let mut manager = Manager::new(2, 1, now);
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
     let holding = Holding { run: 1, step: 1, slots: vec![vec![0]], of: 1, ..Holding::default() };
-    manager.heard("A0", of_run(1, FromAgent::Held(holding)), now);
+    manager.receive("A0", of_run(1, FromAgent::Held(holding)), now);
     manager.adopt(1, 1, now);
     manager
 }
@@ -222,18 +224,18 @@ fn a_restarted_agent_is_lost_for_the_step() {
 /// An agent that carries step 1 of manager 1 out.
 fn running(now: Nanos) -> Agent {
     let mut agent = Agent::new("A0", Hello::default(), now);
-    agent.told(to_agent(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
+    agent.receive(to_agent(ToAgent::Welcome { epoch: 1, agents: 1 }), now);
     for _ in 0..9 {
         let clock = ToAgent::Clock { epoch: 1, sent: now.0, received: now.0, returned: now.0 };
-        agent.told(to_agent(clock), now);
+        agent.receive(to_agent(clock), now);
     }
-    agent.told(to_agent(plan(1, "old")), now);
+    agent.receive(to_agent(plan(1, "old")), now);
     agent.prepared(1, "old", Ok(ReadyFacts { workers: 1, ..ReadyFacts::default() }));
     let start = (now + Nanos::SECOND).0;
     let arm = ToAgent::Arm { epoch: 1, step: 1, slots: vec![vec![0]], of: 1, start, agents: 1 };
-    agent.told(to_agent(arm), now);
+    agent.receive(to_agent(arm), now);
     agent.commanded(&word(1, now, What::Go { step: 1 }), now);
-    while agent.deed().is_some() {}
+    while agent.next_action().is_some() {}
     agent
 }
 
@@ -247,20 +249,20 @@ fn a_new_manager_ends_an_earlier_run() {
     let now = Nanos::from_secs(50);
     let mut agent = running(now);
     // its own manager's plan is no other
-    agent.told(to_agent(plan(1, "old")), now);
-    assert_eq!(agent.deed(), None);
-    agent.told(to_agent(plan(2, "new")), now);
-    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
-    assert_eq!(deeds, [Deed::Abandon]);
+    agent.receive(to_agent(plan(1, "old")), now);
+    assert_eq!(agent.next_action(), None);
+    agent.receive(to_agent(plan(2, "new")), now);
+    let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
+    assert_eq!(actions, [AgentAction::Abandon]);
     agent.over(Final::default(), now);
-    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
+    let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
     let sealed = vec![7];
-    assert_eq!(deeds, [Deed::Prepare { step: 1, hash: "new".into(), sealed }]);
+    assert_eq!(actions, [AgentAction::Prepare { step: 1, hash: "new".into(), sealed }]);
     // what is ready late is not taken for the new one
     agent.prepared(1, "old", Ok(ReadyFacts::default()));
     agent.prepared(1, "new", Err("it is new".into()));
-    let said = std::iter::from_fn(|| agent.deed()).last();
-    let Some(Deed::Say(Stamped { stamp, said })) = said else { panic!("{said:?}") };
+    let said = std::iter::from_fn(|| agent.next_action()).last();
+    let Some(AgentAction::Say(Stamped { stamp, said })) = said else { panic!("{said:?}") };
     assert_eq!((stamp.run, said), (2, FromAgent::Unfit { step: 1, why: "it is new".into() }));
 }
 
@@ -269,7 +271,7 @@ fn silence_counts_from_the_send_time() {
     let now = Nanos::from_secs(50);
     let mut agent = running(now);
     let late = now + Nanos::from_secs(4);
-    let beat = |unheard: &[&str]| ManagerWord {
+    let beat = |unheard: &[&str]| ManagerMessage {
         unheard: unheard.iter().map(|id| (*id).to_owned()).collect(),
         ..word(1, now + Nanos::SECOND, What::Beat)
     };
@@ -278,11 +280,11 @@ fn silence_counts_from_the_send_time() {
     agent.commanded(&beat(&["A1"]), late);
     assert_eq!(agent.watched_at(), now + Nanos::SECOND);
     agent.tick(now + Nanos::SECOND + DEAD_MAN + Nanos(1));
-    let deeds: Vec<Deed> = std::iter::from_fn(|| agent.deed()).collect();
-    assert!(deeds.contains(&Deed::Stop), "{deeds:?}");
+    let actions: Vec<AgentAction> = std::iter::from_fn(|| agent.next_action()).collect();
+    assert!(actions.contains(&AgentAction::Stop), "{actions:?}");
     agent.over(Final::default(), late);
-    let said = std::iter::from_fn(|| agent.deed()).find_map(|deed| match deed {
-        Deed::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
+    let said = std::iter::from_fn(|| agent.next_action()).find_map(|action| match action {
+        AgentAction::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
         _ => None,
     });
     assert_eq!(said, Some(PartEnding::DeadMan));
@@ -294,15 +296,15 @@ fn a_manager_that_attaches_waits_for_as_many_as_the_run_has() {
     let mut manager = Manager::new(2, 9, now);
     let mut agent = running(now);
     agent.commanded(&word(2, Nanos::ZERO, What::Beat), now);
-    agent.told(to_agent(ToAgent::Recall { epoch: 2 }), now);
-    let held = std::iter::from_fn(|| agent.deed()).find_map(|deed| match deed {
-        Deed::Say(Stamped { said: FromAgent::Held(holding), .. }) => Some(holding),
+    agent.receive(to_agent(ToAgent::Recall { epoch: 2 }), now);
+    let held = std::iter::from_fn(|| agent.next_action()).find_map(|action| match action {
+        AgentAction::Say(Stamped { said: FromAgent::Held(holding), .. }) => Some(holding),
         _ => None,
     });
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
     let held = held.expect("it says what it holds");
     assert_eq!((held.run, held.step), (1, 1));
-    manager.heard("A0", of_run(1, FromAgent::Held(held)), now);
+    manager.receive("A0", of_run(1, FromAgent::Held(held)), now);
     assert!(!manager.complete());
     let agents = manager.seats()["A0"].held.as_ref().map(|held| held.agents);
     manager.expect(agents.expect("it is held") as usize);

@@ -8,9 +8,11 @@ mod losses;
 #[path = "replays.rs"]
 mod replays;
 
-use fleet::protocol::agent::{Agent, Deed, ReadyFacts};
+use fleet::protocol::agent::{Agent, AgentAction, ReadyFacts};
 use fleet::protocol::manager::{AgentStage, FleetEvent, Manager, Post};
-use fleet::protocol::message::{Final, FromAgent, Hello, ManagerWord, PartEnding, ToAgent, What};
+use fleet::protocol::message::{
+    Final, FromAgent, Hello, ManagerMessage, PartEnding, ToAgent, What,
+};
 use fleet::protocol::row::{RowHead, encode};
 use fleet::protocol::slots::SlotTable;
 use fleet::protocol::stamp::{Stamp, Stamped};
@@ -26,11 +28,11 @@ const MS: u64 = 1_000_000;
 const ROWS: u64 = 30;
 
 #[derive(Clone)]
-enum Parcel {
+enum InFlight {
     Up(usize, Stamped<FromAgent>),
     Row(usize, Vec<u8>),
     Down(usize, Stamped<ToAgent>),
-    All(usize, ManagerWord),
+    All(usize, ManagerMessage),
 }
 
 /// One agent with its clock and a load that sends a row now and then.
@@ -60,9 +62,9 @@ struct World {
     loss: f64,
     manager: Manager,
     members: Vec<Member>,
-    parcels: Vec<(Nanos, Parcel)>,
+    messages_in_flight: Vec<(Nanos, InFlight)>,
     /// All that was ever sent.
-    recorded: Vec<Parcel>,
+    recorded: Vec<InFlight>,
     events: Vec<FleetEvent>,
     manager_alive: bool,
 }
@@ -75,9 +77,9 @@ fn number() -> u64 {
 }
 
 /// A manager's message about its own run.
-fn word(epoch: u64, at: Nanos, what: What) -> ManagerWord {
+fn word(epoch: u64, at: Nanos, what: What) -> ManagerMessage {
     let (run, number) = (epoch, number());
-    ManagerWord { epoch, run, number, at: at.0, unheard: Vec::new(), what }
+    ManagerMessage { epoch, run, number, at: at.0, unheard: Vec::new(), what }
 }
 
 /// A manager's message to a process without a session, about its own run.
@@ -94,7 +96,7 @@ fn of_run(run: u64, said: FromAgent) -> Stamped<FromAgent> {
 fn join(manager: &mut Manager, agent: &str, hello: Hello, now: Nanos) {
     let mut hello = hello;
     for _ in 0..2 {
-        manager.heard(agent, of_run(0, FromAgent::Hello(hello.clone())), now);
+        manager.receive(agent, of_run(0, FromAgent::Hello(hello.clone())), now);
         let asked = std::iter::from_fn(|| manager.post()).find_map(|post| match post {
             Post::One(_, Stamped { said: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
             _ => None,
@@ -135,49 +137,52 @@ impl World {
             loss,
             manager: Manager::new(7, agents, now),
             members: (0..agents).map(member).collect(),
-            parcels: Vec::new(),
+            messages_in_flight: Vec::new(),
             recorded: Vec::new(),
             events: Vec::new(),
             manager_alive: true,
         }
     }
 
-    fn post(&mut self, parcel: Parcel) {
-        self.recorded.push(parcel.clone());
+    fn post(&mut self, message_in_flight: InFlight) {
+        self.recorded.push(message_in_flight.clone());
         let copies = if self.dice.unit() < self.loss {
             0
         } else {
             1 + u64::from(self.dice.unit() < self.loss)
         };
         let at = Nanos(self.now.0 + (1.0 + 9.0 * self.dice.unit()) as u64 * MS);
-        match parcel {
-            Parcel::Row(row, bytes) => {
-                (0..copies).for_each(|_| self.parcels.push((at, Parcel::Row(row, bytes.clone()))));
+        match message_in_flight {
+            InFlight::Row(row, bytes) => {
+                (0..copies).for_each(|_| {
+                    self.messages_in_flight.push((at, InFlight::Row(row, bytes.clone())))
+                });
             }
             // anything but a row is repeated only by the state machines: the server between them
             // loses nothing while both are connected
-            other => self.parcels.push((at, other)),
+            other => self.messages_in_flight.push((at, other)),
         }
     }
 
     /// A millisecond passes.
     fn step(&mut self) {
         self.now = Nanos(self.now.0 + MS);
-        let (due, later): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.parcels).into_iter().partition(|(at, _)| *at <= self.now);
-        self.parcels = later;
-        for (_, parcel) in due {
-            self.deliver(parcel);
+        let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.messages_in_flight)
+            .into_iter()
+            .partition(|(at, _)| *at <= self.now);
+        self.messages_in_flight = later;
+        for (_, message_in_flight) in due {
+            self.deliver(message_in_flight);
         }
         if self.manager_alive {
             self.manager.tick(self.now);
             while let Some(post) = self.manager.post() {
                 match post {
                     Post::All(command) => (0..self.members.len())
-                        .for_each(|row| self.post(Parcel::All(row, command.clone()))),
+                        .for_each(|row| self.post(InFlight::All(row, command.clone()))),
                     Post::One(agent, told) => {
                         let row = agent[1..].parse().expect("the number of an agent");
-                        self.post(Parcel::Down(row, told));
+                        self.post(InFlight::Down(row, told));
                     }
                 }
             }
@@ -188,23 +193,23 @@ impl World {
         (0..self.members.len()).for_each(|row| self.member(row));
     }
 
-    fn deliver(&mut self, parcel: Parcel) {
+    fn deliver(&mut self, message_in_flight: InFlight) {
         let own = |member: &Member, now: Nanos| Nanos(now.0.saturating_add_signed(member.ahead));
-        match parcel {
-            Parcel::Up(row, _)
-            | Parcel::Row(row, _)
-            | Parcel::Down(row, _)
-            | Parcel::All(row, _)
+        match message_in_flight {
+            InFlight::Up(row, _)
+            | InFlight::Row(row, _)
+            | InFlight::Down(row, _)
+            | InFlight::All(row, _)
                 if self.members[row].cut_off => {}
-            Parcel::Up(row, _) | Parcel::Row(row, _) if self.members[row].mute => {}
-            Parcel::Up(_, _) | Parcel::Row(_, _) if !self.manager_alive => {}
-            Parcel::Up(row, said) => self.manager.heard(&name(row), said, self.now),
-            Parcel::Row(row, bytes) => self.manager.row(&name(row), bytes, self.now),
-            Parcel::Down(row, told) => {
+            InFlight::Up(row, _) | InFlight::Row(row, _) if self.members[row].mute => {}
+            InFlight::Up(_, _) | InFlight::Row(_, _) if !self.manager_alive => {}
+            InFlight::Up(row, said) => self.manager.receive(&name(row), said, self.now),
+            InFlight::Row(row, bytes) => self.manager.row(&name(row), bytes, self.now),
+            InFlight::Down(row, told) => {
                 let now = own(&self.members[row], self.now);
-                self.members[row].agent.told(told, now);
+                self.members[row].agent.receive(told, now);
             }
-            Parcel::All(row, command) => {
+            InFlight::All(row, command) => {
                 let now = own(&self.members[row], self.now);
                 self.members[row].agent.commanded(&command, now);
             }
@@ -227,30 +232,30 @@ impl World {
                 member.agent.over(Final::default(), now);
             }
         }
-        while let Some(deed) = self.members[row].agent.deed() {
+        while let Some(action) = self.members[row].agent.next_action() {
             let member = &mut self.members[row];
-            match deed {
-                Deed::Say(said) => self.post(Parcel::Up(row, said)),
-                Deed::Row(bytes) => self.post(Parcel::Row(row, bytes)),
-                Deed::Prepare { step, hash, sealed } => {
+            match action {
+                AgentAction::Say(said) => self.post(InFlight::Up(row, said)),
+                AgentAction::Row(bytes) => self.post(InFlight::Row(row, bytes)),
+                AgentAction::Prepare { step, hash, sealed } => {
                     assert_eq!((hash.as_str(), sealed.len()), ("hash", 300_000));
                     let rate_peak = Some(600.0);
                     let facts = ReadyFacts { hash: hash.clone(), workers: 2, rate_peak };
                     member.agent.prepared(step, &hash, Ok(facts));
                 }
-                Deed::Run { run, shares, start, .. } => {
+                AgentAction::Run { run, shares, start, .. } => {
                     member.of = run;
                     member.shares = shares;
                     member.run = Some((start, 0));
                     member.started = Some(Nanos(start.0.saturating_add_signed(-member.ahead)));
                 }
-                Deed::Take { parts, from } => {
+                AgentAction::Take { parts, from } => {
                     let parts = parts.into_iter().flatten();
                     member.taken.extend(parts.map(|part| (part, from)));
                 }
-                Deed::Cease { at } => member.ceased = Some(at),
-                Deed::Stop | Deed::Abandon => member.stopped = true,
-                Deed::Exit { why, .. } => member.exit = Some(why),
+                AgentAction::Cease { at } => member.ceased = Some(at),
+                AgentAction::Stop | AgentAction::Abandon => member.stopped = true,
+                AgentAction::Exit { why, .. } => member.exit = Some(why),
             }
         }
     }
@@ -330,10 +335,11 @@ fn an_agent_without_its_manager_stops_by_itself() {
     world.members.iter_mut().for_each(|member| {
         let now = Nanos(world.now.0.saturating_add_signed(member.ahead));
         member.agent.over(Final::default(), now);
-        let said = std::iter::from_fn(|| member.agent.deed()).find_map(|deed| match deed {
-            Deed::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
-            _ => None,
-        });
+        let said =
+            std::iter::from_fn(|| member.agent.next_action()).find_map(|action| match action {
+                AgentAction::Say(Stamped { said: FromAgent::Final(said), .. }) => Some(said.ending),
+                _ => None,
+            });
         assert_eq!(said, Some(PartEnding::DeadMan));
     });
     // what it counted is kept for a manager that takes the place of the silent one
@@ -390,20 +396,20 @@ fn another_protocol_a_full_fleet_an_older_manager_are_refused() {
             _ => None,
         })
     };
-    manager.heard("A0", of_run(0, hello(PROTOCOL + 1)), now);
+    manager.receive("A0", of_run(0, hello(PROTOCOL + 1)), now);
     assert!(refusal(&mut manager).unwrap().contains("the same version of loadstone"));
     join(&mut manager, "A0", Hello { protocol: PROTOCOL, ..Hello::default() }, now);
     assert!(manager.complete());
-    manager.heard("A1", of_run(0, hello(PROTOCOL)), now);
+    manager.receive("A1", of_run(0, hello(PROTOCOL)), now);
     assert!(refusal(&mut manager).unwrap().contains("has its 1 agents"));
 
     let mut agent = Agent::new("A0", Hello::default(), now);
     let command = |epoch| word(epoch, now, What::Disband { why: "end".into() });
-    agent.told(to_agent(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
+    agent.receive(to_agent(ToAgent::Welcome { epoch: 3, agents: 1 }), now);
     agent.commanded(&command(2), now);
-    assert_eq!(agent.deed(), None);
+    assert_eq!(agent.next_action(), None);
     agent.commanded(&command(4), now);
-    assert_eq!(agent.deed(), Some(Deed::Abandon));
+    assert_eq!(agent.next_action(), Some(AgentAction::Abandon));
 }
 
 #[test]
@@ -416,17 +422,17 @@ fn another_managers_run_is_neither_ended_nor_taken_for_ours() {
         std::iter::from_fn(|| manager.post())
             .any(|post| matches!(post, Post::All(word) if word.what == (What::Done { step: 1 })))
     };
-    manager.heard("A0", said(2), now);
+    manager.receive("A0", said(2), now);
     assert!(!dismisses(&mut manager));
     let sealed = BTreeMap::from([("A0".to_owned(), vec![7])]);
     manager.prepare("hash", &sealed);
-    manager.heard("A0", said(2), now);
+    manager.receive("A0", said(2), now);
     assert_eq!(manager.seats()["A0"].said, None);
     assert!(!dismisses(&mut manager));
     manager.prepare("hash", &sealed);
-    manager.heard("A0", said(2), now);
+    manager.receive("A0", said(2), now);
     assert!(!dismisses(&mut manager));
-    manager.heard("A0", said(3), now);
+    manager.receive("A0", said(3), now);
     assert!(dismisses(&mut manager));
     assert_eq!(manager.refused().late, 4);
 }

@@ -1,8 +1,8 @@
 //! A recorder between the machines replays old messages at every instant. Nothing but the counts of
 //! refused messages may differ.
 
-use crate::{MS, Member, Parcel, ROWS, World, name, word};
-use fleet::protocol::agent::{Agent, Deed};
+use crate::{InFlight, MS, Member, ROWS, World, name, word};
+use fleet::protocol::agent::{Agent, AgentAction};
 use fleet::protocol::manager::{AgentStage, FleetEvent, Manager, Post};
 use fleet::protocol::message::{Final, FromAgent, Hello, ToAgent, What};
 use fleet::protocol::stamp::{Stamp, Stamped};
@@ -17,9 +17,9 @@ fn own(member: &Member, now: Nanos) -> Nanos {
 }
 
 /// The recorded messages, delivered again to their receivers.
-fn replay(world: &mut World, old: &[Parcel]) {
-    for parcel in old {
-        world.deliver(parcel.clone());
+fn replay(world: &mut World, old: &[InFlight]) {
+    for message_in_flight in old {
+        world.deliver(message_in_flight.clone());
     }
 }
 
@@ -105,9 +105,9 @@ fn messages_of_an_earlier_run_change_nothing_in_the_next() {
     carry_out(&mut first, false);
     for row in 0..3 {
         let leaving = first.members[row].agent.leave("ended by a signal");
-        first.recorded.push(Parcel::Up(row, leaving));
+        first.recorded.push(InFlight::Up(row, leaving));
     }
-    first.recorded.push(Parcel::All(0, word(7, first.now, What::Stop { step: 1 })));
+    first.recorded.push(InFlight::All(0, word(7, first.now, What::Stop { step: 1 })));
     let old = std::mem::take(&mut first.recorded);
     let mut second = world(21);
     second.manager = Manager::new(8, 3, second.now);
@@ -146,14 +146,14 @@ fn running(now: Nanos) -> (Manager, Vec<Stamped<FromAgent>>) {
     let hello = Hello { protocol: PROTOCOL, session: 9, ..Hello::default() };
     let said = |number, said| Stamped { stamp: Stamp { session: 9, run: 5, number }, said };
     let first = said(1, FromAgent::Hello(hello.clone()));
-    manager.heard("A0", first.clone(), now);
+    manager.receive("A0", first.clone(), now);
     let proof = std::iter::from_fn(|| manager.post()).find_map(|post| match post {
         Post::One(_, Stamped { said: ToAgent::Prove { proof, .. }, .. }) => Some(proof),
         _ => None,
     });
     let hello = Hello { proof: proof.expect("a proof is asked for"), ..hello };
     let messages = vec![first, said(2, FromAgent::Hello(hello))];
-    manager.heard("A0", messages[1].clone(), now);
+    manager.receive("A0", messages[1].clone(), now);
     assert!(manager.complete());
     manager.adopt(5, 1, now);
     (manager, messages)
@@ -164,7 +164,7 @@ fn old_messages_do_not_keep_a_silent_agent_alive() {
     let now = Nanos::from_secs(50);
     let (mut manager, mut messages) = running(now);
     let alive = Stamped { stamp: Stamp { session: 9, run: 5, number: 3 }, said: FromAgent::Alive };
-    manager.heard("A0", alive.clone(), now);
+    manager.receive("A0", alive.clone(), now);
     messages.push(alive);
     let held = Stamped {
         stamp: Stamp { session: 9, run: 5, number: 4 },
@@ -174,11 +174,11 @@ fn old_messages_do_not_keep_a_silent_agent_alive() {
             ..Default::default()
         }),
     };
-    manager.heard("A0", held, now);
+    manager.receive("A0", held, now);
     manager.adopt(5, 1, now);
     for ms in 0..7_000 {
         let at = Nanos(now.0 + ms * MS);
-        messages.iter().for_each(|old| manager.heard("A0", old.clone(), at));
+        messages.iter().for_each(|old| manager.receive("A0", old.clone(), at));
         manager.tick(at);
     }
     let events: Vec<FleetEvent> = std::iter::from_fn(|| manager.event()).collect();
@@ -191,9 +191,9 @@ fn a_message_without_a_session_is_counted_and_does_nothing() {
     let now = Nanos::from_secs(50);
     let (mut manager, _) = running(now);
     let leaving = FromAgent::Leaving { why: "ended by a signal".into() };
-    manager.heard("A0", Stamped { stamp: Stamp::default(), said: leaving }, now);
+    manager.receive("A0", Stamped { stamp: Stamp::default(), said: leaving }, now);
     let end = FromAgent::Final(Box::new(Final { step: 1, ..Final::default() }));
-    manager.heard("A0", Stamped { stamp: Stamp::default(), said: end }, now);
+    manager.receive("A0", Stamped { stamp: Stamp::default(), said: end }, now);
     assert_eq!(manager.seats()["A0"].said, None);
     assert_eq!(manager.refused().foreign, 2);
     let events: Vec<FleetEvent> = std::iter::from_fn(|| manager.event()).collect();
@@ -216,16 +216,18 @@ fn a_second_process_with_the_same_credentials_is_refused() {
     for _ in 0..6_000 {
         world.step();
         second.tick(world.now);
-        while let Some(deed) = second.deed() {
-            match deed {
-                Deed::Say(said) => world.manager.heard("A1", said, world.now),
-                Deed::Exit { why: told, .. } => why = why.or(Some((told, world.now))),
+        while let Some(action) = second.next_action() {
+            match action {
+                AgentAction::Say(said) => world.manager.receive("A1", said, world.now),
+                AgentAction::Exit { why: told, .. } => why = why.or(Some((told, world.now))),
                 _ => {}
             }
         }
-        for parcel in world.parcels.iter().filter(|(at, _)| *at <= Nanos(world.now.0 + MS)) {
-            if let (_, Parcel::Down(1, told)) = parcel {
-                second.told(told.clone(), world.now);
+        for message_in_flight in
+            world.messages_in_flight.iter().filter(|(at, _)| *at <= Nanos(world.now.0 + MS))
+        {
+            if let (_, InFlight::Down(1, told)) = message_in_flight {
+                second.receive(told.clone(), world.now);
             }
         }
     }

@@ -84,7 +84,9 @@ fn a_model_s_own_requests_fit() {
         // embedded files are requested by their pages: with them the paper's law no longer holds
         match matching {
             Matching::Groups => assert_eq!(describe(&fit), wanted),
-            Matching::Requests => assert!(describe(&fit).ends_with(&wanted[22..]), "{}", describe(&fit)),
+            Matching::Requests => {
+                assert!(describe(&fit).ends_with(&wanted[22..]), "{}", describe(&fit))
+            }
         }
         let names: Vec<&str> = fit.plots.iter().map(|plot| plot.id).collect();
         assert_eq!(names, ["asked", "popularity", "depths"]);
@@ -115,7 +117,8 @@ fn requests_without_a_law_do_not_fit() {
     // each of the files in turn, and something else between
     let spec = FitModel { spec: Spec::Webstone, ..model };
     let names = ["file500.html", "file5k.html", "file50k.html", "file500k.html", "no.html"];
-    let text = describe(&fit_requests(&spec, &asked((0..5_000).map(|row| names[row % 5].to_owned()))));
+    let text =
+        describe(&fit_requests(&spec, &asked((0..5_000).map(|row| names[row % 5].to_owned()))));
     assert!(text.contains("1000 requests are for files that the model has not"), "{text}");
     let text = describe(&fit_requests(&spec, &asked((0..999).map(|_| names[0].to_owned()))));
     assert_eq!(text, "popularity: untold: 1000 requests are the fewest that tell\n");
