@@ -7,6 +7,7 @@ mod layers;
 mod lines;
 mod manifests;
 mod nouns;
+mod plain;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -60,7 +61,8 @@ const RULES: &[Rule] = &[
     lines::functions,
     lines::files,
     words::banned_words,
-    words::plain_english,
+    plain::documents,
+    plain::code,
     words::loose_ends,
     words::examples,
     words::machine_paths,

@@ -204,9 +204,9 @@ fn chain(
     let ran = chain.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let document: serde_json::Value = serde_json::from_slice(&ran.stdout)
-        .with_context(|| format!("it ended with {}: {said} {}", ran.status, running.said()))?;
+        .with_context(|| format!("it ended with {}: {said} {}", ran.status, running.output()))?;
     if let Some(why) = document["ended_early"].as_str() {
-        bail!("{why}; the proxy says: {}", running.said());
+        bail!("{why}; the proxy says: {}", running.output());
     }
     let exchange = |row: &serde_json::Value| {
         let words = |key: &str| {
@@ -323,11 +323,11 @@ fn torture(
     let ran = torture.arg(&running.url).output()?;
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     let document: serde_json::Value = serde_json::from_slice(&ran.stdout).with_context(|| {
-        format!("{} ended with {}: {said} {}", subject.name, ran.status, running.said())
+        format!("{} ended with {}: {said} {}", subject.name, ran.status, running.output())
     })?;
     match document["ended_early"].as_str() {
         Some(why) if document["cases"].as_array().is_none_or(Vec::is_empty) => {
-            bail!("{}: {why}; the server says: {}", subject.name, running.said())
+            bail!("{}: {why}; the server says: {}", subject.name, running.output())
         }
         _ => Ok(document),
     }

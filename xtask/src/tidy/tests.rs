@@ -310,6 +310,26 @@ fn plain_documents_stay_plain() {
     )]);
 }
 
+#[test]
+fn rewritten_code_stays_plain() {
+    const PLAIN: &str = "crates/torture/torture/src/a.rs";
+    for (text, expected) in [
+        ("// the caller is told", "reported"),
+        ("/// Closes after so many calls.\nconst A: u8 = 0;", "this many"),
+        ("/// Whether it is open.\nconst A: bool = true;", "verb or a noun phrase"),
+        ("/// Who calls.\n///\n/// What it does.\nconst A: u8 = 0;", ":1: a doc comment"),
+        ("fn told() {}", "told\\\" in a function's name"),
+        ("fn begin_anew<T>(_: T) {}", "anew"),
+    ] {
+        finds(&[(PLAIN, text)], expected);
+        finds_nothing(&[("crates/other/src/a.rs", text)]);
+    }
+    finds_nothing(&[(
+        PLAIN,
+        "/// Returns whether `told` is set; `None` if there is none.\n/// What follows is optional.\nfn teller() {}",
+    )]);
+}
+
 /// Names used by the text above.
 fn first(text: &str) -> &str {
     ["latency", "Latencies", "RPS", "virtual users", "average", "Error rate", "hits per second"]

@@ -4,12 +4,12 @@ use super::{Finding, Tree};
 use regex::Regex;
 use std::sync::LazyLock;
 
-struct Word {
+pub(super) struct Word {
     pattern: LazyLock<Regex>,
     instead: &'static str,
 }
 
-const fn word(make: fn() -> Regex, instead: &'static str) -> Word {
+pub(super) const fn word(make: fn() -> Regex, instead: &'static str) -> Word {
     Word { pattern: LazyLock::new(make), instead }
 }
 
@@ -21,38 +21,6 @@ static WORDS: [Word; 6] = [
     word(|| regex(r"(?i)\bvirtual users?\b"), "say user or session"),
     word(|| regex(r"(?i)\baverages?\b"), "say mean"),
     word(|| regex(r"(?i)\berror rates?\b"), "say failures %, and of what"),
-];
-
-/// Words and phrases that need a second reading, with the usual form.
-static STUMBLES: [Word; 12] = [
-    word(
-        || regex(r"(?i)\b(whoever|whomever|somebody)\b"),
-        "name the party: the client, the caller",
-    ),
-    word(|| regex(r"(?i)\banew\b"), "write again, or re-"),
-    word(|| regex(r"(?i)\bthereof\b"), "write of it"),
-    word(|| regex(r"(?i)\bway out\b"), "write fix or hint"),
-    word(|| regex(r"(?i)\bputs? up with\b"), "write accept"),
-    word(|| regex(r"(?i)\b(is|are|was|were|be|been) told\b"), "write reported or notified"),
-    word(|| regex(r"(?i)\b(stood|heeds?|deeds?|errands?)\b"), "write the usual verb or noun"),
-    word(|| regex(r"(?i)\b(is|that are) none\b"), "state what it is, or write is not a ..."),
-    word(|| regex(r"(?i)\bso many\b"), "write the number, or this many"),
-    word(|| regex(r"(?i)\bto be believed\b"), "write valid or trusted"),
-    word(|| regex(r"(?i)\bmend(s|ed|ing)?\b"), "write fix"),
-    word(|| regex(r"(?i)\bof that [0-9]"), "write including"),
-];
-
-/// Documents that were rewritten in plain English: [`STUMBLES`] may not return to them. A document
-/// joins the list when it has been rewritten.
-const PLAIN: &[&str] = &[
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "GLOSSARY.md",
-    "README.md",
-    "docs/decisions/README.md",
-    "docs/design.md",
-    "docs/guide/",
 ];
 
 /// Files in which such a word is permitted, because it is quoted or explained there.
@@ -71,10 +39,10 @@ const EXCEPTIONS: &[&str] = &[
 static MACHINE_PATH: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(^|[^\w./:~-])/(work|root|home)/\w"));
 static LOOSE_END: LazyLock<Regex> = LazyLock::new(|| regex(r"\b(FIXME|XXX)\b"));
-static CODE_SPAN: LazyLock<Regex> =
+pub(super) static CODE_SPAN: LazyLock<Regex> =
     LazyLock::new(|| regex(r#"`[^`]*`|"[^"]*"|“[^”]*”|\]\([^)]*\)"#));
 
-fn regex(pattern: &str) -> Regex {
+pub(super) fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a pattern that the tests have used")
 }
 
@@ -97,24 +65,17 @@ pub(super) fn banned_words(tree: &Tree) -> Vec<Finding> {
     found
 }
 
-/// Documents that are in plain English stay so.
-pub(super) fn plain_english(tree: &Tree) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let is_plain =
-        |path: &str| path.ends_with(".md") && PLAIN.iter().any(|at| path.starts_with(at));
-    for (path, text) in tree.texts().filter(|(path, _)| is_plain(path)) {
-        for (line, text) in prose(text) {
-            words_in(&STUMBLES, path, line, &text, &mut found);
-        }
-    }
-    found
-}
-
 fn banned_in(path: &str, line: usize, text: &str, found: &mut Vec<Finding>) {
     words_in(&WORDS, path, line, text, found);
 }
 
-fn words_in(words: &[Word], path: &str, line: usize, text: &str, found: &mut Vec<Finding>) {
+pub(super) fn words_in(
+    words: &[Word],
+    path: &str,
+    line: usize,
+    text: &str,
+    found: &mut Vec<Finding>,
+) {
     for word in words {
         if let Some(said) = word.pattern.find(text) {
             let text = format!("{:?}: {}", said.as_str(), word.instead);

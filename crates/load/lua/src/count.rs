@@ -323,7 +323,7 @@ mod tests {
         ok(format!("{one}{one}{one}"));
         ok(format!("{one}{post}{chunked}"));
         ok(format!("{post}{post}\r\n{one}GET / HT"));
-        let told = |text: &str| requests(text.as_bytes()).unwrap_err();
+        let describe = |text: &str| requests(text.as_bytes()).unwrap_err();
         assert_eq!(describe("garbage here\r\n\r\n"), "invalid HTTP method at 1:1");
         assert_eq!(describe(""), "incomplete request at 1:1");
         assert_eq!(describe("GEX / HTTP/1.1\r\n\r\n"), "invalid HTTP method at 1:3");
@@ -338,7 +338,7 @@ mod tests {
     /// wrk 4.1.0's messages for these.
     #[test]
     fn targets_and_fields_are_held_to_wrks_rules() {
-        let told = |text: &str| requests(text.as_bytes()).unwrap_err();
+        let describe = |text: &str| requests(text.as_bytes()).unwrap_err();
         let target = |target: &str| describe(&format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
         assert_eq!(target("nil"), "invalid URL at 1:8");
         assert_eq!(target("noslash"), "invalid URL at 1:12");

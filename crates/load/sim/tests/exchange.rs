@@ -261,7 +261,7 @@ fn a_connection_that_the_server_closes_at_once_is_closed_early() {
     }
     let world = World::new(Box::new(Cap), Nanos::from_millis(1), Nanos::from_secs(1));
     let requests = vec![request(b"a"), request(b"b"), request(b"c")];
-    let said: Vec<String> = exchange(world, requests, CONNECT).0.iter().map(told).collect();
+    let said: Vec<String> = exchange(world, requests, CONNECT).0.iter().map(describe).collect();
     assert_eq!(said, ["200 hello", "closed-early", "closed-early"]);
 }
 

@@ -212,9 +212,9 @@ impl Store {
 
 /// Renames a damaged store and begins a new one; of several programs that find it, one does.
 fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
-    let told = |error: std::io::Error| StoreError::io(path, &error);
-    let lock = File::create(sibling_path(path, "lock")).map_err(told)?;
-    lock.lock().map_err(told)?;
+    let explain_error = |error: std::io::Error| StoreError::io(path, &error);
+    let lock = File::create(sibling_path(path, "lock")).map_err(explain_error)?;
+    lock.lock().map_err(explain_error)?;
     let mut store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let why = match store.prepare(steps) {
         Err(StoreError::Damaged { why, .. }) => why,

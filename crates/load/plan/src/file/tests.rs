@@ -249,7 +249,7 @@ fn wrong_files() {
         "url = 'h'\n[measure]\nfold = ['user']",
         "url = 'h'\n[driver]\nnice = 99999999999",
     ]
-    .map(said)
+    .map(error_of)
     .into();
     let version = |text| from_toml(text, &NoFiles).unwrap_err().to_string();
     let messages =

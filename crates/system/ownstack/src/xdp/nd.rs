@@ -267,7 +267,7 @@ mod tests {
             let question = Question { hop: address(target).into(), at: None };
             they.question(question).expect("it is of IPv6")
         };
-        let hear = |frame: &[u8]| match we.parse(frame) {
+        let parse = |frame: &[u8]| match we.parse(frame) {
             LinkFrame::Told(who, mac, Some(answer)) => {
                 format!("{who} at {mac}: {}", describe(&answer))
             }

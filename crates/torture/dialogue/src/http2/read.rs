@@ -81,7 +81,7 @@ impl std::fmt::Display for FrameSeen {
         let FrameSeen { kind, flags, stream, length, .. } = self;
         match (*kind, self.code()) {
             (datagrams::CAME, _) if self.is_over_quic() => f.write_str(&datagrams::describe(self)),
-            (packets::FRAME, _) if self.is_over_quic() => f.write_str(packets::name(*flags)),
+            (packets::FRAME, _) if self.is_over_quic() => f.write_str(packets::describe(*flags)),
             (RST_STREAM | GOAWAY, Some(code)) if self.is_over_quic() => {
                 write!(f, "{} {}", self.quic_name(), code_name(code))
             }

@@ -183,7 +183,7 @@ const TOLD: [(&str, &str); 5] = [
 ];
 
 /// Describes a frame by its row.
-pub(crate) fn name(row: u8) -> &'static str {
+pub(crate) fn describe(row: u8) -> &'static str {
     let name = name(row);
     let fault = TABLE_FAULTS.iter().chain(&TOLD).find(|(fault, _)| *fault == name);
     fault.map_or(name, |(_, told)| told)
