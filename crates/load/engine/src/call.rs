@@ -1,4 +1,4 @@
-//! One arrival under way.
+//! An arrival in progress.
 
 use crate::intake::Intake;
 use protocol::http1::response::{Asked, ResponseFacts};
@@ -6,10 +6,10 @@ use sample::{FailureClass, Outcome, Sample};
 use units::Nanos;
 use workload::Template;
 
-/// The user of a call in a plain open load: nobody in particular.
+/// The user of a call in a plain open load: none.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// A call from its due instant to its outcome. Instants that have not come yet are zero.
+/// A call from its due instant to its outcome. Instants not reached yet are zero.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) index: u64,
@@ -22,13 +22,13 @@ pub(crate) struct Call {
     pub(crate) redirects: u8,
     /// Times it was sent again to log in.
     pub(crate) logins: u8,
-    /// Responses still to come, where a script sends several requests as one call.
+    /// Outstanding responses, if a script sends several requests as one call.
     pub(crate) responses_due: u16,
     /// The server found it too early: it goes out only where a handshake is over (RFC 8470 section 5.2).
     pub(crate) late: bool,
-    /// A request of its own in place of the target's: a redirect's, or a guide's.
+    /// A request that replaces the target's: from a redirect or a guide.
     pub(crate) request: Option<Box<Template>>,
-    /// What is gathered of its response, where somebody wants to see it.
+    /// The collected part of its response, if needed.
     pub(crate) intake: Option<Box<Intake>>,
     pub(crate) intended: Nanos,
     pub(crate) admitted: Nanos,
@@ -84,7 +84,7 @@ impl Call {
     #[inline]
     pub(crate) fn add(&mut self, facts: &ResponseFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
-        // the reader bounds each head; together they stay below 4 GiB, or are told as that
+        // the reader limits each head; a total above 4 GiB is reported as that
         let sum = |a: u32, b: u64| (u64::from(a) + b).min(u64::from(u32::MAX)) as u32;
         self.head_bytes = sum(self.head_bytes, facts.head_bytes);
         self.trailer_bytes = sum(self.trailer_bytes, facts.trailer_bytes);
@@ -131,7 +131,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// A whole response came; `class`: what is wrong with it.
+    /// A complete response was received; `class`: its fault.
     #[inline]
     pub(crate) fn answered(facts: &ResponseFacts, class: Option<FailureClass>) -> End {
         let outcome = if class.is_none() { Outcome::Succeeded } else { Outcome::Failed };

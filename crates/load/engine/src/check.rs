@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use units::Nanos;
 use workload::Jar;
 
-/// What a check needs of the world.
+/// Environment of a check.
 pub trait CheckWorld: Caller {
     fn now(&mut self) -> Nanos;
 
@@ -38,10 +38,10 @@ pub trait CheckWorld: Caller {
     fn pause(&mut self, span: Nanos);
 }
 
-/// Time between two looks at a file that is not yet as expected.
+/// Time between two checks of a file that is not as expected yet.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
 
-/// That every request of the plan can be sent.
+/// Checks that every request of the plan can be sent.
 ///
 /// # Errors
 /// The first that cannot: line, step and reason.
@@ -60,7 +60,7 @@ pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the steps for which `chosen` holds, in their order. `told` hears of each when it is done.
+/// Runs the steps for which `chosen` holds, in order. `told` receives each when it is done.
 pub fn run_check(
     plan: &CheckPlan,
     chosen: &dyn Fn(&Step) -> bool,
@@ -91,7 +91,7 @@ pub fn run_check(
             None => runner.step(step),
         };
         if runner.world.interrupted() {
-            // what the signal cut short says nothing of the site
+            // a result interrupted by the signal shows nothing about the site
             result.interrupted = true;
             break;
         }
@@ -113,7 +113,7 @@ struct Runner<'a> {
     unreachable: Option<String>,
 }
 
-/// What one round of a step came to.
+/// Result of one round of a step.
 struct Round {
     difference: Option<Difference>,
     status: Option<u16>,
@@ -197,14 +197,14 @@ impl Runner<'_> {
         }
     }
 
-    /// Nobody has been met yet, and nobody is there now, against what was expected.
+    /// No server was reached yet, and none is reachable now, contrary to expectation.
     fn unmet(&mut self, ask: &Ask, heard: &Heard) -> bool {
         self.met |= heard.connected;
         let silent = !self.met && heard.result.is_err();
         silent && ask.expect.outcome == plan::check::Wanted::Response
     }
 
-    /// Sends the requests at the same moment; those that cannot be made are heard of as trouble.
+    /// Sends the requests at the same moment; impossible ones are returned as errors.
     fn exchange(&mut self, asks: &[&Ask]) -> Vec<(Option<Outgoing>, Heard)> {
         let prepared: Vec<Result<Outgoing, String>> = asks
             .iter()
@@ -329,7 +329,7 @@ fn silence(text: String) -> Heard {
     Heard::nothing(Trouble::new(FailureClass::WorkloadEnd, text))
 }
 
-/// What a step asks of whom, for people.
+/// Text for a step's request and its destination.
 fn asked(plan: &CheckPlan, action: &Action) -> String {
     match action {
         Action::Ask(ask) => asked_of(plan, ask),

@@ -35,7 +35,7 @@ pub struct Row {
     pub last: bool,
 }
 
-/// What several workers said of the same interval.
+/// Merged counts of several workers for the same interval.
 #[derive(Debug, Default)]
 struct Pending {
     snapshot: Snapshot,
@@ -61,7 +61,7 @@ pub struct Collector {
     connections_peak: u64,
     flight_peak: u64,
     last_done: Nanos,
-    /// When the last worker was done.
+    /// When the last worker finished.
     ended: Nanos,
     /// For how long the abort rule's bound has been met without a break.
     held: Nanos,
@@ -86,7 +86,7 @@ impl Collector {
         }
     }
 
-    /// Takes a row in; gives its memory back, cleared, and tells which seconds are now complete.
+    /// Adds a row; returns its memory, cleared, and which seconds are now complete.
     pub fn add(&mut self, row: Row) -> (Box<Snapshot>, &[Second]) {
         let Row { worker, start, end, edge, mut snapshot, .. } = row;
         self.total.merge(&snapshot);
@@ -132,7 +132,7 @@ impl Collector {
         }
     }
 
-    /// Takes a row of an interval in that the series has left behind; it counts in the total alone.
+    /// Adds a row of an interval that the series has already passed; it counts only in the total.
     pub fn add_late(&mut self, row: Row) {
         self.total.merge(&row.snapshot);
         self.last_done = self.last_done.max(row.last_done);
@@ -226,7 +226,7 @@ impl Collector {
         }
     }
 
-    /// Writes down what the plan wants of each of several loads.
+    /// Records the plan's intention for each of several loads.
     fn intend_each(&mut self, end: Nanos) {
         let lanes = crate::lanes(&self.setup).unwrap_or_default();
         let wanted = lanes.iter().map(|lane| Some(Intention::of(lane)?.until(end).0));
@@ -305,7 +305,7 @@ impl Owed {
     }
 }
 
-/// What an open load's plan wants of the measured window.
+/// Intention of an open load's plan for the measured window.
 #[derive(Clone, Debug)]
 pub struct Intention {
     schedule: Schedule,
@@ -319,7 +319,7 @@ pub struct Intention {
 }
 
 impl Intention {
-    /// `None` in a closed loop, whose plan names no rate.
+    /// `None` in a closed loop, whose plan has no rate.
     pub fn of(setup: &Setup) -> Option<Intention> {
         let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
         let spec = arrival_spec(setup, arrivals);
@@ -334,8 +334,8 @@ impl Intention {
         })
     }
 
-    /// How many arrivals the plan wants of this process in the measured window, up to the instant
-    /// `end`; and how long its rate takes for the whole of them, where they are all that it wants.
+    /// Number of arrivals that the plan intends for this process in the measured window, up to the
+    /// instant `end`; and how long its rate takes for all of them, if their number is limited.
     pub fn until(&self, end: Nanos) -> (u64, Option<Nanos>) {
         let due = self.schedule.count_due(end);
         let count = due.saturating_sub(self.first);

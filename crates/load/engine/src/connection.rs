@@ -1,8 +1,8 @@
-//! One connection of a worker: where it stands, what is outstanding on it, when it must move.
+//! One connection of a worker: its state, its outstanding calls, its deadlines.
 //!
-//! Between its calls a connection is [`Conn`] alone. What only calls under way need stands in [`Work`],
-//! which it has from a list of its pool and gives back, so that thousands of connections whose users
-//! think have room for as many calls as there are.
+//! Between its calls a connection is [`Conn`] alone. State needed only by calls in flight is in
+//! [`Work`], which it takes from a list of its pool and returns, so that thousands of connections
+//! of thinking users use memory only for the calls in flight.
 
 mod limits;
 mod sockets;
@@ -20,7 +20,7 @@ use stats::lives::ConnectionLife;
 use std::collections::VecDeque;
 use units::Nanos;
 
-/// Where a connection is established. Each state is entered at most once, in this order.
+/// State of establishing a connection. Each state is entered at most once, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ConnState {
     /// No socket.
@@ -29,9 +29,9 @@ pub(crate) enum ConnState {
     Connecting,
     /// CONNECT was sent to a proxy.
     Tunnel,
-    /// TLS is shaking hands.
+    /// TLS handshake.
     Handshake,
-    /// Requests go out, responses come in.
+    /// Requests are sent, responses received.
     Open,
 }
 
@@ -39,8 +39,8 @@ pub(crate) enum ConnState {
 #[derive(Clone, Copy, Debug, Default)]
 struct Early {
     allowed: bool,
-    /// Calls, the oldest, whose requests are handed to TLS as early data; and those of them whose bytes
-    /// the socket took.
+    /// The oldest calls, whose requests were passed to TLS as early data; and those of them whose
+    /// bytes the socket accepted.
     released: u32,
     calls: u32,
 }
@@ -56,7 +56,7 @@ fn idle_steps(span: Nanos) -> u32 {
 pub(crate) struct Conn {
     work: Option<Box<Work>>,
     opened: Nanos,
-    /// When requests could go out; for the record.
+    /// When requests could be sent; for the record.
     established: Nanos,
     /// The slot's entry among the deadlines; `NEVER`: it has none. It outlives the connection.
     armed: Nanos,
@@ -73,20 +73,20 @@ pub(crate) struct Conn {
     /// Calls put on it so far, and responses had from it.
     assigned: u32,
     served: u32,
-    /// When its last call left, in steps of [`IDLE_STEP`] after its opening: a few bytes are enough for
-    /// that in each slot.
+    /// When its last call left, in steps of [`IDLE_STEP`] after its opening, which fits into a few
+    /// bytes per slot.
     idle_from: u32,
     state: ConnState,
-    /// Why no request can go out any more; for the record.
+    /// Why no request can be sent any more; for the record.
     broken: Option<FailureClass>,
-    /// Why a write failed. What the server sent before is still read.
+    /// Why a write failed. Data that the server sent before is still read.
     unwritable: Option<FailureClass>,
-    /// The server ended it, or said that it would.
+    /// The server closed it, or announced it.
     by_server: bool,
 }
 
-/// What a connection works with: what is outstanding, what is to be sent, what was read of a response.
-/// Of one that speaks HTTP/1 without TLS nothing of it outlives its calls.
+/// Working state of a connection: outstanding calls, pending output, partial responses. For HTTP/1
+/// without TLS none of it outlives its calls.
 #[derive(Debug)]
 pub(crate) struct Work {
     calls: VecDeque<Call>,
@@ -95,13 +95,14 @@ pub(crate) struct Work {
     /// Calls put on it since bytes last went out: nothing can have been answered of these.
     unflushed: u32,
     early: Early,
-    /// Reads the proxy's response to CONNECT, until the tunnel stands.
+    /// Reads the proxy's response to CONNECT, until the tunnel is established.
     tunnel: Option<Box<ResponseReader>>,
-    /// When `connect` had returned, then when the transport stood.
+    /// When `connect` returned, then when the transport was established.
     connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
     setup: Option<(Nanos, Option<Nanos>)>,
-    /// When bytes last came in, or more of a request went out, or were last waited for from now on.
+    /// When bytes were last received, or more of a request was sent, or from when on they are
+    /// awaited.
     progress: Nanos,
     busy_since: Nanos,
 }
@@ -109,7 +110,7 @@ pub(crate) struct Work {
 /// A connection that has just been given one more call to carry.
 #[derive(Debug)]
 pub(crate) struct Employed<'a> {
-    /// Where the call is to be put.
+    /// Where to put the call.
     pub(crate) work: &'a mut Work,
     /// Calls put on the connection so far, with this one.
     pub(crate) assigned: u32,
@@ -117,19 +118,19 @@ pub(crate) struct Employed<'a> {
     armed: Nanos,
 }
 
-/// What decides whether a call that was just put on its connection needs an entry among the deadlines.
+/// Decides whether a call just put on its connection needs a deadline entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PutCall {
     /// When the call was due.
     pub(crate) intended: Nanos,
     /// The connection is open.
     pub(crate) open: bool,
-    /// When the slot's entry comes up; `NEVER`: it has none.
+    /// When the slot's entry expires; `NEVER` if it has none.
     pub(crate) armed: Nanos,
 }
 
 impl Employed<'_> {
-    /// The call, of whose request `written` bytes were just written, is outstanding from now on.
+    /// Marks the call, of whose request `written` bytes were just written, as outstanding.
     #[inline(always)]
     pub(crate) fn put(self, mut call: Call, written: u64, now: Nanos) -> PutCall {
         call.bytes_sent += written;
@@ -185,11 +186,11 @@ impl Work {
         if call > 0 {
             self.bring_to_front(call);
         }
-        // always from the front, so that the compiler need not copy the call on its way
+        // always from the front, so that the compiler need not copy the call
         self.calls.pop_front()
     }
 
-    /// The calls before it keep their order behind it.
+    /// Earlier calls keep their order after it.
     #[cold]
     fn bring_to_front(&mut self, call: usize) {
         if let Some(call) = self.calls.remove(call) {
@@ -197,7 +198,7 @@ impl Work {
         }
     }
 
-    /// The connection is closed, or at rest.
+    /// The connection is closed or idle.
     pub(crate) fn clear(&mut self) {
         self.calls.clear();
         self.transport.close();
@@ -255,8 +256,8 @@ impl Conn {
         (work.connected, work.progress, work.busy_since) = (now, self.opened, self.opened);
     }
 
-    /// One more call is put on it. Where it was at rest it goes on with the work that `take` gives; at
-    /// most `depth` calls will be outstanding.
+    /// Puts one more call on it. An idle one continues with the work that `take` returns; at most
+    /// `depth` calls will be outstanding.
     #[inline(always)]
     pub(crate) fn employ(&mut self, take: impl FnOnce() -> Box<Work>, depth: u32) -> Employed<'_> {
         self.assigned += 1;
@@ -269,7 +270,7 @@ impl Conn {
         Employed { work, assigned: self.assigned, open, armed: self.armed }
     }
 
-    /// What it needs no longer, if it is at rest.
+    /// Returns state that it no longer needs, if idle.
     pub(crate) fn rest(&mut self) -> Option<Box<Work>> {
         let over = self.is_open() && self.work.as_ref().is_some_and(|work| work.is_over());
         if over { self.work.take() } else { None }
@@ -295,7 +296,7 @@ impl Conn {
         self.state == ConnState::Closed
     }
 
-    /// Whether this is still the connection that had `generation`, and not closed.
+    /// Returns whether this is still the connection with `generation`, and not closed.
     #[inline]
     pub(crate) fn is_still(&self, generation: u32) -> bool {
         self.generation == generation && self.state != ConnState::Closed
@@ -320,7 +321,7 @@ impl Conn {
         self.user
     }
 
-    /// It belongs to nobody from now on; gives back to whom it belonged.
+    /// Detaches it from its user; returns the previous one.
     pub(crate) fn release(&mut self) -> u32 {
         std::mem::replace(&mut self.user, NOBODY)
     }
@@ -340,7 +341,7 @@ impl Conn {
         self.assigned >= calls_max
     }
 
-    /// Whether one more call may be put on it.
+    /// Returns whether one more call may be put on it.
     #[inline]
     pub(crate) fn takes(&self, depth: u32, calls_max: u32) -> bool {
         let fits = |work: &Work| (work.calls.len() as u32) < work.speaker.capacity(depth);
@@ -357,7 +358,7 @@ impl Conn {
 
 /// Calls going out.
 impl Work {
-    /// Writes a call's request; gives back its bytes.
+    /// Writes a call's request; returns its bytes.
     #[inline(always)]
     pub(crate) fn ask(&mut self, request: &Request<'_>) -> u64 {
         let out = self.transport.plaintext();
@@ -366,7 +367,7 @@ impl Work {
         (out.len() - before) as u64
     }
 
-    /// A request that somebody else renders; gives back what that one says, and the bytes.
+    /// A request rendered by another component; returns its result and the bytes.
     pub(crate) fn ask_as_written<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> (T, u64) {
         let out = self.transport.plaintext();
         let before = out.len();
@@ -374,7 +375,7 @@ impl Work {
         (said, (out.len() - before) as u64)
     }
 
-    /// The call whose request was just written is outstanding from now on.
+    /// Marks the call whose request was just written as outstanding.
     #[inline(always)]
     fn put(&mut self, call: Call, now: Nanos) {
         let first = self.calls.is_empty();
@@ -401,8 +402,8 @@ impl Conn {
         self.work.as_ref().is_some_and(|work| work.transport.has_output())
     }
 
-    /// Writes out what waits, as far as the socket takes it. True: these were its first bytes, so
-    /// the transport stands.
+    /// Writes pending data as far as the socket accepts it. Returns true if these were its first
+    /// bytes, so the transport is established.
     ///
     /// # Errors
     /// The connection is no more.
@@ -427,7 +428,8 @@ impl Conn {
             work.unflushed = 0;
         }
         if resumed {
-            // of a request under way more has gone out; that a new one begins is no progress of those before it
+            // more of a pending request was sent; the start of a new one is no progress of earlier
+            // ones
             work.progress = now;
         }
         if resumed
@@ -449,7 +451,7 @@ impl Conn {
         }
     }
 
-    /// As [`Conn::flush`], with the requests that are there, if the session can have them early.
+    /// Like [`Conn::flush`], with the available requests, if the session can send them early.
     #[cold]
     fn flush_early<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) -> Result<bool, IoError> {
         let Some(work) = self.work.as_deref_mut() else { return Ok(false) };
@@ -467,7 +469,7 @@ impl Conn {
         Ok(self.state == ConnState::Connecting)
     }
 
-    /// What went out early on a connection of TCP; `None`: nothing did.
+    /// Early data sent on a TCP connection; `None` if there was none.
     #[inline]
     pub(crate) fn early(&self) -> Option<EarlyFacts> {
         let work = self.work.as_ref()?;
@@ -496,8 +498,8 @@ impl Conn {
         }
     }
 
-    /// The transport stands: its first bytes were taken at `now`. Gives back when it came to stand;
-    /// `tunnelled`: a proxy was asked for a tunnel.
+    /// The transport is established: its first bytes were accepted at `now`. Returns when it was
+    /// established; `tunnelled`: a proxy was asked for a tunnel.
     pub(crate) fn connect(&mut self, tunnelled: bool, now: Nanos) -> Nanos {
         let Some(work) = &mut self.work else { return now };
         // taken with the first flush: `connect` had done it all; later: it is done now
@@ -514,10 +516,10 @@ impl Conn {
         at
     }
 
-    /// Reads the proxy's response to CONNECT. True when the tunnel stands.
+    /// Reads the proxy's response to CONNECT. Returns true if the tunnel is established.
     ///
     /// # Errors
-    /// The proxy refuses, or says what it should not.
+    /// The proxy refuses, or sends an invalid response.
     pub(crate) fn hear_proxy(&mut self, bytes: &[u8], now: Nanos) -> Result<bool, FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::Proxy) };
         let Some(reader) = &mut work.tunnel else { return Err(FailureClass::Proxy) };
@@ -536,7 +538,7 @@ impl Conn {
         Ok(true)
     }
 
-    /// TLS agreed on another protocol than the one that the connection is to speak.
+    /// TLS negotiated a protocol other than the required one.
     pub(crate) fn is_misled(&self, facts: Option<&TlsFacts>) -> bool {
         let demanded = self.work.as_ref().and_then(|work| work.speaker.demanded());
         demanded.is_some_and(|name| facts.is_none_or(|facts| facts.alpn != name))
@@ -551,7 +553,7 @@ impl Conn {
         self.is_open() && self.work.as_ref().is_some_and(|work| work.speaker.is_over())
     }
 
-    /// Counts what went out at `now` of requests that had to wait for room, or for a stream.
+    /// Counts what was sent at `now` of requests that waited for room, or for a stream.
     pub(crate) fn credit_late(&mut self, now: Nanos) {
         let Some(work) = &mut self.work else { return };
         while let Some(call) = work.speaker.take_opened() {
@@ -584,7 +586,7 @@ impl Conn {
             && self.assigned < calls_max
     }
 
-    /// What was counted of the protocol itself.
+    /// Counts of the protocol itself.
     #[inline]
     pub(crate) fn take_protocol_facts(&mut self) -> Option<ProtocolFacts> {
         self.work.as_mut().filter(|work| !work.speaker.forgets())?.speaker.take_facts()
@@ -608,7 +610,7 @@ impl Conn {
         self.work.as_ref().is_some_and(|work| work.transport.is_tls_closed())
     }
 
-    /// Requests can go out from `now` on; gives back what connecting took.
+    /// Requests can be sent from `now` on; returns the connect times.
     pub(crate) fn establish(&mut self, tls: Option<Nanos>, now: Nanos) -> Nanos {
         self.state = ConnState::Open;
         self.established = now;
@@ -631,7 +633,7 @@ impl Conn {
         self.work.as_mut()?.setup.take()
     }
 
-    /// The call that took them goes on: they wait for the next sample.
+    /// The call that took them continues: they wait for the next sample.
     #[cold]
     pub(crate) fn give_setup_times(&mut self, times: Option<(Nanos, Option<Nanos>)>) {
         if let Some(work) = self.work.as_mut().filter(|_| self.state == ConnState::Open) {
@@ -647,8 +649,7 @@ impl Conn {
 
 /// Responses coming in.
 impl Conn {
-    /// Bytes came off the transport. Gives back where the connection is established, and whether they are
-    /// encrypted.
+    /// Bytes were received. Returns the establishment state, and whether they are encrypted.
     #[inline]
     pub(crate) fn touch(&mut self, now: Nanos) -> (ConnState, bool) {
         let Some(work) = &mut self.work else { return (self.state, false) };
@@ -656,8 +657,8 @@ impl Conn {
         (self.state, work.transport.is_encrypted())
     }
 
-    /// Takes plaintext in where responses come in order: a piece of the oldest call's. Its first byte
-    /// is stamped.
+    /// Processes plaintext of in-order responses: a piece of the oldest call's. Its first byte is
+    /// timestamped.
     #[inline(always)]
     pub(crate) fn hear_in_order(
         &mut self,
@@ -722,7 +723,7 @@ impl Conn {
         self.work.as_ref().map_or_else(ResponseFacts::default, |work| work.speaker.facts())
     }
 
-    /// The bytes of its head, where heads are kept; of one under way, what is there.
+    /// The bytes of its head, if heads are kept; of one in progress, the received part.
     pub(crate) fn head(&self) -> &[u8] {
         self.work.as_ref().map_or(&[], |work| work.speaker.head())
     }
@@ -756,7 +757,8 @@ impl Conn {
         }
     }
 
-    /// One of a call's several responses is there. True when more are to come on this connection.
+    /// One of a call's several responses is complete. Returns true if more follow on this
+    /// connection.
     pub(crate) fn take_one_of_many(&mut self, call: usize, facts: &ResponseFacts) -> bool {
         let Some(call) = self.call_mut(call) else { return false };
         if call.responses_due <= 1 || !facts.persistent {
@@ -777,11 +779,12 @@ impl Conn {
             self.busy += now - work.busy_since;
             self.idle_from = idle_steps(now - self.opened);
         }
-        // last, and as it came off the list: a call is long, and each look at it would copy it
+        // last, and unmoved from the list: a call is large, and each access would copy it
         work.take(call)
     }
 
-    /// The server closes it after the response that is done, or it has carried all it is to carry.
+    /// The server closes it after the completed response, or it has carried its maximum number of
+    /// calls.
     #[inline]
     pub(crate) fn is_over(&mut self, persistent: bool, calls_max: u32) -> bool {
         let used_up = self.assigned >= calls_max && self.is_idle();
@@ -806,7 +809,7 @@ impl Conn {
         first
     }
 
-    /// Why the first write that failed did.
+    /// Why the first failed write failed.
     pub(crate) fn unwritable(&self) -> Option<FailureClass> {
         self.unwritable
     }
@@ -825,8 +828,9 @@ impl Conn {
         self.served > 0
     }
 
-    /// It has served, and no byte of the calls that are on it now has gone out: what ends it came before them.
-    /// Where responses come in any order, calls leave it in any order too, and nobody knows which are written.
+    /// It has served, and no byte of its current calls was sent: the cause of its end precedes
+    /// them. Where responses come in any order, calls leave it in any order too, and it is unknown
+    /// which were written.
     pub(crate) fn is_unwritten(&self) -> bool {
         let unwritten = |work: &Work| {
             let known = !work.calls.is_empty() && !work.speaker.is_multiplexed();
@@ -835,10 +839,10 @@ impl Conn {
         self.is_open() && self.has_served() && self.work.as_deref().is_some_and(unwritten)
     }
 
-    /// Of requests whose connection ends those bytes count that went out: the last ones did not. Gives back
-    /// how many more than those of the calls that are on it. Over HTTP/2 and HTTP/3 a request counts once it
-    /// is handed to an open connection, for what waits may be frames of the protocol's own. Of a call put on it again,
-    /// at most what all its tries sent.
+    /// Counts the sent bytes of requests whose connection ends, without the unsent last ones.
+    /// Returns how many more than those of the calls on it. Over HTTP/2 and HTTP/3 a request counts
+    /// once it is passed to an open connection, because pending data may be frames of the protocol.
+    /// For a retried call, at most what all its attempts sent.
     pub(crate) fn take_back_unsent(&mut self) -> u64 {
         if self.is_open() && self.is_multiplexed() {
             return 0;
@@ -853,8 +857,9 @@ impl Conn {
         unsent
     }
 
-    /// The connection ends before its calls: they keep the bytes that went out, and those that came of responses
-    /// that will not be whole. Once, and before any call is taken off, for the protocol knows them by their places.
+    /// The connection ends before its calls: they keep the sent bytes, and the received bytes of
+    /// partial responses. Call it once, before any call is removed, because the protocol knows them
+    /// by position.
     pub(crate) fn settle_bytes(&mut self) {
         self.take_back_unsent();
         let calls =
@@ -878,7 +883,7 @@ impl Conn {
         self.work.as_mut()?.calls.pop_front()
     }
 
-    /// Where responses come in any order, a break hits every call whose response has begun.
+    /// Where responses come in any order, a break affects every call with a partial response.
     pub(crate) fn take_begun(&mut self) -> Vec<Call> {
         let Some(work) = self.work.as_mut().filter(|work| work.speaker.is_multiplexed()) else {
             return Vec::new();
@@ -909,7 +914,7 @@ impl Conn {
         Some(taken)
     }
 
-    /// Gives the call up. `Some(true)`: the connection goes on without it.
+    /// Abandons the call. `Some(true)`: the connection continues without it.
     pub(crate) fn withdraw(&mut self, call: usize, now: Nanos) -> Option<(Call, bool)> {
         let open = self.is_open();
         let Work { speaker, transport, .. } = self.work.as_deref_mut()?;
@@ -926,7 +931,7 @@ impl Conn {
         self.work.iter_mut().flat_map(|work| work.calls.drain(..))
     }
 
-    /// What it looks like at its end; busy until `now` where calls are outstanding.
+    /// Its record at its end; busy until `now` if calls are outstanding.
     pub(crate) fn life(&mut self, now: Nanos) -> ConnectionLife {
         let busy = self.work.as_ref().filter(|work| !work.calls.is_empty());
         let steps = idle_steps(now - self.opened).saturating_sub(self.idle_from);
@@ -955,7 +960,7 @@ impl Conn {
         }
     }
 
-    /// Bits per second that came in while a call was outstanding; `None` when nothing was asked.
+    /// Receive rate in bits per second while a call was outstanding; `None` without calls.
     pub(crate) fn bandwidth(&self) -> Option<f64> {
         if self.served == 0 || self.busy.is_zero() {
             return None;
@@ -963,7 +968,7 @@ impl Conn {
         Some(self.received as f64 * 8.0 / self.busy.as_secs_f64())
     }
 
-    /// Says goodbye in TLS, where there is any.
+    /// Sends close_notify, if it uses TLS.
     pub(crate) fn say_goodbye<I: Io>(&mut self, io: &mut I, slot: Slot) {
         if let Some(work) = &mut self.work {
             if let Some(socket) = work.speaker.socket() {

@@ -13,10 +13,10 @@ use workload::{Use, links};
 
 /// Addresses that are remembered; those beyond are counted and left out.
 const SEEN_MAX: usize = 200_000;
-/// Broken links that are told one by one.
+/// Maximum number of broken links listed individually.
 const BROKEN_MAX: usize = 1_000;
 
-/// What is to be walked through.
+/// Scope of a crawl.
 #[derive(Clone, Debug)]
 pub struct CrawlPlan {
     pub start: Url,
@@ -24,7 +24,7 @@ pub struct CrawlPlan {
     pub calls_max: u64,
     /// Links followed at most to reach a page from the start; 0: the start and its parts alone.
     pub depth_max: u32,
-    /// Requests under way at the same time, at least 1.
+    /// Concurrent requests, at least 1.
     pub together: usize,
     /// From the moment a request goes out to the end of its response.
     pub timeout: Nanos,
@@ -45,7 +45,7 @@ pub struct Broken {
     pub found_on: Option<Url>,
 }
 
-/// What was found.
+/// Result of a crawl.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crawl {
     /// Addresses that answered with a status of 200 to 299, in the order in which they were asked.
@@ -63,7 +63,7 @@ pub struct Crawl {
     pub interrupted: bool,
 }
 
-/// Walks through the site, level by level. `told` hears the number of addresses asked and known.
+/// Crawls the site, level by level. `told` receives the number of addresses requested and known.
 ///
 /// # Errors
 /// A header that cannot be sent.
@@ -100,7 +100,7 @@ pub fn crawl(
     Ok(walk.found)
 }
 
-/// An address that is to be asked.
+/// An address to be requested.
 struct Place {
     url: Url,
     depth: u32,

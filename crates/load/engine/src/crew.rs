@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use units::Nanos;
 
-/// The loads of a run, each with a setup of its own; one alone is the run itself.
+/// The loads of a run, each with its own setup; a single one is the run itself.
 ///
 /// # Errors
 /// As [`Setup::new`]: a request that cannot be made.
@@ -188,12 +188,12 @@ struct Rows {
     pending: BTreeMap<Nanos, Row>,
     /// The latest edge of each; `NEVER` when it is done.
     reached: Vec<Nanos>,
-    /// The memory of a row that was handed over, cleared, for one to come.
+    /// The memory of a collected row, cleared, for the next one.
     spare: Option<Box<Snapshot>>,
 }
 
 impl Rows {
-    /// Takes a row in and gives its memory back, cleared; hands over what is complete.
+    /// Adds a row and returns its memory, cleared; passes on what is complete.
     fn add(&mut self, number: usize, row: Row, link: &mut dyn Link) -> Box<Snapshot> {
         self.reached[number] = if row.last { Nanos::NEVER } else { row.edge };
         let (worker, spare) = (self.id, &mut self.spare);

@@ -1,10 +1,11 @@
 //! Deadlines of connections: a heap with one entry that counts for each slot, put off lazily.
 //!
-//! A call's deadline nearly always lies later than that of the call before it, and that of a slot's next
-//! connection later than that of the one before. So an entry is left where it is when the deadline
-//! moves later, and looked at again when it comes up: the usual call touches no heap at all, nor does
-//! the usual connection. An entry that an earlier one has replaced stays until its instant and is then
-//! passed over; whoever lets a deadline move earlier calls `Pool::arm` or `Pool::arm_again`.
+//! A call's deadline is nearly always later than that of the previous call, and that of a slot's
+//! next connection later than that of the previous one. So an entry stays unchanged when the
+//! deadline moves later, and is examined again when it expires: the usual call touches no heap at
+//! all, nor does the usual connection. An entry replaced by an earlier one stays until its instant
+//! and is then ignored; code that lets a deadline move earlier calls `Pool::arm` or
+//! `Pool::arm_again`.
 
 use conduit::Slot;
 use std::cmp::Reverse;
@@ -16,7 +17,7 @@ pub(crate) struct Deadlines {
     heap: BinaryHeap<Reverse<(Nanos, Slot)>>,
 }
 
-/// An entry that came up: a connection of this slot asked for this instant.
+/// An expired entry: a connection of this slot requested this instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Alarm {
     pub(crate) at: Nanos,

@@ -1,6 +1,6 @@
-//! The instants at which a worker has to act of its own accord: the next due call, the end of the
-//! row and of the beat under way, the end of the run. Also how much there was to read in the turn
-//! before, which decides how a late worker spends its time.
+//! The instants at which a worker must act by itself: the next due call, the end of the current row
+//! and beat, the end of the run. Also how much there was to read in the previous turn, which
+//! determines how a late worker spends its time.
 
 use crate::setup::Setup;
 use units::Nanos;
@@ -8,26 +8,26 @@ use units::Nanos;
 /// Never wait longer, so that an order to stop is obeyed soon.
 const NAP: Nanos = Nanos::from_millis(50);
 
-/// An order is as good as new for so long: whoever was held up for longer asks again before it issues
+/// Validity of the last check for orders: a worker delayed for longer checks again before it issues
 /// anything.
 const ORDER_MAX: Nanos = Nanos::from_millis(100);
 
 #[derive(Debug)]
 pub(crate) struct Edges {
-    /// When the turn under way began, at which orders are asked for.
+    /// When the current turn started, at which orders are checked.
     turned: Nanos,
-    /// The earliest instant at which a call may fall due; zero: look at once.
+    /// The earliest instant at which a call may fall due; zero: check at once.
     next_due: Nanos,
     /// Nothing more falls due.
     stopping: bool,
     /// From then on nothing more falls due: users and sessions that still think leave.
     last_due: Nanos,
-    /// When calls under way are given up: the end of the measured phase, or never.
+    /// When calls in flight are abandoned: the end of the measured phase, or never.
     cut: Nanos,
     row_start: Nanos,
     row_end: Nanos,
     interval: Nanos,
-    /// The end of the row or of the beat under way, whichever is first.
+    /// The end of the current row or beat, whichever is first.
     edge: Nanos,
     /// Time spent spinning up to the end of the row before.
     spun: Nanos,
@@ -77,7 +77,7 @@ impl Edges {
         self.events += 1;
     }
 
-    /// Whether the turn before this one found something to read.
+    /// True if the previous turn found something to read.
     pub(crate) fn had_events(&self) -> bool {
         self.events_before > 0
     }
@@ -103,7 +103,7 @@ impl Edges {
         now >= self.last_due
     }
 
-    /// What is under way is given up.
+    /// Calls in flight are abandoned.
     pub(crate) fn is_cut(&self, now: Nanos) -> bool {
         now >= self.cut
     }
@@ -133,12 +133,12 @@ impl Edges {
         now >= self.row_end
     }
 
-    /// The beat under way ends at `at`.
+    /// The current beat ends at `at`.
     pub(crate) fn set_beat(&mut self, at: Nanos) {
         self.edge = at.min(self.row_end);
     }
 
-    /// Ends the row under way and starts the next. `spun`: time spent spinning since the start.
+    /// Ends the current row and starts the next. `spun`: time spent spinning since the start.
     pub(crate) fn end_row(&mut self, now: Nanos, spun: Nanos) -> RowEnd {
         let over = RowEnd { start: self.row_start, edge: self.row_end, spun: spun - self.spun };
         self.spun = spun;

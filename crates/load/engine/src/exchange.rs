@@ -1,6 +1,6 @@
-//! Single exchanges, each on a connection of its own: all connections are made first, then all
-//! requests go out at the same moment, and every response is kept whole. For checks, where what came
-//! back matters and not how much of it.
+//! Single exchanges, each on a separate connection: all connections are made first, then all
+//! requests are sent at the same moment, and every response is kept completely. For checks, where
+//! the content matters and not its amount.
 
 mod message;
 mod terms;
@@ -24,30 +24,30 @@ pub struct Request {
     pub peers: Vec<Peer>,
     /// Name for SNI and the certificate check; `None` without TLS, and with QUIC, which has its own.
     pub tls_name: Option<String>,
-    /// The CONNECT with which the peer, a proxy, is asked for a tunnel (RFC 9110 section 9.3.6).
+    /// The CONNECT request for a tunnel through a proxy peer (RFC 9110 section 9.3.6).
     pub tunnel: Option<Vec<u8>>,
     pub message: Message,
     /// From the moment the requests go out to the end of the response.
     pub timeout: Nanos,
 }
 
-/// A request on its way out.
+/// An outgoing request.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    /// Scheme, host and port say where it goes.
+    /// Scheme, host and port determine the destination.
     pub url: Url,
     pub message: Message,
     /// From the moment it goes out to the end of its response.
     pub timeout: Nanos,
 }
 
-/// Whoever can make exchanges.
+/// Components that can perform exchanges.
 pub trait Caller {
-    /// Makes a connection for each request, then sends all at the same moment; gives back what was
-    /// heard in the order of the requests.
+    /// Makes a connection for each request, then sends all at the same moment; returns the
+    /// responses in request order.
     fn exchange(&mut self, requests: Vec<Outgoing>) -> Vec<Heard>;
 
-    /// It is to end now: the user has had enough.
+    /// Returns whether it must end now: interrupted by the user.
     fn interrupted(&self) -> bool;
 }
 
@@ -55,13 +55,13 @@ pub trait Caller {
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     pub facts: ResponseFacts,
-    /// The final head as it stood on the wire.
+    /// The final head as received.
     pub head: Vec<u8>,
     /// Chunk framing removed, content coding not undone.
     pub body: Vec<u8>,
 }
 
-/// Why there is no whole response.
+/// Why there is no complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     pub class: FailureClass,
@@ -78,7 +78,7 @@ impl Trouble {
         Trouble { class, text, way_out: None }
     }
 
-    /// Its words, and what to do about it.
+    /// Its text, and a hint.
     pub fn with_way_out(&self) -> String {
         let untrusted = self.class == FailureClass::Certificate;
         match self.way_out.or(untrusted.then_some(TRUST)) {
@@ -87,7 +87,7 @@ impl Trouble {
         }
     }
 
-    /// The same for who has no options of TLS but --ca and --insecure.
+    /// The same for callers with no TLS options but --ca and --insecure.
     pub fn with_common_way_out(&self) -> String {
         let of_tls = matches!(self.class, FailureClass::Tls | FailureClass::Certificate);
         let way_out = self.way_out.filter(|_| !of_tls);
@@ -101,24 +101,24 @@ impl From<TlsError> for Trouble {
     }
 }
 
-/// What came of a request.
+/// Result of a request.
 #[derive(Clone, Debug)]
 pub struct Heard {
     pub result: Result<Reply, Trouble>,
     /// A connection (and its TLS) was made.
     pub connected: bool,
-    /// From the moment the requests went out to the end; zero when it came to that never.
+    /// From sending the requests to the end; zero if never sent.
     pub took: Nanos,
 }
 
 impl Heard {
-    /// It came to no connection.
+    /// No connection was established.
     pub fn nothing(trouble: Trouble) -> Heard {
         Heard { result: Err(trouble), connected: false, took: Nanos::ZERO }
     }
 }
 
-/// What is known of a request's connection beside what was heard over it.
+/// Facts of a request's connection in addition to the response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contact {
     /// The address that took the connection.
@@ -126,13 +126,13 @@ pub struct Contact {
     /// The protocol that TLS agreed on, by its name in ALPN, empty for none; `None`: no handshake was
     /// completed, or it was QUIC's.
     pub agreed: Option<String>,
-    /// Streams that the peer allows at once, where it said so.
+    /// Streams that the peer permits at once, if it announced them.
     pub streams_max: Option<u64>,
-    /// When the response was whole, or it was known that there will be none.
+    /// When the response was complete, or was known to be missing.
     pub at: Option<Nanos>,
 }
 
-/// What a turn ends in.
+/// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// Nothing to do until then, unless a connection becomes ready.
@@ -145,7 +145,8 @@ pub const BODY_MAX: usize = 64 << 20;
 /// Bytes read at once.
 const READ_SIZE: usize = 64 << 10;
 
-/// Where a connection is established; never goes back, but for the next address of `Connecting`.
+/// Establishment state of a connection; never goes back, except for the next address of
+/// `Connecting`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Connecting,
@@ -157,7 +158,7 @@ enum Stage {
     /// Waits for the others.
     Ready,
     Asked,
-    /// The response is whole; the end of the connection is still to come.
+    /// The response is complete; the end of the connection is outstanding.
     Closing(Nanos),
     Over,
 }
@@ -168,11 +169,11 @@ struct Line {
     stage: Stage,
     /// The next of the request's addresses.
     peer: usize,
-    /// When its connection must stand.
+    /// When its connection must be established.
     stand_by: Nanos,
     /// The address took the connection.
     taken: bool,
-    /// Speaks with the proxy, where one is asked for a tunnel.
+    /// Talks to the proxy, if one is asked for a tunnel.
     proxy: Option<Voice>,
     session: Option<Box<dyn TlsSession>>,
     /// For the transport, of which `out_at` bytes are gone.
@@ -185,7 +186,7 @@ struct Line {
     unkept: usize,
     limits: ResponseLimits,
     patience: Patience,
-    /// Why nothing more can be written; a response may be there all the same.
+    /// Why nothing more can be written; a response may have arrived all the same.
     unwritable: Option<(FailureClass, String)>,
     agreed: Option<String>,
     ended: bool,
@@ -217,8 +218,8 @@ impl std::fmt::Debug for Exchange<'_> {
 }
 
 impl<'t> Exchange<'t> {
-    /// `connect`: the longest that making a connection to one address may take, with all that comes before
-    /// the request. `tls` must be there when a request of HTTP/1.x has a `tls_name`.
+    /// `connect`: maximum time for establishing a connection to one address, with everything that
+    /// precedes the request. `tls` is required if an HTTP/1.x request has a `tls_name`.
     pub fn new(
         requests: Vec<Request>,
         connect: Nanos,
@@ -230,7 +231,7 @@ impl<'t> Exchange<'t> {
         Exchange { lines, tls, tls_http2, cache, terms, connect, begun: false, released: None }
     }
 
-    /// What is not as for a check.
+    /// Settings that differ from those of a check.
     pub fn under(mut self, terms: Terms) -> Exchange<'t> {
         for line in &mut self.lines {
             line.limits = terms.limits;
@@ -267,7 +268,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// Does all of it, for who has nothing else to wait for.
+    /// Performs all of it, for callers with nothing else to wait for.
     pub fn drive(&mut self, io: &mut impl Io) {
         let mut ready = Vec::new();
         while let Pause::Until(at) = self.turn(io) {
@@ -304,7 +305,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// What was heard, in the order of the requests.
+    /// The responses, in request order.
     pub fn finish(self) -> Vec<Heard> {
         let start = self.released;
         let heard = |line: Line| {
@@ -420,7 +421,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// The connection leads to the server: TLS comes next, where it is spoken.
+    /// The connection leads to the server: TLS comes next, if used.
     fn secure(&mut self, io: &mut impl Io, slot: usize) {
         let line = &mut self.lines[slot];
         let Some(name) = line.request.tls_name.clone() else {
@@ -440,7 +441,7 @@ impl<'t> Exchange<'t> {
                 line.session = Some(session);
                 line.stage = Stage::Handshake;
                 line.drain();
-                // what came behind the proxy's response
+                // data after the proxy's response
                 let early = std::mem::take(&mut line.plain);
                 line.take(&early, io, slot, &mut self.cache);
                 self.move_on(io, slot);
@@ -478,7 +479,7 @@ impl<'t> Exchange<'t> {
 
     /// The address does not take us: the next one, if there is one.
     fn refused(&mut self, io: &mut impl Io, slot: usize, class: FailureClass) {
-        // of our own limit the system knows nothing
+        // the system knows nothing about our own limit
         let why = match class {
             FailureClass::ConnectTimeout => None,
             _ => io.why(slot as Slot),
@@ -555,7 +556,7 @@ impl Line {
         self.suffer(Trouble::new(class, text), now);
     }
 
-    /// As [`Line::fail`], where it may be that the protocol is not spoken there.
+    /// Like [`Line::fail`], if the peer may not support the protocol.
     fn fail_to_connect(&mut self, class: FailureClass, text: String, now: Nanos) {
         let unmet = matches!(
             class,
@@ -604,8 +605,8 @@ impl Line {
         }
     }
 
-    /// QUIC shakes hands in datagrams that are read before the connection is established; what the server says
-    /// behind its handshake may come along.
+    /// QUIC's handshake datagrams are read before the connection is established; data that the
+    /// server sends after its handshake may arrive with them.
     fn shake(&mut self, io: &mut impl Io, slot: usize) -> Result<(), IoError> {
         if !self.request.message.is_http3() {
             return Ok(());
@@ -678,7 +679,7 @@ impl Line {
         }
     }
 
-    /// Reads what the proxy says to CONNECT.
+    /// Reads the proxy's response to CONNECT.
     fn read_proxy(&mut self, cache: &mut HeadCache, now: Nanos) {
         let Some(proxy) = self.proxy.as_mut().filter(|_| self.stage == Stage::Tunnel) else {
             return;
@@ -716,7 +717,7 @@ impl Line {
         self.stage = Stage::Over;
     }
 
-    /// Reads what has come; what is left over is kept.
+    /// Processes received data; the rest is kept.
     fn read_response(&mut self, cache: &mut HeadCache, now: Nanos) {
         if self.stage != Stage::Asked {
             return;
@@ -749,14 +750,14 @@ impl Line {
                 }
             }
             Err(trouble) => {
-                // where nothing of the protocol was heard, nobody who speaks it was met
+                // without any data of the protocol, the peer does not support it
                 self.connected &= self.voice.is_met();
                 self.suffer(trouble, now);
             }
         }
     }
 
-    /// Keeps no more of the body than the limits say.
+    /// Truncates the body to the limits.
     fn let_go_of_body(&mut self) {
         let kept = self.limits.body_kept.unwrap_or(usize::MAX);
         self.unkept += self.body.len().saturating_sub(kept);
@@ -803,7 +804,7 @@ impl Line {
 const CUT: &str = "the connection was closed without TLS's close_notify, so that the body may be cut off \
                    (RFC 9112 section 9.8)";
 
-/// What is to be said of a connection that failed.
+/// Description of a failed connection.
 fn words(io: &mut impl Io, slot: usize, class: FailureClass) -> String {
     io.why(slot as Slot).unwrap_or_else(|| class.explain().to_owned())
 }

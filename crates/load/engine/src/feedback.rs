@@ -1,5 +1,5 @@
-//! What comes next, from what came back: the source of calls, the people who make them, and the
-//! script or the guide that attends to their responses. Decides; the worker acts.
+//! Decides what comes next from the responses: the source of calls, their users, and the script or
+//! guide that processes responses. The worker acts.
 
 use crate::Endpoint;
 use crate::call::{Call, NOBODY};
@@ -19,8 +19,8 @@ use units::Nanos;
 use url::Url;
 use workload::{Guide, Script, Step, Template};
 
-/// Keeps the next call of a user whose call failed out of the turn in which it failed: a server that
-/// refuses at once must not be asked from within its own refusal.
+/// Defers the next call of a user whose call failed to a later turn: a server that refuses at once
+/// must not receive a call from within its own refusal.
 const NEXT_TURN: Nanos = Nanos(1);
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Feedback {
     population: Option<Population>,
     /// Failed calls of sessions, to be made again.
     again: VecDeque<Call>,
-    /// Users make one call after the other, without pauses, groups or visits.
+    /// Users make one call after another, without pauses, groups or visits.
     one_by_one: bool,
     script: Option<Box<Scripted>>,
     guided: Option<Box<Guided>>,
@@ -39,11 +39,11 @@ pub(crate) struct Feedback {
     attended: bool,
     /// The end of the measured phase.
     until: Nanos,
-    /// When the calls of a session fall due, where the clock says it.
+    /// When the calls of a session fall due, if by the clock.
     pace: Option<Pace>,
     /// A failed call does not end its session.
     survives: bool,
-    /// The login of calls that are nobody's.
+    /// The login of calls without a user.
     login: KnownChallenge,
 }
 
@@ -59,8 +59,8 @@ pub(crate) enum Arrived {
     },
 }
 
-/// A call of a user that has ended, as far as it decides what comes next. Small, and passed by value:
-/// the call itself then never has to stand in memory.
+/// A finished call of a user, as far as it determines what comes next. Small, and passed by value,
+/// so that the call itself never has to be in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedCall {
     pub(crate) user: u32,
@@ -76,19 +76,19 @@ pub(crate) struct EndedCall {
 /// When a user's next calls fall due, after one has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// So many now.
+    /// This many now.
     Now(u32),
     /// At that instant; the user thinks until then.
     Later(Nanos),
-    /// There are to be fewer users: at that instant, or no more.
+    /// The number of users decreases: at that instant, or never again.
     Rests(Option<Nanos>),
-    /// The same call, with the next look at what is due.
+    /// The same call, at the next check of due calls.
     Again,
     /// None now, and perhaps none any more.
     Nothing,
 }
 
-/// What a dropped call was to its session.
+/// Role of a dropped call in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DroppedPart {
     /// There is no session.
@@ -98,7 +98,7 @@ pub(crate) enum DroppedPart {
     Rest,
 }
 
-/// A user who has left.
+/// A departed user.
 #[derive(Debug)]
 pub(crate) struct Retired {
     /// Of a session: its record, and its connections, which end with it.
@@ -169,7 +169,7 @@ impl Feedback {
         self.source.next_due()
     }
 
-    /// No call will fall due and nobody is at it.
+    /// No call will fall due and none is in progress.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.people.active == 0 && self.source.next_due() == Nanos::NEVER
     }
@@ -199,7 +199,7 @@ impl Feedback {
         Some(Arrived::Call(Call::new(arrival.index, row, NOBODY, arrival.intended, asked)))
     }
 
-    /// A user who has thought enough by `until`: the instant, the user, the calls.
+    /// A user whose think time ends by `until`: the instant, the user, the calls.
     pub(crate) fn rouse(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
         let (at, user, count) = self.people.rouse(until)?;
         // without an end to it the run is being stopped, and no further instant is looked for
@@ -207,8 +207,8 @@ impl Feedback {
         Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
     }
 
-    /// Of a session whose calls fall due by the clock: how many may go out at `now`, which is as many
-    /// as have fallen due and its connection may have outstanding. Its next instant is noted.
+    /// Of a session whose calls fall due by the clock: how many may be sent at `now`, limited by
+    /// its connection. Its next instant is recorded.
     fn fallen_due(&mut self, user: u32, now: Nanos) -> u32 {
         let Some(pace) = &self.pace else { return 0 };
         let person = &mut self.people.users[user as usize];
@@ -219,7 +219,7 @@ impl Feedback {
         let fallen = pace.due_within(now - person.started).min(all);
         let room = lanes(&self.setup).saturating_sub(person.outstanding);
         let count = fallen.saturating_sub(person.turns).min(u64::from(room)) as u32;
-        // without room the next response looks at the clock: ticks that change nothing take no time
+        // without room the next response checks the clock: ticks that change nothing cost no time
         if fallen < all && person.thinking == 0 && count < room {
             let at = person.started + pace.offset(fallen);
             self.people.think(at, user, 0);
@@ -227,7 +227,7 @@ impl Feedback {
         count
     }
 
-    /// A failed call that is to be made again.
+    /// A failed call to be retried.
     pub(crate) fn take_again(&mut self) -> Option<Call> {
         self.again.pop_front()
     }
@@ -242,8 +242,7 @@ impl Feedback {
         !self.one_by_one && self.guided.is_some()
     }
 
-    /// The user's next call, due at `intended`, and the endpoint that it goes to; `None` when there is
-    /// none to be made any more.
+    /// The user's next call, due at `intended`, and its endpoint; `None` if there is none left.
     #[inline(always)]
     pub(crate) fn next_call(
         &mut self,
@@ -275,7 +274,7 @@ impl Feedback {
         Some((call, template.endpoint))
     }
 
-    /// The guided user's call that falls due at `intended`, with its index; `None`: there is none.
+    /// The guided user's call due at `intended`, with its index; `None` if there is none.
     pub(crate) fn next_step(
         &mut self,
         user: u32,
@@ -334,13 +333,14 @@ impl Feedback {
         }
     }
 
-    /// When the user's next call falls due: by the clock where that says it, else at `intended`.
+    /// Returns when the user's next call falls due: by the clock if so configured, else at
+    /// `intended`.
     fn due_of(&self, user: u32, intended: Nanos) -> Nanos {
         let person = &self.people.users[user as usize];
         self.pace.as_ref().map_or(intended, |pace| person.started + pace.offset(person.turns))
     }
 
-    /// How many calls the user makes next, and the pause before them.
+    /// Returns how many calls the user makes next, and the pause before them.
     fn step(&self, user: u32) -> (u32, Nanos) {
         let person = &self.people.users[user as usize];
         if let Some(step) = self.setup.script(person.id, person.turns) {
@@ -366,8 +366,8 @@ impl Feedback {
         (count.min(person.left), think())
     }
 
-    /// A call of a user has ended, and the next one simply falls due at once. False: nothing is done,
-    /// and [`Feedback::follow`] says what follows.
+    /// A call of a user has ended, and the next one simply falls due at once. Returns false if
+    /// nothing was done, and [`Feedback::follow`] decides.
     #[inline(always)]
     pub(crate) fn goes_on(&mut self, ended: &EndedCall) -> bool {
         let simply = self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded;
@@ -417,7 +417,7 @@ impl Feedback {
             };
         }
         let Some(person) = self.people.user(user) else { return Next::Nothing };
-        // inside a group whose calls are not all under way the next one follows each that ends
+        // inside a group with calls left the next one follows each that ends
         let within = self.source.parallel() != u32::MAX
             && self.setup.script(person.id, person.turns).is_some_and(|step| !step.first);
         let whole_group =
@@ -449,7 +449,7 @@ impl Feedback {
         Next::Later(now + pause)
     }
 
-    /// The user's next calls would fall due at `at`, when there are to be fewer users.
+    /// The user's next calls would fall due at `at`, when the number of users decreases.
     fn rest(&mut self, user: u32, count: u32, at: Nanos) -> Option<Next> {
         let population = self.population.as_ref()?;
         let back = population.next(self.people.users[user as usize].id, at);
@@ -462,8 +462,8 @@ impl Feedback {
         Some(Next::Rests(back))
     }
 
-    /// A session's failed call falls due again with the next look at what is due: a server that
-    /// refuses at once must not be asked from within its own refusal. It stays outstanding.
+    /// A session's failed call falls due again at the next check of due calls: a server that
+    /// refuses at once must not receive a call from within its own refusal. It stays outstanding.
     fn repeat(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) {
         let index = self.people.next_index(warm_up).unwrap_or(ended.index);
         let asked = self.setup.targets.template(ended.target).asked;
@@ -471,7 +471,7 @@ impl Feedback {
     }
 }
 
-/// Users and sessions: who goes on, who leaves, and by which connection.
+/// Users and sessions: which continue, which leave, and on which connection.
 impl Feedback {
     /// The user has nothing outstanding.
     #[inline]
@@ -479,7 +479,7 @@ impl Feedback {
         self.people.users[user as usize].outstanding == 0
     }
 
-    /// A user with nothing outstanding and nothing to come leaves.
+    /// A user with nothing outstanding and nothing due leaves.
     pub(crate) fn retire_if_idle(&mut self, user: u32, now: Nanos) -> Option<Retired> {
         let person = &mut self.people.users[user as usize];
         if !person.active || person.outstanding + person.thinking > 0 {
@@ -519,7 +519,7 @@ impl Feedback {
         }
     }
 
-    /// As [`Feedback::fail_session`], unless the call will be made again or its session survives.
+    /// Like [`Feedback::fail_session`], unless the call will be retried or its session survives.
     pub(crate) fn fail_session_unless_repeated(&mut self, user: u32) {
         if let Some(person) = self.people.user(user)
             && !self.survives
@@ -534,7 +534,7 @@ impl Feedback {
         self.guided.is_none() && self.people.user(user).is_some_and(|person| person.failed)
     }
 
-    /// The user's number across all workers; `None` for nobody.
+    /// The user's number across all workers; `None` without a user.
     pub(crate) fn user_id(&mut self, user: u32) -> Option<u64> {
         self.people.user(user).map(|person| person.id)
     }
@@ -550,7 +550,7 @@ impl Feedback {
         self.people.user(user).map_or(&[], |person| person.more())
     }
 
-    /// A connection was opened for the user; `several`: beside those that there are.
+    /// A connection was opened for the user; `several`: in addition to existing ones.
     pub(crate) fn give_connection(&mut self, user: u32, slot: Slot, several: bool) {
         if let Some(person) = self.people.user(user) {
             person.connections += 1;
@@ -561,14 +561,14 @@ impl Feedback {
         }
     }
 
-    /// The user leaves the connection, which goes on.
+    /// The user leaves the connection, which continues.
     pub(crate) fn part_from_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {
             person.conn = None;
         }
     }
 
-    /// The connections of a user who has nothing outstanding.
+    /// The connections of a user with nothing outstanding.
     pub(crate) fn connections_at_rest(&mut self, user: u32) -> Vec<Slot> {
         let Some(person) = self.people.user(user).filter(|person| person.outstanding == 0) else {
             return Vec::new();
@@ -587,7 +587,8 @@ impl Feedback {
         }
     }
 
-    /// The user's connection takes no further calls, or there is none; with it may end the session.
+    /// The user's connection accepts no further calls, or there is none; the session may end with
+    /// it.
     pub(crate) fn end_with_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {
             self.source.connection_over(person);
@@ -603,7 +604,7 @@ impl Feedback {
         }
     }
 
-    /// What the user, or all that are nobody in particular, knows of the server's challenge.
+    /// The server's challenge known to the user, or to all calls without one.
     pub(crate) fn login_of(&mut self, user: u32) -> &mut KnownChallenge {
         match self.people.users.get_mut(user as usize) {
             Some(person) => &mut person.own().login,
@@ -638,7 +639,7 @@ impl Feedback {
         self.script.is_some()
     }
 
-    /// The script's next request goes to `out`; what was asked, and how many responses come.
+    /// Appends the script's next request to `out`; returns its kind, and the number of responses.
     pub(crate) fn scripted_request(&mut self, out: &mut Vec<u8>) -> (Asked, u16) {
         self.script.as_mut().map_or((Asked::Ordinary, 1), |script| script.request(out))
     }
@@ -648,12 +649,12 @@ impl Feedback {
         self.script.as_mut()?.peer()
     }
 
-    /// What went wrong with the script, once.
+    /// The script's error, once.
     pub(crate) fn script_failure(&mut self) -> Option<String> {
         self.script.as_mut()?.take_failure()
     }
 
-    /// A script or a guide wants to see bodies.
+    /// A script or a guide needs bodies.
     pub(crate) fn wants_bodies(&self) -> bool {
         self.script.as_ref().is_some_and(|script| script.wants_responses())
             || self.guided.as_ref().is_some_and(|guided| guided.keeps_bodies())
@@ -663,7 +664,7 @@ impl Feedback {
         self.wants_bodies() || self.guided.is_some()
     }
 
-    /// Shows a response to the script. True when the script wants the run to end.
+    /// Passes a response to the script. Returns true if the script ends the run.
     pub(crate) fn show_script(&mut self, status: u16, head: &[u8], body: &[u8]) -> bool {
         let Some(script) = &mut self.script else { return false };
         script.take_response(status, head, body);
@@ -677,7 +678,7 @@ impl Feedback {
         }
     }
 
-    /// A guide wants to hear of each call's end.
+    /// A guide is notified of each call's end.
     pub(crate) fn is_attended_to_the_end(&self) -> bool {
         self.guided.as_ref().is_some_and(|guided| guided.attends_to_each())
     }
@@ -688,7 +689,7 @@ impl Feedback {
             && matches!(self.source, Source::Closed { .. })
     }
 
-    /// What is wrong with a response by the guide; `planned`: by the plan.
+    /// Fault of a response by the guide; `planned`: by the plan.
     pub(crate) fn judge_by_guide(
         &mut self,
         user: u32,
@@ -702,7 +703,7 @@ impl Feedback {
         }
     }
 
-    /// What the guide noticed since it was asked last.
+    /// Observations of the guide since the last call.
     pub(crate) fn hear_guide(&mut self, hear: &mut dyn FnMut(Remark)) {
         if let Some(guided) = &mut self.guided {
             guided.hear(hear);
@@ -722,7 +723,7 @@ impl Feedback {
     }
 }
 
-/// Whether the users of a closed loop just make one call after the other.
+/// Returns whether the users of a closed loop just make one call after another.
 fn one_by_one(setup: &Setup) -> bool {
     let plain = |think: &Think, session: &Option<plan::SessionPlan>| {
         *think == Think::None && session.is_none() && setup.plan.connection.group.is_none()

@@ -1,6 +1,5 @@
-//! A guide of a worker's users: each one's next call is decided by what came of the one before, and
-//! may go to a place that the plan does not name. Where there is no guide, nothing of this is
-//! touched.
+//! The guide of a worker's users: each one's next call depends on the previous response, and may
+//! use a server that the plan does not name. Without a guide, none of this is used.
 
 use crate::Endpoint;
 use crate::setup::{Setup, endpoint_key};
@@ -12,13 +11,13 @@ use units::Nanos;
 use url::Url;
 use workload::{Came, Guide, Step, Template, WholeResponse};
 
-/// Finds the endpoints that a run meets on its way. It may take its time: the worker waits.
+/// Resolves endpoints during a run. It may take its time: the worker waits.
 pub trait Directory: std::fmt::Debug + Send {
     /// `None`: the name has no address.
     fn endpoint(&mut self, url: &Url) -> Option<Endpoint>;
 }
 
-/// A call whose response is to be judged.
+/// A call whose response will be judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnsweredCall {
     /// Row of the target list.
@@ -130,7 +129,7 @@ impl Guided {
         }
     }
 
-    /// What is wrong with the response that is kept; `planned`: what is by the plan.
+    /// Fault of the kept response; `planned`: by the plan.
     pub(crate) fn judge(
         &mut self,
         user: u64,
@@ -142,12 +141,12 @@ impl Guided {
         self.guide.judge(user, &WholeResponse { row, status, head, body, took, now }, planned)
     }
 
-    /// What the guide noticed since it was asked last.
+    /// Observations of the guide since the last call.
     pub(crate) fn hear(&mut self, hear: &mut dyn FnMut(Remark)) {
         self.guide.tell(hear);
     }
 
-    /// A response is there: what the guide will want of it is kept.
+    /// A response arrived: the data needed by the guide is kept.
     pub(crate) fn keep(&mut self, head: &[u8], body: impl FnOnce(&mut Vec<u8>)) {
         self.head.clear();
         self.head.extend_from_slice(head);
@@ -155,7 +154,7 @@ impl Guided {
         body(&mut self.body);
     }
 
-    /// Tells the guide what came of a user's call.
+    /// Notifies the guide of the end of a user's call.
     pub(crate) fn tell(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         let came = CallEnd { sample, outcome, head: &self.head, body: &self.body };
         let note = sample.user.and_then(|user| self.guide.ended(user, &came));

@@ -1,6 +1,6 @@
-//! Connections that are held open while a load runs, and never used: around any driver, so that the
-//! worker knows nothing of them. They are opened some at a time, watched, and counted when the server
-//! ends one. None is opened anew.
+//! Idle connections held open during a load: implemented around any driver, so that the worker
+//! knows nothing of them. They are opened some at a time, watched, and counted when the server
+//! closes one. None is reopened.
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{FailureClass, HeldFacts, QuicEnd, SocketFacts};
@@ -9,7 +9,7 @@ use units::Nanos;
 
 /// Opened and not decided at once: more would overrun a listener's queue.
 const PENDING_MAX: u32 = 64;
-/// Bytes that are read of one that speaks, at a time.
+/// Read size for unsolicited data.
 const SCRATCH: usize = 4 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ enum Standing {
 struct HeldLine(Nanos);
 
 impl HeldLine {
-    /// `Nanos::NEVER` is no instant, and nothing stands since the one before it.
+    /// `Nanos::NEVER` is not an instant, and no connection has the one before it.
     const OVER: Nanos = Nanos::NEVER;
     const PENDING: Nanos = Nanos(Nanos::NEVER.0 - 1);
 
@@ -48,8 +48,7 @@ impl From<Standing> for HeldLine {
     }
 }
 
-/// A driver with connections held beside the worker's: these have the slots from 0 on, the worker's
-/// come behind them.
+/// A driver with held connections: these have the slots from 0 on, the worker's follow.
 #[derive(Debug)]
 pub struct HeldBeside<I> {
     io: I,
@@ -83,7 +82,7 @@ impl<I: Io> HeldBeside<I> {
         }
     }
 
-    /// What became of them so far.
+    /// Their states so far.
     pub fn facts(&mut self) -> HeldFacts {
         self.ages.sort_unstable();
         let ages = &self.ages;
@@ -150,7 +149,7 @@ impl<I: Io> HeldBeside<I> {
         }
     }
 
-    /// Takes in what the server says on one that nobody has asked anything on.
+    /// Reads unsolicited data from the server.
     fn listen(&mut self, event: Ready) {
         let Some(Standing::Open(since)) = self.standing(event.slot) else { return };
         let mut scratch = [0; SCRATCH];

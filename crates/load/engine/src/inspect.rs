@@ -1,5 +1,5 @@
-//! Looking at a response's body: content coding undone, length, hash, text. Only where the plan asks
-//! for it; bodies are otherwise counted and dropped.
+//! Checks of a response's body: decoding, length, hash, text. Only if the plan requires it;
+//! otherwise bodies are counted and dropped.
 
 use crate::verify::Hashing;
 use plan::{BodyRule, Expect};
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 /// A body that must be searched is kept up to this many bytes; what lies beyond is not seen.
 const KEPT_MAX: usize = 16 << 20;
 
-/// What the plan wants to know of bodies, ready for use by every connection.
+/// The plan's checks of bodies, prepared for every connection.
 #[derive(Debug, Default)]
 pub(crate) struct BodyTest {
     rule: Option<BodyRule>,
@@ -33,7 +33,7 @@ pub(crate) struct BodyTest {
 
 impl BodyTest {
     /// # Errors
-    /// The regular expression does not compile; the sentence says where.
+    /// Returned if the regular expression does not compile, with the position.
     pub(crate) fn new(expect: &Expect, decode: bool, streams: bool) -> Result<BodyTest, String> {
         let regex = match &expect.body {
             Some(BodyRule::Regex(text)) => {
@@ -58,13 +58,13 @@ impl BodyTest {
         self.grpc
     }
 
-    /// Whether bodies have to be looked at, beyond counting their bytes.
+    /// Returns whether bodies must be examined, beyond counting their bytes.
     #[inline]
     pub(crate) fn looks(&self) -> bool {
         self.looks
     }
 
-    /// Whether some bodies are streams of events.
+    /// Returns whether some bodies are streams of events.
     #[inline]
     pub(crate) fn streams(&self) -> bool {
         self.streams
@@ -74,7 +74,7 @@ impl BodyTest {
         matches!(self.rule, Some(BodyRule::Regex(_) | BodyRule::Contains(_)))
     }
 
-    /// What is wrong with a body of `bytes` bytes that was not looked at.
+    /// Fault of an unexamined body of `bytes` bytes.
     pub(crate) fn judge_length(&self, bytes: u64) -> Option<FailureClass> {
         let wrong = self.length.is_some_and(|wanted| wanted != bytes);
         wrong.then_some(FailureClass::Length)
@@ -169,12 +169,12 @@ impl Inspect {
         }
     }
 
-    /// Whether the body is a stream of events.
+    /// Returns whether the body is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
         self.events.is_some()
     }
 
-    /// Events that have come since this was last asked; `whole`: the body is.
+    /// Returns the events since the last call; `whole`: the body is complete.
     pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
         if whole && let Some(reader) = &mut self.events {
             self.fresh += reader.finish();

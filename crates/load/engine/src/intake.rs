@@ -1,4 +1,4 @@
-//! What is gathered of a response under way, where somebody wants to see more of it than its length.
+//! Collected parts of a response in progress, if more than its length is needed.
 
 use crate::inspect::{BodyTest, Inspect, StreamReader};
 use crate::setup::RESPONSE_KEPT_MAX;
@@ -16,9 +16,9 @@ const BODY_MAX: usize = 16 << 20;
 pub(crate) struct Intake {
     inspect: Inspect,
     body: Vec<u8>,
-    /// The beginning of the response as it came over the wire.
+    /// The start of the response as received.
     kept: Vec<u8>,
-    /// Where the response stands as a stream of events.
+    /// State of the response as a stream of events.
     pub(crate) marks: StreamMarks,
 }
 
@@ -46,7 +46,7 @@ impl Intake {
         self.inspect.is_stream()
     }
 
-    /// Events that have come since this was last asked; `whole`: the body is.
+    /// Returns the events since the last call; `whole`: the body is complete.
     pub(crate) fn take_events(&mut self, whole: bool) -> u64 {
         self.inspect.take_events(whole)
     }
@@ -65,7 +65,7 @@ impl Intake {
         self.kept.clear();
     }
 
-    /// A piece of the body that the plan's expectations look at.
+    /// A piece of the body that the plan's expectations examine.
     pub(crate) fn inspect(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
         self.inspect.take(test, head, piece, last);
     }
@@ -81,7 +81,7 @@ impl Intake {
         (decoded, wrong, print)
     }
 
-    /// A piece of the body that a script or a guide wants.
+    /// A piece of the body that a script or a guide needs.
     pub(crate) fn gather(&mut self, piece: &[u8]) {
         let room = BODY_MAX.saturating_sub(self.body.len());
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);

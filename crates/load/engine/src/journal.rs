@@ -1,5 +1,5 @@
-//! What a worker writes down: the recorder of the interval under way, finished calls and ended
-//! connections where they are logged, and the beginnings of responses that are kept.
+//! Records of a worker: the recorder of the current interval, finished calls and ended connections
+//! if logged, and kept starts of responses.
 
 use crate::Row;
 use crate::call::{Call, End};
@@ -17,7 +17,7 @@ use stats::lives::ConnectionLife;
 use stats::{Recorder, Snapshot, StreamEnd, StreamMarks};
 use units::Nanos;
 
-/// Records are handed over when this many are there.
+/// Records are passed on when this many exist.
 const LOG_BATCH: usize = 4096;
 
 #[derive(Debug)]
@@ -26,13 +26,13 @@ pub(crate) struct Journal {
     /// A clear snapshot for the next row.
     spare: Box<Snapshot>,
     logging: Logging,
-    /// Finished calls are logged, told to somebody, ends of streams, or counted by kinds of clients.
+    /// Finished calls are logged, reported, ends of streams, or counted by kinds of clients.
     watched: bool,
     log: Vec<CallRecord>,
     /// The log holds a failure that is not to be kept back.
     log_urgent: bool,
     ends: Ends,
-    /// Responses whose beginning is still to be kept.
+    /// Number of further responses whose start is kept.
     responses_left: u64,
     /// Bytes received with finished calls, and how many end the run.
     received: u64,
@@ -119,7 +119,7 @@ impl Journal {
         self.recorder.of_kind(kind, sample, end.outcome);
     }
 
-    /// A response to a call that has more to come, and was due at `intended`.
+    /// A response to a call with more outstanding, due at `intended`.
     pub(crate) fn response_before_last(&mut self, status: u16, intended: Nanos, now: Nanos) {
         self.recorder.response_before_last(status, intended, now);
     }
@@ -135,12 +135,12 @@ impl Journal {
         self.watched
     }
 
-    /// Somebody is to be told of each finished call.
+    /// Each finished call is reported.
     pub(crate) fn watch(&mut self) {
         self.watched = true;
     }
 
-    /// What a guide noticed.
+    /// Observations of a guide.
     pub(crate) fn hear(&mut self, remark: Remark) {
         self.recorder.hear(remark);
     }
@@ -156,7 +156,7 @@ impl Journal {
         self.log.push(CallRecord { sample, outcome: end.outcome, response, note });
     }
 
-    /// Whether the beginning of the response under way is to be kept.
+    /// Returns whether the start of the current response is kept.
     #[inline]
     pub(crate) fn keeps_responses(&self) -> bool {
         self.responses_left > 0 || self.logging.lenient.headless
@@ -214,7 +214,7 @@ impl Journal {
         self.recorder.now.verified.add(wrong);
     }
 
-    /// What the server says of its own work.
+    /// The server's timing of its own work.
     pub(crate) fn count_timings<'a>(
         &mut self,
         timings: impl Iterator<Item = Result<Timing<'a>, Malformed>>,
@@ -229,13 +229,13 @@ impl Journal {
         }
     }
 
-    /// What went out of calls before a handshake was over, and what became of it.
+    /// Early data of calls, and its fate.
     #[cold]
     pub(crate) fn count_early(&mut self, early: &EarlyFacts) {
         self.recorder.now.connections.early.merge(early);
     }
 
-    /// What a connection counted of its protocol itself; `quic`: what is known of what carried it.
+    /// A connection's counts of its protocol; `quic`: facts of the QUIC connection.
     pub(crate) fn count_protocol(
         &mut self,
         facts: ProtocolFacts,
@@ -290,7 +290,7 @@ impl Journal {
         }
     }
 
-    /// What a session counts that fell due then: sessions of the warm-up count nowhere.
+    /// Adds to a count of sessions due then: sessions of the warm-up do not count.
     fn if_measured(&self, intended: Nanos) -> u64 {
         u64::from(!self.in_warm_up(intended))
     }
@@ -314,7 +314,7 @@ impl Journal {
         *self.recorder.now.connections.tls.entry(facts).or_default() += 1;
     }
 
-    /// The first response on a connection came, `took` after its request was sent.
+    /// The first response on a connection arrived, `took` after its request was sent.
     pub(crate) fn connection_answered(&mut self, took: Nanos) {
         self.recorder.connection_answered(took);
     }
@@ -323,8 +323,9 @@ impl Journal {
         self.open_count -= 1;
     }
 
-    /// Whether the kernel is to be asked about a connection that is being closed after `responses`:
-    /// that costs a system call, so of those with one response only the plan's share is asked.
+    /// Returns whether to query the kernel about a connection that is being closed after
+    /// `responses`: that costs a system call, so of those with one response only the plan's share
+    /// is queried.
     pub(crate) fn wants_facts(&mut self, responses: u32) -> bool {
         let share = self.facts_share;
         let asks = share > 0.0 && (responses > 1 || self.facts_owed >= 1.0);
@@ -332,7 +333,7 @@ impl Journal {
         asks
     }
 
-    /// A connection that stood is closed.
+    /// An established connection is closed.
     pub(crate) fn connection_lived(
         &mut self,
         life: &ConnectionLife,
@@ -351,12 +352,12 @@ impl Journal {
         self.ends.connections.push(record);
     }
 
-    /// Counts the beat that is over; gives back the end of the one under way.
+    /// Counts the finished beat; returns the end of the current one.
     pub(crate) fn beat(&mut self, now: Nanos) -> Nanos {
         self.recorder.beat(now)
     }
 
-    /// Hands over what has gathered, where it is much or urgent.
+    /// Passes on collected records, if many or urgent.
     #[inline]
     pub(crate) fn hand_over(&mut self, link: &mut dyn Link) {
         if self.log.len() >= LOG_BATCH || self.log_urgent {
@@ -368,7 +369,7 @@ impl Journal {
         }
     }
 
-    /// Ends a row of the time series: hands it over, with everything that was logged.
+    /// Ends a row of the time series: passes it on, with everything that was logged.
     pub(crate) fn end_row(
         &mut self,
         link: &mut dyn Link,

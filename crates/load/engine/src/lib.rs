@@ -1,9 +1,10 @@
 //! One core's worker: schedule × workload × connections × recorder, generic over [`conduit::Io`],
-//! and the collector that merges what the workers count. Layer 3: no sockets, files, threads or
-//! clock; the driver hands in time and readiness.
+//! and the collector that merges the workers' counts. Layer 3: no sockets, files, threads or clock;
+//! the driver passes time and readiness.
 //!
-//! A worker is a state machine: [`Worker::turn`] does what has fallen due and says until when it
-//! can wait, [`Worker::handle`] takes one readiness event. [`drive`] is the loop around the two.
+//! A worker is a state machine: [`Worker::turn`] processes everything due and returns how long it
+//! can wait, [`Worker::handle`] processes one readiness event. [`drive`] is the loop around the
+//! two.
 #![forbid(unsafe_code)]
 
 mod call;

@@ -20,7 +20,7 @@ pub(crate) struct Pool {
     limits: PoolLimits,
     slots: Vec<PoolSlot>,
     free: Vec<Slot>,
-    /// What connections at rest and closed ones have given back.
+    /// Boxes returned by idle and closed connections.
     #[expect(
         clippy::vec_box,
         reason = "a connection holds its work in a box, which goes back as it is"
@@ -29,7 +29,7 @@ pub(crate) struct Pool {
     open_count: u32,
     opened_count: u64,
     opens_this_turn: u32,
-    /// The plan's, and behind them those that a guide's users have met.
+    /// The plan's, followed by those that a guide's users reached.
     endpoints: Vec<EndpointState>,
     /// Calls in the endpoints' queues.
     queued: u64,
@@ -44,11 +44,11 @@ pub(crate) struct Pool {
     last_in_turn: Slot,
 }
 
-/// For whom a connection is opened.
+/// Purpose of an opened connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opener {
     pub(crate) user: u32,
-    /// The user's, or session's, where clients have addresses of their own.
+    /// The user or session it belongs to, if clients have their own addresses.
     pub(crate) id: Option<u64>,
     /// Nothing may go out before its handshake is over.
     pub(crate) late: bool,
@@ -57,19 +57,19 @@ pub(crate) struct Opener {
 #[derive(Debug)]
 struct PoolSlot {
     conn: Conn,
-    /// It stands in the list of connections with bytes to write.
+    /// It is in the list of connections with bytes to write.
     dirty: bool,
-    /// It stands in its endpoint's list of connections that can take a call.
+    /// It is in its endpoint's list of connections that can take a call.
     listed: bool,
     /// The client whose address it has, or [`NOBODY`].
     client: u32,
 }
 
-/// What a connection of plain HTTP/1 holds between its calls (docs/design/own-stack.md).
+/// Memory of a plain HTTP/1 connection between its calls (docs/design/own-stack.md).
 const _: () = assert!(size_of::<PoolSlot>() <= 88);
 
-/// Spare boxes that are kept: those of a moment in which all connections had calls would take more
-/// memory than all connections at rest.
+/// Kept spare boxes: those of a moment in which all connections had calls would take more memory
+/// than all idle connections.
 const SPARE_MAX: usize = 1_024;
 
 /// Calls outstanding on one connection that memory is set aside for; more take it when they come.
@@ -82,8 +82,7 @@ struct EndpointState {
     ready: Vec<(Slot, u32)>,
     /// Calls that wait for a connection, in order of their due instants.
     queue: VecDeque<Call>,
-    /// Where addresses are tried in order: the one that is tried now, and whether one took a
-    /// connection.
+    /// If addresses are tried in order: the current one, and whether one accepted a connection.
     address: usize,
     reached: bool,
 }
@@ -106,12 +105,12 @@ struct PoolLimits {
     open: Nanos,
     /// The same for a connection that is still being opened.
     opening: Nanos,
-    /// A deadline can move earlier without a new call: when the first byte of a response comes, or where
-    /// responses come in order and an older call is the next in turn.
+    /// A deadline can move earlier without a new call: when the first byte of a response arrives,
+    /// or where responses come in order and an older call is next.
     moves_earlier: bool,
 }
 
-/// The factory, with a Debug that says nothing of keys.
+/// The factory, with a Debug that omits keys.
 struct Tls(Box<dyn TlsFactory + Send>);
 
 impl std::fmt::Debug for Tls {
@@ -254,7 +253,7 @@ impl Pool {
     }
 
     /// Of a user who may have several connections, and whose first is full: another one, or that
-    /// one after all when there are no more to be had. `None` when one more is to be opened.
+    /// one after all if no more may be opened. `None` if one more must be opened.
     pub(crate) fn another(
         &self,
         first: Option<Slot>,
@@ -266,8 +265,8 @@ impl Pool {
         fitting.or(first.filter(|_| full))
     }
 
-    /// As [`Pool::listed`], for the user or session `id`: where clients have addresses of their own,
-    /// only a connection from that address will do.
+    /// Like [`Pool::listed`], for the user or session `id`: if clients have their own addresses,
+    /// only a connection from that address is suitable.
     #[inline]
     pub(crate) fn listed_for(&mut self, endpoint: u32, id: Option<u64>) -> Option<Slot> {
         match &self.setup.crowd {
@@ -291,7 +290,7 @@ impl Pool {
         ready.find(|(slot, generation)| fits(*slot, *generation)).map(|(slot, _)| *slot)
     }
 
-    /// The latest used connection to `endpoint` that can take a call and belongs to nobody.
+    /// The most recently used connection to `endpoint` that can take a call and has no user.
     pub(crate) fn listed(&mut self, endpoint: u32) -> Option<Slot> {
         let list = &mut self.endpoints[endpoint as usize].ready;
         while let Some(&(slot, generation)) = list.last() {
@@ -332,7 +331,7 @@ impl Pool {
         (0..self.endpoints.len() as u32).any(|endpoint| self.listed(endpoint).is_some())
     }
 
-    /// Offers a connection to whoever comes next.
+    /// Offers a connection to the next waiting call.
     pub(crate) fn list(&mut self, slot: Slot) {
         let entry = &mut self.slots[slot as usize];
         let conn = &entry.conn;
@@ -382,7 +381,7 @@ impl Pool {
         Some(call)
     }
 
-    /// A queued call whose time is up.
+    /// A queued call whose timeout has expired.
     pub(crate) fn dequeue_expired(&mut self, now: Nanos) -> Option<Call> {
         let limit = self.setup.plan.timeouts.call;
         let over = |call: &Call| call.intended + limit <= now;
@@ -407,7 +406,7 @@ impl Pool {
         self.queued > 0
     }
 
-    /// When the oldest queued call is given up; `NEVER` when none waits.
+    /// Returns when the oldest queued call is abandoned; `NEVER` if none waits.
     #[inline]
     pub(crate) fn queue_deadline(&self) -> Nanos {
         let oldest = self.endpoints.iter().filter_map(|endpoint| endpoint.queue.front());
@@ -439,7 +438,7 @@ impl Pool {
     }
 }
 
-/// What is to be written, and by when.
+/// Pending output, and its deadline.
 impl Pool {
     #[inline]
     pub(crate) fn mark_dirty(&mut self, slot: Slot) {
@@ -462,8 +461,8 @@ impl Pool {
         None
     }
 
-    /// As [`Pool::arm`], when a call was just put on the connection: nearly always there is an entry that
-    /// comes up before this call's deadline, for the calls before it.
+    /// Like [`Pool::arm`], for a call just put on the connection: nearly always an entry for
+    /// earlier calls expires before this call's deadline.
     #[inline]
     pub(crate) fn arm_for(&mut self, slot: Slot, call: PutCall) {
         let watched = if call.open {
@@ -477,7 +476,7 @@ impl Pool {
         }
     }
 
-    /// Something was heard: where that can move a deadline earlier, the connection is looked at by it.
+    /// Data arrived: if that can move a deadline earlier, the connection is examined.
     #[inline]
     pub(crate) fn arm_again(&mut self, slot: Slot) {
         if self.limits.moves_earlier
@@ -580,7 +579,7 @@ impl Pool {
         self.slots.len() as Slot - 1
     }
 
-    /// A call is about to be put on the connection, which may have been at rest; its bytes are to be
+    /// A call is about to be put on the connection, which may have been idle; its bytes must be
     /// written.
     #[inline(always)]
     pub(crate) fn employ(&mut self, slot: Slot) -> Employed<'_> {
@@ -593,7 +592,7 @@ impl Pool {
         entry.conn.employ(|| work(spare, setup, *keeps_heads), limits.prepared)
     }
 
-    /// The connection may have no call under way: then it needs little until it has one again.
+    /// The connection may have no call in flight: then it needs little until the next one.
     pub(crate) fn rest(&mut self, slot: Slot) {
         if let Some(work) = self.slots[slot as usize].conn.rest() {
             self.give_back(work);
@@ -607,8 +606,8 @@ impl Pool {
         }
     }
 
-    /// A TLS session for a connection to `name`; `user`: whose sessions it resumes, where each has its
-    /// own.
+    /// A TLS session for a connection to `name`; `user`: whose sessions it resumes, if users have
+    /// their own.
     ///
     /// # Errors
     /// A name that cannot be checked, or there is no TLS.
@@ -661,8 +660,8 @@ impl Pool {
         self.endpoints[endpoint as usize].reached = true;
     }
 
-    /// Where addresses are tried in order and none has taken a connection yet: goes on from
-    /// `address` to the next one. False when there is none.
+    /// If addresses are tried in order and none has accepted a connection yet: continues from
+    /// `address` to the next one. Returns false if there is none.
     pub(crate) fn give_up_address(&mut self, endpoint: u32, address: usize) -> bool {
         if self.setup.plan.connection.addresses != AddressOrder::FirstThatAnswers {
             return false;
@@ -691,7 +690,7 @@ fn work(spare: &mut Vec<Box<Work>>, setup: &Setup, keeps_heads: bool) -> Box<Wor
 pub(crate) fn class_of(error: IoError) -> FailureClass {
     match error {
         IoError::Failed(class) => class,
-        // `open` and `read` of an ended connection never say this
+        // `open` and `read` of an ended connection never return this
         IoError::WouldBlock => FailureClass::OtherIo,
     }
 }

@@ -1,5 +1,5 @@
-//! Logins whose proof follows from the request: the fields that a call is sent with, and what a server's
-//! challenge means. A login that is a field of its own, as Basic is, stands in the rendered request.
+//! Logins whose proof follows from the request: the fields sent with a call, and the meaning of a
+//! server's challenge. A login that is a plain field, like Basic, is in the rendered request.
 
 use crate::call::Call;
 use crate::feedback::Feedback;
@@ -15,10 +15,10 @@ use workload::Template;
 /// Times that one call is sent again to log in: at first, and while nonces are too old.
 const LOGINS_MAX: u8 = 3;
 
-/// What a user knows of the server's last challenge.
+/// A user's knowledge of the server's last challenge.
 pub(crate) type KnownChallenge = Option<Box<Answers>>;
 
-/// Requests of the plan have to be proved one by one.
+/// Requests of the plan need individual proofs.
 pub(crate) fn proves(plan: &Plan) -> bool {
     matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }))
 }
@@ -28,8 +28,8 @@ pub(crate) fn is_challenged(plan: &Plan) -> bool {
     matches!(plan.request.auth, Some(Auth::Digest { .. }))
 }
 
-/// The call's request with its proof; `None` where there is nothing to prove by yet, or the request has
-/// an Authorization of its own.
+/// The call's request with its proof; `None` if there is no challenge yet, or the request has its
+/// own Authorization.
 #[inline(never)]
 pub(crate) fn proved(
     setup: &Setup,
@@ -46,7 +46,8 @@ pub(crate) fn proved(
     template_with_proof(&setup.plan, template, known.as_deref_mut(), unix_s)
 }
 
-/// Whether the call is sent again, with an answer to the challenge in this head of a response of 401.
+/// Decides whether the call is resent, with an answer to the challenge in this head of a 401
+/// response.
 #[cold]
 pub(crate) fn take_challenge(
     setup: &Setup,
@@ -65,7 +66,7 @@ pub(crate) fn take_challenge(
     true
 }
 
-/// A response's head asks for the plan's login.
+/// A response's head requires the plan's login.
 pub(crate) fn asks_for(plan: &Plan, head: &[u8]) -> bool {
     is_challenged(plan) && challenge(fields::all(head, "www-authenticate")).is_some()
 }
@@ -83,8 +84,8 @@ pub fn first_proof(plan: &Plan, template: &Template, unix_s: u64) -> Option<Temp
     template_with_proof(plan, template, None, unix_s)
 }
 
-/// The same request in answer to the challenge in a response's head; `None` where there is none that the
-/// plan's login can answer.
+/// The same request with an answer to the challenge in a response's head; `None` if the plan's
+/// login cannot answer it.
 pub fn answer_to(plan: &Plan, template: &Template, head: &[u8]) -> Option<Template> {
     let found = challenge(fields::all(head, "www-authenticate"))?;
     let mut answers = answers(plan, Seed(plan.seed), u64::MAX, found)?;

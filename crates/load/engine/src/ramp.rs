@@ -1,5 +1,5 @@
-//! Which loads a ramp tries, and in which order: a machine without I/O that is asked for the next
-//! step and told what came of it. The steps themselves are ordinary runs.
+//! Loads that a ramp tries, and their order: a state machine without I/O that returns the next step
+//! and is notified of its result. The steps themselves are ordinary runs.
 //!
 //! Order of the phases: the way up (given levels, or doubled until the server no longer follows and
 //! then filled in), or in its place the search; the way down; overload; recovery.
@@ -53,7 +53,7 @@ pub enum Range {
     Automatic { from: f64, to: f64 },
 }
 
-/// What a ramp is to do with one target.
+/// Course of a ramp for one target.
 #[derive(Clone, Debug)]
 pub struct Course {
     pub axis: Axis,
@@ -111,7 +111,7 @@ pub struct Agenda {
     queue: VecDeque<PlannedStep>,
     done: Vec<(Purpose, Point)>,
     search: Option<Search>,
-    /// The search's trial that is under way.
+    /// The search's current trial.
     trial: Option<Trial>,
     given_out: usize,
     /// The level of the way up that was returned last.
@@ -133,7 +133,7 @@ impl Agenda {
         }
     }
 
-    /// The next step, to be answered by [`Agenda::told`]; `None` when there is none left.
+    /// The next step, to be answered by [`Agenda::record`]; `None` if there is none left.
     pub fn next_step(&mut self) -> Option<PlannedStep> {
         loop {
             if self.given_out >= STEPS_MAX || self.unusable().is_some() {
@@ -153,7 +153,7 @@ impl Agenda {
         }
     }
 
-    /// What came of the last step.
+    /// Records the result of the last step.
     pub fn record(&mut self, planned: &PlannedStep, point: Point) {
         self.done.push((planned.purpose, point));
         if let (Some(search), Some(trial)) = (self.search.as_mut(), self.trial.take()) {
@@ -166,12 +166,12 @@ impl Agenda {
         }
     }
 
-    /// Why it goes no further: too few of its steps can be used to conclude anything from them.
+    /// Why it ends early: too few of its steps are usable for a conclusion.
     pub fn unusable(&self) -> Option<String> {
         crumbs(self.done.iter().map(|(purpose, point)| (*purpose, point)))
     }
 
-    /// Steps that are known to come, where the whole course is known.
+    /// Number of steps, if the whole course is known.
     pub fn known_length(&self) -> Option<usize> {
         let Range::Given(levels) = &self.course.range else { return None };
         if self.course.find.is_some() {
@@ -189,7 +189,7 @@ impl Agenda {
         Some((steps, Nanos(long.saturating_mul(steps as u64))))
     }
 
-    /// What the steps so far say together.
+    /// Result of all steps so far.
     pub fn curve(&self) -> Curve {
         let mut found = curve(&self.done, self.course.axis, &self.course.objectives);
         if let Some(capacity) = self.search.as_ref().and_then(Search::capacity) {
@@ -248,7 +248,7 @@ impl Agenda {
         }
     }
 
-    /// A load of our own choosing: four digits are enough.
+    /// A load chosen by the program: four digits are enough.
     fn round(&self, level: f64) -> f64 {
         let unit = 10f64.powf(level.log10().floor() - 3.0);
         let rounded = (level / unit).round() * unit;
@@ -404,7 +404,7 @@ impl Agenda {
     }
 }
 
-/// A level of the way up: what its runs came to.
+/// Results of a level's runs on the way up.
 #[derive(Debug)]
 struct Climbed {
     at: f64,

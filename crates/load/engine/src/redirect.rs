@@ -15,9 +15,9 @@ use workload::{Stripped, Template};
 pub struct Redirect<'a> {
     /// The request that was redirected.
     pub from: &'a Template,
-    /// As [`location`] returns it.
+    /// As returned by [`location`].
     pub url: &'a Url,
-    /// As [`redirect_method`] returns it.
+    /// As returned by [`redirect_method`].
     pub method: &'a str,
     /// Header fields of the target, as for [`build_template`](crate::build_template).
     pub headers: &'a [(String, String)],
@@ -90,7 +90,7 @@ pub fn location(from: &Url, value: &[u8]) -> Option<Url> {
 }
 
 /// How a redirect changes the request (RFC 9110 §15.4): 303 always becomes GET, 301 and 302 turn a
-/// POST into GET as every browser does, 307 and 308 repeat it as it was. `None`: no redirect.
+/// POST into GET as every browser does, 307 and 308 repeat it unchanged. `None`: no redirect.
 pub fn redirect_method(status: u16, method: &str) -> Option<&str> {
     match status {
         303 if method == "HEAD" => Some("HEAD"),
@@ -101,8 +101,8 @@ pub fn redirect_method(status: u16, method: &str) -> Option<&str> {
     }
 }
 
-/// Whether the credentials for `from` may be sent to `to`. A trusted host gets them on any port, but not
-/// in cleartext after TLS.
+/// Returns whether the credentials for `from` may be sent to `to`. A trusted host gets them on any
+/// port, but not in cleartext after TLS.
 fn keeps_credentials(plan: &Plan, from: &Url, to: &Url) -> bool {
     let place = |url: &Url| url.port_or_known_default();
     let same_host = from.host_str() == to.host_str();

@@ -26,7 +26,7 @@ pub fn build_template(
     build_own(plan, url, method, &own, endpoint, absolute)
 }
 
-/// What a request has of its own beside the plan's fields and login.
+/// Content of a request in addition to the plan's fields and login.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Own<'a> {
     /// Path and query as they are sent.
@@ -36,12 +36,12 @@ pub(crate) struct Own<'a> {
     /// In place of the plan's login.
     pub(crate) authorization: Option<&'a str>,
     pub(crate) body: Option<&'a [u8]>,
-    /// What redirects have removed from it.
+    /// Fields that redirects have removed from it.
     pub(crate) stripped: Stripped,
 }
 
 impl Own<'_> {
-    /// Whether a header field of the user is sent.
+    /// Returns whether a header field of the user is sent.
     fn sends(&self, name: &str) -> bool {
         let foreign = self.stripped.credentials && is_for_one_server(name);
         let empty = self.stripped.content && describes_content(name);
@@ -63,7 +63,7 @@ pub(crate) fn describes_content(name: &str) -> bool {
     prefixed || others.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
-/// As [`build_template`], for a request with fields of its own.
+/// Like [`build_template`], for a request with its own fields.
 ///
 /// # Errors
 /// As [`build_template`].
@@ -143,7 +143,7 @@ pub(crate) fn translated(
     if !version.has_streams() {
         return Ok((None, None));
     }
-    // what RFC 9113 section 8.2.2 says of fields, RFC 9114 section 4.2 says as well
+    // RFC 9114 section 4.2 has the same rules as RFC 9113 section 8.2.2
     let request = http2::Request::from_http1(message, url.scheme())
         .map_err(|error| RequestError::Translated { version: version.name(), why: error.0 })?;
     if version == HttpVersion::Http3 {
@@ -214,7 +214,7 @@ fn version(plan: &Plan) -> Version {
     }
 }
 
-/// The login that is the same in each request; `None`: each has to be proved by itself.
+/// The constant login of every request; `None` if each needs an individual proof.
 fn authorization(auth: &Auth) -> Result<Option<String>, RequestError> {
     match auth {
         Auth::Basic { user, password } => basic_authorization(user, password).map(Some),

@@ -1,4 +1,4 @@
-//! A script that makes a worker's requests. Where there is none, nothing of this is touched.
+//! A script that creates a worker's requests. Without one, none of this is used.
 
 use conduit::Peer;
 use protocol::http1::response::Asked;
@@ -26,7 +26,7 @@ impl Scripted {
         self.wants.responses
     }
 
-    /// Appends the next request; says what was asked and how many responses come.
+    /// Appends the next request; returns its kind and the number of responses.
     pub(crate) fn request(&mut self, out: &mut Vec<u8>) -> (Asked, u16) {
         let made = self.part.request(out);
         (self.kept(made).unwrap_or_default(), self.wants.requests)
@@ -41,7 +41,7 @@ impl Scripted {
         self.kept(made).unwrap_or(Nanos::ZERO)
     }
 
-    /// Shows a response, if the script looks at them.
+    /// Passes a response, if the script needs them.
     pub(crate) fn take_response(&mut self, status: u16, head: &[u8], body: &[u8]) {
         if self.wants.responses {
             let told = self.part.response(status, head, body);
@@ -57,7 +57,7 @@ impl Scripted {
         self.part.stopped()
     }
 
-    /// What went wrong, once.
+    /// The error, once.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         Some(self.failure.take()?.0)
     }

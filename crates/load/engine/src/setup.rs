@@ -1,5 +1,5 @@
-//! What every worker of a run shares: the plan made concrete. Endpoints are resolved by the caller,
-//! requests are rendered here, once.
+//! State shared by every worker of a run: the plan made concrete. Endpoints are resolved by the
+//! caller, requests are rendered here, once.
 
 use crate::inspect::BodyTest;
 use crate::journey;
@@ -22,20 +22,20 @@ use workload::schedule::Share;
 /// One scheme, host and port that calls go to.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// As [`endpoint_key`] makes it.
+    /// As returned by [`endpoint_key`].
     pub key: String,
     /// Addresses, used in turn; never empty.
     pub peers: Vec<Peer>,
     /// Name for SNI and the certificate check; `None` without TLS.
     pub tls_name: Option<String>,
-    /// A CONNECT request that must come first, through a proxy.
+    /// A CONNECT request that must precede others, through a proxy.
     pub tunnel: Option<Vec<u8>>,
     /// Requests carry the absolute URL, for a plain HTTP proxy.
     pub absolute: bool,
 }
 
 impl Endpoint {
-    /// Nothing comes before the first request: no TLS, no tunnel.
+    /// Nothing precedes the first request: no TLS, no tunnel.
     #[inline]
     pub(crate) fn is_direct(&self) -> bool {
         self.tunnel.is_none() && self.tls_name.is_none()
@@ -48,12 +48,12 @@ pub fn endpoint_key(url: &Url) -> String {
     format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or(""))
 }
 
-/// Clients that each have an address of their own, behind a path of their own.
+/// Clients that each have their own address and path.
 #[derive(Clone, Debug)]
 pub struct Crowd {
-    /// The addresses of the first clients, never empty. Those of the others follow them: with two of
-    /// them client 2 comes behind client 0, and client 3 behind client 1. As workers are given users
-    /// in turn, each can have a network of its own.
+    /// The addresses of the first clients, never empty. Those of the others follow them: with two
+    /// of them client 2 follows client 0, and client 3 follows client 1. Because workers are given
+    /// users in turn, each can have its own network.
     pub firsts: Arc<[Ipv4Addr]>,
     /// Kind of each client; never empty.
     pub kinds: Arc<[u32]>,
@@ -79,7 +79,7 @@ impl Crowd {
     }
 }
 
-/// How the plan wants its `turn`-th connection opened: local addresses are used in turn.
+/// Options of the plan's `turn`-th connection: local addresses are used in turn.
 pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
     let wanted = &plan.connection;
     let bind =
@@ -97,7 +97,7 @@ pub fn open_options(plan: &Plan, turn: u64) -> OpenOptions {
     }
 }
 
-/// Why a plan could not be made ready.
+/// Why a plan could not be prepared.
 #[derive(Debug)]
 pub struct SetupError(pub String);
 
@@ -123,20 +123,20 @@ pub struct Setup {
     pub start: Nanos,
     pub(crate) seed: Seed,
     pub(crate) body: BodyTest,
-    /// The bodies that belong to the targets, where the plan wants them compared.
+    /// The expected bodies of the targets, if the plan compares them.
     pub(crate) known: Option<KnownBodies>,
     pub(crate) keys: BTreeMap<String, u32>,
     status_ok: Box<[bool; 1000]>,
     pub logging: Logging,
-    /// Who the users and sessions are, where the plan has kinds of clients.
+    /// Kinds of the users and sessions, if the plan has kinds of clients.
     pub crowd: Option<Crowd>,
     /// Seconds since 1970 at the instant 0 of the run's clock: signatures are dated.
     pub unix_s: u64,
-    /// What connections speak.
+    /// Protocol of the connections.
     pub(crate) protocol: Protocol,
     /// The plan's visits, call by call.
     scripts: Vec<Vec<VisitStep>>,
-    /// Targets whose responses are streams of events, by row; empty where none is.
+    /// Event formats of targets, by row; empty if there are no streams.
     streams: Vec<Option<Streaming>>,
 }
 
@@ -144,25 +144,25 @@ pub struct Setup {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateShare {
     pub share: Share,
-    /// Of its arrivals those that are due so long after the run's first instant, or later.
+    /// Only arrivals due at least this long after the run's first instant.
     pub from: Nanos,
 }
 
-/// What becomes of finished calls, beside being counted.
+/// Treatment of finished calls, in addition to counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
-    /// Each is handed over, in batches.
+    /// Each is passed on, in batches.
     pub calls: bool,
     /// A failed one is not kept back until its batch is full.
     pub failures_at_once: bool,
-    /// Ends of connections and of sessions are handed over too.
+    /// Ends of connections and of sessions are passed on too.
     pub ends: bool,
-    /// With so many of each worker's calls goes the beginning of their response, up to
-    /// [`RESPONSE_KEPT_MAX`] bytes. Over HTTP/2 that is the head alone, as HTTP/1 would write it, and
-    /// the stream's id stands where HTTP/1 has a reason.
+    /// For this many of each worker's calls the start of their response is kept, up to
+    /// [`RESPONSE_KEPT_MAX`] bytes. Over HTTP/2 that is the head alone, in HTTP/1 form, with the
+    /// stream's id in place of the reason.
     pub responses: u64,
-    /// What is accepted beyond HTTP/1.x. Where responses without a head are accepted, the beginning of
-    /// such a response goes with its call, and that of one cut short.
+    /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
+    /// response goes with its call, and that of a truncated one.
     pub lenient: Leniency,
 }
 
@@ -263,7 +263,7 @@ impl Setup {
         self.plan.stop.duration.map_or(Nanos::NEVER, |span| self.measure_from() + span)
     }
 
-    /// Whether arrivals wait for nobody.
+    /// Returns whether arrivals are independent of responses.
     pub fn is_open(&self) -> bool {
         matches!(self.plan.load, Load::Open { .. })
     }
@@ -279,12 +279,12 @@ impl Setup {
         }
     }
 
-    /// How the events of this target's responses are told apart; `None`: they are no streams.
+    /// Delimiter of this target's events; `None` if its responses are not streams.
     pub(crate) fn stream(&self, target: u32) -> Option<Streaming> {
         self.streams.get(target as usize).copied().flatten()
     }
 
-    /// The step of session `id` that comes after `made` calls; `None` where sessions follow no visit.
+    /// The step of session `id` after `made` calls; `None` if sessions have no visits.
     #[inline]
     pub(crate) fn script(&self, id: u64, made: u64) -> Option<&VisitStep> {
         if self.scripts.is_empty() {
@@ -319,7 +319,7 @@ impl Setup {
     /// Heads must be kept where a field of theirs decides what happens next.
     pub(crate) fn keeps_heads(&self) -> bool {
         let request = &self.plan.request;
-        // of a response over HTTP/2 it is the head that is handed over
+        // of a response over HTTP/2 the head is passed on
         let shown = self.logging.responses > 0 && matches!(self.protocol, Protocol::Http2(_));
         let challenged = crate::proof::is_challenged(&self.plan);
         let read = request.cookies || request.follow_max > 0 || request.compressed;

@@ -1,5 +1,5 @@
-//! Where calls come from: a population of users (closed), a schedule of calls (open), a schedule of
-//! sessions (partly open). Also the indices of calls, so that content depends on no timing.
+//! Source of calls: a population of users (closed), a schedule of calls (open), a schedule of
+//! sessions (partly open). Also the indices of calls, so that content does not depend on timing.
 
 use crate::call::NOBODY;
 use crate::proof::KnownChallenge;
@@ -13,7 +13,7 @@ use units::{Nanos, room_for_more};
 use workload::Jar;
 use workload::schedule::{ArrivalSpec, Levels, Schedule, ScheduleEnd, Share};
 
-/// Someone whose calls follow one another: a user of a closed loop, or a session.
+/// A user of a closed loop, or a session, whose calls follow one another.
 #[derive(Debug)]
 pub(crate) struct User {
     /// Number across all workers: names the user's random streams.
@@ -36,11 +36,11 @@ pub(crate) struct User {
     pub(crate) retries: u32,
 }
 
-/// What a user thinking takes, without connection and belongings (docs/design/own-stack.md); its entry in the
-/// heap of thinkers comes to it.
+/// Memory of a thinking user, without connection and optional state (docs/design/own-stack.md); its
+/// entry in the heap of thinkers is additional.
 const _: () = assert!(size_of::<User>() <= 80);
 
-/// What only users of some plans have.
+/// State for users of some plans only.
 #[derive(Debug, Default)]
 pub(crate) struct Belongings {
     /// Further connections, where one user may have several.
@@ -74,7 +74,7 @@ impl User {
     }
 }
 
-/// How many users there are to be at each time.
+/// Intended number of users over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Population {
     levels: Levels,
@@ -129,7 +129,7 @@ enum ArrivalProcess {
 struct Strands {
     /// Each with its next arrival; never empty.
     all: Vec<(Schedule, Option<Arrival>)>,
-    /// The one whose arrival is the earliest.
+    /// The one with the earliest arrival.
     earliest: usize,
 }
 
@@ -150,7 +150,7 @@ impl Strands {
         self.all[self.earliest].1
     }
 
-    /// The arrival after the one that is next.
+    /// The arrival after the next one.
     fn after_next(&mut self) -> Option<Arrival> {
         let (schedule, next) = &mut self.all[self.earliest];
         *next = schedule.next();
@@ -169,7 +169,7 @@ impl Strands {
 /// Sessions of a closed loop.
 #[derive(Debug)]
 struct Turns {
-    /// When those that have fallen due did so.
+    /// When the due ones fell due.
     due: VecDeque<Nanos>,
     started: u64,
     /// This worker's part of the count, and the instant after which none falls due.
@@ -354,7 +354,7 @@ impl People {
         }
     }
 
-    /// Lets one more user in; `left` calls are theirs.
+    /// Admits one more user, with `left` calls.
     pub(crate) fn admit(&mut self, id: u64, left: u32, cookies: bool) -> u32 {
         let user = User {
             id,
@@ -417,10 +417,9 @@ impl People {
         self.thinking.push(Reverse((at, row, count)));
     }
 
-    /// Puts off everyone who thinks, whoever is due first being asked first: `span` tells by how much,
-    /// given the user's row.
+    /// Delays every thinking user, the earliest first: `span` returns the delay for a user's row.
     pub(crate) fn put_off(&mut self, mut span: impl FnMut(u32) -> Nanos) {
-        // sorted from the last to the first, as what stands in the heap is reversed
+        // sorted from the last to the first, because the heap is reversed
         let mut entries = std::mem::take(&mut self.thinking).into_sorted_vec();
         for Reverse((at, row, _)) in entries.iter_mut().rev() {
             *at += span(*row);
@@ -513,7 +512,7 @@ impl Source {
         self.session().is_some_and(|session| !session.visits.is_empty())
     }
 
-    /// Calls of a group of a visit that are under way at once, at most.
+    /// Maximum number of concurrent calls of a visit's group.
     pub(crate) fn parallel(&self) -> u32 {
         self.session().and_then(|session| session.parallel).unwrap_or(u32::MAX)
     }
@@ -528,7 +527,7 @@ impl Source {
         self.session().is_some_and(|session| session.own_order)
     }
 
-    /// A failed call of the user is to be made again.
+    /// A failed call of the user will be retried.
     pub(crate) fn retries(&self, user: &User) -> bool {
         user.retries < RETRIES_MAX && self.session().is_some_and(|session| session.retry)
     }
@@ -545,7 +544,7 @@ fn with_jar() -> Box<Belongings> {
     Box::new(Belongings { jar: Some(Box::default()), ..Belongings::default() })
 }
 
-/// How many calls of one user go out at once.
+/// Returns how many calls of one user are sent at once.
 pub(crate) fn lanes(setup: &Setup) -> u32 {
     setup.plan.connection.group.unwrap_or(setup.plan.connection.pipeline).max(1)
 }
@@ -594,7 +593,7 @@ mod tests {
             let mut seen = Vec::new();
             for worker in 0..3 {
                 let mut open = source(&setup, worker);
-                // some of its own are gone when it hears of the other's
+                // some of its own are gone when it learns of the other's
                 seen.extend((0..40).filter_map(|_| Some(open.take()?.0)));
                 if worker == 1 {
                     open.take_over(&setup, &LateShare { share: setup.part(3).clone(), from });

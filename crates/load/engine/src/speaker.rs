@@ -1,11 +1,11 @@
-//! What speaks on a connection: the protocol between the bytes of a transport and the calls that
-//! were put on it. Bytes and calls go in; bytes and, for each call, what came of it come out. No
-//! I/O, no clock, no counting: pool, deadlines and journal do not know which protocol it is.
+//! Protocol of a connection: between the bytes of a transport and its calls. Bytes and calls go in;
+//! bytes and, per call, events come out. No I/O, no clock, no counting: pool, deadlines and journal
+//! do not depend on the protocol.
 //!
-//! A speaker names a call by its place among those outstanding on its connection, in the order in
-//! which they were put there: 0 is the oldest. When a call is done, refused, failed or withdrawn its
-//! place is gone, and those behind it move up by one, here and in the connection alike.
-//! docs/decisions/0021-engine-one-speaker-per-protocol.md says how another protocol is added.
+//! A speaker names a call by its position among the outstanding ones of its connection, in their
+//! order: 0 is the oldest. When a call is done, refused, failed or withdrawn its position is
+//! removed, and later ones move up by one, here and in the connection alike.
+//! docs/decisions/0021-engine-one-speaker-per-protocol.md describes how to add a protocol.
 
 mod http1;
 mod http2;
@@ -57,7 +57,7 @@ pub(crate) enum Speaker {
     Numbered(Numbered),
 }
 
-/// What all connections of a worker share in reading.
+/// Read state shared by all connections of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct ReadCaches {
     heads: HeadCache,
@@ -75,7 +75,7 @@ pub(crate) struct Request<'a> {
     pub(crate) index: u64,
 }
 
-/// What was counted of a connection's protocol.
+/// Counts of a connection's protocol.
 #[derive(Debug)]
 pub(crate) enum ProtocolFacts {
     Http2(Http2Facts),
@@ -83,7 +83,7 @@ pub(crate) enum ProtocolFacts {
     WebSocket { news: SocketNews, end: Option<SocketEnd> },
 }
 
-/// What a piece of the input was.
+/// Kind of a piece of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
     /// Bytes of the input that are used up; none where one piece of it has several events.
@@ -91,7 +91,7 @@ pub(crate) struct Heard {
     pub(crate) event: Event,
 }
 
-/// What a piece of input means to a call.
+/// Meaning of a piece of input for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// Nothing: it was the connection's own business, and may have been replied to.
@@ -100,16 +100,16 @@ pub(crate) enum Event {
     Response { call: usize, body: Range<usize>, done: bool },
     /// The peer has not processed the call and will not: it may be put on another connection.
     Refused { call: usize },
-    /// The peer gives this call up; the connection goes on.
+    /// The peer abandons this call; the connection continues.
     Failed { call: usize, class: FailureClass },
 }
 
 /// Why the connection cannot be used any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Bytes that no request had asked for. No call suffers for them.
+    /// Bytes without a request. No call fails because of them.
     Unasked,
-    /// What came cannot be understood.
+    /// The input cannot be parsed.
     Broken { class: FailureClass },
 }
 
@@ -146,20 +146,20 @@ impl Speaker {
         }
     }
 
-    /// A new connection begins; what has to be said before the first request goes into `out`.
+    /// Starts a new connection; bytes that precede the first request go into `out`.
     pub(crate) fn start(&mut self, out: &mut Vec<u8>) {
         each!(self, protocol => protocol.start(out));
     }
 
-    /// Calls that may be outstanding at once, where the plan allows `depth`. It may change with
-    /// what the peer says; zero: no further call.
+    /// Maximum number of outstanding calls, if the plan permits `depth`. It may change with the
+    /// peer's announcements; zero: no further call.
     #[inline]
     pub(crate) fn capacity(&self, depth: u32) -> u32 {
         each!(self, protocol => protocol.capacity(depth))
     }
 
-    /// Responses may come in any order: each call has deadlines of its own, and the connection
-    /// outlives a call that is given up.
+    /// Responses may come in any order: each call has its own deadlines, and the connection
+    /// outlives an abandoned call.
     #[inline]
     pub(crate) fn is_multiplexed(&self) -> bool {
         match self {
@@ -170,13 +170,13 @@ impl Speaker {
         }
     }
 
-    /// Asks: the call takes the place behind those outstanding.
+    /// Sends a request: the call becomes the last outstanding one.
     #[inline(always)]
     pub(crate) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
         each!(self, protocol => protocol.ask(request, out));
     }
 
-    /// Asks what is given as a message of its own; of another protocol than this, nothing.
+    /// Sends a given message; does nothing for another protocol than this.
     pub(crate) fn ask_message(&mut self, message: &Message, out: &mut Vec<u8>) {
         match (self, message) {
             (Speaker::Http2(http2), Message::Http2 { request, cookie, .. }) => {
@@ -214,19 +214,19 @@ impl Speaker {
         each!(self, protocol => protocol.hear_end())
     }
 
-    /// The call is given up by our side. True when the connection goes on without it.
+    /// Our side abandons the call. Returns true if the connection continues without it.
     pub(crate) fn withdraw(&mut self, call: usize, out: &mut Vec<u8>) -> bool {
         each!(self, protocol => protocol.withdraw(call, out))
     }
 
-    /// Of the response that is done, or of what has come of one that failed, from its last event until the
-    /// next.
+    /// Facts of the completed response, or of the received part of a failed one, from its last
+    /// event until the next.
     #[inline(always)]
     pub(crate) fn facts(&self) -> ResponseFacts {
         each!(self, protocol => protocol.facts())
     }
 
-    /// The bytes of its head, where heads are kept; of one under way, what is there.
+    /// The bytes of its head, if heads are kept; of one in progress, the received part.
     pub(crate) fn head(&self) -> &[u8] {
         each!(self, protocol => protocol.head())
     }
@@ -256,7 +256,7 @@ impl Speaker {
         matches!(self, Speaker::Http2(_)).then_some(::http2::ALPN)
     }
 
-    /// The id of the stream whose response is done; 0 where there are no streams.
+    /// The stream id of the completed response; 0 without streams.
     pub(crate) fn stream_id(&self) -> i32 {
         match self {
             Speaker::Http2(http2) => http2.stream_id(),
@@ -264,7 +264,7 @@ impl Speaker {
         }
     }
 
-    /// What of a call's request went out after it was asked, of one call at a time.
+    /// Part of a call's request that was sent later, one call at a time.
     pub(crate) fn take_late(&mut self) -> Option<Late> {
         match self {
             Speaker::Http2(http2) => http2.take_late(),
@@ -273,7 +273,7 @@ impl Speaker {
         }
     }
 
-    /// A call that had to wait until the peer allowed it a stream, and whose request is on its way now.
+    /// A call that waited for a stream, and whose request is being sent now.
     pub(crate) fn take_opened(&mut self) -> Option<usize> {
         match self {
             Speaker::Http3(http3) => http3.take_opened(),
@@ -282,8 +282,7 @@ impl Speaker {
         }
     }
 
-    /// The connection serves nobody any more: nothing is outstanding on it, and the peer takes
-    /// nothing further.
+    /// The connection is finished: nothing is outstanding, and the peer accepts nothing further.
     pub(crate) fn is_over(&self) -> bool {
         match self {
             Speaker::Http2(http2) => http2.is_over(),
@@ -292,14 +291,13 @@ impl Speaker {
         }
     }
 
-    /// Nothing is counted of it, and with nothing outstanding there is nothing that it would have to
-    /// remember for the next call.
+    /// It has no counts, and with nothing outstanding there is no state to keep for the next call.
     #[inline]
     pub(crate) fn forgets(&self) -> bool {
         matches!(self, Speaker::Http1(_))
     }
 
-    /// What was counted of the protocol itself; counting begins anew.
+    /// Returns the counts of the protocol itself and resets them.
     pub(crate) fn take_facts(&mut self) -> Option<ProtocolFacts> {
         match self {
             Speaker::Http2(http2) => Some(ProtocolFacts::Http2(http2.take_facts())),
@@ -321,7 +319,7 @@ impl Speaker {
         }
     }
 
-    /// What has come of a call's response that is not whole; `None` before its first byte.
+    /// The received part of a call's incomplete response; `None` before its first byte.
     pub(crate) fn partial(&self, call: usize) -> Option<ResponseFacts> {
         each!(self, protocol => protocol.partial(call))
     }

@@ -1,10 +1,10 @@
-//! The simultaneous connections of a load after SPECweb99: what each asks for next, when its line is
-//! free again, whether what came back is right, and whether it conforms.
+//! The simultaneous connections of a SPECweb99 load: next request, time at which the line is free,
+//! correctness of responses, and conformance.
 //!
-//! A simultaneous connection is a user here: one TCP connection follows the other, three of ten for one
-//! request by HTTP/1.0, the others for 5 to 15. It receives as if by a line of 400 kbit/s: after a
-//! response of b bits it waits until b / 400,000 s have passed since the request. What it receives a
-//! second in the measured phase, these waits in it, decides whether it conforms.
+//! A simultaneous connection is a user here: one TCP connection follows the other, three of ten
+//! with one HTTP/1.0 request, the others with 5 to 15. It receives as if by a line of 400 kbit/s:
+//! after a response of b bits it waits until b / 400,000 s have passed since the request. Its
+//! receive rate in the measured phase, including these waits, determines whether it conforms.
 
 use crate::exchange;
 use crate::render::{Own, build_own};
@@ -37,7 +37,7 @@ pub struct SpecwebLoad {
     single: Plan,
     kept: Plan,
     folder: Url,
-    /// Dynamic pages, and those of a process of their own; `None`: files alone.
+    /// Dynamic pages, and those by a separate process; `None`: files alone.
     scripts: Option<(Url, Url)>,
     choice: Choice,
     ads: Advertising,
@@ -45,7 +45,7 @@ pub struct SpecwebLoad {
     seed: Seed,
     warm_up: Nanos,
     span: Nanos,
-    /// What the guides have sent, written once by each when its run is over.
+    /// POSTs sent by the guides, written once by each when its run is over.
     posts: Mutex<Vec<SentPost>>,
 }
 
@@ -93,7 +93,7 @@ impl SpecwebLoad {
         std::mem::take(&mut self.posts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Where the log of the POSTs is begun anew, and where it is fetched; `None`: there are no POSTs.
+    /// Where the log of the POSTs is reset, and where it is fetched; `None`: there are no POSTs.
     pub fn log_commands(&self) -> Option<[Url; 2]> {
         let (script, _) = self.scripts.as_ref()?;
         let command = |query: &str| {
@@ -108,7 +108,7 @@ impl SpecwebLoad {
         Some([command(&format!("command/Reset&maxload={users}")), command("command/Fetch")])
     }
 
-    /// What stands before the set's folder, without a slash at its end.
+    /// Path before the set's folder, without a slash at its end.
     fn root(&self) -> &str {
         self.folder.path().trim_end_matches('/')
     }
@@ -147,7 +147,7 @@ impl SpecwebLoad {
         let absolute = plan.connection.proxy.is_some() && url.scheme() == "http";
         let mut made = build_own(plan, &url, method, &own, 0, absolute)?;
         if asked.left == 0 {
-            // the server is told that no other follows, and ends the connection
+            // the server is notified that no other follows, and closes the connection
             made.bytes.clone_from(&made.last);
             made.cookie_at = made.cookie_at_last;
         }
@@ -155,10 +155,10 @@ impl SpecwebLoad {
     }
 }
 
-/// Asks the log of the POSTs for something; gives back the content of the response.
+/// Sends a request to the log of the POSTs; returns the content of the response.
 ///
 /// # Errors
-/// No response, or another than success, in words.
+/// Error: no response, or not a success.
 pub fn command(
     plan: &Plan,
     url: &Url,
@@ -185,7 +185,7 @@ struct AskedFor {
     operation: Operation,
     name: FileName,
     visitor: Visitor,
-    /// Requests of its TCP connection, and those behind this one.
+    /// Remaining requests of its TCP connection, including this one.
     calls: u64,
     left: u64,
 }
@@ -235,7 +235,7 @@ impl PacedConnection {
         }
     }
 
-    /// What it asks for next.
+    /// Its next request.
     fn draw(&mut self, load: &SpecwebLoad) -> AskedFor {
         let stream = &mut self.stream;
         if self.left == 0 {
@@ -371,7 +371,7 @@ impl Guide for SpecwebGuide {
     }
 }
 
-/// Hands over what was sent; a POST that is still out was not answered.
+/// Passes on the sent POSTs; an outstanding one was not answered.
 impl Drop for SpecwebGuide {
     fn drop(&mut self) {
         for (user, line) in &self.lines {
@@ -384,15 +384,15 @@ impl Drop for SpecwebGuide {
     }
 }
 
-/// The advertisement that a response's cookie tells of.
+/// The advertisement named by a response's cookie.
 fn shown(head: &[u8]) -> Option<ShownAd> {
     let mut cookies = fields::set_cookies(head);
     cookies.find_map(|value| ShownAd::parse(std::str::from_utf8(value).ok()?))
 }
 
 impl SpecwebLoad {
-    /// What is wrong with a response: its file has another length or content, or another advertisement
-    /// was chosen. Every byte is compared in the warm-up; in the measured phase the first and the last
+    /// Fault of a response: its file has another length or content, or another advertisement was
+    /// chosen. Every byte is compared in the warm-up; in the measured phase the first and the last
     /// line of the file, and its length.
     fn wrong(
         &self,

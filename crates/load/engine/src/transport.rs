@@ -14,14 +14,14 @@ pub(crate) struct Transport {
     /// for as long as nothing of `out` has.
     sealed: usize,
     tls: Option<Box<dyn TlsSession>>,
-    /// What the protocol sends goes to the socket as it is: no TLS, no tunnel before it.
+    /// The protocol's output goes to the socket unchanged: no TLS, no tunnel before it.
     direct: bool,
 }
 
-/// A buffer that has grown beyond this is given back when nobody works with it.
+/// A larger buffer is freed when idle.
 const BUFFER_KEPT_MAX: usize = 16 << 10;
 
-/// What became of a flush.
+/// Result of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flushed {
     /// There was nothing to send.
@@ -44,7 +44,7 @@ impl Transport {
         self.direct = direct;
     }
 
-    /// Where the protocol writes what it has to say.
+    /// Output buffer of the protocol.
     #[inline]
     pub(crate) fn plaintext(&mut self) -> &mut Vec<u8> {
         if self.direct { &mut self.out } else { &mut self.held }
@@ -77,8 +77,8 @@ impl Transport {
         !self.held.is_empty() || self.has_unsent()
     }
 
-    /// How many bytes of the protocol have not gone out; they are told once, for the connection ends. Of what
-    /// TLS has encrypted nobody knows which part the socket took, once it has taken any: all of that is out.
+    /// Number of unsent bytes of the protocol; reported once, because the connection ends. Once the
+    /// socket has accepted any TLS data, it is unknown which part: all of it counts as sent.
     pub(crate) fn take_unsent(&mut self) -> u64 {
         if self.direct {
             let count = self.out.len() - self.out_at;
@@ -109,7 +109,7 @@ impl Transport {
         }
     }
 
-    /// Sends what is held back as early data, all of it, if the session can; says whether it did.
+    /// Sends held data as early data, all of it, if the session can; returns whether it did.
     pub(crate) fn release_early(&mut self) -> bool {
         let Some(tls) = self.tls.as_mut().filter(|_| !self.held.is_empty()) else { return false };
         if !tls.send_early(&self.held) {
@@ -121,12 +121,12 @@ impl Transport {
         true
     }
 
-    /// Whether the server has read what was sent early.
+    /// Returns whether the server accepted early data.
     pub(crate) fn early_read(&self) -> Option<bool> {
         self.tls.as_ref()?.early_read()
     }
 
-    /// Ciphertext in, plaintext out; what TLS has to say to it waits to be sent.
+    /// Ciphertext in, plaintext out; TLS replies wait to be sent.
     pub(crate) fn decrypt(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), TlsError> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         let fed = tls.feed(bytes, plain);
@@ -174,8 +174,8 @@ impl Transport {
         Ok(Flushed::Taken { resumed, whole: true })
     }
 
-    /// Says goodbye in TLS: if the socket does not take it at once, the connection goes without. It does
-    /// where encrypted bytes wait as well: requests that are taken back would go out before the goodbye.
+    /// Sends close_notify: if the socket does not accept it at once, the connection closes without
+    /// it. The same if encrypted bytes wait: withdrawn requests would be sent before close_notify.
     pub(crate) fn say_goodbye<I: Io>(&mut self, io: &mut I, slot: Slot) {
         if self.has_unsent() {
             return;
@@ -187,8 +187,8 @@ impl Transport {
         }
     }
 
-    /// The connection is closed, or at rest: keys go, and buffers of large requests; others keep their
-    /// memory.
+    /// The connection is closed or idle: keys and buffers of large requests are freed; others keep
+    /// their memory.
     pub(crate) fn close(&mut self) {
         self.tls = None;
         if self.out.capacity() > BUFFER_KEPT_MAX {
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Takes so many bytes, one after the other; then it is broken.
+    /// Accepts this many bytes per write, in order; then it is broken.
     struct Breaking(usize);
 
     impl Io for Breaking {
@@ -279,8 +279,8 @@ mod tests {
         }
     }
 
-    /// Of two requests of five bytes each, over a socket that takes so much: what has not gone out, asked
-    /// twice, and what the socket took of a goodbye behind them.
+    /// For two requests of five bytes each, over a socket that accepts this many: the unsent bytes,
+    /// queried twice, and how much of a following close_notify the socket accepted.
     fn unsent(takes: usize) -> (u64, u64) {
         let mut transport = Transport::default();
         transport.start_tls(Box::new(BareRecords::default()));

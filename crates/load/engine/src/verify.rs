@@ -6,14 +6,14 @@ use sample::BodyPrint;
 use std::sync::OnceLock;
 use twox_hash::XxHash3_128;
 
-/// A body's hash as its pieces arrive. XXH3 with 128 bits: as fast as the bytes come out of memory,
-/// the same on every machine, and what `xxh128sum` prints.
+/// A body's hash as its pieces arrive. XXH3 with 128 bits: as fast as memory, the same on every
+/// machine, and printed by `xxh128sum`.
 #[derive(Default)]
 pub(crate) enum Hashing {
     /// No byte yet.
     #[default]
     None,
-    /// It came in one piece: no state is needed.
+    /// It arrived in one piece: no state is needed.
     Whole(u128),
     Pieces(Box<XxHash3_128>),
 }
@@ -43,7 +43,7 @@ impl Hashing {
         }
     }
 
-    /// The hash of all that came; ready for another body.
+    /// Returns the hash of all pieces; ready for another body.
     pub(crate) fn finish(&mut self) -> u128 {
         match std::mem::take(self) {
             Hashing::None => XxHash3_128::oneshot(&[]),
@@ -53,8 +53,8 @@ impl Hashing {
     }
 }
 
-/// The bodies of a plan's targets. Those that only a response can tell are learnt once for all
-/// workers, and never change after that: the one thing that workers share while they measure.
+/// The bodies of a plan's targets. Those known only from a response are learned once for all
+/// workers, and never change after that: the only state that workers share while they measure.
 #[derive(Debug)]
 pub(crate) struct KnownBodies(Vec<OnceLock<BodyPrint>>);
 
@@ -67,7 +67,7 @@ pub(crate) struct NotItsBody {
 }
 
 impl KnownBodies {
-    /// `None`: nobody wants bodies to be compared.
+    /// `None`: bodies are not compared.
     ///
     /// # Errors
     /// Nothing is known of a target.
@@ -78,7 +78,7 @@ impl KnownBodies {
         known.collect::<Result<_, _>>().map(|all| Some(KnownBodies(all)))
     }
 
-    /// Holds a body against its target's, which it becomes where none is known.
+    /// Compares a body with its target's, which it becomes if none is known.
     #[inline]
     pub(crate) fn check(&self, target: u32, got: BodyPrint) -> Option<NotItsBody> {
         let expected = *self.0.get(target as usize)?.get_or_init(|| got);
@@ -155,7 +155,7 @@ mod tests {
             (0, "a", None),
             (1, "b", None),
             (0, "a", None),
-            // nobody's, then the other's, then one that was the first of its own
+            // unknown, then the other's, then one that was the first for its target
             (1, "c", Some((print("b"), None))),
             (1, "a", Some((print("b"), Some(0)))),
             (2, "a", None),

@@ -23,14 +23,14 @@ use std::sync::Arc;
 use units::Nanos;
 use workload::{Guide, Script};
 
-/// What the collector tells the workers.
+/// Orders of the collector to the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Go on.
     Go,
-    /// Nothing more falls due; what is under way is followed to its outcome.
+    /// Nothing more falls due; calls in flight are followed to their outcome.
     Stop,
-    /// Give up what is under way, now.
+    /// Abandon calls in flight, now.
     Abandon,
 }
 
@@ -38,13 +38,13 @@ pub enum Order {
 pub trait Link {
     fn order(&mut self) -> Order;
 
-    /// Hands an interval's snapshot over and gets a clear one back.
+    /// Passes on an interval's snapshot and returns a cleared one.
     fn row(&mut self, row: crate::Row) -> Box<Snapshot>;
 
-    /// Hands finished calls over, where calls are logged; empties the list.
+    /// Passes on finished calls, if calls are logged; empties the list.
     fn log(&mut self, calls: &mut Vec<CallRecord>);
 
-    /// The script failed, as the text says; this worker is done.
+    /// The script failed with this text; this worker is done.
     fn broken(&mut self, text: String);
 
     /// The part of the load to be taken over after the first `taken` of them.
@@ -52,13 +52,13 @@ pub trait Link {
         None
     }
 
-    /// Hands ended connections and sessions over, where they are recorded; empties the lists.
+    /// Passes on ended connections and sessions, if they are recorded; empties the lists.
     fn ends(&mut self, ends: &mut Ends) {
         *ends = Ends::default();
     }
 }
 
-/// What the driver is to do next.
+/// Next action of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Wait for readiness, at most until then.
@@ -69,21 +69,21 @@ pub enum Turn {
 
 /// One core's part of a run. Owns everything it touches.
 ///
-/// It holds four parts that do not know one another, and carries calls between them. The `Pool` has
-/// the connections and what waits for one; a connection has its `Speaker`, which alone knows the
-/// protocol. The `Edges` are the instants at which the worker acts of its own accord. The `Feedback`
-/// says which call comes next, from the plan or from what came back. The `Journal` counts.
+/// It has four independent parts and carries calls between them. The `Pool` has the connections and
+/// the calls that wait for one; a connection has its `Speaker`, which alone knows the protocol. The
+/// `Edges` are the instants at which the worker acts by itself. The `Feedback` decides which call
+/// comes next, from the plan or from responses. The `Journal` counts.
 ///
-/// A turn asks the link for orders, ends the beat or the row that is over, hands over what was
-/// logged, gives up what has passed its deadline, issues what has fallen due, and writes out the
-/// connections that this touched. Issuing a call takes it from the feedback, counts it as due, and
-/// places it: on a connection that can take it, on a new one, or in the queue; or it is dropped.
-/// An event (`handle`) first writes where a write can go on, then reads until the socket is drained.
-/// What was read goes through TLS, where there is any, to the connection's speaker, which says what
-/// it means to which call. A response that is done takes its call off the connection, is judged,
-/// and becomes a sample in the journal, or a redirect that is placed again; then the user's next
-/// call is issued at once or falls due later, and the connection is offered to whoever waits.
-/// Last, the event's own writes go out, and what has fallen due meanwhile is issued.
+/// A turn checks the link for orders, ends the finished beat or row, passes on logged data,
+/// abandons calls past their deadline, issues due calls, and writes the connections that this
+/// touched. Issuing a call takes it from the feedback, counts it as due, and places it: on a
+/// connection that can take it, on a new one, or in the queue; or it is dropped. An event
+/// (`handle`) first writes if a write can continue, then reads until the socket is drained. Input
+/// goes through TLS, if used, to the connection's speaker, which determines its meaning for a call.
+/// A completed response removes its call from the connection, is judged, and becomes a sample in
+/// the journal, or a redirect that is placed again; then the user's next call is issued at once or
+/// falls due later, and the connection is offered to waiting calls. Last, the event's own writes
+/// are sent, and calls that fell due meanwhile are issued.
 #[derive(Debug)]
 pub struct Worker {
     setup: Arc<Setup>,
@@ -97,14 +97,14 @@ pub struct Worker {
     journal: Journal,
     /// Bodies are looked at, by the plan's expectations or by a script.
     looks: bool,
-    /// Each request has to be proved by itself.
+    /// Each request needs an individual proof.
     proves: bool,
-    /// Requests go out as their templates have them: none is proved, scripted, or has a user's cookies.
+    /// Requests are sent as their templates: none is proved, scripted, or has a user's cookies.
     ready_made: bool,
-    /// Some responses let their call be asked again: those to logins, and to early data.
+    /// Some responses let their call be resent: those to logins, and to early data.
     repeats: bool,
     shared: ReadCaches,
-    /// What was just read, and what TLS made of it; they serve all connections.
+    /// Input just read, and its decrypted form; shared by all connections.
     buffer: Box<[u8]>,
     plain: Vec<u8>,
     /// Of WebSockets that are to be pinged.
@@ -157,8 +157,8 @@ impl Worker {
         self.attend()
     }
 
-    /// The same worker with its users guided. The load is a closed one without think times and
-    /// sessions, or one of sessions that arrive; each user stays until the guide lets it leave.
+    /// The same worker with guided users. The load is a closed one without think times and
+    /// sessions, or one of arriving sessions; each user stays until the guide lets it leave.
     #[must_use]
     pub fn with_guide(mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) -> Worker {
         self.feedback.attend_by_guide(guide, directory);
@@ -176,7 +176,7 @@ impl Worker {
         self
     }
 
-    /// Does what has fallen due and says until when nothing else will.
+    /// Processes everything due and returns until when nothing else will be.
     pub fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn {
         let now = io.now();
         self.pool.start_turn();
@@ -280,7 +280,7 @@ impl Worker {
         }
     }
 
-    /// Ends the run now, whatever is under way.
+    /// Ends the run now, whatever is in flight.
     fn give_up<I: Io>(&mut self, io: &mut I, link: &mut dyn Link, now: Nanos) -> Turn {
         self.abandon(io, now);
         self.end_row(io, link, now, true);
@@ -303,9 +303,9 @@ impl Worker {
     }
 }
 
-/// What runs on one driver: a worker, or a crew of them.
+/// Runs on a driver: a worker, or a crew of them.
 pub trait Driven {
-    /// Does what has fallen due and says until when nothing else will.
+    /// Processes everything due and returns until when nothing else will be.
     fn turn<I: Io>(&mut self, io: &mut I, link: &mut dyn Link) -> Turn;
 
     /// Takes one readiness event.
@@ -334,8 +334,8 @@ pub fn drive<I: Io>(worker: &mut impl Driven, io: &mut I, link: &mut dyn Link) {
     }
 }
 
-/// What is ready, the ends of connections before all else: what another event has fall due must not be written to
-/// a connection of whose end the kernel has told.
+/// Ready events, the ends of connections first: calls that another event makes due must not be
+/// written to a connection whose end the kernel has reported.
 pub fn ends_first(ready: &[Ready]) -> impl Iterator<Item = &Ready> {
     let of = |ended| ready.iter().filter(move |event| event.ended == ended);
     of(true).chain(of(false))

@@ -7,7 +7,7 @@ use protocol::http1::fields;
 /// Values that a capture looks through at most, where it does not take the first.
 const FOUND_MAX: usize = 10_000;
 
-/// The value that a capture finds. `draw`: a random number below the one that it is given.
+/// The value of a capture. `draw`: a random number below its argument.
 ///
 /// # Errors
 /// What was looked for, and the beginning of what was searched.
@@ -46,7 +46,7 @@ pub(crate) fn capture(
     Ok(String::from_utf8_lossy(&found[at]).into_owned())
 }
 
-/// What stands at the places where a capture looks: one at least.
+/// Values at the places of a capture: at least one.
 fn places(
     capture: &Capture,
     seen: &ResponseParts<'_>,

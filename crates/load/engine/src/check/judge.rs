@@ -1,4 +1,4 @@
-//! What is expected held against what came: nothing, or the first difference. Pure.
+//! Compares a response with its expectations: nothing, or the first difference. Pure.
 
 use crate::exchange::{Reply, Trouble};
 use plan::check::{
@@ -13,7 +13,7 @@ use units::{Nanos, hex, show};
 
 type Judged = Result<(), Difference>;
 
-/// What came of one request.
+/// Result of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answered<'a> {
     pub(super) result: &'a Result<Reply, Trouble>,
@@ -36,7 +36,7 @@ fn judge(expect: &Expect, came: &Answered<'_>, captured: &dyn ValueSource) -> Ju
     }
 }
 
-/// A whole response, whoever keeps it.
+/// A complete response, owned or borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ResponseParts<'a> {
     pub(crate) status: u16,
@@ -123,7 +123,7 @@ fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn ValueSource
     }
 }
 
-/// What a rule asks for, and whether a value is so.
+/// A rule's requirement, and whether a value meets it.
 ///
 /// # Errors
 /// The rule's own text cannot be made.
@@ -232,8 +232,8 @@ fn exact(what: &str, wanted: &[u8], got: &[u8]) -> Judged {
     Err(Difference::new(what, excerpt(wanted, from), excerpt(got, from)))
 }
 
-/// What failed in GraphQL stands in the body of a response of 200: `errors`, which is left out where there
-/// are none, beside `data` (GraphQL specification of October 2021, section 7.1).
+/// Errors of GraphQL are in the body of a 200 response: `errors`, omitted if there are none, next
+/// to `data` (GraphQL specification of October 2021, section 7.1).
 fn graphql(what: &str, bytes: &[u8]) -> Judged {
     use serde_json::Value;
     let differs = |got: String| {
@@ -315,8 +315,8 @@ fn same_json(wanted: &serde_json::Value, got: &serde_json::Value) -> bool {
     }
 }
 
-/// Whether a text that was filled in is the value, of which the body has `digits`: text by text, so that long
-/// integers are exact, or by value where one of them is a fraction.
+/// Returns whether a filled-in text is the value, whose digits the body has: compared as text, so
+/// that long integers are exact, or by value if one of them is a fraction.
 fn is_written(text: &str, got: &serde_json::Value, digits: &[String]) -> bool {
     let Some(digits) = digits.first() else { return false };
     let is_fraction = |text: &str| text.contains(['.', 'e', 'E']);
@@ -348,8 +348,8 @@ fn time(least: Option<Nanos>, most: Option<Nanos>, took: Nanos) -> Judged {
     }
 }
 
-/// Requests that went out together, each of which has been judged. In a group that says how many may
-/// fail, those that did are no failures of their own.
+/// Requests sent together, each already judged. In a group that permits some failures, these are
+/// not failures themselves.
 pub(super) fn group(group: &Group, members: &mut [StepResult]) -> Option<Difference> {
     let difference = weigh_group(group, members).err();
     if difference.is_none() {

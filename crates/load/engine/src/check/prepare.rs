@@ -13,7 +13,7 @@ type Captured = BTreeMap<String, String>;
 
 const AGENT: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
 
-/// That the request can be made, whatever is captured for it.
+/// Checks that the request is valid for any captured values.
 pub(super) fn rehearse(plan: &CheckPlan, ask: &Ask) -> Result<(), String> {
     // of a captured value nothing is known yet
     if ask.url.settled().is_none() {
@@ -100,8 +100,8 @@ pub(crate) fn assemble(
     Ok(Assembled { url, target, headers, body, authorization })
 }
 
-/// Where a step's URL leads to, and its path as it was written: a path is sent as it stands, so that
-/// dot segments reach the server.
+/// Destination of a step's URL, and its path as written: paths are sent unchanged, so that dot
+/// segments reach the server.
 pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), String> {
     if text.starts_with('/') {
         return Ok((with_target(base, text), Some(text.to_owned())));

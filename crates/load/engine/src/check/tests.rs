@@ -1,4 +1,4 @@
-//! Whole plans in a world that is a table: what is asked, and what comes of it.
+//! Whole plans in a simulated world given by a table: requests and results.
 
 use super::*;
 use crate::exchange::Reply;
@@ -234,7 +234,7 @@ fn a_request_that_cannot_be_made_is_told_beforehand() {
     insta::assert_snapshot!(messages.join("\n"));
 }
 
-/// An error of GraphQL comes with 200; it is told with its place.
+/// An error of GraphQL comes with 200; it is reported with its place.
 #[test]
 fn errors_of_graphql_are_found_in_a_good_response() {
     let steps = "[[step]]\nname = 'me'\nmethod = 'POST'\nurl = '/graphql'\n\

@@ -1,4 +1,4 @@
-//! When a connection's time limits come up, and for which of its calls.
+//! When a connection's time limits expire, and for which of its calls.
 
 use super::{Conn, ConnState, Work};
 use crate::call::Call;
@@ -22,7 +22,7 @@ impl Conn {
         at
     }
 
-    /// The call whose deadline has passed, and what it waited for.
+    /// The call whose deadline has passed, and the event it waited for.
     pub(crate) fn expired(&self, limits: &Timeouts, now: Nanos) -> Option<(usize, FailureClass)> {
         let work = self.work.as_ref()?;
         let over = |call: &Call| work.deadline_of(call, limits) <= now;
@@ -53,8 +53,8 @@ impl Conn {
         None
     }
 
-    /// As [`Conn::arm`], after something but a new call may have moved a deadline earlier: all calls are
-    /// looked at.
+    /// Like [`Conn::arm`], after an event other than a new call may have moved a deadline earlier:
+    /// all calls are examined.
     pub(crate) fn arm_anew(&mut self, limits: &Timeouts) -> Option<Nanos> {
         let armed = std::mem::replace(&mut self.armed, Nanos::NEVER);
         let earlier = self.arm(limits).filter(|at| *at < armed);
@@ -62,7 +62,7 @@ impl Conn {
         earlier
     }
 
-    /// The slot's entry for `at` came up. Whether it is the current one.
+    /// The slot's entry for `at` expired. Returns whether it is the current one.
     pub(crate) fn disarm(&mut self, at: Nanos) -> bool {
         let current = self.armed == at;
         if current {
@@ -73,16 +73,16 @@ impl Conn {
 }
 
 impl Work {
-    /// Each call has deadlines of its own. Where there is an entry already, at `armed`, it is for the
-    /// earliest of those that were there: only the newest call can be in more of a hurry, and a look at
-    /// all would cost each call as many.
+    /// Each call has its own deadlines. An existing entry, at `armed`, is for the earliest of the
+    /// previous ones: only the newest call can be more urgent, and examining all would cost each
+    /// call as many steps.
     fn deadline_of_streams(&self, armed: Nanos, limits: &Timeouts) -> Nanos {
         let looked_at = if armed == Nanos::NEVER { self.calls.len() } else { 1 };
         let newest = self.calls.iter().rev().take(looked_at);
         newest.map(|call| self.deadline_of(call, limits)).min().unwrap_or(Nanos::NEVER)
     }
 
-    /// Of a call whose response may come now.
+    /// Deadline of a call whose response may arrive now.
     #[inline]
     fn deadline_of(&self, call: &Call, limits: &Timeouts) -> Nanos {
         let mut at = (call.intended + limits.call).min(self.first_byte_due(call, limits));
@@ -93,12 +93,13 @@ impl Work {
         at
     }
 
-    /// When the first byte of the call's response must have come; `NEVER`: it has, or no limit is set.
+    /// Returns when the first byte of the call's response must have arrived; `NEVER` if it has, or
+    /// without a limit.
     #[inline]
     fn first_byte_due(&self, call: &Call, limits: &Timeouts) -> Nanos {
         match limits.first_byte {
             Some(limit) if call.first_byte.is_zero() && !call.sent.is_zero() => {
-                // where others' responses come meanwhile, nothing but the call's own request counts
+                // while others' responses arrive, only the call's own request counts
                 let asked = match self.speaker.is_multiplexed() {
                     true => call.written,
                     false => self.progress,

@@ -1,4 +1,4 @@
-//! A request in the form in which its connection speaks.
+//! A request in the form of its connection's protocol.
 
 use super::Trouble;
 use plan::HttpVersion;
@@ -8,12 +8,12 @@ use sample::FailureClass;
 use url::Url;
 use workload::Template;
 
-/// What to try where nobody is met who speaks HTTP/3.
+/// Hint if there is no HTTP/3 peer.
 pub(super) const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP come through? \
                         With --http 2 it is asked over TCP.";
-/// The same where somebody is met.
+/// The same if there is a peer.
 pub(super) const ASK_OVER_TCP: &str = "With --http 2 it is asked over TCP.";
-/// What to try where what was met may not speak HTTP/2.
+/// Hint if the peer may not support HTTP/2.
 pub(super) const SPEAK_HTTP1: &str =
     "Does it speak HTTP/2 here? With --http 1.1 it is asked in the older way.";
 
@@ -35,7 +35,7 @@ impl Message {
     /// is to carry no other.
     ///
     /// # Errors
-    /// What that version cannot say.
+    /// Reason why that version cannot carry it.
     pub(crate) fn translated(
         version: HttpVersion,
         url: &Url,
@@ -89,8 +89,8 @@ impl Message {
         matches!(self, Message::Handshake)
     }
 
-    /// Our side is to end the connection behind the response: over HTTP/1.x the server does, which
-    /// has been asked to.
+    /// Returns whether our side closes the connection after the response: over HTTP/1.x the server
+    /// does, on request.
     pub(super) fn ends_connection(&self) -> bool {
         match self {
             Message::Handshake => true,
@@ -99,19 +99,19 @@ impl Message {
         }
     }
 
-    /// What to try where no connection is made.
+    /// Hint if no connection is established.
     pub(super) fn unmet_way_out(&self) -> Option<&'static str> {
         self.is_http3().then_some(OVER_TCP)
     }
 
-    /// TLS must have agreed on HTTP/2, where that is what comes next.
+    /// Checks that TLS negotiated HTTP/2, if that is next.
     pub(super) fn disagreement(&self, agreed: &str) -> Option<Trouble> {
         matches!(self, Message::Http2 { .. }).then(|| not_http2(agreed)).flatten()
     }
 }
 
-/// Why a connection cannot be used for HTTP/2 on whose TLS this name was agreed by ALPN, empty for
-/// none; `None`: it can be.
+/// Why a connection with this ALPN result (empty for none) cannot be used for HTTP/2; `None` if it
+/// can.
 fn not_http2(agreed: &str) -> Option<Trouble> {
     if agreed == http2::ALPN {
         return None;

@@ -1,11 +1,11 @@
-//! How exchanges are made where it matters how long each part of a response takes, and not what all
-//! of its body is.
+//! Settings of exchanges in which the time of each part of a response matters, and not its whole
+//! body.
 
 use conduit::OpenOptions;
 use sample::FailureClass;
 use units::Nanos;
 
-/// What holds of every connection of an exchange.
+/// Settings of every connection of an exchange.
 #[derive(Clone, Debug)]
 pub struct Terms {
     pub options: OpenOptions,
@@ -19,10 +19,10 @@ impl Default for Terms {
     }
 }
 
-/// How long the server is given to end a connection as it said, where nobody asks for less.
+/// Default time for a server to close a connection as announced.
 const LINGER: Nanos = Nanos::from_millis(500);
 
-/// What bounds a response beside the timeout of its request.
+/// Limits on a response in addition to its request's timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseLimits {
     /// From the moment the requests go out to the first byte of the response.
@@ -31,10 +31,10 @@ pub struct ResponseLimits {
     pub progress: Option<Nanos>,
     /// The same until the response begins; `None`: as long as any other.
     pub answer: Option<Nanos>,
-    /// Bytes of a body that are kept. Of a body of more than [`super::BODY_MAX`] bytes no more is read,
-    /// and the response is as far as it came. `None`: all are kept, and a longer body is a failure.
+    /// Kept bytes of a body. A body above [`super::BODY_MAX`] bytes is not read further, and the
+    /// response is truncated. `None`: all are kept, and a longer body is a failure.
     pub body_kept: Option<usize>,
-    /// How long the server is given to close a connection that it said it would close.
+    /// Time for the server to close a connection as announced.
     pub linger: Nanos,
 }
 
@@ -63,7 +63,7 @@ impl ResponseLimits {
 }
 
 impl Patience {
-    /// Bytes came now; `begun`: some of the response are there, not of the protocol's own alone.
+    /// Bytes arrived now; `begun`: some belong to the response, not only to the protocol.
     pub(super) fn hear(&mut self, limits: &ResponseLimits, now: Nanos, begun: bool) {
         self.begun |= begun;
         let awaited = limits.answer.filter(|_| !self.begun);

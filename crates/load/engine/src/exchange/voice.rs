@@ -1,4 +1,4 @@
-//! What speaks on a connection that carries one request.
+//! Protocol on a connection with one request.
 
 use super::message::{ASK_OVER_TCP, SPEAK_HTTP1};
 use super::{BODY_MAX, Message, Trouble};
@@ -14,12 +14,12 @@ pub(super) enum Voice {
     Http1(ResponseReader),
     Streams {
         speaker: Box<Speaker>,
-        /// Something came that is the protocol's.
+        /// Data of the protocol arrived.
         met: bool,
     },
 }
 
-/// What became of a piece of input.
+/// Result of processing a piece of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Said {
     /// Bytes that are used up.
@@ -45,7 +45,7 @@ impl Voice {
         }
     }
 
-    /// Puts the request behind `out`; of HTTP/1.x its bytes are taken out of the message.
+    /// Appends the request to `out`; for HTTP/1.x its bytes are moved from the message.
     pub(super) fn ask(&mut self, message: &mut Message, out: &mut Vec<u8>) {
         match (self, message) {
             (Voice::Http1(reader), Message::Http1 { bytes, asked }) => {
@@ -60,7 +60,7 @@ impl Voice {
         }
     }
 
-    /// Takes input in; content goes behind `body`, replies of the protocol itself behind `out`.
+    /// Processes input; content is appended to `body`, protocol replies to `out`.
     ///
     /// # Errors
     /// There will be no whole response.
@@ -88,7 +88,7 @@ impl Voice {
         }
     }
 
-    /// Nothing says that the peer speaks another protocol.
+    /// No evidence that the peer uses another protocol.
     pub(super) fn is_met(&self) -> bool {
         match self {
             Voice::Http1(_) => true,
@@ -96,7 +96,7 @@ impl Voice {
         }
     }
 
-    /// Facts and head of the response that is under way.
+    /// Facts and head of the response in progress.
     pub(super) fn so_far(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
             Voice::Http1(_) => self.reply(),
@@ -106,7 +106,7 @@ impl Voice {
         }
     }
 
-    /// Streams that the peer allows at once; `None`: it did not say, or there are none.
+    /// Streams that the peer permits at once; `None` if unknown or not applicable.
     pub(super) fn streams_max(&mut self) -> Option<u64> {
         match self {
             Voice::Http1(_) => None,
@@ -188,7 +188,7 @@ fn hear_streams(
     Ok(Said { used, begun, done: false })
 }
 
-/// Why there is no response on this stream, with the peer's code where it reset it.
+/// Why there is no response on this stream, with the peer's code if it reset it.
 fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
     let code = match speaker.take_facts() {
         Some(ProtocolFacts::Http2(facts)) => facts.resets.into_keys().next().map(http2_code_name),
@@ -201,7 +201,7 @@ fn given_up(speaker: &mut Speaker, class: FailureClass) -> String {
     }
 }
 
-/// What came breaks the rules of the protocol; where nothing came before, it may be another one.
+/// The input violates the protocol; if nothing came before, it may be another protocol.
 fn broken(speaker: &mut Speaker, fault: Fault, met: bool) -> Trouble {
     let (Fault::Broken { class }, over_http2) = (fault, matches!(speaker, Speaker::Http2(_)))
     else {
@@ -221,8 +221,7 @@ pub(super) fn closed_early() -> Trouble {
     misread(&ResponseError::ClosedEarly, &[])
 }
 
-/// What a response of HTTP/1.x that could not be read is told as. `at`: the bytes at which it could not be
-/// understood.
+/// Failure for an unreadable HTTP/1.x response. `at`: the bytes at which parsing failed.
 fn misread(error: &ResponseError, at: &[u8]) -> Trouble {
     let class = class_of(error);
     // a TLS record of an alert (RFC 8446 §5.1)

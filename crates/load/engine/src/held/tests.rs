@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 struct World {
     now: Nanos,
-    /// Of each slot: whether it stands, and what is to be read on it.
+    /// For each slot: whether it is established, and its readable data.
     stands: Vec<bool>,
     opened: Vec<(Slot, Peer)>,
     fresh: VecDeque<Slot>,

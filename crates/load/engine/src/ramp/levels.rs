@@ -47,7 +47,7 @@ impl Staircase {
     }
 }
 
-/// Rounding may leave the last level beside `to`.
+/// Rounding may leave the last level close to `to`.
 fn closed(mut levels: Vec<f64>, to: f64) -> Vec<f64> {
     match levels.last_mut() {
         Some(last) if (*last - to).abs() <= 1e-6 * to => *last = to,

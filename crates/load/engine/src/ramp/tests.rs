@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a server of this capacity does with an offered rate, in a step of five seconds.
+/// Response of a server of this capacity to an offered rate, in a step of five seconds.
 fn saturates(capacity: f64, level: f64) -> Point {
     let achieved = level.min(capacity);
     let busy = (level / capacity).min(0.999);
@@ -19,7 +19,7 @@ fn saturates(capacity: f64, level: f64) -> Point {
     }
 }
 
-/// A closed loop against a server of this capacity with this time at rest.
+/// A closed loop against a server with this capacity and unloaded response time.
 fn users(capacity: f64, rest_s: f64, level: f64) -> Point {
     let achieved = (level / rest_s).min(capacity);
     let response = level / achieved;

@@ -1,4 +1,4 @@
-//! HTTP/1.x: responses come in the order of the requests, so every event is of the oldest call.
+//! HTTP/1.x: responses come in request order, so every event belongs to the oldest call.
 
 use super::{Fault, ReadCaches, Request};
 use protocol::http1::response::{
@@ -59,7 +59,7 @@ impl Http1 {
                 Ok(advance)
             }
             Err(error) => {
-                // of a response that cannot be understood, what has come still counts
+                // the received bytes of an unreadable response still count
                 self.reading = true;
                 Err(Fault::Broken { class: class_of(&error) })
             }
@@ -71,12 +71,12 @@ impl Http1 {
             return Err(FailureClass::ClosedEarly);
         }
         let ended = self.reader.end_of_input();
-        // of a response that is cut short, what has come still counts
+        // the received bytes of a truncated response still count
         self.reading = ended.is_err();
         ended.map_err(|error| class_of(&error))
     }
 
-    /// The response would come all the same, before those of the calls behind.
+    /// The response would arrive all the same, before those of later calls.
     pub(super) fn withdraw(&mut self, _call: usize, _out: &mut Vec<u8>) -> bool {
         false
     }
@@ -115,7 +115,7 @@ fn ask_with_cookie(template: &Template, last: bool, cookie: &str, out: &mut Vec<
     out.extend_from_slice(rest);
 }
 
-/// What a response that could not be read has failed as.
+/// Failure for an unreadable response.
 pub(crate) fn class_of(error: &ResponseError) -> FailureClass {
     match error {
         ResponseError::NotHttp => FailureClass::NotHttp,

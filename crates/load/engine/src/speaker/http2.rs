@@ -10,11 +10,11 @@ use sample::{FailureClass, Http2Facts};
 pub(crate) struct Http2 {
     settings: SessionSettings,
     session: Session,
-    /// Bytes of the input that the session has taken, whose events are not all handed over yet.
+    /// Bytes of the input that the session has consumed, whose events are not all returned yet.
     taken: Option<usize>,
-    /// The response that the last event was part of, where it goes on.
+    /// The response of the last event, if it continues.
     under_way: Option<usize>,
-    /// Why our side broke the connection off.
+    /// Why our side broke the connection.
     violation: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl Http2 {
             return Ok(Heard { consumed: 0, event: event_of(gone) });
         }
         if out.len() > before && self.session.has_part() {
-            // the reply has an event of its own, before the response that came with it
+            // the reply is a separate event, before the response that arrived with it
             self.taken = Some(taken);
             return Ok(Heard { consumed: 0, event: Event::Connection });
         }
@@ -89,7 +89,7 @@ impl Http2 {
         Err(Fault::Broken { class: FailureClass::Protocol })
     }
 
-    /// A stream ends by a frame of its own; the end of the connection is the end of none.
+    /// A stream is ended by its own frame; the end of the connection ends none.
     pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
         let begun = self.session.partial(0).is_some();
         Err(if begun { FailureClass::Truncated } else { FailureClass::ClosedEarly })
@@ -127,7 +127,7 @@ impl Http2 {
         self.session.partial(call).map(converted)
     }
 
-    /// What of a call's request went out after it was asked.
+    /// Part of a call's request that was sent later.
     pub(super) fn take_late(&mut self) -> Option<Late> {
         self.session.take_late()
     }

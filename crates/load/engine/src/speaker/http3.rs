@@ -1,5 +1,5 @@
-//! HTTP/3: streams of one QUIC connection, whose responses come in any order and do not hold one
-//! another up.
+//! HTTP/3: streams of one QUIC connection, whose responses come in any order and do not block one
+//! another.
 
 use super::{Event, Fault, Heard, Request};
 use conduit::streams::{PieceKind, put_code};
@@ -13,11 +13,11 @@ use sample::{FailureClass, Http3Facts};
 pub(crate) struct Http3 {
     settings: SessionSettings,
     session: Session,
-    /// Bytes of the input that the session has taken, whose events are not all handed over yet.
+    /// Bytes of the input that the session has consumed, whose events are not all returned yet.
     taken: Option<usize>,
-    /// The response that the last event was part of, where it goes on.
+    /// The response of the last event, if it continues.
     under_way: Option<usize>,
-    /// Why our side broke the connection off.
+    /// Why our side broke the connection.
     violation: Option<String>,
 }
 
@@ -65,7 +65,7 @@ impl Http3 {
             return Ok(Heard { consumed: 0, event: event_of(gone) });
         }
         if out.len() > before && self.session.has_part() {
-            // the reply has an event of its own, before the response that came with it
+            // the reply is a separate event, before the response that arrived with it
             self.taken = Some(taken);
             return Ok(Heard { consumed: 0, event: Event::Connection });
         }
@@ -124,12 +124,12 @@ impl Http3 {
         self.session.partial(call).map(converted)
     }
 
-    /// A call that had to wait for its stream, and has it now.
+    /// A call that waited for its stream, and has it now.
     pub(super) fn take_opened(&mut self) -> Option<usize> {
         self.session.take_opened()
     }
 
-    /// A call of whose request more went out after it was asked. Its bytes were counted when it was asked.
+    /// A call of whose request more was sent later. Its bytes were counted at submission.
     pub(super) fn take_late(&mut self) -> Option<Late> {
         let place = self.session.take_went()?;
         Some(Late { place, bytes: 0, begins: false })

@@ -1,13 +1,13 @@
-//! A tiny multiplexed protocol, for the tests of the seam: frames of four bytes, each with the number
-//! of its stream, so that responses may come in any order and interleaved.
+//! A tiny multiplexed protocol for testing the interface: frames of four bytes, each with the
+//! number of its stream, so that responses may come in any order and interleaved.
 //!
 //! ```text
 //! number kind length 0   then `length` bytes of content
 //! ```
 //!
-//! A client asks with kind `?`, and withdraws with `x`. A server answers with `.` (more of this
-//! response comes) or `!` (its end), refuses a stream with `r`, gives one up with `x`, says with `p`
-//! that it wants an echo `P`, and with `g` that it takes no more streams.
+//! A client sends a request with kind `?`, and withdraws with `x`. A server answers with `.` (more
+//! of this response follows) or `!` (its end), refuses a stream with `r`, abandons one with `x`,
+//! requests an echo `P` with `p`, and announces with `g` that it accepts no more streams.
 
 use super::{Event, Fault, Heard, Request};
 use protocol::http1::response::ResponseFacts;

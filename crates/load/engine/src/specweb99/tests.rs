@@ -20,7 +20,7 @@ fn load(text: &str, change: impl FnOnce(&mut Plan)) -> Arc<SpecwebLoad> {
     SpecwebLoad::new(&plan).unwrap()
 }
 
-/// What the server does, and how.
+/// Behavior of the server.
 struct Server {
     ads: Advertising,
     /// From the request to the end of its response.
@@ -78,7 +78,7 @@ impl Server {
     }
 }
 
-/// What became of a run.
+/// Result of a run.
 #[derive(Debug, Default)]
 struct Seen {
     /// Requests of each operation by its name, failures by their class.
@@ -173,7 +173,7 @@ fn an_ideal_server_has_every_connection_conform() {
     assert!(found.agree() && found.answered > 100 && found.unanswered == 0, "{found:?}");
 }
 
-/// 10 ms for a response are hidden behind most waits for the line; a second is not.
+/// 10 ms for a response are hidden by most waits for the line; a second is not.
 #[test]
 fn a_slow_server_has_none_conform() {
     for (takes, conforming) in [
@@ -210,7 +210,7 @@ fn a_wrong_response_fails_its_call() {
             FailureClass::Expectation,
         ),
         (
-            // the advertisement told of is not the one in the file
+            // the announced advertisement is not the one in the file
             |_, head, body| {
                 let tells = head.windows(6).any(|at| at == b"Ad_id=");
                 if let Some(at) = body.windows(11).position(|at| at == b"<!WEB99CAD>")
@@ -238,7 +238,7 @@ fn a_wrong_response_fails_its_call() {
     }
 }
 
-/// Of the static mix there is nothing dynamic; by HTTP/1.0 the connections that are kept ask for it.
+/// The static mix has no dynamic pages; by HTTP/1.0 the kept connections request keep-alive.
 #[test]
 fn the_static_mix_and_the_older_protocol() {
     let load = load("specweb99-like:connections=20,mix=static", |plan| {

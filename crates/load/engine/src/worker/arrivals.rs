@@ -1,4 +1,4 @@
-//! What falls due: arrivals, users who have thought enough, deadlines.
+//! Due events: arrivals, ends of think times, deadlines.
 
 use super::Worker;
 use crate::call::{Call, End};
@@ -8,18 +8,18 @@ use sample::FailureClass;
 use units::Nanos;
 use workload::Step;
 
-/// Connections opened for due calls before the next look at what can be read.
+/// Connections opened for due calls before the next read.
 const OPENS_MAX: u32 = 16;
 
-/// Arrivals that a late worker issues before its next look at what can be read. Without a limit a rate
-/// that no machine can send leaves no time to read responses.
+/// Arrivals that a late worker issues before its next read. Without a limit a rate beyond the
+/// machine leaves no time to read responses.
 const LATE_ARRIVALS_MAX: u32 = 256;
 
-/// A worker is late when what falls due has waited so long.
+/// A worker is late when due calls have waited this long.
 const LATE: Nanos = Nanos::from_millis(1);
 
 impl Worker {
-    /// Issues everything whose instant has come.
+    /// Issues everything that is due.
     pub(super) fn fall_due<I: Io>(&mut self, io: &mut I, now: Nanos) {
         while self.feedback.next_arrival() <= now && self.may_issue(now) {
             self.arrivals_this_turn += 1;
@@ -34,11 +34,11 @@ impl Worker {
         self.edges.set_due(self.feedback.next_due(now));
     }
 
-    /// Whether the next due call may be issued now. A late worker has many calls due at once. Opening
-    /// a connection for each would make it and the server later still, as an open costs both about ten
-    /// times a call, while responses that free connections wait to be read; that can feed on itself
-    /// until no descriptor is left. So a late worker opens only when the latest look found nothing to
-    /// read. What is due stays due, and its wait counts as lag.
+    /// Returns whether the next due call may be issued now. A late worker has many calls due at
+    /// once. Opening a connection for each would make it and the server later still, because an
+    /// open costs both about ten times a call, while responses that free connections wait to be
+    /// read; that can feed on itself until no descriptor is left. So a late worker opens only if
+    /// the latest read found nothing. Due calls stay due, and their wait counts as lag.
     fn may_issue(&mut self, now: Nanos) -> bool {
         let late = now - self.feedback.next_arrival() > LATE;
         if late && self.arrivals_this_turn >= LATE_ARRIVALS_MAX {
@@ -127,7 +127,7 @@ impl Worker {
         }
     }
 
-    /// A user with nothing outstanding and nothing to come leaves.
+    /// A user with nothing outstanding and nothing due leaves.
     pub(super) fn retire_if_idle<I: Io>(&mut self, io: &mut I, user: u32, now: Nanos) {
         let Some(retired) = self.feedback.retire_if_idle(user, now) else { return };
         let Some((record, conns)) = retired.session else { return };
@@ -173,7 +173,8 @@ impl Worker {
         }
     }
 
-    /// A user's connections give back what they need no longer, as far as nothing is under way on them.
+    /// A user's connections return state that they no longer need, unless calls are in flight on
+    /// them.
     fn rest_connections(&mut self, user: u32) {
         if let Some(slot) = self.feedback.connection_of(user) {
             self.pool.rest(slot);
@@ -183,7 +184,7 @@ impl Worker {
         }
     }
 
-    /// A user goes, and closes its connections; at `back` it comes again.
+    /// A user leaves and closes its connections; at `back` it returns.
     fn rest<I: Io>(&mut self, io: &mut I, user: u32, back: Option<Nanos>, now: Nanos) {
         for slot in self.feedback.connections_at_rest(user) {
             let conn = self.pool.conn(slot);

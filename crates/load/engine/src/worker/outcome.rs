@@ -13,7 +13,7 @@ impl Worker {
         self.conclude_with(io, &mut call, &end, now, None);
     }
 
-    /// A call's outcome is known: it becomes a sample, and its user goes on.
+    /// A call's outcome is known: it becomes a sample, and its user continues.
     #[inline(always)]
     pub(super) fn conclude_with<I: Io>(
         &mut self,
@@ -32,7 +32,7 @@ impl Worker {
             self.stop();
         }
         if self.journal.is_watched() {
-            // a copy: where nobody watches, the sample need not stand in memory
+            // a copy: if it is not needed later, the sample need not be in memory
             self.tell(call, sample.clone(), end);
         }
         if let Some(intake) = call.intake.take() {
@@ -51,7 +51,7 @@ impl Worker {
         }
     }
 
-    /// The call's end is to be the end of the run.
+    /// The call's end ends the run.
     #[inline]
     fn is_lost(&self, end: &End) -> bool {
         end.outcome != Outcome::Succeeded
@@ -74,7 +74,8 @@ impl Worker {
         self.journal.stream_over(marks, how, call.intended, now);
     }
 
-    /// A finished call is counted among those of its kind of clients, told to the guide, and logged.
+    /// A finished call is counted among those of its kind of client, reported to the guide, and
+    /// logged.
     #[inline(never)]
     fn tell(&mut self, call: &mut Call, mut sample: Sample, end: &End) {
         if self.setup.body.streams() {
@@ -153,7 +154,7 @@ impl Worker {
         self.journal.connection_lived(&life, facts, conforming);
     }
 
-    /// Whether nothing more can happen in this run.
+    /// Returns whether nothing more can happen in this run.
     pub(super) fn is_finished(&self, now: Nanos) -> bool {
         let quiet = self.journal.flight() == 0 && !self.pool.has_queued();
         if !quiet || !self.feedback.is_exhausted() {
@@ -169,7 +170,7 @@ impl Worker {
         }
     }
 
-    /// Gives up all that is due or under way.
+    /// Abandons everything due or in flight.
     pub(super) fn abandon<I: Io>(&mut self, io: &mut I, now: Nanos) {
         self.stop();
         for slot in self.pool.slots() {
@@ -178,7 +179,7 @@ impl Worker {
             self.close(io, slot, Close::Reset, now);
         }
         for mut call in self.pool.drain_waiting() {
-            // its user goes with it, and what had come of its response
+            // its user is removed with it, and the received part of its response
             call.user = NOBODY;
             call.intake = None;
             self.conclude(io, call, End::abandoned(), now);

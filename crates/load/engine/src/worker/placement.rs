@@ -92,7 +92,7 @@ impl Worker {
         }
     }
 
-    /// Closes an idle connection to another endpoint to make room. False when there is none.
+    /// Closes an idle connection to another endpoint to make room. Returns false if there is none.
     fn evict<I: Io>(&mut self, io: &mut I, endpoint: u32, now: Nanos) -> bool {
         let Some(slot) = self.pool.idle_elsewhere(endpoint) else { return false };
         self.close(io, slot, self.close_kind(), now);
@@ -161,7 +161,7 @@ impl Worker {
         Ok(slot)
     }
 
-    /// What comes before the first request: CONNECT to a proxy, or TLS's first flight.
+    /// Bytes before the first request: CONNECT to a proxy, or TLS's first flight.
     fn start_indirect(&mut self, slot: Slot, end: &Endpoint) -> Result<(), FailureClass> {
         match (&end.tunnel, &end.tls_name) {
             (Some(request), _) => self.pool.conn_mut(slot).send_connect(request),
@@ -245,7 +245,7 @@ impl Worker {
         }
     }
 
-    /// A request of the script's that is to be proved, and to be sent again as it is with the answer to a
+    /// A request of the script that needs a proof, and is resent unchanged with the answer to a
     /// challenge.
     #[cold]
     fn take_scripted(&mut self, call: &mut Call) {
@@ -293,11 +293,11 @@ impl Worker {
         }
     }
 
-    /// As `place`, for a call that is in flight already: it is never queued or dropped.
+    /// Like `place`, for a call that is in flight already: it is never queued or dropped.
     pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
         let found = self.usable(io, &call, endpoint, now);
-        // who has served has shaken hands
+        // a server that has answered has completed the handshake
         match found.filter(|slot| !call.late || self.pool.conn(*slot).has_served()) {
             Some(slot) => self.assign(slot, call, now),
             None => self.place_on_new(io, call, endpoint, now),

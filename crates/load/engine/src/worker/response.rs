@@ -22,13 +22,13 @@ use workload::Template;
 const TOO_EARLY: u16 = 425;
 
 impl Worker {
-    /// Somebody wants to see more of responses than their length.
+    /// More than the length of responses is needed.
     #[inline]
     pub(super) fn gathers(&self) -> bool {
         self.looks || self.journal.keeps_responses()
     }
 
-    /// Gathers a piece of a call's response, which came at `now`.
+    /// Collects a piece of a call's response, which arrived at `now`.
     pub(super) fn gather(&mut self, slot: Slot, row: usize, came: &Came<'_>, now: Nanos) {
         let Came { piece, body, last } = *came;
         let conn = self.pool.conn_mut(slot);
@@ -86,7 +86,7 @@ impl Worker {
         self.settle::<I, false>(io, slot, row, &facts, now);
     }
 
-    /// A response that a script or a guide wants to see.
+    /// A response that a script or a guide needs.
     #[inline(never)]
     fn attended<I: Io>(
         &mut self,
@@ -106,8 +106,8 @@ impl Worker {
         }
     }
 
-    /// What a whole response means to its call, to its user and to its connection. `GUIDED`: the
-    /// user has a guide, who judges it too.
+    /// Effect of a complete response on its call, its user and its connection. `GUIDED`: the user
+    /// has a guide, which judges it too.
     #[inline(always)]
     fn settle<I: Io, const GUIDED: bool>(
         &mut self,
@@ -120,7 +120,7 @@ impl Worker {
         let heads = self.setup.plan.measure.conforming_counts_heads;
         let received = facts.body_bytes + if heads { facts.head_bytes } else { 0 };
         let conn = self.pool.conn_mut(slot);
-        // used where it stands: a call is long, and taking it out of its Option would copy it
+        // used in place: a call is large, and moving it out of its Option would copy it
         let mut taken = conn.take_served(row, received, now);
         let Some(call) = &mut taken else { return };
         let setup_times = conn.take_setup_times();
@@ -188,16 +188,16 @@ impl Worker {
     /// The connection ends with the response to `call`, which has left it.
     #[inline]
     fn close_behind<I: Io>(&mut self, io: &mut I, slot: Slot, call: &mut Call, now: Nanos) {
-        // a response may come before all of its request has gone out
+        // a response may arrive before all of its request was sent
         let unsent = self.pool.conn_mut(slot).take_back_unsent();
         call.bytes_sent = call.bytes_sent.saturating_sub(unsent);
         self.pool.strand(slot);
         self.close(io, slot, self.close_kind(), now);
-        // before the user's next call, so that none waits behind newer ones for ever
+        // before the user's next call, so that none waits forever behind newer ones
         self.replace_stranded(io, now);
     }
 
-    /// Of the responses whose beginning is kept this is one; or no more are kept.
+    /// This response's start is kept; or no more are kept.
     #[cold]
     fn count_kept(&mut self, intake: &mut Intake, headless: bool) {
         if !self.journal.stays_kept(headless) {
@@ -205,8 +205,8 @@ impl Worker {
         }
     }
 
-    /// Shows a response to the script or to the guide. True when more responses to the call are to
-    /// come.
+    /// Passes a response to the script or to the guide. Returns true if more responses to the call
+    /// follow.
     fn attend_to(&mut self, slot: Slot, row: usize, facts: &ResponseFacts, now: Nanos) -> bool {
         let conn = self.pool.conn_mut(slot);
         let mut intake = conn.take_intake(row);
@@ -221,7 +221,7 @@ impl Worker {
             return false;
         }
         let body = intake.as_ref().map_or(&[][..], |intake| intake.body());
-        // what asks for a login is answered for the script
+        // a login challenge is answered for the script
         let asks = self.proves
             && facts.status == 401
             && conn.call(row).is_some_and(|call| call.logins == 0)
@@ -241,7 +241,7 @@ impl Worker {
         more
     }
 
-    /// What the server says of its own work, of calls of the measured phase.
+    /// The server's timing of its own work, for calls of the measured phase.
     #[inline(never)]
     fn count_timings(&mut self, slot: Slot, row: usize) {
         let conn = self.pool.conn(slot);
@@ -333,8 +333,8 @@ impl Worker {
         End::answered(facts, class)
     }
 
-    /// Cookies for the user's jar, and the request that a redirect asks for. `own`: the call's
-    /// request, where it is not its target's.
+    /// Cookies for the user's jar, and the request of a redirect. `own`: the call's request, if not
+    /// its target's.
     fn read_head(
         &mut self,
         slot: Slot,
@@ -379,8 +379,8 @@ impl Worker {
         next.build(&setup.plan).map(Some).map_err(|_| FailureClass::Redirects)
     }
 
-    /// A response with this status is not the last one to its call: the server asks for a login, or
-    /// wants the request when the handshake is over.
+    /// A response with this status is not the last one to its call: the server requires a login, or
+    /// wants the request after the handshake.
     #[cold]
     fn is_to_be_repeated(&mut self, slot: Slot, call: &mut Call, status: u16) -> bool {
         if status == TOO_EARLY && self.setup.plan.tls.early_data && !call.late {
@@ -435,13 +435,13 @@ impl Worker {
         self.conclude_with(io, call, end, now, setup);
     }
 
-    /// What was gathered of the call's response is no longer needed.
+    /// The collected parts of the call's response are no longer needed.
     pub(super) fn reclaim(&mut self, mut intake: Box<Intake>) {
         intake.renew();
         self.intakes.push(intake);
     }
 
-    /// Bytes that no request had asked for: the connection cannot be trusted any further.
+    /// Bytes without a request: the connection cannot be trusted any further.
     pub(super) fn unasked<I: Io>(&mut self, io: &mut I, slot: Slot, now: Nanos) {
         self.journal.count_failure(FailureClass::Unasked, now);
         self.pool.conn_mut(slot).break_with(FailureClass::Unasked);
@@ -467,7 +467,7 @@ impl Worker {
         self.offer(slot, now);
     }
 
-    /// The peer gives one call up; the connection goes on.
+    /// The peer abandons one call; the connection continues.
     pub(super) fn failed<I: Io>(
         &mut self,
         io: &mut I,
@@ -495,7 +495,7 @@ impl Worker {
         now: Nanos,
     ) {
         let conn = self.pool.conn_mut(slot);
-        // the end of the input says less
+        // the end of the input is less specific
         let class = conn.unwritable().unwrap_or(class);
         conn.settle_bytes();
         let (endpoint, address) = (conn.endpoint(), conn.address());
@@ -537,7 +537,7 @@ impl Worker {
 /// A piece of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Came<'a> {
-    /// As it came over the wire.
+    /// As received.
     pub(super) piece: &'a [u8],
     /// Of the body.
     pub(super) body: &'a [u8],
@@ -545,8 +545,8 @@ pub(super) struct Came<'a> {
     pub(super) last: bool,
 }
 
-/// The events of a good response are read, where its target's responses are streams: those of an error
-/// page or of a redirect on the way are none.
+/// The events of a good response are read, if its target's responses are streams: an error page or
+/// an intermediate redirect is not one.
 fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
     let Some(call) = conn.call(row) else { return };
     let partial = conn.speaker().and_then(|speaker| speaker.partial(row));
@@ -562,7 +562,7 @@ fn class_of(wrong: &NotItsBody) -> FailureClass {
     if wrong.of.is_some() { FailureClass::OtherTarget } else { FailureClass::Differs }
 }
 
-/// What stands behind the head of a request.
+/// The part after the head of a request.
 fn body_of(request: &[u8]) -> Option<&[u8]> {
     let end = request.windows(4).position(|at| at == b"\r\n\r\n")?;
     Some(&request[end + 4..]).filter(|body| !body.is_empty())

@@ -1,5 +1,5 @@
-//! The worker above a multiplexed protocol: what pool, deadlines and journal make of responses that
-//! do not come in the order of their requests.
+//! The worker over a multiplexed protocol: handling of responses that do not come in request order
+//! by pool, deadlines and journal.
 
 mod endings;
 
@@ -16,18 +16,18 @@ use url::Url;
 
 const START: Nanos = Nanos::from_secs(1_000);
 
-/// A stream that a client asked for: connection, number.
+/// A stream opened by a client: connection, number.
 type Asked = (Slot, u8);
 
-/// Hears every frame at once and says what comes back on that connection, and when.
+/// Receives every frame at once and returns the replies on that connection, with their times.
 type Peers = Box<dyn FnMut(&mut Vec<Asked>, Slot, &[u8]) -> Vec<(u64, Vec<u8>)>>;
 
-/// One server behind connections that take no time. Milliseconds from the start.
+/// One server with connections that take no time. Milliseconds from the start.
 struct Pipes {
     now: Nanos,
     peer: Peers,
     asked: Vec<Asked>,
-    /// What comes, when, and on which connection.
+    /// Replies: content, time, and connection.
     coming: Vec<(Nanos, Slot, Vec<u8>)>,
     arrived: VecDeque<(Slot, Vec<u8>)>,
     /// Everything that was sent, frame by frame.
@@ -218,7 +218,7 @@ fn bodies_of_interleaved_responses_are_judged_apart() {
 #[test]
 fn a_call_that_times_out_takes_no_other_with_it() {
     let peer: Peers = Box::new(|asked, _, _| {
-        // the first stream's response stops after its beginning, the others come at once
+        // the first stream's response stops after its start, the others arrive at once
         asked.drain(..).fold(Vec::new(), |mut all, (_, number)| {
             all.push((5, frame(number, if number == 1 { b'.' } else { b'!' }, b"hello")));
             all

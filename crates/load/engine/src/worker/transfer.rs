@@ -11,7 +11,7 @@ use sample::FailureClass;
 use units::Nanos;
 
 impl Worker {
-    /// Does what readiness allows; gives back the instant of the last clock reading.
+    /// Does what readiness permits; returns the instant of the last clock reading.
     #[inline]
     pub(super) fn progress<I: Io>(&mut self, io: &mut I, ready: Ready) -> Nanos {
         let slot = ready.slot;
@@ -52,7 +52,8 @@ impl Worker {
         let generation = conn.generation();
         if conn.is_open() {
             let first = conn.note_unwritable(class);
-            // the buffer is in use: the read that this write is part of goes on to the end of the input
+            // the buffer is in use: the read that this write is part of continues to the end of the
+            // input
             if self.buffer.is_empty() {
                 return;
             }
@@ -65,7 +66,7 @@ impl Worker {
         }
     }
 
-    /// The transport stands: the first bytes were taken.
+    /// The transport is established: the first bytes were accepted.
     fn connected(&mut self, slot: Slot, now: Nanos) {
         let endpoint = self.pool.conn(slot).endpoint();
         let tunnelled = self.pool.endpoint(endpoint).tunnel.is_some();
@@ -133,7 +134,7 @@ impl Worker {
         match state {
             ConnState::Open | ConnState::Handshake => self.receive_tls(io, slot, bytes, now),
             ConnState::Tunnel => self.receive_tunnel(io, slot, bytes, now),
-            // bytes before our first write went out: a server that speaks first is no HTTP server
+            // bytes before our first write: a server that sends first is not an HTTP server
             ConnState::Connecting => self.break_off(io, slot, FailureClass::Unasked, now),
             ConnState::Closed => {}
         }
@@ -176,7 +177,8 @@ impl Worker {
             self.flush(io, slot, now);
             self.break_off(io, slot, error.class, now);
         } else if conn.is_tls_closed() {
-            // close_notify ends the stream, whether or not TCP's end comes with it (RFC 8446 §6.1)
+            // close_notify ends the stream, whether or not TCP's end arrives with it (RFC 8446
+            // §6.1)
             self.input_ended(io, slot, now);
         }
     }
@@ -199,7 +201,7 @@ impl Worker {
         }
     }
 
-    /// Plaintext: the speaker says what it means to which call.
+    /// Plaintext: the speaker determines its meaning for a call.
     #[inline(always)]
     fn hear<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         if self.pool.conn(slot).is_multiplexed() {
@@ -209,8 +211,8 @@ impl Worker {
         }
     }
 
-    /// Responses in the order of the requests. A loop of its own: what streams need besides would
-    /// cost each call of HTTP/1 some fifty instructions.
+    /// Responses in request order. A separate loop: the additional needs of streams would cost each
+    /// HTTP/1 call about fifty instructions.
     #[inline(always)]
     fn hear_in_order<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         let generation = self.pool.conn(slot).generation();
@@ -256,7 +258,7 @@ impl Worker {
             match event {
                 Event::Response { call, body, done } => {
                     if self.gathers() {
-                        // frames say nothing to whoever looks at a response: its head is kept
+                        // frames are of no use to readers of a response: its head is kept
                         let body = &input[at..at + consumed][body];
                         self.gather(slot, call, &Came { piece: &[], body, last: done }, now);
                         if done {
@@ -291,7 +293,8 @@ impl Worker {
             Fault::Broken { class, .. } => {
                 let conn = self.pool.conn_mut(slot);
                 if conn.is_multiplexed() {
-                    // the peer is told why, as far as the transport takes it: the end comes in any case
+                    // the peer is notified of the reason, as far as the transport accepts it: the
+                    // end comes in any case
                     conn.flush(io, slot, now).ok();
                 }
                 self.break_off(io, slot, class, now);
@@ -323,7 +326,7 @@ impl Worker {
             return self.close(io, slot, self.close_kind(), now);
         }
         if conn.is_unwritten() {
-            // the end came with the response before, whose user went on at once
+            // the end arrived with the previous response, whose user continued at once
             conn.end_by_server();
             self.pool.strand(slot);
             self.close(io, slot, self.close_kind(), now);

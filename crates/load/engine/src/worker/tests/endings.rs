@@ -1,4 +1,4 @@
-//! What the end of a connection means to a response: a write that fails, and TLS that is cut off.
+//! Effect of the end of a connection on a response: a failed write, and truncated TLS.
 
 use super::Notes;
 use crate::worker::*;
@@ -13,10 +13,10 @@ use url::Url;
 const RESET: IoError = IoError::Failed(FailureClass::Reset);
 const START: Nanos = Nanos::from_secs(1_000);
 
-/// One connection whose server ends it: what it takes of the request, and what it sends.
+/// One connection whose server closes it: how much of the request it accepts, and what it sends.
 struct Ending {
     now: Nanos,
-    /// Bytes that it takes; then a write has to wait once, and the next one fails.
+    /// Bytes that it accepts; then a write must wait once, and the next one fails.
     takes: usize,
     waited: bool,
     sends: VecDeque<Result<Vec<u8>, IoError>>,
