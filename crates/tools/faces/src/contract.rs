@@ -1,4 +1,4 @@
-//! What passes between a face and the program that runs it.
+//! Interface between a face and the program that runs it.
 
 use crate::{Extras, Idle};
 use plan::{Plan, TlsPlan};
@@ -11,8 +11,7 @@ use units::Nanos;
 use url::Url;
 use workload::Guides;
 
-/// What a face may ask of this machine while it reads arguments: the contents of files that they
-/// name, above all.
+/// Requests of a face to this machine while it parses arguments: above all the contents of files.
 pub trait Files {
     /// The whole of the file; `-` is a file of that name, as the tools have it.
     ///
@@ -36,7 +35,7 @@ pub trait Files {
         host.parse().map_err(|_| format!("{host} has no address"))
     }
 
-    /// Asks for a page and gives back what its elements refer to, in their order.
+    /// Requests a page and returns the references of its elements, in order.
     ///
     /// # Errors
     /// One sentence on why there is no such page.
@@ -44,7 +43,7 @@ pub trait Files {
         Err(format!("{} cannot be asked for", page.url))
     }
 
-    /// Everything that comes in by standard input.
+    /// All of standard input.
     ///
     /// # Errors
     /// As [`Files::read`].
@@ -57,12 +56,12 @@ pub trait Files {
         1
     }
 
-    /// The number of this process, for tools that print it; 0 where there is none.
+    /// The number of this process, for tools that print it; 0 if unknown.
     fn process_id(&self) -> u32 {
         0
     }
 
-    /// When it is, in the calendar; the start of 1970 where there is no clock.
+    /// Current date and time; the start of 1970 without a clock.
     fn now(&self) -> Date {
         Date::default()
     }
@@ -89,7 +88,7 @@ pub type FileReader = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>
 /// Files of a folder that are read at most.
 pub const FOLDER_FILES_MAX: usize = 1_000;
 
-/// A page that has to be seen before the plan can be made.
+/// A page that must be fetched before the plan can be made.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<'a> {
     pub url: &'a Url,
@@ -100,7 +99,7 @@ pub struct PageRequest<'a> {
     pub timeout: Nanos,
 }
 
-/// What an element of a page refers to.
+/// Reference of an element of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// `img`, in small letters.
@@ -115,7 +114,7 @@ pub struct SystemError {
     pub text: String,
 }
 
-/// What a command line comes to.
+/// Result of a command line.
 #[derive(Debug)]
 pub enum Reading {
     /// Nothing is run: help, a version, a native command, or something wrong.
@@ -125,23 +124,23 @@ pub enum Reading {
     Idle(Idle),
 }
 
-/// A plan to be run, and the face that watches and tells.
+/// A plan to be run, and the face that observes and prints.
 #[derive(Debug)]
 pub struct Job {
     pub plan: Plan,
     pub needs: Needs,
     pub extras: Extras,
-    /// Who makes the requests, in place of the plan's target.
+    /// Source of requests that replaces the plan's target.
     pub script: Option<Box<ScriptJob>>,
-    /// Who tells the plan's users what to ask for, call by call; they may go anywhere.
+    /// Guide of the plan's users, call by call; they may go anywhere.
     pub guides: Option<Box<dyn Guides>>,
-    /// A file that is written while the run goes on.
+    /// A file that is written during the run.
     pub log: Option<RequestLog>,
     pub face: Box<dyn Face>,
 }
 
-/// A file to whose end [`Said::log`] is written. When it cannot be opened, `complaint` goes to
-/// standard error, the tool ends with `code`, and nothing is run.
+/// A file to which [`Said::log`] is appended. If it cannot be opened, `complaint` goes to standard
+/// error, the tool ends with `code`, and nothing is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLog {
     pub path: String,
@@ -151,7 +150,7 @@ pub struct RequestLog {
     pub fresh: bool,
 }
 
-/// A script in Lua that makes the requests, and what it is told.
+/// A Lua script that creates the requests, and its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptJob {
     /// Its name and text, or why it could not be read; none: its libraries alone.
@@ -167,11 +166,11 @@ pub struct ScriptJob {
     /// `None`: GET.
     pub method: Option<String>,
     pub body: Option<Vec<u8>>,
-    /// What it prints goes to standard error.
+    /// Its output goes to standard error.
     pub aside: bool,
 }
 
-/// What one worker counted in one interval of [`plan::MeasurePlan::interval`].
+/// Counts of one worker in one interval of [`plan::MeasurePlan::interval`].
 #[derive(Clone, Copy, Debug)]
 pub struct Interval<'a> {
     pub worker: u32,
@@ -180,15 +179,15 @@ pub struct Interval<'a> {
     pub snapshot: &'a Snapshot,
 }
 
-/// What a face wants to hear of the run, beside its rows.
+/// Data that a face needs from the run, in addition to its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// [`Face::calls`] gets every call; failed ones without delay.
     pub calls: bool,
-    /// With so many calls of each worker comes the beginning of their response, head first.
+    /// For this many calls of each worker the start of their response is passed, head first.
     pub responses: u64,
-    /// What is accepted beyond HTTP/1.x. Where responses without a head are accepted, the beginning of
-    /// such a response comes with its call, and that of one cut short.
+    /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
+    /// response comes with its call, and that of a truncated one.
     pub lenient: Leniency,
     /// [`Face::ends`] gets every connection and every session that has ended.
     pub ends: bool,
@@ -198,7 +197,7 @@ pub struct Needs {
 pub(crate) const ANY_VERSION: Leniency =
     Leniency { headless: false, any_version: true, any_length: false };
 
-/// Text on its way out.
+/// Output text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     pub out: String,
@@ -208,14 +207,14 @@ pub struct Said {
     pub wish: Wish,
 }
 
-/// What is to become of the run.
+/// True if the run continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wish {
     #[default]
     GoOn,
-    /// Nothing more falls due; what is under way is followed to its outcome.
+    /// Nothing more falls due; calls in flight are followed to their outcome.
     Stop,
-    /// What is under way is given up.
+    /// Calls in flight are abandoned.
     Abandon,
 }
 
@@ -225,17 +224,17 @@ pub struct Ending {
     /// Text for standard output, then for standard error.
     pub out: String,
     pub err: String,
-    /// The other way round, which shows where both streams go to one terminal.
+    /// The reverse order, visible if both streams go to one terminal.
     pub err_first: bool,
     /// Files to be written, in this order, after the text.
     pub files: Vec<OutFile>,
-    /// What we have to say to it: one sentence each, shown on a terminal or with `--notes`.
+    /// Our notes: one sentence each, shown on a terminal or with `--notes`.
     pub notes: Vec<String>,
     pub code: u8,
 }
 
-/// A result file. When it cannot be written, `complaint: reason` goes to standard error, and the
-/// tool ends with `code`; with code 0 it goes on to the next file.
+/// A result file. If it cannot be written, `complaint: reason` goes to standard error, and the tool
+/// ends with `code`; with code 0 it continues with the next file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutFile {
     pub path: String,
@@ -246,7 +245,7 @@ pub struct OutFile {
     pub code: u8,
 }
 
-/// Why a run could not begin.
+/// Why a run could not start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartTrouble {
     /// A name has no address; the resolver's own sentence.
@@ -263,15 +262,15 @@ pub enum StartTrouble {
     /// `HOST:SERVICE REASON`: what a script looked up has no address; takes no connection.
     Lookup(String),
     Connect(String),
-    /// A script went wrong: its name, the line, what was wrong. Also while the run goes on.
+    /// A script error: its name, the line, the message. Also during the run.
     Script(String),
-    /// What a script wants to send is no request: `REASON at LINE:COLUMN`.
+    /// A script's request is invalid: `REASON at LINE:COLUMN`.
     Request(String),
-    /// Anything else, as the native command says it.
+    /// Anything else, as printed by the native command.
     Other(String),
 }
 
-/// What a report does not hold and a tool prints.
+/// Data that a tool prints and a report lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The first due instant, on the clock of samples; the report dates it.
@@ -299,9 +298,9 @@ pub trait Face: std::fmt::Debug {
     /// The run is about to begin: what its instants are in the calendar.
     fn dated(&mut self, _date: &Date) {}
 
-    /// The plan left the protocol to the server ([`plan::HttpVersion::Auto`]), and it is settled:
-    /// what the server chose by ALPN, if anything. `plan` speaks it. The plan that fits it and what the face
-    /// wants to hear then; `None`: they are as before.
+    /// The plan left the protocol to the server ([`plan::HttpVersion::Auto`]), and it is resolved:
+    /// the server's choice by ALPN, if any. `plan` uses it. Returns the adjusted plan and the data
+    /// that the face needs; `None`: unchanged.
     fn negotiated(&mut self, _chosen: Option<&str>, _plan: &Plan) -> Option<(Plan, Needs)> {
         None
     }
@@ -331,13 +330,13 @@ pub trait Face: std::fmt::Debug {
         Said::default()
     }
 
-    /// What a script is told when the report is out.
+    /// Data for a script after the report was printed.
     fn figures(&self) -> Option<&crate::wrk::WrkFigures> {
         None
     }
 
-    /// So many of the connections have no descriptor. Whether the tool runs with the others, rather
-    /// than say [`StartTrouble::Descriptors`].
+    /// This many of the connections have no descriptor. Returns whether the tool runs with the
+    /// others, instead of failing with [`StartTrouble::Descriptors`].
     fn go_without(&mut self, _connections: u64) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Options that every face has beside its tool's own.
+//! Options of every face in addition to its tool's.
 
 /// `--strict`, `--notes` and `--native`, which no tool had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Extras {
 }
 
 impl Extras {
-    /// Takes them out of a command line, wherever they stand before a `--`.
+    /// Extracts them from a command line, anywhere before a `--`.
     pub fn take(args: &[String]) -> (Extras, Vec<String>) {
         let mut extras = Extras::default();
         let mut rest = Vec::with_capacity(args.len());

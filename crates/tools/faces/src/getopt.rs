@@ -7,7 +7,7 @@ pub enum OptionStep<'a> {
     Option(char, &'a str),
     /// A letter that the tool does not have.
     Unknown(char),
-    /// A letter at the very end that wants a value.
+    /// A letter at the very end that requires a value.
     NoValue(char),
     /// No option follows; operands begin at [`Getopt::at`].
     End,
@@ -20,7 +20,7 @@ pub struct Getopt<'a> {
     /// `n:k`: letters; a colon marks one that takes a value.
     letters: &'a str,
     at: usize,
-    /// What is left of a group of letters: `c5` of `-kc5`.
+    /// The rest of a group of letters: `c5` of `-kc5`.
     group: &'a str,
 }
 

@@ -1,9 +1,9 @@
-//! idleconn, which comes with httperf 0.9.0: idle connections that are kept open.
+//! idleconn, distributed with httperf 0.9.0: idle connections that are kept open.
 
 use crate::words::atoi;
 use crate::{Ending, Reading};
 
-/// What is to be kept open.
+/// Connections to keep open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idle {
     pub program: String,

@@ -5,15 +5,15 @@
 //! Layer 5: no files, sockets, threads or clocks; `loadstone::face` runs the plan and prints.
 //!
 //! **The contract.**
-//! * Layout, wording, units and exit codes are the tool's own, so that a parser cannot tell. What
-//!   the tool computes wrongly is computed rightly, with a [note](Ending::notes), and its own way
-//!   under `--strict` ([`Extras`]).
-//! * The plan is run as it stands, without the plain call that goes first in `run`: exactly the
-//!   tool's number of requests goes out. What a tool needs of the engine is a field of the plan:
+//! * Layout, wording, units and exit codes are the tool's own, so that parsers keep working. Values
+//!   that the tool computes wrongly are computed correctly, with a [note](Ending::notes), and in
+//!   its own way under `--strict` ([`Extras`]).
+//! * The plan is run unchanged, without the plain first call of `run`: exactly the tool's number of
+//!   requests is sent. Requirements of a tool on the engine are fields of the plan:
 //!   [`plan::TargetPlan::raw`] (the request's bytes), [`plan::AddressOrder`],
 //!   [`plan::Stop::at_once`], …
 //! * Notes and our verdict go to standard error, on a terminal or with `--notes` only.
-//! * [`Face::cannot_start`]: what the tool says when a name, an address or a descriptor is missing.
+//! * [`Face::cannot_start`]: the tool's message if a name, an address or a descriptor is missing.
 //!
 //! **To add a tool:** a folder with a `read` like [`ab::read`], a row in [`Tool`], and its
 //! comparisons with the original in `crates/loadstone/tests/faces/`.
@@ -24,7 +24,7 @@ macro_rules! put {
     ($out:expr, $($text:tt)*) => { $out.push_str(&format!($($text)*)) };
 }
 
-/// As `put`, and ends the line.
+/// Like `put`, and ends the line.
 macro_rules! putln {
     ($out:expr, $($text:tt)*) => {{
         put!($out, $($text)*);

@@ -1,13 +1,13 @@
 //! GNU's getopt_long as a pure function: short options in groups, long ones abbreviated while
 //! unique, operands anywhere, `--` ends the options. The messages are those of the C library.
 
-/// Whether an option takes an argument.
+/// Argument of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     Nothing,
-    /// Behind `=` or as the next word; for a short option also right behind its letter.
+    /// After `=` or as the next word; for a short option also directly after its letter.
     Argument,
-    /// Only behind `=`.
+    /// Only after `=`.
     Perhaps,
 }
 
@@ -20,7 +20,7 @@ pub struct Long {
     pub short_forms: bool,
 }
 
-/// What stood on the command line.
+/// Content of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     Short(char, Option<String>),
@@ -28,9 +28,9 @@ pub enum Found {
     Operand(String),
 }
 
-/// Reads `args` (without the program's name) in order. `short` is getopt's letters, a colon behind
-/// those that take an argument, two behind those that take one right behind their letter only. An
-/// `Err` holds what the C library prints behind `NAME: `; what follows it is not read.
+/// Parses `args` (without the program's name) in order. `short` is getopt's letters, a colon after
+/// those that take an argument, two after those that take one only directly after their letter. An
+/// `Err` has the C library's message after `NAME: `; later arguments are not parsed.
 pub fn read(args: &[String], short: &str, long: &[Long]) -> Vec<Result<Found, String>> {
     let mut found = read_all(args, short, long);
     if let Some(first) = found.iter().position(Result::is_err) {
@@ -39,7 +39,7 @@ pub fn read(args: &[String], short: &str, long: &[Long]) -> Vec<Result<Found, St
     found
 }
 
-/// As [`read`], for tools that go on behind what they do not know.
+/// Like [`read`], for tools that continue after unknown options.
 pub fn read_all(args: &[String], short: &str, long: &[Long]) -> Vec<Result<Found, String>> {
     let mut found = Vec::new();
     let mut rest = args.iter();

@@ -1,17 +1,17 @@
-//! The figures of WebStone 2 and of WebBench, as those compute them: another way to print a run, or the
-//! steps of a ramp, whose load was theirs.
+//! The figures of WebStone 2 and of WebBench, as those compute them: another way to print a run, or
+//! the steps of a ramp, with their load.
 
 use plan::{Load, Plan};
 use record::ramp::RampRecord;
 use record::run::{RunHist, RunRecord};
 
-/// What WebStone's webmaster collects from its clients.
+/// Figures that WebStone's webmaster collects from its clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collected {
     pub clients: u32,
     /// From GO to the last result; WebStone counts whole seconds.
     pub elapsed_s: f64,
-    /// Files that came whole, each on a connection of its own.
+    /// Complete files, each on a separate connection.
     pub connections: u64,
     pub errors: u64,
     /// Heads and bodies.
@@ -73,7 +73,7 @@ impl Collected {
     }
 }
 
-/// Whose figures are printed.
+/// Selects the printed figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Benchmark {
     Webstone,

@@ -108,7 +108,7 @@ pub fn plan_script(file: &str, plan: &plan::Plan) -> String {
     format!("cat > {file} <<'{end}'\n{text}{end}\nloadstone run {file}\n")
 }
 
-/// A word as a shell takes it: in quotes where it needs them.
+/// A word quoted for a shell if necessary.
 pub fn shell_quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"%+,-./:=@_".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -117,7 +117,7 @@ pub fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What a process's parent sees of a number given to `exit`.
+/// Exit status as seen by the parent for a number given to `exit`.
 pub(crate) fn exit_code(number: i32) -> u8 {
     (number & 0xff) as u8
 }

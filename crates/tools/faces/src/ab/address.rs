@@ -3,13 +3,13 @@
 use crate::words::atoi;
 use std::net::Ipv6Addr;
 
-/// Where requests go to.
+/// Destination of requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Address {
     /// The whole argument, for a proxy.
     pub(super) full: String,
     pub(super) secure: bool,
-    /// An IPv6 address stands without brackets.
+    /// An IPv6 address without brackets.
     pub(super) host: String,
     pub(super) v6: bool,
     pub(super) port: u16,
@@ -34,7 +34,7 @@ impl Address {
     }
 }
 
-/// `None`: ab says "invalid URL".
+/// `None`: ab prints "invalid URL".
 pub(super) fn parse_url(typed: &str) -> Option<Address> {
     let (secure, rest) = if let Some(rest) = after(typed, "http://") {
         (false, rest)

@@ -1,6 +1,6 @@
-//! What ab says of itself.
+//! ab's banner.
 
-/// As it stands in front of a report.
+/// As printed before a report.
 pub(super) fn text() -> String {
     "This is ApacheBench, Version 2.3 <$Revision$>\n\
      Copyright 1996 Adam Twiss, Zeus Technology Ltd, http://www.zeustech.net/\n\

@@ -35,9 +35,8 @@ pub(crate) fn openssl_name(ours: &str) -> (&str, u32) {
     known.map_or((ours, 0), |suite| (suite.openssl, suite.bits))
 }
 
-/// The suites of a list, by OpenSSL's names. A list chooses among those of TLS 1.2 and leaves
-/// those of 1.3 alone, unless nothing but 1.3 is spoken (SSL_CTX_set_ciphersuites). `None`: nothing
-/// is left.
+/// The suites of a list, by OpenSSL's names. A list selects TLS 1.2 suites and does not affect
+/// those of 1.3, unless only 1.3 is enabled (SSL_CTX_set_ciphersuites). `None`: nothing is left.
 pub(crate) fn chosen(list: &str, versions: TlsVersions) -> Option<Vec<String>> {
     let words = || list.split([':', ',', ' ']).filter(|word| !word.is_empty());
     let name = |suite: &Suite| suite.openssl.to_owned();
@@ -66,7 +65,7 @@ pub(crate) fn chosen(list: &str, versions: TlsVersions) -> Option<Vec<String>> {
     Some(newest.chain(kept).map(name).collect())
 }
 
-/// Whether a word of a list (a name, a group, or groups joined by `+`) covers a suite.
+/// Returns whether a word of a list (a name, a group, or groups joined by `+`) covers a suite.
 fn covers(word: &str, name: &str) -> bool {
     word.split('+').all(|part| match part {
         "ALL" | "DEFAULT" | "HIGH" | "ECDH" | "ECDHE" | "EECDH" | "kECDHE" | "kEECDH"

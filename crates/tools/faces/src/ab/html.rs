@@ -4,7 +4,7 @@ use super::options::Options;
 use super::results::Results;
 use super::times::round_ms;
 
-/// A table under way, with the user's attributes.
+/// A table being written, with the user's attributes.
 struct Table<'a> {
     out: String,
     row: &'a str,

@@ -57,7 +57,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
     }
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 struct Ab {
     options: Options,

@@ -1,4 +1,4 @@
-//! `--native`: the command of our own that does the same.
+//! `--native`: the equivalent native command.
 
 use super::options::{Method, Options};
 use super::setup::server_name;

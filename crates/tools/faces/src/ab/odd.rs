@@ -1,24 +1,24 @@
-//! Responses that are none by HTTP/1.x: without a head (HTTP/0.9, or another protocol), or cut short.
-//! To ab a head is whatever stands before the first empty line.
+//! Responses that are invalid in HTTP/1.x: without a head (HTTP/0.9, or another protocol), or
+//! truncated. To ab a head is everything before the first empty line.
 
 use sample::CallRecord;
 
-/// What ab has room for while it looks for the end of a head.
+/// ab's buffer size for finding the end of a head.
 const BUFFER: usize = 8_191;
 /// From the word `HTTP` to the status: `HTTP/1.x `.
 const TO_STATUS: usize = 9;
 
-/// What ab sees of a response.
+/// ab's view of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OddResponse {
-    /// What it takes for the status; `None` where no empty line came, and it looks for none.
+    /// The assumed status; `None` without an empty line, in which case ab looks for none.
     pub(super) status: Option<String>,
-    /// Bytes behind the empty line; of chunks, what they hold.
+    /// Bytes after the empty line; for chunks, their content.
     pub(super) body_bytes: u64,
 }
 
 impl OddResponse {
-    /// `None` where a whole response came, or nothing at all.
+    /// `None` for a complete response, or none at all.
     pub(super) fn of(call: &CallRecord) -> Option<OddResponse> {
         let sample = &call.sample;
         if sample.status != 0 || call.response.is_empty() {
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(read(b"hello\r\nworld"), (None, 0));
         assert_eq!(read(b"hello\r\n\r\nworld"), some("500", 105));
         assert_eq!(read(b"hello\n\nworld"), some("500", 105));
-        // the line with carriage returns goes first, wherever it stands
+        // the line with carriage returns takes precedence, wherever it is
         assert_eq!(read(b"a\n\nb\r\n\r\nc"), some("500", 101));
         assert_eq!(read(b"a\0\r\n\r\nb"), (None, 0));
         assert_eq!(read(b"x HTTP/1.0 204 No\r\n\r\n"), some("204", 100));

@@ -1,4 +1,4 @@
-//! The command line: letters, defaults, and what ab says to a wrong one.
+//! The command line: letters, defaults, and ab's error messages.
 
 use super::address::{Address, parse_url};
 use crate::getopt::{Getopt, OptionStep};
@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 const LETTERS: &str = "n:c:t:s:b:T:p:u:v:lrkVhwiIx:y:z:C:H:P:A:g:X:de:SqB:m:Z:f:E:";
-/// `-t` means so many requests at most, unless `-n` follows it.
+/// `-t` implies this maximum number of requests, unless `-n` follows it.
 const REQUESTS_OF_T: i32 = 50_000;
 const CONCURRENCY_MAX: i32 = 200_000;
 /// EISDIR: what can be opened, and not read.
@@ -16,10 +16,10 @@ const IS_A_FOLDER: i32 = 21;
 /// EINVAL, which the usage text ends with.
 const USAGE_CODE: u8 = 22;
 
-/// What was asked for, by ab's own names of things.
+/// Parsed options, by ab's own names.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    /// What was said of an unknown letter, which ends the options and nothing else.
+    /// Message for an unknown letter, which ends the options and nothing else.
     pub(super) complaint: String,
     pub(super) address: Address,
     pub(super) requests: i32,
@@ -41,7 +41,7 @@ pub(super) struct Options {
     pub(super) row: String,
     pub(super) cell: String,
     pub(super) cookie: Option<String>,
-    /// Header lines as given; `Authorization` and the like apart, as they come first.
+    /// Header lines as given; `Authorization` and the like separately, as they come first.
     pub(super) headers: Vec<String>,
     pub(super) logins: Vec<String>,
     pub(super) proxy: Option<(String, u16)>,
@@ -79,7 +79,7 @@ impl Method {
     }
 }
 
-/// What options say before the whole is known.
+/// Options parsed so far.
 struct Draft<'a> {
     files: &'a dyn Files,
     method: Option<Method>,

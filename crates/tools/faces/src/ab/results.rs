@@ -24,14 +24,14 @@ pub(super) struct Results<'a> {
     pub(super) total: TimesRow,
     /// A median differs from what ab would print.
     medians_differ: bool,
-    /// Connections failed that `-r` goes on after.
+    /// Failed connections that `-r` tolerates.
     failed_on: bool,
     origin: Nanos,
     started_unix_s: f64,
     utc_offset_s: i32,
 }
 
-/// What TLS agreed on, by OpenSSL's names.
+/// TLS parameters, by OpenSSL's names.
 #[derive(Debug)]
 pub(super) struct Secure {
     pub(super) version: String,
@@ -97,14 +97,14 @@ impl<'a> Results<'a> {
         bytes as f64 / 1024.0 / self.seconds
     }
 
-    /// When a request began, in whole seconds since 1970, and as `ctime` has it.
+    /// Returns when a request started, in whole seconds since 1970, and in `ctime` format.
     pub(super) fn date(&self, entry: &TimedRequest) -> (i64, String) {
         let since = entry.start.0 as f64 - self.origin.0 as f64;
         let unix_s = (self.started_unix_s + since / 1e9).floor() as i64;
         (unix_s, words::ctime(unix_s, self.utc_offset_s))
     }
 
-    /// What we have to say to these figures.
+    /// Our notes on these figures.
     pub(super) fn notes(&self, report: &RunRecord) -> Vec<String> {
         let mut notes = Vec::new();
         if self.medians_differ {

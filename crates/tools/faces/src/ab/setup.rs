@@ -13,13 +13,13 @@ use url::Url;
 
 const USER_AGENT: &str = "ApacheBench/2.3";
 const DAY: i32 = 86_400;
-/// Rows are short, so that progress is told when it is made.
+/// Rows are short, so that progress is printed promptly.
 const ROW: Nanos = Nanos::from_millis(100);
 
-/// Why there is nothing to run.
+/// Why nothing is run.
 pub(super) enum Refusal {
     BeforeBanner(Ending),
-    /// ab has told already what it was going to do.
+    /// ab has already printed what it was going to do.
     AfterBanner(Ending),
 }
 
@@ -28,10 +28,10 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     let after = |text: String, code| Refusal::AfterBanner(Ending::error(text, code));
     let head = head(options);
     if options.concurrency == 0 {
-        // a poll set for nobody
+        // a poll set for nothing
         return Err(after("apr_pollset_poll: Invalid argument (22)\n".into(), 22));
     }
-    // a login is no part of ab's URLs, but of a name that nobody has
+    // ab's URLs have no logins; the text would be part of a nonexistent name
     let url = target(options).filter(|url| url.username().is_empty() && url.password().is_none());
     let url = url.ok_or_else(|| no_such_host(connect_host(options)))?;
     let mut plan = Plan::for_targets(vec![TargetPlan {
@@ -54,7 +54,7 @@ pub(super) fn plan(options: &Options, files: &dyn Files) -> Result<Plan, Refusal
     plan.stop.duration = (options.time_limit != 0).then(|| seconds(options.time_limit));
     plan.timeouts = timeouts(options);
     plan.stop.at_loss = !options.receive_errors_ok;
-    // every response is a complete request; what is wrong with it is told apart
+    // every response is a complete request; its faults are counted separately
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;
@@ -165,7 +165,7 @@ pub(super) fn seconds(count: i32) -> Nanos {
 }
 
 fn timeouts(options: &Options) -> Timeouts {
-    // a negative timeout is none; none is longer than a day here
+    // a negative timeout is invalid; a day is the maximum here
     let still = match options.timeout {
         0 => Nanos(1),
         count if !(0..=DAY).contains(&count) => seconds(DAY),
@@ -191,7 +191,7 @@ fn tls(options: &Options) -> Result<TlsPlan, Ending> {
         ..TlsPlan::default()
     };
     let versions = versions(options.protocol.as_deref());
-    // ab sets the list before it looks at the URL's scheme
+    // ab sets the list before it checks the URL's scheme
     if let Some(list) = &options.ciphers {
         let known = *versions.as_ref().unwrap_or(&TlsVersions::Any);
         tls.ciphers = ciphers::chosen(list, known).ok_or_else(|| {
@@ -213,7 +213,7 @@ fn tls(options: &Options) -> Result<TlsPlan, Ending> {
     Ok(tls)
 }
 
-/// `-f`: the beginning of the word decides; what is unknown changes nothing.
+/// `-f`: the prefix of the word decides; unknown words change nothing.
 fn versions(protocol: Option<&str>) -> Result<TlsVersions, Ending> {
     let Some(protocol) = protocol else { return Ok(TlsVersions::Any) };
     let begins = |name: &str| {

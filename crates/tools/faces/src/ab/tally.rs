@@ -1,4 +1,4 @@
-//! Counting as ab counts: one call after the other.
+//! Counting like ab: one call after another.
 
 use super::odd::OddResponse;
 use super::options::{Method, Options};
@@ -20,7 +20,7 @@ pub(super) struct TimedRequest {
     pub(super) wait: i64,
 }
 
-/// What ends the run before its time.
+/// Reason for ending the run early.
 #[derive(Debug)]
 pub(super) struct Abort {
     pub(super) text: String,
@@ -43,7 +43,7 @@ pub(super) struct Tally {
     /// The first word of the first response's Server field.
     pub(super) server: String,
     answered: bool,
-    /// When `-t` has passed, on the clock of samples; ab looks at it when something happens.
+    /// When `-t` expires, on the clock of samples; ab checks it on events.
     pub(super) limit: Option<Nanos>,
     /// The end of the first request beyond the limit, which is the last one that counts.
     pub(super) over: Option<Nanos>,
@@ -136,7 +136,7 @@ impl Tally {
         self.abort = Some(Abort { text, code: exit_code(number) });
     }
 
-    /// Something came back, whole or not.
+    /// A response was received, complete or not.
     fn response(&mut self, options: &Options, call: &CallRecord, said: &mut Said) {
         let sample = &call.sample;
         let odd = OddResponse::of(call);
@@ -160,7 +160,7 @@ impl Tally {
         self.complete(sample, said);
     }
 
-    /// What came is counted, of a response cut short too.
+    /// Received bytes are counted, of a truncated response too.
     fn transferred(&mut self, options: &Options, call: &CallRecord, odd: Option<&OddResponse>) {
         let sample = &call.sample;
         let not_2xx = match odd {
@@ -193,8 +193,8 @@ impl Tally {
         }
     }
 
-    /// The first response whose head has come names the server. Like ab, which looks at all that has been
-    /// read by then, this includes what follows an interim response.
+    /// The first received head names the server. Like ab, which examines everything read by then,
+    /// this includes data after an interim response.
     fn learn_server(&mut self, call: &CallRecord, odd: Option<&OddResponse>) {
         let no_head = odd.is_some_and(|seen| seen.status.is_none());
         if self.answered || call.response.is_empty() || no_head {
@@ -209,7 +209,7 @@ impl Tally {
     }
 }
 
-/// `-v`: what came, and its status.
+/// `-v`: the response, and its status.
 fn tell(options: &Options, call: &CallRecord, odd: Option<&OddResponse>, said: &mut Said) {
     if options.verbosity < 2 {
         return;

@@ -1,4 +1,4 @@
-//! What ab writes for people, and for twenty years of parsers.
+//! ab's output for people, and for twenty years of parsers.
 
 use super::banner;
 use super::options::Options;

@@ -1,4 +1,4 @@
-//! When connections or sessions begin: the same instants as the original's for the same options.
+//! When connections or sessions start: the same instants as the original's for the same options.
 
 use super::options::Period;
 use units::Nanos;
@@ -58,7 +58,7 @@ impl Gaps<'_> {
 }
 
 /// The first `count` instants, from the start: the first one at 0, each later one a gap after the
-/// one before. `None` for connections one after another, which no clock decides.
+/// previous one. `None` for connections one after another, which no clock determines.
 pub(super) fn instants(period: &Period, client: u64, count: u64) -> Option<Vec<Nanos>> {
     if *period == Period::Sequential {
         return None;

@@ -71,7 +71,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
 }
 
 impl Told {
-    /// What was told, and then the ending.
+    /// The output, and then the ending.
     fn before(&self, ending: Ending) -> Ending {
         Ending {
             out: format!("{}{}", self.out, ending.out),
@@ -81,12 +81,12 @@ impl Told {
     }
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 struct Httperf {
     program: String,
     options: Options,
-    /// What is printed before the run.
+    /// Output before the run.
     told: Told,
     tally: Tally,
     printer: Printer,

@@ -1,5 +1,5 @@
-//! `--native`: the command of our own that does the same. What our options can say is said with
-//! them; everything else is a plan file and the command that runs it.
+//! `--native`: the equivalent native command, with options where possible; otherwise a plan file
+//! and the command that runs it.
 
 use super::number::general;
 use super::options::{Options, Period, Sessions};
@@ -11,7 +11,7 @@ pub(super) fn command(options: &Options, plan: &Plan) -> String {
     if sayable(options) { line(options) } else { plan_script("httperf.toml", plan) }
 }
 
-/// Whether options of ours say the same.
+/// Returns whether native options are sufficient.
 fn sayable(options: &Options) -> bool {
     let load = match (&options.sessions, &options.period) {
         (None, Period::Sequential | Period::Fixed { .. } | Period::Exponential { .. }) => true,
@@ -37,7 +37,7 @@ fn sayable(options: &Options) -> bool {
     load && !lists && !head && !rest
 }
 
-/// Whether a text of `--add-header` is header fields and no more.
+/// Returns whether a text of `--add-header` consists only of header fields.
 fn is_fields(text: &str) -> bool {
     let extra = super::request::unescape(text);
     let bytes = &extra.bytes;

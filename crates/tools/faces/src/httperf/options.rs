@@ -1,4 +1,4 @@
-//! httperf's command line: 0.9.0 as Debian has it, and the options of 0.9.1 beside them.
+//! httperf's command line: 0.9.0 as in Debian, and the additional options of 0.9.1.
 
 use super::number::{decimal, unsigned};
 use super::value::{self, Bad};
@@ -17,7 +17,7 @@ pub(super) enum Period {
     /// One after another.
     #[default]
     Sequential,
-    /// `--rate` says it as a rate; `%g` of it is what the first line shows.
+    /// `--rate` as a rate; the first line prints it with `%g`.
     Fixed {
         gap: f64,
         rate: f64,
@@ -33,18 +33,18 @@ pub(super) enum Period {
     Varying(Vec<(f64, f64)>),
 }
 
-/// What is generated, where it is not plain connections.
+/// Generator, if not plain connections.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Sessions {
     /// Sessions, calls of each, think time between bursts in seconds.
     Fixed { sessions: u64, calls: u64, think: f64 },
     /// Sessions, default think time, the file that describes them.
     Logged { sessions: u64, think: f64, file: String },
-    /// Sessions, page loads of each, think time behind each page in seconds.
+    /// Sessions, page loads of each, think time after each page in seconds.
     Pages { sessions: u64, pages: u64, think: f64 },
 }
 
-/// `--wset`: so many files, a new one with that share of the calls.
+/// `--wset`: number of files, with a new one in that share of the calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WorkingSet {
     pub(super) files: u64,
@@ -161,7 +161,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Connections or sessions that are to be made.
+    /// Connections or sessions to be made.
     pub(super) fn count(&self) -> u64 {
         match &self.sessions {
             None => self.conns,
@@ -178,16 +178,16 @@ impl Options {
     }
 }
 
-/// What reading comes to.
+/// Result of parsing.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Command {
-    /// Run; what stood on the line before may have been answered on either stream already.
+    /// Run; earlier parts of the line may have printed to either stream already.
     Run(Box<Options>),
     /// The line ends it.
     End { code: u8 },
 }
 
-/// Text for standard output and standard error, in the order in which it came to be.
+/// Text for standard output and standard error, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) out: String,
@@ -300,7 +300,7 @@ pub(super) fn read(program: &str, args: &[String], told: &mut Told) -> Command {
     Command::Run(Box::new(options))
 }
 
-/// What `--version` says of the original whose output this is.
+/// Output of `--version` of the emulated original.
 const VERSION: &str = "httperf-0.9.0 compiled without DEBUG without TIME_SYSCALLS.";
 
 fn usage(program: &str) -> String {

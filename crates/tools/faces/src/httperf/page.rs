@@ -1,7 +1,7 @@
 //! `--wsesspage`: sessions that load a page with its parts.
 //!
-//! The page is looked at once, before the run. httperf 0.9.0 looks at every response for it, and
-//! breaks off with a failed assertion as soon as it finds a part.
+//! The page is examined once, before the run. httperf 0.9.0 examines every response for it, and
+//! aborts with a failed assertion as soon as it finds a part.
 
 use super::options::{Options, Sessions};
 use super::request::{Extra, render};
@@ -16,13 +16,13 @@ use url::{Position, Url};
 const ELEMENTS: [&str; 5] = ["img", "frame", "iframe", "object", "embed"];
 /// Parts of a page that are fetched.
 const PARTS_MAX: usize = 1_000;
-/// How long the look at the page may take without `--timeout`.
+/// Time limit for examining the page without `--timeout`.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
 /// The original ends this line of its with the program's last breath, not with a line end.
 pub(super) const NOT_ABSOLUTE: &str = ": URI specified with --uri must be absolute";
 
-/// How the page is looked at.
+/// How the page is examined.
 pub(super) struct Look<'a> {
     pub(super) url: &'a Url,
     /// For the Host line.

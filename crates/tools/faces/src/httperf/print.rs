@@ -92,7 +92,7 @@ fn taken_apart(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<u8>) {
     (reader.head().to_vec(), body)
 }
 
-/// A line each, behind a prefix; the last one may lack its end.
+/// One line each, after a prefix; the last one may lack its end.
 fn lines(out: &mut String, prefix: &str, bytes: &[u8]) {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     if bytes.is_empty() {

@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::sesslog::SessionRequest;
 
-/// What comes behind the Host line of every request, and what is to be said of it on standard error.
+/// Lines after the Host line of every request, and the message about them on standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extra {
     pub(super) bytes: Vec<u8>,
@@ -55,8 +55,8 @@ impl Extra {
     }
 }
 
-/// One request to `host`, by `method`. `extra`: lines behind Host; contents go as the body, with
-/// their length where they are not empty.
+/// One request to `host`, by `method`. `extra`: lines after Host; contents are the body, with their
+/// length if not empty.
 pub(super) fn render(
     options: &Options,
     host: &str,

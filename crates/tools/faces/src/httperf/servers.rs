@@ -1,5 +1,5 @@
-//! `--server` and `--servers`: who is asked. Of several servers each connection or session takes
-//! the next one.
+//! `--server` and `--servers`: the targets. Of several servers each connection or session takes the
+//! next one.
 
 use super::options::{Options, Sessions};
 use super::setup::{ORDER_MAX, Work, seconds};
@@ -21,7 +21,7 @@ pub(super) struct Host {
 /// At least one.
 ///
 /// # Errors
-/// A file that cannot be read or names nobody; a name that cannot be one.
+/// Returned for a file that cannot be read or names no server; for an invalid name.
 pub(super) fn hosts(options: &Options, files: &dyn Files) -> Result<Vec<Host>, String> {
     let Some(file) = &options.servers else { return Ok(vec![host(options, &options.server)?]) };
     let bytes = files.read(file).map_err(|_| format!(": can't open {file}"))?;

@@ -1,8 +1,8 @@
 //! The session file of `--wsesslog`.
 //!
-//! A line whose first byte is `#` is a comment; one of white space ends a session; every other
-//! line is a request, and one that begins with white space belongs to the burst of the line before.
-//! Behind the URI stand, in any order, `method=`, `think=` (of the burst) and `contents=`, the last
+//! A line whose first byte is `#` is a comment; one of white space ends a session; every other line
+//! is a request, and one that starts with white space belongs to the burst of the previous line.
+//! After the URI follow, in any order, `method=`, `think=` (of the burst) and `contents=`, the last
 //! bare or in quotes, with backslash escapes.
 
 use super::number::decimal;
@@ -28,14 +28,14 @@ pub(super) type SessionBursts = Vec<Burst>;
 /// Sessions that a file may describe.
 pub(super) const SESSIONS_MAX: usize = 1_000;
 
-/// In the order in which the original compares them: the first that the word begins with.
+/// In the order in which the original compares them: the first prefix of the word wins.
 const METHODS: [&str; 9] =
     ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT", "TRACE", "PROPFIND", "REPORT"];
 
 /// Reads a session file. `think`: seconds where a burst names none.
 ///
 /// # Errors
-/// What is wrong, as the original says it behind the program's name, without the file's name.
+/// The error, as the original prints it after the program's name, without the file's name.
 pub(super) fn read(file: &[u8], think: f64) -> Result<Vec<SessionBursts>, String> {
     let mut reader = SesslogReader { file, at: 0 };
     let mut sessions: Vec<SessionBursts> = Vec::new();
@@ -128,7 +128,7 @@ impl<'a> SesslogReader<'a> {
         self.at += self.rest().iter().take_while(blank).count();
     }
 
-    /// The next word of this line; empty when there is none.
+    /// The next word of this line; empty if there is none.
     fn word(&mut self) -> &'a [u8] {
         self.skip_blanks();
         let word = self.rest();

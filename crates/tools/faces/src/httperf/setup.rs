@@ -24,7 +24,7 @@ pub(super) const ORDER_MAX: u64 = 1_000_000;
 /// No limit of the original's is a day here.
 const DAY: Nanos = Nanos::from_secs(86_400);
 
-/// A plan, and what stands on standard error before anything is sent.
+/// A plan, and the output on standard error before anything is sent.
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) plan: Plan,
@@ -32,7 +32,7 @@ pub(super) struct Ready {
 }
 
 /// # Errors
-/// How the original ends when it finds, having told what it will do, that it cannot.
+/// How the original ends if it discovers an error after announcing its run.
 pub(super) fn plan(
     program: &str,
     options: &Options,
@@ -85,7 +85,7 @@ pub(super) fn plan(
     Ok(Ready { plan, complaints: extra.complaints.iter().map(complaint).collect() })
 }
 
-/// What the original finds out when its parts are made ready, in its order.
+/// Errors that the original finds while preparing its parts, in its order.
 fn check(options: &Options) -> Result<(), String> {
     if options.sessions.is_some() {
         if options.max_connections > CONNECTIONS_MAX {
@@ -110,10 +110,10 @@ fn extra(options: &Options, files: &dyn Files) -> Result<Extra, String> {
     Ok(extra)
 }
 
-/// What is asked for, before it is bytes.
+/// A request before it is rendered.
 pub(super) struct Work {
     pub(super) requests: Vec<SessionRequest>,
-    /// Rows of these, by the index of the call; empty: one after the other.
+    /// Rows of these, by call index; empty: in sequence.
     pub(super) sequence: Vec<u32>,
     pub(super) once: bool,
     pub(super) visits: Vec<Visit>,
@@ -192,7 +192,7 @@ fn working_set(
     let files = u32::try_from(set.files).ok().filter(|files| u64::from(*files) <= ORDER_MAX);
     let files = files.ok_or_else(|| format!(": a working set has at most {ORDER_MAX} files"))?;
     let uri = &options.uri;
-    // with a slash at its end the original drops the one at its beginning
+    // with a slash at its end the original drops the one at its start
     let prefix = match uri.strip_suffix('/') {
         Some(_) if strict => &uri[1..],
         Some(bare) => bare,
@@ -211,7 +211,7 @@ fn working_set(
     };
     let calls = work.count.saturating_mul(per.max(1)).min(ORDER_MAX);
     let (client, clients) = options.client;
-    // what a drand48 that was never seeded gives first: it makes up for sums such as ten times 0.1
+    // the first value of an unseeded drand48: it compensates for sums such as ten times 0.1
     let (mut miss, mut file) = (3.907_985_046_680_551e-14, client);
     let sequence = (0..calls).map(|_| {
         miss += set.miss_rate;

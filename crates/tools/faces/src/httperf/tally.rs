@@ -1,4 +1,4 @@
-//! What the original counts, out of the records of calls, connections and sessions.
+//! The original's counts, from the records of calls, connections and sessions.
 
 use super::options::Options;
 use sample::{CallRecord, ConnectionRecord, Ends, FailureClass, Sample, SessionRecord};
@@ -6,7 +6,7 @@ use stats::Hist;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Samples of rates stand so far apart, in seconds.
+/// Interval of rate samples, in seconds.
 const RATE_INTERVAL_S: f64 = 5.0;
 /// The original's histogram of connection lifetimes: bins of a millisecond, a hundred seconds of
 /// them.
@@ -100,7 +100,7 @@ pub(super) struct Tally {
     /// Instants count from here, the first due one. It is known before the calls, which end in another order than
     /// they fall due.
     pub(super) origin: Nanos,
-    /// The end of the last thing that happened.
+    /// The end of the last event.
     pub(super) end: Nanos,
     pub(super) requests: u64,
     pub(super) request_bytes: u64,
@@ -141,7 +141,7 @@ pub(super) struct Sessions {
     pub(super) failtime_s: f64,
     /// Of completed ones.
     pub(super) connections: u64,
-    /// How many had 0, 1, 2, … replies.
+    /// Number with 0, 1, 2, … replies.
     pub(super) lengths: Vec<u64>,
 }
 

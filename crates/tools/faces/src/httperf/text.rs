@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::tally::{Moments, Tally};
 
-/// What the report needs beside the tally.
+/// Data for the report in addition to the tally.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ClientUsage {
     /// Most connections open at once.
@@ -15,7 +15,7 @@ pub(super) struct ClientUsage {
     pub(super) strict: bool,
 }
 
-/// Everything behind the first line.
+/// Everything after the first line.
 pub(super) fn report(options: &Options, tally: &Tally, beside: &ClientUsage) -> String {
     let mut text = String::new();
     let rates = tally.rates();

@@ -3,7 +3,7 @@
 use super::number::{decimal, unsigned};
 use super::options::{Period, Print, Sessions, WorkingSet};
 
-/// What is wrong, as it is printed behind the program's name.
+/// The error, as printed after the program's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bad(pub String);
 
@@ -117,7 +117,7 @@ fn varying(text: &str) -> Result<Period, Bad> {
     Ok(Period::Varying(pairs))
 }
 
-/// `y,FILE`: the file's name begins behind the second character, whatever that is.
+/// `y,FILE`: the file's name starts after the second character, whatever that is.
 pub(super) fn wlog(text: &str) -> (bool, String) {
     let mut letters = text.chars();
     let again = letters.next().is_some_and(|letter| letter.eq_ignore_ascii_case(&'y'));
@@ -233,7 +233,7 @@ pub(super) fn wset(text: &str) -> Result<WorkingSet, Bad> {
     }
 }
 
-/// Protocols below TLS 1.2 are spoken no more.
+/// Protocols below TLS 1.2 are no longer supported.
 pub(super) fn protocol(text: &str) -> Result<(), Bad> {
     match text.replace('_', ".").as_str() {
         "auto" | "TLSv1.2" | "TLSv1.3" => Ok(()),

@@ -1,4 +1,4 @@
-//! A URL as siege reads and shows it: with a method and a body behind it, or found on a page.
+//! A URL as siege parses and shows it: followed by a method and a body, or found on a page.
 
 use super::config::{Config, error};
 use super::media;
@@ -6,7 +6,7 @@ use crate::Files;
 use std::sync::Arc;
 use url::{Position, Url};
 
-/// Methods that stand behind a URL, in the order in which they are looked for.
+/// Methods that may follow a URL, in search order.
 const METHODS: [&str; 5] = ["POST", "PUT", "PATCH", "OPTIONS", "DELETE"];
 
 /// Characters of a URL that a refusal shows.
@@ -19,7 +19,7 @@ pub(super) struct PostedBody {
     pub(super) content_type: String,
 }
 
-/// One thing to ask for.
+/// A request target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     /// Scheme, host and port, and the path as a base for what a page refers to.
@@ -39,7 +39,7 @@ pub(super) struct Address {
     pub(super) row: u32,
 }
 
-/// Why a URL cannot be asked for: a line for the user.
+/// Why a URL cannot be requested: a line for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unusable(pub(super) String);
 
@@ -101,11 +101,11 @@ impl Address {
             Some(end) => &path[..end],
             None => path,
         };
-        // without a slash there is no path, whatever stands there
+        // without a slash there is no path, whatever follows
         let request = if request.starts_with('/') { request } else { "/" };
         let base = Url::parse(&format!("{scheme}://{host}/")).ok().filter(|_| !host.is_empty());
         let base = base.ok_or_else(|| unusable("no host that a connection could go to"))?;
-        // what the parser would not take as a path is still sent as it stands
+        // a path that the parser rejects is still sent unchanged
         let url = base.join(request).ok().filter(|url| url.host() == base.host()).unwrap_or(base);
         let shown = if has_scheme(text) {
             text.split([' ', '\t']).next().unwrap_or(text).to_owned()
@@ -117,7 +117,7 @@ impl Address {
         Ok(Address { url, authority, request, shown, method: "GET", body: None, login, row: 0 })
     }
 
-    /// Where a reference in a Location field leads; `None`: to nothing that is asked for by HTTP.
+    /// Target of a reference in a Location field; `None` if it is not an HTTP URL.
     pub(super) fn join(&self, reference: &str) -> Option<Address> {
         self.elsewhere(self.url.join(reference.trim()).ok()?)
     }
@@ -136,7 +136,7 @@ impl Address {
         Some(Address { url, authority, request, shown, method: "GET", body: None, login, row: 0 })
     }
 
-    /// As its line shows it: the path where it is got.
+    /// As printed in its line: the path for GET.
     pub(super) fn display(&self, full: bool) -> &str {
         if full || self.method != "GET" { &self.shown } else { &self.request }
     }
@@ -157,7 +157,7 @@ fn authority(url: &Url, typed: &str) -> String {
     }
 }
 
-/// A word and a colon; a name and its port are none.
+/// A word and a colon; a name with a port does not count.
 fn has_scheme(text: &str) -> bool {
     let sign = |sign: char| sign.is_ascii_alphanumeric() || sign == '-' || sign == '+';
     let end = text.find(|each| !sign(each)).unwrap_or(text.len());
@@ -165,7 +165,7 @@ fn has_scheme(text: &str) -> bool {
     end > 0 && behind.is_some_and(|rest| !rest.starts_with(|digit: char| digit.is_ascii_digit()))
 }
 
-/// What stands behind a method: `-T TYPE; DATA` (since 4.1), `<FILE`, or the body itself.
+/// The part after a method: `-T TYPE; DATA` (since 4.1), `<FILE`, or the body itself.
 fn body(data: &str, config: &Config, files: &dyn Files, said: &mut String) -> PostedBody {
     let mut data = data;
     let mut content_type = config.content_type.clone();
@@ -196,8 +196,8 @@ fn body(data: &str, config: &Config, files: &dyn Files, said: &mut String) -> Po
     }
 }
 
-/// Bytes that no URL may hold become `%XX`; a `%XX` that stands for a plain one becomes that
-/// (RFC 1738 section 2.2).
+/// Bytes invalid in a URL become `%XX`; a `%XX` of an unreserved byte is decoded (RFC 1738 section
+/// 2.2).
 fn escaped(text: &str) -> String {
     const RESERVED: &[u8] = b"#&+/:;=?@[]";
     const UNSAFE: &[u8] = b" \"%<>\\^`{|}~#:@[]";

@@ -1,5 +1,4 @@
-//! A user's cache: nothing is kept of a response but what tells whether it is still good
-//! (RFC 9111 sections 4.2 and 4.3).
+//! A user's cache: only the validators of a response are kept (RFC 9111 sections 4.2 and 4.3).
 
 use protocol::http1::fields;
 use std::collections::BTreeMap;
@@ -13,7 +12,7 @@ const ENTRIES_MAX: usize = 1_000;
 struct CachedPage {
     etag: Option<String>,
     modified: Option<String>,
-    /// Until when it need not be asked for, on the clock of samples.
+    /// Until when it is fresh, on the clock of samples.
     fresh_until: Nanos,
 }
 
@@ -23,7 +22,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// Takes note of a good response, or of one that says that the known one still is good.
+    /// Records a good response, or a confirmation of the known one.
     pub(super) fn take(&mut self, url: &str, status: u16, head: &[u8], now: Nanos) {
         if !matches!(status, 200 | 304) {
             return;
@@ -65,7 +64,8 @@ impl Cache {
     }
 }
 
-/// How long a response is fresh: by `max-age`, else by Expires less Date (RFC 9111 section 4.2.1).
+/// Freshness lifetime of a response: by `max-age`, else Expires minus Date (RFC 9111 section
+/// 4.2.1).
 fn lifetime(directives: &str, expires: Option<String>, date: Option<String>) -> Nanos {
     if directives.contains("no-cache") {
         return Nanos::ZERO;

@@ -21,7 +21,7 @@ impl Login {
         Login { user, password, realm }
     }
 
-    /// The one for this realm, or one that fits all.
+    /// The one for this realm, or a generic one.
     pub(super) fn of<'a>(logins: &'a [Login], realm: &str) -> Option<&'a Login> {
         let named = |name: &str| logins.iter().find(|login| login.realm.eq_ignore_ascii_case(name));
         named(realm).or_else(|| named("any"))
@@ -53,8 +53,7 @@ pub(super) struct Config {
     pub(super) logging: bool,
     pub(super) logfile: String,
     pub(super) mark: Option<String>,
-    /// `-g`; `-p`; HEAD rather than GET for `-g`: where nothing says so it is shown as HEAD and sent as
-    /// GET.
+    /// `-g`; `-p`; HEAD rather than GET for `-g`: by default it is shown as HEAD and sent as GET.
     pub(super) get: bool,
     pub(super) print: bool,
     pub(super) get_by_head: Option<bool>,
@@ -108,7 +107,7 @@ pub(super) struct Config {
     pub(super) strict: bool,
 }
 
-/// Where Debian's siege looks for URLs and writes its log.
+/// Debian's paths for siege's URLs and its log.
 pub(super) const URLS_FILE: &str = "/etc/siege/urls.txt";
 pub(super) const LOG_FILE: &str = "/var/log/log/siege.log";
 pub(super) const VERSION: &str = "4.0.7";
@@ -117,7 +116,7 @@ pub(super) const VERSION: &str = "4.0.7";
 const DELAY_MAX: f64 = 31_536_000.0;
 
 impl Default for Config {
-    /// What holds before any file is read.
+    /// Defaults before any file is read.
     fn default() -> Config {
         Config {
             verbose: false,
@@ -197,8 +196,8 @@ impl Config {
         if self.reps == Reps::Pages(0) { 0 } else { self.seconds }
     }
 
-    /// What the file and the options leave contradictory is settled as the tool settles it. The text
-    /// is for standard error.
+    /// Contradictions between the file and the options are resolved as the tool does. The text is
+    /// for standard error.
     pub(super) fn settle(&mut self) -> String {
         let mut said = String::new();
         self.delay = if self.benchmark { 0.0 } else { self.delay.min(DELAY_MAX) };

@@ -1,4 +1,4 @@
-//! The way of siege's users through their URLs, as a guide of the engine's users.
+//! The path of siege's users through their URLs, as a guide of the engine's users.
 
 use super::address::Address;
 use super::config::Config;
@@ -9,19 +9,19 @@ use std::sync::Arc;
 use units::Nanos;
 use workload::{CallEnd, Guide, Guides, Step};
 
-/// What all users share.
+/// State shared by all users.
 #[derive(Clone, Debug)]
 pub(super) struct Journey {
     pub(super) config: Config,
     pub(super) urls: Vec<Address>,
     /// A user's first request: the next one of these for each.
     pub(super) logins: Vec<Address>,
-    /// Asked for when a page of the same host answers 403.
+    /// Requested if a page of the same host answers 403.
     pub(super) gates: Vec<Address>,
 }
 
 impl Journey {
-    /// The places whose names are looked up before the run.
+    /// Servers whose names are resolved before the run.
     pub(super) fn all(&self) -> impl Iterator<Item = &Address> {
         self.urls.iter().chain(&self.logins).chain(&self.gates)
     }
@@ -47,7 +47,7 @@ struct Leader {
 }
 
 impl Leader {
-    /// So many have failed that users leave at the end of their page.
+    /// After this many failures users leave at the end of their page.
     fn given_up(&self) -> bool {
         let most = self.journey.config.failures;
         most > 0 && i64::from(self.failed) >= i64::from(most)

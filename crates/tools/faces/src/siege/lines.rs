@@ -6,7 +6,7 @@ use crate::Date;
 use crate::words::{Moment, moment};
 use units::Nanos;
 
-/// What was measured of it.
+/// Measurements of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) user: u64,

@@ -1,10 +1,10 @@
-//! Answers to challenges: Basic (RFC 7617) and Digest, which the crate `login` speaks.
+//! Answers to challenges: Basic (RFC 7617) and Digest, implemented by the module `login`.
 
 use super::config::Login;
 use protocol::http1::fields;
 use protocol::login::digest::{self, Answers};
 
-/// What a server or a proxy asks for.
+/// A challenge of a server or a proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
     Basic {
@@ -65,7 +65,7 @@ fn parameter(text: &str, name: &str) -> Option<String> {
     None
 }
 
-/// A login that a user has been asked for, ready for its next request.
+/// A login for a challenge, ready for the user's next request.
 #[derive(Clone, Debug)]
 pub(super) enum Pass {
     Basic(Login),

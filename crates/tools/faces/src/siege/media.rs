@@ -1,4 +1,4 @@
-//! What a file of a body holds, by its name.
+//! Content type of a body file, by its name.
 
 /// Endings of files that hold text: white space at both ends of them is not sent.
 const TEXT: [&str; 22] = [
@@ -6,14 +6,14 @@ const TEXT: [&str; 22] = [
     "sgm", "sgml", "svg", "tsv", "txt", "xml", "yml",
 ];
 
-/// What is known of a file.
+/// Facts of a file.
 pub(super) struct Media {
     pub(super) text: bool,
-    /// Its type, where the ending tells.
+    /// Its type, if the extension determines it.
     pub(super) name: Option<&'static str>,
 }
 
-/// By the file's ending; what has none is text.
+/// By the file's extension; without one it is text.
 pub(super) fn of_file(path: &str) -> Media {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());

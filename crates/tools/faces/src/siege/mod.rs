@@ -131,14 +131,14 @@ fn capped(config: &Config) -> String {
     )
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 struct Siege {
     journey: Arc<Journey>,
-    /// What was to be said before the opening.
+    /// Output before the opening.
     said: Said,
     tally: Tally,
-    /// What is printed of users without a descriptor.
+    /// Output for users without a descriptor.
     unopened: String,
     date: Date,
     /// The log file is not there yet.
@@ -151,7 +151,7 @@ impl Siege {
         &self.journey.config
     }
 
-    /// So many transactions have failed that the run is given up.
+    /// After this many failed transactions the run is aborted.
     fn aborted(&self) -> bool {
         u64::try_from(self.config().failures)
             .is_ok_and(|most| most > 0 && self.tally.failed >= most)

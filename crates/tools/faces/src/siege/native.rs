@@ -1,5 +1,5 @@
-//! `--native`: the command of our own that does the same, as far as there is one: what follows from
-//! responses (parts, challenges, caches) is siege's alone.
+//! `--native`: the equivalent native command, if there is one: behavior that depends on responses
+//! (parts, challenges, caches) is siege's alone.
 
 use super::address::Address;
 use super::config::{Config, Reps};
@@ -10,7 +10,7 @@ use units::Nanos;
 
 /// Redirects that `run --follow` follows by itself.
 const FOLLOWED: u16 = 10;
-/// A run without an end of its own.
+/// A run without its own end.
 const ENDLESS: Nanos = Nanos::from_secs(86_400);
 
 /// `plan`: what the face itself would run.
@@ -77,7 +77,7 @@ fn options(config: &Config, address: &Address) -> String {
     parts.join(" ") + "\n"
 }
 
-/// A list: methods and bodies of its own take a plan.
+/// A list: separate methods and bodies need a plan.
 fn whole(journey: &Journey, plan: &Plan) -> Plan {
     let config = &journey.config;
     let target = |address: &Address| TargetPlan {

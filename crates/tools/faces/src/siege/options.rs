@@ -42,7 +42,7 @@ const LONG: [Long; 24] = [
 /// The short letter of each long option, in the order of [`LONG`].
 const LETTERS: &str = "VhvqCDgpcNFibrtdlfRmHATj";
 
-/// What the tool prints and behaves as 4.1.7 for, where the two differ: an option of our own.
+/// The emulated version, 4.1.7 or not, where the two differ: an additional option.
 pub(super) const NEWER: &str = "--as-4.1.7";
 
 /// A file and a command line, put together; what went to standard error on the way.
@@ -105,7 +105,7 @@ pub(super) fn parse(
     Ok(Options { config, said })
 }
 
-/// An ending behind what has been said already.
+/// An ending after the previous output.
 fn after(said: &str, ending: Ending) -> Ending {
     Ending { err: format!("{said}{}", ending.err), ..ending }
 }
@@ -160,7 +160,7 @@ fn apply(config: &mut Config, letter: char, value: String) -> Result<(), Ending>
     Ok(())
 }
 
-/// The file of URLs is not there: the tool says so, and how it is used.
+/// The file of URLs is missing: the tool prints that, and its usage.
 pub(super) fn no_file(config: &Config, path: &str, why: &str) -> Ending {
     let mut ending = show::help(config);
     let text = alert(&format!("unable to open file: {path}: {why}"));

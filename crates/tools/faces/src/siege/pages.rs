@@ -6,7 +6,7 @@ use protocol::http1::coding::Decoder;
 use protocol::http1::fields;
 use units::{Nanos, Stream};
 
-/// A page that is decoded for its parts holds so many bytes at most.
+/// Maximum size of a page that is decoded for its parts.
 const PAGE_MAX: u64 = 16 << 20;
 
 /// A user's place in the list.

@@ -1,21 +1,21 @@
-//! What a page of HTML makes a user fetch: style sheets, scripts, images and backgrounds, and a
-//! refresh to another page.
+//! Resources that an HTML page makes a user fetch: style sheets, scripts, images and backgrounds,
+//! and a refresh to another page.
 
 use url::Url;
 use workload::{Link, Use, links};
 
-/// References of a page, in the order in which they stand.
+/// References of a page, in document order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageReferences {
     pub(super) parts: Vec<Url>,
-    /// Where a `META` element with `http-equiv="refresh"` leads.
+    /// Target of a `META` element with `http-equiv="refresh"`.
     pub(super) refresh: Option<Url>,
 }
 
 /// Elements whose parts siege fetches; of a `link`, style sheets alone.
 const FETCHED: [&str; 7] = ["img", "script", "body", "table", "td", "th", "tr"];
 
-/// Reads a page that stands at `base`.
+/// Parses a page with the URL `base`.
 pub(super) fn read(html: &[u8], base: &Url) -> PageReferences {
     let mut page = PageReferences::default();
     for link in links(html, base) {

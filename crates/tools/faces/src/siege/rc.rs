@@ -6,7 +6,7 @@ use crate::words::atoi;
 use crate::{Ending, Files};
 use std::collections::BTreeMap;
 
-/// What siege puts into the home of a user who has no configuration file yet, and then reads.
+/// File that siege creates in the home of a user without a configuration file, and then reads.
 const SHIPPED: &str = "verbose = true
 color = on
 quiet = false
@@ -33,7 +33,7 @@ url-escaping = true
 unique = true
 ";
 
-/// Header lines of a configuration file take so many bytes at most.
+/// Maximum size of a configuration file's header lines.
 const HEADERS_MAX: usize = 2_048;
 /// References in one line that are followed; one that leads to itself would go on for ever.
 const REFERENCES_MAX: usize = 100;
@@ -87,7 +87,7 @@ fn read_line(
     Ok(())
 }
 
-/// A name and what stands behind the blanks, `=` or `:` after it.
+/// A name and the text after the following blanks, `=` or `:`.
 pub(super) fn split(line: &str) -> (&str, &str) {
     let separates = |sign: char| sign.is_whitespace() || sign == '=' || sign == ':';
     let end = line.find(separates).unwrap_or(line.len());
@@ -120,7 +120,7 @@ pub(super) fn evaluated(
     out + &rest
 }
 
-/// Takes one setting in; false when it is none and may be a variable.
+/// Applies a setting; returns false if it is unknown and may be a variable.
 fn apply(config: &mut Config, key: &str, value: &str) -> Result<bool, Ending> {
     let key = key.to_ascii_lowercase();
     Ok(apply_switch(config, &key, value)
@@ -224,8 +224,8 @@ pub(super) fn add_header(config: &mut Config, line: &str) -> Result<(), Ending> 
     Ok(())
 }
 
-/// `90s`, `5M`, `1h`; minutes where no unit stands anywhere behind the number. Digits after a point
-/// count for nothing, as in siege: `2.5S` is two seconds.
+/// `90s`, `5M`, `1h`; minutes without a unit anywhere after the number. Digits after a point are
+/// ignored, as in siege: `2.5S` is two seconds.
 pub(super) fn seconds(text: &str) -> i32 {
     let count = atoi(text).max(0);
     let unit = text.trim().chars().find(|sign| sign.is_ascii_alphabetic());
@@ -243,7 +243,7 @@ pub(super) fn reps(text: &str) -> Reps {
     Reps::Pages(u32::try_from(atoi(text)).unwrap_or(0))
 }
 
-/// C's `atof`, as far as people write numbers; never negative, and 0 where none is.
+/// C's `atof` for ordinary numbers; never negative, and 0 without a number.
 pub(super) fn number(text: &str) -> f64 {
     crate::httperf::decimal(text).map_or(0.0, |(number, _)| number.max(0.0))
 }

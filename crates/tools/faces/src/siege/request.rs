@@ -5,7 +5,7 @@ use super::config::Config;
 use protocol::http1::response::Asked;
 use workload::Template;
 
-/// What is put into one request beside what the configuration says.
+/// Content of a request in addition to the configuration's.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraFields {
     pub(super) authorization: Option<String>,

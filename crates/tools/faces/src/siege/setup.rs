@@ -1,4 +1,4 @@
-//! From a configuration to a plan whose users are guided.
+//! From a configuration to a plan with guided users.
 
 use super::config::{Config, error, fatal};
 use super::journey::Journey;
@@ -8,7 +8,7 @@ use plan::{AddressOrder, Expect, Load, Plan, TargetPlan, Think, Timeouts, TlsPla
 use units::Nanos;
 use url::Url;
 
-/// Rows are short, so that lines come when there is something to tell.
+/// Rows are short, so that lines are printed promptly.
 const ROW: Nanos = Nanos::from_millis(100);
 const DAY: u64 = 86_400;
 
@@ -23,7 +23,7 @@ pub(super) fn plan(journey: &Journey, files: &dyn Files) -> Result<Plan, Ending>
     // the guide knows when its users have done what they were to do
     plan.stop.requests = (config.run_seconds() <= 0).then_some(u64::MAX);
     plan.timeouts = timeouts(journey);
-    // what is wrong with a response is told apart by its status
+    // faults of a response are reported separately by its status
     plan.expect = Expect { status: vec![(100, 599)], ..Expect::default() };
     plan.measure.interval = ROW;
     plan.measure.tcp_info_share = 0.0;
@@ -78,7 +78,8 @@ fn proxy(config: &Config, host: &str) -> Result<Url, Ending> {
     let text = format!("http://{host}:{}/", config.proxy_port);
     let refused = || Ending::error(fatal(&format!("proxy-host {host}: no host of a proxy")), 1);
     let mut url = Url::parse(&text).map_err(|_| refused())?;
-    // a tunnel is asked for with the login at once; what goes to the proxy itself waits for a challenge
+    // a tunnel is requested with the login at once; requests to the proxy itself wait for a
+    // challenge
     if let Some(login) = super::config::Login::of(&config.proxy_logins, "any") {
         url.set_username(&login.user).map_err(|()| refused())?;
         url.set_password(Some(&login.password)).map_err(|()| refused())?;

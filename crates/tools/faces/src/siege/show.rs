@@ -1,4 +1,4 @@
-//! What siege tells of itself: version, help, configuration.
+//! siege's texts about itself: version, help, configuration.
 
 use super::config::{Config, LOG_FILE, Login, Reps, URLS_FILE, VERSION};
 use crate::Ending;
@@ -13,7 +13,7 @@ pub(super) fn number(config: &Config) -> &'static str {
     if config.newer { "4.1.7" } else { VERSION }
 }
 
-/// The line of the version; with the copyright where that is asked for, or in debug mode.
+/// The version line; with the copyright if requested, or in debug mode.
 pub(super) fn version(config: &Config, whole: bool) -> String {
     let number = number(config);
     match (config.debug, whole) {

@@ -1,4 +1,4 @@
-//! Counting as siege counts: one transaction after the other.
+//! Counting like siege: one transaction after another.
 
 use super::told::Told;
 use sample::Sample;
@@ -37,12 +37,12 @@ impl Tally {
     }
 }
 
-/// How long a transaction took, in seconds; by siege's clock when `strict`.
+/// Duration of a transaction, in seconds; by siege's clock if `strict`.
 pub(super) fn seconds(sample: &Sample, strict: bool) -> f64 {
     span(sample.intended, sample.done, strict)
 }
 
-/// As [`seconds`], between two instants.
+/// Like [`seconds`], between two instants.
 pub(super) fn span(from: Nanos, to: Nanos, strict: bool) -> f64 {
     if strict {
         return (to.0 / TICK_NS).saturating_sub(from.0 / TICK_NS) as f64 / 100.0;
@@ -50,7 +50,7 @@ pub(super) fn span(from: Nanos, to: Nanos, strict: bool) -> f64 {
     (to - from).as_secs_f64()
 }
 
-/// What siege prints at the end.
+/// siege's output at the end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SiegeFigures {
     pub(super) hits: u64,

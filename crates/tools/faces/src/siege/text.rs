@@ -36,7 +36,7 @@ pub(super) fn statistics(config: &Config, figures: &SiegeFigures, aborted: bool)
     out + " \n"
 }
 
-/// `-j`: always in seconds. The first member stands behind the brace up to 4.0.7.
+/// `-j`: always in seconds. The first member directly follows the brace up to 4.0.7.
 pub(super) fn json(config: &Config, figures: &SiegeFigures) -> String {
     let f = figures;
     let mut out = String::from(if config.newer { "{\n" } else { "{" });
@@ -58,14 +58,14 @@ pub(super) fn json(config: &Config, figures: &SiegeFigures) -> String {
 const LOG_HEAD: &str = "      Date & Time,  Trans,  Elap Time,  Data Trans,  Resp Time,  \
                         Trans Rate,  Throughput,  Concurrent,    OKAY,   Failed\n";
 
-/// What `-m` appends to the log file, before the lines of the run.
+/// Text of `-m` in the log file, before the lines of the run.
 pub(super) fn log_mark(config: &Config, fresh: bool) -> Option<String> {
     let mark = config.mark.as_ref()?;
     let head = if fresh { LOG_HEAD } else { "" };
     Some(format!("{head}**** {mark} ****\n"))
 }
 
-/// What is appended to the log file. `fresh`: the file is not there yet; `date`: of the end.
+/// Text appended to the log file. `fresh`: the file does not exist yet; `date`: of the end.
 pub(super) fn log(
     config: &Config,
     figures: &SiegeFigures,

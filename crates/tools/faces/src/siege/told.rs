@@ -1,8 +1,8 @@
-//! What a user's guide tells of a call, for counting and for the lines.
+//! A guide's report of a call, for counting and for the lines.
 
 use sample::{FailureClass, Sample};
 
-/// A line about something that was asked for.
+/// A line about a request.
 #[derive(Clone, Debug)]
 pub(super) struct LoggedRequest {
     /// `HTTP/1.1`.
@@ -18,8 +18,8 @@ pub(super) struct LoggedRequest {
 /// How a call counts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told {
-    /// Requests of which it is known now that they ended well: the call's own, and those whose
-    /// redirect or challenge it was the answer to.
+    /// Requests now known to have succeeded: the call's own, and those whose redirect or challenge
+    /// it answered.
     pub(super) hits: u32,
     pub(super) failed: u32,
     /// Its time counts; so do its bytes and its place among the longest and the shortest.
@@ -34,11 +34,11 @@ pub(super) struct Told {
     pub(super) err: String,
 }
 
-/// What siege says of a failure; the numbers are those of its source lines.
+/// siege's text for a failure; the numbers are those of its source lines.
 pub(super) fn sentence(sample: &Sample) -> Option<String> {
     let connecting = sample.sent.is_zero();
     Some(match sample.class? {
-        // the server's end of the connection, before anything came: siege keeps silent
+        // the server closed the connection before any data: siege is silent
         FailureClass::ClosedEarly => return None,
         FailureClass::WorkloadEnd => return Some(unresolved("Name or service not known")),
         FailureClass::Tls | FailureClass::Certificate => {
@@ -60,7 +60,7 @@ pub(super) fn sentence(sample: &Sample) -> Option<String> {
     })
 }
 
-/// A name without an address. siege adds the text of whatever error number the look-up left behind;
+/// A name without an address. siege appends the text of whatever error number the lookup left;
 /// there is none on most machines, and none here.
 pub(super) fn unresolved(why: &str) -> String {
     let error = super::config::error;

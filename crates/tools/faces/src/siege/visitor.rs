@@ -17,7 +17,7 @@ use workload::{CallEnd, GuideCall, Jar, Step};
 
 /// Requests that one page or part leads to by redirects, refreshes and challenges.
 const CHAIN_MAX: u32 = 100;
-/// Parts that are fetched with one page; pages among them have parts of their own.
+/// Maximum number of parts fetched with one page; pages among them have their own parts.
 const PARTS_MAX: u32 = 1_000;
 
 #[derive(Debug)]
@@ -27,26 +27,26 @@ pub(super) struct Visitor {
     /// The next is the last one added.
     parts: Vec<Address>,
     parts_left: u32,
-    /// What the response before leads to.
+    /// Continuation after the previous response.
     chase: VecDeque<Address>,
-    /// The request under way belongs to a login of the configuration's.
+    /// The current request belongs to a login of the configuration.
     logging_in: bool,
-    /// Requests of the chain under way that have been answered.
+    /// Answered requests of the current chain.
     chain: u32,
     /// Challenges that were answered since the page or part began.
     bids: i32,
     proxy_bids: i32,
     pass: Option<Pass>,
     proxy_pass: Option<Pass>,
-    /// The auth-url has been asked for.
+    /// The auth-url was requested.
     gated: bool,
     jar: Jar,
     cache: Cache,
-    /// Under way: the address, and the request as text where it is shown.
+    /// In progress: the address, and the request as text if it is shown.
     current: Option<(Address, Vec<u8>)>,
-    /// What is done next; `None`: nothing any more.
+    /// Next action; `None` if there is none.
     ahead: Option<Option<(Nanos, Address)>>,
-    /// Lines of cached parts that no call has come after yet.
+    /// Lines of cached parts without a later call yet.
     early: Vec<LoggedRequest>,
 }
 
@@ -109,13 +109,13 @@ impl Visitor {
         }
     }
 
-    /// The Cookie field, whose pairs siege writes without blanks between them.
+    /// The Cookie field, whose pairs siege writes without separating blanks.
     fn cookie(&self, config: &Config, address: &Address) -> Option<String> {
         let header = self.jar.header(&address.url).filter(|_| config.cookies)?;
         Some(header.replace("; ", ";"))
     }
 
-    /// Decides what comes next; `lines` gets one for each part that the cache has.
+    /// Decides the next action; `lines` gets one for each part in the cache.
     pub(super) fn look_ahead(
         &mut self,
         journey: &Journey,
@@ -138,7 +138,7 @@ impl Visitor {
         }
         let config = &journey.config;
         (self.chain, self.bids, self.proxy_bids) = (0, 0, 0);
-        // what a login's page named comes with the first page's parts
+        // parts of a login's page come with those of the first page
         while !self.logging_in
             && let Some(part) = self.parts.pop()
         {
@@ -163,7 +163,7 @@ impl Visitor {
         Some((turn.wait, journey.urls[turn.row as usize].clone()))
     }
 
-    /// What came of the call under way.
+    /// Result of the current call.
     pub(super) fn ended(&mut self, journey: &Journey, came: &CallEnd<'_>) -> Told {
         let config = &journey.config;
         let mut told = Told { lines: std::mem::take(&mut self.early), ..Told::default() };
@@ -221,15 +221,15 @@ impl Visitor {
         }
     }
 
-    /// The chain under way has failed: none of its requests counts as good.
+    /// The current chain has failed: none of its requests counts as good.
     fn fail(&mut self, told: &mut Told) {
-        // a login's own failure is nobody's business in the original
+        // the original ignores failures of a login
         told.failed = u32::from(!self.logging_in);
         self.chain = 0;
         self.chase.clear();
     }
 
-    /// Takes the parts of a page in; gives where it wants to lead.
+    /// Adds the parts of a page; returns its refresh target.
     fn read_page(
         &mut self,
         config: &Config,
@@ -252,7 +252,8 @@ impl Visitor {
         page.refresh.and_then(|url| address.elsewhere(url))
     }
 
-    /// Whether the response leads to another request of the same chain, which is then the next.
+    /// Returns whether the response leads to another request of the same chain, which is then the
+    /// next.
     fn leads_on(
         &mut self,
         journey: &Journey,
@@ -285,7 +286,7 @@ impl Visitor {
         true
     }
 
-    /// 403: the auth-url of the same host is asked for, once, and then the page again.
+    /// 403: the auth-url of the same host is requested, once, and then the page again.
     fn gate(&mut self, journey: &Journey, address: &Address) -> Option<Address> {
         let gate = journey.gates.iter().find(|gate| gate.host() == address.host())?;
         if std::mem::replace(&mut self.gated, true) {
@@ -357,7 +358,7 @@ fn unanswered(realm: &str, proxied: bool) -> String {
     )
 }
 
-/// Where a Location field leads; 307 alone keeps method and body.
+/// Target of a Location field; only 307 keeps method and body.
 fn redirected(address: &Address, came: &CallEnd<'_>) -> Option<Address> {
     let location = String::from_utf8_lossy(fields::location(came.head)?).into_owned();
     let mut next = address.join(&location)?;
@@ -390,7 +391,7 @@ fn line(
     }
 }
 
-/// What `-g`, `-p` and debug mode print of a call.
+/// Output of `-g`, `-p` and debug mode for a call.
 fn show(config: &Config, address: &Address, sent: &[u8], came: &CallEnd<'_>, told: &mut Told) {
     let asked_for = config.get || config.debug || config.print;
     let heads = (config.get || config.debug) && !config.quiet;

@@ -37,7 +37,7 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     Reading::Run(Box::new(Job { plan, needs, extras, script: None, guides: None, log: None, face }))
 }
 
-/// Where accesses go, and how often each is taken beside the others.
+/// Targets of accesses, and their relative frequencies.
 fn places(options: &Options, files: &dyn Files) -> Result<Vec<TargetPlan>, String> {
     let path = match &options.place {
         AccessTarget::One(url) => return Ok(vec![TargetPlan::new(url.clone())]),
@@ -82,7 +82,7 @@ fn plan(options: &Options, targets: Vec<TargetPlan>) -> Plan {
     plan
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 struct Torture {
     options: Options,
@@ -91,8 +91,8 @@ struct Torture {
     begun: Date,
 }
 
-/// The report of accesses to a host that cannot be reached: each has the status that the script makes
-/// up for a refused connection.
+/// The report of accesses to an unreachable host: each has the status that the script makes up for
+/// a refused connection.
 fn unreachable(options: &Options, process: u32, begun: Date) -> Ending {
     let mut tally = Tally::new(Vec::new(), process);
     let accesses = u64::from(options.copies) * u64::from(options.times);

@@ -12,21 +12,21 @@ const LENGTH_MAX: u32 = 64 << 20;
 /// Seconds.
 const DELAY_MAX: f64 = 86_400.0;
 
-/// Where accesses go.
+/// Targets of accesses.
 #[derive(Clone, Debug)]
 pub(super) enum AccessTarget {
     One(Url),
-    /// What is not an `http://` URL, to which no connection is made.
+    /// Returned for anything but an `http://` URL, to which no connection is made.
     Nowhere,
     /// Addresses drawn at random from a file of them: an option of ours.
     List(String),
 }
 
-/// What was asked for.
+/// Parsed options.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) place: AccessTarget,
-    /// Random data is shorter than this; 0: there is none.
+    /// Upper limit for the length of random data; 0: there is none.
     pub(super) length: u32,
     pub(super) times: u32,
     pub(super) copies: u32,
@@ -77,7 +77,7 @@ pub(super) fn parse(args: &[String]) -> Result<Options, Ending> {
     Ok(Options { place, length, times, copies, delay, post, in_path, raw })
 }
 
-/// `--urls FILE` out of a command line, and the rest of it.
+/// Extracts `--urls FILE` from a command line; returns the rest.
 fn take_list(args: &[String]) -> Result<(Option<String>, Vec<String>), Ending> {
     let (mut list, mut rest) = (None, Vec::with_capacity(args.len()));
     let mut args = args.iter();

@@ -5,12 +5,12 @@ use crate::words;
 use sample::{CallRecord, FailureClass, Outcome};
 use std::collections::BTreeMap;
 
-/// What has come of the accesses so far.
+/// Results of the accesses so far.
 #[derive(Debug)]
 pub(super) struct Tally {
     /// Random data of each request, in bytes.
     sent: Vec<u64>,
-    /// What warnings begin with.
+    /// Prefix of warnings.
     process: u32,
     transactions: u64,
     /// Sum of their times in seconds.
@@ -82,7 +82,7 @@ fn refused() -> (u16, String) {
     (REFUSED.0, REFUSED.1.to_owned())
 }
 
-/// The empty line that ends a head has come.
+/// The empty line at the end of a head was received.
 fn is_whole(head: &str) -> bool {
     head.contains("\r\n\r\n") || head.contains("\n\n")
 }

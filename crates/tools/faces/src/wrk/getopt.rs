@@ -1,18 +1,18 @@
 //! The C library's `getopt_long`, as far as wrk uses it: options anywhere among the arguments, long
 //! ones cut short while they stay unique.
 
-/// A long option and the letter that it stands for.
+/// A long option and its letter.
 pub(super) struct Long {
     pub(super) name: &'static str,
     pub(super) takes: bool,
     pub(super) letter: char,
 }
 
-/// What was found, in order; then what is no option.
+/// Found options, in order; then other arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) options: Vec<(char, String)>,
-    /// The message of the first option that is none; nothing after it was read.
+    /// The message about the first invalid option; nothing after it was parsed.
     pub(super) refused: Option<String>,
     pub(super) rest: Vec<String>,
 }

@@ -84,11 +84,11 @@ fn script_job(options: &Options, files: &dyn Files) -> Box<ScriptJob> {
     })
 }
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 struct Wrk {
     options: Options,
-    /// What `-v` printed.
+    /// Output of `-v`.
     said: String,
     strict: bool,
     rates: Rates,
@@ -100,11 +100,11 @@ struct Wrk {
     figures: WrkFigures,
 }
 
-/// What wrk2 does beside: it forgets what it measured until it has found its interval.
+/// wrk2's additional behavior: it discards its measurements until it has found its interval.
 #[derive(Debug)]
 struct Second {
     calibrated_at: Nanos,
-    /// Each thread's times before; `None` once it has been told.
+    /// Each thread's earlier times; `None` once reported.
     before: Vec<Option<Hist>>,
     after: Snapshot,
     started: Option<Nanos>,
@@ -125,7 +125,7 @@ impl Second {
         }
     }
 
-    /// Whether the run is long enough to be calibrated at all.
+    /// Returns whether the run is long enough to be calibrated at all.
     fn calibrates(&self, options: &Options) -> bool {
         Nanos::from_secs(options.duration_s) > self.calibrated_at
     }
@@ -146,7 +146,7 @@ impl Wrk {
         }
     }
 
-    /// An interval of a thread, as wrk2 takes it. `Some`: what it says of the calibration.
+    /// An interval of a thread, as wrk2 measures it. `Some`: its message about the calibration.
     fn calibrate(&mut self, interval: &Interval<'_>) -> Option<String> {
         let second = self.second.as_mut()?;
         let start = *second.started.get_or_insert(interval.start);
@@ -221,7 +221,7 @@ impl Wrk {
         self.figures.runtime_us.checked_div(each).unwrap_or(0)
     }
 
-    /// wrk's own way with what was measured, or the word that it was not followed.
+    /// wrk's own computation of the results, or the note that it was not followed.
     fn correct(&mut self) -> Option<String> {
         let interval = self.gap();
         let mut invented = self.figures.latency.clone();
@@ -278,7 +278,7 @@ impl Wrk {
     }
 }
 
-/// What a script's `done` is told of a run of our own: response times, and the calls a second of
+/// Arguments of a script's `done` for a native run: response times, and the calls per second of
 /// each whole row of the series.
 pub fn figures_of(measurement: &Measurement) -> WrkFigures {
     let total = &measurement.total;
@@ -337,8 +337,8 @@ fn errors(
     errors
 }
 
-/// Responses with a status above 399, and no more than there were inside the measured window: those
-/// that come after it are in the statuses and in no figure of wrk's.
+/// Responses with a status above 399, limited to those inside the measured window: later ones are
+/// in the statuses and in none of wrk's figures.
 fn bad_responses(snapshot: &Snapshot) -> u64 {
     let bad = snapshot.status.seen().filter(|(status, _)| *status > 399);
     bad.map(|(_, count)| count).sum::<u64>().min(snapshot.answers_in_window)

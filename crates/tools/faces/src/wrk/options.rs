@@ -3,7 +3,7 @@
 use super::getopt::{Found, Long, getopt};
 use super::units::{scan_metric, scan_time};
 
-/// What a command line asks for; wrk's defaults where it is silent.
+/// Parsed command line, with wrk's defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) connections: u64,
@@ -31,7 +31,7 @@ pub(super) struct Address {
     /// Without the brackets of an IPv6 address.
     pub(super) host: String,
     pub(super) port: Option<String>,
-    /// Everything from the path on, `/` when there is none.
+    /// Everything from the path on, `/` if there is none.
     pub(super) path: String,
 }
 

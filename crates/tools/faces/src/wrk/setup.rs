@@ -63,7 +63,7 @@ fn paced(options: &Options, rate: u64, connections: u32) -> Load {
     }
 }
 
-/// Where connections go; what is sent there is made by the script.
+/// Destination of connections; the script creates the requests.
 fn target(address: &Address) -> Option<Url> {
     let scheme = if address.scheme.eq_ignore_ascii_case("https") { "https" } else { "http" };
     let host = if address.host.contains(':') {

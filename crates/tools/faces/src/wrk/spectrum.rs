@@ -7,7 +7,7 @@ use super::units::{column, time_us};
 /// Rows for each halving of the distance to 100 %.
 const TICKS: f64 = 5.0;
 
-/// wrk2's histogram goes from 1 µs to 24 hours at three digits: what its footer says of that.
+/// wrk2's histogram covers 1 µs to 24 hours at three digits: text of its footer.
 const BUCKETS: (u32, u32) = (27, 2048);
 
 /// The whole block for one histogram; times in microseconds.
@@ -52,8 +52,8 @@ fn value_at(latency: &Spread, percent: f64) -> u64 {
     latency.max()
 }
 
-/// (value, percent, how many at or below it): HdrHistogram's percentile iteration, whose steps
-/// halve with the distance to 100 %.
+/// (value, percent, number at or below it): HdrHistogram's percentile iteration, whose steps halve
+/// with the distance to 100 %.
 fn rows(latency: &Spread) -> Vec<(u64, f64, u64)> {
     let total = latency.count();
     let mut rows = Vec::new();

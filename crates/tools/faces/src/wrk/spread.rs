@@ -44,7 +44,7 @@ impl Spread {
         (self.values.iter().map(squares).sum::<f64>() / (count - 1) as f64).sqrt()
     }
 
-    /// Percent of the values within one standard deviation of the mean; NaN when there are none.
+    /// Percent of the values within one standard deviation of the mean; NaN without values.
     pub fn within_stdev(&self) -> f64 {
         let (mean, stdev) = (self.mean(), self.stdev());
         let (low, high) = (mean - stdev, mean + stdev);
@@ -67,8 +67,8 @@ impl Spread {
         self.max()
     }
 
-    /// What wrk makes of it at the end: for each value above twice the interval between calls, the
-    /// calls that it thinks were left out, at the value less one, two, … intervals.
+    /// wrk's correction at the end: for each value above twice the interval between calls, the
+    /// calls assumed to be missing, at the value minus one, two, … intervals.
     pub fn invent(&mut self, interval: u64) {
         let mut invented = Vec::new();
         if interval == 0 {

@@ -25,7 +25,7 @@ pub struct WrkFigures {
     pub rates: Spread,
 }
 
-/// What is printed when the run begins.
+/// Output at the start of a run.
 pub(super) fn header(url: &str, duration_s: u64, threads: u64, connections: u64) -> String {
     let duration = time_s(duration_s);
     format!("Running {duration} test @ {url}\n  {threads} threads and {connections} connections\n")
