@@ -65,8 +65,8 @@ pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
     Ok(if found.doubts.is_empty() { Code::Done } else { Code::Invalid })
 }
 
-/// Causes of a verdict that say: what was measured is not this machine. Its own limits are what a
-/// calibration looks for, and no doubt.
+/// Causes of a verdict that mean: the measurement is not of this machine. Its own limits are the
+/// purpose of a calibration, not a doubt.
 const DOUBTFUL: [CauseId; 5] = [
     CauseId::ForeignCpu,
     CauseId::Ports,
@@ -75,7 +75,7 @@ const DOUBTFUL: [CauseId; 5] = [
     CauseId::Interrupted,
 ];
 
-/// Why the measurements are not to be believed, each reason once, at its worst.
+/// Why the measurements are unreliable, each reason once, at its worst.
 fn doubts(verdicts: &[&Verdict]) -> Vec<String> {
     let causes = || verdicts.iter().flat_map(|verdict| &verdict.causes);
     let worst = |id: &CauseId| {
@@ -202,7 +202,7 @@ fn text(found: &Calibration) -> String {
     out
 }
 
-/// Nobody watches.
+/// No observer.
 struct Silent;
 
 impl Watcher for Silent {

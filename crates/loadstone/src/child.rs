@@ -1,5 +1,5 @@
-//! The built-in site as a process of its own: its CPU time is then its own, not the client's, and it
-//! can stand on a core of its own.
+//! The built-in site as a separate process: its CPU time is then separate from the client's, and it
+//! can run on another core.
 
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ impl SiteProcess {
     /// Starts this program's `site` on a free loopback port, on the first core when there are more.
     ///
     /// # Errors
-    /// The program cannot be started again, or the site says no URL.
+    /// Returned if the program cannot be started again, or the site prints no URL.
     pub(crate) fn start(options: &[&str]) -> Result<SiteProcess> {
         let program = std::env::current_exe().context("cannot find this program's own file")?;
         let mut command = Command::new(program);

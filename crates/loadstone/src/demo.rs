@@ -40,7 +40,7 @@ pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
     Ok(demonstrated(code))
 }
 
-/// Doubt about the figures is no failure of a demonstration: nobody decides anything by them.
+/// Doubtful figures are no failure of a demonstration: no decision depends on them.
 fn demonstrated(code: Code) -> Code {
     if code == Code::Invalid { Code::Done } else { code }
 }

@@ -1,5 +1,5 @@
-//! Results out. A half-written result never looks whole: it is written beside its
-//! place and renamed over it once it is on disk. What is no file cannot be replaced: it is written to.
+//! Output files. A partial result never looks complete: it is written next to its place and renamed
+//! over it once it is on disk. Anything but a regular file cannot be replaced: it is written to.
 
 use crate::exit::Failure;
 use anyhow::{Context, Result};
@@ -25,8 +25,8 @@ impl Sink {
     }
 }
 
-/// Where a name leads to, symbolic links followed: a link keeps pointing to its target, which gets
-/// the result.
+/// Target of a path, symbolic links followed: a link keeps pointing to its target, which gets the
+/// result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A file that is there or can be.
@@ -35,7 +35,7 @@ pub(crate) enum Place {
     Stream(PathBuf),
 }
 
-/// Links followed one after the other, as many as the kernel follows (path_resolution(7)).
+/// Maximum number of links followed, as in the kernel (path_resolution(7)).
 const LINKS_MAX: usize = 40;
 
 /// # Errors
@@ -70,8 +70,8 @@ fn is_stream(path: &Path) -> bool {
 /// Opens a stream to write to its end. A pipe waits here for its reader.
 pub(crate) fn open_stream(path: &Path) -> std::io::Result<File> {
     match descriptor(path) {
-        // the descriptors themselves: of a file, a second opening would have a position of its own,
-        // and the two would write over each other
+        // the descriptors themselves: a second opening of a file would have its own position, and
+        // the two would overwrite each other
         Some("1") => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
         Some("2") => std::io::stderr().as_fd().try_clone_to_owned().map(File::from),
         _ => OpenOptions::new().append(true).open(path),
@@ -96,7 +96,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     })
 }
 
-/// Before anything is sent: that JSON and the other results can be written.
+/// Before anything is sent: checks that JSON and the other results can be written.
 pub(crate) fn check_results<'a>(
     json: Option<&'a Sink>,
     others: impl IntoIterator<Item = &'a PathBuf>,
@@ -107,8 +107,8 @@ pub(crate) fn check_results<'a>(
     Ok(())
 }
 
-/// Writes JSON, the other files, and the text, unless JSON has standard output for itself. Each is
-/// tried; the first failure is told.
+/// Writes JSON, the other files, and the text, unless JSON uses standard output. All are tried; the
+/// first failure is returned.
 pub(crate) fn write_results<'a>(
     json: Option<(&Sink, String)>,
     others: impl IntoIterator<Item = (&'a PathBuf, String)>,
@@ -128,8 +128,8 @@ pub(crate) fn write_results<'a>(
     done.map_err(|error| Failure::not_written(&error))
 }
 
-/// What is written piece by piece: it grows beside its place and takes it when it is whole; dropped before, it
-/// is removed. A device or a pipe is written to as it comes.
+/// An output written piece by piece: it grows next to its place and is renamed when complete;
+/// dropped before, it is removed. A device or a pipe is written to directly.
 #[derive(Debug)]
 pub(crate) struct GrowingFile {
     /// As the user named it.
@@ -138,7 +138,7 @@ pub(crate) struct GrowingFile {
     growth: Option<Growth>,
 }
 
-/// Where it grows, and whose place it takes.
+/// Temporary file, and its final place.
 #[derive(Clone, Debug)]
 struct Growth {
     beside: PathBuf,
@@ -155,7 +155,7 @@ impl GrowingFile {
             Place::Stream(stream) => (open_stream(&stream), None),
             Place::File(place) => {
                 let beside = beside(&place);
-                // what a process of the same number left behind is no part of it
+                // leftovers of a process with the same number are not part of it
                 let opened = File::create(&beside)
                     .and_then(|_| OpenOptions::new().append(true).open(&beside));
                 (opened, Some(Growth { beside, place }))
@@ -175,7 +175,7 @@ impl GrowingFile {
         &self.file
     }
 
-    /// Whether it can be brought to disk: it is no device and no pipe.
+    /// Returns whether it can be synced to disk: it is not a device or a pipe.
     pub(crate) fn is_file(&self) -> bool {
         self.growth.is_some()
     }
@@ -222,7 +222,7 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Writes a result to where it was asked for.
+/// Writes a result to its destination.
 pub(crate) fn write_to(sink: &Sink, text: &str) -> Result<()> {
     match sink {
         Sink::Stdout => write_stdout(text),
@@ -230,7 +230,7 @@ pub(crate) fn write_to(sink: &Sink, text: &str) -> Result<()> {
     }
 }
 
-/// Writes to standard output and says so when nobody takes it.
+/// Writes to standard output and reports if that fails.
 pub(crate) fn write_stdout(text: &str) -> Result<()> {
     write_stdout_bytes(text.as_bytes())
 }

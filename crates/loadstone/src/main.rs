@@ -114,8 +114,8 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
     }
 }
 
-/// The words of the command line, the program's name first. Those of no Unicode, which names of files may be,
-/// are shown as near as it goes.
+/// The words of the command line, the program's name first. Invalid Unicode, possible in file
+/// names, is shown approximately.
 pub(crate) fn typed() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
@@ -147,7 +147,7 @@ fn tell_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     }
     match told {
         Ok(()) => Code::Done.into(),
-        // `--help | head`: whoever reads has read enough
+        // `--help | head`: the reader has read enough
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Code::Done.into(),
         Err(error) => {
             say(&format!("cannot write to standard output: {error}"));
@@ -162,7 +162,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-/// A line for people, on standard error; when nobody is there to read it, nothing is lost.
+/// A line for people, on standard error; a failed write loses nothing.
 fn say(text: &str) {
     let mut error = std::io::stderr().lock();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! `loadstone netpath`: a program behind an emulated path.
+//! `loadstone netpath`: runs a program behind an emulated path.
 
 use crate::args::{NetpathArgs, NetpathCommand};
 use crate::exit::{Code, Failure};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use units::show;
 use wan::{PathSpec, Population, Throttles, describe, profiles};
 
-/// How long a server may take to end when it is asked to.
+/// Time limit for a server to end after a request to stop.
 const SERVER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The program's exit code, or ours when it could not be run.
@@ -62,7 +62,7 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
     code
 }
 
-/// What the user should know before the program starts.
+/// Notes for the user before the program starts.
 fn before(spec: &PathSpec, path: &NetPath, far: FarEnd, own_loopback: bool) {
     if far == FarEnd::Here {
         let device = path.far_device();

@@ -1,4 +1,4 @@
-//! How far a command is, on a terminal's standard error and nowhere else.
+//! Progress of a command, only on standard error of a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 /// Redrawn so often a second.
 const HZ: u8 = 4;
 
-/// A line that shows how far it is; `None` where nobody would see it. `template` is indicatif's.
+/// A progress line; `None` without a terminal. `template` is indicatif's.
 pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<ProgressBar> {
     let dumb = dumb_terminal();
     let shown = !quiet && !dumb && std::io::stderr().is_terminal();

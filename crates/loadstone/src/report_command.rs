@@ -14,7 +14,7 @@ use report::{Named, RunRecord, Style};
 use std::path::Path;
 use store::{Filter, Store, StorePlace, Stored};
 
-/// What is to be shown: results of one kind, each with what it is called.
+/// Results to show: of one kind, each with its name.
 pub(crate) enum ShownResults {
     Runs(Vec<(String, RunRecord)>),
     Ramps(Vec<(String, RampRecord)>),

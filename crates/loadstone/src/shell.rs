@@ -1,12 +1,12 @@
-//! Commands of the user, as a shell runs them: in a process group of their own, without input, and
-//! under the limit of descriptors that his own shell would give them.
+//! Commands of the user, run by a shell: in a separate process group, without input, and with the
+//! descriptor limit of the user's shell.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The limit of descriptors that this program was started with. It raises its own, which would
-/// otherwise be handed to every server but the first.
+/// The descriptor limit that this program was started with. It raises its own, which would
+/// otherwise be inherited by every server but the first.
 static SOFT_LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// To be called before the program raises its limit of descriptors.

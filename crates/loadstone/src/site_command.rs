@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a signal is looked for.
+/// Poll interval for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn site(task: SiteTask) -> Result<Code, Failure> {
@@ -19,7 +19,7 @@ pub(crate) fn site(task: SiteTask) -> Result<Code, Failure> {
     }
 }
 
-/// Serves until a signal comes or the site ends by its own rule.
+/// Serves until a signal or until the site ends by its own rule.
 fn serve(mut config: site::Config) -> Result<Code, Failure> {
     // pages by CGI are made by this program; where it cannot be found they are refused
     config.cgi = std::env::current_exe().ok();
@@ -51,7 +51,7 @@ fn serve(mut config: site::Config) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Serves the norm site until a signal comes.
+/// Serves the norm site until a signal.
 fn serve_norm(task: &NormTask) -> Result<Code, Failure> {
     host::raise_descriptors(host::limits::descriptors().hard).ok();
     if !task.cpus.is_empty() {
@@ -89,7 +89,7 @@ fn switches() -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Writes the norm site's tree out and says what it wrote.
+/// Writes the norm site's tree and prints the files.
 fn init(folder: &Path) -> Result<Code, Failure> {
     let written = norm::tree::write(folder).map_err(|error| Failure::usage(error.to_string()))?;
     let mut text = String::new();

@@ -1,11 +1,11 @@
-//! `loadstone ui`: the store in a browser, until a signal comes.
+//! `loadstone ui`: the store in a browser, until a signal.
 
 use crate::args::UiArgs;
 use crate::exit::{Code, Failure};
 use live::browser::{Ui, UiConfig};
 use std::time::Duration;
 
-/// How often a signal is looked for.
+/// Poll interval for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub(crate) fn ui(args: UiArgs) -> Result<Code, Failure> {

@@ -19,7 +19,7 @@ use units::Nanos;
 
 /// The longest that connecting may take.
 const CONNECT: Nanos = Nanos::from_secs(5);
-/// Broken links that are told one by one.
+/// Maximum number of broken links listed individually.
 const TOLD_MAX: usize = 20;
 
 pub(crate) fn workload(args: WorkloadArgs) -> Result<Code, Failure> {
@@ -92,7 +92,7 @@ fn exit_code(found: &Crawl, args: &CrawlArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// What the list does not say.
+/// Information missing in the list.
 fn told(found: &Crawl, args: &CrawlArgs) -> String {
     let mut text = String::new();
     for broken in found.broken.iter().take(TOLD_MAX) {

@@ -1,5 +1,5 @@
-//! What this machine can do as a client: kept by host, kernel, CPU and version in the user's state
-//! directory, made by `calibrate`, used by the verdict and by the dummy run's line.
+//! Client capacity of this machine: stored by host, kernel, CPU and version in the user's state
+//! directory, created by `calibrate`, used by the verdict and by the dummy run's line.
 
 use plan::Plan;
 use sample::Environment;
@@ -29,7 +29,7 @@ pub struct Calibration {
     pub doubts: Vec<String>,
 }
 
-/// How late calls were issued at one rate.
+/// Lateness of calls at one rate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Punctuality {
     pub rate_per_s: f64,

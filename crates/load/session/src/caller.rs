@@ -1,5 +1,5 @@
-//! Single exchanges in the real world: sockets, names, TLS. For checks, crawls and pages that a
-//! face looks at before its run.
+//! Single exchanges over real sockets, names, TLS. For checks, crawls and pages that a face
+//! examines before its run.
 
 use crate::over_quic;
 use conduit::{Io, Peer, TlsFactory};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 
-/// How long a signal may go unnoticed.
+/// Maximum delay until a signal is noticed.
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
 
 /// Finds an endpoint by the rules of a plan, or says why there is none.
@@ -27,9 +27,9 @@ pub struct Caller {
     connect: Nanos,
     /// Addresses by host and port, or why there are none.
     known: BTreeMap<(String, u16), Result<Vec<Peer>, String>>,
-    /// How the calls of a plan go to an endpoint, by its key: over a proxy, under another name.
+    /// Route of a plan's calls to an endpoint, by its key: through a proxy, by another name.
     ways: BTreeMap<String, Endpoint>,
-    /// Finds the way to an endpoint that none is known to.
+    /// Finds the route to an endpoint without a known one.
     meet: Option<Meet>,
     settings: net::tls::Settings,
     tls: Option<net::tls::Factory>,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Caller {
 }
 
 impl Caller {
-    /// `connect`: the longest that connecting may take. TLS is made ready when a URL asks for it.
+    /// `connect`: connect timeout. TLS is prepared when a URL needs it.
     ///
     /// # Errors
     /// No descriptor left.
@@ -189,7 +189,7 @@ impl Caller {
         match own {
             None => until_told(&mut machine, &mut self.reactor),
             Some(Ok(mut io)) => until_told(&mut machine, &mut io),
-            // no descriptor is left: no kernel's connection stands in for it
+            // no descriptor is left: a kernel connection is no substitute
             Some(Err(_)) => machine.abandon(&mut self.reactor),
         }
         machine.finish()

@@ -65,7 +65,7 @@ impl Failure {
     }
 }
 
-/// Why a fleet did not begin a run: nothing was sent.
+/// Why a fleet did not start a run: nothing was sent.
 #[derive(Debug)]
 pub struct NotBegun(pub String);
 

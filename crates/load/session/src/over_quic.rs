@@ -9,7 +9,7 @@ pub struct Carrier {
     handshakes: ::quic::Handshakes,
     /// Makes those of connections by hand, which only a torture has.
     by_hand: Option<::quic::session::HandSessions>,
-    /// Makes those of users who resume their own sessions alone.
+    /// Makes connections of users who resume only their own sessions.
     users: Option<net::tls::Factory>,
     limits: Limits,
     moves: Option<Moves>,

@@ -18,7 +18,8 @@ pub struct LoadedScript {
 }
 
 impl LoadedScript {
-    /// `complain` is told of a text that cannot be loaded; as in wrk, it goes on without it.
+    /// `complain` receives the error of a text that cannot be loaded; as in wrk, the run continues
+    /// without it.
     ///
     /// # Errors
     /// No server there, or the script went wrong.
@@ -76,7 +77,7 @@ impl LoadedScript {
     }
 }
 
-/// What a script says of the journey that it makes; `None`: it has wrk's interface.
+/// A script's description of its journey; `None` if it has wrk's interface.
 ///
 /// # Errors
 /// It makes a journey, and is wrong: the line, and what.

@@ -1,5 +1,6 @@
-//! SIGINT and SIGTERM end a run with a report; a second one, of either, ends the program at once. A hangup
-//! counts by itself: who ends a service may send it along with SIGTERM, and the report is wanted.
+//! SIGINT and SIGTERM end a run with a report; a second one, of either, ends the program at once. A
+//! hangup counts separately: service managers may send it along with SIGTERM, and the report is
+//! wanted.
 
 use signal_hook::SigId;
 use signal_hook::iterator::Signals;
@@ -37,12 +38,12 @@ fn catch(signal: i32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Signals of one kind count together: a hangup is one of its own, all others ask for an end.
+/// Signals of one kind count together: hangups, and all others, which request an end.
 fn kind(signal: i32) -> usize {
     usize::from(signal == signal_hook::consts::SIGHUP)
 }
 
-/// What ends the program at a second signal, by signal.
+/// Actions that end the program at a second signal, by signal.
 static SHUTDOWNS: Mutex<Vec<(i32, [SigId; 2])>> = Mutex::new(Vec::new());
 
 /// Longest that the cleaning up before such an end may take: a terminal that takes nothing must not
@@ -52,7 +53,7 @@ const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
 /// The program's exit code after a second signal.
 const EXIT: i32 = 130;
 
-/// A second signal has come: the program ends with [`EXIT`], also where its main thread is first.
+/// A second signal was received: the program ends with [`EXIT`], even if its main thread is first.
 static LEAVING: AtomicBool = AtomicBool::new(false);
 
 /// Whether a second signal has come, so that what the clean-up does to a server or a terminal is no
@@ -104,7 +105,7 @@ pub fn interrupt() {
     signal_hook::low_level::raise(signal_hook::consts::SIGINT).ok();
 }
 
-/// Whether the process was started with this signal ignored, by the kernel's own word.
+/// Returns whether the process was started with this signal ignored, according to the kernel.
 fn ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask =

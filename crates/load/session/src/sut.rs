@@ -1,4 +1,4 @@
-//! `--sut`: the server's own resources, read each second by a thread of its own while the run goes on.
+//! `--sut`: the server's own resources, read each second by a separate thread during the run.
 
 use crate::exit::Failure;
 use conduit::Peer;
@@ -21,7 +21,7 @@ const INTERVAL: Nanos = Nanos::SECOND;
 /// The longest that a node exporter may take.
 const EXPORTER_MAX: Nanos = Nanos::from_secs(5);
 
-/// Whom to watch.
+/// The watched process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     Process(u32),
@@ -157,7 +157,7 @@ impl SutWatch {
         // a reactor stays on the thread that made it
         let body = move || match SutSource::open(&who, &addresses) {
             Ok((source, series)) => {
-                // nobody hears it only if the run has ended already
+                // the receiver is gone only if the run has ended already
                 ready.send(Ok(())).ok();
                 match begun.recv() {
                     Ok(measure_from) => follow(source, series, &told, measure_from),
@@ -190,7 +190,7 @@ impl SutWatch {
     }
 }
 
-/// Reads at whole seconds of the measured phase, until told to stop or until it cannot read.
+/// Reads at whole seconds of the measured phase, until stopped or until it fails.
 fn follow(
     mut source: SutSource,
     mut series: SutSeries,
@@ -214,7 +214,7 @@ fn follow(
     }
 }
 
-/// Adds a row for what happened between two readings, or says what went wrong.
+/// Adds a row for the time between two readings, or returns the error.
 fn note(
     series: &mut SutSeries,
     before: &(Nanos, Result<SutReading, String>),
@@ -232,7 +232,7 @@ fn note(
     }
 }
 
-/// Tries it once, so that a wrong number or URL is told before the run.
+/// Tries it once, so that a wrong number or URL is reported before the run.
 ///
 /// # Errors
 /// Usage: who cannot be watched, and why.

@@ -1,5 +1,5 @@
-//! From options to a plan. What is not typed stands as the plan file or the defaults have it; what
-//! contradicts is an error that names both sides.
+//! From options to a plan. Untyped options keep the values of the plan file or the defaults; a
+//! contradiction is an error that names both sides.
 
 use super::options::GivenOptions;
 use super::recorded::of_curl;
@@ -71,7 +71,7 @@ impl CommonArgs {
     }
 }
 
-/// What the options change.
+/// Changes that the options make.
 struct Base {
     plan: Plan,
     name: String,
@@ -154,7 +154,7 @@ impl Base {
     }
 }
 
-/// The plan of a file, as it stands there.
+/// The plan of a file, unchanged.
 ///
 /// # Errors
 /// A file that cannot be read, or is no plan.
@@ -304,7 +304,7 @@ impl GivenOptions {
         plan.be_carried_out(script, outline).map_err(|error| UsageError::new(error.0))
     }
 
-    /// What was typed behind `--http`.
+    /// Value of `--http`.
     pub(super) fn versions(&self) -> Vec<HttpVersion> {
         self.text("http").and_then(|text| parse::versions(text).ok()).unwrap_or_default()
     }
@@ -321,7 +321,7 @@ impl GivenOptions {
     }
 }
 
-/// What chooses the load and shapes it; the last five belong to an open one.
+/// Options that choose and shape the load; the last five belong to an open one.
 const LOAD_OPTIONS: &[&str] = &[
     "connections",
     "rate",
@@ -335,7 +335,7 @@ const LOAD_OPTIONS: &[&str] = &[
 ];
 
 impl GivenOptions {
-    /// What a model asks for, in place of the URL alone.
+    /// Requests of a model, in place of the URL alone.
     fn apply_workload(&self, plan: &mut Plan, from_file: bool) -> Result<(), UsageError> {
         let Some(model) = self.text("workload") else { return Ok(()) };
         let model = parse_representative(model)?;
@@ -363,7 +363,7 @@ impl GivenOptions {
         made.map_err(|why| UsageError::new(format!("--workload: {why}")))
     }
 
-    /// What options of the load say together, and of the load that the plan has.
+    /// Combined meaning of load options and of the plan's load.
     fn settle_load(&mut self, plan: &Plan) -> Result<(), UsageError> {
         if !plan.scenarios.is_empty() {
             return self.refuse_beside_scenarios();
@@ -398,7 +398,7 @@ impl GivenOptions {
                      add --session, or give -c instead of --rate",
                 ));
             }
-            // users who turn into sessions go on thinking
+            // users who turn into sessions keep their think time
             Load::Closed { think, .. } if rate && self.has("session") => {
                 self.or("think", &show_think(*think));
             }
@@ -407,7 +407,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// Each scenario has a load of its own.
+    /// Each scenario has its own load.
     fn refuse_beside_scenarios(&self) -> Result<(), UsageError> {
         let Some(option) = self.first_of(LOAD_OPTIONS) else { return Ok(()) };
         let option = label(option);
@@ -433,7 +433,7 @@ fn label(option: &str) -> String {
     plan::options::named(option).map_or_else(String::new, Setting::label)
 }
 
-/// What HTTP/2 has alone: over HTTP/3 no table is kept, and frames have any length.
+/// Options of HTTP/2 alone: HTTP/3 has no such table, and its frames have any length.
 const HTTP2_OPTIONS: &[&str] = &["header-table", "encoder-table", "frame-max"];
 
 /// Streams of a connection where calls fall due by a rate: what RFC 9113 section 6.5.2 recommends a
@@ -453,7 +453,7 @@ impl GivenOptions {
         }
     }
 
-    /// What HTTP/2 and HTTP/3 alone have.
+    /// Options of HTTP/2 and HTTP/3 alone.
     fn check_streams(&self, plan: &Plan) -> Result<(), UsageError> {
         let version = plan.request.version;
         if version == HttpVersion::Http3 && !cfg!(feature = "h3") {
@@ -482,8 +482,8 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// How many streams a connection has where nobody says it: in an open load as many as a server takes,
-    /// and no more than the connection is to carry calls. `from_file`: the plan says it.
+    /// Default number of streams per connection: in an open load as many as a server permits, and
+    /// no more than the connection's number of calls. `from_file`: the plan sets it.
     fn settle_streams(&self, plan: &mut Plan, from_file: bool) {
         let open = matches!(plan.load, Load::Open { session: None, .. });
         let said = from_file || self.has("streams");

@@ -61,7 +61,7 @@ pub(crate) struct CheckArgs {
     pub(crate) quiet: bool,
 }
 
-/// Which version steps speak that name none: one that is known beforehand.
+/// Default version of steps: one known beforehand.
 #[derive(Debug)]
 enum CheckVersion {}
 
@@ -84,7 +84,7 @@ pub(crate) enum CheckTls {}
 impl SharedRows for CheckTls {
     const ROWS: &'static [SharedRow] = &[
         SharedRow { name: "insecure", ..SHARED },
-        // who accepts any certificate trusts more than this file
+        // users who accept any certificate trust more than this file
         SharedRow { name: "ca", without: &["insecure"], ..SHARED },
     ];
 }
@@ -95,8 +95,8 @@ impl CheckArgs {
         Given { base: self.base.clone(), set: self.set.clone(), http }
     }
 
-    /// That results go to two different files, each of which has a name, and that the plan is none of a
-    /// server's.
+    /// Checks that results go to two different files, each with a name, and that the plan is not
+    /// for a server.
     ///
     /// # Errors
     /// What does not fit together.

@@ -1,4 +1,4 @@
-//! The options of `compare`: two targets or two sets of stored runs, beside the options of `run` for
+//! The options of `compare`: two targets or two sets of stored runs, and the options of `run` for
 //! the load that both get.
 
 use super::gate::{Commits, GateArgs, GateTask, Gated};
@@ -95,7 +95,7 @@ struct ComparisonArgs {
     force: bool,
 }
 
-/// What was asked of `compare`.
+/// Parsed options of `compare`.
 #[derive(Debug)]
 pub(crate) enum CompareTask {
     Live(Box<LiveTask>),
@@ -127,7 +127,7 @@ pub(crate) struct CompareSide {
     pub(crate) label: String,
     pub(crate) name: String,
     pub(crate) plan: Plan,
-    /// What starts its server for each run; without one it stands by itself.
+    /// Command that starts its server for each run; without one the server is started separately.
     pub(crate) command: Option<String>,
     /// Where that command runs, other than here.
     pub(crate) directory: Option<PathBuf>,
@@ -263,7 +263,7 @@ impl CompareArgs {
         let after = self.after.as_ref().unwrap_or(&self.before);
         let (mut after, _) = self.side(after, self.comparison.b_command.as_ref(), files)?;
         if before.label == after.label {
-            // the same twice tells how much a server differs from itself
+            // comparing a server with itself shows its noise
             before.label.push_str(" (A)");
             after.label.push_str(" (B)");
         }
@@ -327,7 +327,7 @@ impl CompareArgs {
         })))
     }
 
-    /// Whatever was typed stands against comparing these protocols.
+    /// Typed options that contradict comparing these protocols.
     fn refuse_protocols(&self, versions: &[HttpVersion]) -> Result<(), UsageError> {
         let ComparisonArgs { a_command, b_command, force, .. } = &self.comparison;
         let has = |version| versions.contains(&version);
@@ -450,8 +450,8 @@ impl CompareArgs {
     }
 }
 
-/// As many calls under way over each protocol: where a connection has several streams, there are
-/// fewer connections.
+/// Keeps the number of concurrent calls equal over each protocol: with several streams per
+/// connection, there are fewer connections.
 fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> {
     let multiplexed = plan.request.version.has_streams();
     let (Some(streams), Load::Closed { users, .. }) =
@@ -492,7 +492,7 @@ fn is_target(text: &str) -> bool {
 /// # Errors
 /// When they may not.
 pub(crate) fn differing_plans(differ: &[String], force: bool) -> Result<Vec<String>, UsageError> {
-    /// Differences that are told.
+    /// Minimum difference to report.
     const SHOWN: usize = 5;
     if differ.is_empty() {
         return Ok(Vec::new());

@@ -44,7 +44,7 @@ pub(crate) enum FleetCommand {
     },
 }
 
-/// How a connection to the fleet's server is trusted, and by what it is recognised.
+/// How a connection to the fleet's server is trusted and authenticated.
 #[derive(Args, Debug)]
 pub(crate) struct FleetTrustArgs {
     /// Trust server certificates of this authority (PEM)
@@ -66,7 +66,7 @@ impl FleetTrustArgs {
     }
 }
 
-/// Where a fleet is, and who enters it.
+/// Location and credentials of a fleet.
 #[derive(Args, Debug)]
 pub(crate) struct FleetDoorArgs {
     /// URL of the NATS server that the manager uses: nats:// on this machine, tls:// elsewhere
@@ -85,7 +85,7 @@ impl FleetDoorArgs {
     }
 }
 
-/// What the agents are to do together.
+/// What the agents do together.
 #[derive(Args, Debug)]
 struct FleetWorkArgs {
     /// When an agent is lost: stop the run, go on without it, or share its part of an open load among
@@ -212,7 +212,7 @@ fn exporter(text: &str) -> Result<url::Url, String> {
     }
 }
 
-/// Where a fleet is, for its operator.
+/// Location of a fleet, for its operator.
 #[derive(Args, Debug)]
 pub(crate) struct FleetOperatorArgs {
     #[command(flatten)]
@@ -236,10 +236,10 @@ pub(crate) struct FleetCredsArgs {
 /// The most calls a second that all agents together may send to a host: a name or an address.
 pub(crate) type HostBudget = (String, Rate);
 
-/// What is done when an agent is lost.
+/// Action when an agent is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnLoss {
-    /// The others stop: no valid run can come of it.
+    /// The others stop: the run cannot be valid.
     Stop,
     /// The others go on; what falls due on it is lost.
     Continue,
@@ -260,7 +260,7 @@ fn label(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// What a fleet is to do.
+/// Action of a fleet.
 pub(crate) struct FleetTask {
     /// `None`: as many as the run has that is taken over.
     pub(crate) agents: Option<usize>,
@@ -270,7 +270,7 @@ pub(crate) struct FleetTask {
     words: Vec<String>,
 }
 
-/// Below so many agents the loss of one leaves no valid run.
+/// With fewer agents the loss of one makes the run invalid.
 const FEW: usize = 20;
 
 impl FleetTask {
@@ -283,7 +283,7 @@ impl FleetTask {
         let budgets = work.budgets.clone();
         let on_loss = work.on_agent_loss;
         let mut task = FleetTask { agents, nats_server, on_loss, budgets, words };
-        // behind the plan is a place for it too: `fleet local PLAN --agents 4`
+        // options may also follow the plan: `fleet local PLAN --agents 4`
         if let Some(at) = task.words.iter().position(|word| word == "--agents") {
             let said = task.words.get(at + 1).and_then(|word| word.parse().ok());
             let said = said.ok_or_else(|| UsageError::new("--agents needs a number of agents"))?;
@@ -297,13 +297,12 @@ impl FleetTask {
             let most = fleet::protocol::manager::AGENTS_MAX;
             return Err(UsageError::new(format!("--agents takes a number from 1 to {most}")));
         }
-        // said now: not when all agents have come
+        // reported now, not after all agents have joined
         task.command()?;
         Ok(task)
     }
 
-    /// What the words behind the options ask for.
-    /// The command that they carry out.
+    /// Parses the words after the options: the command to run.
     ///
     /// # Errors
     /// As that command's own.
@@ -319,7 +318,7 @@ impl FleetTask {
         Ok(cli.command)
     }
 
-    /// What is done when one of so many agents is lost.
+    /// Action when one of this many agents is lost.
     pub(crate) fn on_loss(&self, agents: usize) -> OnLoss {
         self.on_loss.unwrap_or(if agents < FEW { OnLoss::Stop } else { OnLoss::Continue })
     }
@@ -344,7 +343,7 @@ impl FleetManagerArgs {
         FleetTask::new(self.agents, self.nats_server.clone(), &self.work)
     }
 
-    /// How a server of our own is started.
+    /// Options of an own server.
     ///
     /// # Errors
     /// A server on a network without TLS.

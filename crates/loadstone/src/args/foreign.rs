@@ -1,5 +1,5 @@
-//! Words of other tools' command lines. What somebody types from habit is answered by our option for the same
-//! thing, not by the option of ours that happens to be spelt alike.
+//! Options of other tools. An option typed from habit gets a hint to our option for the same
+//! purpose, not to one of ours with a similar spelling.
 
 mod table;
 
@@ -9,8 +9,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
 use table::Foreign;
 
-/// What to say of a command line that another tool would take; `None` where the error is another.
-/// `argv`: all words, the command in second place.
+/// Hint for a command line that another tool would accept; `None` for other errors. `argv`: all
+/// words, the command in second place.
 pub(crate) fn hint(error: &clap::Error, argv: &[OsString]) -> Option<String> {
     let words: Vec<String> =
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -41,7 +41,7 @@ fn misspelt(typed: &str, error: &clap::Error) -> Option<String> {
     })
 }
 
-/// Letters to insert, delete, replace or swap with their neighbor to make one word of the other.
+/// Edit distance: letters to insert, delete, replace or swap with their neighbor.
 fn edits(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=other.len()).collect()];
@@ -73,7 +73,7 @@ fn several_urls(command: &str, error: &clap::Error) -> Option<String> {
     ))
 }
 
-/// What to say of a command line of which `said` was said: that a word in it was meant as an option's value.
+/// Hint for a command line with the error `said`: a word was meant as an option's value.
 pub(crate) fn meant_as_value(said: &str, argv: &[OsString]) -> Option<String> {
     let words: Vec<String> =
         argv.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
@@ -83,15 +83,15 @@ pub(crate) fn meant_as_value(said: &str, argv: &[OsString]) -> Option<String> {
     said.contains(&format!("{} is not a URL", units::quoted(&word))).then_some(hint)
 }
 
-/// There is a word too many, which is no option.
+/// There is an extra word, which is not an option.
 fn is_surplus(error: &clap::Error) -> bool {
     let word = error.get(ContextKind::InvalidArg);
     error.kind() == ErrorKind::UnknownArgument
         && matches!(word, Some(ContextValue::String(word)) if !word.starts_with('-'))
 }
 
-/// The word behind an option whose value, which may be left out, has to stand behind an equals sign; and the
-/// sentence on it. A URL behind such an option is one.
+/// The word after an option whose optional value requires an equals sign; and the hint. A URL after
+/// such an option is positional.
 fn value_apart(command: &str, words: &[String]) -> Option<(String, String)> {
     let cli = Cli::command();
     let options = cli.find_subcommand(command)?;
@@ -167,7 +167,7 @@ fn told(command: &str, typed: &str, row: &Foreign) -> Option<String> {
     })
 }
 
-/// Whether the command has the option.
+/// Returns whether the command has the option.
 fn takes(command: &str, option: &str) -> bool {
     let cli = Cli::command();
     let long = option.trim_start_matches('-');

@@ -1,5 +1,5 @@
-//! The commands and options that README.md and the guide name, held against the parser: what somebody
-//! types as it is printed must be taken.
+//! Checks the commands and options named in README.md and the guide with the parser: printed
+//! commands must be accepted.
 
 use super::{Cli, spelt_out};
 use clap::error::ErrorKind;
@@ -44,7 +44,7 @@ fn pages() -> Vec<(String, String)> {
     paths.into_iter().map(page).collect()
 }
 
-/// The lines of a page that somebody would type, each with whether it is to be refused.
+/// The typed lines of a page, each with whether it must be refused.
 fn typed(page: &str) -> Vec<(String, bool)> {
     let refused: Vec<&str> = page
         .lines()
@@ -67,7 +67,7 @@ fn typed(page: &str) -> Vec<(String, bool)> {
     lines
 }
 
-/// The words of each command of a line, as a shell would part them; what a variable holds is made up.
+/// The words of each command of a line, split as by a shell; values of variables are invented.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), None::<String>);
     let mut quote = None;
@@ -156,7 +156,7 @@ fn longs(command: &Command, into: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|command| longs(command, into));
 }
 
-/// `--names` of a text that are whole words.
+/// `--names` in a text that are whole words.
 fn options(text: &str) -> impl Iterator<Item = &str> {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let words = text.split(move |c: char| !(word(c) || c == '…'));
@@ -171,7 +171,7 @@ fn every_option_of_the_guide_is_there() {
     let mut faults = Vec::new();
     for (name, page) in pages() {
         for line in page.lines().filter(|line| !line.contains("cargo xtask")) {
-            // of another tool's page: what stands in the last column of a table is ours
+            // in another tool's page only the last column of a table has our options
             let text = match name.starts_with("coming-from-") {
                 true if line.starts_with("| ") => line.trim_end_matches(" |").rsplit(" | ").next(),
                 true => None,
@@ -184,7 +184,7 @@ fn every_option_of_the_guide_is_there() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Where a page calls the built-in site, it has shown before how that is started.
+/// A page that calls the built-in site shows first how to start it.
 #[test]
 fn every_page_starts_the_server_that_it_calls() {
     let mut faults = Vec::new();

@@ -4,7 +4,7 @@ use super::{Cli, UsageError};
 use clap::{Arg, Command, CommandFactory};
 use std::ffi::OsString;
 
-/// What `loadstone` alone prints.
+/// Output of `loadstone` alone.
 pub(crate) const FIRST_STEPS: &str = "\
 Loadstone loads, measures and torture-tests web servers. Most used:
 
@@ -142,7 +142,7 @@ pub(super) fn by_task(command: Command) -> Command {
     command.mut_subcommand("run", |run| run.mut_args(task))
 }
 
-/// What `--help=TOPIC` prints; `None`: the command line has no such word.
+/// Output of `--help=TOPIC`; `None` if the command line has no such word.
 ///
 /// # Errors
 /// There is no such topic.
@@ -151,7 +151,7 @@ pub(crate) fn topic_page(argv: &[OsString]) -> Option<Result<String, UsageError>
     let words: Vec<_> = words.take_while(|word| word != "--").collect();
     let named = words.iter().find_map(|word| word.strip_prefix("--help="))?.to_lowercase();
     let name = words.iter().find(|word| !word.starts_with('-')).map_or("run", |word| word);
-    // of other commands clap says that --help takes no value
+    // for other commands clap reports that --help takes no value
     let name = RUNS.iter().find(|known| **known == name)?;
     let Some(topic) = TOPICS.iter().find(|topic| topic.name == named) else {
         return Some(Err(UsageError::new(format!(

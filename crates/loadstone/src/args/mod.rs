@@ -1,5 +1,5 @@
-//! What was typed, and what it means: the command line of every command, and the way from it to a
-//! plan. Nothing here opens a socket; files are read through a [`plan::FileSource`].
+//! The command line of every command, and its conversion to a plan. Nothing here opens a socket;
+//! files are read through a [`plan::FileSource`].
 
 mod apply;
 mod check;
@@ -134,7 +134,7 @@ pub(crate) enum Command {
     Man,
 }
 
-/// What was typed cannot be done. Exit code 2.
+/// Usage error. Exit code 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UsageError {
     /// One sentence each, at least one.

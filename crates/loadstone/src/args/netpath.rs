@@ -82,7 +82,7 @@ pub(crate) enum NetpathCommand {
 }
 
 impl NetpathArgs {
-    /// The path that was asked for.
+    /// The requested path.
     ///
     /// # Errors
     /// None was, or it is not understood.
@@ -97,7 +97,7 @@ impl NetpathArgs {
         Ok(PathSpec::parse(&text, &Traces)?)
     }
 
-    /// All of it as one text: what was given by an option of its own wins.
+    /// The complete path as text: separate options take precedence.
     fn text(&self) -> String {
         let items = [
             ("rtt", &self.rtt),

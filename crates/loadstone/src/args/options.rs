@@ -90,7 +90,7 @@ fn argument(row: &'static Setting) -> Arg {
 /// Value names of options that take a number, most of them with a unit: `-5s` is a value of theirs.
 const QUANTITIES: [&str; 7] = ["N", "COUNT", "TIME", "RATE", "SIZE", "SHARE", "BITRATE"];
 
-/// Without what depends on the options beside it.
+/// Without values that depend on other options.
 fn bare_argument(row: &'static Setting) -> Arg {
     let arg = Arg::new(row.name).long(row.name).help(row.help).short(row.short);
     if row.value.is_empty() {
@@ -139,7 +139,7 @@ impl Args for GivenOptions {
     }
 }
 
-/// What was given of these rows.
+/// Given values of these rows.
 fn given(rows: impl Iterator<Item = &'static Setting>, matches: &ArgMatches) -> GivenOptions {
     let mut given = Vec::new();
     for row in rows {
@@ -164,17 +164,17 @@ impl FromArgMatches for GivenOptions {
     }
 }
 
-/// Whether a command takes what was typed.
+/// Checks whether a command accepts the typed value.
 pub(crate) type Narrower = fn(&str) -> Result<(), ParseError>;
 
-/// A row that a command takes which does not take all of them. What is said here differs from the row.
+/// A row of a command that takes only some of them. Fields here override the row.
 pub(crate) struct SharedRow {
     pub(crate) name: &'static str,
-    /// The line of help, where the option means something of its own there.
+    /// The help line, if the option has its own meaning there.
     pub(crate) help: Option<&'static str>,
-    /// What follows that line in the long help.
+    /// Additional text of the long help.
     pub(crate) more: &'static str,
-    /// The value where none is given; help tells it behind the line.
+    /// The default; help prints it after the line.
     pub(crate) default: Option<&'static str>,
     /// Takes fewer values than the row.
     pub(crate) narrower: Option<Narrower>,
@@ -182,7 +182,7 @@ pub(crate) struct SharedRow {
     pub(crate) heading: Option<&'static str>,
 }
 
-/// As the row has it.
+/// As in the row.
 pub(crate) const SHARED: SharedRow = SharedRow {
     name: "",
     help: None,
@@ -233,7 +233,7 @@ pub(crate) trait SharedRows {
     const ROWS: &'static [SharedRow];
 }
 
-/// What was given of these.
+/// Given values of these.
 pub(crate) struct SharedOptions<R> {
     given: GivenOptions,
     rows: PhantomData<R>,
@@ -261,7 +261,7 @@ impl<R: SharedRows> SharedOptions<R> {
         self.given.put(name, text);
     }
 
-    /// Puts what was given, or stands for it, into a plan.
+    /// Puts given values, or defaults, into a plan.
     ///
     /// # Errors
     /// A file that cannot be read, with the option that names it.
@@ -269,7 +269,7 @@ impl<R: SharedRows> SharedOptions<R> {
         self.given.apply(plan, files)
     }
 
-    /// What these options make of a plan.
+    /// The plan made from these options.
     ///
     /// # Errors
     /// As [`SharedOptions::apply`].
@@ -279,7 +279,7 @@ impl<R: SharedRows> SharedOptions<R> {
         Ok(plan)
     }
 
-    /// What these options, none of which names a file that could be missing now, make of a plan.
+    /// The plan made from these options, none of which names a file that could be missing now.
     pub(crate) fn of<T>(&self, take: impl FnOnce(Plan) -> T) -> T {
         take(self.planned().expect("values that their options took"))
     }
@@ -307,7 +307,7 @@ impl<R: SharedRows> FromArgMatches for SharedOptions<R> {
     }
 }
 
-/// What such a plan says of certificates, for who opens TLS by itself.
+/// Certificate settings of such a plan, for callers that use TLS directly.
 pub(crate) fn trust(plan: &Plan) -> net::tls::Settings {
     let (insecure, ca) = (plan.tls.insecure, plan.tls.ca.clone());
     net::tls::Settings { insecure, ca, ..net::tls::Settings::default() }

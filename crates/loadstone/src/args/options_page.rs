@@ -82,7 +82,7 @@ fn page() -> String {
     let part_head = |part: &str| {
         format!("\n## {part}\n\n| option | effect | key | bounds | page |\n|---|---|---|---|---|\n")
     };
-    // in the order of help: a part stands where its first option does
+    // in help order: a section is at its first option
     let mut parts: Vec<(&str, String)> = Vec::new();
     for arg in run.get_arguments().filter(|arg| !arg.is_positional()) {
         let (Some(name), Some(part)) = (arg.get_long(), arg.get_help_heading()) else { continue };

@@ -1,4 +1,4 @@
-//! Where results go.
+//! Destinations of results.
 
 use super::UsageError;
 use crate::files::Sink;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use store::StorePlace;
 
-/// That no two results go to one file, and that each of these options names one.
+/// Checks that no two results go to one file, and that each of these options names one.
 ///
 /// # Errors
 /// Which options do not fit together, or what is no file.
@@ -33,10 +33,10 @@ pub(crate) fn each_its_own(options: &[(&str, Option<&PathBuf>)]) -> Result<(), U
     Ok(())
 }
 
-/// What is written besides, or instead of, the report on standard output.
+/// Outputs in addition to, or in place of, the report on standard output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outputs {
-    /// What the run is called: the URL or the file as typed, without a password.
+    /// Name of the run: the URL or the file as typed, without a password.
     pub(crate) name: String,
     /// On standard output it is alone there.
     pub(crate) json: Option<Sink>,
@@ -53,10 +53,10 @@ pub(crate) struct Outputs {
     pub(crate) line: bool,
     /// The full-screen view while it runs.
     pub(crate) live: bool,
-    /// Where Prometheus finds the figures while it runs, and who gets them pushed.
+    /// Prometheus endpoint during the run, and push targets.
     pub(crate) metrics: Option<SocketAddr>,
     pub(crate) otlp: Option<live::metrics::Collector>,
-    /// The server whose own resources are watched.
+    /// The server whose resources are watched.
     pub(crate) sut: Option<crate::sut::Who>,
     /// The table of quantiles, in full.
     pub(crate) percentiles: bool,
@@ -66,12 +66,12 @@ pub(crate) struct Outputs {
     pub(crate) print_plan: bool,
     /// Neither an option nor a plan file names the version of HTTP.
     pub(crate) version_open: bool,
-    /// Where the result is kept; `None` where no option says it.
+    /// Where the result is stored; `None` without an option.
     pub(crate) store: Option<StorePlace>,
 }
 
 impl Outputs {
-    /// That no two results go to one file, and that standard output is named for JSON only.
+    /// Checks that no two results go to one file, and that standard output is named for JSON only.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         each_its_own(&[
             ("--json", self.json.as_ref().and_then(Sink::file)),

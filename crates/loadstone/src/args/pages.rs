@@ -1,4 +1,4 @@
-//! What packages take along: shell completions and the manual page.
+//! Files for packages: shell completions and the manual page.
 
 use super::Cli;
 use clap::CommandFactory;
@@ -12,9 +12,9 @@ pub(crate) fn completions(shell: Shell) -> Vec<u8> {
     script
 }
 
-/// loadstone(1), one page for all commands: the options of each stand in a section of its own.
+/// loadstone(1), one page for all commands, with a section per command.
 pub(crate) fn man_page() -> std::io::Result<Vec<u8>> {
-    // The page has no short form: every option is told.
+    // The page has no short form: every option is listed.
     let whole = |sub: clap::Command| sub.mut_args(|option| option.hide_short_help(false));
     let mut command = Cli::command().mut_subcommands(whole);
     command.build();

@@ -20,7 +20,7 @@ pub(super) fn versions(text: &str) -> Result<Vec<HttpVersion>, ParseError> {
     text.split(',').map(|name| one(name.trim())).collect()
 }
 
-/// The version of HTTP that single requests speak: nobody is there to choose it for them.
+/// The HTTP version of single requests: it must be explicit.
 pub(super) fn one_version(text: &str) -> Result<HttpVersion, ParseError> {
     let known =
         VERSIONS.iter().find(|(name, version)| *name == text && *version != HttpVersion::Auto);
@@ -32,12 +32,12 @@ pub(super) fn one_version(text: &str) -> Result<HttpVersion, ParseError> {
     })
 }
 
-/// What [`versions`] reads one of.
+/// Parses one version for [`versions`].
 pub(super) fn name_of(version: HttpVersion) -> &'static str {
     VERSIONS.iter().find(|(_, known)| *known == version).map_or("", |(name, _)| name)
 }
 
-/// What is typed behind `--http`.
+/// Value of `--http`.
 pub(super) const VERSIONS: [(&str, HttpVersion); 5] = [
     ("1.0", HttpVersion::Http10),
     ("1.1", HttpVersion::Http11),

@@ -1,5 +1,4 @@
-//! The options of `ramp`: how loads follow on each other, beside the options of `run` for all that
-//! the steps share.
+//! The options of `ramp`: the sequence of loads, and the options of `run` shared by all steps.
 
 use super::run::*;
 use super::vary::Vary;
@@ -104,7 +103,7 @@ struct StepArgs {
 /// A label and a target, as far as they were typed.
 type Named = (Option<String>, Option<String>);
 
-/// What was asked of `ramp`.
+/// Parsed options of `ramp`.
 #[derive(Debug)]
 pub(crate) struct RampTask {
     pub(crate) targets: Vec<RampTarget>,
@@ -133,7 +132,7 @@ const LEVELS_DEFAULT: f64 = 10.0;
 const HOLD: Nanos = Nanos::from_secs(5);
 const SETTLE: Nanos = Nanos::from_secs(10);
 const RECOVERY_MAX: Nanos = Nanos::from_secs(30);
-/// A trial that confirms a capacity is so many times as long as one that looks for it.
+/// A confirming trial is this many times as long as a search trial.
 const CONFIRM_FACTOR: u32 = 3;
 /// Most targets in one session.
 const TARGETS_MAX: usize = 16;
@@ -152,7 +151,7 @@ impl RampArgs {
             let course = self.course(&plan, vary.as_ref())?;
             if let Some(vary) = &vary {
                 plan.connection.path = Some(vary.at(vary.levels[0])?);
-                // a path has rules of its own
+                // a path has its own rules
                 plan::validate(&plan).map_err(UsageError::from)?;
             }
             let label = label.unwrap_or_else(|| results.name.clone());
@@ -234,7 +233,7 @@ impl RampArgs {
         }
     }
 
-    /// What makes no sense where the path is varied and the load stays.
+    /// Options without meaning when the path varies and the load is constant.
     fn refuse_beside_vary(&self) -> Result<(), UsageError> {
         let steps = &self.steps;
         if steps.vary.is_none() {
@@ -266,7 +265,7 @@ impl RampArgs {
         Vary::parse(text, base, self.steps.step.as_deref(), self.steps.factor).map(Some)
     }
 
-    /// Targets with their labels; one without a name where a list of URLs stands in its place.
+    /// Targets with their labels; one without a name if a list of URLs replaces it.
     fn named(&self) -> Result<Vec<Named>, UsageError> {
         if self.targets.is_empty() {
             let listed = self.common.given.has("urls");
@@ -279,7 +278,7 @@ impl RampArgs {
         Ok(self.targets.iter().map(split).collect())
     }
 
-    /// What `run` would have been told, at the highest load.
+    /// The equivalent `run` options at the highest load.
     fn one_run(&self) -> Result<CommonArgs, UsageError> {
         let mut one = self.common.clone();
         // where the path is varied, the load is that of the options of `run`
@@ -295,7 +294,7 @@ impl RampArgs {
         }
         one.given.put("duration", &show_span(self.steps.hold.unwrap_or(HOLD)));
         one.given.leave_out(&["repeat"]);
-        // a ramp asks for throughput, and for objectives: a p99 in doubt spoils no step of it
+        // a ramp measures throughput and objectives: a doubtful p99 does not spoil a step
         one.given.or("doubt-max", "100%");
         Ok(one)
     }
@@ -339,7 +338,7 @@ impl RampArgs {
         Ok(Course { overload, find, objectives, ..self.plain_course(axis, range, plan) })
     }
 
-    /// The way up alone, and down where that is asked for.
+    /// The way up alone, and down if requested.
     fn plain_course(&self, axis: Axis, range: Range, plan: &Plan) -> Course {
         let steps = &self.steps;
         Course {
@@ -387,7 +386,7 @@ impl RampArgs {
 }
 
 impl StepArgs {
-    /// A load on the axis that was asked for.
+    /// A load on the requested axis.
     fn load(&self, option: &str, text: Option<&str>) -> Result<Option<f64>, UsageError> {
         let Some(text) = text else { return Ok(None) };
         let wrong = |why: String| UsageError::new(format!("{option}: {why}"));
@@ -429,14 +428,14 @@ impl StepArgs {
         })
     }
 
-    /// The highest load that is tried when none is given.
+    /// The default highest load.
     fn most(&self) -> f64 {
         if self.population { TO_USERS } else { TO_RATE }
     }
 }
 
-/// `LABEL=URL`: a label is letters, digits, `_`, `.`, `-` and spaces. The `=` of a query comes after
-/// other characters.
+/// `LABEL=URL`: a label is letters, digits, `_`, `.`, `-` and spaces. The `=` of a query comes
+/// after other characters.
 pub(super) fn label_of(text: &str) -> Option<(&str, &str)> {
     let (label, target) = text.split_once('=')?;
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | ' ');

@@ -19,7 +19,7 @@ pub(super) fn of_curl(text: &str, files: &dyn FileSource) -> Result<Plan, UsageE
     Ok(plan)
 }
 
-/// Targets for these requests, a row each. Headers that all of them have stand in the plan once.
+/// Targets for these requests, a row each. Common headers are stored once in the plan.
 pub(crate) fn set_targets(plan: &mut Plan, requests: &[&Recorded]) {
     let first = requests.first();
     let same = first.filter(|first| requests.iter().all(|one| one.headers == first.headers));
@@ -55,7 +55,7 @@ pub(crate) fn set_login(plan: &mut Plan, curl: &Curl) -> Result<(), String> {
     Ok(())
 }
 
-/// What a command says of how it asks.
+/// Request options of a command.
 pub(crate) fn set_manner(plan: &mut Plan, curl: &Curl) {
     let request = &mut plan.request;
     match curl.version {

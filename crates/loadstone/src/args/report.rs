@@ -4,7 +4,7 @@ use super::{Sink, StoreArgs, UsageError, parse};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Results put side by side at most: more than this many lines in a chart cannot be told apart.
+/// Maximum number of compared results: more lines in a chart are indistinguishable.
 const RESULTS_MAX: usize = 18;
 
 /// Show stored results again: as text, a page, JSON, CSV or Markdown
@@ -59,7 +59,7 @@ pub(crate) struct ReportArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// Whose figures are printed.
+/// Selects the printed figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum BenchmarkName {
     Webstone,
@@ -107,7 +107,7 @@ impl ReportArgs {
         Ok(())
     }
 
-    /// Whether something is written in place of the text.
+    /// Returns whether something is written in place of the text.
     pub(crate) fn has_outputs(&self) -> bool {
         let files = self.html.is_some() || self.junit.is_some();
         files || self.json.is_some() || self.csv.is_some() || self.md.is_some()

@@ -1,5 +1,4 @@
-//! The options of `run`, by the part of the plan that they speak of. `-h` shows the common ones,
-//! `--help` all.
+//! The options of `run`, by part of the plan. `-h` shows the common ones, `--help` all.
 
 use super::Sink;
 use super::options::GivenOptions;

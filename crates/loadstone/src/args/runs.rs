@@ -176,7 +176,7 @@ pub(crate) struct ShowArgs {
 
 impl ListArgs {
     /// # Errors
-    /// A time that is none.
+    /// Returned for an invalid time.
     pub(crate) fn filter(&self, now_unix_s: f64) -> Result<Filter, UsageError> {
         let since = self.since.as_deref().map(|text| since(text, now_unix_s)).transpose();
         Ok(Filter {

@@ -4,7 +4,7 @@ use super::Cli;
 use clap::CommandFactory;
 use std::ffi::{OsStr, OsString};
 
-/// The same words with the command that they leave out; `argv[0]` is the program.
+/// The same words with the omitted command; `argv[0]` is the program.
 pub(crate) fn spelt_out(mut argv: Vec<OsString>) -> Vec<OsString> {
     let Some(first) = argv.get(1) else { return argv };
     if first == "help" {
@@ -28,7 +28,7 @@ fn is_misspelt(word: &OsStr) -> bool {
         && text.chars().all(|c| c.is_ascii_alphabetic() || c == '-' && !text.starts_with('-'))
 }
 
-/// `http://…`, as nobody would write anything else; a bare host may be a misspelt command.
+/// `http://…` is certainly a URL; a bare host may be a misspelled command.
 fn is_url(word: &OsStr) -> bool {
     let text = word.to_string_lossy();
     text.starts_with("http://") || text.starts_with("https://")

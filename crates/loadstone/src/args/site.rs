@@ -1,5 +1,5 @@
-//! The options of `site`: those of the plain site, taken from the list that it keeps, so that none is
-//! missing and none is left over, and those of the norm site.
+//! The options of `site`: those of the plain site, generated from its list, so that none is missing
+//! or obsolete, and those of the norm site.
 
 use super::UsageError;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -8,7 +8,7 @@ use norm::{BREAKS, Breaks, Level, LogFile, NormSettings};
 use site::{Config, Listen, OPTIONS, Sleeping};
 use std::path::{Path, PathBuf};
 
-/// What was asked of `site`.
+/// Parsed options of `site`.
 #[derive(Debug)]
 pub(crate) enum SiteTask {
     /// Serve the plain site.

@@ -63,7 +63,7 @@ impl SharedRows for DemoLoad {
 }
 
 impl DemoArgs {
-    /// What is said of it beforehand: calls a second, and for how long.
+    /// Announcement: calls per second, and duration.
     pub(crate) fn extent(&self) -> (Rate, Nanos) {
         self.load.of(|plan| {
             let rate = match &plan.load {
@@ -74,7 +74,7 @@ impl DemoArgs {
         })
     }
 
-    /// Users who know nothing of each other: Poisson arrivals, after a second of warm-up.
+    /// Independent users: Poisson arrivals, after a second of warm-up.
     ///
     /// # Errors
     /// A rate or a duration that cannot be.
@@ -131,7 +131,7 @@ impl SharedRows for CalibrateStep {
 }
 
 impl CalibrateArgs {
-    /// How long a step takes.
+    /// Duration of a step.
     pub(crate) fn step(&self) -> Nanos {
         self.step.of(|plan| plan.stop.duration.unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! Where results are kept: the option of every command that measures, or looks at what was measured.
+//! The store option of every command that measures, or reads measurements.
 
 use clap::Args;
 use store::StorePlace;

@@ -39,7 +39,7 @@ fn files() -> Texts {
     Texts(files.into())
 }
 
-/// What `run` makes of its arguments; `Err` is what the user reads.
+/// Result of parsing `run` arguments; `Err` is the message for the user.
 fn typed(argv: &[&str]) -> Result<(Plan, Outputs), String> {
     let argv = ["loadstone", "run"].iter().chain(argv);
     let cli = Cli::try_parse_from(argv).map_err(|error| error.to_string())?;
@@ -328,7 +328,7 @@ fn outputs_go_where_they_are_sent() {
     assert_eq!(plain, Outputs { name: "closed.toml".into(), json, ..Outputs::default() });
 }
 
-/// A value for each option of `run` that has one, with what it needs beside it.
+/// A value for each option of `run` that has one, with required other options.
 const VALUES: &[(&str, &str)] = &[
     ("connections", "3"),
     ("ws-message", "hi"),
@@ -430,7 +430,7 @@ const VALUES: &[(&str, &str)] = &[
     ("sut", "1"),
 ];
 
-/// What is printed of options beside a file is a file that gives the same plan without them.
+/// A plan printed from a file and options gives the same plan without the options.
 #[test]
 fn a_printed_plan_gives_the_same_plan() {
     let lines = "closed.toml --rate 5..9/s --session 2 --arrivals poisson --burst 3 -d 9s -n 7
@@ -451,7 +451,7 @@ fn a_printed_plan_gives_the_same_plan() {
     }
 }
 
-/// The think time of sessions is theirs, whoever sets it.
+/// The think time of sessions is theirs, wherever it was set.
 #[test]
 fn users_with_sessions_think_as_the_option_says() {
     let (plan, _) = typed(&["sessions.toml", "--think", "2s"]).unwrap();
@@ -459,7 +459,7 @@ fn users_with_sessions_think_as_the_option_says() {
     assert_eq!(plan.load.session().map(|session| session.think), Some(think));
 }
 
-/// A ramp sets the rate, and what shapes arrivals beside it stays.
+/// A ramp sets the rate, and options that shape arrivals remain.
 #[test]
 fn a_ramp_keeps_what_shapes_its_arrivals() {
     let argv = ["loadstone", "ramp", "--burst", "2", "--to", "20/m", URL];
@@ -495,7 +495,7 @@ fn every_option_of_run_does_something() {
         let takes_value = option.get_action().takes_values();
         assert_eq!(value.is_some(), takes_value, "--{name} needs a line in VALUES");
         unused.retain(|known| *known != name);
-        // what the option needs beside it, with and without the option
+        // requirements of the option, with and without the option
         let (own, beside) =
             value.unwrap_or("").split_once(' ').unwrap_or((value.unwrap_or(""), ""));
         let list = if matches!(name, "random" | "once") { "--urls list.txt" } else { beside };
@@ -691,7 +691,7 @@ fn the_disk_says_what_is_wrong_with_a_file() {
     );
 }
 
-/// The load beside a torture speaks what its cases do, whether that was typed or follows from them.
+/// The load during a torture uses the HTTP version of its cases, typed or implied.
 #[test]
 fn the_load_beside_a_torture_speaks_what_the_cases_do() {
     for (words, expected) in [

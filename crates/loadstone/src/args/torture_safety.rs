@@ -1,4 +1,4 @@
-//! The options of `torture` that have to do with permission and bounds.
+//! The permission and bounds options of `torture`.
 
 use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
 use super::parse;

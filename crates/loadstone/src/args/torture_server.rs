@@ -1,4 +1,4 @@
-//! The option of `torture` that has to do with the server's own processes.
+//! The option of `torture` for the server's own processes.
 
 use crate::sut::{self, Who};
 use clap::Args;

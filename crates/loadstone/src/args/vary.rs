@@ -13,19 +13,19 @@ pub(crate) struct Vary {
     pub(crate) axis: Axis,
     /// In the unit of [`Axis`].
     pub(crate) levels: Vec<f64>,
-    /// What stays; the level is added to it.
+    /// The constant part; the level is added to it.
     base: Option<PathSpec>,
 }
 
-/// Steps between the ends where none is asked for: percents of 0..10 % then.
+/// Default number of steps between the ends: percents for 0..10 %.
 const STEPS_DEFAULT: f64 = 10.0;
 /// Slowest and fastest link, in bits a second, and the longest round trip.
 const RATE: (f64, f64) = (1_000.0, 10e9);
 const ROUND_TRIP_MAX_S: f64 = 60.0;
 
 impl Vary {
-    /// `loss=0..10%`, `rtt=0..300ms`, `rate=1M..16M`; `step` and `factor` as of `--step` and
-    /// `--factor`. The unit may stand at the end alone.
+    /// `loss=0..10%`, `rtt=0..300ms`, `rate=1M..16M`; `step` and `factor` as in `--step` and
+    /// `--factor`. The unit may follow only the last number.
     ///
     /// # Errors
     /// What is no property or no range; a level that makes no path on `base`.

@@ -78,7 +78,7 @@ impl SharedRows for CrawlRows {
     const ROWS: &'static [SharedRow] = &[
         SharedRow { name: "header", ..SHARED },
         SharedRow { name: "insecure", ..SHARED },
-        // who accepts any certificate trusts more than this file
+        // users who accept any certificate trust more than this file
         SharedRow { name: "ca", without: &["insecure"], ..SHARED },
     ];
 }
@@ -200,7 +200,7 @@ pub(crate) struct SequenceArgs {
     pub(crate) quiet: bool,
 }
 
-/// How a sequence is written.
+/// Format of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     Urls,
@@ -214,7 +214,7 @@ pub(crate) enum MatchingArg {
     Requests,
 }
 
-/// A file set, and what a preset's name says beside it.
+/// A file set, and the parameters in a preset's name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preset {
     pub(crate) spec: Spec,
@@ -223,7 +223,7 @@ pub(crate) struct Preset {
     format: Format,
 }
 
-/// WebMark's run: its files, and the URIs that it asks for.
+/// WebMark's run: its files, and its URIs.
 const WEBMARK: (Spec, u64) = (Spec::Surge { files: 2_000 }, 172_020);
 const USERS: usize = 100;
 
@@ -249,7 +249,7 @@ impl SequenceArgs {
         self.users.unwrap_or(USERS)
     }
 
-    /// What is to be asked for.
+    /// Requests to generate.
     ///
     /// # Errors
     /// An option that the file set or the format has no use for.
@@ -351,7 +351,7 @@ pub(crate) struct ImportArgs {
     pub(crate) quiet: bool,
 }
 
-/// What a file of requests is.
+/// Format of a file of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportFrom {
     Log,
@@ -360,9 +360,9 @@ pub(crate) enum ImportFrom {
     Openapi,
 }
 
-/// Methods of which a log, or a description, says enough.
+/// Methods with sufficient data in a log or a description.
 const SAFE: [&str; 2] = ["GET", "HEAD"];
-/// A client that asks for nothing for longer begins a new visit.
+/// A client silent for longer starts a new visit.
 const PAUSE: Nanos = Nanos::from_secs(30 * 60);
 
 impl ImportArgs {
@@ -408,7 +408,7 @@ impl ImportArgs {
     }
 }
 
-/// What falls due at the log's times.
+/// Arrivals at the log's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
     Requests,

@@ -8,7 +8,7 @@ use record::{check, compare, document, ramp, run, torture};
 use std::fs::File;
 use std::io::Read;
 
-/// What a file of the store begins with.
+/// First bytes of a store file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// The record, where a single JSON file is named; `None` where results of a store are.
@@ -27,7 +27,8 @@ pub(super) fn only(names: &[String]) -> Result<Option<ShownResults>, Failure> {
     Ok(Some(wanted))
 }
 
-/// Whether the name is that of a file of JSON, there or not, or of one that is not a store.
+/// Returns whether the name is that of a JSON file, existing or not, or of a file that is not a
+/// store.
 fn is_json(name: &str) -> bool {
     if super::exported(name).is_none() {
         return false;
@@ -44,7 +45,7 @@ fn is_json(name: &str) -> bool {
     file.is_ok() && !start.is_empty() && start != SQLITE
 }
 
-/// `name`: what a run is called beside others.
+/// `name`: name of a run among others.
 fn read(name: &str, text: &str) -> Result<ShownResults, String> {
     match document::schema_of(text)?.as_str() {
         torture::SCHEMA => {

@@ -16,7 +16,7 @@ pub(super) struct Width(Option<usize>);
 const NAME_CHARS_MAX: usize = 200;
 /// Fewest columns that are left for the names.
 const NAME_COLUMNS_MIN: usize = 10;
-/// From so many columns on, the year and the seconds of the start are shown.
+/// Minimum number of columns for showing the year and the seconds of the start.
 const WIDE_COLUMNS: usize = 100;
 
 impl Width {
@@ -75,7 +75,7 @@ pub(super) fn heading(entry: &ListEntry) -> String {
     format!("{}{tags}, begun {began}{progress}: {command}\n\n", entry.id)
 }
 
-/// The end of a name says more than its middle: `http://host/…/page`.
+/// The end of a name is more specific than its middle: `http://host/…/page`.
 fn fitted(name: &str, columns: Option<usize>) -> String {
     let count = name.chars().count();
     match columns {

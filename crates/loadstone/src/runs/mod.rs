@@ -41,7 +41,7 @@ pub(crate) fn refused(error: StoreError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// The store of an option, of the environment or the default one, to look at.
+/// The store of an option, of the environment or the default one, for reading.
 pub(crate) fn to_read(option: &StoreArgs) -> Result<Store, Failure> {
     Ok(keeping::noted(
         Store::open_to_read(&keeping::wanted(option.store.as_ref()).unwrap_or_default())
@@ -117,7 +117,7 @@ fn show(args: &ShowArgs) -> Result<Code, Failure> {
 }
 
 /// # Errors
-/// A torture without a load beside it follows no plan.
+/// A torture without a background load has no plan.
 fn plan_of(stored: &Stored) -> Result<String, Failure> {
     Ok(match stored {
         Stored::Run(run) => run.plan.toml().to_owned(),
@@ -141,7 +141,7 @@ fn plan_of(stored: &Stored) -> Result<String, Failure> {
     })
 }
 
-/// Ids alone, each of them one result: what a tag or `last` stands for can change meanwhile.
+/// Only ids, each a single result: the meaning of a tag or `last` can change meanwhile.
 fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure> {
     let mut store = to_change(option)?;
     let mut exact: Vec<RunId> = Vec::new();

@@ -13,7 +13,7 @@ const DNS_PORT: u16 = 53;
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SurveyedHost {
-    /// As it was written.
+    /// As written.
     pub(super) named: String,
     pub(super) host: String,
     pub(super) port: u16,
@@ -24,7 +24,7 @@ pub(super) struct SurveyedHost {
 /// An address and port, with what the list calls it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listed {
-    /// The first name is the one that is asked for.
+    /// The first name is the requested one.
     pub(super) names: Vec<String>,
     pub(super) entry: SurveyedHost,
     pub(super) address: SocketAddr,
@@ -45,7 +45,7 @@ pub(super) struct Resolved {
 }
 
 /// # Errors
-/// The first line that is none, by its number; a list without a line; one that is too long.
+/// Returned for the first invalid line, by number; a list without a line; one that is too long.
 pub(super) fn read(text: &str, dns: bool) -> Result<Vec<SurveyedHost>, String> {
     let mut entries = Vec::new();
     for (row, line) in text.lines().enumerate() {

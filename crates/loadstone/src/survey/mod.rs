@@ -48,7 +48,7 @@ fn exit_code(record: &SurveyRecord) -> Code {
     }
 }
 
-/// Writes the results wherever they go; each is tried, and the first failure is told.
+/// Writes all results; the first failure is returned.
 fn write(args: &SurveyArgs, record: &SurveyRecord) -> Result<(), Failure> {
     let mut done = Ok(());
     if let Some(path) = &args.html {
@@ -68,7 +68,7 @@ fn write(args: &SurveyArgs, record: &SurveyRecord) -> Result<(), Failure> {
     done.map_err(|error| Failure::not_written(&error))
 }
 
-/// Who we are, in words that a log keeps.
+/// Our identification, for logs.
 fn agent() -> String {
     const PAGE: &str = "loadstone/docs/guide/torture-safety.md";
     format!("loadstone-survey/{} (+{PAGE})", env!("CARGO_PKG_VERSION"))

@@ -29,7 +29,7 @@ fn queries(one: &Listed, permit: &Permit) -> &'static [Query] {
 }
 
 fn questions(one: &Listed, permit: &Permit) -> NameServerVisit {
-    // ids that are not known beforehand, so that nobody else can reply
+    // unpredictable ids, so that no third party can reply
     let seed = permit.run.bytes().fold(u64::from(one.address.port()), |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u64::from(byte))
     });

@@ -1,4 +1,4 @@
-//! Who may be asked, and what: before the first packet. What is asked goes into the audit log.
+//! Permission checks before the first packet. Requests are recorded in the audit log.
 
 use super::list::Resolved;
 use crate::args::SurveyArgs;
@@ -13,10 +13,10 @@ use torture::safety::permit::RunLog;
 use torture::safety::{Class, class};
 use torture::survey::Depth;
 
-/// Addresses that the log's first line holds; each visit has a line of its own.
+/// Maximum number of addresses in the log's first line; each visit has its own line.
 const ADDRESSES_MAX: usize = 200;
 
-/// What is permitted, and the log of it.
+/// Permitted requests, and their log.
 pub(super) struct Permit {
     depth: Depth,
     audit: Option<Audit>,
@@ -25,7 +25,8 @@ pub(super) struct Permit {
 
 impl Permit {
     /// # Errors
-    /// Addresses of others without leave; one that is nobody's to ask; a log that cannot be written.
+    /// Returned for others' addresses without permission, addresses that may never be queried, and
+    /// a log that cannot be written.
     pub(super) fn new(args: &SurveyArgs, listed: &Resolved) -> Result<Permit, Failure> {
         let addresses = || listed.servers.iter().map(|one| one.address);
         let of = |wanted: Class| addresses().find(|address| class(address.ip()) == wanted);
@@ -75,7 +76,7 @@ impl Permit {
         Ok(Permit { depth, audit, run })
     }
 
-    /// What this server is asked: one of others gets one plain request.
+    /// Requests to this server: a server of others gets one plain request.
     pub(super) fn depth(&self, address: IpAddr) -> Depth {
         match class(address) {
             Class::Local | Class::Private => self.depth,

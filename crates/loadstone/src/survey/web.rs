@@ -115,8 +115,8 @@ fn surveyed(one: &Listed, visit: &TourResult) -> SurveyedServer {
     server
 }
 
-/// Which versions of TLS it shakes hands in, and whether it speaks HTTP/2: two connections more, one
-/// after the other, each `gap` after what was before.
+/// TLS versions with a completed handshake, and HTTP/2 support: two more connections, in sequence,
+/// each `gap` after the previous one.
 fn look_at_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Result<(), Failure> {
     let secure = one.entry.url.as_ref().is_some_and(|url| url.scheme() == "https");
     if !secure {
@@ -137,7 +137,7 @@ fn look_at_tls(one: &Listed, server: &mut SurveyedServer, gap: Duration) -> Resu
     Ok(())
 }
 
-/// What a handshake agreed on; `None`: it came to none.
+/// Negotiated parameters of a handshake; `None` if it failed.
 fn shaken(address: SocketAddr, factory: &mut net::tls::Factory, name: &str) -> Option<TlsFacts> {
     let mut session = factory.session(name).ok()?;
     let mut stream = TcpStream::connect_timeout(&address, WAIT).ok()?;
@@ -161,7 +161,7 @@ fn shaken(address: SocketAddr, factory: &mut net::tls::Factory, name: &str) -> O
     None
 }
 
-/// Any certificate will do: nothing secret is sent, and what it says is not asked here.
+/// Any certificate is accepted: nothing secret is sent, and its content is not used here.
 fn factory(versions: net::tls::Versions, alpn: &[&str]) -> Result<net::tls::Factory, Failure> {
     let alpn = alpn.iter().map(|name| (*name).to_owned()).collect();
     let settings =
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn each_handshake_waits_for_its_turn() {
-        // nobody is there
+        // there is no server
         let place = "127.0.0.1:1".parse().unwrap();
         let listed = list::resolved(&list::read(&format!("https://{place}/"), false).unwrap());
         let mut server = SurveyedServer::at(place, &[]);

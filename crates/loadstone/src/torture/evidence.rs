@@ -34,7 +34,7 @@ const CASE_MAX: u64 = 1 << 20;
 /// Returns the folders of failures: of a run, of its `failures`, or the named one.
 ///
 /// # Errors
-/// There are none.
+/// None.
 pub(super) fn folders(named: &Path) -> Result<Vec<PathBuf>, Failure> {
     if named.join("wire.lsw").is_file() {
         return Ok(vec![named.to_owned()]);

@@ -11,7 +11,7 @@ use sample::{Death, ServerState};
 use torture::safety::Class;
 use units::Nanos;
 
-/// What is watched.
+/// The watched processes.
 pub(super) enum Seen {
     Processes(Lives),
     /// A machine, by the URL of its exporter.

@@ -38,7 +38,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The plan, and what is told of it.
+/// The plan, and its description.
 fn of_log(input: &mut dyn BufRead, args: &ImportArgs) -> Result<(Plan, String), Failure> {
     let methods = args.methods.clone().unwrap_or_default();
     let log = read(&args.log, input, methods)?;
@@ -94,7 +94,7 @@ fn utf16(input: &mut dyn BufRead) -> std::io::Result<String> {
     text.ok().filter(|_| rest.is_empty()).ok_or_else(|| wrong("it is damaged: not UTF-16"))
 }
 
-/// What was not taken over; empty: nothing.
+/// Omitted parts; empty if none.
 fn left_out(log: &Log) -> String {
     let mut text = String::new();
     if log.left_out > 0 {
@@ -206,7 +206,7 @@ fn joined(base: &Url, target: &str) -> Url {
     url
 }
 
-/// Each request by itself, and behind its response the pause that the log has.
+/// Each request separately, and after its response the log's pause.
 fn groups(log: &Log, visit: &workload::access_log::ClientVisit, speed: f64) -> Visit {
     let at = |row: &u32| log.accesses[*row as usize].at;
     let nexts = visit.rows.iter().skip(1).map(Some).chain([None]);

@@ -16,7 +16,7 @@ use workload::access_log::{Anonymised, Anonymiser, HashedPaths};
 /// Bytes of a key: fewer could be tried out.
 const KEY_MIN: usize = 16;
 const KEY_MAX: u64 = 4096;
-/// Words of paths that are shown.
+/// Path words that stay readable.
 const SHOWN_MAX: usize = 20;
 
 pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
@@ -96,7 +96,7 @@ fn stream(
     }
 }
 
-/// That of the file, or one that is forgotten at the end.
+/// That of the file, or one that is discarded at the end.
 fn key(args: &AnonymiseArgs) -> Result<Vec<u8>, Failure> {
     let (path, most) = match &args.key_file {
         Some(path) => (path.as_path(), KEY_MAX),
@@ -125,7 +125,7 @@ fn left_out(done: &Anonymised) -> String {
     })
 }
 
-/// What was kept, and what was not.
+/// Kept and removed parts.
 fn told(done: &Anonymised, args: &AnonymiseArgs) -> String {
     let mut text = format!(
         "{}: times, methods, statuses, sizes and the order are kept\nhashed: clients, {}, {}; user \

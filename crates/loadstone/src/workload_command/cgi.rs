@@ -7,7 +7,7 @@ use workload::fileset::specweb99::{
     Advertising, DYNAMIC_TYPE, DynamicQuery, PageHead, Visitor, page_of_file,
 };
 
-/// Answers the one request that the environment tells of.
+/// Answers the request described by the environment.
 pub(super) fn answer(args: &CgiArgs) -> Result<Code, Failure> {
     let meta = |name: &str| std::env::var(name).unwrap_or_default();
     if meta("GATEWAY_INTERFACE").is_empty() {

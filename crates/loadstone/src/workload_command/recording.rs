@@ -12,17 +12,17 @@ use units::{Nanos, Rate, show};
 use url::Url;
 use workload::recorded::{Curl, Recorded, Recording};
 
-/// Of a file, what tells its format.
+/// Start of a file that shows its format.
 const SNIFFED: usize = 4096;
 /// Longest text that is held as a whole: OpenAPI, commands.
 const TEXT_MAX: u64 = 64 << 20;
-/// Reasons that are told one by one.
+/// Maximum number of reasons listed individually.
 const TOLD_MAX: usize = 10;
 
-/// Headers whose values log somebody in.
+/// Headers whose values are credentials.
 const LOGINS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
-/// What a file is, by its first bytes.
+/// Format of a file, by its first bytes.
 ///
 /// # Errors
 /// It cannot be read.
@@ -49,7 +49,7 @@ pub(super) fn sniff(input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
     })
 }
 
-/// What is said of a file of another load tool, none of which can be imported; `None` of other files.
+/// Hint for a file of another load tool, none of which can be imported; `None` for other files.
 ///
 /// # Errors
 /// It cannot be read.
@@ -73,10 +73,10 @@ pub(super) fn of_other_tool(input: &mut dyn BufRead) -> std::io::Result<Option<&
     })
 }
 
-/// The plan, and what is told of it.
+/// The plan, and its description.
 ///
 /// # Errors
-/// A file that is none of its format, or has nothing that can be asked for.
+/// Returned for a file that is invalid in its format, or has no usable request.
 pub(super) fn plan(
     from: ImportFrom,
     input: &mut dyn BufRead,
@@ -178,8 +178,8 @@ fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
     each.into_iter().flatten().collect()
 }
 
-/// What is taken over: of a HAR, the requests to the server of the first one alone, for a page asks
-/// others too; without logins, unless they are asked for.
+/// Imported requests: of a HAR, only those to the first request's server, because a page uses
+/// others too; without logins, unless requested.
 fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recording {
     let Recording { requests, mut left_out } = recording;
     let site = requests.first().map(|first| first.url.origin());

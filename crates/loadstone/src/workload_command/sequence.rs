@@ -40,8 +40,8 @@ fn urls(sequence: &Sequence, base: Option<&Url>) -> String {
     sequence.steps().flat_map(SequenceStep::paths).map(|path| format!("{base}{path}\n")).collect()
 }
 
-/// httperf's session file, and what is to be told of it. A step is a burst: its page, then what is
-/// embedded in it, at once.
+/// httperf's session file, and the notes about it. A step is a burst: its page, then its embedded
+/// objects, at once.
 fn sessions(sequence: &Sequence, args: &SequenceArgs) -> (String, String) {
     let base = args.base.as_ref().map_or_else(
         || "/".to_owned(),
@@ -80,8 +80,7 @@ fn burst(text: &mut String, base: &str, step: SequenceStep<'_>) {
     }
 }
 
-/// A plan of users who make one session each: a page, then what is embedded in it, then the OFF
-/// time.
+/// A plan of users with one session each: a page, then its embedded objects, then the OFF time.
 fn as_plan(sequence: &Sequence, args: &SequenceArgs) -> Result<(String, String), Failure> {
     let base = args.base.as_ref().expect("the options were checked");
     let made = visits_of(sequence, base, args.users());

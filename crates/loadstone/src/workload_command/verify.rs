@@ -16,7 +16,7 @@ use workload::fileset::fit::{Fit, FitModel, Requests, fit_files, fit_requests};
 const FILES_MAX: usize = 10_000_000;
 /// Requests of a sequence at most.
 const REQUESTS_MAX: usize = 10_000_000;
-/// A cell of a log whose clock is fine, and of one that counts seconds.
+/// Time cells of a log with a fine clock, and of one that counts seconds.
 const FINE: Nanos = Nanos::from_millis(10);
 /// A client that rests for longer has gone (as `describe` has it).
 const PAUSE: Nanos = Nanos::from_secs(30 * 60);
@@ -116,7 +116,7 @@ fn of_log(log: &Log) -> Requests {
     let mut targets = PathRows::default();
     let rows: Vec<u32> = log.asks.iter().map(|ask| targets.row(&ask.target)).collect();
     let order = log.accesses.iter().map(|access| rows[access.ask as usize]).collect();
-    // a response of 304 or 206 says nothing of the file's size
+    // a response of 304 or 206 does not show the file's size
     let whole = log.accesses.iter().filter(|access| access.status == 200);
     let cell = if log.fine { FINE } else { Nanos::SECOND };
     Requests {
@@ -180,11 +180,11 @@ fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
     Ok(Requests { targets: targets.all, order, offs_s, ..Requests::default() })
 }
 
-/// What a line asks for.
+/// Requested target of a line.
 struct ListedStep<'a> {
     /// Path and query.
     target: &'a str,
-    /// The pause behind it, in seconds.
+    /// The pause after it, in seconds.
     think: Option<f64>,
 }
 

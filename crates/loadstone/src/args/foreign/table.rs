@@ -1,6 +1,6 @@
 //! The options of other tools, by what they are about, as those tools' own help texts have them.
 
-/// An option of another tool: its spellings, whose it is, and what to type here.
+/// An option of another tool: its spellings, the tools, and our equivalent.
 pub(super) struct Foreign {
     pub(super) options: &'static [&'static str],
     pub(super) whose: &'static str,
@@ -16,7 +16,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Foreign> {
     [LOAD, REQUEST, CONNECTION, RESULT, ONE_HYPHEN].into_iter().flatten()
 }
 
-/// How much, and for how long.
+/// Load and duration.
 const LOAD: &[Foreign] = &[
     of(
         &["-u", "--vus", "--users"],
@@ -89,7 +89,7 @@ const LOAD: &[Foreign] = &[
     ),
 ];
 
-/// What is asked.
+/// Requests.
 const REQUEST: &[Foreign] = &[
     of(&["-X", "--request"], "curl", "--method NAME"),
     of(
@@ -193,7 +193,7 @@ const CONNECTION: &[Foreign] = &[
     of(&["--servername"], "autocannon", "--server-name NAME"),
 ];
 
-/// What comes of it.
+/// Results.
 const RESULT: &[Foreign] = &[
     of(
         &["-o", "--out", "--output", "--summary-export", "--output-format"],
@@ -223,7 +223,7 @@ const RESULT: &[Foreign] = &[
     ),
 ];
 
-/// vegeta and hey write whole words behind one hyphen, where a short option of ours would begin.
+/// vegeta and hey write whole words after one hyphen, which starts a short option of ours.
 const ONE_HYPHEN: &[Foreign] = &[
     of(&["-rate"], "vegeta", "--rate N/s"),
     of(&["-duration"], "vegeta", "--duration TIME"),

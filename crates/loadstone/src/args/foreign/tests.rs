@@ -7,8 +7,7 @@ fn hint_of(words: &[&str]) -> Option<String> {
     hint(&Cli::try_parse_from(&argv).expect_err("another tool's command line"), &argv)
 }
 
-/// Command lines as those tools' own pages have them, and what is said of the first word that is
-/// theirs alone.
+/// Command lines from those tools' own pages, and the hint for the first unknown word.
 #[test]
 fn the_command_lines_of_ten_tools_are_answered_by_ours() {
     let lines: [(&str, &[&str], &str); 46] = [
@@ -148,7 +147,7 @@ fn a_negative_number_is_refused_by_its_option() {
     }
 }
 
-/// What is offered instead must be there: options of `run`, commands of the program.
+/// Suggested replacements exist: options of `run`, commands of the program.
 #[test]
 fn what_is_offered_instead_exists() {
     let cli = Cli::command();
@@ -172,7 +171,7 @@ fn what_is_offered_instead_exists() {
     }
 }
 
-/// With a URL the value is one word too many, without one it is taken for the URL.
+/// With a URL the value is an extra word, without one it is taken for the URL.
 #[test]
 fn a_value_that_needs_an_equals_sign_is_told_so() {
     let set = "surge-like:files=200";
@@ -187,7 +186,7 @@ fn a_value_that_needs_an_equals_sign_is_told_so() {
     let why = format!("\"{set}\" is not a URL: invalid port number");
     assert_eq!(meant_as_value(&why, &argv), Some(said));
     assert_eq!(meant_as_value("no server answers", &argv), None);
-    // a target and a plan may stand there
+    // a target and a plan are permitted there
     let argv = ["loadstone", "run", "--follow", "127.0.0.1:9"].map(OsString::from);
     assert_eq!(meant_as_value("no connection to http://127.0.0.1:9/", &argv), None);
     assert_eq!(hint_of(&["run", "--verify", "host:80", "--bogus"]), None);
