@@ -7,7 +7,7 @@ use record::run::{ConductRecord, VerdictRecord};
 use stats::{Hist, State, samples_needed};
 use units::show;
 
-/// What the server did, and one of its responses where they are what is wrong.
+/// State of the server, and one of its responses if these are faulty.
 pub(crate) fn conduct(server: &ConductRecord) -> Block {
     Block::Notice(Notice {
         label: "Server",
@@ -43,8 +43,8 @@ pub(crate) fn verdict_line(verdict: &VerdictRecord) -> Block {
 /// Each cause of a verdict, with its advice.
 pub(crate) const ALL_CAUSES: (usize, usize) = (usize::MAX, usize::MAX);
 
-/// How far a measurement can be believed. Text has the first `causes` of its causes, of these `advised`
-/// with advice.
+/// Validity of a measurement. Text has the first `causes` of its causes, of these `advised` with
+/// advice.
 pub(crate) fn verdict(verdict: &VerdictRecord, (causes, advised): (usize, usize)) -> Block {
     let state = verdict.state;
     let reason = |cause: &record::run::CauseRecord| Reason {
@@ -72,7 +72,7 @@ fn mood(state: State) -> Mood {
     }
 }
 
-/// A verdict's word in the colour of it.
+/// A verdict's word in its color.
 pub(crate) fn state_cell(state: State) -> TableCell {
     TableCell::new(CellLook::State(mood(state)), state.id())
 }
@@ -87,7 +87,7 @@ pub(crate) fn headed(verdict: &VerdictRecord, name: &str) -> String {
     format!("{mark} {}: {}", verdict.state.id(), printable(name, 200))
 }
 
-/// What limits the server, the most certain first; nothing without findings.
+/// Bottlenecks of the server, the most certain first; nothing without findings.
 pub(crate) fn findings(all: &[Finding]) -> Vec<Block> {
     if all.is_empty() {
         return Vec::new();

@@ -27,7 +27,7 @@ fn document(record: &CheckRecord) -> Document {
     let mut told = Document::default();
     let name = safe(&format!("{} · {}", record.name, record.base));
     told.add(Forms::TEXT, [say(Voice::Plain, name), Block::Gap]);
-    // without a connection no step was tried, and "skipped" in each line would say nothing
+    // without a connection no step was tried, and "skipped" in each line would be useless
     let tried = record.unreachable.is_none();
     for (forms, all) in [(Forms::QUIET, false), (Forms::LONG, tried)] {
         let steps = tree(&record.steps, all);
@@ -122,7 +122,7 @@ fn sentence(difference: &Mismatch) -> String {
     format!("{what}: expected {expected}, got {got}")
 }
 
-/// What was asked, the difference, and the state of every member.
+/// The request, the difference, and the state of every member.
 fn account(step: &StepRecord, difference: &Mismatch) -> String {
     let mut text = format!("line {} of the plan", step.line);
     if !step.asked.is_empty() {

@@ -28,7 +28,7 @@ use units::show;
 
 /// Characters shown of a command that starts a server.
 const COMMAND_CHARS_MAX: usize = 1_000;
-/// Blocks whose order text spells out.
+/// Maximum number of blocks whose order text spells out.
 const BLOCKS_SHOWN: usize = 6;
 
 /// `loadstone.compare/1`, indented, with a line feed at its end.
@@ -36,8 +36,8 @@ pub fn json(report: &CompareRecord) -> String {
     record::document::printed(report)
 }
 
-/// The comparison as text, with a line feed at its end. Quiet: the answer, the bounds and what
-/// speaks against it.
+/// The comparison as text, with a line feed at its end. Quiet: the answer, the bounds and
+/// reservations.
 pub fn text(report: &CompareRecord, style: Style) -> String {
     page::text::text(&document(report), style)
 }
@@ -108,7 +108,7 @@ fn cautions(told: &mut Document, report: &CompareRecord) {
     told.add(Forms::ALL, report.cautions.iter().map(|text| caution("", text)));
 }
 
-/// What was asked of the differences, and whether it is so.
+/// Bounds on the differences, and whether they hold.
 fn bounds(told: &mut Document, report: &CompareRecord) {
     let all: Vec<(String, &BoundRecord)> = report
         .contrasts()
@@ -140,7 +140,7 @@ fn bounds(told: &mut Document, report: &CompareRecord) {
     told.add(Forms::PAGE, [heading("Bounds"), Block::Table(table)]);
 }
 
-/// What was measured of each side, and in which order.
+/// Measurements of each side, and their order.
 fn sides(told: &mut Document, report: &CompareRecord) {
     let mut lines = vec![Block::Gap];
     let mut add = |lead: &str, text: String| lines.push(led(lead, Voice::Plain, text));
@@ -224,13 +224,13 @@ fn p_value(one: &DifferenceRecord) -> String {
     }
 }
 
-/// A difference as a cell: columns that are shorter leave two blanks between them, and headings of
-/// several words can be told apart.
+/// A difference as a cell: shorter columns are separated by two blanks, so that headings of several
+/// words stay distinguishable.
 fn short(text: &str) -> String {
     text.replace(" points", " pp")
 }
 
-/// What A differs by from itself, of the figures that are looked at first.
+/// A's difference from itself, for the main figures.
 fn noise_floor(contrast: Contrast<'_>) -> String {
     let first =
         |one: &&DifferenceRecord| ["throughput", "p50", "p99"].contains(&one.figure.as_str());
@@ -272,7 +272,7 @@ fn forest(contrast: Contrast<'_>) -> Block {
     })
 }
 
-/// What the comparison excludes, what it could have found, and how.
+/// Differences that the comparison excludes, those it could have found, and how.
 fn power(told: &mut Document, report: &CompareRecord) {
     let forms = Forms::LONG | Forms::PAGE;
     if report.gate.is_some() {
@@ -297,7 +297,7 @@ fn power(told: &mut Document, report: &CompareRecord) {
         told.add(forms, [subheading(format!("What these runs can show{of}")), Block::Table(table)]);
     }
     if any {
-        // what stands at the margin must not read as another row
+        // text at the margin must not look like another row
         told.add(Forms::LONG, [Block::Gap]);
         told.add(forms, [say(Voice::Note, method(report, DELTA))]);
         // Markdown has the table of differences alone
@@ -319,11 +319,11 @@ fn power_row(one: &DifferenceRecord) -> Vec<String> {
     ]
 }
 
-/// What the last column of [`power`] means.
+/// Meaning of the last column of [`power`].
 const DELTA: &str =
     "Cliff's delta: 1 when every run of B lies above every run of A, -1 when below; ";
 
-/// How it was judged, and what signs mean; `more` stands before what is said of the units.
+/// How it was judged, and the meaning of signs; `more` precedes the text on units.
 fn method(report: &CompareRecord, more: &str) -> String {
     let (within, over) = match report.order.is_empty() {
         true => ("over all runs", "runs"),

@@ -3,7 +3,7 @@
 use crate::RunRecord;
 use std::fmt::Write;
 
-/// Columns, in order. Times in seconds, shares 0..=1; response times are empty where none came.
+/// Columns, in order. Times in seconds, shares 0..=1; response times are empty without responses.
 const HEADER: &str = "at_s,span_s,warm_up,due,succeeded,failed,timed_out,dropped,abandoned,\
     throughput_per_s,response_mean_s,response_p50_s,response_p90_s,response_p99_s,response_max_s,\
     slip_p99_s,in_flight,open_connections,bytes_received,body_bytes,driver_cpu";

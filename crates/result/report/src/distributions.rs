@@ -1,4 +1,5 @@
-//! Distributions of times in one picture: by quantile, each further nine as wide as the one before.
+//! Distributions of times in one picture: by quantile, each further nine as wide as the previous
+//! one.
 
 use crate::section::chart::{AxisUnit, Chart, Dash, Horizontal, Line, POINTS_MAX, Range, Tone};
 use crate::section::{Block, Voice, say};
@@ -12,7 +13,7 @@ pub(crate) struct Distribution<'a> {
     pub(crate) hist: &'a Hist,
 }
 
-/// Times by quantile, each further nine as wide as the one before. `None` below two samples.
+/// Times by quantile, each further nine as wide as the previous one. `None` below two samples.
 pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Option<Chart> {
     let n = all.iter().map(|one| one.hist.count()).max().filter(|n| *n >= 2)?;
     let nines = (n as f64).log10();
@@ -32,7 +33,7 @@ pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Op
         let value = |nines: &f64| {
             let share_above = 10_f64.powf(-nines);
             let time = one.hist.quantile(1.0 - share_above).as_secs_f64();
-            // beyond its last sample a distribution says nothing
+            // beyond its last sample a distribution is unknown
             (time > 0.0 && share_above * count as f64 >= 0.999).then_some(time)
         };
         let line = Line::new(one.name, one.look.0, at.iter().map(value).collect());
@@ -48,7 +49,7 @@ pub(crate) fn by_quantile(id: &str, title: &str, all: &[Distribution<'_>]) -> Op
     Some(chart)
 }
 
-/// What is said below every chart of quantiles.
+/// Text below every chart of quantiles.
 pub(crate) fn few_samples() -> Block {
     let needed = [0.99, 0.999, 0.9999].map(|quantile| show::count(samples_needed(quantile)));
     let [p99, p99_9, p99_99] = needed;

@@ -17,7 +17,7 @@ use stats::Hist;
 use std::collections::BTreeMap;
 use units::{Nanos, show};
 
-/// What an arrival can come to: name and count, in the order of the sum.
+/// Outcomes of arrivals: name and count, in the order of the sum.
 type OutcomeCount = (&'static str, fn(&OutcomesRecord) -> u64);
 
 /// The last has a row only where there are any: they are of fleets alone.
@@ -30,7 +30,7 @@ const ENDS: [OutcomeCount; 6] = [
     ("lost", |counts| counts.lost),
 ];
 
-/// What arrivals came to, with those that were lost only where some were.
+/// Outcomes of arrivals, including lost ones only if there are any.
 pub(crate) fn ends(counts: &OutcomesRecord) -> impl Iterator<Item = (&'static str, u64)> {
     let all = ENDS.iter().map(|(name, count)| (*name, count(counts)));
     all.filter(|(name, count)| *name != "lost" || *count > 0)
@@ -60,8 +60,8 @@ const UNOPENED: [FailureClass; 8] = [
     FailureClass::Certificate,
 ];
 
-/// The pause that shaped a closed load whose connections could not all be opened; `None` where no
-/// user paused.
+/// The pause that shaped a closed load whose connections could not all be opened; `None` if no user
+/// paused.
 fn reconnect_pause(report: &RunRecord) -> Option<String> {
     let plan = report.plan.plan();
     let pause = plan.connection.reconnect_pause;
@@ -114,13 +114,12 @@ pub(crate) fn statuses(report: &RunRecord) -> String {
     seen.collect::<Vec<_>>().join(", ")
 }
 
-/// What was posted beside the server's log of it, where something was.
+/// POSTs compared with the server's log, if there are any.
 pub(crate) fn posts(report: &RunRecord) -> Option<&PostsRecord> {
     report.bodies.specweb99.as_ref()?.posts.as_ref()
 }
 
-/// Label and sentence of each fact that applies to the run; a label is empty where the sentence goes
-/// on with the fact before it.
+/// Label and sentence of each applicable fact; an empty label continues the previous fact.
 pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     let one = [
         ("Connections", Some(connections(report))),
@@ -159,7 +158,7 @@ pub(crate) fn of_client(report: &RunRecord) -> impl Iterator<Item = (&'static st
     std::iter::once(("Client", client(report))).chain(dummy(report).map(|text| ("", text)))
 }
 
-/// Failures by who is to blame: `server 12, path 3`; empty without failures.
+/// Failures by blamed party: `server 12, path 3`; empty without failures.
 pub(crate) fn blames(report: &RunRecord) -> String {
     let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
     for failure in &report.failures {
@@ -170,7 +169,7 @@ pub(crate) fn blames(report: &RunRecord) -> String {
     parts.join(", ")
 }
 
-/// What the server used of its own resources, and which of them was full.
+/// Resources used by the server, and which of them was exhausted.
 pub(crate) fn server(sut: &sample::SutSeries) -> String {
     let mut text = words::printable(&sut.name, 100);
     let rows: Vec<&sample::SutRow> = sut.measured().collect();

@@ -22,7 +22,7 @@ pub(crate) fn after_window(run: &RunRecord) -> impl Iterator<Item = &SecondRecor
 /// Some neighbouring rows of the series as one point of a chart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
-    /// How many they are.
+    /// Number of them.
     pub(crate) rows: usize,
     pub(crate) at_s: f64,
     pub(crate) span_s: f64,
@@ -79,7 +79,7 @@ pub(crate) fn buckets(run: &RunRecord, count_max: usize) -> Vec<Bucket> {
     rows.chunks(size).map(bucket).collect()
 }
 
-/// What the server said of its own work: a row per name, names beyond the bound in one, the last.
+/// The server's own timings: a row per name, names beyond the limit in one, the last.
 pub(crate) fn server_timings(run: &RunRecord) -> Vec<(&str, Hist)> {
     let names = run.server_timings.server_timing_s.keys();
     let mut names: Vec<&str> = names.map(String::as_str).collect();

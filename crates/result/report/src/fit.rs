@@ -9,7 +9,7 @@ use crate::words::{counted, printable};
 use record::fit::{FitKind, FitRecord, FittedFigure, FittedUnit, PlotRecord, PropertyRecord};
 use units::{Nanos, show};
 
-/// Characters of a name that somebody gave to a file.
+/// Maximum characters of a user's file name.
 const NAME_MAX: usize = 200;
 
 /// The record as JSON, indented, with a line feed at its end.
@@ -17,7 +17,7 @@ pub fn json(record: &FitRecord) -> String {
     record::document::printed(record)
 }
 
-/// A table for each property: found, the model's, and what the tests say.
+/// A table for each property: measured, the model's, and the test results.
 pub fn text(record: &FitRecord, style: Style) -> String {
     page::text::text(&document(record), style)
 }
@@ -118,7 +118,7 @@ fn shown(value: f64, unit: FittedUnit) -> String {
     }
 }
 
-/// What the tests of the whole law say, with their caveats.
+/// Results of the tests of the whole law, with their caveats.
 fn tests(property: &PropertyRecord) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(test) = &property.anderson_darling {
@@ -140,7 +140,7 @@ fn tests(property: &PropertyRecord) -> Vec<String> {
 fn chart(plot: &PlotRecord) -> Chart {
     let (first, last) = (plot.at.first().copied(), plot.at.last().copied());
     let x = Horizontal {
-        // the axis wants a name that lives as long as the program
+        // the axis needs a static name
         name: match plot.across.as_str() {
             "bytes" => "bytes",
             "rank" => "rank",

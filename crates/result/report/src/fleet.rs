@@ -38,7 +38,7 @@ pub(crate) fn facts(fleet: &FleetRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What went from lost agents to others: a line for each of them that left or was offered something.
+/// Parts transferred from lost agents: a line for each agent that left or was offered something.
 fn moves(fleet: &FleetRecord) -> Vec<String> {
     let agent = |id: &str| {
         let row = fleet.agents.iter().position(|agent| agent.id == id);
@@ -69,7 +69,7 @@ fn moves(fleet: &FleetRecord) -> Vec<String> {
     lines
 }
 
-/// What makes an agent worth looking at: that it was lost, that it is bad, its lateness.
+/// Ranking of agents by interest: lost, invalid, late.
 fn oddness(agent: &AgentRecord) -> f64 {
     let gone = if agent.lost > 0 || agent.lost_at_s.is_some() { 1e6 } else { 0.0 };
     let bad = if agent.state == "INVALID" { 1e3 } else { 0.0 };
@@ -102,7 +102,7 @@ fn summary(fleet: &FleetRecord) -> String {
     parts.join(", ")
 }
 
-/// What the two least known clocks can be wrong by.
+/// Error bound of the two least known clocks.
 fn clocks_apart_max_s(fleet: &FleetRecord) -> f64 {
     let mut bounds: Vec<f64> = fleet.agents.iter().map(|agent| agent.clock_bound_s).collect();
     bounds.sort_by(f64::total_cmp);

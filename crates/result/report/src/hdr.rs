@@ -7,9 +7,9 @@ use record::run::RunHist;
 use std::time::{Duration, UNIX_EPOCH};
 use units::Nanos;
 
-/// One interval, the whole measured phase, per histogram; tags tell them apart: `response`
+/// One interval, the whole measured phase, per histogram; tags distinguish them: `response`
 /// (succeeded and timed out), `service`, `slip`, `failed`. Values are nanoseconds; the column of
-/// the greatest value is in milliseconds, as is the custom of this format.
+/// the maximum is in milliseconds, by convention of this format.
 pub fn hdr_log(report: &RunRecord) -> String {
     let hists = [
         ("response", report.response()),

@@ -1,10 +1,10 @@
-//! Connections that were held beside a load, in words.
+//! Description of connections held open during a load.
 
 use crate::words::seconds;
 use record::run::HeldRecord;
 use units::show;
 
-/// How many stood and how soon, and what the server did with them.
+/// Returns how many were established and how soon, and what the server did with them.
 pub(crate) fn fact(held: &HeldRecord) -> String {
     let mut text = format!(
         "{} of {} were established, the last {} after the first was opened",

@@ -47,7 +47,7 @@ fn seconds(span: Nanos) -> String {
     format!("{}.{:09}", span.0 / Nanos::SECOND.0, span.0 % Nanos::SECOND.0)
 }
 
-/// Negative in the warm-up, which comes before the origin.
+/// Negative in the warm-up, which precedes the origin.
 fn signed_seconds(at: Nanos, origin: Nanos) -> String {
     if at >= origin { seconds(at - origin) } else { format!("-{}", seconds(origin - at)) }
 }

@@ -1,4 +1,4 @@
-//! The emulated path that a run went through, in words.
+//! Description of the emulated path of a run.
 
 use crate::words::{self, seconds};
 use record::run::{PathDirectionRecord, PathRecord};
@@ -70,7 +70,8 @@ pub fn direction(facts: &PathDirectionRecord) -> String {
     format!("{text}; {}", link(&facts.link))
 }
 
-/// What a link does. Its words are ours, with signs that are not ASCII; a trace's name in it is not.
+/// Description of a link. Its text is ours, with signs that are not ASCII; a trace's name in it is
+/// not.
 fn link(described: &str) -> String {
     const OWN: [char; 2] = ['±', '·'];
     let piece = |piece: &str| {
@@ -80,7 +81,7 @@ fn link(described: &str) -> String {
     described.split_inclusive(OWN).map(piece).collect()
 }
 
-/// How well it was emulated.
+/// Accuracy of the emulation.
 pub fn emulation(path: &PathRecord) -> String {
     let mut text = format!(
         "delivered late by {} (p50), {} (p99), {} (max); the emulation was busy for {}",

@@ -1,5 +1,5 @@
-//! The whole curve as a result: its steps in the order they were run, and what they say; as text, a page,
-//! Markdown, JSON (`loadstone.ramp/1`) and CSV.
+//! The whole curve as a result: its steps in the order they were run, and their conclusions; as
+//! text, a page, Markdown, JSON (`loadstone.ramp/1`) and CSV.
 
 mod answer;
 mod charts;
@@ -54,12 +54,12 @@ pub fn html(report: &RampRecord) -> String {
     page::html::page(&document(report, PAGE))
 }
 
-/// A ramp as Markdown: what the curve says, and its steps.
+/// A ramp as Markdown: the curve's conclusions, and its steps.
 pub fn markdown_of_ramp(report: &RampRecord) -> String {
     page::markdown::markdown(&document(report, MARKDOWN))
 }
 
-/// What `read` has of it: of the other forms what costs little, and nothing that goes through every step's
+/// The parts for `read`; for other forms only cheap ones, and none that need every step's
 /// histograms.
 fn document(report: &RampRecord, read: Forms) -> Document {
     let state = report.verdict.state.id();
@@ -101,7 +101,7 @@ fn name(report: &RampRecord) -> String {
     }
 }
 
-/// A target's name before what is said of it, where there are several: `what`, or `name: what`.
+/// A target's name before text about it, if there are several: `what`, or `name: what`.
 fn of_target(report: &RampRecord, row: usize, what: &str) -> String {
     match (report.labels.len(), report.labels.get(row)) {
         (0 | 1, _) | (_, None) => what.to_owned(),
@@ -109,7 +109,7 @@ fn of_target(report: &RampRecord, row: usize, what: &str) -> String {
     }
 }
 
-/// What is said of one target begins with its name, where there are several.
+/// Text about one target starts with its name, if there are several.
 fn target_heading(report: &RampRecord, row: usize) -> Block {
     match report.labels.get(row).filter(|_| report.labels.len() > 1) {
         Some(label) => subheading(printable(label, 76)),
@@ -117,7 +117,7 @@ fn target_heading(report: &RampRecord, row: usize) -> Block {
     }
 }
 
-/// What was measured, how far it can be believed, and whether it ended before its time.
+/// The measurement, its validity, and whether it ended early.
 fn head(told: &mut Document, report: &RampRecord) {
     let protocol = words::protocol(report.plan.plan());
     let done = match report.steps.is_empty() {
@@ -138,7 +138,7 @@ fn verdict(report: &RampRecord) -> Block {
     blocks::verdict(&report.verdict, blocks::ALL_CAUSES)
 }
 
-/// What is known of each target: as facts in text, in sentences elsewhere.
+/// Results of each target: as facts in text, in sentences elsewhere.
 fn answers(told: &mut Document, report: &RampRecord) {
     for row in 0..report.labels.len() {
         let known = answer(report, row);
@@ -223,7 +223,7 @@ fn tiles(axis: Axis, curve: &Curve) -> Vec<Tile> {
     tiles
 }
 
-/// What the curve of each target says beside the answer, and what could not be said.
+/// Further results of each target's curve, and undetermined ones.
 fn laws(told: &mut Document, report: &RampRecord) {
     told.add(PAGE, [placed("laws", "What the curve says")]);
     for (row, curve) in report.curves().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What is said of one run: text, a page and Markdown.
+//! Rendering of one run: text, a page and Markdown.
 
 pub(crate) mod charts;
 mod endings;
@@ -122,12 +122,12 @@ fn closing(report: &RunRecord) -> Document {
     told
 }
 
-/// Whether there is anything to tell but the verdict: more than a first call that met nobody.
+/// Returns whether there is anything but the verdict: more than a failed first call.
 fn begun(report: &RunRecord) -> bool {
     report.connections.established > 0 || report.outcomes.due > 1
 }
 
-/// The headline: what came through, how long it took, and whether that is what was asked for.
+/// The headline: throughput, response times, and whether the objectives are met.
 fn brief(report: &RunRecord, all: &RunTimes) -> Document {
     let mut told = Document::default();
     told.add(BRIEF, [conduct(&report.server), verdict(&report.verdict, (usize::MAX, 0))]);

@@ -1,4 +1,4 @@
-//! What many parts of an output take from a run's histograms, made once for each output.
+//! Data that many parts of an output take from a run's histograms, computed once per output.
 
 use record::run::RunRecord;
 use stats::{Doubt, Hist};
@@ -7,7 +7,7 @@ use stats::{Doubt, Hist};
 pub(crate) struct RunTimes {
     /// Headline: succeeded and timed out.
     pub(crate) response: Hist,
-    /// What of it may be the client's own lateness; `None` where that was not recorded.
+    /// The part that may be the client's lateness; `None` if that was not recorded.
     pub(crate) doubt: Option<Doubt>,
 }
 

@@ -1,6 +1,6 @@
-//! What a report says, in the order in which it is read: blocks, each with the forms that have it. A subject
-//! (a run, a ramp, a comparison, …) makes them of its record once; `page` makes text, a page and Markdown of
-//! them and knows no subject.
+//! Content of a report, in reading order: blocks, each with the forms that have it. A subject (a
+//! run, a ramp, a comparison, …) creates them from its record once; `page` renders text, a page and
+//! Markdown from them and knows no subject.
 
 pub(crate) mod chart;
 pub(crate) mod forest;
@@ -12,7 +12,7 @@ use stats::Hist;
 use std::ops::{BitAnd, BitOr};
 pub(crate) use table::{CellLook, Column, ColumnKind, DataTable, RowLook, TableCell, TableRow};
 
-/// Forms of a report, as a set: what is said in which of them.
+/// Forms of a report, as a set: where a block appears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forms(u8);
 
@@ -29,7 +29,7 @@ impl Forms {
     /// Text, but for the brief one.
     pub(crate) const LONG: Forms = Forms(2 | 4);
     pub(crate) const TEXT: Forms = Forms(1 | 2 | 4);
-    /// What has room for wide cells.
+    /// Forms with room for wide cells.
     pub(crate) const WIDE: Forms = Forms(8 | 16);
     pub(crate) const ALL: Forms = Forms(31);
 
@@ -79,7 +79,7 @@ impl Document {
         self.sections.push(Section { forms, blocks: blocks.into_iter().collect() });
     }
 
-    /// What one form has of it.
+    /// Content for one form.
     pub(crate) fn blocks(&self, form: Forms) -> impl Iterator<Item = &Block> {
         self.sections.iter().filter(move |one| one.forms.has(form)).flat_map(|one| &one.blocks)
     }
@@ -87,26 +87,26 @@ impl Document {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Block {
-    /// A blank line of text; elsewhere blocks stand apart anyway.
+    /// A blank line of text; elsewhere blocks are separated anyway.
     Gap,
     /// The head of a page.
     Title(Title),
     Heading(Heading),
     Sentence(Sentence),
-    /// What a reader must know before believing anything below.
+    /// Information needed before trusting anything below.
     Caution(Caution),
-    /// Whether something that was asked for is so, in text and Markdown.
+    /// True if a requested objective holds, in text and Markdown.
     Checked {
         good: bool,
         text: String,
     },
-    /// A word on the whole, and why.
+    /// A summary word, and the reasons.
     Notice(Notice),
     Facts(FactList),
     Table(DataTable),
     /// Lines as they are: of a terminal, drawn with characters.
     Lines(Vec<String>),
-    /// What was given to us or is to be copied, as it is; of a page.
+    /// Verbatim input, or text to be copied; in a page.
     Code(String),
     List(Vec<Words>),
     /// Ways to parts of the page: the id and the name of each.
@@ -121,20 +121,20 @@ pub(crate) enum Block {
     Findings(Vec<Remedy>),
     Chart(Box<Chart>),
     Forest(Forest),
-    /// Times by classes, in so many rows at most.
+    /// Times by classes, in at most this many rows.
     Histogram(Box<Hist>, usize),
     /// Figures along the time as rows of small bars, of text.
     Sparks(Vec<Spark>),
     Composition(Composition),
-    /// What can be done with the charts by pointer.
+    /// Help for the charts' pointer controls.
     HowToLook,
-    /// Folded away until somebody wants to see it.
+    /// Collapsed by default.
     Details(Details),
     /// When and where it was measured.
     Foot(String),
 }
 
-/// The head of a page: what it is about, its name, what stands below that.
+/// The head of a page: subject, name, subtitle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Title {
     pub(crate) kicker: &'static str,
@@ -147,18 +147,18 @@ pub(crate) struct Title {
 pub(crate) struct Heading {
     pub(crate) level: u8,
     pub(crate) text: String,
-    /// Where links lead; empty: none does.
+    /// Destination of links; empty if there are none.
     pub(crate) id: &'static str,
 }
 
-/// How a sentence looks beside the others.
+/// Style of a sentence relative to the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Voice {
     #[default]
     Plain,
     /// The result in a paragraph.
     Answer,
-    /// Said beside the figures.
+    /// Next to the figures.
     Note,
     Soft,
     /// Over what belongs to it.
@@ -168,7 +168,7 @@ pub(crate) enum Voice {
 /// A paragraph.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sentence {
-    /// What stands before it in text, whose further lines are indented as far.
+    /// Prefix in text, by which further lines are indented.
     pub(crate) lead: Words,
     pub(crate) voice: Voice,
     pub(crate) words: Words,
@@ -181,7 +181,7 @@ pub(crate) struct Caution {
     pub(crate) text: String,
 }
 
-/// How good it is, in the colour of it.
+/// Rating, shown as its color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mood {
     Good,
@@ -191,17 +191,17 @@ pub(crate) enum Mood {
     Unknown,
 }
 
-/// A word on the whole, what it means, and the reasons for it.
+/// A summary word, its meaning, and the reasons for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notice {
-    /// What it is a word on: `Measurement`; empty: nothing before the word.
+    /// Subject of the word: `Measurement`; empty: nothing precedes the word.
     pub(crate) label: &'static str,
     pub(crate) mood: Mood,
     /// In colour.
     pub(crate) word: String,
-    /// A whole sentence that begins with the word; empty: the word stands alone.
+    /// A whole sentence that starts with the word; empty: the word alone.
     pub(crate) sentence: String,
-    /// What the word means, said where there is room.
+    /// Meaning of the word, shown if there is room.
     pub(crate) meaning: &'static str,
     /// One of the server's own responses, as an example.
     pub(crate) example: Option<String>,
@@ -213,7 +213,7 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// The sentence behind its word: it begins with a colon or a blank.
+    /// The sentence after its word: it starts with a colon or a blank.
     pub(crate) fn behind_word(&self) -> &str {
         self.sentence.strip_prefix(&self.word).unwrap_or(&self.sentence)
     }
@@ -226,7 +226,7 @@ pub(crate) struct Reason {
     pub(crate) advice: String,
 }
 
-/// Labels with a sentence each; an empty label goes on with the fact before it.
+/// Labels with a sentence each; an empty label continues the previous fact.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FactList {
     /// In text: blanks before a label, and the width of the column of labels.
@@ -235,20 +235,20 @@ pub(crate) struct FactList {
     pub(crate) rows: Vec<(String, Words)>,
 }
 
-/// A step, whether it came out as it was to, and what is to be said of that.
+/// A step, whether it succeeded, and remarks on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MarkedStep {
     /// `None`: it was not tried.
     pub(crate) met: Option<bool>,
     pub(crate) name: String,
-    /// How long it took.
+    /// Duration.
     pub(crate) took: String,
-    /// Sentences, each behind what stands before it.
+    /// Sentences, each with its prefix.
     pub(crate) told: Vec<(&'static str, String)>,
     pub(crate) members: Vec<MarkedStep>,
 }
 
-/// A figure in a frame: label, value, what is to be said of it.
+/// A figure in a frame: label, value, remark.
 #[derive(Clone, Debug)]
 pub(crate) struct Tile {
     pub(crate) label: String,
@@ -277,7 +277,7 @@ pub(crate) struct Remedy {
 pub(crate) struct Spark {
     pub(crate) label: &'static str,
     pub(crate) values: Vec<f64>,
-    /// The least and the greatest in words.
+    /// Minimum and maximum as text.
     pub(crate) ends: String,
 }
 
@@ -291,7 +291,7 @@ pub(crate) struct Composition {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Details {
-    /// Where links lead; empty: none does.
+    /// Destination of links; empty if there are none.
     pub(crate) id: String,
     pub(crate) open: bool,
     pub(crate) summary: Words,
@@ -309,18 +309,18 @@ pub(crate) enum Inline {
     Plain(String),
     Code(String),
     Strong(String),
-    /// A word in the colour of how good it is.
+    /// A word in the color of its rating.
     Badge(Mood, String),
-    /// A way to a part of the page: its id, the words.
+    /// A link to a part of the page: its id, the text.
     Link(String, String),
     /// A command to be copied: no line of text breaks in it.
     Command(String),
-    /// Bytes that can be read: in one line, and in lines of their own where there is room.
+    /// Readable bytes: in one line, and in separate lines if there is room.
     Bytes {
         line: String,
         lines: String,
     },
-    /// A remark on a line of its own.
+    /// A remark on a separate line.
     Below(String),
     /// Bars of a small histogram, 0 to 100 each, and what they show in words; of a page.
     Bars(Vec<u8>, String),
@@ -414,7 +414,7 @@ pub(crate) fn say(voice: Voice, words: impl Into<Words>) -> Block {
     led("", voice, words)
 }
 
-/// A sentence behind what text has before it.
+/// A sentence after its prefix in text.
 pub(crate) fn led(lead: &str, voice: Voice, words: impl Into<Words>) -> Block {
     Block::Sentence(Sentence { lead: lead.into(), voice, words: words.into() })
 }
@@ -426,7 +426,7 @@ pub(crate) fn facts<L: Into<String>, W: Into<Words>>(
     aligned(0, LABEL, rows)
 }
 
-/// Facts in text behind `indent` blanks, their labels in a column of `width` characters.
+/// Facts in text after `indent` blanks, their labels in a column of `width` characters.
 pub(crate) fn aligned<L: Into<String>, W: Into<Words>>(
     indent: usize,
     width: usize,

@@ -1,4 +1,4 @@
-//! What our own TCP did, in words.
+//! Description of our own TCP's figures.
 
 use record::run::StackRecord;
 use units::show;

@@ -13,7 +13,7 @@ use record::survey::{SoftwareRow, SurveyKind, SurveyRecord, SurveyedServer};
 use std::fmt::Write as _;
 use units::{Nanos, show};
 
-/// Characters of a name, and of what a server says of itself.
+/// Maximum characters of a name, and of a server's claim.
 const NAME_MAX: usize = 60;
 
 /// The record as JSON, indented, with a line feed at its end.
@@ -194,8 +194,8 @@ pub fn csv(record: &SurveyRecord) -> String {
     out
 }
 
-/// A printable cell. One that a table program would take for a formula gets a blank in front: what a
-/// server says of itself is not to be run.
+/// A printable cell. One that a spreadsheet would take for a formula gets a leading blank: a
+/// server's claim must not be executed.
 fn cell(text: &str) -> String {
     let plain = printable(text, 1_000);
     let formula = plain.starts_with(['=', '+', '-', '@']);

@@ -38,7 +38,7 @@ pub(crate) fn first_call(report: &RunRecord) -> Option<String> {
     })
 }
 
-/// What Alt-Svc (RFC 7838 section 3) offers of HTTP/3 to who asked in another version.
+/// HTTP/3 offers of Alt-Svc (RFC 7838 section 3) to clients of another version.
 fn offer(version: &str, field: &str) -> Option<String> {
     let named = |entry: &str| entry.trim_start().starts_with("h3=");
     let offered = version != "3" && field.split(',').any(named);
@@ -73,7 +73,7 @@ pub(crate) fn machine(facts: &EnvironmentRecord) -> String {
     parts.join(", ")
 }
 
-/// When and on which machine: `Measured 2026-11-26 … on dev1, ….`
+/// Time and machine: `Measured 2026-11-26 … on dev1, ….`
 pub(crate) fn measured(started_unix_s: f64, facts: &EnvironmentRecord) -> String {
     let machine = machine(facts);
     let on = if machine.is_empty() { machine } else { format!(" on {machine}") };
@@ -88,7 +88,7 @@ fn lateness(times: &RunTimes, quantile: f64) -> String {
     })
 }
 
-/// The result in words, for somebody who reads one paragraph only.
+/// The result as text, for readers of a single paragraph.
 pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
     if report.outcomes.due == 0 {
         return "No call was due, so nothing was measured.".to_owned();
@@ -116,7 +116,7 @@ pub(crate) fn answer(report: &RunRecord, all: &RunTimes) -> String {
     format!("{caution}{goodput} successful responses/s. {times}, the slowest {slowest}. {failures}")
 }
 
-/// What the state of the verdict means, in one sentence.
+/// Meaning of the verdict's state, in one sentence.
 pub(crate) fn state_meaning(state: State) -> &'static str {
     match state {
         State::Valid => "The numbers are valid.",

@@ -1,5 +1,5 @@
-//! One site over several protocols: what each of them took beside the times, as a table, and the times
-//! of all as bars. Only where the sides speak different protocols.
+//! One site over several protocols: the resources used by each, as a table, and the times of all as
+//! bars. Only if the sides use different protocols.
 
 use crate::section::{Block, DataTable, Document, Forms, heading};
 use crate::words::seconds;
@@ -12,7 +12,7 @@ const BARS: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99
 /// Characters of the longest bar.
 const BAR_MAX: usize = 40;
 
-/// Nothing where all sides speak the same protocol, or it is not known of one of them what it took.
+/// Nothing if all sides use the same protocol, or the resources of one are unknown.
 pub(super) fn protocols(told: &mut Document, report: &CompareRecord) {
     let sides = report.protocols.as_slice();
     if sides.is_empty() {

@@ -37,7 +37,7 @@ fn streams(facts: &Http3Record) -> String {
     )
 }
 
-/// What the server said of streams and connections that it does not go on with.
+/// The server's announcements about streams and connections that it ends.
 fn frames(facts: &Http3Record) -> Option<String> {
     let waited = (facts.waited > 0)
         .then(|| format!("{} waited for a stream", counted(facts.waited, "call")));
@@ -53,7 +53,7 @@ fn frames(facts: &Http3Record) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// What QUIC did below it.
+/// QUIC's figures.
 fn quic(facts: &QuicRecord) -> Option<[String; 2]> {
     let rtt = facts.rtt_s.as_ref()?;
     let handshakes = format!(
@@ -75,7 +75,7 @@ fn quic(facts: &QuicRecord) -> Option<[String; 2]> {
     Some([handshakes, packets])
 }
 
-/// Connections that went on from another port.
+/// Connections that continued from another port.
 fn migration(facts: &MigrationRecord) -> String {
     let mut parts = Vec::new();
     if facts.made > 0 {

@@ -6,7 +6,7 @@ use record::run::RunHist;
 use stats::Hist;
 use units::show;
 
-/// How many streams and events there were, and how fast they came; nothing where nobody asked.
+/// Number of streams and events, and their rate; nothing if not requested.
 pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     let streams = report.bodies.streams.as_ref()?;
     let rate = show::rate(streams.events_per_s);

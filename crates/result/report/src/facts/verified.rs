@@ -8,7 +8,7 @@ use units::show;
 /// Characters of a URL that are shown.
 const URL_MAX: usize = 60;
 
-/// How many were compared and how many were wrong; nothing where nobody asked.
+/// Number of compared and of wrong bodies; nothing if not requested.
 pub(crate) fn sentence(report: &RunRecord) -> Option<String> {
     let against = record::words::verified_against(report.plan.plan())?;
     let verified = report.bodies.verified.as_ref()?;

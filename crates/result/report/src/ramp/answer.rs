@@ -1,4 +1,4 @@
-//! What the curves say, in words: knee, capacity, overload, recovery, and the prediction.
+//! The curves' results as text: knee, capacity, overload, recovery, and the prediction.
 
 use super::verdict::untold_below;
 use super::{RampRecord, RampStepRecord};
@@ -16,19 +16,19 @@ pub fn load(axis: Axis, level: f64) -> String {
     match axis {
         Axis::Rate => rate(level),
         Axis::Population => words::counted(level.round().max(0.0) as u64, "user"),
-        // a level that was filled in: two digits behind the point are enough
+        // an inserted level: two decimal places are enough
         Axis::Loss => format!("{} %", (level * 1e4).round() / 1e2),
         Axis::RoundTrip => words::span(Nanos::from_secs_f64(level)),
         Axis::LinkRate => bits(level),
     }
 }
 
-/// A load on the axis, `-` where there is none.
+/// A load on the axis, `-` if there is none.
 pub(super) fn level(axis: Axis, at: f64) -> String {
     if at.is_finite() { load(axis, at) } else { "-".to_owned() }
 }
 
-/// What levels are, as the head of a column.
+/// Unit of levels, as a column heading.
 pub(super) fn axis_word(axis: Axis) -> &'static str {
     match axis {
         Axis::Rate => "rate",
@@ -59,7 +59,7 @@ fn rate(per_s: f64) -> String {
     show::rate((per_s / unit).round() * unit)
 }
 
-/// A capacity in a few words, by its interval alone: `261/s`, `64 users or more`, `below 10/s`.
+/// A capacity in short, by its interval alone: `261/s`, `64 users or more`, `below 10/s`.
 pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     match capacity {
         Span { high, .. } if *high == f64::INFINITY => {
@@ -72,8 +72,7 @@ pub fn capacity_in_words(axis: Axis, capacity: &Span) -> String {
     }
 }
 
-/// A knee in a few words, by its interval alone: `knee 261/s`, `no knee up to 640/s`, `knee below
-/// 10/s`.
+/// A knee in short, by its interval alone: `knee 261/s`, `no knee up to 640/s`, `knee below 10/s`.
 pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
     match knee {
         Span { high, .. } if *high == f64::INFINITY => {
@@ -83,7 +82,7 @@ pub fn knee_in_words(axis: Axis, knee: &Span) -> String {
     }
 }
 
-/// What is known of one target, the most important first: name and sentence.
+/// Results of one target, the most important first: name and sentence.
 pub fn answer(report: &RampRecord, row: usize) -> Vec<(&'static str, String)> {
     let Some(curve) = report.curves.get(row) else { return Vec::new() };
     let curve = &curve.curve();
@@ -128,14 +127,14 @@ fn failing(axis: Axis, step: &RampStepRecord) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Why nothing is concluded from a target's steps, if so.
+/// Why a target's steps allow no conclusion, if so.
 fn unusable_steps(report: &RampRecord, row: usize) -> Option<String> {
     let points: Vec<(Purpose, Point)> =
         report.steps_of(row).map(|step| (step.purpose, step.point())).collect();
     crumbs(points.iter().map(|(purpose, point)| (*purpose, point)))
 }
 
-/// What a path does to the good responses of a load that stays, from one end to the other.
+/// Effect of a path on the good responses of a constant load, from one end to the other.
 fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'static str, String)> {
     let axis = report.axis;
     let points: Vec<Point> = report.steps_of(row).map(RampStepRecord::point).collect();
@@ -173,7 +172,7 @@ fn along_the_path(report: &RampRecord, row: usize, curve: &Curve) -> Vec<(&'stat
     known
 }
 
-/// What stands before the lower end of an interval, and between its ends: in sentences, and beside figures.
+/// Text before the lower end of an interval, and between its ends: in sentences, and with figures.
 pub(super) const BETWEEN: (&str, &str) = ("between ", " and ");
 pub(super) const TO: (&str, &str) = ("", " to ");
 
@@ -358,7 +357,7 @@ fn scalability(law: &Usl) -> String {
     format!("contention {}, coherency {}; {most}", with(&law.a), with(&law.b))
 }
 
-/// What the steps were, in a few words: `12 steps, rates from 100/s to 350/s, 5 s each`.
+/// The steps in short: `12 steps, rates from 100/s to 350/s, 5 s each`.
 pub fn steps_sentence(report: &RampRecord) -> String {
     if report.steps.is_empty() {
         return "none was run".to_owned();

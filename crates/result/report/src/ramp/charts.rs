@@ -13,7 +13,7 @@ use stats::{Hist, Metric, interval};
 /// Purposes that make up the curve; what follows an overload belongs to none.
 const WHOLE: [Purpose; 4] = [Purpose::Up, Purpose::Search, Purpose::Confirm, Purpose::Overload];
 
-/// What is drawn against load, and what the marks mean.
+/// The drawn quantity against load, and the meaning of the marks.
 pub(super) fn against_load(told: &mut Document, report: &RampRecord) {
     told.add(PAGE, [section::placed("curve", "The curve")]);
     let charts = [throughput(report).into(), response(report).into(), failures(report)];
@@ -257,7 +257,7 @@ fn failures(report: &RampRecord) -> Block {
     chart.into()
 }
 
-/// What the server used of its own machine at each load, where it was watched.
+/// Resources used by the server at each load, if it was watched.
 fn resources(report: &RampRecord) -> Option<Chart> {
     let watched = |n: usize| {
         let levels = watched(report, n);

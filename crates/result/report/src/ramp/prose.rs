@@ -1,5 +1,5 @@
-//! What is said of a ramp beside [`super::answer`]: the answer as prose, and the figures of each target in
-//! columns.
+//! Text of a ramp in addition to [`super::answer`]: the answer as prose, and the figures of each
+//! target in columns.
 
 use super::answer::{TO, level, rules, with_ends};
 use super::{LONG, RampRecord};
@@ -78,7 +78,7 @@ fn or_zero(value: f64) -> f64 {
 
 const AT_LEAST: &str = "at least";
 
-/// Behind `at_least` where it is not known how far it reaches.
+/// After `at_least` if its extent is unknown.
 fn capacity(axis: Axis, found: &Capacity, at_least: &str) -> String {
     match found.how {
         CapacityEnd::Bracketed => level(axis, found.at.at),
@@ -89,7 +89,7 @@ fn capacity(axis: Axis, found: &Capacity, at_least: &str) -> String {
     }
 }
 
-/// The result in words, a sentence or two for each target.
+/// The result as text, a sentence or two for each target.
 pub(super) fn answers(report: &RampRecord) -> Vec<String> {
     let mut told = Vec::new();
     if report.verdict.state == State::Invalid {

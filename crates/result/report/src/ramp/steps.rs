@@ -19,10 +19,10 @@ use units::{Nanos, show};
 
 /// Steps in the table of Markdown.
 const MARKDOWN_MAX: usize = 100;
-/// Steps whose details are in the page, and those of them with charts over time.
+/// Maximum number of steps with details in the page, and with charts over time.
 const DETAILS_MAX: usize = 200;
 const DETAIL_CHARTS_MAX: usize = 30;
-/// Steps whose client-side causes are told one by one.
+/// Maximum number of steps whose client-side causes are listed individually.
 const CAUSES_MAX: usize = 5;
 
 const SECTIONS: [(&str, &[Purpose]); 4] = [
@@ -110,7 +110,7 @@ fn mark(step: &RampStepRecord) -> &'static str {
     }
 }
 
-/// A load without its unit, which the head of the column tells.
+/// A load without its unit, which is in the column's heading.
 fn bare(axis: Axis, level: f64) -> String {
     let text = load(axis, level);
     if !axis.is_load() {
@@ -123,7 +123,7 @@ fn per_s(rate: f64) -> String {
     show::rate(rate).trim_end_matches("/s").to_owned()
 }
 
-/// `-` where there are too few samples to say.
+/// `-` with too few samples.
 fn quantile(hist: &Hist, q: f64) -> String {
     match hist.count() >= samples_needed(q) {
         true => show::duration(hist.quantile(q)),
@@ -131,7 +131,7 @@ fn quantile(hist: &Hist, q: f64) -> String {
     }
 }
 
-/// `12 server`, one for each who is to blame.
+/// `12 server`, one for each blamed party.
 fn failures(step: &RampStepRecord) -> Vec<String> {
     let told = |blame: Blame| match blamed(step, blame) {
         0 => None,
@@ -184,7 +184,7 @@ pub(super) fn steps(told: &mut Document, report: &RampRecord, read: Forms) {
     told.add(MARKDOWN, [Block::Details(Details { summary, body, ..Details::default() })]);
 }
 
-/// How many steps a form leaves out.
+/// Number of steps omitted in a form.
 fn more(report: &RampRecord, shown: usize) -> Option<String> {
     match report.steps.len().saturating_sub(shown) {
         0 => None,

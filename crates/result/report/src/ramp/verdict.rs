@@ -3,8 +3,8 @@
 use super::RampRecord;
 use stats::curve::{CapacityEnd, Curve};
 
-/// Whether the objectives are missed at every load, so far as that can be said: a step that cannot
-/// be used below the lowest one that misses them leaves it open.
+/// Returns whether the objectives are missed at every load, as far as known: an unusable step below
+/// the lowest one that misses them leaves it open.
 pub fn missed(report: &RampRecord) -> bool {
     let never = |(row, curve): (usize, &Curve)| {
         let capacity = curve.capacity.as_ref();
@@ -15,7 +15,7 @@ pub fn missed(report: &RampRecord) -> bool {
     report.curves().iter().enumerate().any(never)
 }
 
-/// Whether a step of the target below `level` cannot be used.
+/// Returns whether a step of the target below `level` is unusable.
 pub(super) fn untold_below(report: &RampRecord, row: usize, level: f64) -> bool {
     report.steps_of(row).any(|step| step.client_limited && step.level < level)
 }

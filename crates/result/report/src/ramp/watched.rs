@@ -1,5 +1,4 @@
-//! What a watched server used of its own machine at each load, and which resource was full where it
-//! came to its limit.
+//! Resources used by a watched server at each load, and which was exhausted at its limit.
 
 use super::{RampRecord, load};
 use record::run::SutRecord;
@@ -7,8 +6,8 @@ use sample::Fullness;
 use stats::curve::Purpose;
 use units::show;
 
-/// (load, how full the server's resources were) of a target's steps on the way up, in rising order;
-/// of repeats the fullest. Empty where nobody watched.
+/// (load, use of the server's resources) of a target's steps on the way up, in rising order; of
+/// repeats the highest. Empty if not watched.
 pub(super) fn watched(report: &RampRecord, label: usize) -> Vec<(f64, Fullness)> {
     let mut levels: Vec<(f64, Fullness)> = Vec::new();
     for step in report.steps_of(label) {

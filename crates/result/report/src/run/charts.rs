@@ -155,7 +155,7 @@ pub(crate) fn spectrum(report: &RunRecord, response: &Hist) -> Vec<Block> {
     chart.map_or_else(Vec::new, |chart| vec![chart.into(), few_samples()])
 }
 
-/// What a mean call's time went on, as one bar.
+/// Parts of a mean call's time, as one bar.
 pub(crate) fn composition(report: &RunRecord) -> Option<Block> {
     let parts = figures::composition(report);
     let title = "Where the time of a mean call goes";

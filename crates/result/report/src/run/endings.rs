@@ -1,5 +1,5 @@
-//! How the calls of a run ended along its window: responses by status number, and failures
-//! without a response by class, as parts of one whole.
+//! How the calls of a run ended along its window: responses by status number, and failures without
+//! a response by class, as parts of one whole.
 
 use super::charts::Along;
 use crate::section::chart::{AxisUnit, Chart, Line, Tone};
@@ -7,7 +7,7 @@ use sample::FailureClass;
 use stats::Endings;
 use std::cmp::Reverse;
 
-/// Statuses and classes that are told apart; the rest of each is one part.
+/// Maximum number of distinguished statuses and classes; the rest of each is one part.
 const STATUSES_MAX: usize = 5;
 const CLASSES_MAX: usize = 3;
 
@@ -112,7 +112,7 @@ fn of_class(class: FailureClass) -> StackedPart<'static> {
     StackedPart { name: class.id().to_owned(), wanted, count: Box::new(count) }
 }
 
-/// No two alike: whoever comes first gets what suits it, then the others what is left.
+/// All distinct: the first ones get their natural color, the others a remaining one.
 fn tones(parts: &[StackedPart<'_>]) -> Vec<Tone> {
     let mut free = TONES.to_vec();
     let mut take = |wanted: &[Tone]| {

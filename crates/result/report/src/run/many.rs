@@ -31,7 +31,7 @@ pub fn markdown_of_many(runs: &[Named<'_>]) -> String {
     }
 }
 
-/// What `read` has of it, and of the other forms what costs little.
+/// The parts for `read`, and for other forms the cheap ones.
 fn document(runs: &[Named<'_>], read: Forms) -> Document {
     let mut told = Document::new(format!("{} runs side by side", runs.len()));
     let name = format!("{} side by side", words::counted(runs.len() as u64, "run"));

@@ -1,4 +1,4 @@
-//! What is said of a run that is no table of times.
+//! Parts of a run's report other than tables of times.
 
 use super::done_sentence;
 use crate::page::text::layout::shortened;
@@ -16,7 +16,7 @@ use units::{Nanos, show};
 /// A label and what is so.
 pub(super) type Fact = (&'static str, String);
 
-/// Name, target and load, each of at most so many characters.
+/// Maximum characters of each of name, target and load.
 pub(super) fn asked(report: &RunRecord, room: usize) -> Vec<Fact> {
     let (target, name) = (shortened(&report.target, room), shortened(&report.name, room));
     let mut asked = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn what_was_done(report: &RunRecord) -> [Block; 1] {
     [fact_list(done)]
 }
 
-/// What ended the run before its time.
+/// Reason for an early end.
 fn stopped(report: &RunRecord) -> Vec<Fact> {
     let rule = |rule: &String| format!("by --abort-if {}", words::printable(rule, 200));
     let mut why: Vec<Fact> = Vec::new();
@@ -52,15 +52,15 @@ fn stopped(report: &RunRecord) -> Vec<Fact> {
     why
 }
 
-/// Throughput, and the loads it has to be read against.
+/// Throughput, and the loads to compare it with.
 pub(super) fn headline(report: &RunRecord) -> [Block; 1] {
     let mut facts = vec![throughput(report), failed(report, false)];
     facts.extend(score(report));
     [fact_list(facts)]
 }
 
-/// How many simultaneous connections conform, after SPECweb99; and what is wrong with the server's log of
-/// what was posted to it.
+/// Number of conforming simultaneous connections, by SPECweb99; and errors in the server's log of
+/// posted data.
 pub(super) fn score(report: &RunRecord) -> Vec<Fact> {
     let Some(score) = report.score() else { return Vec::new() };
     let posts = facts::posts(report).filter(|posts| !posts.agree());
@@ -78,12 +78,12 @@ pub(super) fn throughput(report: &RunRecord) -> Fact {
     ("Throughput", format!("{all} · goodput {good} · {offered}"))
 }
 
-/// Classes of failures that stand in one line.
+/// Maximum number of failure classes in one line.
 const CLASSES_MAX: usize = 4;
-/// Objectives that stand in a line each.
+/// Maximum number of objectives with their own line.
 const OBJECTIVES_MAX: usize = 4;
 
-/// The share of failures; `by_class`: with the most frequent classes, for want of a table.
+/// The share of failures; `by_class`: with the most frequent classes, in the absence of a table.
 pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
     let mut classes: Vec<_> = report.failures.iter().collect();
     classes.sort_by_key(|failure| std::cmp::Reverse(failure.count));
@@ -105,7 +105,7 @@ pub(super) fn failed(report: &RunRecord, by_class: bool) -> Fact {
     ("Failed", text)
 }
 
-/// The figures that are asked for most, in frames.
+/// The main figures, in frames.
 pub(super) fn tiles(report: &RunRecord, response: &Hist) -> Block {
     let against = match report.intended_per_s {
         Some(intended) => {
@@ -206,7 +206,7 @@ fn judged(undecided: bool, met: bool) -> TableCell {
     }
 }
 
-/// `--slo`: what was asked for, and whether it is so.
+/// `--slo`: the objectives, and whether they are met.
 pub(super) fn objectives(told: &mut Document, forms: Forms, report: &RunRecord) {
     if report.slo.is_empty() {
         return;
@@ -282,7 +282,7 @@ pub(crate) fn outcomes(told: &mut Document, forms: Forms, report: &RunRecord) {
     told.add(forms, kept.map(|text| led("  ", Voice::Plain, text)));
 }
 
-/// Failures by class with who is to blame, and responses by status.
+/// Failures by class with the blamed party, and responses by status.
 pub(crate) fn failures(told: &mut Document, forms: Forms, report: &RunRecord) {
     failure_classes(told, forms, report);
     let seen = facts::statuses(report);
@@ -291,7 +291,7 @@ pub(crate) fn failures(told: &mut Document, forms: Forms, report: &RunRecord) {
     }
 }
 
-/// Failures by class with who is to blame; nothing without any.
+/// Failures by class with the blamed party; nothing without any.
 pub(super) fn failure_classes(told: &mut Document, forms: Forms, report: &RunRecord) {
     if report.failures.is_empty() {
         return;

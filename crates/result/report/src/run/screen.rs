@@ -1,5 +1,5 @@
-//! One screen of 24 lines: what was asked, how much came through, how long it took, what failed, what
-//! limits the server. `--full` has everything.
+//! One screen of 24 lines: the load, throughput, response times, failures, bottlenecks. `--full`
+//! has everything.
 
 use super::{begun, parts, tables};
 use crate::blocks::{conduct, verdict};
@@ -11,9 +11,9 @@ use record::run::JourneyRecord;
 
 const SCREEN: Forms = Forms::SCREEN;
 
-/// Lines of a terminal, less the one that the prompt takes.
+/// Lines of a terminal, minus the prompt's.
 const LINES: usize = 23;
-/// Rows of the histogram: fewer tell nothing, more are not needed.
+/// Rows of the histogram: fewer are uninformative, more unnecessary.
 const BARS_MIN: usize = 3;
 const BARS_MAX: usize = 8;
 /// A terminal of this width has two columns: figures, and beside them the histogram and findings.
@@ -25,10 +25,10 @@ const APART: usize = 3;
 /// Rows of the histogram if response times are spread so wide that fewer would hide where they are.
 const BARS_WIDE_MAX: usize = 12;
 
-/// How much is said where there is not room for all.
+/// Level of detail if there is no room for everything.
 #[derive(Clone, Copy, Debug)]
 struct Detail {
-    /// Characters of each part of what was asked for.
+    /// Maximum characters of each part of the load.
     asked: usize,
     /// Causes of the verdict, and of these such with advice.
     causes: (usize, usize),
@@ -48,7 +48,7 @@ struct Detail {
     tables: bool,
 }
 
-/// What stands on every screen: what the server did, the verdict with a cause, throughput, failures,
+/// Parts of every screen: state of the server, the verdict with a cause, throughput, failures,
 /// objectives and response times.
 const LEAST: Detail = Detail {
     asked: 60,
@@ -82,8 +82,8 @@ const MORE: [fn(&mut Detail); 16] = [
     |detail| detail.findings = (usize::MAX, usize::MAX),
 ];
 
-/// As much as fits; everything if the list of quantiles is requested. `empty`: a page for the terminal.
-/// `closing`: lines at its end, left out of a page that fills the screen alone.
+/// As much as fits; everything if the list of quantiles is requested. `empty`: a page for the
+/// terminal. `closing`: lines at its end, omitted from a page that fills the screen alone.
 pub(super) fn screen(
     empty: Page,
     report: &RunRecord,
@@ -180,7 +180,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
         lines.extend(words::first_call(report).map(|first| ("First call", first)));
         told.add(SCREEN, [Block::Gap, fact_list(lines)]);
         if report.journeys.as_ref().is_some_and(JourneyRecord::noticed) {
-            // why users asked for nothing
+            // why users sent nothing
             tables::journeys(&mut told, SCREEN, report);
         }
         return told;
@@ -224,7 +224,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     told
 }
 
-/// What limits the server, the first findings only. Evidence that the report's first line has is not
+/// Bottlenecks of the server, the first findings only. Evidence in the report's first line is not
 /// repeated.
 fn findings(report: &RunRecord, detail: Detail) -> Document {
     let mut told = Document::default();

@@ -1,5 +1,5 @@
-//! What the server used of its own machine, where it was watched (`--sut`): along the window of a run,
-//! and against the load of a ramp.
+//! Resources used by the server, if it was watched (`--sut`): along the window of a run, and
+//! against the load of a ramp.
 
 use crate::section::chart::{
     AxisUnit, Chart, Dash, Dots, Horizontal, Line, POINTS_MAX, Tone, Values,
@@ -57,7 +57,7 @@ impl Scene<'_> {
         self.points.iter().map(|rows| Some(most(rows) as f64)).collect()
     }
 
-    /// A bound, where it is known and the figures come near enough for it to be in the chart.
+    /// A bound, if it is known and the figures come close enough for it to be in the chart.
     fn bound(&self, name: &str, most: f64, figures: &Values) -> Option<Line> {
         let highest = figures.iter().flatten().fold(0.0, |most: f64, value| most.max(*value));
         let line = Line::new(name, Tone::Soft, vec![Some(most); self.points.len()]);
@@ -115,7 +115,7 @@ impl Scene<'_> {
     }
 }
 
-/// One target's watched steps: what it is called beside others, and (load, how full) in rising order.
+/// One target's watched steps: its name, and (load, use) in rising order.
 pub(crate) struct Watched {
     pub(crate) name: String,
     pub(crate) levels: Vec<(f64, sample::Fullness)>,
@@ -138,7 +138,7 @@ pub(crate) fn against_load(mut chart: Chart, all: &[Watched]) -> Option<Chart> {
                 watched.levels.iter().find(near).map(|(_, full)| share(full).min(1.0))
             };
             let values: Values = chart.at.iter().map(of).collect();
-            // of several targets only what comes near its bound: more lines hide each other
+            // of several targets only resources near their bounds: more lines hide each other
             let known = values.iter().flatten().any(|share| *share > 0.0);
             let high = values.iter().flatten().any(|share| *share > 0.5);
             if !known || (all.len() > 1 && k > 0 && !high) {

@@ -1,4 +1,4 @@
-//! Tables of a run: times, and what came of each run, URL, scenario, kind of clients and step.
+//! Tables of a run: times, and results of each run, URL, scenario, kind of client and step.
 
 use crate::blocks::{count_cell, longest_cell, quantile, quantile_cell};
 use crate::section::{
@@ -20,7 +20,7 @@ const FIRST_NOTES_MAX: usize = 3;
 
 const HEAD: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Response time, how much of it may be the client's lateness, and service time beside it.
+/// Response time, the part that may be the client's lateness, and service time.
 fn main_table(report: &RunRecord, all: &RunTimes) -> DataTable {
     let count = Column::from("calls").only(Forms::PAGE);
     let columns = ["", "p50", "p90", "p99", "p99.9", "max", "mean"].map(Column::from);
@@ -55,7 +55,7 @@ pub(super) fn first(told: &mut Document, report: &RunRecord, known: &RunTimes, a
     told.add(Forms::SCREEN, marks(&known.response).filter(|_| all));
 }
 
-/// The same with the slip between them and what the words mean.
+/// The same with the slip between them and explanations.
 pub(crate) fn times(told: &mut Document, forms: Forms, report: &RunRecord, all: &RunTimes) {
     if report.outcomes.done() == 0 {
         return;
@@ -88,7 +88,7 @@ pub(crate) fn times(told: &mut Document, forms: Forms, report: &RunRecord, all: 
     told.add(forms, marks(&all.response));
 }
 
-/// What the mark of a quantile means, where one is marked.
+/// Meaning of the mark of a quantile, if one is marked.
 fn marks(hist: &Hist) -> Option<Block> {
     let marked = |(_, quantile): &&(&str, f64)| hist.count() < samples_needed(*quantile);
     let (name, quantile) = HEAD.iter().find(marked).filter(|_| !hist.is_empty())?;
@@ -162,7 +162,7 @@ pub(super) fn spectrum(report: &RunRecord, all: &RunTimes) -> [Block; 3] {
     [heading("Quantiles"), Block::Table(table.with(rows)), led("  ", Voice::Note, note)]
 }
 
-/// The parts of service time, and what the server says of its own work.
+/// The parts of service time, and the server's own timings.
 pub(super) fn phases(told: &mut Document, forms: Forms, report: &RunRecord) {
     let names = ["dns", "connect", "tls", "first byte", "transfer"];
     let phases = parts_table("Phases", "Phases", &facts::phases(report, names));
@@ -228,7 +228,7 @@ pub(super) fn each_run(told: &mut Document, forms: Forms, report: &RunRecord) {
     told.add(forms, [Block::Table(DataTable::new(columns).named("Runs", "Runs").with(rows))]);
 }
 
-/// The means across runs; of these, without `all`, the ones that are asked for most.
+/// The means across runs; without `all`, only the main ones.
 pub(super) fn across_runs(told: &mut Document, forms: Forms, report: &RunRecord, all: bool) {
     let mut estimates = figures::estimates(&report.runs);
     estimates.retain(|(name, ..)| all || ACROSS_MOST.contains(name));
@@ -262,7 +262,7 @@ pub(super) fn rows_max(report: &RunRecord) -> usize {
     if report.journeys.is_some() { STEPS_MAX } else { URLS_MAX }
 }
 
-/// The most called URLs, at most `rows_max` rows with the one of all others.
+/// The most called URLs, at most `rows_max` rows including one for all others.
 pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, rows_max: usize) {
     let urls = &report.per_url;
     if urls.is_empty() || rows_max == 0 {
@@ -295,7 +295,7 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
     told.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
 }
 
-/// Kinds of clients, each behind its own kind of path.
+/// Kinds of clients, each with its own kind of path.
 pub(super) fn clients(told: &mut Document, forms: Forms, report: &RunRecord) {
     let all = &report.by_clients;
     let hists: Vec<Hist> = (0..all.len()).map(|place| report.hist_of_clients(place)).collect();
@@ -333,7 +333,7 @@ pub(super) fn scenarios(told: &mut Document, forms: Forms, report: &RunRecord) {
     told.add(forms, all.iter().map(load));
 }
 
-/// Steps that belong together, and what users noticed beside their calls.
+/// Steps that belong together, and observations of users in addition to their calls.
 pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
     let Some(journeys) = &report.journeys else { return };
     let all = &journeys.transactions;

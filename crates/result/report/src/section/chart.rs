@@ -1,5 +1,5 @@
-//! What a chart shows, said once: drawn as SVG for paper and for readers without script, and handed
-//! as data to the script that draws the same with a cursor and with zoom.
+//! Content of a chart, defined once: drawn as SVG for paper and for readers without script, and
+//! passed as data to the script that draws the same with a cursor and zoom.
 
 use crate::words;
 use serde::Serialize;
@@ -9,11 +9,11 @@ use units::{Nanos, show};
 /// Points of one curve at most.
 pub(crate) const POINTS_MAX: usize = 480;
 
-/// An interval of few repeats may be so wide that the curve would be flat beside it: so far above the
-/// highest figure it is drawn.
+/// An interval of few repeats may be so wide that the curve would look flat: it is drawn up to this
+/// far above the highest figure.
 const BAND_MAX: f64 = 1.25;
 
-/// What an axis counts, and so how its figures are written.
+/// Quantity of an axis, which determines the format of its figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum AxisUnit {
@@ -34,7 +34,7 @@ impl AxisUnit {
         match self {
             AxisUnit::Time => words::span(Nanos::from_secs_f64(value)),
             AxisUnit::Rate => show::rate(value),
-            // marks are round: no digits are wanted behind them
+            // marks are round: they need no decimals
             AxisUnit::Share => format!("{} %", (value * 1e8).round() / 1e6),
             AxisUnit::Count => format!("{}", (value * 1e6).round() / 1e6),
             AxisUnit::Quantile => stats::quantile_name(1.0 - 10_f64.powf(-value)),
@@ -45,7 +45,7 @@ impl AxisUnit {
 /// Figures are from `low` to `high` along the horizontal axis; the vertical one fits its figures.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Horizontal {
-    /// What a place is called beside the cursor.
+    /// Name of a place next to the cursor.
     pub(crate) name: &'static str,
     pub(crate) unit: AxisUnit,
     pub(crate) log: bool,
@@ -53,7 +53,8 @@ pub(crate) struct Horizontal {
     pub(crate) high: f64,
 }
 
-/// Colours that the usual kinds of colour blindness tell apart; dashes tell lines apart as well.
+/// Colors that the usual kinds of color blindness can distinguish; dashes distinguish lines as
+/// well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Tone {
@@ -63,7 +64,7 @@ pub(crate) enum Tone {
     Purple,
     Sky,
     Red,
-    /// Of what is said beside the figures.
+    /// Color of text next to the figures.
     Soft,
     /// The text's own.
     Ink,
@@ -103,7 +104,7 @@ pub(crate) enum Dash {
     Short,
 }
 
-/// Whether the points of a line are marked.
+/// True if the points of a line are marked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Dots {
@@ -117,10 +118,10 @@ pub(crate) enum Dots {
     Alone,
 }
 
-/// A value for each place of a chart, `None` where there is none.
+/// A value for each place of a chart, `None` if there is none.
 pub(crate) type Values = Vec<Option<f64>>;
 
-/// One curve: a value for each place of the chart, `None` where there is none.
+/// One curve: a value for each place of the chart, `None` if there is none.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) name: String,
@@ -225,7 +226,7 @@ pub(crate) struct Chart {
     /// Unique in the page.
     pub(crate) id: String,
     pub(crate) title: String,
-    /// For those who cannot see it.
+    /// Alternative text.
     pub(crate) words: String,
     pub(crate) x: Horizontal,
     pub(crate) y: AxisUnit,
@@ -234,11 +235,11 @@ pub(crate) struct Chart {
     pub(crate) at: Vec<f64>,
     pub(crate) lines: Vec<Line>,
     pub(crate) ranges: Vec<Range>,
-    /// What the ranges are called beside the cursor; they then stand in the drawing with their names
-    /// and not in the key.
+    /// Name of the ranges next to the cursor; they are then named in the drawing and not in the
+    /// key.
     pub(crate) under: Option<&'static str>,
     pub(crate) cells: Option<Cells>,
-    /// The lines are parts of a whole, drawn as columns so wide one above the other.
+    /// The lines are parts of a whole, drawn as stacked columns of this width.
     pub(crate) stack: Option<f64>,
     /// The vertical axis reaches at least here.
     pub(crate) top: f64,

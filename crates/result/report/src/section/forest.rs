@@ -6,7 +6,7 @@ use super::chart::Tone;
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
     pub(crate) title: String,
-    /// For those who cannot see it.
+    /// Alternative text.
     pub(crate) told: String,
     pub(crate) rows: Vec<ForestRow>,
 }
@@ -20,8 +20,8 @@ pub(crate) struct ForestRow {
     /// Ends of its interval; not finite: it is not known.
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// The same in words: `+5.9 to +8.2 %`.
+    /// The same as text: `+5.9 to +8.2 %`.
     pub(crate) interval: String,
-    /// What the first side differs by from itself.
+    /// The first side's difference from itself.
     pub(crate) noise: f64,
 }

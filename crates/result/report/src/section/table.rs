@@ -5,17 +5,17 @@ use super::{Forms, Mood, Words};
 /// A table; a form has the columns that are its own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DataTable {
-    /// Its heading in text, which stands at the margin of its head; empty: it has none.
+    /// Its heading in text, at the margin of its head; empty: it has none.
     pub(crate) name: String,
     /// Its heading elsewhere; empty: it has none.
     pub(crate) title: String,
-    /// Text leaves the heads out: its rows speak for themselves.
+    /// Text omits the heads: its rows are self-explanatory.
     pub(crate) bare: bool,
     /// Readers of a page may sort it.
     pub(crate) sortable: bool,
     /// As wide as its cells, not as the page.
     pub(crate) narrow: bool,
-    /// Readers of a page may choose rows by the words in this column.
+    /// Readers of a page may filter rows by the words in this column.
     pub(crate) chosen_by: Option<usize>,
     /// In text without its head, each column to the left, and the last in as many lines as are needed.
     pub(crate) listed: bool,
@@ -28,11 +28,11 @@ pub(crate) struct Column {
     pub(crate) head: String,
     pub(crate) kind: ColumnKind,
     pub(crate) forms: Forms,
-    /// In a list of text: so many characters at least.
+    /// In a list of text: minimum number of characters.
     pub(crate) least: usize,
 }
 
-/// How the cells of a column stand.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
     /// To the right.
@@ -69,7 +69,7 @@ pub(crate) enum RowLook {
 pub(crate) struct TableCell {
     pub(crate) words: Words,
     pub(crate) look: CellLook,
-    /// What it is sorted by where that is not its text.
+    /// Sort key if different from its text.
     pub(crate) sort: Option<f64>,
 }
 
@@ -77,11 +77,11 @@ pub(crate) struct TableCell {
 pub(crate) enum CellLook {
     #[default]
     Plain,
-    /// As it was asked to be.
+    /// As expected.
     Met,
     Missed,
     Soft,
-    /// Soft, and said only where there is room: on a terminal the cell is empty.
+    /// Subdued, and shown only if there is room: on a terminal the cell is empty.
     Remark,
     /// Small, in as many lines as are needed.
     Fine,
@@ -147,7 +147,7 @@ impl Column {
         Column::new(ColumnKind::Text, head)
     }
 
-    /// In a list of text: so many characters at least.
+    /// In a list of text: minimum number of characters.
     pub(crate) fn at_least(self, least: usize) -> Column {
         Column { least, ..self }
     }

@@ -1,4 +1,4 @@
-//! What came of checks, as text, JSON and XML.
+//! Results of checks, as text, JSON and XML.
 
 use super::{fits_its_schema, validator_of};
 use crate::Style;
@@ -93,7 +93,7 @@ fn no_line_is_wider_than_the_page_and_none_steers_the_terminal() {
     }
 }
 
-/// Neither what turns the direction of writing nor what nobody sees reaches a terminal as it is.
+/// Neither bidirectional controls nor invisible characters reach a terminal unescaped.
 #[test]
 fn what_a_server_sent_cannot_rewrite_a_line() {
     let (name, got) = ("a \u{202e}olleh", "x\u{2066}y\u{200b}z\u{feff}");
@@ -154,7 +154,7 @@ fn the_xml_is_well_formed_and_counts_right() {
     let document = junit(&mixed());
     let document = roxmltree::Document::parse(&document).unwrap();
     let case = document.descendants().filter(|node| node.has_tag_name("testcase")).nth(1).unwrap();
-    // an escape character cannot stand in XML
+    // an escape character is invalid in XML
     assert_eq!(case.attribute("name").unwrap(), "hello \u{fffd}[2Jworld");
     let failure = case.first_element_child().unwrap();
     assert!(failure.text().unwrap().contains("expected \"hello <world>\""));

@@ -1,4 +1,4 @@
-//! Comparisons made of runs whose figures are known.
+//! Comparisons of runs with known figures.
 
 use super::rendered::{of, protocols, session, single};
 use super::sessions::run;
@@ -21,7 +21,7 @@ fn the_same_server_shows_no_difference() {
     insta::assert_snapshot!(text(&session(1.0, 1.0, &["p99 +5%"]), STYLE));
 }
 
-/// Each later side is held against the first, with a share of the level, and has bounds of its own.
+/// Each later side is compared with the first, with a share of the level, and has its own bounds.
 #[test]
 fn three_protocols_are_each_held_against_the_first() {
     let report = protocols(&["p99 +5%"]);
@@ -79,7 +79,7 @@ fn a_failing_side_is_named_and_its_refusals_are_not_compared() {
     assert!(report.bounds[0].crossed && report.bounds[0].why.contains("a failing side"));
 }
 
-/// One run a side says nothing of the spread between runs; a gate stays shut.
+/// One run per side shows no spread between runs; a gate fails.
 #[test]
 fn single_runs_are_not_judged() {
     let report = single();

@@ -296,7 +296,7 @@ fn say_timings(timings: &mut ServerTimings) {
 }
 
 /// An open load over TLS with a stall, failures of several kinds, 13 URLs, objectives, a hostile
-/// `Server` field, and a verdict that says that it is INVALID.
+/// `Server` field, and an INVALID verdict.
 pub(crate) fn troubled() -> RunReport {
     let urls: Vec<String> = (0..13)
         .map(|n| format!("https://shop.example:8443/catalogue/department/{n}?page={}", n * 3))

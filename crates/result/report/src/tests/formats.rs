@@ -35,7 +35,7 @@ fn the_json_of_a_run_that_never_got_through() {
     insta::assert_snapshot!(without_measured(&json(&fixtures::empty())));
 }
 
-/// Without its last key, whose histograms tell a reader nothing.
+/// Without its last key, whose histograms are unreadable to people.
 fn without_measured(json: &str) -> String {
     let (before, _) = json.split_once(",\n  \"measured\": {").expect("it is the last key");
     format!("{before}\n}}\n")

@@ -30,7 +30,7 @@ fn a_comparison() {
     insta::assert_snapshot!(markdown_of_compare(&report));
 }
 
-/// Nobody is mentioned, linked to or emphasised by what a server or a file said.
+/// Server or file text mentions, links and emphasizes nothing.
 #[test]
 fn what_others_wrote_stays_text() {
     let mut report = fixtures::valid();

@@ -36,7 +36,7 @@ static PAGES: LazyLock<Vec<String>> = LazyLock::new(|| {
     runs.chain(ramps).chain([several]).chain(compared).chain(tortured).collect()
 });
 
-/// The page without what stands between these tags, and that.
+/// The page without the content of these tags, and that content.
 fn apart(page: &str, open: &str, close: &str) -> (String, Vec<String>) {
     let (mut rest, mut outside, mut inside) = (page, String::new(), Vec::new());
     while let Some((before, after)) = rest.split_once(open) {
@@ -123,7 +123,7 @@ fn a_peers_bytes_are_text() {
     assert!(!page.contains(hostile));
 }
 
-/// Names, plans and everything else that somebody else wrote are escaped as well.
+/// Names, plans and all other foreign text are escaped as well.
 #[test]
 fn every_text_that_comes_in_is_escaped() {
     let mut report = fixtures::troubled();
@@ -210,7 +210,7 @@ fn lines_of(page: &str, id: &str) -> Vec<(String, Vec<f64>)> {
     found.map_or(Vec::new(), |chart| chart["lines"].as_array().unwrap().iter().map(line).collect())
 }
 
-/// A row with so many responses of each status and calls of each class.
+/// A row with this many responses of each status and calls of each class.
 fn ended(statuses: &[(u16, u64)], failures: &[(FailureClass, u64)]) -> Endings {
     Endings { statuses: statuses.to_vec(), other_statuses: 0, failures: failures.to_vec() }
 }
@@ -266,7 +266,7 @@ fn many_statuses_are_few_parts_and_lose_nothing() {
     assert_eq!(sum as u64, counted);
 }
 
-/// Results of earlier versions do not say how the calls of a second ended.
+/// Results of earlier versions lack the endings of each second's calls.
 #[test]
 fn without_statuses_by_second_their_chart_is_left_out() {
     let mut report = fixtures::valid();
@@ -442,7 +442,7 @@ fn the_page_of_a_torture_says_what_was_found() {
         "{page}"
     );
     assert!(page.contains("8,190 B") && page.contains("<title>W-10</title>"));
-    // 60 s of probes that got nothing are a gap in the line and marks of their own
+    // 60 s of unanswered probes are a gap in the line with separate marks
     let (_, data) = apart(&page, "<script id=\"data\" type=\"application/json\">", "</script>");
     let charts: serde_json::Value = serde_json::from_str(&data[0]).unwrap();
     let lines = &charts[0]["lines"];
@@ -484,7 +484,7 @@ fn a_difference_beyond_the_axis_is_marked_with_its_size() {
     assert!(!near.contains("beyond\""), "no mark is of that class: {near}");
 }
 
-/// The script makes a button of each head, and a button wants a word.
+/// The script makes a button of each head, and a button needs a label.
 #[test]
 fn each_column_that_can_be_sorted_has_a_head() {
     for page in PAGES.iter().chain([&html(&fixtures::of_journeys())]) {

@@ -1,4 +1,4 @@
-//! What is rendered from a record that was read is what was rendered when it was written.
+//! A record renders the same after reading as before writing.
 
 use super::curves::whole_ramp;
 use super::fixtures::whole;

@@ -48,7 +48,7 @@ pub(crate) fn ramp_json(ramp: &RampReport) -> String {
     crate::ramp::json(&RampRecord::of(ramp))
 }
 
-/// What `compare` makes of the runs of both sides.
+/// Result of `compare` for the runs of both sides.
 pub(crate) fn of(
     before: Vec<RunReport>,
     after: Vec<RunReport>,

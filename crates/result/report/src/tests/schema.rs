@@ -105,7 +105,7 @@ fn the_schema_refuses_what_is_wrong() {
     }
 }
 
-/// What is published is the record: it reads back as it was written, byte by byte.
+/// The published form is the record: it reads back as written, byte by byte.
 #[test]
 fn a_run_reads_back_as_it_was_written() {
     let runs = [

@@ -60,7 +60,7 @@ fn the_server_comes_first_and_the_verdict_second() {
     assert!(troubled.contains(invalid), "{troubled}");
 }
 
-/// What people see without asking for more.
+/// Default output.
 const SCREEN: Style = Style { full: false, ..PLAIN };
 
 #[test]
@@ -80,7 +80,7 @@ fn one_screen_of_repeated_runs() {
     insta::assert_snapshot!(text(&fixtures::repeated(), SCREEN));
 }
 
-/// Reports with more to say than there is room for, each with everything at once.
+/// Reports with more content than room, each with everything at once.
 #[test]
 fn every_report_fits_one_screen() {
     let mut troubled = fixtures::troubled();
@@ -229,7 +229,7 @@ fn passwords_in_urls_are_masked() {
     }
 }
 
-/// Some sentences go on behind their word without a colon.
+/// Some sentences continue after their word without a colon.
 #[test]
 fn what_a_server_did_is_said_as_it_is_written() {
     let said = [

@@ -6,8 +6,8 @@ use plan::HttpVersion;
 use record::compare::{Comparison, FailIf};
 use stats::State;
 
-/// A run of 100 calls or more whose headline figures are scaled by `times` and `rates`, spread by a
-/// little that depends on `index`.
+/// A run of 100 calls or more whose headline figures are scaled by `times` and `rates`, with a
+/// small spread that depends on `index`.
 pub(crate) fn run(index: usize, times: f64, rates: f64) -> RunReport {
     let mut run = fixtures::whole(fixtures::repeated());
     let spread = 1.0 + 0.004 * ((index * 7) % 5) as f64;

@@ -1,4 +1,4 @@
-//! What would be sent, where, how often and within which limits.
+//! Requests that would be sent, their destination, rate and limits.
 
 use super::Report;
 use crate::page;
@@ -19,7 +19,7 @@ pub struct DryRun<'a> {
     pub bounds: &'a Bounds,
     /// The cases, and why one of them would be skipped.
     pub cases: &'a [(Case, Option<String>)],
-    /// What is missing before anything can be sent; nothing for most targets.
+    /// Missing requirements before anything can be sent; empty for most targets.
     pub wanting: Option<&'a str>,
 }
 

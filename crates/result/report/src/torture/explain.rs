@@ -1,4 +1,4 @@
-//! What could be sent, without sending it: the list of cases, one case in full, a dry run.
+//! Shows cases without sending them: the list of cases, one case in full, a dry run.
 
 use super::words;
 use crate::page;

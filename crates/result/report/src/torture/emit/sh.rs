@@ -62,11 +62,11 @@ fn renegotiation(kept: &Transcript, host: &str, port: u16) -> String {
     )
 }
 
-/// What happens once everything is sent.
+/// Action once everything is sent.
 #[derive(Clone, Copy)]
 enum Last {
     Waits,
-    /// FIN from us, and what comes is read.
+    /// FIN from us, and further data is read.
     Ends,
     Leaves,
 }
