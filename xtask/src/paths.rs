@@ -106,7 +106,7 @@ fn merged(before: &str, part: Part, section: &str) -> String {
     page
 }
 
-/// Load average of the last minute, as a measure of other work.
+/// System load in the last minute, as a measure of other work.
 fn machine() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or("an unknown number").to_owned();
