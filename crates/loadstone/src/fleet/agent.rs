@@ -148,8 +148,8 @@ impl AgentPost {
             let now = net::reactor::monotonic();
             self.machine.tick(now);
             self.orders.lease.renew(self.machine.watched_at(), now);
-            while let Some(deed) = self.machine.deed() {
-                if let Some(code) = self.act(deed)? {
+            while let Some(action) = self.machine.next_action() {
+                if let Some(code) = self.act(action)? {
                     return Ok(code);
                 }
             }
@@ -204,17 +204,17 @@ impl AgentPost {
         }
     }
 
-    fn act(&mut self, deed: Deed) -> Result<Option<Code>, Failure> {
-        match deed {
-            Deed::Say(said) => self.say(&said),
-            Deed::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
-            Deed::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
-            Deed::Take { parts, from } => self.orders.takeovers.give(parts, from),
-            Deed::Run { run, step, shares, start } => self.start((run, step), shares, start)?,
-            Deed::Cease { at } => self.orders.lease.end(at),
-            Deed::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
-            Deed::Abandon => self.orders.order.store(2, Ordering::Relaxed),
-            Deed::Exit { done, why } => {
+    fn act(&mut self, action: AgentAction) -> Result<Option<Code>, Failure> {
+        match action {
+            AgentAction::Say(said) => self.say(&said),
+            AgentAction::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
+            AgentAction::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
+            AgentAction::Take { parts, from } => self.orders.takeovers.give(parts, from),
+            AgentAction::Run { run, step, shares, start } => self.start((run, step), shares, start)?,
+            AgentAction::Cease { at } => self.orders.lease.end(at),
+            AgentAction::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
+            AgentAction::Abandon => self.orders.order.store(2, Ordering::Relaxed),
+            AgentAction::Exit { done, why } => {
                 crate::say(&why);
                 let code = if done && !self.dead_man { Code::Done } else { Code::Missed };
                 return Ok(Some(code));

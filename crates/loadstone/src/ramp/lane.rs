@@ -261,7 +261,7 @@ impl Lane {
         let path = self.vary.as_ref().map(|vary| vary.at(errand.level)).transpose();
         let path = path.map_err(|error| Failure::usage(error.to_string()))?;
         let change = Change {
-            load: self.axis.is_load().then(|| load_at(self.target.base(), errand.level)),
+            load: self.axis.is_load().then(|| load_at(self.target.base(), planned.level)),
             path,
             duration: Some(planned.hold),
             // each step has its own arrivals and draws, each can be repeated by its seed
@@ -346,7 +346,7 @@ impl Lane {
         format!("{name}step {}{of}  {purpose}{gap}{load}  ", self.steps + 1)
     }
 
-    fn take(&mut self, errand: &Errand, run: RunReport, settled_s: f64, steps: &mut Vec<RampStep>) {
+    fn take(&mut self, planned: &PlannedStep, run: RunReport, settled_s: f64, steps: &mut Vec<RampStep>) {
         let sessions = self.target.base().load.session().is_some();
         let (measurement, verdict) = (&run.measurement, &run.verdict);
         let point = Point::of(planned.level, measurement, verdict, sessions, &self.objectives);
