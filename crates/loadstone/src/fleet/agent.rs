@@ -210,7 +210,9 @@ impl AgentPost {
             AgentAction::Row(row) => self.link.sender().send(self.subjects.rows(&self.id), row),
             AgentAction::Prepare { step, hash, sealed } => self.prepare(step, &hash, &sealed)?,
             AgentAction::Take { parts, from } => self.orders.takeovers.give(parts, from),
-            AgentAction::Run { run, step, shares, start } => self.start((run, step), shares, start)?,
+            AgentAction::Run { run, step, shares, start } => {
+                self.start((run, step), shares, start)?
+            }
             AgentAction::Cease { at } => self.orders.lease.end(at),
             AgentAction::Stop => drop(self.orders.order.fetch_max(1, Ordering::Relaxed)),
             AgentAction::Abandon => self.orders.order.store(2, Ordering::Relaxed),

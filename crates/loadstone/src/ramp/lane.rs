@@ -346,7 +346,13 @@ impl Lane {
         format!("{name}step {}{of}  {purpose}{gap}{load}  ", self.steps + 1)
     }
 
-    fn take(&mut self, planned: &PlannedStep, run: RunReport, settled_s: f64, steps: &mut Vec<RampStep>) {
+    fn take(
+        &mut self,
+        planned: &PlannedStep,
+        run: RunReport,
+        settled_s: f64,
+        steps: &mut Vec<RampStep>,
+    ) {
         let sessions = self.target.base().load.session().is_some();
         let (measurement, verdict) = (&run.measurement, &run.verdict);
         let point = Point::of(planned.level, measurement, verdict, sessions, &self.objectives);
