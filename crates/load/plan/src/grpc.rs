@@ -4,7 +4,7 @@ use crate::{HttpVersion, Plan, Streaming};
 use protocol::grpc::CONTENT_TYPE;
 pub use protocol::grpc::Code as GrpcCode;
 
-/// What a plan says of calls of gRPC. The method is the path of the URL, `/package.Service/Method`.
+/// gRPC settings of a plan. The method is the path of the URL, `/package.Service/Method`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrpcPlan {
     /// The request as JSON; a list of several messages for a client stream. `None`: an empty message, or
@@ -17,7 +17,7 @@ pub struct GrpcPlan {
 }
 
 impl GrpcPlan {
-    /// Whether a call with this status succeeded.
+    /// Returns whether a call with this status succeeded.
     pub fn expects(&self, code: GrpcCode) -> bool {
         match self.status.as_slice() {
             [] => code == GrpcCode::Ok,

@@ -119,7 +119,7 @@ fn check_folds(plan: &Plan, problems: &mut Problems) {
     );
 }
 
-/// What calls of gRPC cannot be combined with, and what belongs to them alone.
+/// Options that exclude gRPC calls, and options for gRPC calls only.
 fn check_grpc(plan: &Plan, problems: &mut Problems) {
     let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
     problems.add_if(

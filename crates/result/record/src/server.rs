@@ -394,12 +394,12 @@ fn allowed_failures(slo: &[SloResult]) -> Option<&str> {
     all.next().filter(|_| kept).map(|result| result.objective.text.as_str())
 }
 
-/// Whether it is an objective on the failures of the whole run.
+/// Returns whether it is an objective on the failures of the whole run.
 fn bounds_failures(result: &SloResult) -> bool {
     result.objective.metric == Metric::Failures && result.objective.of.is_none()
 }
 
-/// Whether an objective on the failures of the whole run is missed.
+/// Returns whether an objective on the failures of the whole run is missed.
 fn misses_failures(slo: &[SloResult]) -> bool {
     slo.iter().filter(|result| bounds_failures(result)).any(|one| !one.met && !one.undecided)
 }

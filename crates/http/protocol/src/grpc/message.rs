@@ -16,7 +16,7 @@ pub fn prefixed(message: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is wrong with the messages of a response.
+/// Fault in the messages of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFault {
     /// The flag is neither 0 nor 1.
@@ -77,7 +77,7 @@ impl MessageReader {
         }
     }
 
-    /// What was wrong with the body, which is whole. `has_encoding`: the response names the encoding
+    /// Fault in the complete body. `has_encoding`: the response names the encoding
     /// of its compressed messages.
     pub fn fault(&self, has_encoding: bool) -> Option<MessageFault> {
         let cut = (self.have > 0).then_some(MessageFault::Cut);

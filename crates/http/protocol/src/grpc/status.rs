@@ -53,7 +53,7 @@ impl Code {
         self as u8
     }
 
-    /// What a response without `grpc-status` means, by its HTTP status
+    /// Meaning of a response without `grpc-status`, by its HTTP status
     /// (`http-grpc-status-mapping.md`).
     pub fn of_http(status: u16) -> Code {
         match status {

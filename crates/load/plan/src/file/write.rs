@@ -116,7 +116,7 @@ fn shorten_targets(targets: &mut [toml::Value]) {
     }
 }
 
-/// What a table has that `defaults` does not have.
+/// Entries of a table that differ from `defaults`.
 fn differing(table: &toml::Table, defaults: &toml::Table) -> toml::Table {
     let mut kept = toml::Table::new();
     for (key, value) in table {

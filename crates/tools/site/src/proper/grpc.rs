@@ -121,7 +121,7 @@ fn trailers(code: u32, message: &str) -> HeaderMap {
     map
 }
 
-/// Whether a request is a call of gRPC.
+/// Returns whether a request is a call of gRPC.
 pub(super) fn is_call(request: &Request<Upload>) -> bool {
     let kind = request.headers().get(header::CONTENT_TYPE);
     request.method() == Method::POST

@@ -6,7 +6,7 @@ use crate::words;
 use plan::Plan;
 use plan::scenario::ScenarioPlan;
 
-/// What the rows of a plan's targets are called, for `rows` of them.
+/// Names of the rows of a plan's targets, for `rows` of them.
 pub fn row_labels(plan: &Plan, rows: usize) -> Vec<String> {
     (0..rows).map(|index| name(plan, rows, index)).map(|(name, url)| name.unwrap_or(url)).collect()
 }
