@@ -65,7 +65,7 @@ impl Counts {
         self.in_flight += other.in_flight;
     }
 
-    /// Calls whose outcome is known, dropped and abandoned ones excluded.
+    /// Calls with a known outcome, dropped and abandoned ones excluded.
     pub fn done(&self) -> u64 {
         self.succeeded + self.failed + self.timed_out
     }

@@ -79,7 +79,7 @@ pub struct Cause {
     pub id: CauseId,
     /// What was measured, in the unit that `text` tells.
     pub figure: f64,
-    /// The figure in words, with its threshold.
+    /// The figure as text, with its threshold.
     pub text: String,
     /// One sentence: what to do about it.
     pub advice: String,

@@ -733,7 +733,7 @@ impl Conn {
         self.work.as_ref().map_or(&[], |work| work.speaker.trailers())
     }
 
-    /// Who speaks, while calls are under way.
+    /// The speaker, while calls are in flight.
     pub(crate) fn speaker(&self) -> Option<&Speaker> {
         self.work.as_ref().map(|work| &work.speaker)
     }

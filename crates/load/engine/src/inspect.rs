@@ -142,7 +142,7 @@ pub(crate) struct Inspect {
     kept: Vec<u8>,
     /// Still equal to the expected body.
     equal: bool,
-    /// Where the body is a stream of events; and events that nobody has taken note of yet.
+    /// If the body is a stream of events: its state, and uncollected events.
     events: Option<StreamReader>,
     fresh: u64,
 }

@@ -191,7 +191,7 @@ impl Journal {
         self.recorder.grpc_status(u32::from(code.number()), status.sent, due, message);
     }
 
-    /// A call whose response was to be a stream is over.
+    /// A call with an expected stream has ended.
     pub(crate) fn stream_over(
         &mut self,
         marks: StreamMarks,

@@ -239,7 +239,7 @@ impl Speaker {
         }
     }
 
-    /// What the server says in it of its own work goes into `journal`.
+    /// Writes the server's timing of its own work to `journal`.
     pub(crate) fn count_timings(&self, journal: &mut Journal) {
         match self {
             Speaker::Http1(http1) => journal.count_timings(http1.timings()),

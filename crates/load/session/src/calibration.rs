@@ -24,7 +24,7 @@ pub struct Calibration {
     /// Median service time of one user's call: what client, loopback and null server cost together.
     pub call_p50_s: f64,
     pub punctuality: Vec<Punctuality>,
-    /// Why it is not to be believed; such a one is never kept.
+    /// Why it is unreliable; such a calibration is never stored.
     #[serde(default)]
     pub doubts: Vec<String>,
 }
@@ -42,12 +42,13 @@ pub struct Punctuality {
 pub const SCHEMA: &str = "loadstone.calibrate/1";
 
 impl Calibration {
-    /// Where the calibration of this machine is kept; `None` without a home.
+    /// Path of this machine's calibration; `None` without a home.
     pub fn path() -> Option<PathBuf> {
         host::state_dir().map(|folder| folder.join("calibration.json"))
     }
 
-    /// The calibration of this machine as it is now; one of another kernel or version is none.
+    /// The calibration of this machine as it is now; one of another kernel or version does not
+    /// count.
     pub fn load(environment: &Environment) -> Option<Calibration> {
         let known: Option<Calibration> = host::state::load_json(&Self::path()?).ok()?;
         let sound = |known: &Calibration| known.schema == SCHEMA && known.doubts.is_empty();

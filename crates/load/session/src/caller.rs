@@ -16,13 +16,13 @@ use url::Url;
 /// Maximum delay until a signal is noticed.
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(50);
 
-/// Finds an endpoint by the rules of a plan, or says why there is none.
+/// Resolves an endpoint by the rules of a plan, or returns the reason.
 pub type Meet = Box<dyn Fn(&Url) -> Result<Endpoint, String>>;
 
-/// Makes exchanges, each on a connection of its own.
+/// Performs exchanges, each on a separate connection.
 pub struct Caller {
     pub reactor: Reactor,
-    /// Connections are of our own TCP, over this network and with this seed of its links.
+    /// Connections use our own TCP, over this network and with this seed for its links.
     own: Option<(Arc<OwnNetwork>, u64)>,
     connect: Nanos,
     /// Addresses by host and port, or why there are none.
@@ -73,7 +73,7 @@ impl Caller {
         self
     }
 
-    /// Reading the system's certificates takes a while: only where TLS is spoken.
+    /// Reading the system's certificates takes a while: only if TLS is used.
     pub fn ready_tls(&mut self) -> Result<(), String> {
         if self.tls.is_none() {
             self.tls = Some(client_of(&self.settings)?.factory());
@@ -107,7 +107,7 @@ impl Caller {
         }
     }
 
-    /// How calls go to the endpoints of a plan, and to others by the same rules.
+    /// Routes of calls to the endpoints of a plan, and to others by the same rules.
     pub fn by_plan<'a>(
         mut self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,

@@ -1,4 +1,4 @@
-//! A program that was built without HTTP/3 makes no QUIC connections; its options say so.
+//! A program built without HTTP/3 makes no QUIC connections; its options report that.
 
 use net::reactor::Reactor;
 use plan::Plan;

@@ -10,7 +10,7 @@ use workload::{Actor, Script};
 const NONE: &str =
     "this build has no Lua, which makes the requests here: build with the feature lua";
 
-/// Nobody looks into it: that there is no Lua is told where it is to be opened.
+/// Not examined: the missing Lua is reported when the script is opened.
 pub fn outline(_: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
     Ok(None)
 }

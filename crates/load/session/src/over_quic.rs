@@ -4,7 +4,7 @@ use ::quic::{Limits, Moves};
 use net::reactor::Reactor;
 use plan::{HttpVersion, Migrate, Plan};
 
-/// What one worker needs to make QUIC connections.
+/// QUIC state of one worker.
 pub struct Carrier {
     handshakes: ::quic::Handshakes,
     /// Makes those of connections by hand, which only a torture has.
@@ -62,7 +62,7 @@ impl Carrier {
         Some(Carrier { handshakes, by_hand, users: None, limits: wide(), moves: None })
     }
 
-    /// For single exchanges, whose windows are wide. `client` offers HTTP/3.
+    /// For single exchanges, whose windows are large. `client` offers HTTP/3.
     pub fn of(client: &net::tls::Client) -> Option<Carrier> {
         Carrier::of_factory(&client.factory())
     }

@@ -52,7 +52,7 @@ impl LoadedScript {
         parts.map_err(trouble)
     }
 
-    /// What the script has printed goes out before the report.
+    /// Flushes the script's output before the report.
     pub fn flush(&self) {
         self.director.flush();
     }

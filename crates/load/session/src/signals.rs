@@ -56,14 +56,14 @@ const EXIT: i32 = 130;
 /// A second signal was received: the program ends with [`EXIT`], even if its main thread is first.
 static LEAVING: AtomicBool = AtomicBool::new(false);
 
-/// Whether a second signal has come, so that what the clean-up does to a server or a terminal is no
-/// result of the program any more.
+/// Returns whether a second signal was received, so that effects of the clean-up on a server or a
+/// terminal no longer count as results.
 pub fn leaving() -> bool {
     LEAVING.load(Ordering::SeqCst)
 }
 
-/// From now on a second signal of a kind calls `clean_up` before it ends the program: on a thread of its own,
-/// because a handler may do next to nothing. To be called once.
+/// Registers `clean_up` to run before a second signal of a kind ends the program: on a separate
+/// thread, because a handler may do almost nothing. Call it once.
 pub fn before_exit(clean_up: fn()) -> std::io::Result<()> {
     let shutdowns = std::mem::take(&mut *SHUTDOWNS.lock().unwrap_or_else(PoisonError::into_inner));
     let mut signals = Signals::new(shutdowns.iter().map(|(signal, _)| *signal))?;
@@ -118,14 +118,14 @@ fn number() -> &'static Arc<AtomicUsize> {
     NUMBER.get_or_init(Arc::default)
 }
 
-/// Lets a span pass; false when a signal has come by its end.
+/// Sleeps; returns false if a signal was received by its end.
 pub fn pause(span: Duration) -> bool {
     let (_keep, never) = mpsc::channel::<()>();
     never.recv_timeout(span).ok();
     caught() == 0
 }
 
-/// The number of the signal that came, or 0.
+/// The number of the received signal, or 0.
 pub fn caught() -> usize {
     number().load(Ordering::Relaxed)
 }

@@ -50,7 +50,7 @@ pub fn parse(text: &str) -> Result<Who, String> {
     }
 }
 
-/// Where the figures come from.
+/// Source of the figures.
 pub enum SutSource {
     Process(SutReader),
     Exporter(Box<crate::caller::Caller>, Url),
@@ -64,7 +64,7 @@ impl std::fmt::Debug for SutSource {
 
 impl SutSource {
     /// # Errors
-    /// No such process, nobody at the URL.
+    /// Returned if there is no such process, or the URL does not answer.
     pub fn open(who: &Who, addresses: &[SocketAddr]) -> Result<(SutSource, SutSeries), String> {
         match who {
             Who::Process(pid) => {
@@ -148,7 +148,7 @@ impl SutWatch {
     /// Makes ready: nothing more is read before [`SutWatch::begin`].
     ///
     /// # Errors
-    /// No such process, nobody at the URL.
+    /// Returned if there is no such process, or the URL does not answer.
     pub fn start(who: &Who, addresses: &[SocketAddr]) -> Result<SutWatch, String> {
         let (who, addresses) = (who.clone(), addresses.to_vec());
         let (stop, told) = channel::<()>();
@@ -177,7 +177,7 @@ impl SutWatch {
 
     /// The measured phase begins at `measure_from` on the monotonic clock.
     pub fn begin(&self, measure_from: Nanos) {
-        // a thread that is gone is told of by its series
+        // a missing thread is reported by its series
         self.begin.send(measure_from).ok();
     }
 
@@ -235,7 +235,7 @@ fn note(
 /// Tries it once, so that a wrong number or URL is reported before the run.
 ///
 /// # Errors
-/// Usage: who cannot be watched, and why.
+/// Usage error: the target that cannot be watched, and why.
 pub fn check(who: Option<&Who>) -> Result<(), Failure> {
     let Some(who) = who else { return Ok(()) };
     match SutSource::open(who, &[]) {

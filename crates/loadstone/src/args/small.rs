@@ -45,7 +45,7 @@ pub(crate) enum DemoScene {
     Stall,
 }
 
-/// How long, and how many calls a second: one rate, where a run also takes a ramp.
+/// Duration, and calls per second: one rate, where a run also accepts a ramp.
 #[derive(Debug)]
 enum DemoLoad {}
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use units::Nanos;
 
-/// How long a signal may go unnoticed.
+/// Maximum delay until a signal is noticed.
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(100);
 
 /// Keeps the connections until a signal comes.

@@ -231,7 +231,7 @@ impl Keeping {
         Ok(())
     }
 
-    /// Takes the result out of the store again: nothing came of it.
+    /// Removes the result from the store again: it has no content.
     pub(crate) fn discard(self) {
         if let Some(Err(error)) = self.recording.map(Recording::discard) {
             crate::say(&format!("an empty result stays in the store: {error}"));

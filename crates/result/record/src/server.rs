@@ -14,7 +14,7 @@ use units::{Nanos, show};
 /// A server fails when it is to blame for this share of the calls that ended, where no objective says
 /// what failing is.
 pub const FAILING_SHARE_MIN: f64 = 0.01;
-/// No response for this long, with calls under way, is a stall.
+/// No response for this long, with calls in flight, is a stall.
 pub const STALL_MIN: Nanos = Nanos::SECOND;
 /// A row of failures at the end of a run has its own cause when failures as frequent as before would
 /// make it less likely than this.

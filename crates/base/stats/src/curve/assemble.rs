@@ -119,7 +119,7 @@ fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> O
     Some(Capacity { at, confidence: CONFIDENCE, objectives: objectives.to_vec(), how })
 }
 
-/// What could not be said, and why.
+/// What could not be determined, and why.
 fn notes(curve: &Curve, levels: &[Level], axis: Axis, limited: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if limited > 0 {

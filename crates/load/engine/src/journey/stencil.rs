@@ -69,7 +69,7 @@ struct Hole {
     put: Put,
 }
 
-/// What a value becomes as it is put in.
+/// Encoding of an inserted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Put {
     /// As it is, in the value of a field.

@@ -62,7 +62,7 @@ const LEAST: Detail = Detail {
     tables: false,
 };
 
-/// What is added where it fits, the most important first.
+/// Optional parts, the most important first.
 const MORE: [fn(&mut Detail); 16] = [
     |detail| detail.causes.0 = 1,
     |detail| detail.asked = 130,

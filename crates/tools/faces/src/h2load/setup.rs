@@ -12,7 +12,7 @@ use url::Url;
 
 /// The limit of what h2load lets wait for ever.
 const DAY: Nanos = Nanos::from_secs(86_400);
-/// Rows are short, so that progress is told when it is made.
+/// Rows are short, so that progress is printed promptly.
 const ROW: Nanos = Nanos::from_millis(100);
 /// A connection begins with this window, which no frame makes smaller (RFC 9113 section 6.9.2).
 const WINDOW_MIN: u32 = 65_535;

@@ -93,7 +93,7 @@ fn steps(before: u64, now: u64, all: u64, what: &str) -> String {
     out
 }
 
-/// What TLS agreed on, by OpenSSL's names.
+/// TLS parameters, by OpenSSL's names.
 pub(super) fn secured(facts: &TlsFacts) -> String {
     let (cipher, _) = ciphers::openssl_name(&facts.cipher);
     let mut out = format!("TLS Protocol: {}\nCipher: {cipher}\n", facts.version);

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Hist, Measurement};
 
-/// How events are told apart.
+/// Delimiter of events.
 pub(crate) const STREAM_FORMS: [&str; 4] = ["sse", "lines", "grpc", "both"];
 
 /// `streams` of a run; null where no response is looked at as a stream.
