@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
 use url::Url;
-use workload::{Came, Guide, Step, Template, WholeResponse};
+use workload::{CallEnd, Guide, Step, Template, WholeResponse};
 
 /// Resolves endpoints during a run. It may take its time: the worker waits.
 pub trait Directory: std::fmt::Debug + Send {

@@ -141,10 +141,10 @@ impl Agenda {
             }
             if let Some(planned) = self.queue.pop_front() {
                 self.given_out += 1;
-                if errand.purpose == Purpose::Up {
-                    self.last_up = Some(errand.level);
+                if planned.purpose == Purpose::Up {
+                    self.last_up = Some(planned.level);
                 }
-                return Some(errand);
+                return Some(planned);
             }
             if self.phase == Phase::Done {
                 return None;

@@ -332,7 +332,7 @@ impl Guide for SpecwebGuide {
         let Ok(template) = load.request(&asked, user) else { return Step::Leave };
         line.asked = Some(asked);
         let row = if load.scripts.is_some() { asked.operation.row() } else { 0 };
-        Step::Call(Errand { wait: at - now, row, template: Box::new(template) })
+        Step::Call(GuideCall { wait: at - now, row, template: Box::new(template) })
     }
 
     fn judge(

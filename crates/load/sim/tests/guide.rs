@@ -51,7 +51,7 @@ impl Guide for Tour {
         let made = &mut self.made[user as usize];
         let Some((url, wait)) = self.stops.get(*made).copied() else { return Step::Leave };
         *made += 1;
-        Step::Call(Errand { wait, row: 0, template: Box::new(template(url)) })
+        Step::Call(GuideCall { wait, row: 0, template: Box::new(template(url)) })
     }
 
     fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {

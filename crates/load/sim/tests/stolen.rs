@@ -351,7 +351,7 @@ fn every_true_cause_is_found_while_cores_are_stolen() {
         for (stolen, name) in [(Stolen::default(), "quiet"), (throughout(1), "stolen")] {
             let found = found_with(row.held, row.ails, stolen, true, &row.known);
             if !found.iter().take(2).any(|one| one.rule.id == row.id) {
-                wrong.push(format!("{}, {name}:\n{}", row.id, told(&found)));
+                wrong.push(format!("{}, {name}:\n{}", row.id, describe(&found)));
             }
         }
     }

@@ -8,7 +8,7 @@ use units::Nanos;
 /// Next action of a user.
 #[derive(Clone, Debug)]
 pub enum Step {
-    Call(Errand),
+    Call(GuideCall),
     /// The plan's target of that row as it stands, after a wait.
     Target {
         wait: Nanos,
@@ -90,7 +90,7 @@ pub trait Guide: std::fmt::Debug + Send {
     fn next(&mut self, user: u64, now: Nanos) -> Step;
 
     /// A call of the user has ended. The note goes into its record.
-    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note>;
+    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note>;
 
     /// Takes back the request of a call that has ended, whose memory another one may use.
     fn take_back(&mut self, _template: Box<Template>) {}

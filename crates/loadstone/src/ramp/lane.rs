@@ -8,7 +8,7 @@ use crate::args::{RampTarget, RampTask, Vary};
 use crate::exit::Failure;
 use crate::run::live::Live;
 use engine::Setup;
-use engine::ramp::{Agenda, Errand, StepsLeft};
+use engine::ramp::{Agenda, PlannedStep, StepsLeft};
 use live::terminal::{Climb, TimeLeft};
 use net::reactor::monotonic;
 use plan::{Load, Plan};
@@ -127,7 +127,7 @@ impl Lane {
             let interrupted = crate::signals::caught() > 0;
             return Ok(if interrupted { LaneTurn::Interrupted } else { LaneTurn::Done });
         };
-        let run = match self.run(session, &errand, others) {
+        let run = match self.run(session, &planned, others) {
             Ok(run) => run,
             // beyond what this machine can offer; below it stands what was measured
             Err(failure) if self.steps > 0 => {
@@ -138,9 +138,9 @@ impl Lane {
             Err(failure) => return Err(failure),
         };
         let interrupted = run.measurement.interrupted;
-        self.take(&errand, run, settled_s, steps);
-        if errand.purpose != Purpose::Recovery {
-            self.pace.step(errand.hold, monotonic() - began);
+        self.take(&planned, run, settled_s, steps);
+        if planned.purpose != Purpose::Recovery {
+            self.pace.step(planned.hold, monotonic() - began);
         }
         if interrupted {
             return Ok(LaneTurn::Interrupted);
@@ -253,12 +253,12 @@ impl Lane {
     fn run(
         &self,
         session: &RampSession,
-        errand: &Errand,
+        planned: &PlannedStep,
         others: LaneLeft,
     ) -> Result<RunReport, Failure> {
-        let recovery = errand.purpose == Purpose::Recovery;
-        let per_row = || Nanos::from_secs_f64(CALLS_A_ROW / errand.level);
-        let path = self.vary.as_ref().map(|vary| vary.at(errand.level)).transpose();
+        let recovery = planned.purpose == Purpose::Recovery;
+        let per_row = || Nanos::from_secs_f64(CALLS_A_ROW / planned.level);
+        let path = self.vary.as_ref().map(|vary| vary.at(planned.level)).transpose();
         let path = path.map_err(|error| Failure::usage(error.to_string()))?;
         let change = Change {
             load: self.axis.is_load().then(|| load_at(self.target.base(), planned.level)),
@@ -273,18 +273,18 @@ impl Lane {
             }),
         };
         let before = self.lowest.map(|(_, median)| median);
-        let heading = self.heading(errand);
-        let this = StepsLeft { steps: 1, held: errand.hold, at_most: false };
+        let heading = self.heading(planned);
+        let this = StepsLeft { steps: 1, held: planned.hold, at_most: false };
         let left = TimeLeft::from(self.pace.left(this) + self.left() + others);
         let mut watcher = |setup: &Setup| -> Box<dyn Watcher> {
             let live: Box<dyn Watcher> = match &session.view {
                 Some(view) => {
-                    let climb = Climb { left: Some(left), ..self.climb(errand) };
+                    let climb = Climb { left: Some(left), ..self.climb(planned) };
                     Box::new(view.watch_step(setup, &self.target, &self.objectives, climb))
                 }
                 None => {
                     let calls = setup.requests_max();
-                    let live = Live::new(self.quiet, Some(errand.hold), calls, None);
+                    let live = Live::new(self.quiet, Some(planned.hold), calls, None);
                     Box::new(live.headed(heading.clone()).of_all(left))
                 }
             };

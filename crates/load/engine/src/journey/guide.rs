@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use units::{Nanos, NumberMap, Stream};
 use workload::schedule::Share;
-use workload::{Actor, Came, Errand, Guide, Step, Template, WholeResponse};
+use workload::{Actor, CallEnd, Guide, GuideCall, Step, Template, WholeResponse};
 
 /// Iterations without a call after which a user leaves: nothing in its journeys can be made.
 const EMPTY_MAX: u32 = 1_000;
@@ -191,7 +191,7 @@ impl Leader {
             }
         };
         let wait = std::mem::take(&mut traveller.pause);
-        Ok(Step::Call(Errand { wait, row, template }))
+        Ok(Step::Call(GuideCall { wait, row, template }))
     }
 }
 
@@ -254,7 +254,7 @@ impl Guide for JourneyGuide {
         Judging { travel, traveller, told, heard }.judge(planned)
     }
 
-    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
+    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let traveller = self.travellers.get_mut(&user)?;
         let Leader { travel, told, actors, .. } = &mut self.leader;
         if let Some(Some(actor)) = actors.get_mut(traveller.journey) {

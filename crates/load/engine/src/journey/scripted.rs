@@ -49,7 +49,7 @@ impl Performance<'_> {
                             (self.traveller.answered, self.traveller.statuses) =
                                 (false, call.statuses);
                             let template = Box::new(template);
-                            return Some(Step::Call(Errand { wait, row, template }));
+                            return Some(Step::Call(GuideCall { wait, row, template }));
                         }
                         Err(why) => {
                             self.traveller.pause += wait;

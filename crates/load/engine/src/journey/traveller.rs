@@ -105,7 +105,7 @@ impl Traveller {
     pub(super) fn begin(&mut self, iteration: u64, journey: usize, stream: Stream) {
         self.iteration_number.clear();
         put_decimal(iteration, &mut self.iteration_number);
-        (self.iteration, self.deed) = (iteration, None);
+        (self.iteration, self.action) = (iteration, None);
         (self.journey, self.stream) = (journey, stream);
         (self.at, self.rounds, self.calls) = (0, 0, 0);
         (self.took, self.failed) = (Nanos::ZERO, false);

@@ -44,7 +44,7 @@ impl Agenda {
         if self.unusable().is_some() {
             return StepsLeft::default();
         }
-        let queued = self.queue.iter().map(|errand| StepsLeft::of(1, errand.hold));
+        let queued = self.queue.iter().map(|planned| StepsLeft::of(1, planned.hold));
         let queued = queued.fold(StepsLeft::default(), Add::add);
         queued + self.rest_of_phase() + self.way_down() + self.beyond()
     }
@@ -111,7 +111,7 @@ impl Agenda {
     fn begun_levels(&self) -> Vec<f64> {
         let done = self.done.iter().filter(|(purpose, _)| *purpose == super::Purpose::Up);
         let mut levels: BTreeSet<u64> = done.map(|(_, point)| point.level.to_bits()).collect();
-        levels.extend(self.queue.iter().map(|errand| errand.level.to_bits()));
+        levels.extend(self.queue.iter().map(|planned| planned.level.to_bits()));
         levels.extend(self.last_up.map(f64::to_bits));
         levels.into_iter().map(f64::from_bits).collect()
     }

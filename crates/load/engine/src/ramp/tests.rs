@@ -268,9 +268,9 @@ fn staircases() {
 fn announced(course: Course, react: impl Fn(f64) -> Point) -> Vec<StepsLeft> {
     let mut agenda = Agenda::new(course);
     let mut seen: Vec<(StepsLeft, Nanos)> = vec![(agenda.left(), Nanos::ZERO)];
-    while let Some(errand) = agenda.next_errand() {
-        seen.push((agenda.left(), errand.hold));
-        agenda.told(&errand, react(errand.level));
+    while let Some(planned) = agenda.next_step() {
+        seen.push((agenda.left(), planned.hold));
+        agenda.record(&planned, react(planned.level));
     }
     let all = seen.len() - 1;
     for (number, (left, _)) in seen.iter().enumerate() {

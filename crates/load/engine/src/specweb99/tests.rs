@@ -98,9 +98,9 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
     let mut next_calls: BTreeMap<u64, GuideCall> = BTreeMap::new();
     let start = Nanos::from_secs(1_000);
     for user in 0..USERS_AT_ONCE {
-        let Step::Call(errand) = guide.next(user, start) else { panic!("no call") };
-        due.push(Reverse((start + errand.wait, user)));
-        errands.insert(user, errand);
+        let Step::Call(next_call) = guide.next(user, start) else { panic!("no call") };
+        due.push(Reverse((start + next_call.wait, user)));
+        next_calls.insert(user, next_call);
     }
     while let Some(Reverse((now, user))) = due.pop() {
         let next_call = next_calls.remove(&user).unwrap();
@@ -133,10 +133,10 @@ fn run(load: &Arc<SpecwebLoad>, server: &mut Server) -> Seen {
         }
         seen.connections += u64::from(!kept);
         seen.calls += 1;
-        guide.ended(user, &Came { sample: &sample, outcome, head: &head, body: &body });
-        if let Step::Call(errand) = guide.next(user, done) {
-            due.push(Reverse((done + errand.wait, user)));
-            errands.insert(user, errand);
+        guide.ended(user, &CallEnd { sample: &sample, outcome, head: &head, body: &body });
+        if let Step::Call(next_call) = guide.next(user, done) {
+            due.push(Reverse((done + next_call.wait, user)));
+            next_calls.insert(user, next_call);
         }
     }
     guide.tell(&mut |remark| {

@@ -91,7 +91,7 @@ impl Visitor {
         let template = request::template(&address, bytes.clone());
         let shown = journey.config.get || journey.config.print || journey.config.debug;
         self.current = Some((address, if shown { bytes } else { Vec::new() }));
-        Step::Call(Errand { wait, row: 0, template: Box::new(template) })
+        Step::Call(GuideCall { wait, row: 0, template: Box::new(template) })
     }
 
     fn fields(&mut self, config: &Config, address: &Address) -> ExtraFields {
