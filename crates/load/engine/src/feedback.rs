@@ -717,7 +717,7 @@ impl Feedback {
         }
     }
 
-    /// Tells the guide what came of a user's call.
+    /// Notifies the guide of the end of a user's call.
     pub(crate) fn tell_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         self.guided.as_mut()?.tell(sample, outcome)
     }

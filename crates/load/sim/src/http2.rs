@@ -101,7 +101,7 @@ impl Streams {
         Streams { goaway_after: Some(span), ..self }
     }
 
-    /// What becomes of the request with this number, from 0.
+    /// Treatment of the request with this number, from 0.
     #[must_use]
     pub fn with_fate(self, fate: fn(u64) -> StreamFate) -> Streams {
         Streams { fate, ..self }

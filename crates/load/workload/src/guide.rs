@@ -9,7 +9,7 @@ use units::Nanos;
 #[derive(Clone, Debug)]
 pub enum Step {
     Call(GuideCall),
-    /// The plan's target of that row as it stands, after a wait.
+    /// The plan's target of that row, unchanged, after a wait.
     Target {
         wait: Nanos,
         row: u32,

@@ -23,7 +23,7 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the pointer came from the same allocator.
+        // SAFETY: the pointer was returned by the same allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

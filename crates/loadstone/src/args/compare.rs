@@ -117,7 +117,7 @@ pub(crate) struct LiveTask {
     pub(crate) commits: Option<Commits>,
     /// Where the Markdown summary goes.
     pub(crate) md: Option<PathBuf>,
-    /// That the plans differ, where they may.
+    /// Checks that the plans differ, if they may.
     pub(crate) cautions: Vec<String>,
     pub(crate) outputs: Outputs,
 }

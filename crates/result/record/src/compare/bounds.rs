@@ -124,8 +124,8 @@ impl FailIf {
             .then(|| format!("{} needs {needed} calls in a run, and one has {calls}", self.figure))
     }
 
-    /// Whether a difference is shown and lies beyond the bound. What cannot be judged counts as
-    /// crossed: a gate that cannot see stays shut. `unknown`: why the figure is not compared.
+    /// Returns whether a difference is significant and exceeds the bound. An undecidable figure
+    /// counts as crossed, so that a gate fails. `unknown`: why the figure is not compared.
     pub(super) fn judge(
         &self,
         differences: &[DifferenceRecord],
