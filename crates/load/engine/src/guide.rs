@@ -53,7 +53,7 @@ pub(crate) struct Guided {
 /// The wait before a step; `None`: there is no further one.
 fn wait_of(step: &Step) -> Option<Nanos> {
     match step {
-        Step::Call(errand) => Some(errand.wait),
+        Step::Call(next_call) => Some(next_call.wait),
         Step::Target { wait, .. } | Step::Pause { wait } => Some(*wait),
         Step::Leave => None,
     }
@@ -113,8 +113,10 @@ impl Guided {
 
     /// The user's next step is a pause, which is now over.
     pub(crate) fn take_pause(&mut self, user: u32) -> bool {
-        let errand = self.errands.get_mut(user as usize);
-        errand.is_some_and(|errand| errand.take_if(|it| matches!(it, Step::Pause { .. })).is_some())
+        let next_call = self.next_calls.get_mut(user as usize);
+        next_call.is_some_and(|next_call| {
+            next_call.take_if(|it| matches!(it, Step::Pause { .. })).is_some()
+        })
     }
 
     /// A user has arrived, whose first call falls due at once.

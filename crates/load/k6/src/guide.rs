@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
-use workload::{Came, Errand, Guide, Guides, Step, Stripped, Template, WholeResponse};
+use workload::{CallEnd, Guide, GuideCall, Guides, Step, Stripped, Template, WholeResponse};
 
 /// How often users look whether setup or the last user is done.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(2);
@@ -283,7 +283,7 @@ impl Member {
             }
             Request::Http(wire) => {
                 let template = Box::new(template(&wire));
-                Drive::Step(Step::Call(Errand { wait: Nanos::ZERO, row: 0, template }))
+                Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
             }
             Request::Finished(outcome) => self.finished(test, outcome, now),
             Request::Ready { .. } => self.leave(),
@@ -441,7 +441,7 @@ impl Guide for ScriptGuide {
         self.step(user, now)
     }
 
-    fn ended(&mut self, user: u64, came: &Came<'_>) -> Option<Note> {
+    fn ended(&mut self, user: u64, came: &CallEnd<'_>) -> Option<Note> {
         let member = self.members.get_mut(&user)?;
         member.reply = Some(Box::new(HttpReply {
             sample: came.sample.clone(),

@@ -101,7 +101,7 @@ impl Worker {
                 _ => return self.retire_if_idle(io, user, now),
             }
         }
-        let Some((errand, index)) = self.feedback.next_errand(user, intended, warm_up, stopping)
+        let Some((next_call, index)) = self.feedback.next_step(user, intended, warm_up, stopping)
         else {
             return self.retire_if_idle(io, user, now);
         };

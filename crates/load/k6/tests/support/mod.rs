@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 use units::Nanos;
-use workload::{Came, Guide, Guides as _, Step};
+use workload::{CallEnd, Guide, Guides as _, Step};
 
 /// What the server does with a request.
 pub(crate) enum Reply {
@@ -119,7 +119,7 @@ fn take(
             }
             let outcome = Outcome::Succeeded;
             let came =
-                Came { sample: &sample, outcome, head: head.as_bytes(), body: body.as_bytes() };
+                CallEnd { sample: &sample, outcome, head: head.as_bytes(), body: body.as_bytes() };
             guide.ended(user, &came);
             due.push(Reverse((done, user)));
         }
