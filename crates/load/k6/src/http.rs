@@ -39,7 +39,7 @@ impl WireRequest {
     }
 }
 
-/// What became of a request.
+/// Result of a request.
 #[derive(Clone, Debug, Default)]
 pub struct HttpReply {
     pub sample: Sample,
