@@ -710,7 +710,7 @@ impl Recorder {
         times.iter().for_each(|time| tally.record(*time));
     }
 
-    /// A call whose response was to be a stream is over.
+    /// A call with an expected stream has ended.
     pub fn stream_over(&mut self, marks: StreamMarks, end: StreamEnd, due: Nanos, now: Nanos) {
         if !self.in_warm_up(due) {
             self.now.streams.end(marks, end, due, now);

@@ -367,7 +367,7 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
     let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
         plan.http2;
     Ok(match plan.request.version {
-        // whoever leaves the choice to the server has settled it before
+        // a choice left to the server was resolved before
         HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Protocol::Http1,
         HttpVersion::Http2 => Protocol::Http2(http2::SessionSettings {
             stream_window,

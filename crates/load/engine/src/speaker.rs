@@ -31,7 +31,7 @@ use units::Nanos;
 use websocket::{SocketEnd, SocketNews, SocketSpeaker, SocketTerms};
 use workload::Template;
 
-/// Which protocol a run's connections speak.
+/// Protocol of a run's connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Protocol {
     #[default]
@@ -189,9 +189,9 @@ impl Speaker {
         }
     }
 
-    /// Takes plaintext in, one event's worth at a time: call again with the rest, for as long as there
-    /// is any. Replies of the protocol itself go into `out`, with [`Event::Connection`]. An in-order
-    /// protocol is heard by itself: see [`Http1::hear`].
+    /// Processes plaintext, one event at a time: call again with the rest, while there is any.
+    /// Protocol replies go into `out`, with [`Event::Connection`]. An in-order protocol is
+    /// processed separately: see [`Http1::hear`].
     pub(crate) fn hear(
         &mut self,
         input: &[u8],

@@ -333,7 +333,7 @@ fn scheme_of(text: &str) -> Option<&str> {
     scheme.bytes().all(mark).then_some(scheme)
 }
 
-/// The URL library takes tabs and line ends out without a word; a space it writes as %20.
+/// The URL library removes tabs and line ends silently; a space becomes %20.
 fn letters_fault(text: &str) -> Option<&'static str> {
     if text.is_empty() {
         return Some("it is empty");

@@ -58,7 +58,7 @@ pub enum MaskRule {
 }
 
 impl MessageAnswer {
-    /// As it is typed and printed.
+    /// As typed and printed.
     pub fn text(&self) -> String {
         match self {
             MessageAnswer::Echo => "echo".to_owned(),

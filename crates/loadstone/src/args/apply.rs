@@ -265,7 +265,7 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// A method that nobody named follows from the body; in a plan file it is named.
+    /// A method that was not named follows from the body; in a plan file it is named.
     fn settle_method(&self, plan: &mut Plan, from_file: bool) {
         let bodied = self.first_of(&["body", "body-file", "urls"]).is_some();
         if !self.has("method") && (bodied || !from_file) {
