@@ -68,7 +68,7 @@ fn a_gate_that_cannot_answer_is_refused() {
         (&["--budget", "1m", "--blocks", "6", "--fail-if", "p50 +3%"], "give one of them"),
         (&["--fail-if", "p95 +3%"], "this figure is judged by a gate; add --budget 10m"),
         (&["--budget", "1m", "--fail-if", "cpu +3%"], "a bound on cpu needs servers"),
-        (&["--commit-a", "-x", "--commit-b", "HEAD", "--start", "true"], "--commit-a \"-x\""),
+        (&["--commit-a", " ", "--commit-b", "HEAD", "--start", "true"], "--commit-a \" \": give"),
     ] {
         let told = run(&[&["compare"], words, &[url, url]].concat()).expect(&[2]).stderr;
         assert!(told.contains(expected), "{words:?}: {told}");
@@ -153,7 +153,7 @@ fn the_server_s_cpu_time_is_judged() {
         "-c",
         "1",
         "-d",
-        "200ms",
+        "500ms",
         "--budget",
         "50s",
         "--fail-if",

@@ -136,7 +136,11 @@ impl Gate {
             bounds,
             help: Vec::new(),
         };
-        record.sentence = sentence(&record, end);
+        let lacking = self.bounds.iter().any(|one| one.lacking.is_some());
+        record.sentence = match lacking && answer == GateAnswer::Undecidable {
+            true => "UNDECIDABLE: a bounded figure is missing in a run.".to_owned(),
+            false => sentence(&record, end),
+        };
         if answer == GateAnswer::Undecidable {
             record.help = self.help(&record, end);
         }
@@ -278,14 +282,14 @@ fn sentence(record: &GateRecord, end: &GateEnd) -> String {
         GateAnswer::Pass => format!("PASS {after}: B keeps {}.", of(GateAnswer::Pass).join(", ")),
         GateAnswer::Fail => format!("FAIL {after}: B breaks {}.", of(GateAnswer::Fail).join(", ")),
         GateAnswer::Undecidable => {
-            let why = match &end.cut_short {
-                Some(why) => why.clone(),
+            let open = of(GateAnswer::Undecidable).join(", ");
+            match &end.cut_short {
+                Some(why) => format!("UNDECIDABLE {after}: {why}; not decided: {open}."),
                 None => format!(
-                    "undecidable on this machine within {}",
+                    "UNDECIDABLE {after}: this machine cannot decide {open} within {}.",
                     show::duration(Nanos::from_secs_f64(record.budget_s))
                 ),
-            };
-            format!("UNDECIDABLE {after}: {why}: {}.", of(GateAnswer::Undecidable).join(", "))
+            }
         }
     }
 }
