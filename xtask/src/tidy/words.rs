@@ -29,6 +29,10 @@ const EXCEPTIONS: &[&str] = &[
     "bench/",
     // recognizes the names that other tools, such as k6, give to metrics
     "crates/base/stats/src/objective.rs",
+    // the names of k6's own options
+    "crates/load/k6/",
+    // an option of wrk
+    "crates/loadstone/src/demo/stall.rs",
     "crates/tools/faces/",
     "crates/loadstone/src/args/foreign/",
     "docs/design.md",

@@ -104,23 +104,23 @@ pub(crate) fn parse_answer(text: &str) -> Result<MessageAnswer, ParseError> {
 pub(crate) const MASK_RULES: [(&str, MaskRule); 2] =
     [("random", MaskRule::Random), ("zero", MaskRule::Zero)];
 
-/// Whether a URL is one of WebSocket.
+/// Returns whether a URL is a WebSocket URL.
 pub fn is_websocket_url(url: &Url) -> bool {
     matches!(url.scheme(), "ws" | "wss")
 }
 
-/// Whether a URL is reached over TLS.
+/// Returns whether a URL uses TLS.
 pub fn is_secure(url: &Url) -> bool {
     matches!(url.scheme(), "https" | "wss")
 }
 
 impl Plan {
-    /// Whether its connections are WebSockets.
+    /// Returns whether its connections are WebSockets.
     pub fn is_websocket(&self) -> bool {
         self.targets.iter().next().is_some_and(|target| is_websocket_url(&target.url))
     }
 
-    /// Whether heartbeats are all that is sent.
+    /// Returns whether only heartbeats are sent.
     pub fn holds_websockets(&self) -> bool {
         self.is_websocket() && self.websocket.message.is_none() && self.websocket.ping.is_some()
     }

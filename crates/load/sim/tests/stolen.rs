@@ -59,7 +59,7 @@ fn found(held: Held, ails: Ailments, stolen: Stolen, machine_busy: bool) -> Vec<
     found_with(held, ails, stolen, machine_busy, &Known::default())
 }
 
-/// What is known of a run beside its times.
+/// Facts of a run in addition to its times.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// Figures of a protocol that the simulated server does not speak: counted, not timed.

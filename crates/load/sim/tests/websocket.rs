@@ -13,7 +13,7 @@ const fn ms(n: u64) -> Nanos {
     Nanos::from_millis(n)
 }
 
-/// What the server does with a message: what it sends, how much later.
+/// Replies of the server to a message: delay and content.
 type Reply = Vec<(Nanos, Out)>;
 
 #[derive(Clone, Debug)]
@@ -240,7 +240,7 @@ fn a_message_without_answer_is_done_when_it_has_gone_out() {
 }
 
 #[test]
-fn ends_of_connections_are_told_apart() {
+fn ends_of_connections_are_distinguished() {
     let close_at = |n: u64, what: Out| {
         move |seen: u64, _: Nanos, message: &[u8]| match seen == n {
             true => vec![(ms(1), what.clone()), (ms(2), Out::Fin)],

@@ -84,11 +84,11 @@ pub(crate) struct EventPlan {
     pub(crate) lines: bool,
 }
 
-/// What a WebSocket does beside echoing at once.
+/// Behavior of a WebSocket other than immediate echo.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SocketPlan {
     pub(crate) delay: Nanos,
-    /// Messages per second that nobody asked for.
+    /// Unsolicited messages per second.
     pub(crate) push: f64,
     /// Share of the messages that are not echoed.
     pub(crate) lose: f64,

@@ -105,7 +105,7 @@ fn with_columns(error: ParseError, feeders: &[super::Feeder]) -> ParseError {
     ParseError(format!("{}; {known}", error.0))
 }
 
-/// What separates the columns of a table in place of commas; `name` is a quoted name.
+/// Column separator of a table in place of commas; `name` is a quoted name.
 fn separator(name: &str) -> Option<&'static str> {
     let all = [(";", "semicolons"), ("\\t", "tabs"), ("|", "vertical bars")];
     all.into_iter().find_map(|(mark, words)| name.contains(mark).then_some(words))

@@ -38,7 +38,7 @@ const MESSAGE: PlanField = PlanField {
     ..content!(websocket.message, typed: "", secret: false)
 };
 
-/// What becomes the rate of the load.
+/// Rate of the load.
 const RATE: PlanField = PlanField {
     check: |text, _| units::parse_rate(text).map(drop),
     show: |_: &Plan, _: Secrets| ("", KeyValue::One(crate::file::Scalar::Off)),

@@ -1,4 +1,4 @@
-//! What cannot go with WebSocket, and what needs it.
+//! Options that exclude WebSocket, and options that need it.
 
 use super::Problems;
 use crate::websocket::{MESSAGE_MAX, WebSocketPlan, is_websocket_url};

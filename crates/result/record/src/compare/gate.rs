@@ -306,7 +306,7 @@ impl GateRecord {
         self.bounds.iter().map(plain).collect()
     }
 
-    /// What happened to the servers between the runs.
+    /// Restarts of the servers between the runs, as text.
     pub fn restarts_text(&self) -> String {
         match self.restarts.iter().map(|count| u64::from(*count)).collect::<Vec<_>>().as_slice() {
             [] | [0, 0] => "No restart was seen: the answer is about these two processes, not \

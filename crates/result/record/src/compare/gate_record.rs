@@ -66,7 +66,7 @@ pub struct GateRecord {
     /// Result of the pilot that chose the design; empty where it was given.
     pub pilot: String,
     pub bounds: Vec<GateBoundRecord>,
-    /// What would make an undecidable gate decidable.
+    /// Changes that would make an undecidable gate decidable.
     pub help: Vec<String>,
 }
 

@@ -57,7 +57,7 @@ pub struct MessagesRecord {
     pub closes: Vec<CloseRecord>,
     /// Ends without the closing handshake, by a violation, or with a code that reports a failure.
     pub abnormal_closes: u64,
-    /// What servers did wrong, and how often.
+    /// Violations by servers, with their numbers.
     pub violations: BTreeMap<String, u64>,
 }
 
