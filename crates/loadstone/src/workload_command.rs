@@ -5,6 +5,7 @@ mod anonymise;
 mod cgi;
 mod describe;
 mod files_on_disk;
+mod foreign;
 mod recording;
 mod sequence;
 mod verify;

@@ -57,6 +57,7 @@ impl Plan {
                 tcp: None,
             },
             seed: 1,
+            not_imported: Vec::new(),
         }
     }
 

@@ -44,6 +44,8 @@ pub struct Plan {
     pub measure: MeasurePlan,
     pub driver: DriverPlan,
     pub seed: u64,
+    /// Elements of the file that the plan was imported from and that are not in it; reports repeat them.
+    pub not_imported: Vec<String>,
 }
 
 impl Plan {

@@ -298,7 +298,12 @@ impl SequenceArgs {
     }
 }
 
-/// Make a plan from an access log, a HAR file, curl commands or an OpenAPI description
+/// Make a plan from files of other tools: JMeter, Postman, HAR, curl, OpenAPI, logs and more
+///
+/// Reads Postman collections, JMeter test plans (JMX), Artillery scripts, .http files, Bruno, Insomnia,
+/// vegeta targets, siege URLs, command lines of ab, siege, hey, vegeta, oha and wrk, HAR files, curl
+/// commands, OpenAPI descriptions and access logs. The format is recognized by the content. What is not
+/// imported is listed in the plan and again in the report.
 ///
 /// An access log has the common or combined format, or JSON lines as Caddy, nginx and Apache write
 /// them; its requests are repeated, at their times or faster. A HAR file is a visit, which each user
@@ -311,9 +316,13 @@ Examples:
   loadstone run replay.toml
   zcat access.log.*.gz | loadstone workload import - http://localhost:8080/ --by visits --speed 10
   loadstone workload import shop.har http://localhost:8080/ -o visit.toml
-  loadstone workload import requests.sh -o requests.toml")]
+  loadstone workload import requests.sh -o requests.toml
+  loadstone workload import shop.postman_collection.json --environment test.json -o shop.toml
+  loadstone workload import shop.postman_collection.json http://localhost:8080/ --dry-run
+  loadstone workload import plan.jmx -J users=50 -o plan.toml
+  loadstone workload import 'bruno/my collection' -o bruno.toml")]
 pub(crate) struct ImportArgs {
-    /// The file; - is standard input
+    /// The file; - is standard input; of Bruno also a folder
     #[arg(value_name = "FILE|-")]
     pub(crate) log: String,
     /// The server to send to instead of the recorded one; required for a log, which has none
@@ -346,9 +355,33 @@ pub(crate) struct ImportArgs {
     /// HAR: keep cookies and Authorization as they were recorded
     #[arg(long)]
     pub(crate) logins: bool,
+    /// HAR: a second recording of the same visit; values that differ become captures or generated values
+    #[arg(long, value_name = "FILE")]
+    pub(crate) second: Option<String>,
+    /// Postman: an environment file with values of variables
+    #[arg(long, value_name = "FILE")]
+    pub(crate) environment: Option<String>,
+    /// Only the folder, block, scenario or request of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+    /// Leave out requests with these methods: DELETE,PUT
+    #[arg(long, value_name = "METHOD,…", value_delimiter = ',')]
+    pub(crate) skip_method: Vec<String>,
+    /// JMeter: set a property that the plan reads with __P; may be given several times
+    #[arg(short = 'J', long = "property", value_name = "NAME=VALUE", value_parser = property)]
+    pub(crate) properties: Vec<(String, String)>,
+    /// Run the plan once with one user and show which steps fail
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Do not report what was read
     #[arg(short = 'q', long)]
     pub(crate) quiet: bool,
+}
+
+fn property(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    pair.ok_or_else(|| format!("{} has no value; write it as name=value", units::quoted(text)))
 }
 
 /// Format of a file of requests.
@@ -358,6 +391,53 @@ pub(crate) enum ImportFrom {
     Har,
     Curl,
     Openapi,
+    Postman,
+    Jmeter,
+    Artillery,
+    /// .http and .rest files
+    Http,
+    Bruno,
+    Insomnia,
+    Vegeta,
+    Siege,
+    /// A command line of ab, siege, hey, vegeta, oha, wrk or bombardier
+    Command,
+}
+
+impl ImportFrom {
+    /// The format, if it is one that becomes a plan by `import`.
+    pub(crate) fn foreign(self) -> Option<import::Format> {
+        use import::Format;
+        Some(match self {
+            ImportFrom::Log | ImportFrom::Har | ImportFrom::Curl | ImportFrom::Openapi => {
+                return None;
+            }
+            ImportFrom::Postman => Format::Postman,
+            ImportFrom::Jmeter => Format::Jmeter,
+            ImportFrom::Artillery => Format::Artillery,
+            ImportFrom::Http => Format::HttpFile,
+            ImportFrom::Bruno => Format::Bruno,
+            ImportFrom::Insomnia => Format::Insomnia,
+            ImportFrom::Vegeta => Format::Vegeta,
+            ImportFrom::Siege => Format::Siege,
+            ImportFrom::Command => Format::CommandLine,
+        })
+    }
+
+    pub(crate) fn of(format: import::Format) -> ImportFrom {
+        use import::Format;
+        match format {
+            Format::Postman => ImportFrom::Postman,
+            Format::Jmeter => ImportFrom::Jmeter,
+            Format::Artillery => ImportFrom::Artillery,
+            Format::HttpFile => ImportFrom::Http,
+            Format::Bruno => ImportFrom::Bruno,
+            Format::Insomnia => ImportFrom::Insomnia,
+            Format::Vegeta => ImportFrom::Vegeta,
+            Format::Siege => ImportFrom::Siege,
+            Format::CommandLine => ImportFrom::Command,
+        }
+    }
 }
 
 /// Methods with sufficient data in a log or a description.
@@ -390,11 +470,34 @@ impl ImportArgs {
                 &[ImportFrom::Log, ImportFrom::Har],
                 "a file with times",
             ),
+            ("--second", self.second.is_some(), &[ImportFrom::Har], "a HAR file"),
+            (
+                "--environment",
+                self.environment.is_some(),
+                &[ImportFrom::Postman],
+                "a Postman collection",
+            ),
+            ("-J", !self.properties.is_empty(), &[ImportFrom::Jmeter], "a JMeter test plan"),
         ] {
             if given && !formats.contains(&from) {
                 let text = format!("{name} is for {what}, which this is not; leave it out");
                 return Err(UsageError::new(text));
             }
+        }
+        let other = from.foreign().is_none();
+        if self.methods.is_some() && !other {
+            let text = "--methods is for recordings; here --skip-method leaves requests out";
+            return Err(UsageError::new(text));
+        }
+        if (self.only.is_some() || !self.skip_method.is_empty()) && other {
+            let text = "--only and --skip-method are for files with named requests; --methods selects here";
+            return Err(UsageError::new(text));
+        }
+        let own = self.by.is_some() || self.speed.is_some() || self.methods.is_some();
+        if self.second.is_some() && (own || self.logins || !self.hosts.is_empty()) {
+            let text = "--second makes a journey of two recordings: leave out --by, --speed, --methods, \
+                        --hosts and --logins";
+            return Err(UsageError::new(text));
         }
         if from == ImportFrom::Log && self.base.is_none() {
             let text = "an access log does not say which server it is of; give its URL after the \

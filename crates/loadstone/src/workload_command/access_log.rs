@@ -1,6 +1,6 @@
 //! `loadstone workload import` of a server's access log.
 
-use super::recording;
+use super::{foreign, recording};
 use crate::args::{By, ImportArgs, ImportFrom, Sink};
 use crate::exit::{Code, Failure};
 use crate::files;
@@ -19,17 +19,36 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if let Sink::File(path) = &args.output {
         files::check_writable(path).map_err(|error| Failure::not_written(&error))?;
     }
+    if std::path::Path::new(&args.log).is_dir() {
+        let args = &args.clone().for_format(args.from.unwrap_or(ImportFrom::Bruno))?;
+        return foreign::import_folder(args);
+    }
     let mut input = open(&args.log)?;
     let cannot = |error: std::io::Error| cannot_read(&args.log, &error);
-    if let Some(what) = recording::of_other_tool(&mut input).map_err(cannot)? {
+    if let Some(what) = recording::of_other_tool(&args.log, &mut input).map_err(cannot)? {
         return Err(Failure::usage(format!("{} is {what}", units::quoted(&args.log))));
     }
-    let from = args.from.map_or_else(|| recording::sniff(&mut input), Ok).map_err(cannot)?;
+    let sniffed = || recording::sniff(&args.log, &mut input);
+    let from = args.from.map_or_else(sniffed, Ok).map_err(cannot)?;
     let args = &args.clone().for_format(from)?;
-    let (plan, told) = match from {
+    if let Some(format) = from.foreign() {
+        return foreign::import_file(format, &mut input, args);
+    }
+    if let Some(second) = &args.second {
+        return foreign::import_two(&mut input, second, args);
+    }
+    let (mut plan, told) = match from {
         ImportFrom::Log => of_log(&mut input, args)?,
         from => recording::plan(from, &mut input, args)?,
     };
+    plan.not_imported = told
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("left out: "))
+        .map(str::to_owned)
+        .collect();
+    if args.dry_run {
+        return foreign::dry_run(&plan, &args.log);
+    }
     let text = plan::to_toml(&plan, plan::Secrets::Shown);
     files::write_to(&args.output, &text).map_err(|error| Failure::not_written(&error))?;
     if !args.quiet {
@@ -59,7 +78,8 @@ pub(super) fn open(path: &str) -> Result<Box<dyn BufRead>, Failure> {
     let mut input: Box<dyn BufRead> = match path {
         "-" => Box::new(std::io::stdin().lock()),
         path => {
-            Box::new(BufReader::new(File::open(path).map_err(|error| cannot_read(path, &error))?))
+            let file = File::open(path).map_err(|error| cannot_read(path, &error))?;
+            Box::new(BufReader::with_capacity(recording::SNIFFED, file))
         }
     };
     let cannot = |error: std::io::Error| cannot_read(path, &error);

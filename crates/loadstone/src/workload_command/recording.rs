@@ -12,8 +12,8 @@ use units::{Nanos, Rate, show};
 use url::Url;
 use workload::recorded::{Curl, Recorded, Recording};
 
-/// Start of a file that shows its format.
-const SNIFFED: usize = 4096;
+/// Bytes at the start of a file that decide its format.
+pub(super) const SNIFFED: usize = 64 << 10;
 /// Longest text that is held as a whole: OpenAPI, commands.
 const TEXT_MAX: u64 = 64 << 20;
 /// Maximum number of reasons listed individually.
@@ -26,11 +26,14 @@ const LOGINS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn sniff(input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
+pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
     let start = input.fill_buf()?;
     let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
     let text = start.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']);
     let has = |word: &str| text.contains(word);
+    if let Some(format) = import::detect(name, text) {
+        return Ok(ImportFrom::of(format));
+    }
     let dense: String = text.chars().filter(|char| !char.is_whitespace()).take(40).collect();
     Ok(match () {
         () if dense.starts_with("{\"log\":") => ImportFrom::Har,
@@ -49,28 +52,23 @@ pub(super) fn sniff(input: &mut dyn BufRead) -> std::io::Result<ImportFrom> {
     })
 }
 
-/// Hint for a file of another load tool, none of which can be imported; `None` for other files.
+/// Why a file of another tool cannot be imported; `None` of other files.
 ///
 /// # Errors
 /// It cannot be read.
-pub(super) fn of_other_tool(input: &mut dyn BufRead) -> std::io::Result<Option<&'static str>> {
+pub(super) fn of_other_tool(
+    name: &str,
+    input: &mut dyn BufRead,
+) -> std::io::Result<Option<&'static str>> {
     let start = input.fill_buf()?;
     let start = String::from_utf8_lossy(&start[..start.len().min(SNIFFED)]).into_owned();
     let has = |word: &str| start.contains(word);
-    Ok(match () {
-        () if has("<jmeterTestPlan") => Some(
-            "a test plan of JMeter, which is not read here; record the visit as a HAR file in a browser, \
-             or write a plan (.toml)",
-        ),
-        () if has("schema.getpostman.com") || has("\"_postman_id\"") => Some(
-            "a Postman collection, which is not read here; export it as OpenAPI, or copy requests as curl \
-             commands",
-        ),
-        () if has("from 'k6") || has("from \"k6") => {
-            Some("a script of k6, which is not a recording; run it with loadstone k6 run FILE")
-        }
-        () => None,
-    })
+    if has("from 'k6") || has("from \"k6") {
+        return Ok(Some(
+            "a script of k6, which is not a recording; run it with loadstone k6 run FILE",
+        ));
+    }
+    Ok(import::refusal(name, &start))
 }
 
 /// The plan, and its description.
@@ -93,7 +91,8 @@ pub(super) fn plan(
             let read = workload::recorded::read_openapi(&text, args.base.as_ref(), &read);
             read.map_err(|error| wrong(&error.0))?
         }
-        ImportFrom::Curl | ImportFrom::Log => {
+        // other formats became plans before
+        _ => {
             let text = text(input).map_err(|why| wrong(&why))?;
             let read = |path: &str| match path {
                 // it has been read to its end
@@ -124,7 +123,7 @@ pub(super) fn plan(
     Ok((plan, format!("{requests} for {count}{left_out}")))
 }
 
-fn text(input: &mut dyn BufRead) -> Result<String, String> {
+pub(super) fn text(input: &mut dyn BufRead) -> Result<String, String> {
     let mut text = String::new();
     let read = input.take(TEXT_MAX + 1).read_to_string(&mut text);
     let read = read.map_err(|error| format!("it cannot be read as text: {error}"))?;

@@ -168,6 +168,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     tables::clients(&mut told, FULL, report);
     tables::per_url(&mut told, FULL, report, tables::rows_max(report));
     tables::journeys(&mut told, FULL, report);
+    tables::not_imported(&mut told, FULL, report);
     told.add(FULL, findings(&report.findings));
     told
 }
@@ -210,6 +211,7 @@ fn requests(told: &mut Document, report: &RunRecord) {
     let mut rows = Document::default();
     tables::per_url(&mut rows, PAGE, report, URLS_MAX);
     tables::journeys(&mut rows, PAGE, report);
+    tables::not_imported(&mut rows, PAGE, report);
     tables::scenarios(&mut rows, PAGE, report);
     tables::clients(&mut rows, PAGE, report);
     tables::streams(&mut rows, PAGE, report);

@@ -112,6 +112,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         plan.request.cookies = true;
     }
     plan.sequence = file.sequence.unwrap_or_default();
+    plan.not_imported = file.not_imported.unwrap_or_default();
     let connection = file.connection.unwrap_or_default();
     let traces = PlanTraces::read(connection.texts("traces"), files)?;
     let inputs = Inputs { files, traces: &traces };

@@ -32,6 +32,8 @@ tables! {
         order: String,
         /// Rows of the targets, from 0, in the order of the calls.
         sequence: Vec<u32>,
+        /// What an import left out. Absent: nothing.
+        not_imported: Vec<String>,
         /// In place of `targets`, when written by hand: one URL, or a file with a list.
         url: String,
         urls_file: String,

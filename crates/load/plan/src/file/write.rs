@@ -39,6 +39,7 @@ fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> Stri
         seed: top.one("seed"),
         order: top.one("order").and_then(|order| order.typed()),
         sequence: Some(plan.sequence.clone()),
+        not_imported: Some(plan.not_imported.clone()).filter(|all| !all.is_empty()),
         url: plan.journeys.as_ref().map(|journeys| journeys.base.as_str().to_owned()),
         urls_file: None,
         request: Some(Keys::show(plan, secrets)),

@@ -221,6 +221,7 @@ fn figures(report: &RunRecord, all: &RunTimes, style: Style, detail: Detail) -> 
     tables::clients(&mut told, SCREEN, report);
     tables::per_url(&mut told, SCREEN, report, detail.urls.max(steps));
     tables::journeys(&mut told, SCREEN, report);
+    tables::not_imported(&mut told, SCREEN, report);
     told
 }
 

@@ -359,6 +359,19 @@ pub(super) fn journeys(told: &mut Document, forms: Forms, report: &RunRecord) {
     told.add(forms, (more > 0).then(|| said(format!("{more} more in the JSON"))));
 }
 
+/// What an import left out of the plan, so that a reader of the result knows it too.
+pub(super) fn not_imported(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let all = &report.plan.plan().not_imported;
+    if all.is_empty() {
+        return;
+    }
+    told.add(forms, [subheading("Not imported")]);
+    let said = |text: String| led("  ", Voice::Plain, text);
+    told.add(forms, all.iter().take(NOTES_MAX).map(|one| said(words::printable(one, 300))));
+    let more = all.len().saturating_sub(NOTES_MAX);
+    told.add(forms, (more > 0).then(|| said(format!("{more} more in the plan"))));
+}
+
 /// The first of what users noticed, where there is no room for more.
 pub(super) fn first_notes(told: &mut Document, forms: Forms, report: &RunRecord) {
     let Some(journeys) = &report.journeys else { return };

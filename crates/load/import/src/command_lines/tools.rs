@@ -1,0 +1,281 @@
+//! Options of load tools, and what they do without.
+
+use units::Nanos;
+
+/// What an option sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Users,
+    Requests,
+    /// Requests of each user.
+    Rounds,
+    Rate,
+    RatePerUser,
+    Duration,
+    Method,
+    Head,
+    Header,
+    ContentType,
+    Accept,
+    UserAgent,
+    Cookie,
+    Login,
+    Body,
+    BodyFile,
+    PutFile,
+    Timeout,
+    KeepAlive,
+    NoKeepAlive,
+    Insecure,
+    Http2,
+    Follow,
+    NoFollow,
+    Pause,
+    TargetsFile,
+    /// It changes the output alone.
+    Ignored,
+    Unknown(&'static str),
+}
+
+/// Names with blanks between them, whether a value follows, and what it sets.
+type Row = (&'static str, bool, Key);
+
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    rows: &'static [Row],
+    /// Without options.
+    pub(super) users: f64,
+    pub(super) rate: Option<f64>,
+    pub(super) requests: Option<u64>,
+    pub(super) duration: Option<Nanos>,
+    pub(super) keeps_alive: bool,
+}
+
+impl Tool {
+    pub(super) fn option(&self, name: &str) -> Option<(Key, bool)> {
+        let row = self.rows.iter().find(|(names, ..)| names.split(' ').any(|known| known == name));
+        row.map(|(_, valued, key)| (*key, *valued))
+    }
+}
+
+pub(super) fn tool_named(name: &str) -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+const PROXY: Key = Key::Unknown("use --proxy");
+const TLS: Key = Key::Unknown("use --tls, --cert, --key and --ciphers");
+
+const WRK: &[Row] = &[
+    ("c connections", true, Key::Users),
+    ("d duration", true, Key::Duration),
+    ("t threads", true, Key::Ignored),
+    ("s script", true, Key::Unknown("a Lua script runs as it is: loadstone run URL --script FILE")),
+    ("H header", true, Key::Header),
+    ("timeout", true, Key::Timeout),
+    ("R rate", true, Key::Rate),
+    ("latency L u_latency U", false, Key::Ignored),
+];
+
+const TOOLS: [Tool; 8] = [
+    Tool {
+        name: "ab",
+        rows: &[
+            ("n", true, Key::Requests),
+            ("c", true, Key::Users),
+            ("t", true, Key::Duration),
+            ("s", true, Key::Timeout),
+            ("k", false, Key::KeepAlive),
+            ("p", true, Key::BodyFile),
+            ("u", true, Key::PutFile),
+            ("T", true, Key::ContentType),
+            ("m", true, Key::Method),
+            ("i", false, Key::Head),
+            ("H", true, Key::Header),
+            ("C", true, Key::Cookie),
+            ("A", true, Key::Login),
+            ("P X", true, PROXY),
+            ("B", true, Key::Unknown("use --bind")),
+            ("b", true, Key::Unknown("use --recv-buffer and --send-buffer")),
+            ("Z f E", true, TLS),
+            ("l r q d S h V w I", false, Key::Ignored),
+            ("v g e x y z", true, Key::Ignored),
+        ],
+        users: 1.0,
+        rate: None,
+        requests: Some(1),
+        duration: None,
+        keeps_alive: false,
+    },
+    Tool {
+        name: "siege",
+        rows: &[
+            ("c concurrent", true, Key::Users),
+            ("r reps", true, Key::Rounds),
+            ("t time", true, Key::Duration),
+            ("d delay", true, Key::Pause),
+            ("b benchmark", false, Key::Ignored),
+            ("i internet", false, Key::Unknown("URLs are drawn with --random")),
+            ("f file", true, Key::TargetsFile),
+            ("H header", true, Key::Header),
+            ("T content-type", true, Key::ContentType),
+            ("A user-agent", true, Key::UserAgent),
+            ("g get p print no-parser no-follow N", false, Key::Ignored),
+            ("q quiet v verbose j json-output D debug V version C config", false, Key::Ignored),
+            ("l log R rc m mark", true, Key::Ignored),
+        ],
+        users: 25.0,
+        rate: None,
+        requests: None,
+        duration: None,
+        keeps_alive: false,
+    },
+    Tool {
+        name: "hey",
+        rows: &[
+            ("n", true, Key::Requests),
+            ("c", true, Key::Users),
+            ("q", true, Key::RatePerUser),
+            ("z", true, Key::Duration),
+            ("m", true, Key::Method),
+            ("H", true, Key::Header),
+            ("t", true, Key::Timeout),
+            ("A", true, Key::Accept),
+            ("d", true, Key::Body),
+            ("D", true, Key::BodyFile),
+            ("T", true, Key::ContentType),
+            ("U", true, Key::UserAgent),
+            ("a", true, Key::Login),
+            ("x", true, PROXY),
+            ("h2", false, Key::Http2),
+            ("host", true, Key::Unknown("use --resolve to send a name to another address")),
+            ("disable-keepalive", false, Key::NoKeepAlive),
+            ("disable-redirects", false, Key::NoFollow),
+            ("disable-compression", false, Key::Ignored),
+            ("o cpus", true, Key::Ignored),
+        ],
+        users: 50.0,
+        rate: None,
+        requests: Some(200),
+        duration: None,
+        keeps_alive: true,
+    },
+    Tool {
+        name: "vegeta",
+        rows: &[
+            ("rate", true, Key::Rate),
+            ("duration", true, Key::Duration),
+            ("targets", true, Key::TargetsFile),
+            ("body", true, Key::BodyFile),
+            ("header", true, Key::Header),
+            ("timeout", true, Key::Timeout),
+            ("redirects", true, Key::Follow),
+            ("keepalive", false, Key::KeepAlive),
+            ("insecure", false, Key::Insecure),
+            ("http2 h2c", false, Key::Http2),
+            ("laddr", true, Key::Unknown("use --bind")),
+            ("proxy-header", true, PROXY),
+            ("cert key root-certs", true, TLS),
+            ("unix-socket", true, Key::Unknown("use --unix")),
+            ("max-connections connections", true, Key::Unknown("use --connections-max")),
+            ("lazy chunked", false, Key::Ignored),
+            (
+                "format name output workers max-workers max-body resolvers prometheus-addr",
+                true,
+                Key::Ignored,
+            ),
+        ],
+        users: 1.0,
+        rate: Some(50.0),
+        requests: None,
+        duration: None,
+        keeps_alive: true,
+    },
+    Tool {
+        name: "oha",
+        rows: &[
+            ("n", true, Key::Requests),
+            ("c", true, Key::Users),
+            ("q", true, Key::Rate),
+            ("z", true, Key::Duration),
+            ("m method", true, Key::Method),
+            ("H", true, Key::Header),
+            ("t", true, Key::Timeout),
+            ("A", true, Key::Accept),
+            ("d", true, Key::Body),
+            ("D", true, Key::BodyFile),
+            ("T", true, Key::ContentType),
+            ("a", true, Key::Login),
+            ("x", true, PROXY),
+            ("r redirect", true, Key::Follow),
+            ("http2", false, Key::Http2),
+            ("http-version", true, Key::Unknown("use --http")),
+            ("host", true, Key::Unknown("use --resolve to send a name to another address")),
+            ("disable-keepalive", false, Key::NoKeepAlive),
+            ("insecure", false, Key::Insecure),
+            ("unix-socket", true, Key::Unknown("use --unix")),
+            (
+                "p burst-delay burst-rate",
+                true,
+                Key::Unknown("use --burst, or --streams for HTTP/2"),
+            ),
+            ("connect-to", true, Key::Unknown("use --resolve")),
+            ("cacert cert key", true, TLS),
+            ("rand-regex-url urls-from-file", false, Key::Unknown("use --urls FILE")),
+            (
+                "no-tui j json disable-compression latency-correction ipv4 ipv6 w stats-success-breakdown no-color",
+                false,
+                Key::Ignored,
+            ),
+            ("fps output-format o output db-url", true, Key::Ignored),
+        ],
+        users: 50.0,
+        rate: None,
+        requests: Some(200),
+        duration: None,
+        keeps_alive: true,
+    },
+    Tool {
+        name: "wrk",
+        rows: WRK,
+        users: 10.0,
+        rate: None,
+        requests: None,
+        duration: Some(Nanos::from_secs(10)),
+        keeps_alive: true,
+    },
+    Tool {
+        name: "wrk2",
+        rows: WRK,
+        users: 10.0,
+        rate: None,
+        requests: None,
+        duration: Some(Nanos::from_secs(10)),
+        keeps_alive: true,
+    },
+    Tool {
+        name: "bombardier",
+        rows: &[
+            ("c connections", true, Key::Users),
+            ("n requests", true, Key::Requests),
+            ("d duration", true, Key::Duration),
+            ("r rate", true, Key::Rate),
+            ("m method", true, Key::Method),
+            ("H header", true, Key::Header),
+            ("b body", true, Key::Body),
+            ("f body-file", true, Key::BodyFile),
+            ("t timeout", true, Key::Timeout),
+            ("k insecure", false, Key::Insecure),
+            ("a disableKeepAlives", false, Key::NoKeepAlive),
+            ("http2", false, Key::Http2),
+            ("cert key", true, TLS),
+            ("s stream l latencies fasthttp http1 q no-print", false, Key::Ignored),
+            ("p print o format", true, Key::Ignored),
+        ],
+        users: 125.0,
+        rate: None,
+        requests: None,
+        duration: Some(Nanos::from_secs(10)),
+        keeps_alive: true,
+    },
+];

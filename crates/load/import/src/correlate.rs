@@ -1,0 +1,328 @@
+//! Two recordings (HAR) of the same visit: values that differ between them are not constants. One that an
+//! earlier response has becomes a capture, another one is made by a generator.
+
+mod find;
+mod recording;
+
+use crate::draft::*;
+use crate::place::tidy;
+use crate::text::{Maker, Part, Text};
+use crate::{ImportError, Imported, write};
+use find::{Found, find};
+use recording::{Exchange, Slot, exchanges};
+use url::Url;
+
+/// Values that differ, of one visit.
+const DIFFERENCES_MAX: usize = 2_000;
+
+/// A plan, and what was changed in it.
+#[derive(Clone, Debug)]
+pub struct Correlation {
+    pub imported: Imported,
+    /// Lines of a diff: what was recorded, and what the plan has in its place.
+    pub diff: Vec<String>,
+}
+
+/// Makes a plan of a visit that was recorded twice.
+///
+/// # Errors
+/// A text that is not a HAR, or recordings that have no request in common.
+pub fn correlate(
+    first: &str,
+    second: &str,
+    base: Option<&Url>,
+) -> Result<Correlation, ImportError> {
+    let named = |which: &str| {
+        let which = which.to_owned();
+        move |why: String| ImportError(format!("the {which} recording: {why}"))
+    };
+    let first = exchanges(first).map_err(named("first"))?;
+    let second = exchanges(second).map_err(named("second"))?;
+    let pairs = aligned(&first, &second);
+    if pairs.is_empty() {
+        return Err(ImportError(
+            "the recordings have no request in common; record the same visit twice".to_owned(),
+        ));
+    }
+    let mut correlator = Correlator {
+        first: &first,
+        second: &second,
+        pairs: &pairs,
+        draft: Draft::default(),
+        diff: Vec::new(),
+        known: Vec::new(),
+    };
+    let steps = correlator.steps();
+    let Correlator { mut draft, diff, .. } = correlator;
+    let missing = first.len() - pairs.len();
+    if missing > 0 {
+        draft.notes.push(format!("{missing} requests of the first recording have no counterpart in the second and are left out."));
+    }
+    let parts = steps.into_iter().map(|step| Piece::Step(Box::new(step))).collect();
+    draft.journeys.push(Journey { name: "visit".to_owned(), parts, ..Journey::default() });
+    let head = "Imported from two recordings of the same visit (HAR).";
+    let written = write::write(draft, head, base).map_err(ImportError)?;
+    let write::Counts { journeys, steps, captures, checks } = written.counts;
+    let imported = Imported {
+        toml: written.toml,
+        left_out: written.left_out,
+        journeys,
+        steps,
+        captures,
+        checks,
+    };
+    Ok(Correlation { imported, diff })
+}
+
+/// Requests of both recordings that are the same: the next one with the same method and shape of path.
+fn aligned(first: &[Exchange], second: &[Exchange]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    let mut from = 0;
+    for (row, exchange) in first.iter().enumerate() {
+        let found = second[from..].iter().position(|other| other.shape() == exchange.shape());
+        if let Some(found) = found {
+            pairs.push((row, from + found));
+            from += found + 1;
+        }
+    }
+    pairs
+}
+
+struct Correlator<'a> {
+    first: &'a [Exchange],
+    second: &'a [Exchange],
+    pairs: &'a [(usize, usize)],
+    draft: Draft,
+    diff: Vec<String>,
+    /// Values of both recordings and the name that stands for them.
+    known: Vec<(String, String, Text)>,
+}
+
+impl Correlator<'_> {
+    fn steps(&mut self) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        for (number, (row, other)) in self.pairs.iter().enumerate() {
+            let (one, two) = (&self.first[*row], &self.second[*other]);
+            let mut step = Step {
+                name: format!("{} {}", one.method, one.path()),
+                line: one.line,
+                comments: vec![format!("line {}", one.line)],
+                method: one.method.clone(),
+                ..Step::default()
+            };
+            let next = self.pairs.get(number + 1).map(|(next, _)| &self.first[*next]);
+            let pause = next
+                .and_then(|next| next.at.checked_sub(one.end()))
+                .filter(|pause| *pause >= 1_000_000);
+            step.think =
+                pause.map(|pause| write::span(units::Nanos(pause / 1_000_000 * 1_000_000)));
+            self.request(number, one, two, &mut step, &mut steps);
+            steps.push(step);
+        }
+        steps
+    }
+
+    /// The request of a step, with names in place of values that differ.
+    fn request(
+        &mut self,
+        number: usize,
+        one: &Exchange,
+        two: &Exchange,
+        step: &mut Step,
+        earlier: &mut [Step],
+    ) {
+        let others = two.slots();
+        let mut replaced: Vec<(Slot, Text)> = Vec::new();
+        for slot in one.slots() {
+            let Some(other) = others.iter().find(|other| other.place == slot.place) else {
+                continue;
+            };
+            if other.value != slot.value && self.diff.len() < 2 * DIFFERENCES_MAX {
+                let text = self.differing(number, &slot, other, step, earlier);
+                if let Some(text) = text {
+                    replaced.push((slot, text));
+                }
+            }
+        }
+        one.write(&replaced, step);
+        step.url = tidy(std::mem::take(&mut step.url));
+    }
+
+    /// What takes the place of a value that differs.
+    fn differing(
+        &mut self,
+        number: usize,
+        slot: &Slot,
+        other: &Slot,
+        step: &Step,
+        earlier: &mut [Step],
+    ) -> Option<Text> {
+        let (core, range) = core_of(&slot.value, &other.value)?;
+        let wrap = |text: Text| {
+            let mut whole = Text::plain(&slot.value[..range.0]);
+            whole.append(text);
+            whole.push_str(&slot.value[slot.value.len() - range.1..]);
+            whole
+        };
+        let known = self
+            .known
+            .iter()
+            .find(|(a, b, _)| *a == core.0 && *b == core.1)
+            .map(|(_, _, text)| text.clone());
+        if let Some(text) = known {
+            self.show(step, slot, &shown(&text), "as before");
+            return Some(wrap(text));
+        }
+        for at in 0..number {
+            let (row, counterpart) = self.pairs[at];
+            let found = find(&self.first[row], &self.second[counterpart], &core.0, &core.1);
+            if let Some(Found { from, regex, place }) = found {
+                let name = self.free_name(&slot.name());
+                let capture = Capture { regex, ..Capture::new(name.clone(), from) };
+                earlier[at].captures.push(capture);
+                let text = Text::named(name);
+                let why = format!("captured by {} from {place}", earlier[at].name);
+                self.show(step, slot, &shown(&text), &why);
+                self.known.push((core.0, core.1, text.clone()));
+                return Some(wrap(text));
+            }
+        }
+        let Some(maker) = maker_of(&core.0, &core.1) else {
+            let what = format!("{} of {}", slot.place, step.name);
+            let why = "it differs between the recordings, and no earlier response has it; the recorded value is sent";
+            self.draft.left_out.add(step.line, what, why);
+            return None;
+        };
+        let name = self.free_name(&slot.name());
+        self.draft.made.push((name.clone(), maker));
+        let text = Text::named(name);
+        self.show(step, slot, &shown(&text), "no response has it: made for each iteration");
+        self.known.push((core.0, core.1, text.clone()));
+        Some(wrap(text))
+    }
+
+    fn show(&mut self, step: &Step, slot: &Slot, now: &str, why: &str) {
+        let what = format!("{}: {}", step.name, slot.place);
+        self.diff.push(format!("- {what} = {}", one_line(&slot.value)));
+        self.diff.push(format!("+ {what} = {now}  ({why})"));
+    }
+
+    fn free_name(&self, wanted: &str) -> String {
+        let taken =
+            |name: &str| self.known.iter().any(|(_, _, text)| text.single_name() == Some(name));
+        let plain =
+            |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+        let base: String = wanted.chars().map(plain).take(40).collect();
+        let base = if base.trim_matches('_').is_empty() { "value".to_owned() } else { base };
+        let mut name = base.clone();
+        let mut number = 1;
+        while taken(&name) {
+            number += 1;
+            name = format!("{base}{number}");
+        }
+        name
+    }
+}
+
+fn shown(text: &Text) -> String {
+    match text.single_name() {
+        Some(name) => format!("{{{{{name}}}}}"),
+        None => text.beginning().to_owned(),
+    }
+}
+
+/// Both values without what they have in common at their ends, up to characters that end a token; and
+/// the lengths of the common ends.
+fn core_of(one: &str, two: &str) -> Option<((String, String), (usize, usize))> {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let common = one
+        .chars()
+        .zip(two.chars())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum::<usize>();
+    // back to the beginning of the token
+    let start = one[..common]
+        .char_indices()
+        .rev()
+        .find(|(_, c)| !word(*c) && *c != '-')
+        .map_or(0, |(at, c)| at + c.len_utf8());
+    let (rest_one, rest_two) = (&one[start..], &two[start..]);
+    let back = rest_one
+        .chars()
+        .rev()
+        .zip(rest_two.chars().rev())
+        .take_while(|(a, b)| a == b)
+        .map(|(a, _)| a.len_utf8())
+        .sum::<usize>();
+    let tail = &rest_one[rest_one.len() - back..];
+    let end = tail
+        .char_indices()
+        .find(|(_, c)| !word(*c) && *c != '-')
+        .map_or(0, |(at, _)| tail.len() - at);
+    let cut = |text: &str| text[..text.len() - end].to_owned();
+    let core = (cut(rest_one), cut(rest_two));
+    (!core.0.is_empty() && !core.1.is_empty()).then_some((core, (start, end)))
+}
+
+/// How values of this kind are made.
+fn maker_of(one: &str, two: &str) -> Option<Maker> {
+    let both = |fits: fn(&str) -> bool| fits(one) && fits(two);
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let _ = digits;
+    if both(is_uuid) {
+        return Some(Maker::Uuid);
+    }
+    let time = |length: usize| {
+        both(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+            && one.len() == length
+            && two.len() == length
+            && one.starts_with('1')
+            && two.starts_with('1')
+    };
+    if time(10) {
+        return Some(Maker::Seconds);
+    }
+    if time(13) {
+        return Some(Maker::Millis);
+    }
+    let length = one.len();
+    if length != two.len() || length < 4 {
+        return None;
+    }
+    match () {
+        () if both(|text| text.bytes().all(|byte| byte.is_ascii_digit())) => {
+            Some(Maker::Digits(length))
+        }
+        () if both(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit())) => {
+            Some(Maker::Hex(length))
+        }
+        () if both(|text| text.bytes().all(|byte| byte.is_ascii_alphanumeric())) => {
+            Some(Maker::Letters(length))
+        }
+        () => None,
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+    lengths == [8, 4, 4, 4, 12]
+        && groups.iter().all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// A value in the place of the part that it replaces.
+pub(super) fn with_replaced(source: &str, parts: &[(std::ops::Range<usize>, Text)]) -> Text {
+    let mut text = Text::default();
+    let mut at = 0;
+    for (range, value) in parts {
+        if range.start < at || range.end > source.len() {
+            continue;
+        }
+        text.push(Part::Plain(source[at..range.start].to_owned()));
+        text.append(value.clone());
+        at = range.end;
+    }
+    text.push(Part::Plain(source[at..].to_owned()));
+    text
+}

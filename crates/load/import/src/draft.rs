@@ -1,0 +1,289 @@
+//! A plan before it is written: what a file of another tool asks for, in our terms but with its names.
+
+use crate::text::{Maker, Text};
+use units::Nanos;
+
+/// Everything that a file asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    /// Values by name. A value may itself contain names.
+    pub(crate) vars: Vec<(String, Text)>,
+    /// Names whose values are made for each iteration.
+    pub(crate) made: Vec<(String, Maker)>,
+    pub(crate) tables: Vec<DataTable>,
+    pub(crate) setup: Vec<Step>,
+    pub(crate) journeys: Vec<Journey>,
+    pub(crate) teardown: Vec<Step>,
+    /// In place of journeys: requests that are made in turn, without values.
+    pub(crate) targets: Vec<Step>,
+    /// Pause after each response.
+    pub(crate) think: Option<String>,
+    pub(crate) settings: Settings,
+    pub(crate) loads: Vec<LoadPart>,
+    pub(crate) slo: Vec<String>,
+    /// What was changed in meaning, for the head of the plan.
+    pub(crate) notes: Vec<String>,
+    pub(crate) left_out: LeftOutList,
+}
+
+/// Rows of values that users take.
+#[derive(Clone, Debug)]
+pub(crate) struct DataTable {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: TableRows,
+    pub(crate) order: &'static str,
+    pub(crate) stop: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum TableRows {
+    /// A CSV file with a header line, by its name.
+    File(String),
+    /// CSV with a header line.
+    Inline(String),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) no_cookies: bool,
+    pub(crate) follow: Option<u32>,
+    pub(crate) insecure: bool,
+    pub(crate) compressed: bool,
+    pub(crate) http: Option<&'static str>,
+    pub(crate) timeout: Option<Nanos>,
+    pub(crate) connect_timeout: Option<Nanos>,
+    /// A connection for each call.
+    pub(crate) close: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Journey {
+    pub(crate) name: String,
+    pub(crate) weight: Option<f64>,
+    pub(crate) think: Option<String>,
+    /// A failed step ends the iteration.
+    pub(crate) ends_on_failure: bool,
+    pub(crate) parts: Vec<Piece>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    Step(Box<Step>),
+    Block(Block),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) name: String,
+    pub(crate) guard: Guard,
+    pub(crate) parts: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Guard {
+    pub(crate) when: Vec<(String, Rule)>,
+    pub(crate) chance: Option<f64>,
+    pub(crate) repeat: Option<(u32, u32)>,
+    pub(crate) until: Vec<(String, Rule)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Step {
+    pub(crate) name: String,
+    pub(crate) line: usize,
+    pub(crate) comments: Vec<String>,
+    pub(crate) method: String,
+    pub(crate) url: Text,
+    pub(crate) headers: Vec<(String, Text)>,
+    pub(crate) body: Body,
+    /// `name:password`.
+    pub(crate) user: Option<Text>,
+    pub(crate) guard: Guard,
+    pub(crate) once: bool,
+    pub(crate) think: Option<String>,
+    /// A failure of these fails the call.
+    pub(crate) expect: Checks,
+    /// A failure of these is counted.
+    pub(crate) check: Checks,
+    pub(crate) captures: Vec<Capture>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Body {
+    #[default]
+    None,
+    Text(Text),
+    /// A file, by its name.
+    File(String),
+    Form(Vec<(String, Text)>),
+    Multipart(Vec<(String, Text)>, Vec<Upload>),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Upload {
+    pub(crate) field: String,
+    pub(crate) file: String,
+    pub(crate) media_type: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Checks {
+    /// `200`, `200-299`, `2xx`.
+    pub(crate) status: Vec<String>,
+    pub(crate) headers: Vec<(String, Rule)>,
+    pub(crate) exact: Option<Text>,
+    pub(crate) contains: Vec<Text>,
+    pub(crate) lacks: Vec<Text>,
+    pub(crate) regex: Vec<Text>,
+    pub(crate) json: Vec<(String, JsonRule)>,
+    pub(crate) length: Option<u64>,
+    pub(crate) graphql: bool,
+    pub(crate) at_most: Option<Nanos>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum JsonRule {
+    Text(Text),
+    /// A number, a truth value, as JSON has it.
+    Raw(String),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Rule {
+    Exact(Text),
+    OneOf(Vec<Text>),
+    Contains(Text),
+    Regex(Text),
+    Present,
+    Absent,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Capture {
+    pub(crate) name: String,
+    pub(crate) from: CaptureFrom,
+    /// Its first group, or the whole match, is the value.
+    pub(crate) regex: Option<Text>,
+    pub(crate) take: Option<&'static str>,
+    /// Kept for as long as the user exists.
+    pub(crate) user: bool,
+    pub(crate) optional: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum CaptureFrom {
+    Status,
+    Body,
+    Header(String),
+    Cookie(String),
+    /// A pointer or a JSONPath.
+    Json(String),
+    Css(String, Option<String>),
+}
+
+/// One load: the plan's, or that of a scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadPart {
+    pub(crate) name: String,
+    /// Names of journeys; empty for all.
+    pub(crate) journeys: Vec<String>,
+    pub(crate) start: Nanos,
+    pub(crate) duration: Option<Nanos>,
+    /// Iterations, of all users.
+    pub(crate) iterations: Option<u64>,
+    pub(crate) kind: LoadKind,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum LoadKind {
+    Users(u64),
+    Rate(f64),
+    /// Length and the levels at its ends; of users, or of arrivals per second.
+    Stages(Vec<(Nanos, f64, f64)>, bool),
+}
+
+/// One element of the file that is not in the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// From 1; 0 if the format has no lines.
+    pub line: usize,
+    /// The element by its name in the file.
+    pub what: String,
+    /// Why, and what to do about it.
+    pub why: String,
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.line > 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
+        write!(f, "{}: {}", self.what, self.why)
+    }
+}
+
+/// Elements that were left out, in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeftOutList(pub(crate) Vec<LeftOut>);
+
+/// Entries of the list; more of them are counted.
+const LEFT_OUT_MAX: usize = 1_000;
+
+impl LeftOutList {
+    pub(crate) fn add(&mut self, line: usize, what: impl Into<String>, why: impl Into<String>) {
+        let one = LeftOut { line, what: one_line(&what.into()), why: one_line(&why.into()) };
+        if self.0.len() < LEFT_OUT_MAX && !self.0.contains(&one) {
+            self.0.push(one);
+        }
+    }
+}
+
+/// Characters of a name or a reason.
+const SHOWN_MAX: usize = 200;
+
+/// A text on one line, without control characters.
+pub(crate) fn one_line(text: &str) -> String {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let mut line: String = text.trim().chars().map(clean).take(SHOWN_MAX).collect();
+    if line.len() < text.trim().len() && line.chars().count() == SHOWN_MAX {
+        line.push('…');
+    }
+    line
+}
+
+impl Step {
+    pub(crate) fn set_header(&mut self, name: &str, value: Text) {
+        let known = self.headers.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        match known {
+            Some(at) => self.headers[at].1 = value,
+            None => self.headers.push((name.to_owned(), value)),
+        }
+    }
+
+    pub(crate) fn has_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    }
+}
+
+impl Capture {
+    pub(crate) fn new(name: impl Into<String>, from: CaptureFrom) -> Capture {
+        Capture { name: name.into(), from, regex: None, take: None, user: false, optional: false }
+    }
+}
+
+impl Draft {
+    /// Adds a journey's load of the default size, which the reader of the plan is meant to change.
+    pub(crate) fn set_default_load(&mut self) {
+        if self.loads.is_empty() {
+            self.loads.push(LoadPart {
+                name: "load".to_owned(),
+                journeys: Vec::new(),
+                start: Nanos::ZERO,
+                duration: Some(Nanos::from_secs(10)),
+                iterations: None,
+                kind: LoadKind::Users(10),
+            });
+        }
+    }
+}

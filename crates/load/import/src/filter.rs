@@ -1,0 +1,78 @@
+//! Leaves out what the user does not want: other folders, methods that change data.
+
+use crate::Request;
+use crate::draft::{Block, Draft, LeftOutList, Piece, Step};
+
+/// Names that a message lists.
+const LISTED_MAX: usize = 20;
+
+/// # Errors
+/// Nothing has the name that is wanted.
+pub(crate) fn filter(draft: &mut Draft, request: &Request<'_>) -> Result<(), String> {
+    if let Some(wanted) = request.only {
+        let mut known = Vec::new();
+        draft.journeys.retain_mut(|journey| {
+            known.push(journey.name.clone());
+            if !same(&journey.name, wanted) {
+                journey.parts = named(std::mem::take(&mut journey.parts), wanted, &mut known);
+            }
+            !journey.parts.is_empty()
+        });
+        if draft.journeys.is_empty() {
+            known.dedup();
+            known.truncate(LISTED_MAX);
+            let known = known.join(", ");
+            return Err(format!("--only {wanted}: nothing has this name; there are: {known}"));
+        }
+    }
+    let mut left_out = std::mem::take(&mut draft.left_out);
+    if !request.skip_methods.is_empty() {
+        draft.targets.retain(|step| !skipped(step, request, &mut left_out));
+        for journey in &mut draft.journeys {
+            journey.parts = allowed(std::mem::take(&mut journey.parts), request, &mut left_out);
+        }
+    }
+    draft.left_out = left_out;
+    Ok(())
+}
+
+fn same(name: &str, wanted: &str) -> bool {
+    name.eq_ignore_ascii_case(wanted)
+}
+
+fn named(pieces: Vec<Piece>, wanted: &str, known: &mut Vec<String>) -> Vec<Piece> {
+    let keep = |piece: Piece| match piece {
+        Piece::Step(step) => same(&step.name, wanted).then_some(Piece::Step(step)),
+        Piece::Block(block) => {
+            known.push(block.name.clone());
+            if same(&block.name, wanted) {
+                return Some(Piece::Block(block));
+            }
+            let parts = named(block.parts, wanted, known);
+            (!parts.is_empty()).then_some(Piece::Block(Block { parts, ..block }))
+        }
+    };
+    pieces.into_iter().filter_map(keep).collect()
+}
+
+/// Whether the method of a request is one of those that are left out, which is then noted.
+fn skipped(step: &Step, request: &Request<'_>, left_out: &mut LeftOutList) -> bool {
+    let skipped =
+        request.skip_methods.iter().any(|method| method.eq_ignore_ascii_case(&step.method));
+    if skipped {
+        let what = format!("{} ({})", step.name, step.method);
+        left_out.add(step.line, what, "--skip-method leaves it out");
+    }
+    skipped
+}
+
+fn allowed(pieces: Vec<Piece>, request: &Request<'_>, left_out: &mut LeftOutList) -> Vec<Piece> {
+    let keep = |piece: Piece| match piece {
+        Piece::Step(step) => (!skipped(&step, request, left_out)).then_some(Piece::Step(step)),
+        Piece::Block(block) => {
+            let parts = allowed(block.parts, request, left_out);
+            (!parts.is_empty()).then_some(Piece::Block(Block { parts, ..block }))
+        }
+    };
+    pieces.into_iter().filter_map(keep).collect()
+}

@@ -1,0 +1,348 @@
+//! Controllers: blocks, loops, conditions.
+
+use super::conditions::condition;
+use super::elements::{Element, elements};
+use super::scope::{Scope, is_config};
+use super::{DEPTH_MAX, LISTENERS, Reader};
+use crate::draft::*;
+use crate::text::{Maker, Text};
+
+/// Rounds of a loop that has no end of its own.
+const ROUNDS_MAX: u32 = 100_000;
+const WHILE_MAX: u32 = 1_000;
+
+impl Reader<'_> {
+    /// The samplers and controllers of a tree.
+    pub(super) fn parts(
+        &mut self,
+        all: &[Element<'_, '_>],
+        scope: &Scope,
+        depth: usize,
+    ) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        if depth > DEPTH_MAX {
+            return pieces;
+        }
+        for element in all {
+            match element.kind() {
+                "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
+                    let mut step = self.sampler(element, scope);
+                    let inner = element.tree.map(elements).unwrap_or_default();
+                    for one in inner.iter().filter(|one| is_config(one.kind())) {
+                        self.check(one, &mut step);
+                    }
+                    pieces.push(Piece::Step(Box::new(step)));
+                }
+                kind if kind.ends_with("Controller")
+                    || kind == "InterleaveControl"
+                    || kind == "RunTime" =>
+                {
+                    self.controller(element, scope, depth, &mut pieces);
+                }
+                "TestAction" => self.pause(element, &mut pieces),
+                kind if is_config(kind) => self.script(element),
+                kind if LISTENERS.contains(&kind) => {}
+                kind if kind.contains("JDBC") => {
+                    self.leave_out(element, "it is not a request over HTTP")
+                }
+                "JSR223Sampler" | "BeanShellSampler" | "BSFSampler" => self.script(element),
+                _ => self.leave_out(element, "it is not known here"),
+            }
+        }
+        pieces
+    }
+
+    /// A pause between samplers; other actions are listed.
+    fn pause(&mut self, element: &Element<'_, '_>, pieces: &mut [Piece]) {
+        let pause = element.text("ActionProcessor.action") == "1"
+            || element.text("ActionProcessor.action").is_empty();
+        let millis =
+            self.settled(&element.text("ActionProcessor.duration"), element).parse::<f64>();
+        let inner = element.tree.map(elements).unwrap_or_default();
+        let timed = self.scope(&inner, &Scope::default()).pause;
+        let own =
+            millis.ok().filter(|ms| *ms >= 0.0 && *ms < 8.64e7).map_or(0, |ms| (ms * 1e6) as u64);
+        let total = (units::Nanos(timed.0.0 + own), units::Nanos(timed.1.0 + own));
+        match pieces.last_mut() {
+            Some(Piece::Step(step)) if pause && total.1.0 > 0 => {
+                step.comments.push(format!("pause of {} after it", super::pause_text(total)));
+                step.think = Some(super::pause_text(total));
+            }
+            _ if pause && total.1.0 == 0 => {}
+            _ => self.leave_out(
+                element,
+                "a pause follows a request, and other actions are not imported",
+            ),
+        }
+    }
+
+    /// A script that only defines a variable; others are listed.
+    fn script(&mut self, element: &Element<'_, '_>) {
+        let kind = element.kind();
+        if !kind.starts_with("JSR223") && !kind.starts_with("BeanShell") && !kind.starts_with("BSF")
+        {
+            return;
+        }
+        let script = format!(
+            "{}{}{}",
+            element.raw("script"),
+            element.raw("BeanShellSampler.query"),
+            element.raw("BeanShell.query")
+        );
+        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let idle =
+                line.starts_with("//") || line.starts_with("import ") || line.starts_with("log.");
+            if idle {
+                continue;
+            }
+            match one_liner(line) {
+                Some((name, Assigned::Made(maker))) => {
+                    self.functions.made.retain(|(known, _)| *known != name);
+                    self.functions.made.push((name, maker));
+                }
+                Some((name, Assigned::Text(value))) => {
+                    self.draft.vars.retain(|(known, _)| *known != name);
+                    self.draft.vars.push((name, Text::plain(value)));
+                }
+                None => {
+                    let why = format!("scripts are not executed: {line}");
+                    return self.leave_out(element, &why);
+                }
+            }
+        }
+    }
+
+    fn controller(
+        &mut self,
+        element: &Element<'_, '_>,
+        outer: &Scope,
+        depth: usize,
+        pieces: &mut Vec<Piece>,
+    ) {
+        let Some(tree) = element.tree else { return };
+        let all = elements(tree);
+        let scope = self.scope(&all, outer);
+        let mut parts = self.parts(&all, &scope, depth + 1);
+        if parts.is_empty() {
+            if matches!(element.kind(), "ModuleController" | "IncludeController") {
+                self.leave_out(element, "controllers and files that are named elsewhere are not followed; import them apart");
+            }
+            return;
+        }
+        let name = if element.name().is_empty() { element.kind() } else { element.name() };
+        let mut guard = Guard::default();
+        match element.kind() {
+            "TransactionController" => {}
+            "GenericController" | "RecordingController" | "CriticalSectionController" => {
+                if element.kind() == "CriticalSectionController" {
+                    self.leave_out(
+                        element,
+                        "users do not exclude each other; its steps are made as they are",
+                    );
+                }
+                return pieces.append(&mut parts);
+            }
+            "OnceOnlyController" => {
+                set_once(&mut parts);
+                return pieces.append(&mut parts);
+            }
+            "LoopController" => {
+                let text = self.settled(&element.text("LoopController.loops"), element);
+                match text.parse::<i64>() {
+                    Ok(-1) => guard.repeat = Some((ROUNDS_MAX, ROUNDS_MAX)),
+                    Ok(count) if count > 0 => {
+                        let count = count.min(i64::from(ROUNDS_MAX)) as u32;
+                        guard.repeat = Some((count, count));
+                    }
+                    Ok(_) => {
+                        return self.leave_out(
+                            element,
+                            "its loop count is 0, so its steps are not in the plan",
+                        );
+                    }
+                    Err(_) => self.leave_out(
+                        element,
+                        "its loop count is known in the run alone; its steps are made once",
+                    ),
+                }
+            }
+            "IfController" => {
+                let text =
+                    self.text(&unwrapped(&element.text("IfController.condition")), element.node);
+                match condition(&text) {
+                    Some(when) => guard.when = when,
+                    None => self.leave_out(
+                        element,
+                        "its condition is not a comparison with a value; its steps are always made",
+                    ),
+                }
+            }
+            "WhileController" => {
+                let text =
+                    self.text(&unwrapped(&element.text("WhileController.condition")), element.node);
+                guard.repeat = Some((WHILE_MAX, WHILE_MAX));
+                match super::conditions::negated(&text) {
+                    Some(until) => guard.until = until,
+                    None => {
+                        guard.repeat = None;
+                        self.leave_out(element, "its condition is not a comparison with a value; its steps are made once");
+                    }
+                }
+            }
+            "ThroughputController" => self.share(element, &mut guard),
+            "RandomController" | "InterleaveControl" | "RandomOrderController" => {
+                self.one_of(element, &mut parts);
+            }
+            "SwitchController" => {
+                let value = element.text("SwitchController.value");
+                let text = self.text(&value, element.node);
+                self.switch(element, &text, &mut parts);
+            }
+            "ForeachController" => {
+                self.leave_out(element, "lists of values are not iterated; its steps are made once")
+            }
+            "RunTime" => self.leave_out(element, "its time is not kept; its steps are made once"),
+            _ => self
+                .leave_out(element, "this controller is not known; its steps are made as they are"),
+        }
+        pieces.push(Piece::Block(Block { name: name.to_owned(), guard, parts }));
+    }
+
+    /// A share of the iterations.
+    fn share(&mut self, element: &Element<'_, '_>, guard: &mut Guard) {
+        let percent = element.property("ThroughputController.percentThroughput");
+        let value =
+            percent.and_then(|node| super::elements::property(node, "value").or(Some(node)));
+        let value = value.and_then(|node| node.text()).unwrap_or_default().trim().parse::<f64>();
+        // 1 is a percentage, 0 a number of executions
+        match value {
+            Ok(value) if element.text("ThroughputController.style") == "1" && value > 0.0 => {
+                guard.chance = Some((value / 100.0).min(1.0));
+            }
+            _ => self.leave_out(
+                element,
+                "a number of executions cannot be kept; its steps are always made",
+            ),
+        }
+    }
+
+    /// One of the parts in each round: each with the same probability.
+    fn one_of(&mut self, element: &Element<'_, '_>, parts: &mut [Piece]) {
+        if element.kind() == "RandomOrderController" {
+            return self.leave_out(element, "its steps are made in the order of the file");
+        }
+        let chance = 1.0 / parts.len().max(1) as f64;
+        for part in parts.iter_mut() {
+            match part {
+                Piece::Step(step) => step.guard.chance = Some(chance),
+                Piece::Block(block) => {
+                    block.guard.chance = Some(block.guard.chance.unwrap_or(1.0) * chance);
+                }
+            }
+        }
+        if parts.len() > 1 {
+            self.draft.notes.push(format!(
+                "{} {}: each of its {} parts is made with the same probability, so a round may make none or several.",
+                element.kind(),
+                element.name(),
+                parts.len()
+            ));
+        }
+    }
+
+    fn switch(&mut self, element: &Element<'_, '_>, value: &Text, parts: &mut Vec<Piece>) {
+        let names = |index: usize, part: &Piece| {
+            let name = match part {
+                Piece::Step(step) => step.name.clone(),
+                Piece::Block(block) => block.name.clone(),
+            };
+            [index.to_string(), name]
+        };
+        if let Some(value) = value.settled() {
+            let value = if value.is_empty() { "0".to_owned() } else { value };
+            let at = parts
+                .iter()
+                .enumerate()
+                .position(|(index, part)| names(index, part).contains(&value));
+            let chosen = parts.drain(..).nth(at.unwrap_or(0));
+            parts.extend(chosen);
+            return;
+        }
+        let Some(variable) = value.single_name() else {
+            return self.leave_out(element, "its value is made of several; all its steps are made");
+        };
+        for (index, part) in parts.iter_mut().enumerate() {
+            let wanted = Rule::OneOf(names(index, part).map(Text::plain).to_vec());
+            let guard = match part {
+                Piece::Step(step) => &mut step.guard,
+                Piece::Block(block) => &mut block.guard,
+            };
+            guard.when.push((variable.to_owned(), wanted));
+        }
+    }
+}
+
+fn set_once(parts: &mut [Piece]) {
+    for part in parts {
+        match part {
+            Piece::Step(step) => step.once = true,
+            Piece::Block(block) => set_once(&mut block.parts),
+        }
+    }
+}
+
+/// The condition inside of `${__jexl3(…,)}` or `${__groovy(…,)}`.
+fn unwrapped(text: &str) -> String {
+    for function in ["${__jexl3(", "${__jexl2(", "${__groovy(", "${__javaScript("] {
+        if let Some(inner) = text.trim().strip_prefix(function).and_then(|it| it.strip_suffix(")}"))
+        {
+            let inner = inner.trim_end().trim_end_matches(',');
+            // in Groovy a variable is vars.get("name")
+            let mut out = String::new();
+            let mut rest = inner;
+            while let Some((before, after)) = rest.split_once("vars.get(") {
+                let Some((name, tail)) = after.split_once(')') else { break };
+                out.push_str(before);
+                out.push_str(&format!("${{{}}}", name.trim().trim_matches(['"', '\''])));
+                rest = tail;
+            }
+            return format!("{out}{rest}");
+        }
+    }
+    text.to_owned()
+}
+
+enum Assigned {
+    Made(Maker),
+    Text(String),
+}
+
+/// `vars.put("name", value)` with a value that is random, a time or a text.
+fn one_liner(line: &str) -> Option<(String, Assigned)> {
+    let inner = line.trim_end_matches(';').trim().strip_prefix("vars.put(")?.strip_suffix(')')?;
+    let (name, value) = inner.split_once(',')?;
+    let name = name.trim().trim_matches(['"', '\'']).to_owned();
+    let value: String = value.trim().to_owned();
+    let dense: String = value.chars().filter(|c| !c.is_whitespace()).collect();
+    let plain = value.len() > 1
+        && (value.starts_with('"') && value.ends_with('"')
+            || value.starts_with('\'') && value.ends_with('\''));
+    let assigned = match () {
+        () if dense.contains("UUID.randomUUID()") && !dense.contains('+') => {
+            Assigned::Made(Maker::Uuid)
+        }
+        () if dense.contains("System.currentTimeMillis()/1000") => Assigned::Made(Maker::Seconds),
+        () if dense.contains("System.currentTimeMillis()") && !dense.contains(['+', '-', '*']) => {
+            Assigned::Made(Maker::Millis)
+        }
+        () if plain && !value[1..value.len() - 1].contains(['"', '\'', '$', '\\']) => {
+            Assigned::Text(value[1..value.len() - 1].to_owned())
+        }
+        () if dense.contains("nextInt(") && !dense.contains("+") => {
+            let bound = dense.split_once("nextInt(")?.1.split(')').next()?.parse::<i64>().ok()?;
+            Assigned::Made(Maker::Range(0, bound.checked_sub(1).filter(|most| *most >= 0)?))
+        }
+        () => return None,
+    };
+    Some((name, assigned))
+}

@@ -1,0 +1,154 @@
+//! Files of other load tools and HTTP clients become plans: Postman, JMeter, Artillery, Bruno, Insomnia,
+//! `.http` files, vegeta, siege and the command lines of small load tools.
+//!
+//! One way in ([`import`]) and one model ([`draft`]) for all of them: a reader makes a draft, and `write`
+//! prints it as a plan with comments. What a reader does not know is listed with its name and line, in
+//! the plan and in the result; it never refuses a file. Layer 3: texts in, text out; files are read by
+//! the caller. Nothing of a file is executed.
+#![forbid(unsafe_code)]
+
+mod artillery;
+mod bruno;
+mod command_lines;
+mod correlate;
+mod detect;
+mod draft;
+mod dynamic;
+mod filter;
+mod http_file;
+mod insomnia;
+mod jmx;
+mod names;
+mod place;
+mod postman;
+mod scripts;
+mod targets;
+mod text;
+mod toml_text;
+mod tree;
+mod write;
+
+pub use correlate::{Correlation, correlate};
+pub use detect::{Format, detect, refusal};
+pub use draft::LeftOut;
+
+use draft::Draft;
+use plan::FileSource;
+use url::Url;
+
+/// Bytes of all texts of one import.
+pub const TEXT_MAX: usize = 64 << 20;
+
+/// A text with the name of its file.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub name: String,
+    pub text: String,
+}
+
+/// What is imported, and how.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// One file; of Bruno also the files of a folder.
+    pub documents: &'a [Document],
+    /// A Postman environment.
+    pub environment: Option<&'a Document>,
+    /// Files that the documents name: data, bodies, uploads.
+    pub files: &'a dyn FileSource,
+    /// The server in place of the file's.
+    pub base: Option<&'a Url>,
+    /// Only the folder, block, journey or request of this name.
+    pub only: Option<&'a str>,
+    /// Requests with these methods are left out.
+    pub skip_methods: &'a [String],
+    /// JMeter's properties, as `-J name=value` gives them.
+    pub properties: &'a [(String, String)],
+}
+
+impl Request<'_> {
+    /// A file that a document names, and its path from here: relative paths start at the document.
+    fn read(&self, file: &str) -> Result<(String, Vec<u8>), String> {
+        let folders = self.documents.iter().map(|document| folder_of(&document.name));
+        let folder = folders.min_by_key(|folder| folder.len()).unwrap_or_default();
+        let absolute = file.starts_with(['/', '\\']) || folder.is_empty();
+        let path = if absolute { file.to_owned() } else { format!("{folder}/{file}") };
+        if file.trim().is_empty() {
+            return Err("it names no file".to_owned());
+        }
+        self.files.read(&path).map(|bytes| (path, bytes))
+    }
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once(['/', '\\']).map_or("", |(folder, _)| folder)
+}
+
+impl std::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("documents", &self.documents).finish_non_exhaustive()
+    }
+}
+
+/// A plan made of a file.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The plan file, with comments.
+    pub toml: String,
+    /// Elements that are not in it, in the order of the file.
+    pub left_out: Vec<LeftOut>,
+    pub journeys: usize,
+    pub steps: usize,
+    pub captures: usize,
+    pub checks: usize,
+}
+
+/// Why a file cannot be imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportError(pub String);
+
+impl std::fmt::Display for ImportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+/// Makes a plan of a file.
+///
+/// # Errors
+/// A text that is not of the format, or has no request.
+pub fn import(format: Format, request: &Request<'_>) -> Result<Imported, ImportError> {
+    let first =
+        request.documents.first().ok_or_else(|| ImportError("there is no file".to_owned()))?;
+    let size: usize = request.documents.iter().map(|document| document.text.len()).sum();
+    if size > TEXT_MAX {
+        return Err(ImportError("it is longer than 64 MiB".to_owned()));
+    }
+    let mut draft = read(format, first, request).map_err(ImportError)?;
+    filter::filter(&mut draft, request).map_err(ImportError)?;
+    let name = first.name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let head = format!("Imported from {} ({}).", draft::one_line(name), format.name());
+    let written = write::write(draft, &head, request.base).map_err(ImportError)?;
+    let write::Counts { journeys, steps, captures, checks } = written.counts;
+    let write::Written { toml, left_out, .. } = written;
+    Ok(Imported { toml, left_out, journeys, steps, captures, checks })
+}
+
+fn read(format: Format, first: &Document, request: &Request<'_>) -> Result<Draft, String> {
+    let text = first.text.trim_start_matches('\u{feff}');
+    match format {
+        Format::Postman => postman::read(text, request),
+        Format::Jmeter => jmx::read(text, request),
+        Format::Artillery => artillery::read(text, request),
+        Format::HttpFile => http_file::read(text, request),
+        Format::Bruno => bruno::read(request),
+        Format::Insomnia => insomnia::read(text),
+        Format::Vegeta => targets::read_vegeta(text, request),
+        Format::Siege => targets::read_siege(text, request),
+        Format::CommandLine => command_lines::read(text, request),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! The server of a plan, and the URLs of its steps relative to it.
+
+use crate::names::Names;
+use crate::text::{Part, Text};
+use url::Url;
+
+/// The server if the file names none.
+pub(crate) const NO_SERVER: &str = "http://localhost:8080";
+
+/// A text that begins like a URL of the web: its origin, and what follows.
+pub(crate) fn split_origin(text: &str) -> Option<(Url, usize)> {
+    let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
+    let scheme = if lower.starts_with("http://") { 7 } else { 8 };
+    if scheme == 8 && !lower.starts_with("https://") {
+        return None;
+    }
+    let end = text[scheme..].find(['/', '?', '#']).map_or(text.len(), |at| scheme + at);
+    let mut url = Url::parse(&text[..end]).ok().filter(Url::has_host)?;
+    // a login in the URL becomes none of the plan's server
+    let _ = (url.set_username(""), url.set_password(None));
+    Some((url, end))
+}
+
+/// A URL text in one form: with a scheme or a leading slash, without a fragment, spaces and characters
+/// outside of ASCII percent-encoded.
+pub(crate) fn tidy(url: Text) -> Text {
+    let mut url = without_fragment(url).map_plain(encode);
+    if let Some(Part::Plain(first)) = url.0.first_mut() {
+        *first = first.trim_start().to_owned();
+        let has_scheme = first.contains("://");
+        let host = first.split(['/', '?', '#']).next().unwrap_or_default();
+        let like_host = host.contains('.') || host.contains(':') || host == "localhost";
+        if !has_scheme && !first.starts_with('/') {
+            let start = if like_host { "http://" } else { "/" };
+            first.insert_str(0, start);
+        }
+    }
+    url
+}
+
+fn without_fragment(url: Text) -> Text {
+    let mut out = Text::default();
+    for part in url.0 {
+        match part {
+            Part::Plain(text) => match text.split_once('#') {
+                Some((before, _)) => {
+                    out.push_str(before);
+                    break;
+                }
+                None => out.push_str(&text),
+            },
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+fn encode(text: &str) -> String {
+    use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+    const ODD: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'`');
+    utf8_percent_encode(text.trim_matches(['\n', '\r']), ODD).to_string()
+}
+
+/// Where requests go.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// The plan's URL.
+    pub(crate) base: Url,
+    /// The origin in the file whose place it takes.
+    pub(crate) origin: Option<Url>,
+    /// A name without a value that URLs begin with, in the place of a server.
+    pub(crate) unknown: Option<String>,
+}
+
+impl Server {
+    /// The server of these URLs, the first one that names one; `base` overrides it.
+    pub(crate) fn of(urls: &[&Text], names: &Names, base: Option<&Url>) -> Server {
+        let mut unknown = None;
+        for url in urls {
+            let full = names.expanded(url, 0);
+            if let Some((origin, end)) = split_origin(full.beginning())
+                && (end < full.beginning().len() || full.0.len() == 1)
+            {
+                let base = base.unwrap_or(&origin).clone();
+                return Server { base, origin: Some(origin), unknown };
+            }
+            if let Some(Part::Named(name)) = full.0.first()
+                && !names.is_known(name)
+            {
+                unknown.get_or_insert_with(|| name.clone());
+            }
+        }
+        let fallback = || Url::parse(NO_SERVER).expect("the constant is a URL");
+        Server { base: base.cloned().unwrap_or_else(fallback), origin: None, unknown }
+    }
+
+    /// A URL as a step of the plan has it: relative to the base if it goes there.
+    pub(crate) fn relative(&self, url: &Text, names: &Names) -> Text {
+        let full = names.expanded(url, 0);
+        let rest = match (split_origin(full.beginning()), full.0.first()) {
+            (Some((origin, end)), _)
+                if Some(origin.origin()) == self.origin.as_ref().map(Url::origin) =>
+            {
+                let whole = end < full.beginning().len() || full.0.len() == 1;
+                whole.then(|| without_prefix(&full, end))
+            }
+            (None, Some(Part::Named(name))) if Some(name) == self.unknown.as_ref() => {
+                Some(Text(full.0[1..].to_vec()))
+            }
+            (None, None) => Some(Text::default()),
+            (None, Some(Part::Plain(text))) if text.starts_with('/') => Some(full.clone()),
+            _ => None,
+        };
+        let Some(rest) = rest else { return url.clone() };
+        // names that stand for whole parts of the path stay names
+        let rest = if rest.beginning().is_empty() || url.0.len() == full.0.len() {
+            rest
+        } else {
+            kept_names(url, rest)
+        };
+        let prefix = self.base.path().trim_end_matches('/');
+        let mut text = Text::plain(prefix);
+        if !rest.beginning().starts_with('/') {
+            text.push_str("/");
+        }
+        text.append(rest);
+        text
+    }
+}
+
+fn without_prefix(text: &Text, end: usize) -> Text {
+    let mut out = Text::default();
+    for (index, part) in text.0.iter().enumerate() {
+        match part {
+            Part::Plain(plain) if index == 0 => out.push_str(plain.get(end..).unwrap_or_default()),
+            part => out.push(part.clone()),
+        }
+    }
+    out
+}
+
+/// The part of a URL after its server with names as they were written, if the server is all in its
+/// first name.
+fn kept_names(url: &Text, expanded: Text) -> Text {
+    match &url.0[..] {
+        [Part::Named(_), Part::Plain(second), rest @ ..] if second.starts_with('/') => {
+            let mut text = Text::plain(second.clone());
+            rest.iter().for_each(|part| text.push(part.clone()));
+            let grows = expanded.beginning().len() > second.len()
+                && !expanded.beginning().starts_with(second.as_str());
+            if grows { expanded } else { text }
+        }
+        [Part::Plain(first), rest @ ..] => match split_origin(first) {
+            Some((_, end)) if end < first.len() => {
+                let mut text = Text::plain(&first[end..]);
+                rest.iter().for_each(|part| text.push(part.clone()));
+                text
+            }
+            _ => expanded,
+        },
+        _ => expanded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::variables;
+
+    fn relative(vars: &[(&str, &str)], urls: &[&str], base: Option<&str>) -> Vec<String> {
+        let vars =
+            vars.iter().map(|(name, value)| ((*name).to_owned(), variables(value))).collect();
+        let mut names = Names::new(vars, Vec::new(), &[]);
+        let urls: Vec<Text> = urls.iter().map(|url| tidy(variables(url))).collect();
+        let base = base.map(|base| base.parse().unwrap());
+        let server = Server::of(&urls.iter().collect::<Vec<_>>(), &names, base.as_ref());
+        let mut all = vec![server.base.to_string()];
+        for url in &urls {
+            let text = server.relative(url, &names);
+            all.push(names.render(&text, 0));
+        }
+        all
+    }
+
+    #[test]
+    fn urls_become_relative_to_the_server_of_the_first_one() {
+        let urls = ["http://h:1/a?b=c#d", "https://other/x", "http://h:1", "/e f", "h2.example/y"];
+        assert_eq!(
+            relative(&[], &urls, None),
+            ["http://h:1/", "/a?b=c", "https://other/x", "/", "/e%20f", "http://h2.example/y"]
+        );
+        assert_eq!(relative(&[], &urls[..1], Some("http://n/p/")), ["http://n/p/", "/p/a?b=c"]);
+    }
+
+    #[test]
+    fn a_variable_may_be_the_server() {
+        let vars = [("base", "http://h/v1"), ("id", "7")];
+        assert_eq!(relative(&vars, &["{{base}}/items/{{id}}"], None), ["http://h/", "/v1/items/7"]);
+        let vars = [("base", "http://h"), ("id", "7")];
+        assert_eq!(
+            relative(&vars, &["{{base}}/items/{{id}}", "{{base}}"], None),
+            ["http://h/", "/items/{{id}}", "/"]
+        );
+        assert_eq!(
+            relative(&[], &["{{nowhere}}/items", "{{nowhere}}"], None),
+            ["http://localhost:8080/", "/items", "/"]
+        );
+        assert_eq!(relative(&[], &["localhost:{{port}}/x"], None)[0], "http://localhost:8080/");
+    }
+}

@@ -1,0 +1,102 @@
+//! Imports of small written files, seen as the plans that come of them. Every plan is read by `plan` and
+//! validated.
+
+mod any;
+mod artillery;
+mod clients;
+mod correlate;
+mod jmx;
+mod postman;
+mod small;
+
+use crate::{Document, Format, Imported, Request, import};
+use plan::FileSource;
+use std::collections::BTreeMap;
+
+/// Files by name.
+#[derive(Debug, Default)]
+struct Shelf(BTreeMap<&'static str, &'static str>);
+
+impl FileSource for Shelf {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        let found = self.0.get(path).map(|text| text.as_bytes().to_vec());
+        found.ok_or_else(|| {
+            format!("{} cannot be read: it is not on the shelf", units::quoted(path))
+        })
+    }
+}
+
+fn shelf() -> Shelf {
+    Shelf(BTreeMap::from([
+        ("users.csv", "ann,tea\nbob,coffee\n"),
+        ("people.csv", "name;likes\nann;tea\nbob;coffee\n"),
+        ("body.json", "{\"a\":1}"),
+        ("targets.txt", "GET http://h:1/a\nGET http://h:1/b\n"),
+        ("urls.txt", "http://h:1/a\nhttp://h:1/b POST x=1\n"),
+    ]))
+}
+
+/// How a file is imported.
+#[derive(Default)]
+struct How {
+    name: &'static str,
+    environment: Option<&'static str>,
+    base: Option<&'static str>,
+    only: Option<&'static str>,
+    skip: &'static [&'static str],
+    properties: &'static [(&'static str, &'static str)],
+}
+
+fn try_import(format: Format, text: &str, how: &How) -> Result<Imported, String> {
+    let documents = [Document { name: how.name.to_owned(), text: text.to_owned() }];
+    let environment =
+        how.environment.map(|text| Document { name: "env.json".to_owned(), text: text.to_owned() });
+    let base = how.base.map(|base| base.parse().unwrap());
+    let skip: Vec<String> = how.skip.iter().map(|it| (*it).to_owned()).collect();
+    let properties: Vec<(String, String)> = how
+        .properties
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    let request = Request {
+        documents: &documents,
+        environment: environment.as_ref(),
+        files: &shelf(),
+        base: base.as_ref(),
+        only: how.only,
+        skip_methods: &skip,
+        properties: &properties,
+    };
+    import(format, &request).map_err(|error| error.0)
+}
+
+/// The plan that is made of a text, which is read and validated.
+fn with(format: Format, text: &str, how: &How) -> Imported {
+    let imported = try_import(format, text, how).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    check_plan(&imported.toml);
+    imported
+}
+
+fn plan_of(format: Format, text: &str) -> Imported {
+    with(format, text, &How::default())
+}
+
+fn check_plan(toml: &str) {
+    let plan = plan::from_toml(toml, &shelf()).unwrap_or_else(|why| panic!("{why}\n{toml}"));
+    if let Err(problems) = plan::validate(&plan) {
+        panic!("{problems:?}\n{toml}");
+    }
+    let listed = toml.lines().filter(|line| line.starts_with("# - ")).count();
+    assert!(listed >= plan.not_imported.len(), "the comments list what the key lists\n{toml}");
+}
+
+/// What was left out, a line for each.
+fn left_out(imported: &Imported) -> Vec<String> {
+    imported.left_out.iter().map(ToString::to_string).collect()
+}
+
+/// The plan below its head: without the comments on what was left out.
+fn below_head(imported: &Imported) -> &str {
+    let at = imported.toml.find("version = 1").unwrap_or(0);
+    &imported.toml[at..]
+}

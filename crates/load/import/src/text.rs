@@ -1,0 +1,143 @@
+//! Texts of other tools, in which names stand for values.
+
+/// A text and the values that are inserted into it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Text(pub(crate) Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Part {
+    Plain(String),
+    /// A variable, by the name that the other tool has for it.
+    Named(String),
+    /// A value that is made for each iteration.
+    Made(Maker),
+}
+
+/// How a value is made.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Maker {
+    Uuid,
+    Hex(usize),
+    Digits(usize),
+    Letters(usize),
+    /// Drawn.
+    Range(i64, i64),
+    /// One after the other, over all users.
+    Counter(i64, i64),
+    OneOf(Vec<String>),
+    /// Seconds and milliseconds since 1970: rising numbers that look like a time.
+    Seconds,
+    Millis,
+    UserNumber,
+    IterationNumber,
+}
+
+impl Text {
+    pub(crate) fn plain(text: impl Into<String>) -> Text {
+        let text = text.into();
+        if text.is_empty() { Text::default() } else { Text(vec![Part::Plain(text)]) }
+    }
+
+    pub(crate) fn named(name: impl Into<String>) -> Text {
+        Text(vec![Part::Named(name.into())])
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The text, if nothing is inserted into it.
+    pub(crate) fn settled(&self) -> Option<String> {
+        let mut out = String::new();
+        for part in &self.0 {
+            let Part::Plain(text) = part else { return None };
+            out.push_str(text);
+        }
+        Some(out)
+    }
+
+    /// The one variable that is the whole text.
+    pub(crate) fn single_name(&self) -> Option<&str> {
+        match &self.0[..] {
+            [Part::Named(name)] => Some(name),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn push(&mut self, part: Part) {
+        match (self.0.last_mut(), part) {
+            (_, Part::Plain(text)) if text.is_empty() => {}
+            (Some(Part::Plain(last)), Part::Plain(text)) => last.push_str(&text),
+            (_, part) => self.0.push(part),
+        }
+    }
+
+    pub(crate) fn push_str(&mut self, text: &str) {
+        self.push(Part::Plain(text.to_owned()));
+    }
+
+    pub(crate) fn append(&mut self, other: Text) {
+        other.0.into_iter().for_each(|part| self.push(part));
+    }
+
+    /// What precedes the first inserted value.
+    pub(crate) fn beginning(&self) -> &str {
+        match self.0.first() {
+            Some(Part::Plain(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// Changes the plain parts.
+    pub(crate) fn map_plain(mut self, change: impl Fn(&str) -> String) -> Text {
+        for part in &mut self.0 {
+            if let Part::Plain(text) = part {
+                *text = change(text);
+            }
+        }
+        self
+    }
+
+    /// Reads a text in which `{{name}}` is a value; `read` says what a name is. A name that is empty or
+    /// spans lines is plain text.
+    pub(crate) fn braces(source: &str, read: &mut dyn FnMut(&str) -> Text) -> Text {
+        let mut text = Text::default();
+        let mut rest = source;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let Some((name, tail)) = after.split_once("}}") else { break };
+            if name.trim().is_empty() || name.contains(['\n', '{']) {
+                // the first brace may be text, and the second one begin a name
+                text.push_str(before);
+                text.push_str("{");
+                rest = &rest[before.len() + 1..];
+                continue;
+            }
+            text.push_str(before);
+            text.append(read(name.trim()));
+            rest = tail;
+        }
+        text.push_str(rest);
+        text
+    }
+}
+
+/// Reads a text in which every `{{name}}` is a variable.
+pub(crate) fn variables(source: &str) -> Text {
+    Text::braces(source, &mut |name| Text::named(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_between_braces_are_values() {
+        let text = variables("a{{ b }}c{{}}d{{e");
+        let expected =
+            [Part::Plain("a".into()), Part::Named("b".into()), Part::Plain("c{{}}d{{e".into())];
+        assert_eq!(text.0, expected);
+        assert_eq!(variables("{{x}}").single_name(), Some("x"));
+        assert_eq!(variables("plain").settled().as_deref(), Some("plain"));
+        assert_eq!(variables("{{{x}}}").0.len(), 3);
+    }
+}

@@ -1,0 +1,439 @@
+//! Documents in JSON or YAML as trees whose nodes know their lines, so that every remark can name one.
+
+use serde_yaml_ng::Value as Yaml;
+
+/// Levels of nesting; deeper documents are refused.
+const DEPTH_MAX: usize = 100;
+/// Nodes of one document.
+const NODES_MAX: usize = 2_000_000;
+
+/// A value and the line on which it begins, from 1.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) line: usize,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    /// As it was written.
+    Number(String),
+    Text(String),
+    List(Vec<Node>),
+    /// In the order of the document.
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        self.map().iter().find(|(name, _)| name == key).map(|(_, node)| node)
+    }
+
+    /// The value below several keys, one inside the other.
+    pub(crate) fn at(&self, path: &[&str]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text under a key; empty if it is absent or not a text.
+    pub(crate) fn text_at(&self, key: &str) -> &str {
+        self.get(key).and_then(Node::text).unwrap_or_default()
+    }
+
+    /// A text, a number or a truth value as text.
+    pub(crate) fn scalar(&self) -> Option<String> {
+        match &self.value {
+            Value::Text(text) | Value::Number(text) => Some(text.clone()),
+            Value::Bool(value) => Some(value.to_string()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn scalar_at(&self, key: &str) -> Option<String> {
+        self.get(key).and_then(Node::scalar)
+    }
+
+    pub(crate) fn number(&self) -> Option<f64> {
+        match &self.value {
+            Value::Number(text) | Value::Text(text) => {
+                text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_true(&self) -> bool {
+        self.value == Value::Bool(true)
+    }
+
+    pub(crate) fn is_false(&self) -> bool {
+        self.value == Value::Bool(false)
+    }
+
+    pub(crate) fn list(&self) -> &[Node] {
+        match &self.value {
+            Value::List(list) => list,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn list_at(&self, key: &str) -> &[Node] {
+        self.get(key).map_or(&[], Node::list)
+    }
+
+    pub(crate) fn map(&self) -> &[(String, Node)] {
+        match &self.value {
+            Value::Map(map) => map,
+            _ => &[],
+        }
+    }
+
+    /// The value as JSON text.
+    pub(crate) fn json(&self) -> String {
+        let mut out = String::new();
+        self.write_json(&mut out);
+        out
+    }
+
+    fn write_json(&self, out: &mut String) {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        match &self.value {
+            Value::Null => out.push_str("null"),
+            Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Value::Number(text) => out.push_str(text),
+            Value::Text(text) => out.push_str(&quoted(text)),
+            Value::List(list) => {
+                out.push('[');
+                for (index, node) in list.iter().enumerate() {
+                    out.push_str(if index > 0 { "," } else { "" });
+                    node.write_json(out);
+                }
+                out.push(']');
+            }
+            Value::Map(map) => {
+                out.push('{');
+                for (index, (key, node)) in map.iter().enumerate() {
+                    out.push_str(if index > 0 { "," } else { "" });
+                    out.push_str(&quoted(key));
+                    out.push(':');
+                    node.write_json(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
+
+/// Parses JSON.
+///
+/// # Errors
+/// A sentence with the line.
+pub(crate) fn parse_json(text: &str) -> Result<Node, String> {
+    let mut parser = JsonParser { text, at: 0, line: 1, nodes: 0 };
+    let node = parser.value(0)?;
+    parser.blanks();
+    match parser.peek() {
+        None => Ok(node),
+        Some(_) => Err(parser.fault("there is more after the end of the document")),
+    }
+}
+
+struct JsonParser<'a> {
+    text: &'a str,
+    at: usize,
+    line: usize,
+    nodes: usize,
+}
+
+impl JsonParser<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn fault(&self, why: &str) -> String {
+        format!("line {}: {why}", self.line)
+    }
+
+    fn blanks(&mut self) {
+        while let Some(byte) = self.peek().filter(|byte| b" \t\r\n".contains(byte)) {
+            self.line += usize::from(byte == b'\n');
+            self.at += 1;
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node, String> {
+        self.blanks();
+        self.nodes += 1;
+        if depth > DEPTH_MAX || self.nodes > NODES_MAX {
+            return Err(self.fault("the document is nested too deeply or too large"));
+        }
+        let line = self.line;
+        let value = match self.peek() {
+            Some(b'{') => Value::Map(self.object(depth)?),
+            Some(b'[') => Value::List(self.array(depth)?),
+            Some(b'"') => Value::Text(self.string()?),
+            Some(byte) if byte == b'-' || byte.is_ascii_digit() => self.number()?,
+            _ => self.word()?,
+        };
+        Ok(Node { line, value })
+    }
+
+    fn word(&mut self) -> Result<Value, String> {
+        let rest = &self.text[self.at..];
+        for (word, value) in
+            [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)]
+        {
+            if rest.starts_with(word) {
+                self.at += word.len();
+                return Ok(value);
+            }
+        }
+        Err(self.fault("a value is missing"))
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let rest = &self.text[self.at..];
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.')))
+            .unwrap_or(rest.len());
+        let text = &rest[..end];
+        if serde_json::from_str::<serde_json::Number>(text).is_err() {
+            return Err(self.fault(&format!("{} is not a number", units::quoted(text))));
+        }
+        self.at += end;
+        Ok(Value::Number(text.to_owned()))
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        let bytes = self.text.as_bytes();
+        let start = self.at;
+        let mut end = start + 1;
+        loop {
+            match bytes.get(end) {
+                None => return Err(self.fault("a text has no closing quotation mark")),
+                Some(b'"') => break,
+                Some(b'\\') => end += 2,
+                Some(_) => end += 1,
+            }
+        }
+        let raw = self.text.get(start..=end).ok_or_else(|| self.fault("a text is damaged"))?;
+        let text = serde_json::from_str(raw).or_else(|_| {
+            // some exports have line breaks and tabs inside of a text
+            let mended = raw.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
+            serde_json::from_str(&mended)
+        });
+        let text = text.map_err(|_| self.fault("a text has an escape that JSON does not have"))?;
+        self.line += raw.bytes().filter(|byte| *byte == b'\n').count();
+        self.at = end + 1;
+        Ok(text)
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Vec<Node>, String> {
+        let mut list = Vec::new();
+        self.at += 1;
+        self.blanks();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(list);
+        }
+        loop {
+            list.push(self.value(depth + 1)?);
+            self.blanks();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => break,
+                _ => return Err(self.fault("a list has no comma or ] here")),
+            }
+        }
+        self.at += 1;
+        Ok(list)
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Vec<(String, Node)>, String> {
+        let mut map = Vec::new();
+        self.at += 1;
+        self.blanks();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(map);
+        }
+        loop {
+            self.blanks();
+            if self.peek() != Some(b'"') {
+                return Err(self.fault("a name in quotation marks is missing"));
+            }
+            let key = self.string()?;
+            self.blanks();
+            if self.peek() != Some(b':') {
+                return Err(self.fault("a colon is missing"));
+            }
+            self.at += 1;
+            map.push((key, self.value(depth + 1)?));
+            self.blanks();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => break,
+                _ => return Err(self.fault("an object has no comma or } here")),
+            }
+        }
+        self.at += 1;
+        Ok(map)
+    }
+}
+
+/// Parses YAML, the first document of it. The library keeps no positions, so lines are found by looking
+/// for each key and each item of a list in the text, in the order of the document.
+///
+/// # Errors
+/// What is not YAML, with its place.
+pub(crate) fn parse_yaml(text: &str) -> Result<Node, String> {
+    let value: Yaml = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+    let mut finder = LineFinder { text, at: 0, line: 1, nodes: 0, budget: SCANNED_MAX };
+    finder.node(value, 0)
+}
+
+struct LineFinder<'a> {
+    text: &'a str,
+    /// After the last key that was found.
+    at: usize,
+    line: usize,
+    nodes: usize,
+    /// Bytes that may still be looked at.
+    budget: usize,
+}
+
+/// Bytes in which the next key is looked for, and bytes that are looked at in all.
+const LOOKAHEAD: usize = 64 << 10;
+const SCANNED_MAX: usize = 64 << 20;
+
+impl LineFinder<'_> {
+    fn node(&mut self, value: Yaml, depth: usize) -> Result<Node, String> {
+        self.nodes += 1;
+        if depth > DEPTH_MAX || self.nodes > NODES_MAX {
+            return Err("the document is nested too deeply or too large".to_owned());
+        }
+        let line = self.line;
+        let value = match value {
+            Yaml::Null => Value::Null,
+            Yaml::Bool(value) => Value::Bool(value),
+            Yaml::Number(number) => Value::Number(number.to_string()),
+            Yaml::String(text) => Value::Text(text),
+            Yaml::Sequence(list) => {
+                let node = |item: Yaml| self.node(item, depth + 1);
+                Value::List(list.into_iter().map(node).collect::<Result<_, _>>()?)
+            }
+            Yaml::Mapping(map) => {
+                let mut all = Vec::new();
+                for (key, value) in map {
+                    let key = match key {
+                        Yaml::String(text) => text,
+                        Yaml::Bool(value) => value.to_string(),
+                        Yaml::Number(number) => number.to_string(),
+                        _ => continue,
+                    };
+                    self.seek(&key);
+                    let line = self.line;
+                    let node = self.node(value, depth + 1)?;
+                    all.push((key, Node { line, ..node }));
+                }
+                let line = all.first().map_or(line, |(_, node)| node.line);
+                return Ok(Node { line, value: Value::Map(all) });
+            }
+            Yaml::Tagged(tagged) => return self.node(tagged.value, depth + 1),
+        };
+        Ok(Node { line, value })
+    }
+
+    /// Goes behind the next place that looks like this key, and stays in place if there is none.
+    fn seek(&mut self, key: &str) {
+        let end = self.text.floor_char_boundary((self.at + LOOKAHEAD).min(self.text.len()));
+        let rest = &self.text[self.at..end];
+        if key.is_empty() || self.budget < rest.len() {
+            return;
+        }
+        let found = rest.match_indices(key).find(|(at, _)| is_key(rest, *at, key));
+        match found {
+            Some((at, _)) => {
+                self.line += rest[..at].bytes().filter(|byte| *byte == b'\n').count();
+                self.at += at + key.len();
+                self.budget -= at;
+            }
+            None => self.budget -= rest.len(),
+        }
+    }
+}
+
+/// Whether the text at a place is a key of YAML.
+fn is_key(text: &str, at: usize, key: &str) -> bool {
+    let before = text[..at].chars().next_back();
+    let after = text[at + key.len()..].trim_start_matches(['"', '\'']);
+    let begins =
+        before.is_none_or(|c| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | ',' | '-'));
+    let ends = after.strip_prefix(':');
+    begins && ends.is_some_and(|tail| tail.is_empty() || tail.starts_with([' ', '\t', '\r', '\n']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn json_nodes_know_their_lines() {
+        let node = parse_json("{\n \"a\": [1,\n  {\"b\": \"x\\n\"}],\n \"c\": null}").unwrap();
+        let inner = &node.list_at("a")[1];
+        assert_eq!((inner.line, inner.text_at("b")), (3, "x\n"));
+        assert_eq!(node.get("c").unwrap().line, 4);
+        assert_eq!(node.json(), r#"{"a":[1,{"b":"x\n"}],"c":null}"#);
+        for (text, why) in [
+            ("{\n\"a\" 1}", "line 2: a colon is missing"),
+            ("[1 2]", "no comma or ]"),
+            ("[01]", "\"01\" is not a number"),
+            ("\"a", "no closing quotation mark"),
+            ("{} {}", "more after the end"),
+            ("", "a value is missing"),
+        ] {
+            assert!(parse_json(text).unwrap_err().contains(why), "{text}");
+        }
+        assert!(parse_json(&"[".repeat(100_000)).unwrap_err().contains("too deeply"));
+    }
+
+    #[test]
+    fn yaml_nodes_know_their_lines() {
+        let text = "config:\n  target: http://h\n  phases:\n    - duration: 1\n    - duration: 2\n\
+                    scenarios:\n  - flow:\n    - get:\n        url: /\n    - think: 3\n";
+        let node = parse_yaml(text).unwrap();
+        let phases = node.at(&["config", "phases"]).unwrap().list();
+        assert_eq!(phases.iter().map(|phase| phase.line).collect::<Vec<_>>(), [4, 5]);
+        let flow = node.list_at("scenarios")[0].list_at("flow");
+        assert_eq!(flow.iter().map(|step| step.line).collect::<Vec<_>>(), [8, 10]);
+        assert!(parse_yaml("a: [").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn json_is_read_as_serde_reads_it(text in "[\\[\\]{},:\"a0-9.e\\\\ \n-]{0,40}") {
+            let strict: Result<serde_json::Value, _> = serde_json::from_str(&text);
+            match (parse_json(&text), strict) {
+                (Ok(node), Ok(value)) => {
+                    let again: serde_json::Value = serde_json::from_str(&node.json()).unwrap();
+                    prop_assert_eq!(again, value);
+                }
+                (read, strict) => prop_assert!(strict.is_err(), "{:?} {:?}", read, strict),
+            }
+        }
+
+        #[test]
+        fn any_text_is_a_tree_or_an_error(text in "\\PC{0,60}") {
+            let _ = (parse_json(&text), parse_yaml(&text));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `loadstone workload import` of files of other load tools and HTTP clients, and the dry run of a plan.
+
+use super::recording::text;
+use crate::args::{Disk, ImportArgs};
+use crate::exit::{Code, Failure};
+use crate::files;
+use crate::run::trial::{Change, Reached, TrialSession, reach};
+use crate::run::watchers::Watchers;
+use import::{Document, Format, Imported};
+use plan::{Load, Plan, Think};
+use record::run::RunRecord;
+use std::fmt::Write as _;
+use std::io::BufRead;
+use std::path::Path;
+
+/// Elements that are listed one by one after an import; the plan has all of them.
+const LISTED_MAX: usize = 10;
+/// Files of a folder, and folders in one another.
+const FILES_MAX: usize = 5_000;
+const DEPTH_MAX: usize = 12;
+
+/// A file whose format is known.
+pub(super) fn import_file(
+    format: Format,
+    input: &mut dyn BufRead,
+    args: &ImportArgs,
+) -> Result<Code, Failure> {
+    let text = text(input).map_err(|why| wrong(args, &why))?;
+    let name = if args.log == "-" { String::new() } else { args.log.clone() };
+    let documents = [Document { name, text }];
+    finish(format, &documents, args)
+}
+
+/// A folder of Bruno.
+pub(super) fn import_folder(args: &ImportArgs) -> Result<Code, Failure> {
+    let mut documents = Vec::new();
+    gather(Path::new(&args.log), 0, &mut documents).map_err(|why| wrong(args, &why))?;
+    if documents.is_empty() {
+        let why =
+            "it is a folder without .bru files; give a file, or the folder of a Bruno collection";
+        return Err(wrong(args, why));
+    }
+    documents.sort_by(|a, b| a.name.cmp(&b.name));
+    finish(Format::Bruno, &documents, args)
+}
+
+fn wrong(args: &ImportArgs, why: &str) -> Failure {
+    Failure::usage(format!("{}: {why}", units::quoted(&args.log)))
+}
+
+fn gather(folder: &Path, depth: usize, out: &mut Vec<Document>) -> Result<(), String> {
+    let cannot = |path: &Path, error: &std::io::Error| {
+        format!("cannot read {}: {error}", units::quoted(&path.to_string_lossy()))
+    };
+    let entries = std::fs::read_dir(folder).map_err(|error| cannot(folder, &error))?;
+    for entry in entries {
+        let path = entry.map_err(|error| cannot(folder, &error))?.path();
+        if path.is_dir() && depth < DEPTH_MAX {
+            gather(&path, depth + 1, out)?;
+        } else if path.extension().is_some_and(|ending| ending == "bru") {
+            if out.len() == FILES_MAX {
+                return Err(format!("it has more than {FILES_MAX} .bru files"));
+            }
+            let size = std::fs::metadata(&path).map_err(|error| cannot(&path, &error))?.len();
+            if size > import::TEXT_MAX as u64 {
+                return Err(format!("{} is longer than 64 MiB", path.display()));
+            }
+            let text = std::fs::read_to_string(&path).map_err(|error| cannot(&path, &error))?;
+            out.push(Document { name: path.to_string_lossy().into_owned(), text });
+        }
+    }
+    Ok(())
+}
+
+fn environment(file: &str) -> Result<Document, Failure> {
+    let wrong = |why: String| Failure::usage(format!("--environment: {why}"));
+    let bytes = plan::FileSource::read(&Disk, file).map_err(wrong)?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong(format!("{file} is not UTF-8 text")))?;
+    Ok(Document { name: file.to_owned(), text })
+}
+
+fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<Code, Failure> {
+    let environment = args.environment.as_ref().map(|file| environment(file)).transpose()?;
+    let request = import::Request {
+        documents,
+        environment: environment.as_ref(),
+        files: &Disk,
+        base: args.base.as_ref(),
+        only: args.only.as_deref(),
+        skip_methods: &args.skip_method,
+        properties: &args.properties,
+    };
+    let imported = import::import(format, &request).map_err(|error| wrong(args, &error.0))?;
+    let plan = plan::from_toml(&imported.toml, &Disk).map_err(|error| {
+        wrong(
+            args,
+            &format!("the plan made of it cannot be read ({error}); please report this file"),
+        )
+    })?;
+    if args.dry_run {
+        if !args.quiet {
+            crate::say(&summary(format, &imported));
+        }
+        return dry_run(&plan, &args.log);
+    }
+    files::write_to(&args.output, &imported.toml).map_err(|error| Failure::not_written(&error))?;
+    if !args.quiet {
+        crate::say(&summary(format, &imported));
+    }
+    Ok(Code::Done)
+}
+
+/// Two recordings of the same visit: the plan, and the values that differ as a diff.
+pub(super) fn import_two(
+    input: &mut dyn BufRead,
+    second: &str,
+    args: &ImportArgs,
+) -> Result<Code, Failure> {
+    let first = text(input).map_err(|why| wrong(args, &why))?;
+    let mut other = super::access_log::open(second)?;
+    let other = text(&mut other)
+        .map_err(|why| Failure::usage(format!("--second {}: {why}", units::quoted(second))))?;
+    let found = import::correlate(&first, &other, args.base.as_ref())
+        .map_err(|error| wrong(args, &error.0))?;
+    let plan = plan::from_toml(&found.imported.toml, &Disk).map_err(|error| {
+        wrong(
+            args,
+            &format!("the plan made of it cannot be read ({error}); please report this file"),
+        )
+    })?;
+    if !args.quiet {
+        let diff: String = found.diff.iter().map(|line| format!("{line}\n")).collect();
+        crate::say(&format!("{diff}two recordings: {}", counts(&found.imported)));
+    }
+    if args.dry_run {
+        return dry_run(&plan, &args.log);
+    }
+    files::write_to(&args.output, &found.imported.toml)
+        .map_err(|error| Failure::not_written(&error))?;
+    Ok(Code::Done)
+}
+
+fn counts(imported: &Imported) -> String {
+    let counted = |count: usize, what: &str| record::words::counted(count as u64, what);
+    let mut text = counted(imported.steps, "step");
+    if imported.journeys > 0 {
+        write!(text, " in {}", counted(imported.journeys, "journey"))
+            .expect("a String takes all text");
+    }
+    for (count, what) in [(imported.captures, "capture"), (imported.checks, "check")] {
+        if count > 0 {
+            write!(text, ", {}", counted(count, what)).expect("a String takes all text");
+        }
+    }
+    for one in imported.left_out.iter().take(LISTED_MAX) {
+        write!(text, "\n  not imported: {one}").expect("a String takes all text");
+    }
+    let more = imported.left_out.len().saturating_sub(LISTED_MAX);
+    if more > 0 {
+        write!(text, "\n  and {more} more, which the plan lists").expect("a String takes all text");
+    }
+    text
+}
+
+fn summary(format: Format, imported: &Imported) -> String {
+    match imported.steps {
+        0 => format!(
+            "{}: {}",
+            format.name(),
+            counts(imported).trim_start_matches("0 steps").trim_start()
+        ),
+        _ => format!("{}: {}", format.name(), counts(imported)),
+    }
+}
+
+/// Runs the plan once with one user, and shows what became of each step.
+///
+/// # Errors
+/// A plan that cannot be run; the exit code is 1 if a step fails.
+pub(super) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
+    let mut plan = plan.clone();
+    plan.scenarios.clear();
+    plan.stages = None;
+    plan.load = Load::Closed { users: 1, think: Think::None, session: None };
+    // the journeys of a plan are made in turn or by weight: more rounds make each of them likely
+    let journeys = plan.journeys.as_ref().map_or(1, |journeys| journeys.journeys.len());
+    let rounds = if plan.journeys.is_some() { journeys * journeys } else { plan.targets.len() };
+    (plan.stop.requests, plan.stop.duration) = (Some(rounds as u64), None);
+    plan.stop.warm_up = units::Nanos::ZERO;
+    plan.measure.slo.clear();
+    if let Some(problem) = plan::validate(&plan).err().and_then(|all| all.into_iter().next()) {
+        return Err(Failure::usage(problem.to_string()));
+    }
+    let session = TrialSession::of([&plan]);
+    let target = match reach(&plan, name, &session)? {
+        Reached::Target(target) => target,
+        Reached::Nobody(_) => {
+            let url = plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default();
+            let text = format!(
+                "no connection to {url}; start the server, or give another URL after the file"
+            );
+            return Err(Failure { code: Code::NoConnection, text });
+        }
+        Reached::Interrupted => return Ok(Code::Interrupted),
+    };
+    let report =
+        session.trial(&target, &Change::default(), &mut |_| Box::new(Watchers(Vec::new())))?;
+    let run = RunRecord::of(&report);
+    let failed = run.per_url.iter().filter(|row| row.failed + row.timed_out > 0).count();
+    files::write_stdout(&steps(&run)).map_err(|error| Failure::not_written(&error))?;
+    Ok(if failed > 0 { Code::Missed } else { Code::Done })
+}
+
+/// A line for each step, and what was noticed.
+fn steps(run: &RunRecord) -> String {
+    let mut text = String::new();
+    let mut counts = (0, 0, 0);
+    for row in &run.per_url {
+        let bad = row.failed + row.timed_out;
+        let (mark, what) = match (row.count, bad) {
+            (0, _) => ("-", "not made"),
+            (_, 0) => ("✓", "succeeded"),
+            _ => ("✗", "failed"),
+        };
+        match what {
+            "succeeded" => counts.0 += 1,
+            "failed" => counts.1 += 1,
+            _ => counts.2 += 1,
+        }
+        let name = row.name.as_deref().unwrap_or(&row.url);
+        let name = record::words::printable(name, 70);
+        writeln!(text, "  {mark} {name}  {what}").expect("a String takes all text");
+    }
+    for failure in run.failures.iter().filter(|failure| failure.count > 0) {
+        writeln!(text, "  {}: {}", failure.class.id(), failure.count)
+            .expect("a String takes all text");
+    }
+    for (step, note) in run.journeys.iter().flat_map(|journeys| journeys.notes()) {
+        writeln!(text, "  {step}: {note}").expect("a String takes all text");
+    }
+    let (good, bad, none) = counts;
+    writeln!(text, "dry run of one user: {good} succeeded, {bad} failed, {none} not made")
+        .expect("a String takes all text");
+    text
+}
