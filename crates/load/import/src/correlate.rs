@@ -268,8 +268,6 @@ fn core_of(one: &str, two: &str) -> Option<((String, String), (usize, usize))> {
 /// How values of this kind are made.
 fn maker_of(one: &str, two: &str) -> Option<Maker> {
     let both = |fits: fn(&str) -> bool| fits(one) && fits(two);
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let _ = digits;
     if both(is_uuid) {
         return Some(Maker::Uuid);
     }

@@ -208,8 +208,7 @@ impl Reader<'_> {
                 let file = one.trim_start_matches(['<', '@']).trim();
                 step.body = file_body(file, first, self.request, &mut self.draft.left_out);
             }
-            lines if media.starts_with("multipart/form-data") => {
-                let _ = lines;
+            _ if media.starts_with("multipart/form-data") => {
                 self.draft.left_out.add(
                     first,
                     format!("multipart body of {}", step.name),

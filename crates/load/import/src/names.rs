@@ -91,8 +91,11 @@ impl Names {
         let plain =
             |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
         let mut chosen: String = name.chars().map(plain).take(60).collect();
-        if chosen.is_empty() {
-            chosen.push('_');
+        while chosen.contains("__") {
+            chosen = chosen.replace("__", "_");
+        }
+        if chosen.trim_matches('_').is_empty() {
+            "value".clone_into(&mut chosen);
         }
         while self.plan_names.values().any(|known| *known == chosen) {
             chosen.push('_');

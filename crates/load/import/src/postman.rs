@@ -33,8 +33,9 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
     let outer = Inherited { auth: root.get("auth"), events: events(root, &[]) };
     let parts = reader.items(root.list_at("item"), &outer);
     if reader.deletes > 0 {
+        let many = if reader.deletes == 1 { "request" } else { "requests" };
         reader.draft.notes.push(format!(
-            "It has {} DELETE requests. A collection is a list of calls and not a visit: read the steps \
+            "It has {} DELETE {many}. A collection is a list of calls and not a visit: read the steps \
              before you load a server; --only FOLDER and --skip-method DELETE select.",
             reader.deletes
         ));

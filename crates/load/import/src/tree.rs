@@ -227,8 +227,8 @@ impl JsonParser<'_> {
         let raw = self.text.get(start..=end).ok_or_else(|| self.fault("a text is damaged"))?;
         let text = serde_json::from_str(raw).or_else(|_| {
             // some exports have line breaks and tabs inside of a text
-            let mended = raw.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
-            serde_json::from_str(&mended)
+            let repaired = raw.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
+            serde_json::from_str(&repaired)
         });
         let text = text.map_err(|_| self.fault("a text has an escape that JSON does not have"))?;
         self.line += raw.bytes().filter(|byte| *byte == b'\n').count();

@@ -163,64 +163,21 @@ impl Reader<'_> {
                     step.set_header(name, value);
                 }
             }
-            "json" => {
-                step.body = Body::Text(self.text(&node.json(), node.line));
-                if !step.has_header("content-type") {
-                    step.set_header("Content-Type", Text::plain("application/json"));
-                }
-            }
-            "body" => {
-                step.body =
-                    Body::Text(self.text(&node.scalar().unwrap_or_else(|| node.json()), node.line))
-            }
-            "form" => {
-                let fields = self.fields(node);
-                step.body = form(fields, step);
-            }
-            "formData" => {
-                let fields = self.fields(node);
-                step.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
-                step.body = multipart(fields, Vec::new(), node.line, &mut self.draft.left_out);
-            }
-            "cookie" => {
-                let mut cookies = Text::default();
-                for (name, value) in node.map() {
-                    cookies.push_str(if cookies.is_empty() { "" } else { "; " });
-                    cookies.push_str(&format!("{name}="));
-                    let value = self.text(&value.scalar().unwrap_or_default(), value.line);
-                    cookies.append(value);
-                }
-                step.set_header("Cookie", cookies);
-            }
-            "auth" => {
-                let mut user = self.text(
-                    &node
-                        .scalar_at("user")
-                        .or_else(|| node.scalar_at("username"))
-                        .unwrap_or_default(),
-                    node.line,
-                );
-                user.push_str(":");
-                let password = node
-                    .scalar_at("pass")
-                    .or_else(|| node.scalar_at("password"))
-                    .unwrap_or_default();
-                user.append(self.text(&password, node.line));
-                step.user = Some(user);
-            }
+            "json" | "body" | "form" | "formData" => self.body(key, node, step),
+            "cookie" => self.cookies(node, step),
+            "auth" => self.login(node, step),
             "gzip" => self.draft.settings.compressed |= node.is_true(),
             "capture" => each(node).for_each(|one| self.capture(one, step)),
             "match" => each(node).for_each(|one| self.matching(one, step)),
-            "expect" => each(node)
-                .flat_map(Node::map)
-                .for_each(|(name, value)| self.expect(name, value, step)),
+            "expect" => {
+                let rules = each(node).flat_map(Node::map);
+                rules.for_each(|(name, value)| self.expect(name, value, step));
+            }
             "ifTrue" => self.condition(node, step),
             "followRedirect" if node.is_false() => {
-                self.draft.left_out.add(
-                    node.line,
-                    format!("followRedirect of {}", step.name),
-                    "redirects are followed by all steps or none",
-                );
+                let what = format!("followRedirect of {}", step.name);
+                let why = "redirects are followed by all steps or none";
+                self.draft.left_out.add(node.line, what, why);
             }
             "followRedirect" => {}
             other => {
@@ -233,6 +190,51 @@ impl Reader<'_> {
                 self.draft.left_out.add(node.line, format!("{other} of {}", step.name), why);
             }
         }
+    }
+
+    fn body(&mut self, key: &str, node: &Node, step: &mut Step) {
+        match key {
+            "json" => {
+                step.body = Body::Text(self.text(&node.json(), node.line));
+                if !step.has_header("content-type") {
+                    step.set_header("Content-Type", Text::plain("application/json"));
+                }
+            }
+            "form" => {
+                let fields = self.fields(node);
+                step.body = form(fields, step);
+            }
+            "formData" => {
+                let fields = self.fields(node);
+                step.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                step.body = multipart(fields, Vec::new(), node.line, &mut self.draft.left_out);
+            }
+            _ => {
+                let body = node.scalar().unwrap_or_else(|| node.json());
+                step.body = Body::Text(self.text(&body, node.line));
+            }
+        }
+    }
+
+    fn cookies(&mut self, node: &Node, step: &mut Step) {
+        let mut cookies = Text::default();
+        for (name, value) in node.map() {
+            cookies.push_str(if cookies.is_empty() { "" } else { "; " });
+            cookies.push_str(&format!("{name}="));
+            let value = self.text(&value.scalar().unwrap_or_default(), value.line);
+            cookies.append(value);
+        }
+        step.set_header("Cookie", cookies);
+    }
+
+    fn login(&mut self, node: &Node, step: &mut Step) {
+        let either = |one: &str, other: &str| {
+            node.scalar_at(one).or_else(|| node.scalar_at(other)).unwrap_or_default()
+        };
+        let mut user = self.text(&either("user", "username"), node.line);
+        user.push_str(":");
+        user.append(self.text(&either("pass", "password"), node.line));
+        step.user = Some(user);
     }
 
     fn fields(&mut self, node: &Node) -> Vec<(String, Text)> {

@@ -26,11 +26,7 @@ impl Reader<'_> {
         for element in all {
             match element.kind() {
                 "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
-                    let mut step = self.sampler(element, scope);
-                    let inner = element.tree.map(elements).unwrap_or_default();
-                    for one in inner.iter().filter(|one| is_config(one.kind())) {
-                        self.check(one, &mut step);
-                    }
+                    let step = self.sampler(element, scope);
                     pieces.push(Piece::Step(Box::new(step)));
                 }
                 kind if kind.ends_with("Controller")
@@ -125,87 +121,96 @@ impl Reader<'_> {
         let mut parts = self.parts(&all, &scope, depth + 1);
         if parts.is_empty() {
             if matches!(element.kind(), "ModuleController" | "IncludeController") {
-                self.leave_out(element, "controllers and files that are named elsewhere are not followed; import them apart");
+                self.leave_out(element, "what it names elsewhere is not followed; import it apart");
             }
             return;
         }
-        let name = if element.name().is_empty() { element.kind() } else { element.name() };
-        let mut guard = Guard::default();
         match element.kind() {
-            "TransactionController" => {}
-            "GenericController" | "RecordingController" | "CriticalSectionController" => {
-                if element.kind() == "CriticalSectionController" {
-                    self.leave_out(
-                        element,
-                        "users do not exclude each other; its steps are made as they are",
-                    );
-                }
+            "GenericController" | "RecordingController" => return pieces.append(&mut parts),
+            "CriticalSectionController" => {
+                let why = "users do not exclude each other; its steps are made as they are";
+                self.leave_out(element, why);
                 return pieces.append(&mut parts);
             }
             "OnceOnlyController" => {
                 set_once(&mut parts);
                 return pieces.append(&mut parts);
             }
-            "LoopController" => {
-                let text = self.settled(&element.text("LoopController.loops"), element);
-                match text.parse::<i64>() {
-                    Ok(-1) => guard.repeat = Some((ROUNDS_MAX, ROUNDS_MAX)),
-                    Ok(count) if count > 0 => {
-                        let count = count.min(i64::from(ROUNDS_MAX)) as u32;
-                        guard.repeat = Some((count, count));
-                    }
-                    Ok(_) => {
-                        return self.leave_out(
-                            element,
-                            "its loop count is 0, so its steps are not in the plan",
-                        );
-                    }
-                    Err(_) => self.leave_out(
-                        element,
-                        "its loop count is known in the run alone; its steps are made once",
-                    ),
-                }
-            }
-            "IfController" => {
-                let text =
-                    self.text(&unwrapped(&element.text("IfController.condition")), element.node);
-                match condition(&text) {
-                    Some(when) => guard.when = when,
-                    None => self.leave_out(
-                        element,
-                        "its condition is not a comparison with a value; its steps are always made",
-                    ),
-                }
-            }
-            "WhileController" => {
-                let text =
-                    self.text(&unwrapped(&element.text("WhileController.condition")), element.node);
-                guard.repeat = Some((WHILE_MAX, WHILE_MAX));
-                match super::conditions::negated(&text) {
-                    Some(until) => guard.until = until,
-                    None => {
-                        guard.repeat = None;
-                        self.leave_out(element, "its condition is not a comparison with a value; its steps are made once");
-                    }
-                }
-            }
+            _ => {}
+        }
+        let name = if element.name().is_empty() { element.kind() } else { element.name() };
+        if let Some(guard) = self.guard(element, &mut parts) {
+            pieces.push(Piece::Block(Block { name: name.to_owned(), guard, parts }));
+        }
+    }
+
+    /// When and how often the parts of a controller are made; `None`: never.
+    fn guard(&mut self, element: &Element<'_, '_>, parts: &mut Vec<Piece>) -> Option<Guard> {
+        let mut guard = Guard::default();
+        match element.kind() {
+            "TransactionController" => {}
+            "LoopController" => return self.rounds(element),
+            "IfController" | "WhileController" => self.conditional(element, &mut guard),
             "ThroughputController" => self.share(element, &mut guard),
             "RandomController" | "InterleaveControl" | "RandomOrderController" => {
-                self.one_of(element, &mut parts);
+                self.one_of(element, parts);
             }
             "SwitchController" => {
                 let value = element.text("SwitchController.value");
                 let text = self.text(&value, element.node);
-                self.switch(element, &text, &mut parts);
+                self.switch(element, &text, parts);
             }
             "ForeachController" => {
-                self.leave_out(element, "lists of values are not iterated; its steps are made once")
+                self.leave_out(element, "lists are not iterated; its steps are made once");
             }
             "RunTime" => self.leave_out(element, "its time is not kept; its steps are made once"),
-            _ => self
-                .leave_out(element, "this controller is not known; its steps are made as they are"),
+            _ => self.leave_out(element, "it is not known; its steps are made as they are"),
         }
-        pieces.push(Piece::Block(Block { name: name.to_owned(), guard, parts }));
+        Some(guard)
+    }
+
+    /// The rounds of a loop; `None` of a loop with none.
+    fn rounds(&mut self, element: &Element<'_, '_>) -> Option<Guard> {
+        let mut guard = Guard::default();
+        let text = self.settled(&element.text("LoopController.loops"), element);
+        match text.parse::<i64>() {
+            Ok(-1) => guard.repeat = Some((ROUNDS_MAX, ROUNDS_MAX)),
+            Ok(count) if count > 0 => {
+                let count = count.min(i64::from(ROUNDS_MAX)) as u32;
+                guard.repeat = Some((count, count));
+            }
+            Ok(_) => {
+                self.leave_out(element, "its loop count is 0, so its steps are not in the plan");
+                return None;
+            }
+            Err(_) => {
+                let why = "its loop count is known in the run alone; its steps are made once";
+                self.leave_out(element, why);
+            }
+        }
+        Some(guard)
+    }
+
+    fn conditional(&mut self, element: &Element<'_, '_>, guard: &mut Guard) {
+        let looped = element.kind() == "WhileController";
+        let key = if looped { "WhileController.condition" } else { "IfController.condition" };
+        let text = self.text(&unwrapped(&element.text(key)), element.node);
+        match (looped, condition(&text), super::conditions::negated(&text)) {
+            (false, Some(when), _) => guard.when = when,
+            (true, _, Some(until)) => {
+                guard.repeat = Some((WHILE_MAX, WHILE_MAX));
+                guard.until = until;
+            }
+            (true, ..) => {
+                let why = "its condition is not a comparison with a value; its steps are made once";
+                self.leave_out(element, why);
+            }
+            (false, ..) => {
+                let why =
+                    "its condition is not a comparison with a value; its steps are always made";
+                self.leave_out(element, why);
+            }
+        }
     }
 
     /// A share of the iterations.

@@ -61,121 +61,58 @@ impl Functions {
     fn call(&mut self, call: &str, line: usize, left_out: &mut LeftOutList, depth: usize) -> Text {
         let (name, list) = call.split_once('(').unwrap_or((call, ""));
         let list = list.strip_suffix(')').unwrap_or(list);
-        let parts = split_arguments(list);
-        let texts: Vec<Text> = parts
+        let texts: Vec<Text> = split_arguments(list)
             .iter()
             .map(|part| self.read(&part.replace("\\,", ","), line, left_out, depth + 1))
             .collect();
+        let name = name.trim();
         let settled =
             |at: usize| texts.get(at).and_then(Text::settled).map(|it| it.trim().to_owned());
-        let made = |maker: Maker| Text(vec![Part::Made(maker)]);
-        let number = |at: usize| settled(at).and_then(|it| it.parse::<i64>().ok());
-        let keep = |saved: Option<String>, maker: Maker, this: &mut Functions| match saved
-            .filter(|name| !name.is_empty())
-        {
+        if let Some((maker, saved)) = maker_of(name, &settled, texts.len()) {
+            return self.keep(saved, maker);
+        }
+        let fault = match name {
+            "P" | "property" | "env" => {
+                let wanted = settled(0).unwrap_or_default();
+                // property and env have the default in third place
+                let default = texts.get(if name == "P" { 1 } else { 2 }).cloned();
+                return self.property(&wanted, default, line, left_out);
+            }
+            "V" | "eval" => {
+                let text = texts.first().cloned().unwrap_or_default();
+                return text.settled().filter(|_| name == "V").map_or(text, Text::named);
+            }
+            "intSum" | "longSum" => match sum(&settled, texts.len()) {
+                Some(sum) => return Text::plain(sum.to_string()),
+                None => "sums of values that are known in the run alone",
+            },
+            "samplerName" | "threadGroupName" | "machineName" | "machineIP" | "TestPlanName" => {
+                return Text::plain("jmeter");
+            }
+            _ if TRANSFORMS.contains(&name) => {
+                if let Some(text) = settled(0).and_then(|text| transform(name, &text)) {
+                    return Text::plain(text);
+                }
+                let why = "values of the run are not transformed; the value itself is sent";
+                left_out.add(line, format!("${{__{call}}}"), why);
+                return texts.first().cloned().unwrap_or_default();
+            }
+            "Random" => "its bounds are not numbers that are known before the run",
+            "time" | "timeShift" | "RandomDate" => "dates are not made; 2027-01-15 is sent",
+            _ => "this function is not known",
+        };
+        unknown(call, fault, line, left_out)
+    }
+
+    /// A made value, under the name that it is saved by.
+    fn keep(&mut self, saved: Option<String>, maker: Maker) -> Text {
+        match saved.filter(|name| !name.is_empty()) {
             Some(name) => {
-                this.made.retain(|(known, _)| *known != name);
-                this.made.push((name.clone(), maker));
+                self.made.retain(|(known, _)| *known != name);
+                self.made.push((name.clone(), maker));
                 Text::named(name)
             }
-            None => made(maker),
-        };
-        match name.trim() {
-            "P" | "property" => {
-                let wanted = settled(0).unwrap_or_default();
-                // property has its default in third place
-                let default = texts.get(if name.trim() == "P" { 1 } else { 2 }).cloned();
-                self.property(&wanted, default, line, left_out)
-            }
-            "V" | "eval" => match texts.first() {
-                Some(text) => text
-                    .settled()
-                    .filter(|_| name.trim() == "V")
-                    .map_or_else(|| text.clone(), Text::named),
-                None => Text::default(),
-            },
-            "Random" => match (number(0), number(1)) {
-                (Some(from), Some(to)) => {
-                    keep(settled(2), Maker::Range(from.min(to), from.max(to)), self)
-                }
-                _ => unknown(
-                    call,
-                    "its bounds are not numbers that are known before the run",
-                    line,
-                    left_out,
-                ),
-            },
-            "RandomString" => {
-                let length =
-                    number(0).and_then(|n| usize::try_from(n).ok()).unwrap_or(8).clamp(1, 10_000);
-                let letters = settled(1).unwrap_or_default();
-                let maker = match () {
-                    () if letters.is_empty() => Maker::Letters(length),
-                    () if letters.chars().all(|c| c.is_ascii_digit()) => Maker::Digits(length),
-                    () if letters.chars().all(|c| c.is_ascii_hexdigit()) => Maker::Hex(length),
-                    () => Maker::Letters(length),
-                };
-                keep(settled(2), maker, self)
-            }
-            "chooseRandom" => {
-                let mut values: Vec<String> = (0..texts.len()).filter_map(settled).collect();
-                let saved = if values.len() > 2 { values.pop() } else { None };
-                keep(saved, Maker::OneOf(values), self)
-            }
-            "UUID" => made(Maker::Uuid),
-            "threadNum" => made(Maker::UserNumber),
-            "counter" => keep(settled(1), Maker::Counter(1, i64::MAX / 4), self),
-            "time" | "timeShift" => {
-                let format = settled(0).unwrap_or_default();
-                match format.as_str() {
-                    "" => keep(settled(1), Maker::Millis, self),
-                    "/1000" => keep(settled(1), Maker::Seconds, self),
-                    _ => unknown(
-                        call,
-                        "times in a format of their own; 2027-01-15 is sent",
-                        line,
-                        left_out,
-                    ),
-                }
-            }
-            "RandomDate" => unknown(call, "drawn dates; 2027-01-15 is sent", line, left_out),
-            "env" => {
-                let wanted = settled(0).unwrap_or_default();
-                self.property(&wanted, texts.get(2).cloned(), line, left_out)
-            }
-            "intSum" | "longSum" => {
-                let sum: Option<i64> = (0..texts.len())
-                    .filter(|at| settled(*at).is_some_and(|it| !it.is_empty()))
-                    .try_fold(0_i64, |sum, at| number(at).and_then(|it| sum.checked_add(it)));
-                match sum {
-                    Some(sum) => Text::plain(sum.to_string()),
-                    None => unknown(
-                        call,
-                        "sums of values that are known in the run alone",
-                        line,
-                        left_out,
-                    ),
-                }
-            }
-            "base64Encode" | "urlencode" | "urldecode" | "lowercase" | "toLowerCase"
-            | "uppercase" | "toUpperCase" | "escapeHtml" | "unescape" | "trim" | "base64Decode" => {
-                match settled(0).and_then(|text| transform(name.trim(), &text)) {
-                    Some(text) => Text::plain(text),
-                    None => {
-                        left_out.add(
-                            line,
-                            format!("${{__{call}}}"),
-                            "values of the run are not transformed; the value itself is sent",
-                        );
-                        texts.first().cloned().unwrap_or_default()
-                    }
-                }
-            }
-            "samplerName" | "threadGroupName" | "machineName" | "machineIP" | "TestPlanName" => {
-                Text::plain("jmeter")
-            }
-            "iterationNum" => made(Maker::IterationNumber),
-            _ => unknown(call, "this function is not known", line, left_out),
+            None => Text(vec![Part::Made(maker)]),
         }
     }
 
@@ -198,6 +135,69 @@ impl Functions {
             Text::plain("1")
         })
     }
+}
+
+/// Functions that change a text.
+const TRANSFORMS: [&str; 11] = [
+    "base64Encode",
+    "base64Decode",
+    "urlencode",
+    "urldecode",
+    "lowercase",
+    "toLowerCase",
+    "uppercase",
+    "toUpperCase",
+    "escapeHtml",
+    "unescape",
+    "trim",
+];
+
+/// Functions that make a value: how, and the variable that keeps it.
+fn maker_of(
+    name: &str,
+    settled: &dyn Fn(usize) -> Option<String>,
+    count: usize,
+) -> Option<(Maker, Option<String>)> {
+    let number = |at: usize| settled(at).and_then(|it| it.parse::<i64>().ok());
+    Some(match name {
+        "Random" => {
+            let (from, to) = (number(0)?, number(1)?);
+            (Maker::Range(from.min(to), from.max(to)), settled(2))
+        }
+        "RandomString" => {
+            let length = number(0).and_then(|n| usize::try_from(n).ok()).unwrap_or(8);
+            let length = length.clamp(1, 10_000);
+            let letters = settled(1).unwrap_or_default();
+            let all = |fits: fn(&char) -> bool| letters.chars().all(|c| fits(&c));
+            let maker = match () {
+                () if letters.is_empty() => Maker::Letters(length),
+                () if all(char::is_ascii_digit) => Maker::Digits(length),
+                () if all(char::is_ascii_hexdigit) => Maker::Hex(length),
+                () => Maker::Letters(length),
+            };
+            (maker, settled(2))
+        }
+        "chooseRandom" => {
+            let mut values: Vec<String> = (0..count).filter_map(settled).collect();
+            let saved = if values.len() > 2 { values.pop() } else { None };
+            (Maker::OneOf(values), saved)
+        }
+        "UUID" => (Maker::Uuid, None),
+        "threadNum" => (Maker::UserNumber, None),
+        "iterationNum" => (Maker::IterationNumber, None),
+        "counter" => (Maker::Counter(1, i64::MAX / 4), settled(1)),
+        "time" | "timeShift" => match settled(0).unwrap_or_default().as_str() {
+            "" => (Maker::Millis, settled(1)),
+            "/1000" => (Maker::Seconds, settled(1)),
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+fn sum(settled: &dyn Fn(usize) -> Option<String>, count: usize) -> Option<i64> {
+    let mut given = (0..count).map(settled).filter(|it| it.as_deref() != Some(""));
+    given.try_fold(0_i64, |sum, text| sum.checked_add(text?.parse().ok()?))
 }
 
 fn unknown(call: &str, why: &str, line: usize, left_out: &mut LeftOutList) -> Text {

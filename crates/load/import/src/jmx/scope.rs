@@ -376,8 +376,9 @@ impl Reader<'_> {
         let mut step = crate::draft::Step::default();
         step.name = "all requests".to_owned();
         self.check(element, &mut step);
-        let Checks { status, headers, contains, lacks, regex, json, at_most, length, .. } =
-            step.expect;
+        let Checks {
+            status, headers, exact, contains, lacks, regex, json, at_most, length, ..
+        } = step.expect;
         let expect = &mut scope.expect;
         expect.status.extend(status);
         expect.headers.extend::<Vec<(String, Rule)>>(headers);
@@ -385,6 +386,7 @@ impl Reader<'_> {
         expect.lacks.extend(lacks);
         expect.regex.extend(regex);
         expect.json.extend(json);
+        expect.exact = exact.or(expect.exact.take());
         expect.at_most = at_most.or(expect.at_most);
         expect.length = length.or(expect.length);
         scope.captures.extend(step.captures);
