@@ -97,6 +97,7 @@ pub struct Imported {
     /// Elements that are not in it, in the order of the file.
     pub left_out: Vec<LeftOut>,
     pub journeys: usize,
+    /// Steps of the journeys, or targets if there are none.
     pub steps: usize,
     pub captures: usize,
     pub checks: usize,
@@ -128,10 +129,15 @@ pub fn import(format: Format, request: &Request<'_>) -> Result<Imported, ImportE
     let mut draft = read(format, first, request).map_err(ImportError)?;
     filter::filter(&mut draft, request).map_err(ImportError)?;
     let name = first.name.rsplit(['/', '\\']).next().unwrap_or_default();
-    let head = format!("Imported from {} ({}).", draft::one_line(name), format.name());
+    let head = match draft::one_line(name) {
+        name if name.is_empty() => format!("Imported from standard input ({}).", format.name()),
+        name => format!("Imported from {name} ({}).", format.name()),
+    };
+    let targets = draft.targets.len();
     let written = write::write(draft, &head, request.base).map_err(ImportError)?;
     let write::Counts { journeys, steps, captures, checks } = written.counts;
     let write::Written { toml, left_out, .. } = written;
+    let steps = steps.max(if journeys == 0 { targets } else { 0 });
     Ok(Imported { toml, left_out, journeys, steps, captures, checks })
 }
 

@@ -130,7 +130,8 @@ impl<'a> Reader<'a> {
     ) -> Step {
         let method = request.text_at("method").trim().to_ascii_uppercase();
         let method = if method.is_empty() { "GET".to_owned() } else { method };
-        self.deletes += usize::from(method == "DELETE");
+        let skipped = self.request.skip_methods.iter().any(|it| it.eq_ignore_ascii_case(&method));
+        self.deletes += usize::from(method == "DELETE" && !skipped);
         let mut step = Step { line, method, ..Step::default() };
         // a request may be its URL
         step.url = match request.text() {

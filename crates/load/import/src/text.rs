@@ -122,6 +122,7 @@ impl Text {
 }
 
 /// Reads a text in which every `{{name}}` is a variable.
+#[cfg(test)]
 pub(crate) fn variables(source: &str) -> Text {
     Text::braces(source, &mut |name| Text::named(name))
 }

@@ -142,7 +142,8 @@ pub(super) fn import_two(
 
 fn counts(imported: &Imported) -> String {
     let counted = |count: usize, what: &str| record::words::counted(count as u64, what);
-    let mut text = counted(imported.steps, "step");
+    let what = if imported.journeys > 0 { "step" } else { "target" };
+    let mut text = counted(imported.steps, what);
     if imported.journeys > 0 {
         write!(text, " in {}", counted(imported.journeys, "journey"))
             .expect("a String takes all text");
@@ -163,14 +164,7 @@ fn counts(imported: &Imported) -> String {
 }
 
 fn summary(format: Format, imported: &Imported) -> String {
-    match imported.steps {
-        0 => format!(
-            "{}: {}",
-            format.name(),
-            counts(imported).trim_start_matches("0 steps").trim_start()
-        ),
-        _ => format!("{}: {}", format.name(), counts(imported)),
-    }
+    format!("{}: {}", format.name(), counts(imported))
 }
 
 /// Runs the plan once with one user, and shows what became of each step.
