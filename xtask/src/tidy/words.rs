@@ -33,6 +33,8 @@ const EXCEPTIONS: &[&str] = &[
     "crates/load/k6/",
     // an option of wrk
     "crates/loadstone/src/demo/stall.rs",
+    // names of options of other tools
+    "crates/load/import/src/command_lines/tools.rs",
     "crates/tools/faces/",
     "crates/loadstone/src/args/foreign/",
     "docs/design.md",

@@ -3,21 +3,25 @@
 mod flow;
 mod phases;
 
-use crate::Request;
+use crate::ImportRequest;
 use crate::draft::*;
-use crate::text::{Maker, Part, Text};
-use crate::tree::{Node, Value, parse_json, parse_yaml};
+use crate::text::{DraftPart, Maker, Text};
+use crate::tree::{TreeNode, Value, parse_json, parse_yaml};
 use units::Nanos;
 
-pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
+pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
     let root = match text.trim_start().starts_with('{') {
         true => parse_json(text).map_err(|why| format!("it is not JSON: {why}"))?,
         false => parse_yaml(text).map_err(|why| format!("it is not YAML: {why}"))?,
     };
     let scenarios =
         root.get("scenarios").ok_or("it is not an Artillery script: it has no scenarios")?;
-    let mut reader =
-        Reader { draft: Draft::default(), request, target: String::new(), headers: Vec::new() };
+    let mut reader = DraftReader {
+        draft: PlanDraft::default(),
+        request,
+        target: String::new(),
+        headers: Vec::new(),
+    };
     // the client of Artillery follows redirects and waits ten seconds
     reader.draft.settings.follow = Some(10);
     reader.draft.settings.timeout = Some(Nanos::from_secs(10));
@@ -37,14 +41,14 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
     Ok(reader.draft)
 }
 
-struct Reader<'a> {
-    draft: Draft,
-    request: &'a Request<'a>,
+struct DraftReader<'a> {
+    draft: PlanDraft,
+    request: &'a ImportRequest<'a>,
     target: String,
     headers: Vec<(String, Text)>,
 }
 
-impl Reader<'_> {
+impl DraftReader<'_> {
     /// `{{ name }}`, `{{ $uuid }}`, `{{ $randomNumber(1, 9) }}`
     fn text(&mut self, source: &str, line: usize) -> Text {
         let left_out = &mut self.draft.left_out;
@@ -61,7 +65,7 @@ impl Reader<'_> {
         })
     }
 
-    fn config(&mut self, config: &Node) {
+    fn config(&mut self, config: &TreeNode) {
         for (key, node) in config.map() {
             match key.as_str() {
                 "target" => {
@@ -77,7 +81,7 @@ impl Reader<'_> {
                 "http" => self.http(node),
                 "tls" => {
                     self.draft.settings.insecure =
-                        node.get("rejectUnauthorized").is_some_and(Node::is_false);
+                        node.get("rejectUnauthorized").is_some_and(TreeNode::is_false);
                 }
                 "ensure" => self.ensure(node),
                 "plugins" => self.plugins(node),
@@ -105,11 +109,11 @@ impl Reader<'_> {
         }
     }
 
-    fn variables(&mut self, node: &Node) {
+    fn variables(&mut self, node: &TreeNode) {
         for (name, value) in node.map() {
             match &value.value {
                 Value::List(list) => {
-                    let values: Vec<String> = list.iter().filter_map(Node::scalar).collect();
+                    let values: Vec<String> = list.iter().filter_map(TreeNode::scalar).collect();
                     self.draft.made.push((name.clone(), Maker::OneOf(values)));
                 }
                 _ => {
@@ -121,8 +125,8 @@ impl Reader<'_> {
         }
     }
 
-    fn defaults(&mut self, node: &Node) {
-        for (name, value) in node.get("headers").map(Node::map).unwrap_or_default() {
+    fn defaults(&mut self, node: &TreeNode) {
+        for (name, value) in node.get("headers").map(TreeNode::map).unwrap_or_default() {
             let value = self.text(&value.scalar().unwrap_or_default(), value.line);
             self.headers.push((name.clone(), value));
         }
@@ -145,7 +149,7 @@ impl Reader<'_> {
         }
     }
 
-    fn http(&mut self, node: &Node) {
+    fn http(&mut self, node: &TreeNode) {
         for (key, inner) in node.map() {
             match key.as_str() {
                 "timeout" => {
@@ -170,7 +174,7 @@ impl Reader<'_> {
         }
     }
 
-    fn plugins(&mut self, node: &Node) {
+    fn plugins(&mut self, node: &TreeNode) {
         for (key, inner) in node.map() {
             match key.as_str() {
                 "ensure" => self.ensure(inner),
@@ -186,12 +190,12 @@ impl Reader<'_> {
     }
 
     /// Thresholds become objectives.
-    fn ensure(&mut self, node: &Node) {
-        let mut rules: Vec<(&String, &Node)> = Vec::new();
+    fn ensure(&mut self, node: &TreeNode) {
+        let mut rules: Vec<(&String, &TreeNode)> = Vec::new();
         for (key, inner) in node.map() {
             match key.as_str() {
                 "thresholds" => rules.extend(
-                    inner.list().iter().flat_map(Node::map).map(|(name, value)| (name, value)),
+                    inner.list().iter().flat_map(TreeNode::map).map(|(name, value)| (name, value)),
                 ),
                 "conditions" => {
                     for one in inner.list() {
@@ -232,13 +236,14 @@ impl Reader<'_> {
         }
     }
 
-    fn payload(&mut self, node: &Node) {
+    fn payload(&mut self, node: &TreeNode) {
         let path = node.text_at("path").to_owned();
-        let fields: Vec<String> = node.list_at("fields").iter().filter_map(Node::scalar).collect();
+        let fields: Vec<String> =
+            node.list_at("fields").iter().filter_map(TreeNode::scalar).collect();
         let delimiter = node.text_at("delimiter").as_bytes().first().copied().unwrap_or(b',');
         let rows = self.request.read(&path).ok().map(|(_, bytes)| bytes);
         let rows = rows.and_then(|bytes| crate::jmx::csv_rows(&bytes, delimiter));
-        let skip = node.get("skipHeader").is_some_and(Node::is_true);
+        let skip = node.get("skipHeader").is_some_and(TreeNode::is_true);
         let mut rows: Vec<Vec<String>> = match rows {
             Some(rows) => rows.into_iter().skip(usize::from(skip)).collect(),
             None => {
@@ -261,7 +266,7 @@ impl Reader<'_> {
             );
             return;
         }
-        if node.get("loadAll").is_some_and(Node::is_true) {
+        if node.get("loadAll").is_some_and(TreeNode::is_true) {
             self.draft.left_out.add(node.line, "payload loadAll", "each iteration takes one row");
         }
         let order = if node.text_at("order") == "sequence" { "sequential" } else { "random" };
@@ -273,12 +278,12 @@ impl Reader<'_> {
     }
 
     /// `before` and `after`: steps that are made once.
-    fn once(&mut self, node: Option<&Node>) -> Vec<Step> {
+    fn once(&mut self, node: Option<&TreeNode>) -> Vec<DraftStep> {
         let Some(node) = node else { return Vec::new() };
         let pieces = self.flow(node.list_at("flow"), 0);
         let steps = pieces.into_iter().filter_map(|piece| match piece {
-            Piece::Step(step) => Some(*step),
-            Piece::Block(block) => {
+            DraftPiece::Step(step) => Some(*step),
+            DraftPiece::Block(block) => {
                 self.draft.left_out.add(
                     node.line,
                     block.name,
@@ -290,7 +295,7 @@ impl Reader<'_> {
         steps.collect()
     }
 
-    fn scenario(&mut self, node: &Node, number: usize) {
+    fn scenario(&mut self, node: &TreeNode, number: usize) {
         let name = node.scalar_at("name").unwrap_or_else(|| format!("scenario {number}"));
         let engine = node.text_at("engine");
         if !["", "http"].contains(&engine) {
@@ -317,9 +322,9 @@ impl Reader<'_> {
                 );
             }
         }
-        let weight = node.get("weight").and_then(Node::number).filter(|weight| *weight > 0.0);
+        let weight = node.get("weight").and_then(TreeNode::number).filter(|weight| *weight > 0.0);
         let parts = self.flow(node.list_at("flow"), 0);
-        self.draft.journeys.push(Journey { name, weight, parts, ..Journey::default() });
+        self.draft.journeys.push(DraftJourney { name, weight, parts, ..DraftJourney::default() });
     }
 }
 
@@ -328,7 +333,7 @@ fn template(function: &str) -> Option<Text> {
     let (name, list) = function.split_once('(').unwrap_or((function, ""));
     let numbers: Vec<i64> =
         list.trim_end_matches(')').split(',').filter_map(|it| it.trim().parse().ok()).collect();
-    let made = |maker: Maker| Some(Text(vec![Part::Made(maker)]));
+    let made = |maker: Maker| Some(Text(vec![DraftPart::Made(maker)]));
     match (name.trim(), &numbers[..]) {
         ("uuid" | "testId", _) => made(Maker::Uuid),
         ("randomNumber", [from, to]) => made(Maker::Range(*from.min(to), *from.max(to))),

@@ -3,9 +3,9 @@
 use crate::draft::*;
 use crate::place::tidy;
 use crate::postman::{file_body, form, graphql_body, multipart, set_api_key, set_bearer, text_of};
-use crate::scripts::{self, Script, is_status};
+use crate::scripts::{self, ClientScript, is_status};
 use crate::text::Text;
-use crate::{Document, Request};
+use crate::{Document, ImportRequest};
 
 /// A block of a file: `headers { … }`.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ struct BruBlock<'a> {
 /// Methods that name the block of a request.
 const METHODS: [&str; 8] = ["get", "post", "put", "delete", "patch", "options", "head", "query"];
 
-pub(crate) fn read(request: &Request<'_>) -> Result<Draft, String> {
-    let mut reader = Reader { draft: Draft::default(), request };
+pub(crate) fn read(request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
+    let mut reader = DraftReader { draft: PlanDraft::default(), request };
     let mut files: Vec<(&Document, Vec<BruBlock<'_>>)> =
         request.documents.iter().map(|document| (document, blocks(&document.text))).collect();
     let shared =
@@ -52,19 +52,19 @@ pub(crate) fn read(request: &Request<'_>) -> Result<Draft, String> {
         .min_by_key(|folder| folder.len())
         .unwrap_or_default()
         .to_owned();
-    let mut parts: Vec<Piece> = Vec::new();
+    let mut parts: Vec<DraftPiece> = Vec::new();
     for (folder, _, _, step) in items {
-        let step = Piece::Step(Box::new(step));
+        let step = DraftPiece::Step(Box::new(step));
         let inner =
             folder.strip_prefix(&root).unwrap_or(&folder).trim_matches(['/', '\\']).to_owned();
         match parts.last_mut() {
-            Some(Piece::Block(block)) if !inner.is_empty() && block.name == inner => {
+            Some(DraftPiece::Block(block)) if !inner.is_empty() && block.name == inner => {
                 block.parts.push(step)
             }
             _ if inner.is_empty() => parts.push(step),
-            _ => parts.push(Piece::Block(Block {
+            _ => parts.push(DraftPiece::Block(DraftBlock {
                 name: inner,
-                guard: Guard::default(),
+                guard: DraftGuard::default(),
                 parts: vec![step],
             })),
         }
@@ -75,7 +75,7 @@ pub(crate) fn read(request: &Request<'_>) -> Result<Draft, String> {
         .filter(|it| !it.is_empty())
         .unwrap_or("requests")
         .to_owned();
-    reader.draft.journeys.push(Journey { name, parts, ..Journey::default() });
+    reader.draft.journeys.push(DraftJourney { name, parts, ..DraftJourney::default() });
     Ok(reader.draft)
 }
 
@@ -124,12 +124,12 @@ fn pairs<'b>(block: &'b BruBlock<'_>) -> impl Iterator<Item = (usize, &'b str, &
     })
 }
 
-struct Reader<'a> {
-    draft: Draft,
-    request: &'a Request<'a>,
+struct DraftReader<'a> {
+    draft: PlanDraft,
+    request: &'a ImportRequest<'a>,
 }
 
-impl Reader<'_> {
+impl DraftReader<'_> {
     fn text(&mut self, source: &str, line: usize) -> Text {
         // `{{process.env.NAME}}` is a variable of that name
         text_of(&source.replace("{{process.env.", "{{"), line, &mut self.draft.left_out)
@@ -148,19 +148,19 @@ impl Reader<'_> {
         document: &Document,
         blocks: &[BruBlock<'_>],
         shared: &[BruBlock<'_>],
-    ) -> Option<Step> {
+    ) -> Option<DraftStep> {
         let main = blocks.iter().find(|block| METHODS.contains(&block.name))?;
         let meta = blocks.iter().find(|block| block.name == "meta");
         let name = meta
             .and_then(|block| pairs(block).find(|(_, name, _)| *name == "name"))
             .map(|(_, _, value)| value);
         let fallback = base_name(&document.name).trim_end_matches(".bru");
-        let mut step = Step {
+        let mut step = DraftStep {
             name: name.unwrap_or(fallback).to_owned(),
             line: main.line,
             comments: vec![format!("{} line {}", base_name(&document.name), main.line)],
             method: main.name.to_ascii_uppercase(),
-            ..Step::default()
+            ..DraftStep::default()
         };
         let field = |wanted: &str| {
             pairs(main).find(|(_, name, _)| *name == wanted).map_or("", |(_, _, value)| value)
@@ -195,7 +195,7 @@ impl Reader<'_> {
         Some(step)
     }
 
-    fn auth(&mut self, kind: &str, block: Option<&BruBlock<'_>>, step: &mut Step) {
+    fn auth(&mut self, kind: &str, block: Option<&BruBlock<'_>>, step: &mut DraftStep) {
         let Some(block) = block else { return };
         let value = |wanted: &str| {
             pairs(block)
@@ -224,7 +224,7 @@ impl Reader<'_> {
         }
     }
 
-    fn body(&mut self, block: &BruBlock<'_>, blocks: &[BruBlock<'_>], step: &mut Step) {
+    fn body(&mut self, block: &BruBlock<'_>, blocks: &[BruBlock<'_>], step: &mut DraftStep) {
         let whole = block.lines.join("\n");
         let media = match block.name {
             "body" | "body:json" => "application/json",
@@ -265,13 +265,13 @@ impl Reader<'_> {
         }
     }
 
-    fn multipart(&mut self, block: &BruBlock<'_>, step: &mut Step) {
+    fn multipart(&mut self, block: &BruBlock<'_>, step: &mut DraftStep) {
         let (mut fields, mut uploads) = (Vec::new(), Vec::new());
         for (line, name, value) in pairs(block) {
             match value.strip_prefix("@file(").and_then(|it| it.split(')').next()) {
                 Some(file) => match file_body(file, line, self.request, &mut self.draft.left_out) {
                     Body::File(file) => {
-                        uploads.push(Upload { field: name.to_owned(), file, media_type: None })
+                        uploads.push(FormUpload { field: name.to_owned(), file, media_type: None })
                     }
                     _ => {}
                 },
@@ -282,14 +282,14 @@ impl Reader<'_> {
     }
 
     /// Variables, assertions, scripts, tests.
-    fn behavior(&mut self, block: &BruBlock<'_>, step: &mut Step) {
+    fn behavior(&mut self, block: &BruBlock<'_>, step: &mut DraftStep) {
         let whole = || block.lines.join("\n");
         match block.name {
             "vars:pre-request" => self.variables(block),
             "vars:post-response" => {
                 for (line, name, value) in pairs(block) {
                     let script = format!("bru.setVar(\"{name}\", {value});");
-                    let script = Script { text: &script, line, before: false };
+                    let script = ClientScript { text: &script, line, before: false };
                     scripts::apply(&script, step, &mut self.draft);
                 }
             }
@@ -303,7 +303,7 @@ impl Reader<'_> {
             }
             "script:pre-request" | "script:post-response" | "tests" => {
                 let before = block.name == "script:pre-request";
-                let script = Script { text: &whole(), line: block.line + 1, before };
+                let script = ClientScript { text: &whole(), line: block.line + 1, before };
                 scripts::apply(&script, step, &mut self.draft);
             }
             _ => {}
@@ -337,7 +337,7 @@ fn path_parameters(url: &str, blocks: &[BruBlock<'_>]) -> String {
 }
 
 /// `res.status: eq 200`, `res.body.id: isDefined`
-fn assertion(subject: &str, rule: &str, step: &mut Step) -> bool {
+fn assertion(subject: &str, rule: &str, step: &mut DraftStep) -> bool {
     let (verb, value) = rule.split_once(' ').unwrap_or((rule, ""));
     let (verb, value) = match verb {
         "eq" | "neq" | "gt" | "lt" | "lte" | "contains" | "in" | "isDefined" | "matches"
@@ -370,9 +370,9 @@ fn assertion(subject: &str, rule: &str, step: &mut Step) -> bool {
     {
         let name = name.trim_end_matches("']").to_owned();
         let rule = match verb {
-            "eq" => Rule::Exact(Text::plain(value)),
-            "contains" => Rule::Contains(Text::plain(value)),
-            "isDefined" => Rule::Present,
+            "eq" => DraftRule::Exact(Text::plain(value)),
+            "contains" => DraftRule::Contains(Text::plain(value)),
+            "isDefined" => DraftRule::Present,
             _ => return false,
         };
         step.check.headers.push((name, rule));

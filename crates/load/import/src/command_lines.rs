@@ -2,7 +2,7 @@
 
 mod tools;
 
-use crate::Request;
+use crate::ImportRequest;
 use crate::detect::{TOOLS, first_lines};
 use crate::draft::*;
 use crate::place::tidy;
@@ -13,7 +13,7 @@ use tools::{Key, Tool, tool_named};
 use units::Nanos;
 
 /// Reads the first command of a text; others are listed.
-pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
+pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
     let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
     let mut lines = first_lines(&joined);
     let line = lines.next().ok_or("it has no command")?;
@@ -21,7 +21,8 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
     let at = commands.iter().position(|words| tool_of(words).is_some());
     let at = at.ok_or("it has no command of ab, siege, hey, vegeta, oha, wrk or bombardier")?;
     let (tool, words) = tool_of(&commands[at]).expect("the position was found by it");
-    let mut command = Command { draft: Draft::default(), request, tool, given: Given::default() };
+    let mut command =
+        ToolCommand { draft: PlanDraft::default(), request, tool, given: Given::default() };
     command.draft.settings.no_cookies = tool.name != "siege";
     for more in lines {
         command.draft.left_out.add(
@@ -123,14 +124,14 @@ struct Given {
     targets_file: Option<String>,
 }
 
-struct Command<'a> {
-    draft: Draft,
-    request: &'a Request<'a>,
+struct ToolCommand<'a> {
+    draft: PlanDraft,
+    request: &'a ImportRequest<'a>,
     tool: &'static Tool,
     given: Given,
 }
 
-impl Command<'_> {
+impl ToolCommand<'_> {
     fn words(&mut self, words: &[String]) {
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -242,7 +243,7 @@ impl Command<'_> {
         }
     }
 
-    fn finish(mut self) -> Result<Draft, String> {
+    fn finish(mut self) -> Result<PlanDraft, String> {
         self.targets()?;
         let given = &self.given;
         for step in &mut self.draft.targets {
@@ -288,10 +289,10 @@ impl Command<'_> {
             (None, Some(url)) if self.tool.name == "siege" => {
                 siege_line(0, &url, self.request, &mut self.draft)
             }
-            (None, Some(url)) => self.draft.targets.push(Step {
+            (None, Some(url)) => self.draft.targets.push(DraftStep {
                 method: "GET".to_owned(),
                 url: tidy(Text::plain(url)),
-                ..Step::default()
+                ..DraftStep::default()
             }),
             (None, None) => return Err("it has no URL".to_owned()),
         }

@@ -6,10 +6,10 @@ mod recording;
 
 use crate::draft::*;
 use crate::place::tidy;
-use crate::text::{Maker, Part, Text};
+use crate::text::{DraftPart, Maker, Text};
 use crate::{ImportError, Imported, write};
-use find::{Found, find};
-use recording::{Exchange, Slot, exchanges};
+use find::{FoundValue, find};
+use recording::{RecordedExchange, Slot, exchanges};
 use url::Url;
 
 /// Values that differ, of one visit.
@@ -48,7 +48,7 @@ pub fn correlate(
         first: &first,
         second: &second,
         pairs: &pairs,
-        draft: Draft::default(),
+        draft: PlanDraft::default(),
         diff: Vec::new(),
         known: Vec::new(),
     };
@@ -58,8 +58,12 @@ pub fn correlate(
     if missing > 0 {
         draft.notes.push(format!("{missing} requests of the first recording have no counterpart in the second and are left out."));
     }
-    let parts = steps.into_iter().map(|step| Piece::Step(Box::new(step))).collect();
-    draft.journeys.push(Journey { name: "visit".to_owned(), parts, ..Journey::default() });
+    let parts = steps.into_iter().map(|step| DraftPiece::Step(Box::new(step))).collect();
+    draft.journeys.push(DraftJourney {
+        name: "visit".to_owned(),
+        parts,
+        ..DraftJourney::default()
+    });
     let head = "Imported from two recordings of the same visit (HAR).";
     let written = write::write(draft, head, base).map_err(ImportError)?;
     let write::Counts { journeys, steps, captures, checks } = written.counts;
@@ -75,7 +79,7 @@ pub fn correlate(
 }
 
 /// Requests of both recordings that are the same: the next one with the same method and shape of path.
-fn aligned(first: &[Exchange], second: &[Exchange]) -> Vec<(usize, usize)> {
+fn aligned(first: &[RecordedExchange], second: &[RecordedExchange]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut from = 0;
     for (row, exchange) in first.iter().enumerate() {
@@ -89,26 +93,26 @@ fn aligned(first: &[Exchange], second: &[Exchange]) -> Vec<(usize, usize)> {
 }
 
 struct Correlator<'a> {
-    first: &'a [Exchange],
-    second: &'a [Exchange],
+    first: &'a [RecordedExchange],
+    second: &'a [RecordedExchange],
     pairs: &'a [(usize, usize)],
-    draft: Draft,
+    draft: PlanDraft,
     diff: Vec<String>,
     /// Values of both recordings and the name that stands for them.
     known: Vec<(String, String, Text)>,
 }
 
 impl Correlator<'_> {
-    fn steps(&mut self) -> Vec<Step> {
-        let mut steps: Vec<Step> = Vec::new();
+    fn steps(&mut self) -> Vec<DraftStep> {
+        let mut steps: Vec<DraftStep> = Vec::new();
         for (number, (row, other)) in self.pairs.iter().enumerate() {
             let (one, two) = (&self.first[*row], &self.second[*other]);
-            let mut step = Step {
+            let mut step = DraftStep {
                 name: format!("{} {}", one.method, one.path()),
                 line: one.line,
                 comments: vec![format!("line {}", one.line)],
                 method: one.method.clone(),
-                ..Step::default()
+                ..DraftStep::default()
             };
             let next = self.pairs.get(number + 1).map(|(next, _)| &self.first[*next]);
             let pause = next
@@ -126,10 +130,10 @@ impl Correlator<'_> {
     fn request(
         &mut self,
         number: usize,
-        one: &Exchange,
-        two: &Exchange,
-        step: &mut Step,
-        earlier: &mut [Step],
+        one: &RecordedExchange,
+        two: &RecordedExchange,
+        step: &mut DraftStep,
+        earlier: &mut [DraftStep],
     ) {
         let others = two.slots();
         let mut replaced: Vec<(Slot, Text)> = Vec::new();
@@ -154,8 +158,8 @@ impl Correlator<'_> {
         number: usize,
         slot: &Slot,
         other: &Slot,
-        step: &Step,
-        earlier: &mut [Step],
+        step: &DraftStep,
+        earlier: &mut [DraftStep],
     ) -> Option<Text> {
         let (core, range) = core_of(&slot.value, &other.value)?;
         let wrap = |text: Text| {
@@ -176,7 +180,7 @@ impl Correlator<'_> {
         for at in 0..number {
             let (row, counterpart) = self.pairs[at];
             let found = find(&self.first[row], &self.second[counterpart], &core.0, &core.1);
-            if let Some(Found { from, regex, place }) = found {
+            if let Some(FoundValue { from, regex, place }) = found {
                 let name = self.free_name(&slot.name());
                 let capture = Capture { regex, ..Capture::new(name.clone(), from) };
                 earlier[at].captures.push(capture);
@@ -201,7 +205,7 @@ impl Correlator<'_> {
         Some(wrap(text))
     }
 
-    fn show(&mut self, step: &Step, slot: &Slot, now: &str, why: &str) {
+    fn show(&mut self, step: &DraftStep, slot: &Slot, now: &str, why: &str) {
         let what = format!("{}: {}", step.name, slot.place);
         self.diff.push(format!("- {what} = {}", one_line(&slot.value)));
         self.diff.push(format!("+ {what} = {now}  ({why})"));
@@ -317,10 +321,10 @@ pub(super) fn with_replaced(source: &str, parts: &[(std::ops::Range<usize>, Text
         if range.start < at || range.end > source.len() {
             continue;
         }
-        text.push(Part::Plain(source[at..range.start].to_owned()));
+        text.push(DraftPart::Plain(source[at..range.start].to_owned()));
         text.append(value.clone());
         at = range.end;
     }
-    text.push(Part::Plain(source[at..].to_owned()));
+    text.push(DraftPart::Plain(source[at..].to_owned()));
     text
 }

@@ -5,20 +5,20 @@ use units::Nanos;
 
 /// Everything that a file asks for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct PlanDraft {
     /// Values by name. A value may itself contain names.
     pub(crate) vars: Vec<(String, Text)>,
     /// Names whose values are made for each iteration.
     pub(crate) made: Vec<(String, Maker)>,
     pub(crate) tables: Vec<DataTable>,
-    pub(crate) setup: Vec<Step>,
-    pub(crate) journeys: Vec<Journey>,
-    pub(crate) teardown: Vec<Step>,
+    pub(crate) setup: Vec<DraftStep>,
+    pub(crate) journeys: Vec<DraftJourney>,
+    pub(crate) teardown: Vec<DraftStep>,
     /// In place of journeys: requests that are made in turn, without values.
-    pub(crate) targets: Vec<Step>,
+    pub(crate) targets: Vec<DraftStep>,
     /// Pause after each response.
     pub(crate) think: Option<String>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: DraftSettings,
     pub(crate) loads: Vec<LoadPart>,
     pub(crate) slo: Vec<String>,
     /// What was changed in meaning, for the head of the plan.
@@ -45,7 +45,7 @@ pub(crate) enum TableRows {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
+pub(crate) struct DraftSettings {
     pub(crate) no_cookies: bool,
     pub(crate) follow: Option<u32>,
     pub(crate) insecure: bool,
@@ -58,38 +58,38 @@ pub(crate) struct Settings {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Journey {
+pub(crate) struct DraftJourney {
     pub(crate) name: String,
     pub(crate) weight: Option<f64>,
     pub(crate) think: Option<String>,
     /// A failed step ends the iteration.
     pub(crate) ends_on_failure: bool,
-    pub(crate) parts: Vec<Piece>,
+    pub(crate) parts: Vec<DraftPiece>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Piece {
-    Step(Box<Step>),
-    Block(Block),
+pub(crate) enum DraftPiece {
+    Step(Box<DraftStep>),
+    Block(DraftBlock),
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Block {
+pub(crate) struct DraftBlock {
     pub(crate) name: String,
-    pub(crate) guard: Guard,
-    pub(crate) parts: Vec<Piece>,
+    pub(crate) guard: DraftGuard,
+    pub(crate) parts: Vec<DraftPiece>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Guard {
-    pub(crate) when: Vec<(String, Rule)>,
+pub(crate) struct DraftGuard {
+    pub(crate) when: Vec<(String, DraftRule)>,
     pub(crate) chance: Option<f64>,
     pub(crate) repeat: Option<(u32, u32)>,
-    pub(crate) until: Vec<(String, Rule)>,
+    pub(crate) until: Vec<(String, DraftRule)>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Step {
+pub(crate) struct DraftStep {
     pub(crate) name: String,
     pub(crate) line: usize,
     pub(crate) comments: Vec<String>,
@@ -99,7 +99,7 @@ pub(crate) struct Step {
     pub(crate) body: Body,
     /// `name:password`.
     pub(crate) user: Option<Text>,
-    pub(crate) guard: Guard,
+    pub(crate) guard: DraftGuard,
     pub(crate) once: bool,
     pub(crate) think: Option<String>,
     /// A failure of these fails the call.
@@ -117,11 +117,11 @@ pub(crate) enum Body {
     /// A file, by its name.
     File(String),
     Form(Vec<(String, Text)>),
-    Multipart(Vec<(String, Text)>, Vec<Upload>),
+    Multipart(Vec<(String, Text)>, Vec<FormUpload>),
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Upload {
+pub(crate) struct FormUpload {
     pub(crate) field: String,
     pub(crate) file: String,
     pub(crate) media_type: Option<String>,
@@ -131,7 +131,7 @@ pub(crate) struct Upload {
 pub(crate) struct Checks {
     /// `200`, `200-299`, `2xx`.
     pub(crate) status: Vec<String>,
-    pub(crate) headers: Vec<(String, Rule)>,
+    pub(crate) headers: Vec<(String, DraftRule)>,
     pub(crate) exact: Option<Text>,
     pub(crate) contains: Vec<Text>,
     pub(crate) lacks: Vec<Text>,
@@ -150,7 +150,7 @@ pub(crate) enum JsonRule {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Rule {
+pub(crate) enum DraftRule {
     Exact(Text),
     OneOf(Vec<Text>),
     Contains(Text),
@@ -252,7 +252,7 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-impl Step {
+impl DraftStep {
     pub(crate) fn set_header(&mut self, name: &str, value: Text) {
         let known = self.headers.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
         match known {
@@ -272,7 +272,7 @@ impl Capture {
     }
 }
 
-impl Draft {
+impl PlanDraft {
     /// Adds a journey's load of the default size, which the reader of the plan is meant to change.
     pub(crate) fn set_default_load(&mut self) {
         if self.loads.is_empty() {

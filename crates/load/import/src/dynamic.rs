@@ -1,10 +1,10 @@
 //! The dynamic variables of Postman, Bruno, Insomnia and REST clients, which begin with a dollar sign.
 
-use crate::text::{Maker, Part, Text};
+use crate::text::{DraftPart, Maker, Text};
 
 /// The value of a dynamic variable; `None` of one that is not known.
 pub(crate) fn dynamic(name: &str) -> Option<Text> {
-    let made = |maker: Maker| Some(Text(vec![Part::Made(maker)]));
+    let made = |maker: Maker| Some(Text(vec![DraftPart::Made(maker)]));
     let one_of =
         |list: &[&str]| made(Maker::OneOf(list.iter().map(|it| (*it).to_owned()).collect()));
     match name {
@@ -36,22 +36,24 @@ pub(crate) fn dynamic(name: &str) -> Option<Text> {
         }
         "$randomPrice" => made(Maker::Range(1, 1000)),
         "$randomPhoneNumber" => {
-            Some(Text(vec![Part::Plain("555-".into()), Part::Made(Maker::Digits(7))]))
+            Some(Text(vec![DraftPart::Plain("555-".into()), DraftPart::Made(Maker::Digits(7))]))
         }
         "$randomUserName" | "$randomWord" | "$randomNoun" | "$randomLoremWord" => {
             made(Maker::Letters(8))
         }
-        "$randomEmail" | "$randomExampleEmail" | "$random.email" => {
-            Some(Text(vec![Part::Made(Maker::Letters(10)), Part::Plain("@example.com".into())]))
-        }
+        "$randomEmail" | "$randomExampleEmail" | "$random.email" => Some(Text(vec![
+            DraftPart::Made(Maker::Letters(10)),
+            DraftPart::Plain("@example.com".into()),
+        ])),
         "$randomLoremSentence" | "$randomLoremText" | "$randomLoremParagraph" | "$randomPhrase" => {
             one_of(&["the quick brown fox jumps over the lazy dog", "a sentence of some length"])
         }
         "$randomUrl" => Some(Text::plain("http://example.com/")),
         "$randomDomainName" => one_of(&["example.com", "example.net", "example.org"]),
-        "$randomIP" => {
-            Some(Text(vec![Part::Plain("198.51.100.".into()), Part::Made(Maker::Range(1, 254))]))
-        }
+        "$randomIP" => Some(Text(vec![
+            DraftPart::Plain("198.51.100.".into()),
+            DraftPart::Made(Maker::Range(1, 254)),
+        ])),
         "$randomUserAgent" => Some(Text::plain("Mozilla/5.0 (X11; Linux x86_64) load-test")),
         "$randomDateFuture" | "$randomDatePast" => Some(Text::plain("2027-01-15")),
         _ => with_arguments(name),
@@ -64,7 +66,7 @@ fn with_arguments(name: &str) -> Option<Text> {
     let arguments = arguments.trim_end_matches(')');
     let numbers: Vec<i64> =
         arguments.split([' ', ',']).filter_map(|word| word.trim().parse().ok()).collect();
-    let made = |maker: Maker| Some(Text(vec![Part::Made(maker)]));
+    let made = |maker: Maker| Some(Text(vec![DraftPart::Made(maker)]));
     let length =
         |most: i64| usize::try_from(most).ok().filter(|length| (1..=10_000).contains(length));
     match (function, &numbers[..]) {

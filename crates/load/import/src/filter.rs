@@ -1,14 +1,14 @@
 //! Leaves out what the user does not want: other folders, methods that change data.
 
-use crate::Request;
-use crate::draft::{Block, Draft, LeftOutList, Piece, Step};
+use crate::ImportRequest;
+use crate::draft::{DraftBlock, DraftPiece, DraftStep, LeftOutList, PlanDraft};
 
 /// Names that a message lists.
 const LISTED_MAX: usize = 20;
 
 /// # Errors
 /// Nothing has the name that is wanted.
-pub(crate) fn filter(draft: &mut Draft, request: &Request<'_>) -> Result<(), String> {
+pub(crate) fn filter(draft: &mut PlanDraft, request: &ImportRequest<'_>) -> Result<(), String> {
     if let Some(wanted) = request.only {
         let mut known = Vec::new();
         draft.journeys.retain_mut(|journey| {
@@ -40,23 +40,23 @@ fn same(name: &str, wanted: &str) -> bool {
     name.eq_ignore_ascii_case(wanted)
 }
 
-fn named(pieces: Vec<Piece>, wanted: &str, known: &mut Vec<String>) -> Vec<Piece> {
-    let keep = |piece: Piece| match piece {
-        Piece::Step(step) => same(&step.name, wanted).then_some(Piece::Step(step)),
-        Piece::Block(block) => {
+fn named(pieces: Vec<DraftPiece>, wanted: &str, known: &mut Vec<String>) -> Vec<DraftPiece> {
+    let keep = |piece: DraftPiece| match piece {
+        DraftPiece::Step(step) => same(&step.name, wanted).then_some(DraftPiece::Step(step)),
+        DraftPiece::Block(block) => {
             known.push(block.name.clone());
             if same(&block.name, wanted) {
-                return Some(Piece::Block(block));
+                return Some(DraftPiece::Block(block));
             }
             let parts = named(block.parts, wanted, known);
-            (!parts.is_empty()).then_some(Piece::Block(Block { parts, ..block }))
+            (!parts.is_empty()).then_some(DraftPiece::Block(DraftBlock { parts, ..block }))
         }
     };
     pieces.into_iter().filter_map(keep).collect()
 }
 
 /// Whether the method of a request is one of those that are left out, which is then noted.
-fn skipped(step: &Step, request: &Request<'_>, left_out: &mut LeftOutList) -> bool {
+fn skipped(step: &DraftStep, request: &ImportRequest<'_>, left_out: &mut LeftOutList) -> bool {
     let skipped =
         request.skip_methods.iter().any(|method| method.eq_ignore_ascii_case(&step.method));
     if skipped {
@@ -66,12 +66,18 @@ fn skipped(step: &Step, request: &Request<'_>, left_out: &mut LeftOutList) -> bo
     skipped
 }
 
-fn allowed(pieces: Vec<Piece>, request: &Request<'_>, left_out: &mut LeftOutList) -> Vec<Piece> {
-    let keep = |piece: Piece| match piece {
-        Piece::Step(step) => (!skipped(&step, request, left_out)).then_some(Piece::Step(step)),
-        Piece::Block(block) => {
+fn allowed(
+    pieces: Vec<DraftPiece>,
+    request: &ImportRequest<'_>,
+    left_out: &mut LeftOutList,
+) -> Vec<DraftPiece> {
+    let keep = |piece: DraftPiece| match piece {
+        DraftPiece::Step(step) => {
+            (!skipped(&step, request, left_out)).then_some(DraftPiece::Step(step))
+        }
+        DraftPiece::Block(block) => {
             let parts = allowed(block.parts, request, left_out);
-            (!parts.is_empty()).then_some(Piece::Block(Block { parts, ..block }))
+            (!parts.is_empty()).then_some(DraftPiece::Block(DraftBlock { parts, ..block }))
         }
     };
     pieces.into_iter().filter_map(keep).collect()

@@ -1,15 +1,15 @@
 //! `.http` and `.rest` files, as the REST clients of JetBrains and Visual Studio Code read them.
 
-use crate::Request;
+use crate::ImportRequest;
 use crate::draft::*;
 use crate::place::tidy;
 use crate::postman::{file_body, form, text_of};
-use crate::scripts::{self, Script};
+use crate::scripts::{self, ClientScript};
 use crate::text::Text;
 
-pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
+pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
     let mut reader =
-        Reader { draft: Draft::default(), request, parts: Vec::new(), named: Vec::new() };
+        DraftReader { draft: PlanDraft::default(), request, parts: Vec::new(), named: Vec::new() };
     let mut block: Vec<(usize, &str)> = Vec::new();
     let mut title = String::new();
     for (index, line) in text.lines().enumerate() {
@@ -26,26 +26,26 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
     if parts.is_empty() {
         return Err("it has no request: a line such as GET http://localhost:8080/".to_owned());
     }
-    reader.draft.journeys.push(Journey {
+    reader.draft.journeys.push(DraftJourney {
         name: "requests".to_owned(),
         parts,
-        ..Journey::default()
+        ..DraftJourney::default()
     });
     reader.capture_named();
     Ok(reader.draft)
 }
 
-struct Reader<'a> {
-    draft: Draft,
-    request: &'a Request<'a>,
-    parts: Vec<Piece>,
+struct DraftReader<'a> {
+    draft: PlanDraft,
+    request: &'a ImportRequest<'a>,
+    parts: Vec<DraftPiece>,
     /// Names of requests (`# @name login`) and where they are, for `{{login.response.body.token}}`.
     named: Vec<(String, usize)>,
 }
 
-impl Reader<'_> {
+impl DraftReader<'_> {
     fn block(&mut self, lines: &[(usize, &str)], title: &str) {
-        let mut step = Step { name: title.to_owned(), ..Step::default() };
+        let mut step = DraftStep { name: title.to_owned(), ..DraftStep::default() };
         let mut name = None;
         let mut lines = lines.iter().copied().peekable();
         // variables and comments precede the request
@@ -92,7 +92,7 @@ impl Reader<'_> {
         self.headers(&mut lines, &mut step);
         let rest: Vec<(usize, &str)> = lines.collect();
         self.body(&rest, &mut step);
-        self.parts.push(Piece::Step(Box::new(step)));
+        self.parts.push(DraftPiece::Step(Box::new(step)));
     }
 
     fn setting(&mut self, comment: &str, line: usize) {
@@ -108,7 +108,7 @@ impl Reader<'_> {
         &mut self,
         (line, text): (usize, &str),
         lines: &mut std::iter::Peekable<impl Iterator<Item = (usize, &'l str)>>,
-        step: &mut Step,
+        step: &mut DraftStep,
     ) {
         let mut whole = text.to_owned();
         // a query may go on in the next lines
@@ -145,7 +145,7 @@ impl Reader<'_> {
     fn headers<'l>(
         &mut self,
         lines: &mut std::iter::Peekable<impl Iterator<Item = (usize, &'l str)>>,
-        step: &mut Step,
+        step: &mut DraftStep,
     ) {
         for (line, text) in lines.by_ref() {
             let text = text.trim();
@@ -177,7 +177,7 @@ impl Reader<'_> {
         }
     }
 
-    fn body(&mut self, lines: &[(usize, &str)], step: &mut Step) {
+    fn body(&mut self, lines: &[(usize, &str)], step: &mut DraftStep) {
         let mut body: Vec<&str> = Vec::new();
         let mut at = 0;
         let mut first = step.line;
@@ -245,7 +245,7 @@ impl Reader<'_> {
     }
 
     /// A script for the response, `> {% … %}`: tests and captures are recognized, the rest is listed.
-    fn handler(&mut self, lines: &[(usize, &str)], at: usize, step: &mut Step) -> usize {
+    fn handler(&mut self, lines: &[(usize, &str)], at: usize, step: &mut DraftStep) -> usize {
         let (line, text) = lines[at];
         if !text.contains("{%") {
             self.draft.left_out.add(
@@ -265,7 +265,7 @@ impl Reader<'_> {
         }
         let script = script.split("%}").next().unwrap_or_default();
         let script = jetbrains(script);
-        scripts::apply(&Script { text: &script, line, before: false }, step, &mut self.draft);
+        scripts::apply(&ClientScript { text: &script, line, before: false }, step, &mut self.draft);
         end
     }
 
@@ -275,7 +275,7 @@ impl Reader<'_> {
         let named = std::mem::take(&mut self.named);
         let Some(journey) = self.draft.journeys.first_mut() else { return };
         for part in &journey.parts {
-            let Piece::Step(step) = part else { continue };
+            let DraftPiece::Step(step) = part else { continue };
             for name in names_of(step) {
                 let Some((request, place)) = name.split_once(".response.") else { continue };
                 let Some((_, at)) = named.iter().find(|(known, _)| known == request) else {
@@ -298,7 +298,7 @@ impl Reader<'_> {
             }
         }
         for (at, capture) in wanted {
-            if let Some(Piece::Step(step)) = journey.parts.get_mut(at)
+            if let Some(DraftPiece::Step(step)) = journey.parts.get_mut(at)
                 && step.captures.iter().all(|known| known.name != capture.name)
             {
                 step.captures.push(capture);
@@ -307,7 +307,7 @@ impl Reader<'_> {
     }
 }
 
-fn names_of(step: &Step) -> Vec<String> {
+fn names_of(step: &DraftStep) -> Vec<String> {
     let mut texts: Vec<&Text> = vec![&step.url];
     texts.extend(step.headers.iter().map(|(_, value)| value));
     texts.extend(&step.user);
@@ -317,7 +317,7 @@ fn names_of(step: &Step) -> Vec<String> {
         _ => {}
     }
     let names = texts.into_iter().flat_map(|text| &text.0).filter_map(|part| match part {
-        crate::text::Part::Named(name) => Some(name.clone()),
+        crate::text::DraftPart::Named(name) => Some(name.clone()),
         _ => None,
     });
     names.collect()
@@ -361,9 +361,9 @@ pub(crate) fn shown(url: &Text) -> String {
     let mut out = String::new();
     for part in &url.0 {
         match part {
-            crate::text::Part::Plain(text) => out.push_str(text),
-            crate::text::Part::Named(name) => out.push_str(&format!(":{name}")),
-            crate::text::Part::Made(_) => out.push('*'),
+            crate::text::DraftPart::Plain(text) => out.push_str(text),
+            crate::text::DraftPart::Named(name) => out.push_str(&format!(":{name}")),
+            crate::text::DraftPart::Made(_) => out.push('*'),
         }
     }
     let path = crate::place::split_origin(&out).map(|(_, end)| out[end..].to_owned());

@@ -3,19 +3,19 @@
 use crate::draft::*;
 use crate::place::tidy;
 use crate::postman::{form, graphql_body, multipart, set_api_key, set_bearer};
-use crate::scripts::{self, Script};
+use crate::scripts::{self, ClientScript};
 use crate::text::Text;
-use crate::tree::{Node, Value, parse_json, parse_yaml};
+use crate::tree::{TreeNode, Value, parse_json, parse_yaml};
 
 /// Folders in one another.
 const DEPTH_MAX: usize = 50;
 
-pub(crate) fn read(text: &str) -> Result<Draft, String> {
+pub(crate) fn read(text: &str) -> Result<PlanDraft, String> {
     let root = match text.trim_start().starts_with('{') {
         true => parse_json(text).map_err(|why| format!("it is not JSON: {why}"))?,
         false => parse_yaml(text).map_err(|why| format!("it is not YAML: {why}"))?,
     };
-    let mut reader = Reader { draft: Draft::default() };
+    let mut reader = DraftReader { draft: PlanDraft::default() };
     let (name, parts) = match (root.get("resources"), root.get("collection")) {
         (Some(resources), _) => reader.version_4(resources.list()),
         (None, Some(collection)) => {
@@ -34,15 +34,15 @@ pub(crate) fn read(text: &str) -> Result<Draft, String> {
             return Err("it is not an Insomnia export of version 4 or 5: it has no resources and no collection".to_owned());
         }
     };
-    reader.draft.journeys.push(Journey { name, parts, ..Journey::default() });
+    reader.draft.journeys.push(DraftJourney { name, parts, ..DraftJourney::default() });
     Ok(reader.draft)
 }
 
-struct Reader {
-    draft: Draft,
+struct DraftReader {
+    draft: PlanDraft,
 }
 
-impl Reader {
+impl DraftReader {
     /// `{{ _.name }}` and `{{name}}` are variables, `{% tag %}` is computed.
     fn text(&mut self, source: &str, line: usize) -> Text {
         let mut plain = String::new();
@@ -81,7 +81,7 @@ impl Reader {
         }
     }
 
-    fn version_4(&mut self, resources: &[Node]) -> (String, Vec<Piece>) {
+    fn version_4(&mut self, resources: &[TreeNode]) -> (String, Vec<DraftPiece>) {
         for node in resources.iter().filter(|node| node.text_at("_type") == "environment") {
             self.environment(node.get("data"));
         }
@@ -92,7 +92,7 @@ impl Reader {
             resources.iter().map(|node| node.text_at("_id")).collect();
         let parts = self.below(resources, &root, 0);
         // a resource whose parent is not in the file belongs to the top
-        let orphans: Vec<&Node> =
+        let orphans: Vec<&TreeNode> =
             resources.iter().filter(|node| !ids.contains(node.text_at("parentId"))).collect();
         let mut all = parts;
         for node in orphans {
@@ -111,31 +111,37 @@ impl Reader {
         (name, all)
     }
 
-    fn below(&mut self, resources: &[Node], parent: &str, depth: usize) -> Vec<Piece> {
+    fn below(&mut self, resources: &[TreeNode], parent: &str, depth: usize) -> Vec<DraftPiece> {
         if parent.is_empty() || depth > DEPTH_MAX {
             return Vec::new();
         }
-        let mut children: Vec<&Node> =
+        let mut children: Vec<&TreeNode> =
             resources.iter().filter(|node| node.text_at("parentId") == parent).collect();
-        let key = |node: &Node| node.get("metaSortKey").and_then(Node::number).unwrap_or(0.0);
+        let key =
+            |node: &TreeNode| node.get("metaSortKey").and_then(TreeNode::number).unwrap_or(0.0);
         children.sort_by(|a, b| key(a).total_cmp(&key(b)));
         children.into_iter().filter_map(|node| self.resource(resources, node, depth)).collect()
     }
 
-    fn resource(&mut self, resources: &[Node], node: &Node, depth: usize) -> Option<Piece> {
+    fn resource(
+        &mut self,
+        resources: &[TreeNode],
+        node: &TreeNode,
+        depth: usize,
+    ) -> Option<DraftPiece> {
         match node.text_at("_type") {
-            "request" => Some(Piece::Step(Box::new(self.step(node)))),
+            "request" => Some(DraftPiece::Step(Box::new(self.step(node)))),
             "request_group" => {
                 self.environment(node.get("environment"));
                 let parts = self.below(resources, node.text_at("_id"), depth + 1);
                 let name = node.text_at("name").to_owned();
-                Some(Piece::Block(Block { name, guard: Guard::default(), parts }))
+                Some(DraftPiece::Block(DraftBlock { name, guard: DraftGuard::default(), parts }))
             }
             _ => None,
         }
     }
 
-    fn version_5(&mut self, items: &[Node], depth: usize) -> Vec<Piece> {
+    fn version_5(&mut self, items: &[TreeNode], depth: usize) -> Vec<DraftPiece> {
         let mut parts = Vec::new();
         for item in items.iter().filter(|_| depth <= DEPTH_MAX) {
             match item.get("children") {
@@ -143,10 +149,14 @@ impl Reader {
                     self.environment(item.get("environment"));
                     let inner = self.version_5(children.list(), depth + 1);
                     let name = item.text_at("name").to_owned();
-                    parts.push(Piece::Block(Block { name, guard: Guard::default(), parts: inner }));
+                    parts.push(DraftPiece::Block(DraftBlock {
+                        name,
+                        guard: DraftGuard::default(),
+                        parts: inner,
+                    }));
                 }
                 None if item.get("method").is_some() => {
-                    parts.push(Piece::Step(Box::new(self.step(item))))
+                    parts.push(DraftPiece::Step(Box::new(self.step(item))))
                 }
                 None => {
                     let what = item.text_at("name").to_owned();
@@ -158,8 +168,8 @@ impl Reader {
     }
 
     /// Values; those inside of objects have their keys with dots between them.
-    fn environment(&mut self, data: Option<&Node>) {
-        fn flat(node: &Node, name: &str, out: &mut Vec<(String, String, usize)>, depth: usize) {
+    fn environment(&mut self, data: Option<&TreeNode>) {
+        fn flat(node: &TreeNode, name: &str, out: &mut Vec<(String, String, usize)>, depth: usize) {
             if let Some(value) = node.scalar() {
                 out.push((name.to_owned(), value, node.line));
             }
@@ -179,15 +189,15 @@ impl Reader {
         }
     }
 
-    fn step(&mut self, node: &Node) -> Step {
+    fn step(&mut self, node: &TreeNode) -> DraftStep {
         let line = node.line;
         let method = node.text_at("method").to_ascii_uppercase();
-        let mut step = Step {
+        let mut step = DraftStep {
             name: node.text_at("name").to_owned(),
             line,
             comments: vec![format!("line {line}")],
             method: if method.is_empty() { "GET".to_owned() } else { method },
-            ..Step::default()
+            ..DraftStep::default()
         };
         let mut url = self.text(node.text_at("url"), line);
         let mut asked = node.text_at("url").contains('?');
@@ -220,14 +230,14 @@ impl Reader {
             let script = node.get(key).or_else(|| scripts.and_then(|it| it.get(inner)));
             if let Some((script, text)) = script.and_then(|it| Some((it, it.text()?))) {
                 let text = text.replace("insomnia.", "pm.");
-                let script = Script { text: &text, line: script.line, before };
+                let script = ClientScript { text: &text, line: script.line, before };
                 scripts::apply(&script, &mut step, &mut self.draft);
             }
         }
         step
     }
 
-    fn body(&mut self, body: &Node, step: &mut Step) {
+    fn body(&mut self, body: &TreeNode, step: &mut DraftStep) {
         let media = body.text_at("mimeType").to_owned();
         match media.as_str() {
             "" if body.text_at("text").is_empty() => {}
@@ -253,7 +263,7 @@ impl Reader {
                 let variables = inner
                     .as_ref()
                     .and_then(|it| it.get("variables"))
-                    .map(Node::json)
+                    .map(TreeNode::json)
                     .unwrap_or_default();
                 step.body = graphql_body(&query, &variables, |text| self.text(text, body.line));
                 step.set_header("Content-Type", Text::plain("application/json"));
@@ -267,7 +277,7 @@ impl Reader {
         }
     }
 
-    fn fields(&mut self, body: &Node) -> Vec<(String, Text)> {
+    fn fields(&mut self, body: &TreeNode) -> Vec<(String, Text)> {
         let mut fields = Vec::new();
         for parameter in enabled(body.list_at("params")).filter(|it| it.text_at("type") != "file") {
             let value =
@@ -277,8 +287,9 @@ impl Reader {
         fields
     }
 
-    fn auth(&mut self, auth: &Node, step: &mut Step) {
-        if auth.get("disabled").is_some_and(Node::is_true) || matches!(auth.value, Value::Null) {
+    fn auth(&mut self, auth: &TreeNode, step: &mut DraftStep) {
+        if auth.get("disabled").is_some_and(TreeNode::is_true) || matches!(auth.value, Value::Null)
+        {
             return;
         }
         let mut value =
@@ -307,6 +318,6 @@ impl Reader {
     }
 }
 
-fn enabled(list: &[Node]) -> impl Iterator<Item = &Node> {
-    list.iter().filter(|node| !node.get("disabled").is_some_and(Node::is_true))
+fn enabled(list: &[TreeNode]) -> impl Iterator<Item = &TreeNode> {
+    list.iter().filter(|node| !node.get("disabled").is_some_and(TreeNode::is_true))
 }

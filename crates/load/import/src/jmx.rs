@@ -14,12 +14,12 @@ mod scope;
 
 pub(crate) use scope::{csv_rows, csv_text};
 
-use crate::Request;
+use crate::ImportRequest;
 use crate::draft::*;
 use elements::{Element, elements};
 use functions::Functions;
 use roxmltree::{Document, Node, ParsingOptions};
-use scope::Scope;
+use scope::JmxScope;
 use units::Nanos;
 
 /// Nodes of a document.
@@ -27,7 +27,7 @@ const NODES_MAX: u32 = 4_000_000;
 /// Elements in one another.
 const DEPTH_MAX: usize = 100;
 
-pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
+pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
     if nesting(text) > 4 * DEPTH_MAX {
         return Err("its elements are nested too deeply".to_owned());
     }
@@ -39,9 +39,9 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
     if root.tag_name().name() != "jmeterTestPlan" {
         return Err("it is not a JMeter test plan: its root is not jmeterTestPlan".to_owned());
     }
-    let mut draft = Draft::default();
+    let mut draft = PlanDraft::default();
     draft.settings.no_cookies = true;
-    let mut reader = Reader {
+    let mut reader = DraftReader {
         functions: Functions::new(request.properties),
         draft,
         request,
@@ -53,7 +53,7 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
     let Some(tree) = tree else {
         return Err("it is not a JMeter test plan: it has no hashTree".to_owned());
     };
-    reader.tree(tree, &Scope::default(), 0);
+    reader.tree(tree, &JmxScope::default(), 0);
     reader.finish();
     Ok(reader.draft)
 }
@@ -77,10 +77,10 @@ fn nesting(text: &str) -> usize {
     most
 }
 
-struct Reader<'a> {
+struct DraftReader<'a> {
     functions: Functions,
-    draft: Draft,
-    request: &'a Request<'a>,
+    draft: PlanDraft,
+    request: &'a ImportRequest<'a>,
     document: &'a Document<'a>,
     /// Pauses before the samplers of the thread group that is being read, in order: lowest and highest.
     pauses: Vec<(Nanos, Nanos)>,
@@ -103,7 +103,7 @@ const LISTENERS: [&str; 12] = [
     "DebugSampler",
 ];
 
-impl<'a> Reader<'a> {
+impl<'a> DraftReader<'a> {
     fn line(&self, node: Node<'_, '_>) -> usize {
         self.document.text_pos_at(node.range().start).row as usize
     }
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The top of the plan: configuration for all, thread groups.
-    fn tree(&mut self, tree: Node<'_, '_>, outer: &Scope, depth: usize) {
+    fn tree(&mut self, tree: Node<'_, '_>, outer: &JmxScope, depth: usize) {
         if depth > DEPTH_MAX {
             return;
         }
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn test_plan(&mut self, element: &Element<'_, '_>, outer: &Scope, depth: usize) {
+    fn test_plan(&mut self, element: &Element<'_, '_>, outer: &JmxScope, depth: usize) {
         let variables = element.variables("TestPlan.user_defined_variables");
         self.define(&variables);
         if element.is_true("TestPlan.serialize_threadgroups") {
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn thread_group(&mut self, element: &Element<'_, '_>, scope: &Scope, depth: usize) {
+    fn thread_group(&mut self, element: &Element<'_, '_>, scope: &JmxScope, depth: usize) {
         let kind = element.kind();
         let Some(tree) = element.tree else { return };
         self.groups += 1;
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
             self.leave_out(element, &why);
         }
         let samplers = count_steps(&parts);
-        self.draft.journeys.push(Journey {
+        self.draft.journeys.push(DraftJourney {
             name: name.clone(),
             weight: None,
             think,
@@ -206,19 +206,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Steps of a setup group: once, in order.
-    fn plain_steps(&mut self, pieces: Vec<Piece>, out: &mut Vec<Step>) {
+    fn plain_steps(&mut self, pieces: Vec<DraftPiece>, out: &mut Vec<DraftStep>) {
         for piece in pieces {
             match piece {
-                Piece::Step(mut step) => {
+                DraftPiece::Step(mut step) => {
                     if !step.guard.is_empty() {
                         let why =
                             "steps before and after the load are made once, without a condition";
                         self.draft.left_out.add(step.line, step.name.clone(), why);
-                        step.guard = Guard::default();
+                        step.guard = DraftGuard::default();
                     }
                     out.push(*step);
                 }
-                Piece::Block(block) => {
+                DraftPiece::Block(block) => {
                     if !block.guard.is_empty() {
                         let why =
                             "steps before and after the load are made once, without a condition";
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
 
     /// Timers pause before a sampler; a plan pauses after a step. Returns the pause of the journey if all
     /// are the same.
-    fn place_pauses(&mut self, parts: &mut [Piece]) -> Option<String> {
+    fn place_pauses(&mut self, parts: &mut [DraftPiece]) -> Option<String> {
         let pauses = std::mem::take(&mut self.pauses);
         let first = pauses.first().copied()?;
         let zero = (Nanos::ZERO, Nanos::ZERO);
@@ -266,15 +266,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn set_pauses(parts: &mut [Piece], next: &mut dyn Iterator<Item = (Nanos, Nanos)>) {
+fn set_pauses(parts: &mut [DraftPiece], next: &mut dyn Iterator<Item = (Nanos, Nanos)>) {
     for part in parts {
         match part {
-            Piece::Step(step) => {
+            DraftPiece::Step(step) => {
                 if let Some(pause) = next.next().filter(|pause| pause.1 > Nanos::ZERO) {
                     step.think = Some(pause_text(pause));
                 }
             }
-            Piece::Block(block) => set_pauses(&mut block.parts, next),
+            DraftPiece::Block(block) => set_pauses(&mut block.parts, next),
         }
     }
 }
@@ -284,10 +284,10 @@ fn pause_text((low, high): (Nanos, Nanos)) -> String {
     if low == high { span(low) } else { format!("{}..{}", span(low), span(high)) }
 }
 
-fn count_steps(parts: &[Piece]) -> usize {
-    let count = |part: &Piece| match part {
-        Piece::Step(_) => 1,
-        Piece::Block(block) => count_steps(&block.parts),
+fn count_steps(parts: &[DraftPiece]) -> usize {
+    let count = |part: &DraftPiece| match part {
+        DraftPiece::Step(_) => 1,
+        DraftPiece::Block(block) => count_steps(&block.parts),
     };
     parts.iter().map(count).sum()
 }

@@ -32,7 +32,7 @@ pub use correlate::{Correlation, correlate};
 pub use detect::{Format, detect, refusal};
 pub use draft::LeftOut;
 
-use draft::Draft;
+use draft::PlanDraft;
 use plan::FileSource;
 use url::Url;
 
@@ -48,7 +48,7 @@ pub struct Document {
 
 /// What is imported, and how.
 #[derive(Clone, Copy)]
-pub struct Request<'a> {
+pub struct ImportRequest<'a> {
     /// One file; of Bruno also the files of a folder.
     pub documents: &'a [Document],
     /// A Postman environment.
@@ -65,7 +65,7 @@ pub struct Request<'a> {
     pub properties: &'a [(String, String)],
 }
 
-impl Request<'_> {
+impl ImportRequest<'_> {
     /// A file that a document names, and its path from here: relative paths start at the document.
     fn read(&self, file: &str) -> Result<(String, Vec<u8>), String> {
         let folders = self.documents.iter().map(|document| folder_of(&document.name));
@@ -83,7 +83,7 @@ fn folder_of(path: &str) -> &str {
     path.rsplit_once(['/', '\\']).map_or("", |(folder, _)| folder)
 }
 
-impl std::fmt::Debug for Request<'_> {
+impl std::fmt::Debug for ImportRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Request").field("documents", &self.documents).finish_non_exhaustive()
     }
@@ -119,7 +119,7 @@ impl std::error::Error for ImportError {}
 ///
 /// # Errors
 /// A text that is not of the format, or has no request.
-pub fn import(format: Format, request: &Request<'_>) -> Result<Imported, ImportError> {
+pub fn import(format: Format, request: &ImportRequest<'_>) -> Result<Imported, ImportError> {
     let first =
         request.documents.first().ok_or_else(|| ImportError("there is no file".to_owned()))?;
     let size: usize = request.documents.iter().map(|document| document.text.len()).sum();
@@ -136,12 +136,16 @@ pub fn import(format: Format, request: &Request<'_>) -> Result<Imported, ImportE
     let targets = draft.targets.len();
     let written = write::write(draft, &head, request.base).map_err(ImportError)?;
     let write::Counts { journeys, steps, captures, checks } = written.counts;
-    let write::Written { toml, left_out, .. } = written;
+    let write::WrittenPlan { toml, left_out, .. } = written;
     let steps = steps.max(if journeys == 0 { targets } else { 0 });
     Ok(Imported { toml, left_out, journeys, steps, captures, checks })
 }
 
-fn read(format: Format, first: &Document, request: &Request<'_>) -> Result<Draft, String> {
+fn read(
+    format: Format,
+    first: &Document,
+    request: &ImportRequest<'_>,
+) -> Result<PlanDraft, String> {
     let text = first.text.trim_start_matches('\u{feff}');
     match format {
         Format::Postman => postman::read(text, request),

@@ -1,7 +1,7 @@
 //! Names of another tool's variables become names of the plan: variables, captures, columns of feeders.
 
 use crate::draft::{DataTable, LeftOutList};
-use crate::text::{Maker, Part, Text};
+use crate::text::{DraftPart, Maker, Text};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Variables whose values contain variables, one inside the other.
@@ -113,7 +113,7 @@ impl Names {
         let mut out = Text::default();
         for part in &text.0 {
             let value = match part {
-                Part::Named(name)
+                DraftPart::Named(name)
                     if !self.captured_ever.contains(name) && !self.columns.contains_key(name) =>
                 {
                     self.vars.get(name).filter(|_| depth < EXPANSION_MAX)
@@ -173,12 +173,12 @@ impl Names {
     fn put(&mut self, text: &Text, line: usize, depth: usize, out: &mut String) {
         for part in &text.0 {
             match part {
-                Part::Plain(plain) => out.push_str(&plain.replace("{{", "\\{{")),
-                Part::Made(maker) => {
+                DraftPart::Plain(plain) => out.push_str(&plain.replace("{{", "\\{{")),
+                DraftPart::Made(maker) => {
                     let value = self.made(maker);
                     self.insert(&value, out);
                 }
-                Part::Named(name) => match self.single(name, line) {
+                DraftPart::Named(name) => match self.single(name, line) {
                     Some(place) => self.insert(&format!("{{{{{place}}}}}"), out),
                     None => {
                         let value = self.vars.get(name).cloned().unwrap_or_default();

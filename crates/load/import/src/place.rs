@@ -1,7 +1,7 @@
 //! The server of a plan, and the URLs of its steps relative to it.
 
 use crate::names::Names;
-use crate::text::{Part, Text};
+use crate::text::{DraftPart, Text};
 use url::Url;
 
 /// The server if the file names none.
@@ -25,7 +25,7 @@ pub(crate) fn split_origin(text: &str) -> Option<(Url, usize)> {
 /// outside of ASCII percent-encoded.
 pub(crate) fn tidy(url: Text) -> Text {
     let mut url = without_fragment(url).map_plain(encode);
-    if let Some(Part::Plain(first)) = url.0.first_mut() {
+    if let Some(DraftPart::Plain(first)) = url.0.first_mut() {
         *first = first.trim_start().to_owned();
         let has_scheme = first.contains("://");
         let host = first.split(['/', '?', '#']).next().unwrap_or_default();
@@ -42,7 +42,7 @@ fn without_fragment(url: Text) -> Text {
     let mut out = Text::default();
     for part in url.0 {
         match part {
-            Part::Plain(text) => match text.split_once('#') {
+            DraftPart::Plain(text) => match text.split_once('#') {
                 Some((before, _)) => {
                     out.push_str(before);
                     break;
@@ -63,7 +63,7 @@ fn encode(text: &str) -> String {
 
 /// Where requests go.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct PlanServer {
     /// The plan's URL.
     pub(crate) base: Url,
     /// The origin in the file whose place it takes.
@@ -72,9 +72,9 @@ pub(crate) struct Server {
     pub(crate) unknown: Option<String>,
 }
 
-impl Server {
+impl PlanServer {
     /// The server of these URLs, the first one that names one; `base` overrides it.
-    pub(crate) fn of(urls: &[&Text], names: &Names, base: Option<&Url>) -> Server {
+    pub(crate) fn of(urls: &[&Text], names: &Names, base: Option<&Url>) -> PlanServer {
         let mut unknown = None;
         for url in urls {
             let full = names.expanded(url, 0);
@@ -82,16 +82,16 @@ impl Server {
                 && (end < full.beginning().len() || full.0.len() == 1)
             {
                 let base = base.unwrap_or(&origin).clone();
-                return Server { base, origin: Some(origin), unknown };
+                return PlanServer { base, origin: Some(origin), unknown };
             }
-            if let Some(Part::Named(name)) = full.0.first()
+            if let Some(DraftPart::Named(name)) = full.0.first()
                 && !names.is_known(name)
             {
                 unknown.get_or_insert_with(|| name.clone());
             }
         }
         let fallback = || Url::parse(NO_SERVER).expect("the constant is a URL");
-        Server { base: base.cloned().unwrap_or_else(fallback), origin: None, unknown }
+        PlanServer { base: base.cloned().unwrap_or_else(fallback), origin: None, unknown }
     }
 
     /// A URL as a step of the plan has it: relative to the base if it goes there.
@@ -104,11 +104,11 @@ impl Server {
                 let whole = end < full.beginning().len() || full.0.len() == 1;
                 whole.then(|| without_prefix(&full, end))
             }
-            (None, Some(Part::Named(name))) if Some(name) == self.unknown.as_ref() => {
+            (None, Some(DraftPart::Named(name))) if Some(name) == self.unknown.as_ref() => {
                 Some(Text(full.0[1..].to_vec()))
             }
             (None, None) => Some(Text::default()),
-            (None, Some(Part::Plain(text))) if text.starts_with('/') => Some(full.clone()),
+            (None, Some(DraftPart::Plain(text))) if text.starts_with('/') => Some(full.clone()),
             _ => None,
         };
         let Some(rest) = rest else { return url.clone() };
@@ -132,7 +132,9 @@ fn without_prefix(text: &Text, end: usize) -> Text {
     let mut out = Text::default();
     for (index, part) in text.0.iter().enumerate() {
         match part {
-            Part::Plain(plain) if index == 0 => out.push_str(plain.get(end..).unwrap_or_default()),
+            DraftPart::Plain(plain) if index == 0 => {
+                out.push_str(plain.get(end..).unwrap_or_default())
+            }
             part => out.push(part.clone()),
         }
     }
@@ -143,14 +145,14 @@ fn without_prefix(text: &Text, end: usize) -> Text {
 /// first name.
 fn kept_names(url: &Text, expanded: Text) -> Text {
     match &url.0[..] {
-        [Part::Named(_), Part::Plain(second), rest @ ..] if second.starts_with('/') => {
+        [DraftPart::Named(_), DraftPart::Plain(second), rest @ ..] if second.starts_with('/') => {
             let mut text = Text::plain(second.clone());
             rest.iter().for_each(|part| text.push(part.clone()));
             let grows = expanded.beginning().len() > second.len()
                 && !expanded.beginning().starts_with(second.as_str());
             if grows { expanded } else { text }
         }
-        [Part::Plain(first), rest @ ..] => match split_origin(first) {
+        [DraftPart::Plain(first), rest @ ..] => match split_origin(first) {
             Some((_, end)) if end < first.len() => {
                 let mut text = Text::plain(&first[end..]);
                 rest.iter().for_each(|part| text.push(part.clone()));
@@ -173,7 +175,7 @@ mod tests {
         let mut names = Names::new(vars, Vec::new(), &[]);
         let urls: Vec<Text> = urls.iter().map(|url| tidy(variables(url))).collect();
         let base = base.map(|base| base.parse().unwrap());
-        let server = Server::of(&urls.iter().collect::<Vec<_>>(), &names, base.as_ref());
+        let server = PlanServer::of(&urls.iter().collect::<Vec<_>>(), &names, base.as_ref());
         let mut all = vec![server.base.to_string()];
         for url in &urls {
             let text = server.relative(url, &names);

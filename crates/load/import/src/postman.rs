@@ -1,13 +1,13 @@
 //! Postman collections of versions 2.0 and 2.1, with environments.
 
-use crate::Request;
+use crate::ImportRequest;
 use crate::draft::*;
 use crate::dynamic::dynamic;
 use crate::scripts;
 use crate::text::Text;
-use crate::tree::{Node, Value, parse_json};
+use crate::tree::{TreeNode, Value, parse_json};
 
-pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
+pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
     let root = parse_json(text).map_err(|why| format!("it is not JSON: {why}"))?;
     // an answer of Postman's API wraps the collection
     let root = root.get("collection").unwrap_or(&root);
@@ -18,7 +18,7 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
         };
         return Err(why.to_owned());
     }
-    let mut reader = Reader { draft: Draft::default(), request, deletes: 0 };
+    let mut reader = DraftReader { draft: PlanDraft::default(), request, deletes: 0 };
     reader.variables(root.list_at("variable"));
     if let Some(environment) = request.environment {
         let node = parse_json(environment.text.trim_start_matches('\u{feff}'));
@@ -29,7 +29,7 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
         })?;
         reader.variables(values.list());
     }
-    let name = root.at(&["info", "name"]).and_then(Node::text).unwrap_or("collection");
+    let name = root.at(&["info", "name"]).and_then(TreeNode::text).unwrap_or("collection");
     let outer = Inherited { auth: root.get("auth"), events: events(root, &[]) };
     let parts = reader.items(root.list_at("item"), &outer);
     if reader.deletes > 0 {
@@ -40,23 +40,27 @@ pub(crate) fn read(text: &str, request: &Request<'_>) -> Result<Draft, String> {
             reader.deletes
         ));
     }
-    reader.draft.journeys.push(Journey { name: name.to_owned(), parts, ..Journey::default() });
+    reader.draft.journeys.push(DraftJourney {
+        name: name.to_owned(),
+        parts,
+        ..DraftJourney::default()
+    });
     Ok(reader.draft)
 }
 
 /// What folders give to the requests in them.
 struct Inherited<'a> {
-    auth: Option<&'a Node>,
-    events: Vec<&'a Node>,
+    auth: Option<&'a TreeNode>,
+    events: Vec<&'a TreeNode>,
 }
 
-fn events<'a>(node: &'a Node, outer: &[&'a Node]) -> Vec<&'a Node> {
+fn events<'a>(node: &'a TreeNode, outer: &[&'a TreeNode]) -> Vec<&'a TreeNode> {
     outer.iter().copied().chain(node.list_at("event")).collect()
 }
 
-struct Reader<'a> {
-    draft: Draft,
-    request: &'a Request<'a>,
+struct DraftReader<'a> {
+    draft: PlanDraft,
+    request: &'a ImportRequest<'a>,
     deletes: usize,
 }
 
@@ -77,15 +81,15 @@ pub(crate) fn text_of(source: &str, line: usize, left_out: &mut LeftOutList) -> 
     })
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DraftReader<'a> {
     fn text(&mut self, source: &str, line: usize) -> Text {
         text_of(source, line, &mut self.draft.left_out)
     }
 
-    fn variables(&mut self, list: &[Node]) {
+    fn variables(&mut self, list: &[TreeNode]) {
         for node in list {
-            if node.get("enabled").is_some_and(Node::is_false)
-                || node.get("disabled").is_some_and(Node::is_true)
+            if node.get("enabled").is_some_and(TreeNode::is_false)
+                || node.get("disabled").is_some_and(TreeNode::is_true)
             {
                 continue;
             }
@@ -100,7 +104,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn items(&mut self, items: &'a [Node], outer: &Inherited<'a>) -> Vec<Piece> {
+    fn items(&mut self, items: &'a [TreeNode], outer: &Inherited<'a>) -> Vec<DraftPiece> {
         let mut pieces = Vec::new();
         for item in items {
             let name = item.text_at("name").to_owned();
@@ -110,10 +114,14 @@ impl<'a> Reader<'a> {
             };
             if item.get("item").is_some() {
                 let parts = self.items(item.list_at("item"), &inner);
-                pieces.push(Piece::Block(Block { name, guard: Guard::default(), parts }));
+                pieces.push(DraftPiece::Block(DraftBlock {
+                    name,
+                    guard: DraftGuard::default(),
+                    parts,
+                }));
             } else if let Some(request) = item.get("request") {
                 let step = self.step(name, item.line, request, &inner);
-                pieces.push(Piece::Step(Box::new(step)));
+                pieces.push(DraftPiece::Step(Box::new(step)));
             } else {
                 self.draft.left_out.add(item.line, name, "it is neither a request nor a folder");
             }
@@ -125,14 +133,14 @@ impl<'a> Reader<'a> {
         &mut self,
         name: String,
         line: usize,
-        request: &'a Node,
+        request: &'a TreeNode,
         inner: &Inherited<'a>,
-    ) -> Step {
+    ) -> DraftStep {
         let method = request.text_at("method").trim().to_ascii_uppercase();
         let method = if method.is_empty() { "GET".to_owned() } else { method };
         let skipped = self.request.skip_methods.iter().any(|it| it.eq_ignore_ascii_case(&method));
         self.deletes += usize::from(method == "DELETE" && !skipped);
-        let mut step = Step { line, method, ..Step::default() };
+        let mut step = DraftStep { line, method, ..DraftStep::default() };
         // a request may be its URL
         step.url = match request.text() {
             Some(url) => crate::place::tidy(self.text(url, line)),
@@ -143,7 +151,7 @@ impl<'a> Reader<'a> {
         step.comments.push(format!("line {line}"));
         self.headers(request, &mut step);
         if let Some(body) =
-            request.get("body").filter(|body| !body.get("disabled").is_some_and(Node::is_true))
+            request.get("body").filter(|body| !body.get("disabled").is_some_and(TreeNode::is_true))
         {
             self.body(body, &mut step);
         }
@@ -154,11 +162,11 @@ impl<'a> Reader<'a> {
         step
     }
 
-    fn headers(&mut self, request: &Node, step: &mut Step) {
+    fn headers(&mut self, request: &TreeNode, step: &mut DraftStep) {
         match request.get("header").map(|node| &node.value) {
             Some(Value::List(headers)) => {
                 for header in
-                    headers.iter().filter(|it| !it.get("disabled").is_some_and(Node::is_true))
+                    headers.iter().filter(|it| !it.get("disabled").is_some_and(TreeNode::is_true))
                 {
                     let value =
                         self.text(&header.scalar_at("value").unwrap_or_default(), header.line);
@@ -179,7 +187,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn url(&mut self, node: Option<&Node>, line: usize) -> Text {
+    fn url(&mut self, node: Option<&TreeNode>, line: usize) -> Text {
         let Some(node) = node else { return Text::plain("/") };
         let mut raw = match node.text() {
             Some(text) => text.to_owned(),
@@ -214,7 +222,7 @@ impl<'a> Reader<'a> {
         crate::place::tidy(segments)
     }
 
-    fn body(&mut self, body: &Node, step: &mut Step) {
+    fn body(&mut self, body: &TreeNode, step: &mut DraftStep) {
         let line = body.line;
         match body.text_at("mode") {
             "raw" => {
@@ -223,7 +231,7 @@ impl<'a> Reader<'a> {
                     return;
                 }
                 step.body = Body::Text(self.text(raw, line));
-                let language = body.at(&["options", "raw", "language"]).and_then(Node::text);
+                let language = body.at(&["options", "raw", "language"]).and_then(TreeNode::text);
                 let media = match language {
                     Some("json") => Some("application/json"),
                     Some("xml") => Some("application/xml"),
@@ -243,7 +251,7 @@ impl<'a> Reader<'a> {
             }
             "formdata" => self.form_data(body.list_at("formdata"), step),
             "file" => {
-                let file = body.at(&["file", "src"]).and_then(Node::text).unwrap_or_default();
+                let file = body.at(&["file", "src"]).and_then(TreeNode::text).unwrap_or_default();
                 step.body = file_body(file, line, self.request, &mut self.draft.left_out);
             }
             "graphql" => {
@@ -262,10 +270,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn fields(&mut self, list: &[Node], fits: impl Fn(&Node) -> bool) -> Vec<(String, Text)> {
+    fn fields(
+        &mut self,
+        list: &[TreeNode],
+        fits: impl Fn(&TreeNode) -> bool,
+    ) -> Vec<(String, Text)> {
         let mut fields = Vec::new();
         for field in
-            list.iter().filter(|it| !it.get("disabled").is_some_and(Node::is_true) && fits(it))
+            list.iter().filter(|it| !it.get("disabled").is_some_and(TreeNode::is_true) && fits(it))
         {
             let value = self.text(&field.scalar_at("value").unwrap_or_default(), field.line);
             fields.push((field.scalar_at("key").unwrap_or_default(), value));
@@ -273,22 +285,23 @@ impl<'a> Reader<'a> {
         fields
     }
 
-    fn form_data(&mut self, list: &[Node], step: &mut Step) {
+    fn form_data(&mut self, list: &[TreeNode], step: &mut DraftStep) {
         let fields = self.fields(list, |field| field.text_at("type") != "file");
         let mut uploads = Vec::new();
-        let enabled = list.iter().filter(|it| !it.get("disabled").is_some_and(Node::is_true));
+        let enabled = list.iter().filter(|it| !it.get("disabled").is_some_and(TreeNode::is_true));
         for field in enabled.filter(|field| field.text_at("type") == "file") {
             let source = field.get("src");
-            let files = source
-                .map(|it| it.list().iter().chain([it]).filter_map(Node::text).collect::<Vec<_>>());
+            let files = source.map(|it| {
+                it.list().iter().chain([it]).filter_map(TreeNode::text).collect::<Vec<_>>()
+            });
             for file in files.unwrap_or_default() {
                 match self.request.read(file) {
-                    Ok((path, _)) => uploads.push(Upload {
+                    Ok((path, _)) => uploads.push(FormUpload {
                         field: field.text_at("key").to_owned(),
                         file: path,
                         media_type: field
                             .get("contentType")
-                            .and_then(Node::text)
+                            .and_then(TreeNode::text)
                             .map(str::to_owned),
                     }),
                     Err(why) => self.draft.left_out.add(field.line, format!("upload {file}"), why),
@@ -300,7 +313,7 @@ impl<'a> Reader<'a> {
         step.body = multipart(fields, uploads, step.line, &mut self.draft.left_out);
     }
 
-    fn auth(&mut self, auth: Option<&Node>, step: &mut Step) {
+    fn auth(&mut self, auth: Option<&TreeNode>, step: &mut DraftStep) {
         let Some(auth) = auth else { return };
         let kind = auth.text_at("type").to_owned();
         let line = auth.line;
@@ -342,8 +355,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn event(&mut self, event: &Node, step: &mut Step) {
-        if event.get("disabled").is_some_and(Node::is_true) {
+    fn event(&mut self, event: &TreeNode, step: &mut DraftStep) {
+        if event.get("disabled").is_some_and(TreeNode::is_true) {
             return;
         }
         let exec = event.at(&["script", "exec"]);
@@ -352,7 +365,7 @@ impl<'a> Reader<'a> {
         let script = match exec.map(|node| &node.value) {
             Some(Value::Text(text)) => text.clone(),
             Some(Value::List(lines)) => {
-                lines.iter().filter_map(Node::text).collect::<Vec<_>>().join("\n")
+                lines.iter().filter_map(TreeNode::text).collect::<Vec<_>>().join("\n")
             }
             _ => return,
         };
@@ -360,13 +373,13 @@ impl<'a> Reader<'a> {
             return;
         }
         let before = event.text_at("listen") == "prerequest";
-        let script = scripts::Script { text: &script, line: first, before };
+        let script = scripts::ClientScript { text: &script, line: first, before };
         scripts::apply(&script, step, &mut self.draft);
     }
 }
 
 /// A URL in parts, as one text.
-fn raw_url(node: &Node) -> String {
+fn raw_url(node: &TreeNode) -> String {
     let joined = |key: &str, separator: &str| match node.get(key) {
         Some(part) if part.text().is_some() => part.text().unwrap_or_default().to_owned(),
         Some(part) => {
@@ -389,10 +402,10 @@ fn raw_url(node: &Node) -> String {
 }
 
 /// The URL with the enabled fields of its query.
-fn with_query(raw: &str, query: &[Node]) -> String {
+fn with_query(raw: &str, query: &[TreeNode]) -> String {
     let path = raw.split_once('?').map_or(raw, |(path, _)| path);
-    let enabled = query.iter().filter(|it| !it.get("disabled").is_some_and(Node::is_true));
-    let field = |it: &Node| match (it.scalar_at("key"), it.scalar_at("value")) {
+    let enabled = query.iter().filter(|it| !it.get("disabled").is_some_and(TreeNode::is_true));
+    let field = |it: &TreeNode| match (it.scalar_at("key"), it.scalar_at("value")) {
         (Some(key), Some(value)) => format!("{key}={value}"),
         (Some(key), None) => key,
         (None, value) => value.unwrap_or_default(),
@@ -401,7 +414,7 @@ fn with_query(raw: &str, query: &[Node]) -> String {
     if fields.is_empty() { path.to_owned() } else { format!("{path}?{}", fields.join("&")) }
 }
 
-pub(crate) fn set_bearer(step: &mut Step, token: Text) {
+pub(crate) fn set_bearer(step: &mut DraftStep, token: Text) {
     if !token.is_empty() && !step.has_header("authorization") {
         let mut value = Text::plain("Bearer ");
         value.append(token);
@@ -409,7 +422,7 @@ pub(crate) fn set_bearer(step: &mut Step, token: Text) {
     }
 }
 
-pub(crate) fn set_api_key(step: &mut Step, name: &str, value: Text, in_query: bool) {
+pub(crate) fn set_api_key(step: &mut DraftStep, name: &str, value: Text, in_query: bool) {
     if !in_query {
         step.set_header(name, value);
         return;
@@ -418,14 +431,14 @@ pub(crate) fn set_api_key(step: &mut Step, name: &str, value: Text, in_query: bo
         .url
         .0
         .iter()
-        .any(|part| matches!(part, crate::text::Part::Plain(text) if text.contains('?')));
+        .any(|part| matches!(part, crate::text::DraftPart::Plain(text) if text.contains('?')));
     step.url.push_str(if asked { "&" } else { "?" });
     step.url.push_str(&format!("{name}="));
     step.url.append(value);
 }
 
 /// A form; fields of the same name make a text of it.
-pub(crate) fn form(fields: Vec<(String, Text)>, step: &mut Step) -> Body {
+pub(crate) fn form(fields: Vec<(String, Text)>, step: &mut DraftStep) -> Body {
     let twice =
         (1..fields.len()).any(|at| fields[..at].iter().any(|(name, _)| *name == fields[at].0));
     let empty = fields.iter().any(|(name, _)| name.is_empty());
@@ -448,7 +461,7 @@ pub(crate) fn form(fields: Vec<(String, Text)>, step: &mut Step) -> Body {
 /// Fields and files of a form; a field's name is sent once.
 pub(crate) fn multipart(
     fields: Vec<(String, Text)>,
-    uploads: Vec<Upload>,
+    uploads: Vec<FormUpload>,
     line: usize,
     left_out: &mut LeftOutList,
 ) -> Body {
@@ -470,7 +483,7 @@ pub(crate) fn multipart(
 pub(crate) fn file_body(
     file: &str,
     line: usize,
-    request: &Request<'_>,
+    request: &ImportRequest<'_>,
     left_out: &mut LeftOutList,
 ) -> Body {
     match request.read(file) {

@@ -4,13 +4,13 @@
 mod expression;
 
 use crate::draft::*;
-use crate::text::{Maker, Part, Text};
+use crate::text::{DraftPart, Maker, Text};
 use expression::{Aliases, Source, arguments, json_literal, quoted_text};
 use regex::Regex;
 use std::sync::LazyLock;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Script<'a> {
+pub(crate) struct ClientScript<'a> {
     pub(crate) text: &'a str,
     /// Of its first line in the file.
     pub(crate) line: usize,
@@ -49,7 +49,7 @@ static IDLE: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Adds what a script does to a step, and lists the rest.
-pub(crate) fn apply(script: &Script<'_>, step: &mut Step, draft: &mut Draft) {
+pub(crate) fn apply(script: &ClientScript<'_>, step: &mut DraftStep, draft: &mut PlanDraft) {
     if script.text.len() > SCRIPT_MAX {
         draft.left_out.add(
             script.line,
@@ -81,9 +81,9 @@ struct ScriptReader<'a, 's> {
     aliases: Aliases,
     /// The script without what was recognized.
     rest: String,
-    script: &'a Script<'s>,
-    step: &'a mut Step,
-    draft: &'a mut Draft,
+    script: &'a ClientScript<'s>,
+    step: &'a mut DraftStep,
+    draft: &'a mut PlanDraft,
 }
 
 impl ScriptReader<'_, '_> {
@@ -208,10 +208,10 @@ impl ScriptReader<'_, '_> {
             Source::Header(name) => {
                 let rule = match (verb, text) {
                     ("include" | "contain" | "contains" | "includes", Some(text)) => {
-                        Rule::Contains(Text::plain(text))
+                        DraftRule::Contains(Text::plain(text))
                     }
-                    (_, Some(text)) if equal => Rule::Exact(Text::plain(text)),
-                    ("exist" | "ok", _) => Rule::Present,
+                    (_, Some(text)) if equal => DraftRule::Exact(Text::plain(text)),
+                    ("exist" | "ok", _) => DraftRule::Present,
                     _ => return false,
                 };
                 set_header_rule(&mut self.step.check, name, rule);
@@ -262,7 +262,7 @@ impl ScriptReader<'_, '_> {
                 set_header_rule(
                     check,
                     "Content-Type".to_owned(),
-                    Rule::Contains(Text::plain("json")),
+                    DraftRule::Contains(Text::plain("json")),
                 );
             }
             "withBody" => check.regex.push(Text::plain("(?s).")),
@@ -270,8 +270,8 @@ impl ScriptReader<'_, '_> {
                 let Some(name) = quoted_text(first) else { return false };
                 let value = list.get(1).map(|it| quoted_text(it));
                 let rule = match value {
-                    None => Rule::Present,
-                    Some(Some(value)) => Rule::Exact(Text::plain(value)),
+                    None => DraftRule::Present,
+                    Some(Some(value)) => DraftRule::Exact(Text::plain(value)),
                     Some(None) => return false,
                 };
                 set_header_rule(check, name, rule);
@@ -309,7 +309,7 @@ impl ScriptReader<'_, '_> {
     }
 }
 
-fn set_header_rule(check: &mut Checks, name: String, rule: Rule) {
+fn set_header_rule(check: &mut Checks, name: String, rule: DraftRule) {
     check.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
     check.headers.push((name, rule));
 }
@@ -375,7 +375,7 @@ fn maker_of(expression: &str, aliases: &Aliases) -> Option<Maker> {
     {
         let name = name.strip_prefix("{{")?.strip_suffix("}}")?;
         return match &crate::dynamic::dynamic(name.trim())?.0[..] {
-            [Part::Made(maker)] => Some(maker.clone()),
+            [DraftPart::Made(maker)] => Some(maker.clone()),
             _ => None,
         };
     }

@@ -1,13 +1,13 @@
 //! Lists of targets: vegeta's, in both formats, and siege's URLs. They become targets of a plan, which are
 //! called in turn.
 
-use crate::Request;
+use crate::ImportRequest;
 use crate::detect::{first_lines, is_request_line};
 use crate::draft::*;
 use crate::place::tidy;
 use crate::postman::file_body;
 use crate::text::Text;
-use crate::tree::{Node, parse_json};
+use crate::tree::{TreeNode, parse_json};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use units::Nanos;
@@ -18,8 +18,8 @@ const TARGETS_MAX: usize = 100_000;
 /// The rate of `vegeta attack` without options.
 const VEGETA_RATE: f64 = 50.0;
 
-pub(crate) fn read_vegeta(text: &str, request: &Request<'_>) -> Result<Draft, String> {
-    let mut draft = Draft::default();
+pub(crate) fn read_vegeta(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
+    let mut draft = PlanDraft::default();
     // vegeta follows ten redirects
     draft.settings.follow = Some(10);
     draft.settings.no_cookies = true;
@@ -37,8 +37,8 @@ pub(crate) fn read_vegeta(text: &str, request: &Request<'_>) -> Result<Draft, St
 
 pub(crate) fn vegeta_targets(
     text: &str,
-    request: &Request<'_>,
-    draft: &mut Draft,
+    request: &ImportRequest<'_>,
+    draft: &mut PlanDraft,
 ) -> Result<(), String> {
     match text.trim_start().starts_with('{') {
         true => json_lines(text, draft)?,
@@ -53,11 +53,16 @@ pub(crate) fn vegeta_targets(
     Ok(())
 }
 
-fn target(line: usize, method: &str, url: &str) -> Step {
-    Step { line, method: method.to_owned(), url: tidy(Text::plain(url)), ..Step::default() }
+fn target(line: usize, method: &str, url: &str) -> DraftStep {
+    DraftStep {
+        line,
+        method: method.to_owned(),
+        url: tidy(Text::plain(url)),
+        ..DraftStep::default()
+    }
 }
 
-fn http_blocks(text: &str, request: &Request<'_>, draft: &mut Draft) {
+fn http_blocks(text: &str, request: &ImportRequest<'_>, draft: &mut PlanDraft) {
     for (index, line) in text.lines().enumerate() {
         let (number, line) = (index + 1, line.trim());
         if line.is_empty() || line.starts_with('#') {
@@ -91,7 +96,7 @@ fn is_upper(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-fn json_lines(text: &str, draft: &mut Draft) -> Result<(), String> {
+fn json_lines(text: &str, draft: &mut PlanDraft) -> Result<(), String> {
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let number = index + 1;
         let node = parse_json(line).map_err(|why| format!("line {number} is not JSON: {why}"))?;
@@ -102,8 +107,8 @@ fn json_lines(text: &str, draft: &mut Draft) -> Result<(), String> {
         }
         let method = node.text_at("method");
         let mut step = target(number, if method.is_empty() { "GET" } else { method }, url);
-        for (name, values) in node.get("header").map(Node::map).unwrap_or_default() {
-            for value in values.list().iter().filter_map(Node::text) {
+        for (name, values) in node.get("header").map(TreeNode::map).unwrap_or_default() {
+            for value in values.list().iter().filter_map(TreeNode::text) {
                 step.headers.push((name.clone(), Text::plain(value)));
             }
         }
@@ -125,8 +130,8 @@ fn json_lines(text: &str, draft: &mut Draft) -> Result<(), String> {
     Ok(())
 }
 
-pub(crate) fn read_siege(text: &str, request: &Request<'_>) -> Result<Draft, String> {
-    let mut draft = Draft::default();
+pub(crate) fn read_siege(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft, String> {
+    let mut draft = PlanDraft::default();
     siege_targets(text, request, &mut draft);
     if draft.targets.is_empty() {
         return Err("it has no URL".to_owned());
@@ -138,7 +143,7 @@ pub(crate) fn read_siege(text: &str, request: &Request<'_>) -> Result<Draft, Str
 }
 
 /// Lines of siege's urls.txt: `URL`, `URL POST data`, `URL POST <file`, `NAME=value`.
-pub(crate) fn siege_targets(text: &str, request: &Request<'_>, draft: &mut Draft) {
+pub(crate) fn siege_targets(text: &str, request: &ImportRequest<'_>, draft: &mut PlanDraft) {
     let mut variables: Vec<(String, String)> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
@@ -157,7 +162,12 @@ pub(crate) fn siege_targets(text: &str, request: &Request<'_>, draft: &mut Draft
     }
 }
 
-pub(crate) fn siege_line(number: usize, line: &str, request: &Request<'_>, draft: &mut Draft) {
+pub(crate) fn siege_line(
+    number: usize,
+    line: &str,
+    request: &ImportRequest<'_>,
+    draft: &mut PlanDraft,
+) {
     let (url, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let (method, data) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
     let method = if method.is_empty() { "GET" } else { method };

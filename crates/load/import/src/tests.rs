@@ -9,7 +9,7 @@ mod jmx;
 mod postman;
 mod small;
 
-use crate::{Document, Format, Imported, Request, import};
+use crate::{Document, Format, ImportRequest, Imported, import};
 use plan::FileSource;
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn try_import(format: Format, text: &str, how: &How) -> Result<Imported, String>
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
         .collect();
-    let request = Request {
+    let request = ImportRequest {
         documents: &documents,
         environment: environment.as_ref(),
         files: &shelf(),

@@ -2,10 +2,10 @@
 
 /// A text and the values that are inserted into it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Text(pub(crate) Vec<Part>);
+pub(crate) struct Text(pub(crate) Vec<DraftPart>);
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum DraftPart {
     Plain(String),
     /// A variable, by the name that the other tool has for it.
     Named(String),
@@ -35,11 +35,11 @@ pub(crate) enum Maker {
 impl Text {
     pub(crate) fn plain(text: impl Into<String>) -> Text {
         let text = text.into();
-        if text.is_empty() { Text::default() } else { Text(vec![Part::Plain(text)]) }
+        if text.is_empty() { Text::default() } else { Text(vec![DraftPart::Plain(text)]) }
     }
 
     pub(crate) fn named(name: impl Into<String>) -> Text {
-        Text(vec![Part::Named(name.into())])
+        Text(vec![DraftPart::Named(name.into())])
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -50,7 +50,7 @@ impl Text {
     pub(crate) fn settled(&self) -> Option<String> {
         let mut out = String::new();
         for part in &self.0 {
-            let Part::Plain(text) = part else { return None };
+            let DraftPart::Plain(text) = part else { return None };
             out.push_str(text);
         }
         Some(out)
@@ -59,21 +59,21 @@ impl Text {
     /// The one variable that is the whole text.
     pub(crate) fn single_name(&self) -> Option<&str> {
         match &self.0[..] {
-            [Part::Named(name)] => Some(name),
+            [DraftPart::Named(name)] => Some(name),
             _ => None,
         }
     }
 
-    pub(crate) fn push(&mut self, part: Part) {
+    pub(crate) fn push(&mut self, part: DraftPart) {
         match (self.0.last_mut(), part) {
-            (_, Part::Plain(text)) if text.is_empty() => {}
-            (Some(Part::Plain(last)), Part::Plain(text)) => last.push_str(&text),
+            (_, DraftPart::Plain(text)) if text.is_empty() => {}
+            (Some(DraftPart::Plain(last)), DraftPart::Plain(text)) => last.push_str(&text),
             (_, part) => self.0.push(part),
         }
     }
 
     pub(crate) fn push_str(&mut self, text: &str) {
-        self.push(Part::Plain(text.to_owned()));
+        self.push(DraftPart::Plain(text.to_owned()));
     }
 
     pub(crate) fn append(&mut self, other: Text) {
@@ -83,7 +83,7 @@ impl Text {
     /// What precedes the first inserted value.
     pub(crate) fn beginning(&self) -> &str {
         match self.0.first() {
-            Some(Part::Plain(text)) => text,
+            Some(DraftPart::Plain(text)) => text,
             _ => "",
         }
     }
@@ -91,7 +91,7 @@ impl Text {
     /// Changes the plain parts.
     pub(crate) fn map_plain(mut self, change: impl Fn(&str) -> String) -> Text {
         for part in &mut self.0 {
-            if let Part::Plain(text) = part {
+            if let DraftPart::Plain(text) = part {
                 *text = change(text);
             }
         }
@@ -134,8 +134,11 @@ mod tests {
     #[test]
     fn names_between_braces_are_values() {
         let text = variables("a{{ b }}c{{}}d{{e");
-        let expected =
-            [Part::Plain("a".into()), Part::Named("b".into()), Part::Plain("c{{}}d{{e".into())];
+        let expected = [
+            DraftPart::Plain("a".into()),
+            DraftPart::Named("b".into()),
+            DraftPart::Plain("c{{}}d{{e".into()),
+        ];
         assert_eq!(text.0, expected);
         assert_eq!(variables("{{x}}").single_name(), Some("x"));
         assert_eq!(variables("plain").settled().as_deref(), Some("plain"));

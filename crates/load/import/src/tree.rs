@@ -9,7 +9,7 @@ const NODES_MAX: usize = 2_000_000;
 
 /// A value and the line on which it begins, from 1.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct TreeNode {
     pub(crate) line: usize,
     pub(crate) value: Value,
 }
@@ -21,18 +21,18 @@ pub(crate) enum Value {
     /// As it was written.
     Number(String),
     Text(String),
-    List(Vec<Node>),
+    List(Vec<TreeNode>),
     /// In the order of the document.
-    Map(Vec<(String, Node)>),
+    Map(Vec<(String, TreeNode)>),
 }
 
-impl Node {
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+impl TreeNode {
+    pub(crate) fn get(&self, key: &str) -> Option<&TreeNode> {
         self.map().iter().find(|(name, _)| name == key).map(|(_, node)| node)
     }
 
     /// The value below several keys, one inside the other.
-    pub(crate) fn at(&self, path: &[&str]) -> Option<&Node> {
+    pub(crate) fn at(&self, path: &[&str]) -> Option<&TreeNode> {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
@@ -45,7 +45,7 @@ impl Node {
 
     /// The text under a key; empty if it is absent or not a text.
     pub(crate) fn text_at(&self, key: &str) -> &str {
-        self.get(key).and_then(Node::text).unwrap_or_default()
+        self.get(key).and_then(TreeNode::text).unwrap_or_default()
     }
 
     /// A text, a number or a truth value as text.
@@ -58,7 +58,7 @@ impl Node {
     }
 
     pub(crate) fn scalar_at(&self, key: &str) -> Option<String> {
-        self.get(key).and_then(Node::scalar)
+        self.get(key).and_then(TreeNode::scalar)
     }
 
     pub(crate) fn number(&self) -> Option<f64> {
@@ -78,18 +78,18 @@ impl Node {
         self.value == Value::Bool(false)
     }
 
-    pub(crate) fn list(&self) -> &[Node] {
+    pub(crate) fn list(&self) -> &[TreeNode] {
         match &self.value {
             Value::List(list) => list,
             _ => &[],
         }
     }
 
-    pub(crate) fn list_at(&self, key: &str) -> &[Node] {
-        self.get(key).map_or(&[], Node::list)
+    pub(crate) fn list_at(&self, key: &str) -> &[TreeNode] {
+        self.get(key).map_or(&[], TreeNode::list)
     }
 
-    pub(crate) fn map(&self) -> &[(String, Node)] {
+    pub(crate) fn map(&self) -> &[(String, TreeNode)] {
         match &self.value {
             Value::Map(map) => map,
             _ => &[],
@@ -136,7 +136,7 @@ impl Node {
 ///
 /// # Errors
 /// A sentence with the line.
-pub(crate) fn parse_json(text: &str) -> Result<Node, String> {
+pub(crate) fn parse_json(text: &str) -> Result<TreeNode, String> {
     let mut parser = JsonParser { text, at: 0, line: 1, nodes: 0 };
     let node = parser.value(0)?;
     parser.blanks();
@@ -169,7 +169,7 @@ impl JsonParser<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, String> {
+    fn value(&mut self, depth: usize) -> Result<TreeNode, String> {
         self.blanks();
         self.nodes += 1;
         if depth > DEPTH_MAX || self.nodes > NODES_MAX {
@@ -183,7 +183,7 @@ impl JsonParser<'_> {
             Some(byte) if byte == b'-' || byte.is_ascii_digit() => self.number()?,
             _ => self.word()?,
         };
-        Ok(Node { line, value })
+        Ok(TreeNode { line, value })
     }
 
     fn word(&mut self) -> Result<Value, String> {
@@ -236,7 +236,7 @@ impl JsonParser<'_> {
         Ok(text)
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Node>, String> {
+    fn array(&mut self, depth: usize) -> Result<Vec<TreeNode>, String> {
         let mut list = Vec::new();
         self.at += 1;
         self.blanks();
@@ -257,7 +257,7 @@ impl JsonParser<'_> {
         Ok(list)
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<(String, Node)>, String> {
+    fn object(&mut self, depth: usize) -> Result<Vec<(String, TreeNode)>, String> {
         let mut map = Vec::new();
         self.at += 1;
         self.blanks();
@@ -294,7 +294,7 @@ impl JsonParser<'_> {
 ///
 /// # Errors
 /// What is not YAML, with its place.
-pub(crate) fn parse_yaml(text: &str) -> Result<Node, String> {
+pub(crate) fn parse_yaml(text: &str) -> Result<TreeNode, String> {
     let value: Yaml = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
     let mut finder = LineFinder { text, at: 0, line: 1, nodes: 0, budget: SCANNED_MAX };
     finder.node(value, 0)
@@ -315,7 +315,7 @@ const LOOKAHEAD: usize = 64 << 10;
 const SCANNED_MAX: usize = 64 << 20;
 
 impl LineFinder<'_> {
-    fn node(&mut self, value: Yaml, depth: usize) -> Result<Node, String> {
+    fn node(&mut self, value: Yaml, depth: usize) -> Result<TreeNode, String> {
         self.nodes += 1;
         if depth > DEPTH_MAX || self.nodes > NODES_MAX {
             return Err("the document is nested too deeply or too large".to_owned());
@@ -342,14 +342,14 @@ impl LineFinder<'_> {
                     self.seek(&key);
                     let line = self.line;
                     let node = self.node(value, depth + 1)?;
-                    all.push((key, Node { line, ..node }));
+                    all.push((key, TreeNode { line, ..node }));
                 }
                 let line = all.first().map_or(line, |(_, node)| node.line);
-                return Ok(Node { line, value: Value::Map(all) });
+                return Ok(TreeNode { line, value: Value::Map(all) });
             }
             Yaml::Tagged(tagged) => return self.node(tagged.value, depth + 1),
         };
-        Ok(Node { line, value })
+        Ok(TreeNode { line, value })
     }
 
     /// Goes behind the next place that looks like this key, and stays in place if there is none.

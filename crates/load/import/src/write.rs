@@ -3,9 +3,9 @@
 mod finish;
 mod parts;
 
-use crate::draft::{Draft, LeftOut, LoadKind, LoadPart, TableRows};
+use crate::draft::{LeftOut, LoadKind, LoadPart, PlanDraft, TableRows};
 use crate::names::{MILLIS, MadeFeeder, Names, SECONDS};
-use crate::place::Server;
+use crate::place::PlanServer;
 use crate::text::Maker;
 use crate::toml_text::{inline, key, list, one_line, text, texts};
 use units::Nanos;
@@ -15,7 +15,7 @@ pub(crate) use finish::Counts;
 
 /// A finished plan.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct WrittenPlan {
     pub(crate) toml: String,
     pub(crate) left_out: Vec<LeftOut>,
     pub(crate) counts: Counts,
@@ -25,7 +25,11 @@ pub(crate) struct Written {
 ///
 /// # Errors
 /// A file in which there is no request.
-pub(crate) fn write(mut draft: Draft, head: &str, base: Option<&Url>) -> Result<Written, String> {
+pub(crate) fn write(
+    mut draft: PlanDraft,
+    head: &str,
+    base: Option<&Url>,
+) -> Result<WrittenPlan, String> {
     let counts = finish::finish(&mut draft);
     if counts.steps == 0 && draft.targets.is_empty() {
         return Err(format!("it has no request that can be made{}", shown(&draft.left_out.0)));
@@ -35,7 +39,7 @@ pub(crate) fn write(mut draft: Draft, head: &str, base: Option<&Url>) -> Result<
         Names::new(std::mem::take(&mut draft.vars), std::mem::take(&mut draft.made), &draft.tables);
     names.left_out = std::mem::take(&mut draft.left_out);
     finish::captures(&draft, &mut names);
-    let server = Server::of(&finish::urls(&draft), &names, base);
+    let server = PlanServer::of(&finish::urls(&draft), &names, base);
     if server.origin.is_none() && base.is_none() {
         let what =
             server.unknown.as_ref().map_or("server".to_owned(), |name| format!("variable {name}"));
@@ -54,7 +58,7 @@ pub(crate) fn write(mut draft: Draft, head: &str, base: Option<&Url>) -> Result<
     put_load(&mut out, &draft);
     put_names(&mut out, &draft, &names);
     out.push_str(&body);
-    Ok(Written { toml: out, left_out, counts })
+    Ok(WrittenPlan { toml: out, left_out, counts })
 }
 
 fn shown(left_out: &[LeftOut]) -> String {
@@ -72,7 +76,7 @@ pub(crate) use put;
 /// Width of comments.
 const WIDTH: usize = 96;
 
-fn put_head(out: &mut String, head: &str, draft: &Draft, left_out: &[LeftOut]) {
+fn put_head(out: &mut String, head: &str, draft: &PlanDraft, left_out: &[LeftOut]) {
     comment(out, head, "");
     comment(out, "Run it with: loadstone run FILE.toml; -c, --rate and -d override its load.", "");
     for note in &draft.notes {
@@ -106,7 +110,7 @@ pub(crate) fn comment(out: &mut String, sentence: &str, bullet: &str) {
     put!(*out, "{}\n", line.trim_end());
 }
 
-fn put_top(out: &mut String, draft: &Draft, server: &Server, left_out: &[LeftOut]) {
+fn put_top(out: &mut String, draft: &PlanDraft, server: &PlanServer, left_out: &[LeftOut]) {
     out.push_str("version = 1\n");
     if draft.targets.is_empty() {
         put!(*out, "url = {}\n", text(server.base.as_str()));
@@ -155,7 +159,7 @@ fn put_table(out: &mut String, name: &str, rows: &[String]) {
     }
 }
 
-fn put_load(out: &mut String, draft: &Draft) {
+fn put_load(out: &mut String, draft: &PlanDraft) {
     let loads = &draft.loads[..];
     if let [one] = loads
         && one.start == Nanos::ZERO
@@ -232,7 +236,7 @@ pub(crate) fn span(time: Nanos) -> String {
     }
 }
 
-fn put_names(out: &mut String, draft: &Draft, names: &Names) {
+fn put_names(out: &mut String, draft: &PlanDraft, names: &Names) {
     if !names.used.is_empty() {
         out.push_str("\n[vars]\n");
         for (name, value) in &names.used {

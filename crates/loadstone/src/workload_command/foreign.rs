@@ -81,7 +81,7 @@ fn environment(file: &str) -> Result<Document, Failure> {
 
 fn finish(format: Format, documents: &[Document], args: &ImportArgs) -> Result<Code, Failure> {
     let environment = args.environment.as_ref().map(|file| environment(file)).transpose()?;
-    let request = import::Request {
+    let request = import::ImportRequest {
         documents,
         environment: environment.as_ref(),
         files: &Disk,

@@ -1,6 +1,6 @@
 //! Steps of a scenario.
 
-use super::Reader;
+use super::DraftReader;
 use super::phases::time;
 use crate::draft::*;
 use crate::http_file::shown;
@@ -8,26 +8,26 @@ use crate::place::tidy;
 use crate::postman::{form, multipart};
 use crate::scripts::is_status;
 use crate::text::Text;
-use crate::tree::{Node, Value};
+use crate::tree::{TreeNode, Value};
 
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 /// Loops in one another.
 const DEPTH_MAX: usize = 20;
 const ROUNDS_MAX: f64 = 100_000.0;
 
-impl Reader<'_> {
-    pub(super) fn flow(&mut self, steps: &[Node], depth: usize) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = Vec::new();
+impl DraftReader<'_> {
+    pub(super) fn flow(&mut self, steps: &[TreeNode], depth: usize) -> Vec<DraftPiece> {
+        let mut pieces: Vec<DraftPiece> = Vec::new();
         for node in steps.iter().filter(|_| depth < DEPTH_MAX) {
             let request = node.map().iter().find(|(key, _)| METHODS.contains(&key.as_str()));
             if let Some((method, request)) = request {
                 let step = self.step(method, request, node);
-                pieces.push(Piece::Step(Box::new(step)));
+                pieces.push(DraftPiece::Step(Box::new(step)));
             } else if let Some(think) = node.get("think") {
                 self.think(think, &mut pieces);
             } else if let Some(inner) = node.get("loop") {
                 let block = self.repeat(node, inner, depth);
-                pieces.push(Piece::Block(block));
+                pieces.push(DraftPiece::Block(block));
             } else if let Some(inner) = node.get("parallel") {
                 self.draft.left_out.add(
                     inner.line,
@@ -54,7 +54,7 @@ impl Reader<'_> {
     }
 
     /// A pause belongs to the step before it.
-    fn think(&mut self, node: &Node, pieces: &mut [Piece]) {
+    fn think(&mut self, node: &TreeNode, pieces: &mut [DraftPiece]) {
         let Some(pause) = time(node) else {
             return self.draft.left_out.add(
                 node.line,
@@ -77,11 +77,11 @@ impl Reader<'_> {
         }
     }
 
-    fn repeat(&mut self, node: &Node, inner: &Node, depth: usize) -> Block {
+    fn repeat(&mut self, node: &TreeNode, inner: &TreeNode, depth: usize) -> DraftBlock {
         let parts = self.flow(inner.list(), depth + 1);
-        let mut guard = Guard::default();
+        let mut guard = DraftGuard::default();
         let count = node.get("count");
-        match count.and_then(Node::scalar) {
+        match count.and_then(TreeNode::scalar) {
             Some(text) => {
                 let (low, high) = text.split_once('-').unwrap_or((&text, &text));
                 let number = |text: &str| {
@@ -115,17 +115,21 @@ impl Reader<'_> {
             let why = "functions are JavaScript, which is not executed; the loop has a bound";
             self.draft.left_out.add(condition.line, "whileTrue", why);
         }
-        Block { name: node.scalar_at("name").unwrap_or_else(|| "loop".to_owned()), guard, parts }
+        DraftBlock {
+            name: node.scalar_at("name").unwrap_or_else(|| "loop".to_owned()),
+            guard,
+            parts,
+        }
     }
 
-    fn step(&mut self, method: &str, node: &Node, outer: &Node) -> Step {
+    fn step(&mut self, method: &str, node: &TreeNode, outer: &TreeNode) -> DraftStep {
         let line = outer.line;
-        let mut step = Step {
+        let mut step = DraftStep {
             line,
             comments: vec![format!("line {line}")],
             method: method.to_ascii_uppercase(),
             headers: self.headers.clone(),
-            ..Step::default()
+            ..DraftStep::default()
         };
         // a request may be its URL
         let path = node
@@ -136,7 +140,7 @@ impl Reader<'_> {
         let full = if path.starts_with('/') { format!("{}{path}", self.target) } else { path };
         let mut url = self.text(&full, line);
         for (index, (name, value)) in
-            node.get("qs").map(Node::map).unwrap_or_default().iter().enumerate()
+            node.get("qs").map(TreeNode::map).unwrap_or_default().iter().enumerate()
         {
             let first = index == 0 && !full.contains('?');
             url.push_str(if first { "?" } else { "&" });
@@ -154,7 +158,7 @@ impl Reader<'_> {
         step
     }
 
-    fn key(&mut self, key: &str, node: &Node, step: &mut Step) {
+    fn key(&mut self, key: &str, node: &TreeNode, step: &mut DraftStep) {
         match key {
             "url" | "uri" | "qs" | "name" => {}
             "headers" => {
@@ -170,7 +174,7 @@ impl Reader<'_> {
             "capture" => each(node).for_each(|one| self.capture(one, step)),
             "match" => each(node).for_each(|one| self.matching(one, step)),
             "expect" => {
-                let rules = each(node).flat_map(Node::map);
+                let rules = each(node).flat_map(TreeNode::map);
                 rules.for_each(|(name, value)| self.expect(name, value, step));
             }
             "ifTrue" => self.condition(node, step),
@@ -192,7 +196,7 @@ impl Reader<'_> {
         }
     }
 
-    fn body(&mut self, key: &str, node: &Node, step: &mut Step) {
+    fn body(&mut self, key: &str, node: &TreeNode, step: &mut DraftStep) {
         match key {
             "json" => {
                 step.body = Body::Text(self.text(&node.json(), node.line));
@@ -216,7 +220,7 @@ impl Reader<'_> {
         }
     }
 
-    fn cookies(&mut self, node: &Node, step: &mut Step) {
+    fn cookies(&mut self, node: &TreeNode, step: &mut DraftStep) {
         let mut cookies = Text::default();
         for (name, value) in node.map() {
             cookies.push_str(if cookies.is_empty() { "" } else { "; " });
@@ -227,7 +231,7 @@ impl Reader<'_> {
         step.set_header("Cookie", cookies);
     }
 
-    fn login(&mut self, node: &Node, step: &mut Step) {
+    fn login(&mut self, node: &TreeNode, step: &mut DraftStep) {
         let either = |one: &str, other: &str| {
             node.scalar_at(one).or_else(|| node.scalar_at(other)).unwrap_or_default()
         };
@@ -237,7 +241,7 @@ impl Reader<'_> {
         step.user = Some(user);
     }
 
-    fn fields(&mut self, node: &Node) -> Vec<(String, Text)> {
+    fn fields(&mut self, node: &TreeNode) -> Vec<(String, Text)> {
         let mut fields = Vec::new();
         for (name, value) in node.map() {
             match value.scalar() {
@@ -252,7 +256,7 @@ impl Reader<'_> {
         fields
     }
 
-    fn capture(&mut self, node: &Node, step: &mut Step) {
+    fn capture(&mut self, node: &TreeNode, step: &mut DraftStep) {
         let name = node.scalar_at("as").unwrap_or_default();
         let mut regex = None;
         let from = if let Some(path) = node.scalar_at("json") {
@@ -291,11 +295,11 @@ impl Reader<'_> {
             Some("random") => Some("random"),
             _ => None,
         };
-        let optional = node.get("strict").is_some_and(Node::is_false);
+        let optional = node.get("strict").is_some_and(TreeNode::is_false);
         step.captures.push(Capture { regex, take, optional, ..Capture::new(name, from) });
     }
 
-    fn matching(&mut self, node: &Node, step: &mut Step) {
+    fn matching(&mut self, node: &TreeNode, step: &mut DraftStep) {
         let value = node.scalar_at("value").unwrap_or_default();
         let value = self.text(&value, node.line);
         match (node.scalar_at("json"), node.scalar_at("regexp")) {
@@ -309,9 +313,9 @@ impl Reader<'_> {
         }
     }
 
-    fn expect(&mut self, name: &str, node: &Node, step: &mut Step) {
+    fn expect(&mut self, name: &str, node: &TreeNode, step: &mut DraftStep) {
         let texts: Vec<String> = match &node.value {
-            Value::List(list) => list.iter().filter_map(Node::scalar).collect(),
+            Value::List(list) => list.iter().filter_map(TreeNode::scalar).collect(),
             _ => node.scalar().into_iter().collect(),
         };
         match (name, &texts[..]) {
@@ -322,12 +326,12 @@ impl Reader<'_> {
                 let media = if one == "json" { "json" } else { one };
                 step.check
                     .headers
-                    .push(("Content-Type".to_owned(), Rule::Contains(Text::plain(media))));
+                    .push(("Content-Type".to_owned(), DraftRule::Contains(Text::plain(media))));
             }
-            ("hasHeader", [name]) => step.check.headers.push((name.clone(), Rule::Present)),
+            ("hasHeader", [name]) => step.check.headers.push((name.clone(), DraftRule::Present)),
             ("headerEquals", [name, value]) => {
                 let value = self.text(value, node.line);
-                step.check.headers.push((name.clone(), Rule::Exact(value)));
+                step.check.headers.push((name.clone(), DraftRule::Exact(value)));
             }
             ("matchesRegexp", [pattern]) => step.check.regex.push(Text::plain(pattern)),
             ("hasProperty", [path]) => {
@@ -347,7 +351,7 @@ impl Reader<'_> {
     }
 
     /// `ifTrue: "token"` or `ifTrue: "state == 'open'"`
-    fn condition(&mut self, node: &Node, step: &mut Step) {
+    fn condition(&mut self, node: &TreeNode, step: &mut DraftStep) {
         let text = node.scalar().unwrap_or_default();
         let word = |text: &str| {
             !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -355,9 +359,9 @@ impl Reader<'_> {
         let (name, rule) = match text.split_once("==") {
             Some((name, value)) => {
                 let value = value.trim_start_matches('=').trim().trim_matches(['"', '\'']);
-                (name.trim(), Rule::Exact(Text::plain(value)))
+                (name.trim(), DraftRule::Exact(Text::plain(value)))
             }
-            None => (text.trim(), Rule::Present),
+            None => (text.trim(), DraftRule::Present),
         };
         match word(name) {
             true => step.guard.when.push((name.to_owned(), rule)),
@@ -370,15 +374,15 @@ impl Reader<'_> {
     }
 }
 
-fn each(node: &Node) -> impl Iterator<Item = &Node> {
+fn each(node: &TreeNode) -> impl Iterator<Item = &TreeNode> {
     let list = node.list();
     let single = if list.is_empty() { Some(node) } else { None };
     list.iter().chain(single)
 }
 
-fn last_step(pieces: &mut [Piece]) -> Option<&mut Step> {
+fn last_step(pieces: &mut [DraftPiece]) -> Option<&mut DraftStep> {
     match pieces.last_mut()? {
-        Piece::Step(step) => Some(step),
-        Piece::Block(block) => last_step(&mut block.parts),
+        DraftPiece::Step(step) => Some(step),
+        DraftPiece::Block(block) => last_step(&mut block.parts),
     }
 }

@@ -1,12 +1,12 @@
 //! Phases of arrivals.
 
-use super::Reader;
+use super::DraftReader;
 use crate::draft::{LoadKind, LoadPart};
-use crate::tree::Node;
+use crate::tree::TreeNode;
 use units::Nanos;
 
 /// Seconds, or a text such as `5m` and `1 minute`.
-pub(super) fn time(node: &Node) -> Option<Nanos> {
+pub(super) fn time(node: &TreeNode) -> Option<Nanos> {
     let text = node.scalar()?;
     let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {
@@ -32,8 +32,8 @@ pub(super) fn time(node: &Node) -> Option<Nanos> {
     units::parse_duration(&format!("{number}{unit}")).ok()
 }
 
-impl Reader<'_> {
-    pub(super) fn phases(&mut self, phases: &[Node]) {
+impl DraftReader<'_> {
+    pub(super) fn phases(&mut self, phases: &[TreeNode]) {
         let mut stages: Vec<(Nanos, f64, f64)> = Vec::new();
         for phase in phases {
             if let Some(pause) = phase.get("pause").and_then(time) {
@@ -51,7 +51,7 @@ impl Reader<'_> {
                 continue;
             };
             let number = |key: &str| {
-                phase.get(key).and_then(Node::number).filter(|it| (0.0..=1e7).contains(it))
+                phase.get(key).and_then(TreeNode::number).filter(|it| (0.0..=1e7).contains(it))
             };
             let rate = number("arrivalRate");
             let count = number("arrivalCount").map(|count| count / duration.as_secs_f64());

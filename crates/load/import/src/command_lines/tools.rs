@@ -38,12 +38,12 @@ pub(super) enum Key {
 }
 
 /// Names with blanks between them, whether a value follows, and what it sets.
-type Row = (&'static str, bool, Key);
+type OptionRow = (&'static str, bool, Key);
 
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) name: &'static str,
-    rows: &'static [Row],
+    rows: &'static [OptionRow],
     /// Without options.
     pub(super) users: f64,
     pub(super) rate: Option<f64>,
@@ -66,7 +66,7 @@ pub(super) fn tool_named(name: &str) -> Option<&'static Tool> {
 const PROXY: Key = Key::Unknown("use --proxy");
 const TLS: Key = Key::Unknown("use --tls, --cert, --key and --ciphers");
 
-const WRK: &[Row] = &[
+const WRK: &[OptionRow] = &[
     ("c connections", true, Key::Users),
     ("d duration", true, Key::Duration),
     ("t threads", true, Key::Ignored),

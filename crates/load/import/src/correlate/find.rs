@@ -1,9 +1,9 @@
 //! Where in a response a value comes from.
 
-use super::recording::Exchange;
+use super::recording::RecordedExchange;
 use crate::draft::CaptureFrom;
 use crate::text::Text;
-use crate::tree::{Node, parse_json};
+use crate::tree::{TreeNode, parse_json};
 
 /// Characters of text around a value that make an expression.
 const CONTEXT: usize = 24;
@@ -11,7 +11,7 @@ const CONTEXT_LEAST: usize = 4;
 
 /// The place of a value in a response.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundValue {
     pub(super) from: CaptureFrom,
     pub(super) regex: Option<Text>,
     /// For the diff.
@@ -19,22 +19,32 @@ pub(super) struct Found {
 }
 
 /// A place that has the first value in the first recording and the second one in the second.
-pub(super) fn find(first: &Exchange, second: &Exchange, one: &str, two: &str) -> Option<Found> {
+pub(super) fn find(
+    first: &RecordedExchange,
+    second: &RecordedExchange,
+    one: &str,
+    two: &str,
+) -> Option<FoundValue> {
     in_json(first, second, one, two)
         .or_else(|| in_headers(first, second, one, two))
         .or_else(|| in_inputs(first, second, one, two))
         .or_else(|| in_text(first, second, one, two))
 }
 
-fn in_json(first: &Exchange, second: &Exchange, one: &str, two: &str) -> Option<Found> {
+fn in_json(
+    first: &RecordedExchange,
+    second: &RecordedExchange,
+    one: &str,
+    two: &str,
+) -> Option<FoundValue> {
     let (a, b) = (parse_json(&first.response_body).ok()?, parse_json(&second.response_body).ok()?);
     let place = pointer(&a, &b, one, two, String::new())?;
     let shown = format!("JSON {place}");
-    Some(Found { from: CaptureFrom::Json(place), regex: None, place: shown })
+    Some(FoundValue { from: CaptureFrom::Json(place), regex: None, place: shown })
 }
 
 /// The pointer that leads to both values.
-fn pointer(a: &Node, b: &Node, one: &str, two: &str, path: String) -> Option<String> {
+fn pointer(a: &TreeNode, b: &TreeNode, one: &str, two: &str, path: String) -> Option<String> {
     if a.scalar().as_deref() == Some(one) && b.scalar().as_deref() == Some(two) {
         return Some(path);
     }
@@ -54,7 +64,12 @@ fn pointer(a: &Node, b: &Node, one: &str, two: &str, path: String) -> Option<Str
     None
 }
 
-fn in_headers(first: &Exchange, second: &Exchange, one: &str, two: &str) -> Option<Found> {
+fn in_headers(
+    first: &RecordedExchange,
+    second: &RecordedExchange,
+    one: &str,
+    two: &str,
+) -> Option<FoundValue> {
     for (name, value) in &first.response_headers {
         let other = second
             .response_headers
@@ -65,13 +80,17 @@ fn in_headers(first: &Exchange, second: &Exchange, one: &str, two: &str) -> Opti
             let cookie = value.split(';').next()?.split_once('=')?;
             if cookie.1 == one {
                 let from = CaptureFrom::Cookie(cookie.0.trim().to_owned());
-                return Some(Found { from, regex: None, place: format!("cookie {}", cookie.0) });
+                return Some(FoundValue {
+                    from,
+                    regex: None,
+                    place: format!("cookie {}", cookie.0),
+                });
             }
             continue;
         }
         let regex =
             if value == one { None } else { Some(Text::plain(around(value, other, one, two)?)) };
-        return Some(Found {
+        return Some(FoundValue {
             from: CaptureFrom::Header(name.clone()),
             regex,
             place: format!("header {name}"),
@@ -81,7 +100,12 @@ fn in_headers(first: &Exchange, second: &Exchange, one: &str, two: &str) -> Opti
 }
 
 /// `<input name="csrf" value="…">` and `<meta name="csrf-token" content="…">`
-fn in_inputs(first: &Exchange, second: &Exchange, one: &str, two: &str) -> Option<Found> {
+fn in_inputs(
+    first: &RecordedExchange,
+    second: &RecordedExchange,
+    one: &str,
+    two: &str,
+) -> Option<FoundValue> {
     for (tag, attribute) in [("input", "value"), ("meta", "content")] {
         let (a, b) = (
             named(&first.response_body, tag, attribute, one),
@@ -90,7 +114,7 @@ fn in_inputs(first: &Exchange, second: &Exchange, one: &str, two: &str) -> Optio
         if let Some(name) = a.filter(|name| Some(name) == b.as_ref()) {
             let css = format!("{tag}[name=\"{name}\"]");
             let place = format!("{css} of the page");
-            return Some(Found {
+            return Some(FoundValue {
                 from: CaptureFrom::Css(css, Some(attribute.to_owned())),
                 regex: None,
                 place,
@@ -115,10 +139,15 @@ fn named(page: &str, tag: &str, attribute: &str, value: &str) -> Option<String> 
     None
 }
 
-fn in_text(first: &Exchange, second: &Exchange, one: &str, two: &str) -> Option<Found> {
+fn in_text(
+    first: &RecordedExchange,
+    second: &RecordedExchange,
+    one: &str,
+    two: &str,
+) -> Option<FoundValue> {
     let regex = around(&first.response_body, &second.response_body, one, two)?;
     let place = format!("the body by {}", units::quoted(&regex));
-    Some(Found { from: CaptureFrom::Body, regex: Some(Text::plain(regex)), place })
+    Some(FoundValue { from: CaptureFrom::Body, regex: Some(Text::plain(regex)), place })
 }
 
 /// An expression of the text before the values, which both have in common.

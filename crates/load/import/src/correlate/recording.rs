@@ -1,9 +1,9 @@
 //! Exchanges of a HAR file, and the places of a request where a value may differ.
 
 use super::with_replaced;
-use crate::draft::{Body, Step};
+use crate::draft::{Body, DraftStep};
 use crate::text::Text;
-use crate::tree::{Node, parse_json};
+use crate::tree::{TreeNode, parse_json};
 use url::Url;
 
 /// Exchanges of one recording, places of one request.
@@ -12,7 +12,7 @@ const SLOTS_MAX: usize = 500;
 
 /// A request and its response.
 #[derive(Clone, Debug)]
-pub(super) struct Exchange {
+pub(super) struct RecordedExchange {
     pub(super) line: usize,
     pub(super) method: String,
     pub(super) url: Url,
@@ -67,12 +67,12 @@ const SKIPPED: [&str; 12] = [
     "host",
 ];
 
-pub(super) fn exchanges(text: &str) -> Result<Vec<Exchange>, String> {
+pub(super) fn exchanges(text: &str) -> Result<Vec<RecordedExchange>, String> {
     let root = parse_json(text.trim_start_matches('\u{feff}'))
         .map_err(|why| format!("it is not a HAR: {why}"))?;
     let entries =
         root.at(&["log", "entries"]).ok_or("it is not a HAR: it has no log with entries")?;
-    let mut all: Vec<Exchange> = Vec::new();
+    let mut all: Vec<RecordedExchange> = Vec::new();
     for entry in entries.list() {
         let Some(exchange) = exchange(entry) else { continue };
         // a page asks other servers too
@@ -90,14 +90,15 @@ pub(super) fn exchanges(text: &str) -> Result<Vec<Exchange>, String> {
     Ok(all)
 }
 
-fn exchange(entry: &Node) -> Option<Exchange> {
+fn exchange(entry: &TreeNode) -> Option<RecordedExchange> {
     let request = entry.get("request")?;
     let url = Url::parse(request.text_at("url")).ok()?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return None;
     }
-    let pairs = |node: Option<&Node>| -> Vec<(String, String)> {
-        let list = node.and_then(|node| node.get("headers")).map(Node::list).unwrap_or_default();
+    let pairs = |node: Option<&TreeNode>| -> Vec<(String, String)> {
+        let list =
+            node.and_then(|node| node.get("headers")).map(TreeNode::list).unwrap_or_default();
         list.iter()
             .map(|it| (it.text_at("name").to_owned(), it.text_at("value").to_owned()))
             .collect()
@@ -105,15 +106,15 @@ fn exchange(entry: &Node) -> Option<Exchange> {
     let response = entry.get("response");
     let content = response.and_then(|node| node.get("content"));
     let body =
-        request.at(&["postData", "text"]).and_then(Node::text).filter(|text| !text.is_empty());
+        request.at(&["postData", "text"]).and_then(TreeNode::text).filter(|text| !text.is_empty());
     let encoded = content.is_some_and(|node| node.text_at("encoding") == "base64");
     let text = content.map(|node| node.text_at("text")).unwrap_or_default();
     let took = entry
         .get("time")
-        .and_then(Node::number)
+        .and_then(TreeNode::number)
         .filter(|ms| (0.0..1e9).contains(ms))
         .unwrap_or(0.0);
-    Some(Exchange {
+    Some(RecordedExchange {
         line: entry.line,
         method: request.text_at("method").to_ascii_uppercase(),
         url,
@@ -163,7 +164,7 @@ fn instant(text: &str) -> u64 {
         .saturating_add(nanos)
 }
 
-impl Exchange {
+impl RecordedExchange {
     pub(super) fn path(&self) -> &str {
         self.url.path()
     }
@@ -230,7 +231,7 @@ impl Exchange {
     }
 
     /// The request as a step, with these values replaced.
-    pub(super) fn write(&self, replaced: &[(Slot, Text)], step: &mut Step) {
+    pub(super) fn write(&self, replaced: &[(Slot, Text)], step: &mut DraftStep) {
         let of = |kind: SlotKind| -> Vec<(std::ops::Range<usize>, Text)> {
             let all = replaced.iter().filter(|(slot, _)| slot.kind == kind);
             let mut all: Vec<_> =
@@ -280,7 +281,7 @@ fn fields(text: &str, start: usize, what: &str, kind: SlotKind, slots: &mut Vec<
 
 /// Texts and numbers of a JSON body with their places in its text; a value that is written in another
 /// form there is passed over.
-fn leaves(node: &Node, place: &str, body: &str, at: &mut usize, slots: &mut Vec<Slot>) {
+fn leaves(node: &TreeNode, place: &str, body: &str, at: &mut usize, slots: &mut Vec<Slot>) {
     if slots.len() >= SLOTS_MAX {
         return;
     }

@@ -1,6 +1,6 @@
 //! Assertions and extractors.
 
-use super::Reader;
+use super::DraftReader;
 use super::elements::Element;
 use crate::draft::*;
 use crate::scripts::is_status;
@@ -14,9 +14,9 @@ const SUBSTRING: i64 = 16;
 const MATCH: i64 = 1;
 const OR: i64 = 32;
 
-impl Reader<'_> {
+impl DraftReader<'_> {
     /// Adds what an element below a sampler checks or captures.
-    pub(super) fn check(&mut self, element: &Element<'_, '_>, step: &mut Step) {
+    pub(super) fn check(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         match element.kind() {
             "ResponseAssertion" => self.response_assertion(element, step),
             "JSONPathAssertion" => self.json_assertion(element, step),
@@ -73,11 +73,11 @@ impl Reader<'_> {
 
     fn script_of_sampler(&mut self, element: &Element<'_, '_>) {
         // those before a request may define a variable, which `parts` reads
-        let pieces = self.parts(&[*element], &super::scope::Scope::default(), 0);
+        let pieces = self.parts(&[*element], &super::scope::JmxScope::default(), 0);
         debug_assert!(pieces.is_empty(), "a script has no requests");
     }
 
-    fn response_assertion(&mut self, element: &Element<'_, '_>, step: &mut Step) {
+    fn response_assertion(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         let kind: i64 = element.text("Assertion.test_type").parse().unwrap_or(SUBSTRING);
         let field = element.text("Assertion.test_field");
         let strings = match element.items("Asserion.test_strings") {
@@ -109,7 +109,7 @@ impl Reader<'_> {
         }
     }
 
-    fn json_assertion(&mut self, element: &Element<'_, '_>, step: &mut Step) {
+    fn json_assertion(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         let path = element.text("JSON_PATH");
         let value = element.text("EXPECTED_VALUE");
         let regex = element.text("ISREGEX") == "true";
@@ -140,7 +140,7 @@ impl Reader<'_> {
     }
 
     /// Several names may be in one element, with semicolons between them.
-    fn json_extractor(&mut self, element: &Element<'_, '_>, step: &mut Step) {
+    fn json_extractor(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         let list = |name: &str| -> Vec<String> {
             element.text(name).split(';').map(|it| it.trim().to_owned()).collect()
         };
@@ -156,7 +156,7 @@ impl Reader<'_> {
         }
     }
 
-    fn regex_extractor(&mut self, element: &Element<'_, '_>, step: &mut Step) {
+    fn regex_extractor(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         let mut regex = self.text(&element.text("RegexExtractor.regex"), element.node);
         let template = element.text("RegexExtractor.template");
         match template.as_str() {
@@ -191,7 +191,7 @@ impl Reader<'_> {
         self.capture(element, step, (name, from, Some(regex)), (number, default));
     }
 
-    fn boundary_extractor(&mut self, element: &Element<'_, '_>, step: &mut Step) {
+    fn boundary_extractor(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         let (left, right) = (
             element.raw("BoundaryExtractor.lboundary"),
             element.raw("BoundaryExtractor.rboundary"),
@@ -213,7 +213,7 @@ impl Reader<'_> {
     fn capture(
         &mut self,
         element: &Element<'_, '_>,
-        step: &mut Step,
+        step: &mut DraftStep,
         (name, from, regex): (String, CaptureFrom, Option<Text>),
         (number, default): (String, String),
     ) {
@@ -244,7 +244,7 @@ impl Reader<'_> {
     }
 }
 
-fn respond(field: &str, kind: i64, value: Text, step: &mut Step) -> bool {
+fn respond(field: &str, kind: i64, value: Text, step: &mut DraftStep) -> bool {
     let expect = &mut step.expect;
     let plain = value.settled().is_none_or(|it| is_plain(&it));
     match field {
@@ -288,11 +288,11 @@ fn respond(field: &str, kind: i64, value: Text, step: &mut Step) -> bool {
             match text.split_once(':') {
                 Some((name, value)) if !name.contains(char::is_whitespace) => {
                     let rule = match value.trim() {
-                        "" => Rule::Present,
+                        "" => DraftRule::Present,
                         value if kind & 2 != 0 && !is_plain(value) => {
-                            Rule::Regex(Text::plain(value))
+                            DraftRule::Regex(Text::plain(value))
                         }
-                        value => Rule::Contains(Text::plain(value)),
+                        value => DraftRule::Contains(Text::plain(value)),
                     };
                     expect.headers.push((name.to_owned(), rule));
                 }

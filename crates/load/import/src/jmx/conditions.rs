@@ -1,10 +1,10 @@
 //! Conditions of controllers that compare a variable with a value.
 
-use crate::draft::Rule;
-use crate::text::{Part, Text};
+use crate::draft::DraftRule;
+use crate::text::{DraftPart, Text};
 
 /// `"${x}" == "y"`, perhaps several of them with `&&`.
-pub(super) fn condition(text: &Text) -> Option<Vec<(String, Rule)>> {
+pub(super) fn condition(text: &Text) -> Option<Vec<(String, DraftRule)>> {
     if text.settled().as_deref().map(str::trim) == Some("true") {
         return Some(Vec::new());
     }
@@ -13,7 +13,7 @@ pub(super) fn condition(text: &Text) -> Option<Vec<(String, Rule)>> {
 
 /// What holds when a loop ends that goes on while the condition holds. Only a single comparison can be
 /// turned around.
-pub(super) fn negated(text: &Text) -> Option<Vec<(String, Rule)>> {
+pub(super) fn negated(text: &Text) -> Option<Vec<(String, DraftRule)>> {
     let clauses = clauses(text)?;
     let [one] = &clauses[..] else { return None };
     Some(vec![compare(one, true)?])
@@ -23,8 +23,8 @@ fn clauses(text: &Text) -> Option<Vec<Text>> {
     let mut all = vec![Text::default()];
     for part in &text.0 {
         match part {
-            Part::Plain(plain) if plain.contains("||") => return None,
-            Part::Plain(plain) => {
+            DraftPart::Plain(plain) if plain.contains("||") => return None,
+            DraftPart::Plain(plain) => {
                 for (index, piece) in plain.split("&&").enumerate() {
                     if index > 0 {
                         all.push(Text::default());
@@ -38,14 +38,14 @@ fn clauses(text: &Text) -> Option<Vec<Text>> {
     Some(all)
 }
 
-fn compare(clause: &Text, turned: bool) -> Option<(String, Rule)> {
+fn compare(clause: &Text, turned: bool) -> Option<(String, DraftRule)> {
     // the variable, and the text with a mark in its place
     let mut name = None;
     let mut shown = String::new();
     for part in &clause.0 {
         match part {
-            Part::Plain(text) => shown.push_str(text),
-            Part::Named(found) if name.is_none() => {
+            DraftPart::Plain(text) => shown.push_str(text),
+            DraftPart::Named(found) if name.is_none() => {
                 name = Some(found.clone());
                 shown.push('\u{1}');
             }
@@ -66,7 +66,7 @@ fn compare(clause: &Text, turned: bool) -> Option<(String, Rule)> {
             }
             // a truth value by itself
             let value = if negative == turned { "true" } else { "false" };
-            return Some((name, Rule::Exact(Text::plain(value))));
+            return Some((name, DraftRule::Exact(Text::plain(value))));
         }
     };
     let (left, right) = (unquoted(left), unquoted(right.trim_start_matches('=')));
@@ -75,11 +75,11 @@ fn compare(clause: &Text, turned: bool) -> Option<(String, Rule)> {
         _ => return None,
     };
     match (negative == turned, value) {
-        (true, "null") => Some((name, Rule::Absent)),
-        (true, value) => Some((name, Rule::Exact(Text::plain(value)))),
-        (false, "null" | "") => Some((name, Rule::Regex(Text::plain(".")))),
-        (false, "true") => Some((name, Rule::Exact(Text::plain("false")))),
-        (false, "false") => Some((name, Rule::Exact(Text::plain("true")))),
+        (true, "null") => Some((name, DraftRule::Absent)),
+        (true, value) => Some((name, DraftRule::Exact(Text::plain(value)))),
+        (false, "null" | "") => Some((name, DraftRule::Regex(Text::plain(".")))),
+        (false, "true") => Some((name, DraftRule::Exact(Text::plain("false")))),
+        (false, "false") => Some((name, DraftRule::Exact(Text::plain("true")))),
         _ => None,
     }
 }

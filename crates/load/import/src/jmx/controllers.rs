@@ -2,8 +2,8 @@
 
 use super::conditions::condition;
 use super::elements::{Element, elements};
-use super::scope::{Scope, is_config};
-use super::{DEPTH_MAX, LISTENERS, Reader};
+use super::scope::{JmxScope, is_config};
+use super::{DEPTH_MAX, DraftReader, LISTENERS};
 use crate::draft::*;
 use crate::text::{Maker, Text};
 
@@ -11,14 +11,14 @@ use crate::text::{Maker, Text};
 const ROUNDS_MAX: u32 = 100_000;
 const WHILE_MAX: u32 = 1_000;
 
-impl Reader<'_> {
+impl DraftReader<'_> {
     /// The samplers and controllers of a tree.
     pub(super) fn parts(
         &mut self,
         all: &[Element<'_, '_>],
-        scope: &Scope,
+        scope: &JmxScope,
         depth: usize,
-    ) -> Vec<Piece> {
+    ) -> Vec<DraftPiece> {
         let mut pieces = Vec::new();
         if depth > DEPTH_MAX {
             return pieces;
@@ -27,7 +27,7 @@ impl Reader<'_> {
             match element.kind() {
                 "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
                     let step = self.sampler(element, scope);
-                    pieces.push(Piece::Step(Box::new(step)));
+                    pieces.push(DraftPiece::Step(Box::new(step)));
                 }
                 kind if kind.ends_with("Controller")
                     || kind == "InterleaveControl"
@@ -49,18 +49,18 @@ impl Reader<'_> {
     }
 
     /// A pause between samplers; other actions are listed.
-    fn pause(&mut self, element: &Element<'_, '_>, pieces: &mut [Piece]) {
+    fn pause(&mut self, element: &Element<'_, '_>, pieces: &mut [DraftPiece]) {
         let pause = element.text("ActionProcessor.action") == "1"
             || element.text("ActionProcessor.action").is_empty();
         let millis =
             self.settled(&element.text("ActionProcessor.duration"), element).parse::<f64>();
         let inner = element.tree.map(elements).unwrap_or_default();
-        let timed = self.scope(&inner, &Scope::default()).pause;
+        let timed = self.scope(&inner, &JmxScope::default()).pause;
         let own =
             millis.ok().filter(|ms| *ms >= 0.0 && *ms < 8.64e7).map_or(0, |ms| (ms * 1e6) as u64);
         let total = (units::Nanos(timed.0.0 + own), units::Nanos(timed.1.0 + own));
         match pieces.last_mut() {
-            Some(Piece::Step(step)) if pause && total.1.0 > 0 => {
+            Some(DraftPiece::Step(step)) if pause && total.1.0 > 0 => {
                 step.comments.push(format!("pause of {} after it", super::pause_text(total)));
                 step.think = Some(super::pause_text(total));
             }
@@ -111,9 +111,9 @@ impl Reader<'_> {
     fn controller(
         &mut self,
         element: &Element<'_, '_>,
-        outer: &Scope,
+        outer: &JmxScope,
         depth: usize,
-        pieces: &mut Vec<Piece>,
+        pieces: &mut Vec<DraftPiece>,
     ) {
         let Some(tree) = element.tree else { return };
         let all = elements(tree);
@@ -140,13 +140,17 @@ impl Reader<'_> {
         }
         let name = if element.name().is_empty() { element.kind() } else { element.name() };
         if let Some(guard) = self.guard(element, &mut parts) {
-            pieces.push(Piece::Block(Block { name: name.to_owned(), guard, parts }));
+            pieces.push(DraftPiece::Block(DraftBlock { name: name.to_owned(), guard, parts }));
         }
     }
 
     /// When and how often the parts of a controller are made; `None`: never.
-    fn guard(&mut self, element: &Element<'_, '_>, parts: &mut Vec<Piece>) -> Option<Guard> {
-        let mut guard = Guard::default();
+    fn guard(
+        &mut self,
+        element: &Element<'_, '_>,
+        parts: &mut Vec<DraftPiece>,
+    ) -> Option<DraftGuard> {
+        let mut guard = DraftGuard::default();
         match element.kind() {
             "TransactionController" => {}
             "LoopController" => return self.rounds(element),
@@ -170,8 +174,8 @@ impl Reader<'_> {
     }
 
     /// The rounds of a loop; `None` of a loop with none.
-    fn rounds(&mut self, element: &Element<'_, '_>) -> Option<Guard> {
-        let mut guard = Guard::default();
+    fn rounds(&mut self, element: &Element<'_, '_>) -> Option<DraftGuard> {
+        let mut guard = DraftGuard::default();
         let text = self.settled(&element.text("LoopController.loops"), element);
         match text.parse::<i64>() {
             Ok(-1) => guard.repeat = Some((ROUNDS_MAX, ROUNDS_MAX)),
@@ -191,7 +195,7 @@ impl Reader<'_> {
         Some(guard)
     }
 
-    fn conditional(&mut self, element: &Element<'_, '_>, guard: &mut Guard) {
+    fn conditional(&mut self, element: &Element<'_, '_>, guard: &mut DraftGuard) {
         let looped = element.kind() == "WhileController";
         let key = if looped { "WhileController.condition" } else { "IfController.condition" };
         let text = self.text(&unwrapped(&element.text(key)), element.node);
@@ -214,7 +218,7 @@ impl Reader<'_> {
     }
 
     /// A share of the iterations.
-    fn share(&mut self, element: &Element<'_, '_>, guard: &mut Guard) {
+    fn share(&mut self, element: &Element<'_, '_>, guard: &mut DraftGuard) {
         let percent = element.property("ThroughputController.percentThroughput");
         let value =
             percent.and_then(|node| super::elements::property(node, "value").or(Some(node)));
@@ -232,15 +236,15 @@ impl Reader<'_> {
     }
 
     /// One of the parts in each round: each with the same probability.
-    fn one_of(&mut self, element: &Element<'_, '_>, parts: &mut [Piece]) {
+    fn one_of(&mut self, element: &Element<'_, '_>, parts: &mut [DraftPiece]) {
         if element.kind() == "RandomOrderController" {
             return self.leave_out(element, "its steps are made in the order of the file");
         }
         let chance = 1.0 / parts.len().max(1) as f64;
         for part in parts.iter_mut() {
             match part {
-                Piece::Step(step) => step.guard.chance = Some(chance),
-                Piece::Block(block) => {
+                DraftPiece::Step(step) => step.guard.chance = Some(chance),
+                DraftPiece::Block(block) => {
                     block.guard.chance = Some(block.guard.chance.unwrap_or(1.0) * chance);
                 }
             }
@@ -255,11 +259,11 @@ impl Reader<'_> {
         }
     }
 
-    fn switch(&mut self, element: &Element<'_, '_>, value: &Text, parts: &mut Vec<Piece>) {
-        let names = |index: usize, part: &Piece| {
+    fn switch(&mut self, element: &Element<'_, '_>, value: &Text, parts: &mut Vec<DraftPiece>) {
+        let names = |index: usize, part: &DraftPiece| {
             let name = match part {
-                Piece::Step(step) => step.name.clone(),
-                Piece::Block(block) => block.name.clone(),
+                DraftPiece::Step(step) => step.name.clone(),
+                DraftPiece::Block(block) => block.name.clone(),
             };
             [index.to_string(), name]
         };
@@ -277,21 +281,21 @@ impl Reader<'_> {
             return self.leave_out(element, "its value is made of several; all its steps are made");
         };
         for (index, part) in parts.iter_mut().enumerate() {
-            let wanted = Rule::OneOf(names(index, part).map(Text::plain).to_vec());
+            let wanted = DraftRule::OneOf(names(index, part).map(Text::plain).to_vec());
             let guard = match part {
-                Piece::Step(step) => &mut step.guard,
-                Piece::Block(block) => &mut block.guard,
+                DraftPiece::Step(step) => &mut step.guard,
+                DraftPiece::Block(block) => &mut block.guard,
             };
             guard.when.push((variable.to_owned(), wanted));
         }
     }
 }
 
-fn set_once(parts: &mut [Piece]) {
+fn set_once(parts: &mut [DraftPiece]) {
     for part in parts {
         match part {
-            Piece::Step(step) => step.once = true,
-            Piece::Block(block) => set_once(&mut block.parts),
+            DraftPiece::Step(step) => step.once = true,
+            DraftPiece::Block(block) => set_once(&mut block.parts),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `${name}` and `${__function(arguments)}` of JMeter.
 
 use crate::draft::{DataTable, LeftOutList};
-use crate::text::{Maker, Part, Text};
+use crate::text::{DraftPart, Maker, Text};
 
 /// Functions in one another.
 const DEPTH_MAX: usize = 12;
@@ -112,7 +112,7 @@ impl Functions {
                 self.made.push((name.clone(), maker));
                 Text::named(name)
             }
-            None => Text(vec![Part::Made(maker)]),
+            None => Text(vec![DraftPart::Made(maker)]),
         }
     }
 
@@ -280,11 +280,11 @@ mod tests {
         assert_eq!(settled("${__property(host)}${__intSum(1,2,)}"), "h3");
         assert_eq!(settled("${__base64Encode(a:b)} ${__urlencode(a b)}"), "YTpi a+b");
         assert_eq!(settled("${__P(x,a\\,b)} ${open"), "a,b ${open");
-        assert_eq!(read("${__Random(1,9)}").0.0, [Part::Made(Maker::Range(1, 9))]);
+        assert_eq!(read("${__Random(1,9)}").0.0, [DraftPart::Made(Maker::Range(1, 9))]);
         assert_eq!(read("${__Random(1,9,n)}").0.single_name(), Some("n"));
         assert_eq!(
             read("${__UUID}${__UUID()}").0.0,
-            [Part::Made(Maker::Uuid), Part::Made(Maker::Uuid)]
+            [DraftPart::Made(Maker::Uuid), DraftPart::Made(Maker::Uuid)]
         );
         assert_eq!(read("${__groovy(1 + ${x})}").1, 1);
         assert_eq!(read("${__P(none)}").1, 1);

@@ -1,8 +1,8 @@
 //! Thread groups as loads.
 
-use super::Reader;
+use super::DraftReader;
 use super::elements::{Element, property};
-use super::scope::Scope;
+use super::scope::JmxScope;
 use crate::draft::{LoadKind, LoadPart};
 use units::Nanos;
 
@@ -11,13 +11,13 @@ const ENDLESS: f64 = 60.0;
 /// Steps of a stepping thread group.
 const STEPS_MAX: usize = 500;
 
-impl Reader<'_> {
+impl DraftReader<'_> {
     pub(super) fn load(
         &mut self,
         element: &Element<'_, '_>,
         name: String,
         samplers: usize,
-        scope: &Scope,
+        scope: &JmxScope,
     ) -> LoadPart {
         let mut load = LoadPart {
             journeys: vec![name.clone()],

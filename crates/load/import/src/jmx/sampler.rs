@@ -1,16 +1,16 @@
 //! HTTP samplers.
 
-use super::Reader;
+use super::DraftReader;
 use super::elements::{Element, elements, property};
-use super::scope::Scope;
+use super::scope::JmxScope;
 use crate::draft::*;
 use crate::place::tidy;
 use crate::postman::{form, multipart};
 use crate::text::Text;
 use units::Nanos;
 
-impl Reader<'_> {
-    pub(super) fn sampler(&mut self, element: &Element<'_, '_>, scope: &Scope) -> Step {
+impl DraftReader<'_> {
+    pub(super) fn sampler(&mut self, element: &Element<'_, '_>, scope: &JmxScope) -> DraftStep {
         let inner = match element.tree {
             Some(tree) => self.scope(&elements(tree), scope),
             None => scope.clone(),
@@ -22,7 +22,7 @@ impl Reader<'_> {
             if own.is_empty() { inner.defaults.get(name).cloned().unwrap_or_default() } else { own }
         };
         let method = element.text("HTTPSampler.method").to_ascii_uppercase();
-        let mut step = Step {
+        let mut step = DraftStep {
             name: if element.name().is_empty() {
                 format!("request at line {line}")
             } else {
@@ -35,7 +35,7 @@ impl Reader<'_> {
             user: inner.user.clone(),
             expect: inner.expect.clone(),
             captures: inner.captures.clone(),
-            ..Step::default()
+            ..DraftStep::default()
         };
         step.url = self.url(element, &value);
         self.settings(element, &value);
@@ -142,7 +142,7 @@ impl Reader<'_> {
         settings.timeout = response.or(settings.timeout);
     }
 
-    fn body(&mut self, element: &Element<'_, '_>, step: &mut Step) {
+    fn body(&mut self, element: &Element<'_, '_>, step: &mut DraftStep) {
         let arguments = element.variables("HTTPsampler.Arguments");
         let graphql = element.gui() == "GraphQLHTTPSamplerGui";
         if element.is_true("HTTPSampler.postBodyRaw") || graphql {
@@ -188,7 +188,7 @@ impl Reader<'_> {
         };
     }
 
-    fn uploads(&mut self, element: &Element<'_, '_>) -> Vec<Upload> {
+    fn uploads(&mut self, element: &Element<'_, '_>) -> Vec<FormUpload> {
         let Some(files) = element.property("HTTPsampler.Files") else { return Vec::new() };
         let Some(list) = property(files, "HTTPFileArgs.files") else { return Vec::new() };
         let mut all = Vec::new();
@@ -199,7 +199,7 @@ impl Reader<'_> {
             let (path, field) = (text("File.path"), text("File.paramname"));
             let media = text("File.mimetype");
             match self.request.read(&path) {
-                Ok((path, _)) => all.push(Upload {
+                Ok((path, _)) => all.push(FormUpload {
                     field: if field.is_empty() { "file".to_owned() } else { field },
                     file: path,
                     media_type: Some(media).filter(|it| !it.is_empty()),

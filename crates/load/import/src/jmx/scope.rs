@@ -1,8 +1,8 @@
 //! What applies to the samplers of a tree.
 
-use super::Reader;
+use super::DraftReader;
 use super::elements::{Element, property};
-use crate::draft::{Checks, DataTable, Rule, TableRows};
+use crate::draft::{Checks, DataTable, DraftRule, TableRows};
 use crate::text::{Maker, Text};
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -11,7 +11,7 @@ use units::Nanos;
 const INLINE_MAX: usize = 4 << 20;
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scope {
+pub(super) struct JmxScope {
     /// Properties of HTTP defaults.
     pub(super) defaults: BTreeMap<String, String>,
     pub(super) headers: Vec<(String, Text)>,
@@ -83,9 +83,9 @@ pub(super) fn is_config(kind: &str) -> bool {
         )
 }
 
-impl Reader<'_> {
+impl DraftReader<'_> {
     /// The outer scope with what the elements of a tree add.
-    pub(super) fn scope(&mut self, all: &[Element<'_, '_>], outer: &Scope) -> Scope {
+    pub(super) fn scope(&mut self, all: &[Element<'_, '_>], outer: &JmxScope) -> JmxScope {
         let mut scope = outer.clone();
         for element in all {
             match element.kind() {
@@ -124,7 +124,7 @@ impl Reader<'_> {
     }
 
     /// `HTTP Request Defaults`: blanks of samplers are filled with these.
-    fn defaults(&mut self, element: &Element<'_, '_>, scope: &mut Scope) {
+    fn defaults(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         if element.gui() != "HttpDefaultsGui" && element.property("HTTPSampler.domain").is_none() {
             return self.leave_out(element, "these defaults are not of HTTP");
         }
@@ -140,7 +140,7 @@ impl Reader<'_> {
         }
     }
 
-    fn headers(&mut self, element: &Element<'_, '_>, scope: &mut Scope) {
+    fn headers(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         for node in element.items("HeaderManager.headers") {
             let text =
                 |name: &str| property(node, name).and_then(|it| it.text()).unwrap_or_default();
@@ -155,7 +155,7 @@ impl Reader<'_> {
         }
     }
 
-    fn cookies(&mut self, element: &Element<'_, '_>, scope: &mut Scope) {
+    fn cookies(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         self.draft.settings.no_cookies = false;
         if element.is_true("CookieManager.clearEachIteration") {
             self.leave_out(element, "clearEachIteration: a user of a closed load keeps its cookies; with --rate each iteration is a new user");
@@ -178,7 +178,7 @@ impl Reader<'_> {
         }
     }
 
-    fn auth(&mut self, element: &Element<'_, '_>, scope: &mut Scope) {
+    fn auth(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         let list = element.items("AuthManager.auth_list");
         let Some(node) = list.first().copied() else { return };
         let text = |name: &str| {
@@ -328,7 +328,7 @@ impl Reader<'_> {
         self.draft.tables.push(table);
     }
 
-    fn timer(&mut self, element: &Element<'_, '_>, scope: &mut Scope) {
+    fn timer(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         let mut millis = |name: &str| {
             let text = self.settled(&element.text(name), element);
             let value: f64 = text.parse().unwrap_or(0.0);
@@ -355,7 +355,7 @@ impl Reader<'_> {
         scope.pause = (Nanos(scope.pause.0.0 + low.0), Nanos(scope.pause.1.0 + high.0));
     }
 
-    fn throughput(&mut self, element: &Element<'_, '_>, scope: &mut Scope) {
+    fn throughput(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
         let number =
             |text: String| text.trim().parse::<f64>().ok().filter(|it| *it > 0.0 && it.is_finite());
         let value = number(self.settled(&element.text("throughput"), element));
@@ -372,8 +372,8 @@ impl Reader<'_> {
         }
     }
 
-    fn checks(&mut self, element: &Element<'_, '_>, scope: &mut Scope) {
-        let mut step = crate::draft::Step::default();
+    fn checks(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
+        let mut step = crate::draft::DraftStep::default();
         step.name = "all requests".to_owned();
         self.check(element, &mut step);
         let Checks {
@@ -381,7 +381,7 @@ impl Reader<'_> {
         } = step.expect;
         let expect = &mut scope.expect;
         expect.status.extend(status);
-        expect.headers.extend::<Vec<(String, Rule)>>(headers);
+        expect.headers.extend::<Vec<(String, DraftRule)>>(headers);
         expect.contains.extend(contains);
         expect.lacks.extend(lacks);
         expect.regex.extend(regex);

@@ -36,7 +36,7 @@ fn a_bruno_folder_becomes_blocks() {
             "meta {\n  name: get user\n  seq: 2\n}\nget {\n  url: {{base}}/users/:id?x=1\n  auth: inherit\n}\nparams:path {\n  id: 7\n}\nheaders {\n  ~X-Off: 1\n  X-On: 2\n}\n",
         ),
     ];
-    let request = Request {
+    let request = ImportRequest {
         documents: &documents,
         environment: None,
         files: &shelf(),

@@ -32,7 +32,7 @@ struct Finisher<'a> {
     left_out: &'a mut LeftOutList,
 }
 
-pub(super) fn finish(draft: &mut Draft) -> Counts {
+pub(super) fn finish(draft: &mut PlanDraft) -> Counts {
     let mut left_out = std::mem::take(&mut draft.left_out);
     let mut finisher = Finisher {
         names: BTreeSet::new(),
@@ -71,7 +71,7 @@ pub(super) fn finish(draft: &mut Draft) -> Counts {
         }
         finisher.renamed.push((before, journey.name.clone()));
         finisher.counts.journeys += 1;
-        draft.journeys.push(Journey { parts, ..journey });
+        draft.journeys.push(DraftJourney { parts, ..journey });
     }
     let renamed = std::mem::take(&mut finisher.renamed);
     let counts = finisher.counts;
@@ -81,7 +81,7 @@ pub(super) fn finish(draft: &mut Draft) -> Counts {
 }
 
 /// Loads name the journeys that are left, by their new names.
-fn rename_loads(draft: &mut Draft, renamed: &[(String, String)]) {
+fn rename_loads(draft: &mut PlanDraft, renamed: &[(String, String)]) {
     let whole = draft.loads.len() == 1;
     draft.loads.retain_mut(|load| {
         if load.journeys.is_empty() {
@@ -126,11 +126,11 @@ impl Finisher<'_> {
         distinct(&speakable(name, fallback), &mut self.names)
     }
 
-    fn pieces(&mut self, pieces: Vec<Piece>, depth: usize) -> Vec<Piece> {
+    fn pieces(&mut self, pieces: Vec<DraftPiece>, depth: usize) -> Vec<DraftPiece> {
         let mut out = Vec::new();
         for piece in pieces {
             match piece {
-                Piece::Step(mut step) => {
+                DraftPiece::Step(mut step) => {
                     let length: usize = step.url.0.iter().map(part_length).sum();
                     if length > URL_MAX {
                         self.left_out.add(step.line, step.name, "its URL is longer than 32 KiB");
@@ -143,30 +143,30 @@ impl Finisher<'_> {
                     self.counts.steps += 1;
                     self.step(&mut step);
                     step.name = self.name(&step.name, "step");
-                    out.push(Piece::Step(step));
+                    out.push(DraftPiece::Step(step));
                 }
-                Piece::Block(block) if depth == DEPTH_MAX => {
+                DraftPiece::Block(block) if depth == DEPTH_MAX => {
                     if !block.guard.is_empty() {
                         let why = "blocks lie in one another more than four deep; its steps are made once";
                         self.left_out.add(0, block.name, why);
                     }
                     out.extend(self.pieces(block.parts, depth));
                 }
-                Piece::Block(block) => {
+                DraftPiece::Block(block) => {
                     let name = self.name(&block.name, "block");
                     let parts = self.pieces(block.parts, depth + 1);
                     if parts.is_empty() {
                         self.names.remove(&name);
                         continue;
                     }
-                    out.push(Piece::Block(Block { name, parts, ..block }));
+                    out.push(DraftPiece::Block(DraftBlock { name, parts, ..block }));
                 }
             }
         }
         out
     }
 
-    fn step(&mut self, step: &mut Step) {
+    fn step(&mut self, step: &mut DraftStep) {
         let (line, name) = (step.line, step.name.clone());
         let left_out = &mut *self.left_out;
         step.captures.retain(|capture| match fault(capture) {
@@ -198,7 +198,7 @@ impl Finisher<'_> {
         }
         for guard in [&mut step.guard.when, &mut step.guard.until] {
             guard.retain(|(variable, rule)| match rule {
-                Rule::Regex(regex) if bad_regex(regex).is_some() => {
+                DraftRule::Regex(regex) if bad_regex(regex).is_some() => {
                     left_out.add(
                         line,
                         format!("{name}: condition on {variable}"),
@@ -218,9 +218,9 @@ impl Finisher<'_> {
     }
 }
 
-fn part_length(part: &crate::text::Part) -> usize {
+fn part_length(part: &crate::text::DraftPart) -> usize {
     match part {
-        crate::text::Part::Plain(text) => text.len(),
+        crate::text::DraftPart::Plain(text) => text.len(),
         _ => 0,
     }
 }
@@ -324,7 +324,7 @@ fn fault(capture: &Capture) -> Option<String> {
 fn bad_regex(regex: &Text) -> Option<String> {
     // values are inserted as literal text
     let sample = regex.0.iter().map(|part| match part {
-        crate::text::Part::Plain(text) => text.as_str(),
+        crate::text::DraftPart::Plain(text) => text.as_str(),
         _ => "x",
     });
     let sample: String = sample.collect();
@@ -335,7 +335,7 @@ fn bad_regex(regex: &Text) -> Option<String> {
     })
 }
 
-impl Guard {
+impl DraftGuard {
     pub(crate) fn is_empty(&self) -> bool {
         self.when.is_empty()
             && self.chance.is_none()
@@ -360,28 +360,28 @@ impl Checks {
 }
 
 /// All steps, in order.
-fn steps(draft: &Draft) -> Vec<&Step> {
-    fn gather<'a>(pieces: &'a [Piece], all: &mut Vec<&'a Step>) {
+fn steps(draft: &PlanDraft) -> Vec<&DraftStep> {
+    fn gather<'a>(pieces: &'a [DraftPiece], all: &mut Vec<&'a DraftStep>) {
         for piece in pieces {
             match piece {
-                Piece::Step(step) => all.push(step),
-                Piece::Block(block) => gather(&block.parts, all),
+                DraftPiece::Step(step) => all.push(step),
+                DraftPiece::Block(block) => gather(&block.parts, all),
             }
         }
     }
-    let mut all: Vec<&Step> = draft.setup.iter().collect();
+    let mut all: Vec<&DraftStep> = draft.setup.iter().collect();
     draft.journeys.iter().for_each(|journey| gather(&journey.parts, &mut all));
     all.extend(&draft.teardown);
     all.extend(&draft.targets);
     all
 }
 
-pub(super) fn urls(draft: &Draft) -> Vec<&Text> {
+pub(super) fn urls(draft: &PlanDraft) -> Vec<&Text> {
     steps(draft).into_iter().map(|step| &step.url).collect()
 }
 
 /// Notes which names steps capture.
-pub(super) fn captures(draft: &Draft, names: &mut Names) {
+pub(super) fn captures(draft: &PlanDraft, names: &mut Names) {
     for step in steps(draft) {
         step.captures
             .iter()

@@ -3,7 +3,7 @@
 use super::{comment, put};
 use crate::draft::*;
 use crate::names::Names;
-use crate::place::Server;
+use crate::place::PlanServer;
 use crate::text::Text;
 use crate::toml_text::{inline, key, list, one_line, text, texts};
 use units::Nanos;
@@ -13,12 +13,12 @@ use url::Url;
 const INLINE_MAX: usize = 90;
 
 pub(super) fn parts(
-    draft: &Draft,
-    server: &Server,
+    draft: &PlanDraft,
+    server: &PlanServer,
     base: Option<&Url>,
     names: &mut Names,
 ) -> String {
-    let mut writer = Writer { out: String::new(), server, names };
+    let mut writer = PartWriter { out: String::new(), server, names };
     writer.once("setup", &draft.setup);
     for journey in &draft.journeys {
         writer.journey(journey);
@@ -30,14 +30,14 @@ pub(super) fn parts(
     writer.out
 }
 
-struct Writer<'a> {
+struct PartWriter<'a> {
     out: String,
-    server: &'a Server,
+    server: &'a PlanServer,
     names: &'a mut Names,
 }
 
-impl Writer<'_> {
-    fn once(&mut self, table: &str, steps: &[Step]) {
+impl PartWriter<'_> {
+    fn once(&mut self, table: &str, steps: &[DraftStep]) {
         self.names.without_user = true;
         for step in steps {
             self.step(step, table);
@@ -45,7 +45,7 @@ impl Writer<'_> {
         self.names.without_user = false;
     }
 
-    fn journey(&mut self, journey: &Journey) {
+    fn journey(&mut self, journey: &DraftJourney) {
         put!(self.out, "\n[[journey]]\nname = {}\n", text(&journey.name));
         if let Some(weight) = journey.weight {
             put!(self.out, "weight = {}\n", super::number(weight));
@@ -61,17 +61,17 @@ impl Writer<'_> {
         self.names.restore(mark);
     }
 
-    fn pieces(&mut self, pieces: &[Piece], path: &str) {
+    fn pieces(&mut self, pieces: &[DraftPiece], path: &str) {
         for piece in pieces {
             let path = format!("{path}.step");
             match piece {
-                Piece::Step(step) => self.step(step, &path),
-                Piece::Block(block) => self.block(block, &path),
+                DraftPiece::Step(step) => self.step(step, &path),
+                DraftPiece::Block(block) => self.block(block, &path),
             }
         }
     }
 
-    fn block(&mut self, block: &Block, path: &str) {
+    fn block(&mut self, block: &DraftBlock, path: &str) {
         put!(self.out, "\n[[{path}]]\nname = {}\n", text(&block.name));
         self.guard(&block.guard, 0);
         // what ends the loop may be captured inside of it
@@ -85,7 +85,7 @@ impl Writer<'_> {
     }
 
     /// `[[path]]` for a step; with `setup` and `teardown` keys of users are left out.
-    fn step(&mut self, step: &Step, path: &str) {
+    fn step(&mut self, step: &DraftStep, path: &str) {
         self.out.push('\n');
         for line in &step.comments {
             comment(&mut self.out, line, "");
@@ -126,7 +126,7 @@ impl Writer<'_> {
     }
 
     /// A request that is made in turn with others.
-    fn target(&mut self, step: &Step, base: Option<&Url>) {
+    fn target(&mut self, step: &DraftStep, base: Option<&Url>) {
         let url = step.url.settled().unwrap_or_default();
         let own = crate::place::split_origin(&url);
         let is_first = own.as_ref().map(|(origin, _)| origin.origin())
@@ -207,7 +207,7 @@ impl Writer<'_> {
                 }
             }
             Body::Multipart(fields, files) => {
-                let upload = |file: &Upload| {
+                let upload = |file: &FormUpload| {
                     let mut rows = vec![
                         ("field".to_owned(), one_line(&file.field)),
                         ("file".to_owned(), one_line(&file.file)),
@@ -224,7 +224,7 @@ impl Writer<'_> {
         }
     }
 
-    fn guard(&mut self, guard: &Guard, line: usize) {
+    fn guard(&mut self, guard: &DraftGuard, line: usize) {
         let when = self.conditions(&guard.when, line);
         if !when.is_empty() {
             put!(self.out, "when = {}\n", inline(&when));
@@ -240,14 +240,18 @@ impl Writer<'_> {
         }
     }
 
-    fn until(&mut self, guard: &Guard, line: usize) {
+    fn until(&mut self, guard: &DraftGuard, line: usize) {
         let until = self.conditions(&guard.until, line);
         if !until.is_empty() {
             put!(self.out, "until = {}\n", inline(&until));
         }
     }
 
-    fn conditions(&mut self, conditions: &[(String, Rule)], line: usize) -> Vec<(String, String)> {
+    fn conditions(
+        &mut self,
+        conditions: &[(String, DraftRule)],
+        line: usize,
+    ) -> Vec<(String, String)> {
         let mut rows: Vec<(String, String)> = Vec::new();
         for (name, rule) in conditions {
             let Some(place) = self.names.single(name, line) else {
@@ -264,20 +268,20 @@ impl Writer<'_> {
         rows
     }
 
-    fn rule(&mut self, rule: &Rule, line: usize) -> String {
+    fn rule(&mut self, rule: &DraftRule, line: usize) -> String {
         match rule {
-            Rule::Present => "true".to_owned(),
-            Rule::Absent => "false".to_owned(),
-            Rule::Exact(value) => one_line(&self.names.render(value, line)),
-            Rule::OneOf(values) => {
+            DraftRule::Present => "true".to_owned(),
+            DraftRule::Absent => "false".to_owned(),
+            DraftRule::Exact(value) => one_line(&self.names.render(value, line)),
+            DraftRule::OneOf(values) => {
                 let values: Vec<String> =
                     values.iter().map(|value| one_line(&self.names.render(value, line))).collect();
                 list(values.into_iter())
             }
-            Rule::Contains(value) => {
+            DraftRule::Contains(value) => {
                 inline(&[("contains".to_owned(), one_line(&self.names.render(value, line)))])
             }
-            Rule::Regex(value) => {
+            DraftRule::Regex(value) => {
                 inline(&[("regex".to_owned(), one_line(&self.names.render(value, line)))])
             }
         }
@@ -341,7 +345,7 @@ impl Writer<'_> {
         rows
     }
 
-    fn captures(&mut self, step: &Step) -> Vec<(String, String)> {
+    fn captures(&mut self, step: &DraftStep) -> Vec<(String, String)> {
         let mut rows = Vec::new();
         for capture in &step.captures {
             let mut pairs = Vec::new();
