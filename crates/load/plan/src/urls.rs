@@ -170,12 +170,12 @@ fn file_fault(text: &str) -> Option<&'static str> {
             "a recording; make a plan of it with loadstone workload import FILE.har -o plan.toml"
         }
         "yaml" | "yml" | "json" => {
-            "not a URL; plans are TOML files (.toml), and an OpenAPI description or a HAR file becomes \
-             one by loadstone workload import FILE -o plan.toml"
+            "not a URL; plans are TOML files (.toml), and a Postman collection, an Artillery script, an \
+             OpenAPI description or a HAR file becomes one by loadstone workload import FILE -o plan.toml"
         }
         "jmx" => {
-            "a test plan of JMeter, which is not read here; write the load as a plan (.toml), or record it \
-             as a HAR file for loadstone workload import"
+            "a test plan of JMeter; make a plan of it with loadstone workload import FILE.jmx -o \
+             plan.toml"
         }
         "lua" => "a script; write --script FILE.lua and the URL of the server",
         "log" => {
