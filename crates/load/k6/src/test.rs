@@ -189,6 +189,11 @@ impl Test {
         all
     }
 
+    /// Keeps every value with its tags, for an output. To be called before the test begins.
+    pub fn keep_points(&self) {
+        self.program.registry().keeps_points = true;
+    }
+
     /// The values with tags since the previous call.
     pub fn take_points(&self) -> Vec<crate::metrics::Point> {
         let mut all = Vec::new();

@@ -6,9 +6,10 @@ mod support;
 
 use k6::program::Program;
 use k6::test::{LoadError, OuterOptions, Test};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use support::{Ran, Reply, run};
+use units::Nanos;
 
 /// Files by name.
 type Files = &'static [(&'static str, &'static str)];
@@ -396,4 +397,41 @@ fn unknown_options_are_warned_about_and_layers_override() {
     assert_eq!(test.users(), 2);
     assert_eq!(test.options().tags, [("a".to_owned(), "b".to_owned())]);
     assert_eq!(run(test, &answer).count("iterations"), 5);
+}
+
+#[test]
+fn outputs_have_every_value_with_its_tags() {
+    let test = load(&[(
+        "/t/a.js",
+        "import http from 'k6/http';\nexport const options = { iterations: 2, tags: { a: 'b' } };\n\
+         export default function () { http.get('http://h.example/x,y', { tags: { own: '1' } }); }",
+    )])
+    .unwrap_or_else(|error| panic!("{}", error.text));
+    test.keep_points();
+    let ran = run(test, &answer);
+    let points = ran.test.take_points();
+    let calendar = k6::output::Calendar { at: Nanos::SECOND, unix_s: 0.0 };
+    let json = k6::output::JsonOutput::default().lines(&ran.test, &calendar, &points);
+    let lines: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let requests: Vec<&Value> = lines.iter().filter(|line| line["metric"] == "http_reqs").collect();
+    assert_eq!(
+        requests[0],
+        &json!({"type": "Metric", "metric": "http_reqs", "data": {"name": "http_reqs",
+            "type": "counter", "contains": "default", "thresholds": [], "submetrics": null}})
+    );
+    assert_eq!(
+        requests[1],
+        &json!({"type": "Point", "metric": "http_reqs", "data": {"time": "1970-01-01T00:00:00.01Z",
+            "value": 1, "tags": {"a": "b", "expected_response": "true", "group": "", "method": "GET",
+            "name": "http://h.example/x,y", "own": "1", "proto": "HTTP/1.1",
+            "scenario": "default", "status": "200", "url": "http://h.example/x,y"}}})
+    );
+    assert_eq!(requests.len(), 3);
+    let csv = k6::output::csv_lines(&ran.test, &calendar, &points);
+    let first = csv.lines().find(|line| line.starts_with("http_reqs,")).unwrap();
+    assert_eq!(
+        first,
+        "http_reqs,0,1.000000,,,,true,,GET,\"http://h.example/x,y\",HTTP/1.1,default,,200,,,\
+         \"http://h.example/x,y\",a=b&own=1,"
+    );
 }

@@ -16,7 +16,7 @@ const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npage";
 /// Events of one user's calls: the class of a failure, and the body.
 type Heard = Arc<Mutex<Vec<(u64, Option<FailureClass>, String)>>>;
 
-/// Each user visits these URLs in turn, with a wait before each, and leaves.
+/// Each user visits these URLs in turn, with a wait before each, and leaves. An empty URL is a pause.
 #[derive(Clone, Debug)]
 struct Tour {
     stops: Vec<(&'static str, Nanos)>,
@@ -51,6 +51,9 @@ impl Guide for Tour {
         let made = &mut self.made[user as usize];
         let Some((url, wait)) = self.stops.get(*made).copied() else { return Step::Leave };
         *made += 1;
+        if url.is_empty() {
+            return Step::Pause { wait };
+        }
         Step::Call(GuideCall { wait, row: 0, template: Box::new(template(url)) })
     }
 
@@ -107,6 +110,18 @@ fn run(
     let outcome = execute_guided(plan, world, Box::new(guide), directory);
     let asked = *asked.lock().expect("one thread");
     (outcome, heard, asked)
+}
+
+#[test]
+fn a_pause_is_no_call_and_the_guide_is_asked_again_after_it() {
+    let stops =
+        [("http://sim.example/a", 0), ("", 3), ("", 4), ("http://sim.example/b", 0), ("", 5)];
+    let (outcome, heard, _) = run(&stops, 3, None);
+    let counts = outcome.measurement.total.counts;
+    assert_eq!((counts.due, counts.succeeded), (6, 6));
+    // 1 ms each, and 7 ms between them; the pause at the end delays no call
+    assert_eq!(outcome.measurement.elapsed, Nanos::from_millis(9));
+    assert_eq!(heard.lock().expect("one thread").len(), 6);
 }
 
 #[test]

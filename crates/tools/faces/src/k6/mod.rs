@@ -61,6 +61,9 @@ fn begin(args: &[String], extras: Extras, files: &dyn Files) -> Result<Job, Endi
     if options.command == Command::Inspect {
         return Err(Ending::text(inspect(&test, options.requirements)));
     }
+    if options.out.is_some() {
+        test.keep_points();
+    }
     let test = Arc::new(test);
     let plan = plan(&test, files);
     let log = options.out.as_ref().map(|(_, path)| RequestLog {
@@ -158,6 +161,8 @@ struct K6 {
     /// Values of the runner itself: users, dropped iterations.
     own: Arc<Mutex<Store>>,
     json: JsonOutput,
+    /// The head of the CSV output is written.
+    has_head: bool,
     /// Seconds that have passed.
     seconds: u64,
 }
@@ -171,6 +176,7 @@ impl K6 {
             strict,
             date: Date::default(),
             json: JsonOutput::default(),
+            has_head: false,
             seconds: 0,
         }
     }
@@ -197,7 +203,11 @@ impl K6 {
         let points = self.test.take_points();
         match kind.as_str() {
             "json" => self.json.lines(&self.test, &self.calendar(), &points),
-            _ => csv_lines(&self.test, &self.calendar(), &points),
+            _ => {
+                let head = if self.has_head { String::new() } else { csv_head(&self.test) };
+                self.has_head = true;
+                head + &csv_lines(&self.test, &self.calendar(), &points)
+            }
         }
     }
 
@@ -395,9 +405,6 @@ impl Face for K6 {
         }
         for warning in &self.test.warnings {
             self.test.program.log("warning", "", warning.as_str());
-        }
-        if self.options.out.as_ref().is_some_and(|(kind, _)| kind == "csv") {
-            said.log = csv_head(&self.test);
         }
         said
     }
