@@ -68,7 +68,7 @@ pub struct Quic<I> {
     transport: Arc<quinn_proto::TransportConfig>,
     handshakes: Handshakes,
     by_hand: Option<HandSessions>,
-    lanes: Vec<Lane>,
+    lanes: Vec<Place>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// Readiness to be reported at once.
     news: Vec<(Ready, u32)>,
@@ -86,16 +86,55 @@ impl<I: std::fmt::Debug> std::fmt::Debug for Quic<I> {
     }
 }
 
-/// The content of one slot.
+/// One slot.
 #[derive(Default)]
-struct Lane {
+struct Place {
     /// Counts openings, so that an alarm of an earlier connection is recognized.
     generation: u32,
-    link: Option<Box<QuicLink>>,
+    lane: Lane,
+}
+
+/// The content of one slot.
+#[derive(Default)]
+enum Lane {
+    /// Nothing of QUIC: the slot belongs to the underlying I/O.
+    #[default]
+    Free,
+    Link(Box<QuicLink>),
     /// Datagrams without a connection.
-    bare: Option<Box<Bare>>,
+    Bare(Box<Bare>),
     /// A hand-made connection, how its socket is opened, and its current alarm.
-    hand: Option<Box<ByHand>>,
+    Hand(Box<ByHand>),
+}
+
+impl Place {
+    fn link(&mut self) -> Option<&mut QuicLink> {
+        match &mut self.lane {
+            Lane::Link(link) => Some(link),
+            Lane::Free | Lane::Bare(_) | Lane::Hand(_) => None,
+        }
+    }
+
+    fn bare(&mut self) -> Option<&mut Bare> {
+        match &mut self.lane {
+            Lane::Bare(bare) => Some(bare),
+            Lane::Free | Lane::Link(_) | Lane::Hand(_) => None,
+        }
+    }
+
+    fn hand(&mut self) -> Option<&mut ByHand> {
+        match &mut self.lane {
+            Lane::Hand(hand) => Some(hand),
+            Lane::Free | Lane::Link(_) | Lane::Bare(_) => None,
+        }
+    }
+}
+
+/// What the worker was notified of about a hand-made connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Reported {
+    established: bool,
+    closed: bool,
 }
 
 struct ByHand {
@@ -106,8 +145,7 @@ struct ByHand {
     fetches: Option<Fetch>,
     options: OpenOptions,
     armed: Nanos,
-    /// The worker was notified that it is established, and that it is closed.
-    told: (bool, bool),
+    reported: Reported,
 }
 
 /// The purpose of a connection that only obtains a ticket.
@@ -181,14 +219,14 @@ impl<I: Io> Quic<I> {
     }
 
     fn link(&mut self, slot: Slot) -> Option<&mut QuicLink> {
-        self.lanes.get_mut(slot as usize)?.link.as_deref_mut()
+        self.lanes.get_mut(slot as usize)?.link()
     }
 
     /// The lane of a slot, created if needed.
-    fn lane(&mut self, slot: Slot) -> &mut Lane {
+    fn lane(&mut self, slot: Slot) -> &mut Place {
         let index = slot as usize;
         if self.lanes.len() <= index {
-            self.lanes.resize_with(index + 1, Lane::default);
+            self.lanes.resize_with(index + 1, Place::default);
         }
         let lane = &mut self.lanes[index];
         lane.generation = lane.generation.wrapping_add(1);
@@ -216,7 +254,7 @@ impl<I: Io> Quic<I> {
         let (handle, connection) = made.map_err(|_| IoError::Failed(FailureClass::Tls))?;
         let moves = self.moves.map(|moves| (moves, options.clone()));
         let link = QuicLink::new(handle, connection, address, options.early, moves);
-        self.lane(slot).link = Some(Box::new(link));
+        self.lane(slot).lane = Lane::Link(Box::new(link));
         self.advance(slot);
         Ok(())
     }
@@ -241,14 +279,14 @@ impl<I: Io> Quic<I> {
             wants.then(|| Fetch { shake: shake.clone(), until: now + TICKET, seen: None });
         let shake = if fetches.is_some() { Shake::default() } else { shake };
         let hand = Hand::new(sessions, name, shake, tickets, now).ok_or(refused)?;
-        self.lane(slot).hand = Some(Box::new(ByHand {
+        self.lane(slot).lane = Lane::Hand(Box::new(ByHand {
             hand,
             remote,
             name: name.to_owned(),
             fetches,
             options: options.clone(),
             armed: Nanos::NEVER,
-            told: (false, false),
+            reported: Reported::default(),
         }));
         self.advance_hand(slot);
         Ok(())
@@ -258,8 +296,7 @@ impl<I: Io> Quic<I> {
     fn begin_early(&mut self, slot: Slot) {
         let now = self.io.now();
         let Quic { lanes, io, by_hand, .. } = self;
-        let (Some(one), Some(sessions)) = (lanes[slot as usize].hand.as_deref_mut(), by_hand)
-        else {
+        let (Some(one), Some(sessions)) = (lanes[slot as usize].hand(), by_hand) else {
             return;
         };
         let Some(Fetch { shake, until, seen }) = &mut one.fetches else { return };
@@ -291,7 +328,7 @@ impl<I: Io> Quic<I> {
             if compares {
                 one.hand.remember(before.control().to_vec());
             }
-            one.told = (false, false);
+            one.reported = Reported::default();
         }
         if let Err(IoError::Failed(class)) = opened {
             one.hand.lose_path(class);
@@ -303,10 +340,10 @@ impl<I: Io> Quic<I> {
         self.begin_early(slot);
         let Quic { lanes, io, news, alarms, .. } = self;
         let lane = &mut lanes[slot as usize];
-        let (generation, Some(by_hand)) = (lane.generation, lane.hand.as_deref_mut()) else {
+        let (generation, Some(by_hand)) = (lane.generation, lane.hand()) else {
             return;
         };
-        let ByHand { hand, remote, options, armed, told, fetches, .. } = by_hand;
+        let ByHand { hand, remote, options, armed, reported, fetches, .. } = by_hand;
         while let Some(out) = hand.next_out() {
             let done = match out {
                 // datagrams without room in the socket are lost, as on any path
@@ -321,9 +358,9 @@ impl<I: Io> Quic<I> {
             }
         }
         // a connection that fetches a ticket is not reported
-        let state = (hand.takes(), hand.is_over());
-        let over = state.1;
-        let writable = fetches.is_none() && state != std::mem::replace(told, state);
+        let state = Reported { established: hand.takes(), closed: hand.is_over() };
+        let over = state.closed;
+        let writable = fetches.is_none() && state != std::mem::replace(reported, state);
         if writable || hand.waiting() > 0 && fetches.is_none() {
             news.push((Ready { slot, readable: true, writable, ended: over }, generation));
         }
@@ -341,7 +378,7 @@ impl<I: Io> Quic<I> {
         self.gather_by_hand(slot, buffer.len());
         self.advance_hand(slot);
         let lane = &mut self.lanes[slot as usize];
-        let (generation, Some(by_hand)) = (lane.generation, lane.hand.as_deref_mut()) else {
+        let (generation, Some(by_hand)) = (lane.generation, lane.hand()) else {
             return Err(IoError::WouldBlock);
         };
         if by_hand.fetches.is_some() {
@@ -363,7 +400,7 @@ impl<I: Io> Quic<I> {
         let mut buffer = std::mem::take(&mut self.datagrams);
         for round in 0..=READS_MAX {
             let lane = &mut self.lanes[slot as usize];
-            let Some(ByHand { hand, fetches, .. }) = lane.hand.as_deref_mut() else { break };
+            let Some(ByHand { hand, fetches, .. }) = lane.hand() else { break };
             if hand.waiting() >= enough || hand.is_over() {
                 break;
             }
@@ -388,7 +425,7 @@ impl<I: Io> Quic<I> {
                 }
             }
             self.advance_hand(slot);
-            let next = self.lanes[slot as usize].hand.as_ref();
+            let next = self.lanes[slot as usize].hand();
             if fetched && next.is_some_and(|one| one.fetches.is_none()) {
                 // the requested connection has started: its early data is sent before anything is
                 // received
@@ -404,7 +441,7 @@ impl<I: Io> Quic<I> {
         self.follow(slot);
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
-        let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else { return };
+        let (generation, Some(link)) = (lane.generation, lane.link()) else { return };
         let stood = !link.has_ended();
         link.send(&mut self.io, slot, self.clock.instant(now), &mut self.out);
         if stood && link.has_ended() {
@@ -421,7 +458,7 @@ impl<I: Io> Quic<I> {
     fn follow(&mut self, slot: Slot) {
         let now = self.io.now();
         let lane = &mut self.lanes[slot as usize];
-        let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else { return };
+        let (generation, Some(link)) = (lane.generation, lane.link()) else { return };
         let told = link.pump(&mut self.endpoint, now);
         link.move_if_due(&mut self.io, slot, now);
         if told.any() {
@@ -434,7 +471,7 @@ impl<I: Io> Quic<I> {
     /// Received data may be replied to, together with what the worker writes, until the next wait.
     fn owe(&mut self, slot: Slot) {
         let lane = &mut self.lanes[slot as usize];
-        if let Some(link) = lane.link.as_deref_mut()
+        if let Some(link) = lane.link()
             && link.owe()
         {
             self.heard.push((slot, lane.generation));
@@ -447,7 +484,7 @@ impl<I: Io> Quic<I> {
         heard.retain(|&(slot, generation)| {
             let lane = &mut self.lanes[slot as usize];
             let current = lane.generation == generation;
-            match lane.link.as_deref_mut().filter(|_| current).map(QuicLink::pay) {
+            match lane.link().filter(|_| current).map(QuicLink::pay) {
                 Some(Debt::Due) => self.advance(slot),
                 Some(Debt::NextTime) => return true,
                 Some(Debt::Paid) | None => {}
@@ -466,7 +503,7 @@ impl<I: Io> Quic<I> {
             self.alarms.pop();
             let lane = &mut self.lanes[slot as usize];
             let current = lane.generation == generation;
-            if let Some(by_hand) = lane.hand.as_deref_mut().filter(|_| current) {
+            if let Some(by_hand) = lane.hand().filter(|_| current) {
                 // an earlier one was set since, and fired
                 if by_hand.armed != at {
                     continue;
@@ -476,7 +513,7 @@ impl<I: Io> Quic<I> {
                 self.advance_hand(slot);
                 continue;
             }
-            let Some(link) = lane.link.as_deref_mut().filter(|_| current) else { continue };
+            let Some(link) = lane.link().filter(|_| current) else { continue };
             if link.rang(at, now, &self.clock) {
                 link.time_out(self.clock.instant(now));
             }
@@ -487,7 +524,7 @@ impl<I: Io> Quic<I> {
     /// Reads datagrams from the socket, until it is drained or the worker must process the data.
     fn gather(&mut self, slot: Slot, enough: usize) {
         let mut buffer = std::mem::take(&mut self.datagrams);
-        while let Some(link) = self.lanes[slot as usize].link.as_deref_mut() {
+        while let Some(link) = self.lanes[slot as usize].link() {
             if link.waiting() >= enough || link.has_ended() {
                 break;
             }
@@ -531,15 +568,12 @@ impl<I: Io> Io for Quic<I> {
         };
         self.io.open(slot, &Peer::Udp(*address), options)?;
         if options.bare {
-            let bare = Bare::new(&self.handshakes, name).map(Box::new);
-            self.lane(slot).bare = bare;
-            return match self.lanes[slot as usize].bare {
-                Some(_) => Ok(()),
-                None => {
-                    self.io.close(slot, Close::Orderly);
-                    Err(IoError::Failed(FailureClass::Tls))
-                }
+            let Some(bare) = Bare::new(&self.handshakes, name) else {
+                self.io.close(slot, Close::Orderly);
+                return Err(IoError::Failed(FailureClass::Tls));
             };
+            self.lane(slot).lane = Lane::Bare(Box::new(bare));
+            return Ok(());
         }
         if options.by_hand.is_some() {
             let made = self.connect_by_hand(slot, *address, name, options);
@@ -551,7 +585,7 @@ impl<I: Io> Io for Quic<I> {
 
     fn write(&mut self, slot: Slot, bytes: &[u8]) -> Result<usize, IoError> {
         if let Some(lane) = self.lanes.get_mut(slot as usize)
-            && let Some(bare) = lane.bare.as_deref_mut()
+            && let Some(bare) = lane.bare()
         {
             let written = bare.write(&mut self.io, slot, bytes);
             if bare.waits() {
@@ -560,7 +594,7 @@ impl<I: Io> Io for Quic<I> {
             }
             return written;
         }
-        let by_hand = self.lanes.get_mut(slot as usize).and_then(|lane| lane.hand.as_mut());
+        let by_hand = self.lanes.get_mut(slot as usize).and_then(Place::hand);
         if let Some(by_hand) = by_hand {
             if by_hand.fetches.is_some() {
                 return Err(IoError::WouldBlock);
@@ -576,7 +610,7 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
-        if let Some(bare) = self.lanes.get_mut(slot as usize).and_then(|lane| lane.bare.as_mut()) {
+        if let Some(bare) = self.lanes.get_mut(slot as usize).and_then(Place::bare) {
             let read = bare.read(&mut self.io, slot, &mut self.datagrams, buffer);
             if read.is_ok() {
                 // a short read is taken for the last one
@@ -586,7 +620,7 @@ impl<I: Io> Io for Quic<I> {
             }
             return read;
         }
-        if self.lanes.get(slot as usize).is_some_and(|lane| lane.hand.is_some()) {
+        if self.lanes.get_mut(slot as usize).is_some_and(|lane| lane.hand().is_some()) {
             return self.read_by_hand(slot, buffer);
         }
         if self.link(slot).is_none() {
@@ -596,7 +630,7 @@ impl<I: Io> Io for Quic<I> {
         self.follow(slot);
         self.owe(slot);
         let lane = &mut self.lanes[slot as usize];
-        let (generation, Some(link)) = (lane.generation, lane.link.as_deref_mut()) else {
+        let (generation, Some(link)) = (lane.generation, lane.link()) else {
             return Err(IoError::WouldBlock);
         };
         let read = link.read(buffer);
@@ -609,17 +643,13 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn close(&mut self, slot: Slot, how: Close) {
-        if let Some(lane) = self.lanes.get_mut(slot as usize) {
-            lane.bare = None;
-        }
-        if self.lanes.get(slot as usize).is_some_and(|lane| lane.hand.is_some()) {
-            let lane = &mut self.lanes[slot as usize];
-            lane.hand.iter_mut().for_each(|one| one.hand.close());
+        if let Some(by_hand) = self.lanes.get_mut(slot as usize).and_then(Place::hand) {
+            by_hand.hand.close();
             self.advance_hand(slot);
-            self.lanes[slot as usize].hand = None;
         }
-        let link = self.lanes.get_mut(slot as usize).and_then(|lane| lane.link.take());
-        if let Some(mut link) = link {
+        let place = self.lanes.get_mut(slot as usize);
+        let lane = place.map(|place| std::mem::take(&mut place.lane)).unwrap_or_default();
+        if let Lane::Link(mut link) = lane {
             let now = self.clock.instant(self.io.now());
             link.close(&mut self.io, slot, now, &mut self.out);
             link.forget(&mut self.endpoint);
@@ -661,7 +691,7 @@ impl<I: Io> Io for Quic<I> {
         let until = if self.news.is_empty() { until.min(alarm) } else { Nanos::ZERO };
         self.io.wait(until, ready);
         for event in ready.iter().filter(|event| event.writable) {
-            let blocked = self.lanes.get(event.slot as usize).and_then(|lane| lane.link.as_ref());
+            let blocked = self.lanes.get_mut(event.slot as usize).and_then(Place::link);
             if blocked.is_some_and(|link| link.is_blocked()) {
                 self.advance(event.slot);
             }
@@ -673,7 +703,7 @@ impl<I: Io> Io for Quic<I> {
         let lanes = &self.lanes;
         let current = |(ready, generation): (Ready, u32)| {
             let lane = &lanes[ready.slot as usize];
-            let held = lane.link.is_some() || lane.bare.is_some() || lane.hand.is_some();
+            let held = !matches!(lane.lane, Lane::Free);
             (lane.generation == generation && held).then_some(ready)
         };
         ready.extend(self.news.drain(..).filter_map(current));
