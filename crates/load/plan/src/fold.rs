@@ -212,7 +212,7 @@ impl Folds {
 
 impl Plan {
     /// Settles in which row of the tables each target is counted.
-    pub fn settle_folds(&mut self) {
+    pub(crate) fn settle_folds(&mut self) {
         self.measure.folds.settle(&self.targets, &self.request.method);
     }
 

@@ -4,6 +4,7 @@
 
 pub mod check;
 mod defaults;
+mod draft;
 mod file;
 pub mod fold;
 mod grpc;
@@ -26,6 +27,7 @@ mod validate;
 pub mod verify;
 mod websocket;
 
+pub use draft::Draft;
 pub use file::{
     Secrets, VERSION, from_masked_toml, from_toml, identity, is_secret_header, to_brief_toml,
     to_toml,

@@ -50,7 +50,7 @@ pub struct Plan {
 
 impl Plan {
     /// With separate paths every arrival is a client: a session, by default of one call.
-    pub fn settle_clients(&mut self) {
+    pub(crate) fn settle_clients(&mut self) {
         if self.connection.clients.is_some()
             && let Load::Open { session: session @ None, .. } = &mut self.load
         {
@@ -109,8 +109,8 @@ impl Plan {
         self.stages.is_some() || staged || self.loads().iter().any(comes_and_goes)
     }
 
-    /// Returns whether iterations of journeys fall due in an open load, each as a separate session.
-    pub fn settle_journeys(&mut self) {
+    /// Makes each iteration of a journey a separate session of an open load.
+    pub(crate) fn settle_journeys(&mut self) {
         if self.journeys.is_none() {
             return;
         }
@@ -140,9 +140,8 @@ impl Plan {
     }
 
     /// Finds the parts of the run that objectives name: targets and steps by their names, patterns of
-    /// URLs, then transactions, kinds of clients and scenarios. Settles the rows of the patterns before.
-    pub fn settle_objectives(&mut self) {
-        self.settle_folds();
+    /// URLs, then transactions, kinds of clients and scenarios.
+    pub(crate) fn settle_objectives(&mut self) {
         let named = |wanted: &str| {
             let rows = self.targets.iter().enumerate();
             let rows = rows.filter(|(_, target)| target.name.as_deref() == Some(wanted));

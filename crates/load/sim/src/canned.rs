@@ -198,8 +198,7 @@ pub fn canned_journey(calls: u64, steps: CannedSteps) -> (engine::Worker, Canned
              '{value}' }}\n"
         ));
     }
-    let mut plan = plan::from_toml(&text, &plan::NoFiles).expect("the constants are valid");
-    plan.settle_journeys();
+    let plan = plan::from_toml(&text, &plan::NoFiles).expect("the constants are valid");
     let start = Nanos::from_secs(1_000);
     let endpoints = crate::run::endpoints_of(&plan);
     // every request has as many bytes as this one

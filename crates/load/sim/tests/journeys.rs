@@ -12,8 +12,7 @@ use units::Nanos;
 const HEAD: &str = "version = 1\nurl = 'http://sim.example/'\n";
 
 fn plan(text: &str) -> Plan {
-    let mut plan = from_toml(&format!("{HEAD}{text}"), &NoFiles).unwrap();
-    plan.settle_journeys();
+    let plan = from_toml(&format!("{HEAD}{text}"), &NoFiles).unwrap();
     if let Err(problems) = plan::validate(&plan) {
         panic!("{problems:?}");
     }

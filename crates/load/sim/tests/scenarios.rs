@@ -126,8 +126,7 @@ load = { rate = '40/s' }
 ";
 
 fn two() -> Plan {
-    let mut plan = from_toml(&format!("version = 1\n{TWO}"), &NoFiles).unwrap();
-    plan.settle_objectives();
+    let plan = from_toml(&format!("version = 1\n{TWO}"), &NoFiles).unwrap();
     if let Err(problems) = plan::validate(&plan) {
         panic!("{problems:?}");
     }

@@ -10,7 +10,7 @@ use plan::options::Setting;
 use plan::representative::parse_representative;
 use plan::rules::show_think;
 use plan::stages::StageUnit;
-use plan::{FileSource, HttpVersion, Load, Location, Order, Plan, ScriptPlan, TargetPlan};
+use plan::{Draft, FileSource, HttpVersion, Load, Location, Order, Plan, ScriptPlan, TargetPlan};
 use std::path::Path;
 use url::Url;
 
@@ -41,7 +41,7 @@ impl CommonArgs {
         let mut outputs = self.output.outputs(base.name, self.given.has("percentiles"));
         outputs.version_open = !self.given.has("http") && !base.from_file;
         outputs.check()?;
-        let mut plan = base.plan;
+        let mut plan = Draft::of(base.plan);
         self.given.apply_workload(&mut plan, base.from_file)?;
         // weights in a list mean nothing but to be drawn by
         if self.given.has("urls") && plan.has_weights() && plan.sequence.is_empty() {
@@ -55,9 +55,7 @@ impl CommonArgs {
         self.given.settle_websocket(&mut plan)?;
         self.given.check_streams(&plan)?;
         self.given.settle_streams(&mut plan, base.from_file);
-        plan.settle_journeys();
-        plan.settle_clients();
-        plan.settle_objectives();
+        let plan = plan.settle();
         if let Err(problems) = plan::validate(&plan) {
             let error = UsageError::from(problems);
             return Err(if base.from_file { error.within(&outputs.name) } else { error });

@@ -98,7 +98,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let grpc = file.url.as_deref().and_then(http_url);
     let (is_grpc, url) = (grpc.is_some(), grpc.or(file.url));
     let (targets, login) = read_targets(file.targets, url, file.urls_file, files)?;
-    let mut plan = Plan::for_targets(targets);
+    let mut plan = Draft::of(Plan::for_targets(targets));
     if is_grpc {
         plan.use_grpc();
     }
@@ -138,11 +138,8 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let timed = stop.has("duration");
     stop.read(&mut plan, inputs)?;
     read_scenarios(file.scenario.unwrap_or_default(), &mut plan, timed, inputs)?;
-    plan.settle_journeys();
-    plan.settle_clients();
     plan.settle_websocket();
-    plan.settle_objectives();
-    Ok(plan)
+    Ok(plan.settle())
 }
 
 fn is_check_plan(text: &str) -> bool {

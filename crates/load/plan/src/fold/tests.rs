@@ -1,4 +1,5 @@
 use super::*;
+use crate::Draft;
 
 /// The rows of a list, as `pattern or URL: targets`, then the row of each target.
 fn rows(folds: &[&str], list: &str) -> String {
@@ -53,11 +54,11 @@ fn methods_hosts_and_queries_count_where_the_pattern_has_them() {
 fn a_named_target_is_listed_by_name() {
     let url = url::Url::parse("http://h/user/1").unwrap();
     let named = TargetPlan { name: Some("one".into()), ..TargetPlan::new(url.clone()) };
-    let mut plan = Plan::for_targets(vec![named, TargetPlan::new(url)]);
+    let mut draft = Draft::of(Plan::for_targets(vec![named, TargetPlan::new(url)]));
     let lost = parse_fold("/nobody/{id}").unwrap();
-    plan.measure.folds.patterns = vec![parse_fold("/user/{id}").unwrap(), lost];
-    plan.measure.slo = stats::parse_objectives("/user/{id}: p99<1s, one: p99<1s").unwrap();
-    plan.settle_objectives();
+    draft.measure.folds.patterns = vec![parse_fold("/user/{id}").unwrap(), lost];
+    draft.measure.slo = stats::parse_objectives("/user/{id}: p99<1s, one: p99<1s").unwrap();
+    let plan = draft.settle();
     let of = |row: usize| plan.measure.slo[row].of.as_ref().unwrap().rows.clone();
     assert_eq!(of(0), stats::SubjectRows::Targets([0].into()));
     assert_eq!(of(1), stats::SubjectRows::Targets([1].into()));
