@@ -236,7 +236,7 @@ impl Recorder {
     }
 
     fn case_over(&mut self, result: &CaseResult) -> Result<()> {
-        if result.recovery.is_some() {
+        if result.recovery.is_late() {
             self.keep_tail()?;
         }
         let failing = std::mem::take(&mut self.failing);

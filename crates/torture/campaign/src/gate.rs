@@ -7,8 +7,8 @@ use dialogue::governor::Spent;
 use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::Case;
 use torture::judge::TestOutcome;
-use torture::result::CaseResult;
-use units::{Nanos, show};
+use torture::result::{CaseResult, Recovery};
+use units::show;
 
 /// Requests the probed page once.
 fn ask(runner: &mut Runner<'_>) -> Talk {
@@ -53,7 +53,7 @@ pub(crate) fn conclude(runner: &mut Runner<'_>, before: Spent, result: &mut Case
 }
 
 /// Checks that plain requests get their usual response, or measures the time until then.
-pub(crate) fn pass(runner: &mut Runner<'_>) -> Option<Option<Nanos>> {
+pub(crate) fn pass(runner: &mut Runner<'_>) -> Recovery {
     let start = runner.now();
     let mut late = false;
     loop {
@@ -62,10 +62,11 @@ pub(crate) fn pass(runner: &mut Runner<'_>) -> Option<Option<Nanos>> {
         let right = talk.replies.responses.first().is_some_and(|first| plain.is(first));
         let now = runner.now();
         match right {
-            true if late => return Some(Some(now - start)),
-            true => return None,
-            false if runner.is_stopped() => return None,
-            false if now - start > GATE => return Some(None),
+            true if late => return Recovery::After(now - start),
+            true => return Recovery::AtOnce,
+            // what was cut short says nothing about the server
+            false if runner.is_stopped() => return Recovery::AtOnce,
+            false if now - start > GATE => return Recovery::Never,
             false => runner.world.pause(GATE_EVERY),
         }
         late = true;

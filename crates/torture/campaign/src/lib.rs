@@ -2,6 +2,7 @@
 //! case by case, with retries of each violation until it is certain or known to be flaky.
 #![forbid(unsafe_code)]
 
+mod attempts;
 mod baseline;
 mod bounds;
 mod budget;

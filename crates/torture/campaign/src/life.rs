@@ -145,7 +145,7 @@ impl Life {
             return AffectedPart::Nothing;
         }
         let now = world.server().unwrap_or_default();
-        let lost = result.recovery.is_some() || result.health.is_some_and(|felt| felt.lost > 0.0);
+        let lost = result.recovery.is_late() || result.health.is_some_and(|felt| felt.lost > 0.0);
         let (outcome, notes) = judge(&deaths, &now, lost);
         result.show(outcome);
         result.notes.extend(notes);

@@ -9,7 +9,7 @@ use crate::{
 };
 use torture::case::{Case, Need};
 use torture::judge::TestOutcome;
-use torture::result::{CaseResult, RunResult};
+use torture::result::{CaseResult, Recovery, RunResult};
 
 /// Runs the cases in order. `watcher` is notified of every event.
 pub fn run(
@@ -69,7 +69,7 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
         done.mask(&runner.target.secrets);
         runner.report(CampaignEvent::CaseOver(&done));
         families::handle_case_end(runner, &done);
-        let lost = matches!(done.recovery, Some(None));
+        let lost = done.recovery == Recovery::Never;
         let id = done.case.id.clone();
         result.cases.push(done);
         if lost {
@@ -123,7 +123,7 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     }
     gate::conclude(runner, before, &mut result);
     result.recovery = gate::pass(runner);
-    if result.recovery.is_some() {
+    if result.recovery.is_late() {
         result.show(TestOutcome::Fail);
     }
     let affected = runner.life.judge_case(runner.world, &mut result);
@@ -148,8 +148,8 @@ fn name_culprit(
         return;
     }
     let late =
-        result.recovery.is_some() || runner.trail.was_lost() || affected != AffectedPart::Nothing;
-    if late && result.recovery != Some(None) {
+        result.recovery.is_late() || runner.trail.was_lost() || affected != AffectedPart::Nothing;
+    if late && result.recovery != Recovery::Never {
         culprit::attribute(runner, case, result);
     } else if late {
         culprit::suspect(runner, case, affected, result);

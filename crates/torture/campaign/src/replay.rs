@@ -12,7 +12,7 @@ use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record::{Execution, Transcript};
-use torture::result::{CaseResult, ReplayResult, ReplayVerdict, Replayed, Shrunk};
+use torture::result::{CaseResult, Recovery, ReplayResult, ReplayVerdict, Replayed, Shrunk};
 use units::{Nanos, show};
 
 /// A recorded failure, and the case that judges it.
@@ -252,7 +252,7 @@ fn replay_one(
         if let Some((outcome, why)) = runner.life.hear(runner.world).judged() {
             judgement.outcome = judgement.outcome.max(outcome);
             why.clone_into(&mut judgement.why);
-        } else if gate.is_some() {
+        } else if gate.is_late() {
             judgement.outcome = judgement.outcome.max(TestOutcome::Fail);
             "plain requests did not get their usual response at once"
                 .clone_into(&mut judgement.why);
@@ -265,7 +265,7 @@ fn replay_one(
             talk: &talk,
             judgement: &judgement,
         }));
-        Tried::once(judgement, gate == Some(None))
+        Tried::once(judgement, gate == Recovery::Never)
     })
 }
 
@@ -281,7 +281,9 @@ fn replay_gone(
     in_tries(runner, times, |runner, _| {
         let found = families::repeat_hang(runner, &script, with.times, with.patience);
         let (outcome, said, lost) = match found {
-            Some((sent, None)) => (TestOutcome::Leak, families::gone_for_good(sent), true),
+            Some((sent, Recovery::Never)) => {
+                (TestOutcome::Leak, families::gone_for_good(sent), true)
+            }
             _ => (TestOutcome::Pass, "plain requests got responses".to_owned(), false),
         };
         Tried::once(judgment_of(failure, outcome, said), lost)
@@ -307,7 +309,7 @@ fn replay_leak(
             }
             Some(leaks) => (TestOutcome::Leak, leaks.join("; ")),
         };
-        Tried::once(judgment_of(failure, outcome, said), gate::pass(runner) == Some(None))
+        Tried::once(judgment_of(failure, outcome, said), gate::pass(runner) == Recovery::Never)
     })
 }
 
@@ -321,7 +323,7 @@ fn replay_case(
     in_tries(runner, times, |runner, _| {
         let mut result = CaseResult::of(case);
         families::run(runner, case, family, &mut result);
-        let lost = gate::pass(runner) == Some(None);
+        let lost = gate::pass(runner) == Recovery::Never;
         let judgements = result.exchanges.into_iter().map(|one| one.judgement).collect();
         Tried { outcome: result.outcome, judgements, lost }
     })

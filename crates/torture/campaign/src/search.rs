@@ -6,6 +6,7 @@ use crate::shrink::fewest;
 use crate::trail::Suspect;
 use crate::{Runner, TRIES, gate};
 use dialogue::talk::TalkScript;
+use torture::result::Recovery;
 use units::Nanos;
 
 /// Time limit of a suspected conversation: a server that crashes does so quickly.
@@ -47,9 +48,9 @@ pub(crate) fn is_lost(runner: &mut Runner<'_>) -> Option<bool> {
     let gate = gate::pass(runner);
     let affected = runner.life.hear(runner.world);
     match gate {
-        None => Some(affected != AffectedPart::Nothing),
-        Some(Some(_)) => Some(true),
-        Some(None) => None,
+        Recovery::AtOnce => Some(affected != AffectedPart::Nothing),
+        Recovery::After(_) => Some(true),
+        Recovery::Never => None,
     }
 }
 

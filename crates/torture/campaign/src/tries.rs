@@ -2,6 +2,7 @@
 //! awaited concurrently: a short first attempt shows whether confirmation is needed, and the
 //! confirming attempts run at once.
 
+use crate::attempts::{Reproduced, Tries};
 use crate::life::AffectedPart;
 use crate::trail::Suspect;
 use crate::{Runner, TRIES, inherited_state, scripts};
@@ -20,9 +21,9 @@ const PATIENCE: Nanos = Nanos::SECOND;
 /// Concurrent attempts after a first one that met silence.
 pub(crate) const TOGETHER: usize = 2;
 
-/// The attempts of one exchange in progress.
+/// Attempts of one exchange that were made ahead of their turn.
 #[derive(Debug, Default)]
-pub(crate) struct Tries {
+pub(crate) struct AheadAttempts {
     /// Completed attempts, judged in turn.
     waiting: VecDeque<(TalkScript, Talk)>,
     /// The first attempt and all concurrent ones met silence: it counts too.
@@ -37,27 +38,27 @@ pub(crate) fn exchange(
     case: &Case,
     exchange: &Exchange,
 ) -> ExchangeResult {
-    let mut kept: Option<ExchangeResult> = None;
-    let (mut tries, mut failed) = (0, 0);
-    let mut had = Tries::default();
-    while tries < TRIES - u32::from(had.silent)
-        && !runner.is_stopped()
-        && !(tries > 0 && runner.case_is_over())
-    {
-        let (script, talk) = next_try(runner, case, exchange, tries, &mut had);
+    let mut tries: Tries<ExchangeResult> = Tries::default();
+    let mut had = AheadAttempts::default();
+    while let Some(attempt) = tries.next() {
+        // the short attempt before the concurrent ones counts too
+        let enough = had.silent && attempt == TRIES;
+        if enough || runner.is_stopped() || attempt > 1 && runner.case_is_over() {
+            break;
+        }
+        let (script, talk) = next_try(runner, case, exchange, attempt - 1, &mut had);
         let sent = record::sent(&script.steps);
         if talk.end == TalkEnd::Ours && runner.is_stopped() {
             // it was cut short, which says nothing about the server
             break;
         }
         let mut judgement = judge::judge(exchange, case.level, &talk, runner.profile.plain());
-        tries += 1;
         let affected = runner.life.hear(runner.world);
-        accuse(affected, &mut judgement, &talk, kept.as_mut());
+        accuse(affected, &mut judgement, &talk, tries.kept());
         let execution = Execution {
             case,
             name: &exchange.name,
-            attempt: tries,
+            attempt,
             script: &script,
             talk: &talk,
             judgement: &judgement,
@@ -70,32 +71,33 @@ pub(crate) fn exchange(
             TestOutcome::Inconclusive => matches!(talk.end, TalkEnd::Unconnected(_)),
             _ => false,
         };
-        failed += u32::from(bad);
-        if kept.as_ref().is_none_or(|kept| bad && is_as_bad(&judgement, &kept.judgement)) {
-            kept = Some(ExchangeResult {
-                name: exchange.name.clone(),
-                judgement,
-                tries: 0,
-                failed: 0,
-                sent,
-                received: talk.raw,
-                took: talk.over,
-                pauses: record::pauses(&script.steps),
-            });
-        }
-        if !bad && failed == 0 || affected == AffectedPart::Server {
+        let replaces =
+            bad && tries.kept().is_none_or(|kept| is_as_bad(&judgement, &kept.judgement));
+        let result = ExchangeResult {
+            name: exchange.name.clone(),
+            judgement,
+            tries: 0,
+            failed: 0,
+            sent,
+            received: talk.raw,
+            took: talk.over,
+            pauses: record::pauses(&script.steps),
+        };
+        tries.add(bad, replaces, result);
+        if affected == AffectedPart::Server {
             break;
         }
     }
-    let mut result = kept.unwrap_or_else(|| not_tried(exchange));
-    if had.silent && failed == tries {
-        // the short attempt before them was silent too
-        (tries, failed) = (tries + 1, failed + 1);
+    if had.silent && tries.reproduced() == Reproduced::Always {
+        tries.count(true);
     }
-    if failed > 0 && failed < tries && result.judgement.outcome != TestOutcome::Crashed {
+    let reproduced = tries.reproduced();
+    let counts = (tries.made(), tries.failed());
+    let mut result = tries.into_kept().unwrap_or_else(|| not_tried(exchange));
+    (result.tries, result.failed) = counts;
+    if reproduced == Reproduced::Sometimes && result.judgement.outcome != TestOutcome::Crashed {
         result.judgement.outcome = TestOutcome::Flaky;
     }
-    (result.tries, result.failed) = (tries, failed);
     if result.judgement.outcome == TestOutcome::Flaky {
         inherited_state::confirm(runner, case, exchange, &had.before, &mut result);
     }
@@ -114,7 +116,7 @@ fn next_try(
     case: &Case,
     exchange: &Exchange,
     tried: u32,
-    tries: &mut Tries,
+    tries: &mut AheadAttempts,
 ) -> (TalkScript, Talk) {
     if tried == 1 {
         tries.before = runner.trail.said();

@@ -36,6 +36,25 @@ pub struct SentPause {
     pub span: Nanos,
 }
 
+/// When plain requests got their usual response again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// At the first attempt.
+    #[default]
+    AtOnce,
+    /// After this time.
+    After(Nanos),
+    /// Not as long as the campaign waited.
+    Never,
+}
+
+impl Recovery {
+    /// Whether the first attempt failed.
+    pub fn is_late(self) -> bool {
+        self != Recovery::AtOnce
+    }
+}
+
 /// Result of a case: as bad as its worst exchange.
 #[derive(Clone, Debug)]
 pub struct CaseResult {
@@ -47,9 +66,8 @@ pub struct CaseResult {
     pub exchanges: Vec<ExchangeResult>,
     /// Executions of random data by outcome.
     pub tally: BTreeMap<String, u64>,
-    /// Set if plain requests did not get their usual response at once: the time until they did, or
-    /// `None` inside if they never did.
-    pub recovery: Option<Option<Nanos>>,
+    /// When plain requests got their usual response after the case.
+    pub recovery: Recovery,
     /// Numbers measured by this case.
     pub measures: Vec<Measure>,
     /// Effect of the load on well-behaved clients.
@@ -108,7 +126,7 @@ impl CaseResult {
             skipped: None,
             exchanges: Vec::new(),
             tally: BTreeMap::new(),
-            recovery: None,
+            recovery: Recovery::AtOnce,
             measures: Vec::new(),
             health: None,
             notes: Vec::new(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use torture::case::{Case, RequirementLevel};
 use torture::judge::{FailureKind, Severity, TestOutcome, severity};
-use torture::result::Boundary;
+use torture::result::{Boundary, Recovery as CaseRecovery};
 use torture::result::{CaseResult, ExchangeResult, Health, Kept, Measure, SentPause, Shrunk, Unit};
 use units::Nanos;
 
@@ -231,7 +231,7 @@ impl CaseRecord {
             waived: waivers::used(waivers, &case.id).map(|one| one.waiver.reason.clone()),
             skipped: row.skipped.clone(),
             notes: row.notes.clone(),
-            recovery_s: row.recovery.map(Recovery::of),
+            recovery_s: Recovery::of_case(row.recovery),
             elapsed_s: row.took.as_secs_f64(),
             health: row.health.as_ref().map(HealthRecord::of),
             server: row.server.as_ref().map(ServerCaseRecord::of),
@@ -285,6 +285,15 @@ impl HealthRecord {
 }
 
 impl Recovery {
+    /// Null in JSON where plain requests got their usual response at once.
+    fn of_case(recovery: CaseRecovery) -> Option<Recovery> {
+        match recovery {
+            CaseRecovery::AtOnce => None,
+            CaseRecovery::After(duration) => Some(Recovery::of(Some(duration))),
+            CaseRecovery::Never => Some(Recovery::of(None)),
+        }
+    }
+
     pub(super) fn of(duration: Option<Nanos>) -> Recovery {
         let never = Recovery::Never(Never::Never);
         duration.map_or(never, |duration| Recovery::Seconds(duration.as_secs_f64()))

@@ -47,7 +47,7 @@ pub(super) fn mixed() -> Report {
     let mut failed = result("S-07", TestOutcome::Fail);
     let request = b"GET /'\x00 HTTP/1.1\r\nHost : h\r\n\r\n";
     failed.exchanges.push(exchange("space", TestOutcome::Fail, request));
-    failed.recovery = Some(Some(Nanos::from_millis(1_200)));
+    failed.recovery = torture::result::Recovery::After(Nanos::from_millis(1_200));
     let mut skipped = result("S-30", TestOutcome::Skipped);
     skipped.skipped = Some("no page that accepts request bodies is given (--post PATH)".into());
     let mut random = result("F-01", TestOutcome::Flaky);
@@ -78,7 +78,7 @@ pub(super) fn mixed() -> Report {
 /// The server was lost during the run, and the user interrupted it.
 pub(super) fn lost() -> Report {
     let mut report = mixed();
-    report.result.cases[1].recovery = Some(None);
+    report.result.cases[1].recovery = torture::result::Recovery::Never;
     report.result.ended_early = Some("no plain request got its usual response".into());
     report.result.interrupted = true;
     report.result.post_trouble = Some("405, the connection stays open".into());

@@ -1,7 +1,8 @@
 //! Use of connections: a request in pieces, byte by byte, or from a reused port.
 
+use crate::attempts::{Reproduced, Tries};
 use crate::tries::accuse;
-use crate::{PLAIN_DEADLINE, Runner, TRIES, habits};
+use crate::{PLAIN_DEADLINE, Runner, habits};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use torture::case::{Case, RequestSplits, SamePort, SingleBytes};
 use torture::judge;
@@ -198,9 +199,9 @@ pub(super) fn plainly(
     talk: Talk,
     result: &mut CaseResult,
 ) {
-    let mut kept: Option<ExchangeResult> = None;
+    let mut tries: Tries<ExchangeResult> = Tries::default();
     let mut talk = Some(talk);
-    for attempt in 1..=TRIES {
+    while let Some(attempt) = tries.next() {
         let talk = talk.take().unwrap_or_else(|| {
             let again = TalkScript { start: runner.now(), ..script.clone() };
             runner.hold(again)
@@ -212,10 +213,7 @@ pub(super) fn plainly(
         let execution =
             Execution { case, name, attempt, script, talk: &talk, judgement: &judgement };
         runner.report_with_effect(&execution, affected);
-        if outcome == TestOutcome::Pass && kept.is_none() {
-            return;
-        }
-        let kept = kept.get_or_insert_with(|| ExchangeResult {
+        let one = ExchangeResult {
             name: name.to_owned(),
             judgement,
             tries: 0,
@@ -224,17 +222,20 @@ pub(super) fn plainly(
             received: talk.raw,
             took: talk.over,
             pauses: Vec::new(),
-        });
-        kept.tries = attempt;
-        kept.failed += u32::from(outcome != TestOutcome::Pass);
+        };
+        tries.add(outcome != TestOutcome::Pass, false, one);
     }
-    if let Some(mut kept) = kept {
-        if kept.failed < kept.tries {
-            kept.judgement.outcome = TestOutcome::Flaky;
-        }
-        result.show(kept.judgement.outcome);
-        result.exchanges.push(kept);
+    let reproduced = tries.reproduced();
+    let counts = (tries.made(), tries.failed());
+    let Some(mut kept) = tries.into_kept().filter(|_| reproduced != Reproduced::Never) else {
+        return;
+    };
+    (kept.tries, kept.failed) = counts;
+    if reproduced == Reproduced::Sometimes {
+        kept.judgement.outcome = TestOutcome::Flaky;
     }
+    result.show(kept.judgement.outcome);
+    result.exchanges.push(kept);
 }
 
 fn judgement(runner: &Runner<'_>, talk: &Talk) -> Judgement {

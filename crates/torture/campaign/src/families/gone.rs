@@ -7,7 +7,7 @@ use dialogue::talk::{TalkEnd, TalkScript};
 use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
 use torture::judge::{ConversationOutcome, FailureKind, Judgement, PressureOutcome, TestOutcome};
-use torture::result::CaseResult;
+use torture::result::{CaseResult, Recovery};
 use units::{Nanos, show};
 
 /// Number and duration of repetitions of a hung request.
@@ -34,7 +34,7 @@ pub(super) fn run(
     for hung in hangs {
         let times = with.times;
         match repeat_hang(runner, &hung.script, times, with.patience) {
-            Some((sent, came_back)) => report(runner, case, &hung, (sent, came_back), result),
+            Some(lost) => report(runner, case, &hung, lost, result),
             None => result.notes.push(format!(
                 "{} {}: up to {} more such requests, each abandoned by its client, blocked no \
                 other client",
@@ -68,12 +68,12 @@ fn report(
     runner: &mut Runner<'_>,
     case: &Case,
     hung: &HungRequest,
-    (sent, back): (u64, Option<Nanos>),
+    (sent, recovery): (u64, Recovery),
     result: &mut CaseResult,
 ) {
     let many = if sent == 1 { "one more".to_owned() } else { format!("{sent} more") };
     let said = format!("{} {}, {many}", hung.case, hung.name);
-    if let Some(back) = back {
+    if let Recovery::After(back) = recovery {
         let back = show::duration(back);
         let why = format!("{said}: plain requests got responses again after {back}");
         return result.note(ConversationOutcome::Advisory, why);
@@ -92,20 +92,20 @@ fn report(
     culprit::keep(runner, case, &said, 1, (&script, talk), judgement, result);
 }
 
-/// Repeats and abandons a request. Returns the number after which plain requests failed, and how
-/// long they did (`None` inside: as long as we waited); `None` if they never failed, or it no
-/// longer hangs.
+/// Repeats and abandons a request. Returns the number after which plain requests failed, and when
+/// they recovered; `None` if they never failed, or it no longer hangs.
 pub(crate) fn repeat_hang(
     runner: &mut Runner<'_>,
     script: &TalkScript,
     times: u64,
     patience: Nanos,
-) -> Option<(u64, Option<Nanos>)> {
+) -> Option<(u64, Recovery)> {
     for sent in 1..=times {
         let start = runner.now();
         let talk = runner.hold(TalkScript { start, deadline: patience, ..script.clone() });
-        if let Some(back) = gate::pass(runner) {
-            return Some((sent, back));
+        let recovery = gate::pass(runner);
+        if recovery.is_late() {
+            return Some((sent, recovery));
         }
         if talk.end != TalkEnd::Silent || runner.has_to_end() {
             return None;

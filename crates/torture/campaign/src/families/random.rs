@@ -1,5 +1,6 @@
 //! Random data: many executions, with retries of failed ones.
 
+use crate::attempts::{Reproduced, Tries};
 use crate::findings::Finding;
 use crate::trail::Suspect;
 use crate::{GRACE, PLAIN_DEADLINE, Runner, TRIES, habits};
@@ -195,6 +196,7 @@ fn again(
     silent: bool,
     kept: &mut ExchangeResult,
 ) {
+    let mut tries: Tries<()> = Tries::after_failure();
     if silent && !runner.is_stopped() {
         // give a machine that became slower more time, but not one that hangs
         let asked = runner.ask(&habits::plain_request(runner.target, ""));
@@ -212,24 +214,28 @@ fn again(
             if is_cut(runner, &talk) {
                 continue;
             }
-            kept.tries += 1;
-            let judged = assess(runner, case, &kept.name.clone(), shot, kept.tries, script, talk);
-            kept.failed += u32::from(!judged.1.outcome.is_well());
+            let attempt = tries.made() + 1;
+            let judged = assess(runner, case, &kept.name, shot, attempt, script, talk);
+            tries.count(!judged.1.outcome.is_well());
         }
     }
-    while kept.tries < TRIES && !runner.is_stopped() && !runner.life.is_gone() {
-        let (talk, judgement) = fire(runner, case, &kept.name, shot, kept.tries + 1);
+    while let Some(attempt) = tries.next() {
+        if runner.is_stopped() || runner.life.is_gone() {
+            break;
+        }
+        let (talk, judgement) = fire(runner, case, &kept.name, shot, attempt);
         if is_cut(runner, &talk) {
             break;
         }
-        kept.tries += 1;
-        kept.failed += u32::from(!judgement.outcome.is_well());
+        tries.count(!judgement.outcome.is_well());
     }
+    (kept.tries, kept.failed) = (tries.made(), tries.failed());
     if silent && kept.tries > 1 && kept.failed == 1 && runner.settings.silence_max.is_some() {
         // it had little time, and responds with more
         kept.judgement.outcome = TestOutcome::Pass;
     }
-    if kept.failed < kept.tries && kept.judgement.outcome == TestOutcome::Fail {
+    let flaky = tries.reproduced() == Reproduced::Sometimes;
+    if flaky && kept.judgement.outcome == TestOutcome::Fail {
         kept.judgement.outcome = TestOutcome::Flaky;
     }
 }

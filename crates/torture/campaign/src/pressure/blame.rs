@@ -7,7 +7,7 @@ use dialogue::talk::{Move, TalkScript};
 use torture::case::Case;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::result::CaseResult;
+use torture::result::{CaseResult, Recovery};
 use units::show;
 
 /// Maximum number of different conversations of a round tested alone.
@@ -27,7 +27,7 @@ pub(crate) fn blame(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResul
     }
     let Some((count, first)) = kinds.first().cloned() else { return };
     runner.budget.renew();
-    let mut tried = result.recovery != Some(None);
+    let mut tried = result.recovery != Recovery::Never;
     for (_, script) in kinds.into_iter().take(KINDS_MAX) {
         if !tried {
             break;

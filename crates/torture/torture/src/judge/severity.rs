@@ -243,7 +243,7 @@ pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
     let all = whole
         .into_iter()
         .chain(worker.then_some(WORKER_LOST))
-        .chain(row.recovery.map(|_| OTHERS_LOST))
+        .chain(row.recovery.is_late().then_some(OTHERS_LOST))
         .chain(exchanges);
     // the first of equals: the effect on the server says more than an exchange
     Some(all.reduce(|worst, one| graver(worst, Some(one))).unwrap_or(NOT_AS_DEMANDED))

@@ -1,7 +1,7 @@
 use super::*;
 use torture::catalogue;
 use torture::judge::Judgement;
-use torture::result::ExchangeResult;
+use torture::result::{ExchangeResult, Recovery};
 use units::Nanos;
 
 fn cases() -> Vec<Case> {
@@ -68,7 +68,7 @@ fn a_waiver_covers_exactly_what_it_names() {
     let both = format!("{space}{WHOLE}exchange = \"tab\"\n");
     assert_eq!(states(&both, &blanks(fail, fail)), [WaiverState::Used, WaiverState::Used]);
     // the exchanges are waived, the silence after them is not
-    let silent = CaseResult { recovery: Some(None), ..blanks(fail, pass) };
+    let silent = CaseResult { recovery: Recovery::Never, ..blanks(fail, pass) };
     assert_eq!(states(&space, &silent), [WaiverState::Exceeded]);
     assert_eq!(states(WHOLE, &silent), [WaiverState::Used]);
 }

@@ -1,8 +1,9 @@
 //! Grows a part of a request until it is refused.
 
 use super::search::{LimitFound, search};
+use crate::Runner;
+use crate::attempts::{Reproduced, Tries};
 use crate::tries::accuse;
-use crate::{Runner, TRIES};
 use dialogue::talk::{Move, Talk, TalkEnd, TalkScript};
 use std::collections::BTreeMap;
 use torture::case::{Case, Need};
@@ -374,28 +375,28 @@ fn bad_again(
     result: &mut CaseResult,
 ) {
     let name = named(growth, amount);
-    let (mut tries, mut failed, mut kept) = (1, 1, None);
-    while tries < TRIES && !runner.is_stopped() {
+    let mut tries = Tries::after_failure();
+    while let Some(attempt) = tries.next().filter(|_| !runner.is_stopped()) {
         let (script, talk) = shoot(runner, (growth.shot)(amount));
         let (outcome, why) = match verdict(&talk, None) {
             GrowthVerdict::Bad(_) => (LimitOutcome::Fail, why.to_owned()),
             GrowthVerdict::Unclear(why) => (LimitOutcome::Inconclusive, why),
             _ => (LimitOutcome::Pass, why.to_owned()),
         };
-        let judgement = noted(runner, case, &name, tries + 1, &script, &talk, outcome, why);
+        let judgement = noted(runner, case, &name, attempt, &script, &talk, outcome, why);
         if outcome == LimitOutcome::Inconclusive {
             break;
         }
         let bad = outcome == LimitOutcome::Fail;
-        tries += 1;
-        failed += u32::from(bad);
-        if bad || kept.is_none() {
-            kept = Some((script, talk, judgement));
-        }
+        tries.add(bad, bad, (script, talk, judgement));
     }
-    let outcome = if failed * 2 > tries { LimitOutcome::Fail } else { LimitOutcome::Flaky };
+    let outcome = match tries.reproduced() {
+        Reproduced::Always => LimitOutcome::Fail,
+        Reproduced::Sometimes | Reproduced::Never => LimitOutcome::Flaky,
+    };
     result.show(outcome);
-    let Some((script, talk, judgement)) = kept else {
+    let counts = (tries.made(), tries.failed());
+    let Some((script, talk, judgement)) = tries.into_kept() else {
         result.notes.push(format!("{name}: {why}"));
         return;
     };
@@ -404,8 +405,8 @@ fn bad_again(
     result.exchanges.push(ExchangeResult {
         name,
         judgement: Judgement { outcome: outcome.into(), expected, kind, ..judgement },
-        tries,
-        failed,
+        tries: counts.0,
+        failed: counts.1,
         sent: record::sent(&script.steps),
         received: talk.raw,
         took: talk.over,

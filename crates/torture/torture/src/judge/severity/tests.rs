@@ -1,7 +1,7 @@
 use super::*;
 use crate::case::read_case;
 use crate::judge::Judgement;
-use crate::result::{Health, Meanwhile};
+use crate::result::{Health, Meanwhile, Recovery};
 use sample::{Death, Ending, Process, ServerState};
 use units::Nanos;
 
@@ -83,7 +83,7 @@ fn effects_on_the_server_outweigh_its_responses() {
     struck.server = Some(Meanwhile { before, after, deaths });
     assert_eq!(of_case(&struck), Some(WORKER_LOST));
     let lost = CaseResult {
-        recovery: Some(None),
+        recovery: Recovery::Never,
         ..row(&case, TestOutcome::Fail, Some(FailureKind::Answer))
     };
     assert_eq!(of_case(&lost), Some(OTHERS_LOST));

@@ -92,7 +92,7 @@ pub(crate) fn release_background(runner: &mut Runner<'_>) {
 pub(crate) fn handle_case_end(runner: &mut Runner<'_>, done: &CaseResult) {
     let died = done.server.as_ref().is_some_and(|server| !server.deaths.is_empty());
     let lost = done.health.is_some_and(|felt| felt.lost > 0.0 || felt.shed > 0.0);
-    if died || lost || done.recovery.is_some() {
+    if died || lost || done.recovery.is_late() {
         release_background(runner);
     }
 }

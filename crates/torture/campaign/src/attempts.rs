@@ -1,0 +1,124 @@
+//! The rule for failures: each is tried three times. It is a finding if every attempt fails, and flaky
+//! if only some of them do (docs/guide/torture.md, "Outcomes").
+
+use crate::TRIES;
+
+/// Attempts at the same thing, and the result that is kept of them.
+#[derive(Debug)]
+pub(crate) struct Tries<T> {
+    made: u32,
+    failed: u32,
+    kept: Option<T>,
+}
+
+/// How often a failure came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reproduced {
+    /// No attempt failed.
+    Never,
+    /// Some attempts failed: flaky.
+    Sometimes,
+    /// Every attempt failed.
+    Always,
+}
+
+impl<T> Default for Tries<T> {
+    fn default() -> Tries<T> {
+        Tries { made: 0, failed: 0, kept: None }
+    }
+}
+
+impl<T> Tries<T> {
+    /// A failure that was found already is the first attempt.
+    pub(crate) fn after_failure() -> Tries<T> {
+        Tries { made: 1, failed: 1, kept: None }
+    }
+
+    /// Number of the next attempt, counted from 1; `None` when the first one passed, or enough were
+    /// made.
+    pub(crate) fn next(&self) -> Option<u32> {
+        let undecided = self.made == 0 || self.failed > 0;
+        (undecided && self.made < TRIES).then_some(self.made + 1)
+    }
+
+    /// Counts an attempt.
+    pub(crate) fn count(&mut self, is_failure: bool) {
+        self.made += 1;
+        self.failed += u32::from(is_failure);
+    }
+
+    /// Counts an attempt whose result is kept if it is the first one, or `replaces` the kept one.
+    pub(crate) fn add(&mut self, is_failure: bool, replaces: bool, result: T) {
+        self.count(is_failure);
+        if self.kept.is_none() || replaces {
+            self.kept = Some(result);
+        }
+    }
+
+    pub(crate) fn made(&self) -> u32 {
+        self.made
+    }
+
+    pub(crate) fn failed(&self) -> u32 {
+        self.failed
+    }
+
+    /// The result that is kept so far.
+    pub(crate) fn kept(&mut self) -> Option<&mut T> {
+        self.kept.as_mut()
+    }
+
+    /// The result that was kept.
+    pub(crate) fn into_kept(self) -> Option<T> {
+        self.kept
+    }
+
+    pub(crate) fn reproduced(&self) -> Reproduced {
+        match self.failed {
+            0 => Reproduced::Never,
+            failed if failed < self.made => Reproduced::Sometimes,
+            _ => Reproduced::Always,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(attempts: &[bool]) -> Tries<usize> {
+        let mut tries = Tries::default();
+        for (number, failed) in attempts.iter().enumerate() {
+            assert_eq!(tries.next(), Some(number as u32 + 1));
+            tries.add(*failed, *failed, number);
+        }
+        tries
+    }
+
+    #[test]
+    fn a_failure_is_tried_three_times_and_a_pass_once() {
+        assert_eq!(tried(&[]).next(), Some(1));
+        assert_eq!(tried(&[false]).next(), None);
+        assert_eq!(tried(&[true, false]).next(), Some(3));
+        assert_eq!(tried(&[true, true, true]).next(), None);
+        assert_eq!(Tries::<()>::after_failure().next(), Some(2));
+    }
+
+    #[test]
+    fn only_what_always_fails_is_a_finding() {
+        assert_eq!(tried(&[false]).reproduced(), Reproduced::Never);
+        assert_eq!(tried(&[true, true, true]).reproduced(), Reproduced::Always);
+        for flaky in [[true, false, false], [true, true, false], [true, false, true]] {
+            assert_eq!(tried(&flaky).reproduced(), Reproduced::Sometimes, "{flaky:?}");
+        }
+        // cut short: what is known stands
+        assert_eq!(tried(&[true]).reproduced(), Reproduced::Always);
+    }
+
+    #[test]
+    fn the_first_result_is_kept_until_another_replaces_it() {
+        assert_eq!(tried(&[true, false, true]).into_kept(), Some(2));
+        assert_eq!(tried(&[true, false, false]).into_kept(), Some(0));
+        assert_eq!(tried(&[]).into_kept(), None);
+    }
+}
