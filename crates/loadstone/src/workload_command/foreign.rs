@@ -4,14 +4,14 @@ use super::recording::text;
 use crate::args::{Disk, ImportArgs};
 use crate::exit::{Code, Failure};
 use crate::files;
-use crate::run::trial::{Change, Reached, TrialSession, reach};
-use crate::run::watchers::Watchers;
 use import::{Document, Format, Imported};
 use plan::{Load, Plan, Think};
 use record::run::RunRecord;
+use session::{Env, Observers, RunLoad, Session, Watcher, Watchers};
 use std::fmt::Write as _;
 use std::io::BufRead;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Elements that are listed one by one after an import; the plan has all of them.
 const LISTED_MAX: usize = 10;
@@ -185,20 +185,18 @@ pub(super) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     if let Some(problem) = plan::validate(&plan).err().and_then(|all| all.into_iter().next()) {
         return Err(Failure::usage(problem.to_string()));
     }
-    let session = TrialSession::of([&plan]);
-    let target = match reach(&plan, name, &session)? {
-        Reached::Target(target) => target,
-        Reached::Nobody(_) => {
-            let url = plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default();
-            let text = format!(
-                "no connection to {url}; start the server, or give another URL after the file"
-            );
-            return Err(Failure { code: Code::NoConnection, text });
-        }
-        Reached::Interrupted => return Ok(Code::Interrupted),
+    let Some(session) = Session::reach(&plan, name, &Arc::new(Env::here()))? else {
+        return Ok(Code::Interrupted);
     };
-    let report =
-        session.trial(&target, &Change::default(), &mut |_| Box::new(Watchers(Vec::new())))?;
+    if !session.is_reachable() {
+        let url = plan.targets.first().map(|target| target.url.to_string()).unwrap_or_default();
+        let text =
+            format!("no connection to {url}; start the server, or give another URL after the file");
+        return Err(Failure { code: Code::NoConnection, text });
+    }
+    let mut watch = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Watchers(Vec::new())) };
+    let report = session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch));
+    let report = report.map_err(Failure::from_run)?;
     let run = RunRecord::of(&report);
     let failed = run.per_url.iter().filter(|row| row.failed + row.timed_out > 0).count();
     files::write_stdout(&steps(&run)).map_err(|error| Failure::not_written(&error))?;
