@@ -451,6 +451,11 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
             measure,
             driver,
             seed,
+            not_imported: if seed % 4 == 0 {
+                vec!["line 1: a: \"b\"".to_owned()]
+            } else {
+                Vec::new()
+            },
         };
         if seed % 3 == 0 {
             let (duration, requests) = (plan.stop.duration, plan.stop.requests);
