@@ -68,7 +68,7 @@ pub struct Quic<I> {
     transport: Arc<quinn_proto::TransportConfig>,
     handshakes: Handshakes,
     by_hand: Option<HandSessions>,
-    lanes: Vec<Place>,
+    lanes: Vec<LaneSlot>,
     alarms: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
     /// Readiness to be reported at once.
     news: Vec<(Ready, u32)>,
@@ -88,7 +88,7 @@ impl<I: std::fmt::Debug> std::fmt::Debug for Quic<I> {
 
 /// One slot.
 #[derive(Default)]
-struct Place {
+struct LaneSlot {
     /// Counts openings, so that an alarm of an earlier connection is recognized.
     generation: u32,
     lane: Lane,
@@ -107,7 +107,7 @@ enum Lane {
     Hand(Box<ByHand>),
 }
 
-impl Place {
+impl LaneSlot {
     fn link(&mut self) -> Option<&mut QuicLink> {
         match &mut self.lane {
             Lane::Link(link) => Some(link),
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-/// What the worker was notified of about a hand-made connection.
+/// Events of a hand-made connection that the worker was notified of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reported {
     established: bool,
@@ -223,10 +223,10 @@ impl<I: Io> Quic<I> {
     }
 
     /// The lane of a slot, created if needed.
-    fn lane(&mut self, slot: Slot) -> &mut Place {
+    fn lane(&mut self, slot: Slot) -> &mut LaneSlot {
         let index = slot as usize;
         if self.lanes.len() <= index {
-            self.lanes.resize_with(index + 1, Place::default);
+            self.lanes.resize_with(index + 1, LaneSlot::default);
         }
         let lane = &mut self.lanes[index];
         lane.generation = lane.generation.wrapping_add(1);
@@ -594,7 +594,7 @@ impl<I: Io> Io for Quic<I> {
             }
             return written;
         }
-        let by_hand = self.lanes.get_mut(slot as usize).and_then(Place::hand);
+        let by_hand = self.lanes.get_mut(slot as usize).and_then(LaneSlot::hand);
         if let Some(by_hand) = by_hand {
             if by_hand.fetches.is_some() {
                 return Err(IoError::WouldBlock);
@@ -610,7 +610,7 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn read(&mut self, slot: Slot, buffer: &mut [u8]) -> Result<usize, IoError> {
-        if let Some(bare) = self.lanes.get_mut(slot as usize).and_then(Place::bare) {
+        if let Some(bare) = self.lanes.get_mut(slot as usize).and_then(LaneSlot::bare) {
             let read = bare.read(&mut self.io, slot, &mut self.datagrams, buffer);
             if read.is_ok() {
                 // a short read is taken for the last one
@@ -643,7 +643,7 @@ impl<I: Io> Io for Quic<I> {
     }
 
     fn close(&mut self, slot: Slot, how: Close) {
-        if let Some(by_hand) = self.lanes.get_mut(slot as usize).and_then(Place::hand) {
+        if let Some(by_hand) = self.lanes.get_mut(slot as usize).and_then(LaneSlot::hand) {
             by_hand.hand.close();
             self.advance_hand(slot);
         }
@@ -691,7 +691,7 @@ impl<I: Io> Io for Quic<I> {
         let until = if self.news.is_empty() { until.min(alarm) } else { Nanos::ZERO };
         self.io.wait(until, ready);
         for event in ready.iter().filter(|event| event.writable) {
-            let blocked = self.lanes.get_mut(event.slot as usize).and_then(Place::link);
+            let blocked = self.lanes.get_mut(event.slot as usize).and_then(LaneSlot::link);
             if blocked.is_some_and(|link| link.is_blocked()) {
                 self.advance(event.slot);
             }

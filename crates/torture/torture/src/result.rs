@@ -49,7 +49,7 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// Whether the first attempt failed.
+    /// Time at which plain requests got their usual response again.
     pub fn is_late(self) -> bool {
         self != Recovery::AtOnce
     }
@@ -66,7 +66,7 @@ pub struct CaseResult {
     pub exchanges: Vec<ExchangeResult>,
     /// Executions of random data by outcome.
     pub tally: BTreeMap<String, u64>,
-    /// When plain requests got their usual response after the case.
+    /// Recovery of plain requests after the case.
     pub recovery: Recovery,
     /// Numbers measured by this case.
     pub measures: Vec<Measure>,
