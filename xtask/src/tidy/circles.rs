@@ -57,6 +57,11 @@ const NAMED: &[Named] = &[
         reason: "one state machine: the worker with its drawers, and what asks it for calls",
     },
     Named {
+        folder: "crates/load/k6/src/",
+        modules: &["context", "http", "native", "test", "vu"],
+        reason: "k6's functions run inside a user's context, which is made of the test and of them",
+    },
+    Named {
         folder: "crates/load/workload/src/fileset/",
         modules: &[
             "content",

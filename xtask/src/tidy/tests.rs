@@ -312,7 +312,7 @@ fn plain_documents_stay_plain() {
 
 #[test]
 fn rewritten_code_stays_plain() {
-    const PLAIN: &str = "crates/http/quic/src/a.rs";
+    const PLAIN: &str = "crates/system/host/src/a.rs";
     for (text, expected) in [
         ("// the caller is told", "reported"),
         ("/// Closes after so many calls.\nconst A: u8 = 0;", "this many"),

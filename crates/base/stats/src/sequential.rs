@@ -175,7 +175,7 @@ pub struct Margin {
 
 /// Answer of a gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
+pub enum MarginAnswer {
     /// No worse than the margin.
     Pass,
     /// Worse than the margin.
@@ -186,8 +186,8 @@ pub enum Answer {
 
 /// A margin, as far as the blocks decide it. Changes are as reported: shares or points.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
-    pub answer: Answer,
+pub struct JudgedMargin {
+    pub answer: MarginAnswer,
     pub change: f64,
     /// Confidence sequence, each end at its level; infinite ends are NaN.
     pub low: f64,
@@ -224,19 +224,19 @@ impl Margin {
     /// The answer of the blocks so far. `figures`: margins of the gate, this one included. A gate
     /// fails with any of them, so each has its share of the level for that (Bonferroni); it passes
     /// with all of them, so each may pass at the whole level.
-    pub fn answer(&self, sequence: &Sequence, figures: usize) -> Answer {
+    pub fn answer(&self, sequence: &Sequence, figures: usize) -> MarginAnswer {
         let [worse, better] = self.direction();
         if sequence.shows(worse, self.at(), ALPHA / figures.max(1) as f64) {
-            Answer::Fail
+            MarginAnswer::Fail
         } else if sequence.shows(better, self.at(), ALPHA) {
-            Answer::Pass
+            MarginAnswer::Pass
         } else {
-            Answer::Undecided
+            MarginAnswer::Undecided
         }
     }
 
     /// The answer with the figures behind it.
-    pub fn judged(&self, sequence: &Sequence, figures: usize) -> Judged {
+    pub fn judged(&self, sequence: &Sequence, figures: usize) -> JudgedMargin {
         let answer = self.answer(sequence, figures);
         let [worse, better] = self.direction();
         let bad = sequence.end(worse, ALPHA);
@@ -244,14 +244,14 @@ impl Margin {
         let estimate = sequence.estimate();
         let (low, high) = if self.rises { (good, bad) } else { (bad, good) };
         let finite = |end: f64| if end.is_finite() { self.back(end) } else { f64::NAN };
-        Judged {
+        JudgedMargin {
             answer,
             change: self.back(estimate),
             low: finite(low),
             high: finite(high),
             decidable: finite(bad),
             blocks_needed: match answer {
-                Answer::Undecided => self.needed(sequence, estimate, bad),
+                MarginAnswer::Undecided => self.needed(sequence, estimate, bad),
                 _ => None,
             },
         }

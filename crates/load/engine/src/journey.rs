@@ -16,7 +16,7 @@ pub(crate) use request::template;
 
 use plan::journey::{FeederOrder, JourneyStep};
 use plan::{Load, Plan, Think};
-use program::{BlockCard, JourneyCard, Shared, StepCard};
+use program::{BlockCard, JourneyCard, SharedProgram, StepCard};
 use regex::bytes::Regex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Travel {
     /// `given`: what the setup captured. `None` where the plan has no journeys.
     pub fn new(plan: &Plan, given: &BTreeMap<String, String>) -> Option<Arc<Travel>> {
         let wanted = plan.journeys.as_ref()?;
-        let mut shared = Shared::default();
+        let mut shared = SharedProgram::default();
         let steps: Vec<StepCard> = wanted
             .steps()
             .into_iter()

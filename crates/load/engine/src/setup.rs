@@ -420,8 +420,8 @@ fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
         let number = status as u16;
         let listed = |&(from, to): &(u16, u16)| (from..=to).contains(&number);
         *ok = match plan.expect.status.as_slice() {
-            // 101 answers a request to switch protocols (RFC 9110 section 15.2.2), which is not sent
-            [] => (100..400).contains(&number) && number != SWITCHING,
+            // 101 answers a request to switch protocols (RFC 9110 section 15.2.2), which only WebSocket sends
+            [] => (100..400).contains(&number) && (number != SWITCHING || plan.is_websocket()),
             ranges => ranges.iter().any(listed),
         };
     }

@@ -6,4 +6,4 @@
 pub mod reflection;
 mod schema;
 
-pub use schema::{Method, Schema, SchemaError};
+pub use schema::{GrpcMethod, Schema, SchemaError};

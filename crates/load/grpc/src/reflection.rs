@@ -20,13 +20,13 @@ const FILES_MAX: usize = 10_000;
 /// The messages have more fields; these are the ones that are used.
 #[derive(Clone, PartialEq, Message)]
 struct Question {
-    #[prost(oneof = "question::Kind", tags = "3, 4, 7")]
-    kind: Option<question::Kind>,
+    #[prost(oneof = "question::QuestionKind", tags = "3, 4, 7")]
+    kind: Option<question::QuestionKind>,
 }
 
 mod question {
     #[derive(Clone, PartialEq, prost::Oneof)]
-    pub(super) enum Kind {
+    pub(super) enum QuestionKind {
         #[prost(string, tag = "3")]
         FileByFilename(String),
         #[prost(string, tag = "4")]
@@ -37,7 +37,7 @@ mod question {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct Answer {
+struct ReflectionAnswer {
     #[prost(message, optional, tag = "4")]
     files: Option<FileAnswer>,
     #[prost(message, optional, tag = "6")]
@@ -102,11 +102,13 @@ impl Inquiry {
 
     /// The body of the next request; `None`: all descriptors are there.
     pub fn question(&self) -> Option<Vec<u8>> {
-        use question::Kind;
-        let kinds: Vec<Kind> = match (self.lists, self.begun) {
-            (true, _) => vec![Kind::ListServices(String::new())],
-            (false, false) => vec![Kind::FileContainingSymbol(self.service.clone())],
-            (false, true) => self.wanted.iter().cloned().map(Kind::FileByFilename).collect(),
+        use question::QuestionKind;
+        let kinds: Vec<QuestionKind> = match (self.lists, self.begun) {
+            (true, _) => vec![QuestionKind::ListServices(String::new())],
+            (false, false) => vec![QuestionKind::FileContainingSymbol(self.service.clone())],
+            (false, true) => {
+                self.wanted.iter().cloned().map(QuestionKind::FileByFilename).collect()
+            }
         };
         let body = |kind| prefixed(&Question { kind: Some(kind) }.encode_to_vec());
         (!kinds.is_empty()).then(|| kinds.into_iter().flat_map(body).collect())
@@ -120,7 +122,7 @@ impl Inquiry {
     pub fn hear(&mut self, body: &[u8]) -> Result<(), SchemaError> {
         let asked = std::mem::take(&mut self.wanted);
         for message in messages(body)? {
-            let answer = Answer::decode(message).map_err(|why| {
+            let answer = ReflectionAnswer::decode(message).map_err(|why| {
                 SchemaError(format!("the server's reflection is malformed: {why}"))
             })?;
             if let Some(services) = answer.services {
@@ -193,22 +195,32 @@ pub fn answer(body: &[u8], schema: &Schema) -> Result<Vec<u8>, SchemaError> {
             .map_err(|why| SchemaError(format!("the request is malformed: {why}")))?;
         let files = || {
             let descriptors = schema.files().map(Message::encode_to_vec).collect();
-            Answer { files: Some(FileAnswer { descriptors }), ..Answer::default() }
+            ReflectionAnswer {
+                files: Some(FileAnswer { descriptors }),
+                ..ReflectionAnswer::default()
+            }
         };
         let answer = match question.kind {
-            Some(question::Kind::ListServices(_)) => {
+            Some(question::QuestionKind::ListServices(_)) => {
                 let services = schema.services().map(|name| ServiceName { name }).collect();
-                Answer { services: Some(ServiceAnswer { services }), ..Answer::default() }
+                ReflectionAnswer {
+                    services: Some(ServiceAnswer { services }),
+                    ..ReflectionAnswer::default()
+                }
             }
-            Some(question::Kind::FileContainingSymbol(name)) if schema.has_symbol(&name) => files(),
-            Some(question::Kind::FileByFilename(name))
+            Some(question::QuestionKind::FileContainingSymbol(name))
+                if schema.has_symbol(&name) =>
+            {
+                files()
+            }
+            Some(question::QuestionKind::FileByFilename(name))
                 if schema.files().any(|file| file.name() == name) =>
             {
                 files()
             }
             _ => {
                 let error = ErrorAnswer { code: 5, message: "not found".to_owned() };
-                Answer { error: Some(error), ..Answer::default() }
+                ReflectionAnswer { error: Some(error), ..ReflectionAnswer::default() }
             }
         };
         out.extend(prefixed(&answer.encode_to_vec()));
@@ -255,7 +267,7 @@ mod tests {
         let descriptors = files.iter().filter(|file| names.contains(&file.name()));
         let descriptors = descriptors.map(Message::encode_to_vec).collect();
         let files = Some(FileAnswer { descriptors });
-        prefixed(&Answer { files, ..Answer::default() }.encode_to_vec())
+        prefixed(&ReflectionAnswer { files, ..ReflectionAnswer::default() }.encode_to_vec())
     }
 
     #[test]
@@ -281,11 +293,16 @@ mod tests {
     fn an_unknown_service_lists_those_of_the_server() {
         let mut inquiry = Inquiry::about("/p.T/M").unwrap();
         let error = Some(ErrorAnswer { code: 5, message: "not found".to_owned() });
-        inquiry.hear(&prefixed(&Answer { error, ..Answer::default() }.encode_to_vec())).unwrap();
+        inquiry
+            .hear(&prefixed(
+                &ReflectionAnswer { error, ..ReflectionAnswer::default() }.encode_to_vec(),
+            ))
+            .unwrap();
         assert_eq!(inquiry.question().unwrap(), prefixed(b"\x3a\x00"));
         let services = vec![ServiceName { name: "p.S".to_owned() }];
         let services = Some(ServiceAnswer { services });
-        let body = prefixed(&Answer { services, ..Answer::default() }.encode_to_vec());
+        let body =
+            prefixed(&ReflectionAnswer { services, ..ReflectionAnswer::default() }.encode_to_vec());
         let why = inquiry.hear(&body).unwrap_err();
         assert_eq!(why.0, "the server has no service \"p.T\"; it has p.S");
     }

@@ -36,11 +36,11 @@ pub struct Schema {
 }
 
 /// Finds the files that a `.proto` file imports.
-struct Sources<'a> {
+struct ProtoSources<'a> {
     read: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl FileResolver for Sources<'_> {
+impl FileResolver for ProtoSources<'_> {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         match (self.read)(name) {
             Some(text) => File::from_source(name, &text),
@@ -89,7 +89,7 @@ impl Schema {
     ) -> Result<Schema, SchemaError> {
         // the compiler keeps its resolver for longer than a borrow: all files are read before
         let mut files = Vec::new();
-        let sources = Sources { read };
+        let sources = ProtoSources { read };
         gather(name, &sources, &mut files)?;
         let mut compiler = protox::Compiler::with_file_resolver(Gathered(files));
         compiler.include_imports(true);
@@ -123,14 +123,14 @@ impl Schema {
     ///
     /// # Errors
     /// A service or method that is not there; the message lists those that are.
-    pub fn method(&self, path: &str) -> Result<Method, SchemaError> {
+    pub fn method(&self, path: &str) -> Result<GrpcMethod, SchemaError> {
         let (service, method) = split(path)?;
         let Some(found) = self.pool.get_service_by_name(service) else {
             let known = self.pool.services().map(|service| service.full_name().to_owned());
             return Err(unknown("service", service, known.collect()));
         };
         let descriptor = found.methods().find(|known| known.name() == method);
-        descriptor.map(|descriptor| Method { descriptor }).ok_or_else(|| {
+        descriptor.map(|descriptor| GrpcMethod { descriptor }).ok_or_else(|| {
             let known = found.methods().map(|known| known.name().to_owned());
             unknown("method", method, known.collect())
         })
@@ -147,7 +147,7 @@ pub(crate) fn split(path: &str) -> Result<(&str, &str), SchemaError> {
         .split_once('/')
         .filter(|(service, method)| !service.is_empty() && !method.is_empty())
         .ok_or_else(|| {
-            error(format!("{} names no method; write /package.Service/Method", quoted(path)))
+            error(format!("{} names no method; write /package.Service/GrpcMethod", quoted(path)))
         })
 }
 
@@ -195,7 +195,7 @@ impl FileResolver for Gathered {
 /// Reads a file and what it imports.
 fn gather(
     name: &str,
-    sources: &Sources<'_>,
+    sources: &ProtoSources<'_>,
     files: &mut Vec<(String, String)>,
 ) -> Result<(), SchemaError> {
     let mut waiting = vec![name.to_owned()];
@@ -232,11 +232,11 @@ fn located(why: protox::Error) -> SchemaError {
 
 /// A method of a service.
 #[derive(Clone, Debug)]
-pub struct Method {
+pub struct GrpcMethod {
     descriptor: MethodDescriptor,
 }
 
-impl Method {
+impl GrpcMethod {
     /// As `:path` of a request names it.
     pub fn path(&self) -> String {
         format!("/{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(why, "there is no method \"ad\"; known: Add, Upload, Watch");
         for path in ["/", "/shop.v1.Cart", "/shop.v1.Cart/", "//Add"] {
             assert!(
-                schema.method(path).unwrap_err().0.contains("/package.Service/Method"),
+                schema.method(path).unwrap_err().0.contains("/package.Service/GrpcMethod"),
                 "{path}"
             );
         }

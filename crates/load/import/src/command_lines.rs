@@ -9,7 +9,7 @@ use crate::place::tidy;
 use crate::postman::file_body;
 use crate::targets::{siege_line, siege_targets, vegeta_targets};
 use crate::text::Text;
-use tools::{Key, Tool, tool_named};
+use tools::{CommandTool, Key, tool_named};
 use units::Nanos;
 
 /// Reads the first command of a text; others are listed.
@@ -58,7 +58,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
 }
 
 /// The tool of a command and its arguments.
-fn tool_of(words: &[String]) -> Option<(&'static Tool, &[String])> {
+fn tool_of(words: &[String]) -> Option<(&'static CommandTool, &[String])> {
     let before = words
         .iter()
         .take_while(|word| ["$", "%", "time", "sudo", "exec"].contains(&word.as_str()))
@@ -127,7 +127,7 @@ struct Given {
 struct ToolCommand<'a> {
     draft: PlanDraft,
     request: &'a ImportRequest<'a>,
-    tool: &'static Tool,
+    tool: &'static CommandTool,
     given: Given,
 }
 

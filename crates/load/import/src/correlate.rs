@@ -66,7 +66,7 @@ pub fn correlate(
     });
     let head = "Imported from two recordings of the same visit (HAR).";
     let written = write::write(draft, head, base).map_err(ImportError)?;
-    let write::Counts { journeys, steps, captures, checks } = written.counts;
+    let write::ImportCounts { journeys, steps, captures, checks } = written.counts;
     let imported = Imported {
         toml: written.toml,
         left_out: written.left_out,

@@ -135,7 +135,7 @@ pub fn import(format: Format, request: &ImportRequest<'_>) -> Result<Imported, I
     };
     let targets = draft.targets.len();
     let written = write::write(draft, &head, request.base).map_err(ImportError)?;
-    let write::Counts { journeys, steps, captures, checks } = written.counts;
+    let write::ImportCounts { journeys, steps, captures, checks } = written.counts;
     let write::WrittenPlan { toml, left_out, .. } = written;
     let steps = steps.max(if journeys == 0 { targets } else { 0 });
     Ok(Imported { toml, left_out, journeys, steps, captures, checks })

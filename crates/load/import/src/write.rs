@@ -11,14 +11,14 @@ use crate::toml_text::{inline, key, list, one_line, text, texts};
 use units::Nanos;
 use url::Url;
 
-pub(crate) use finish::Counts;
+pub(crate) use finish::ImportCounts;
 
 /// A finished plan.
 #[derive(Debug)]
 pub(crate) struct WrittenPlan {
     pub(crate) toml: String,
     pub(crate) left_out: Vec<LeftOut>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: ImportCounts,
 }
 
 /// Writes the plan.

@@ -2,7 +2,7 @@
 
 use crate::metrics::{Store, row};
 use crate::program::Program;
-use crate::vu::{Answer, Failure, Request, SLICE_MAX, Suspension};
+use crate::vu::{SLICE_MAX, Suspension, VuAnswer, VuFailure, VuRequest};
 use corosensei::Yielder;
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub struct Context {
     suspension: Suspension,
     now: Cell<Nanos>,
     slice: Cell<Option<Instant>>,
-    stop: RefCell<Option<Failure>>,
+    stop: RefCell<Option<VuFailure>>,
     stopping: Cell<bool>,
     too_long: Cell<bool>,
     init: Cell<bool>,
@@ -86,7 +86,7 @@ impl Context {
         }
     }
 
-    pub(crate) fn enter(&self, yielder: &Yielder<Answer, Request>) {
+    pub(crate) fn enter(&self, yielder: &Yielder<VuAnswer, VuRequest>) {
         self.suspension.set(yielder);
     }
 
@@ -164,15 +164,15 @@ impl Context {
     /// The current task must end.
     pub(crate) fn interrupt(&self) {
         self.stopping.set(true);
-        self.stop.borrow_mut().get_or_insert(Failure::Interrupted);
+        self.stop.borrow_mut().get_or_insert(VuFailure::Interrupted);
     }
 
     pub(crate) fn abort(&self, message: &str) {
         self.stopping.set(true);
-        *self.stop.borrow_mut() = Some(Failure::Abort(message.to_owned()));
+        *self.stop.borrow_mut() = Some(VuFailure::Abort(message.to_owned()));
     }
 
-    pub(crate) fn take_stop(&self) -> Option<Failure> {
+    pub(crate) fn take_stop(&self) -> Option<VuFailure> {
         self.stop.borrow_mut().take()
     }
 
@@ -206,16 +206,16 @@ impl Context {
     }
 
     /// Waits for the answer to a request. `None`: the task was interrupted.
-    pub(crate) fn suspend(&self, request: Request) -> Answer {
+    pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
         self.suspension.suspend(request)
     }
 
-    pub(crate) fn exchange(&self, request: Request) -> Option<Answer> {
+    pub(crate) fn exchange(&self, request: VuRequest) -> Option<VuAnswer> {
         if self.stopping.get() {
             return None;
         }
         match self.suspend(request) {
-            Answer::Interrupt | Answer::End | Answer::Run(_) => {
+            VuAnswer::Interrupt | VuAnswer::End | VuAnswer::Run(_) => {
                 self.interrupt();
                 None
             }
@@ -226,7 +226,7 @@ impl Context {
     /// Pauses; false: the task was interrupted.
     pub(crate) fn sleep(&self, seconds: f64) -> bool {
         let span = Nanos::from_secs_f64(seconds.clamp(0.0, SLEEP_MAX_S));
-        self.exchange(Request::Sleep(span)).is_some()
+        self.exchange(VuRequest::Sleep(span)).is_some()
     }
 }
 

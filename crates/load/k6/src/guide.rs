@@ -4,9 +4,9 @@
 use crate::context::{Context, IterationFacts};
 use crate::http::{HttpReply, WireRequest};
 use crate::metrics::Store;
-use crate::scenario::{Membership, Turn};
-use crate::test::{Stop, Test, exit};
-use crate::vu::{Answer, Failure, Request, Task, Vu};
+use crate::scenario::{Membership, UserTurn};
+use crate::test::{StopReason, Test, exit};
+use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
 use protocol::http1::response::Asked;
 use sample::{FailureClass, Note};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ impl Guides for ScriptGuides {
 
 /// What a user is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum State {
+enum GuideState {
     /// Its runtime does not exist yet.
     Fresh,
     /// It waits for the end of setup.
@@ -55,7 +55,7 @@ enum State {
 struct Member {
     id: u64,
     vu: Option<Vu>,
-    state: State,
+    state: GuideState,
     /// Row in the list of the user's scenarios.
     place: usize,
     membership: Membership,
@@ -84,7 +84,7 @@ impl ScriptGuide {
         let member = self.members.entry(user).or_insert_with(|| Member {
             id: user,
             vu: None,
-            state: State::Fresh,
+            state: GuideState::Fresh,
             place: 0,
             membership: Membership::default(),
             iterations: 0,
@@ -114,29 +114,29 @@ fn pause(wait: Nanos) -> Drive {
 impl Member {
     fn drive(&mut self, test: &Arc<Test>, store: &Arc<Mutex<Store>>, now: Nanos) -> Drive {
         match self.state.clone() {
-            State::Fresh => {
+            GuideState::Fresh => {
                 self.create(test, store, now);
                 Drive::Again
             }
-            State::Waiting if test.is_stopped() => self.leave(),
-            State::Waiting => match test.base() {
+            GuideState::Waiting if test.is_stopped() => self.leave(),
+            GuideState::Waiting => match test.base() {
                 None => pause(LOOK_AGAIN),
                 Some(_) => {
-                    self.state = State::Idle;
+                    self.state = GuideState::Idle;
                     Drive::Again
                 }
             },
-            State::Idle => self.idle(test, now),
-            State::Iteration { until, .. } => {
+            GuideState::Idle => self.idle(test, now),
+            GuideState::Iteration { until, .. } => {
                 self.go_on(test, now, (until, now >= until || test.is_stopped()))
             }
-            State::Stage { until, .. } => self.go_on(test, now, (until, now >= until)),
-            State::Leaving => self.finish(test, now),
+            GuideState::Stage { until, .. } => self.go_on(test, now, (until, now >= until)),
+            GuideState::Leaving => self.finish(test, now),
         }
     }
 
     fn leave(&mut self) -> Drive {
-        self.state = State::Leaving;
+        self.state = GuideState::Leaving;
         Drive::Again
     }
 
@@ -146,12 +146,12 @@ impl Member {
         match Vu::new(&test.program, context) {
             Ok((vu, _, _)) => self.vu = Some(vu),
             Err(failure) => {
-                test.stop(Stop::Init(text_of(failure)));
-                self.state = State::Leaving;
+                test.stop(StopReason::Init(text_of(failure)));
+                self.state = GuideState::Leaving;
                 return;
             }
         }
-        self.state = State::Waiting;
+        self.state = GuideState::Waiting;
         if self.id != 0 {
             return;
         }
@@ -165,7 +165,7 @@ impl Member {
     fn begin_stage(&mut self, test: &Test, teardown: bool, now: Nanos) {
         let options = test.options();
         let limit = if teardown { options.teardown_timeout } else { options.setup_timeout };
-        self.state = State::Stage { teardown, until: now + limit };
+        self.state = GuideState::Stage { teardown, until: now + limit };
         if let Some(vu) = &self.vu {
             vu.context().leave_scenario();
             vu.context().set_group(if teardown { "::teardown" } else { "::setup" });
@@ -184,13 +184,13 @@ impl Member {
         self.membership.row = row;
         let progress = &test.progress[scenario];
         match progress.turn(&mut self.membership, now - base) {
-            Turn::Over => {
+            UserTurn::Over => {
                 self.place += 1;
                 self.membership = Membership::default();
                 Drive::Again
             }
-            Turn::Wait(at) => pause(((base + at) - now).min(self.longest_pause(test))),
-            Turn::Begin { until, .. } => {
+            UserTurn::Wait(at) => pause(((base + at) - now).min(self.longest_pause(test))),
+            UserTurn::Begin { until, .. } => {
                 let facts = IterationFacts {
                     of_user: self.iterations,
                     in_scenario: self.membership.iterations,
@@ -206,7 +206,8 @@ impl Member {
                     context.set_iteration(facts, test.options().no_cookies_reset);
                 }
                 test.program.counts.active.fetch_add(1, Ordering::Relaxed);
-                self.state = State::Iteration { until: base + until, began: now, moved: false };
+                self.state =
+                    GuideState::Iteration { until: base + until, began: now, moved: false };
                 self.wake = Some(now);
                 self.start(test, &progress.scenario.exec, facts.of_user, now)
             }
@@ -227,13 +228,13 @@ impl Member {
         };
         let Some(vu) = &mut self.vu else { return self.leave() };
         self.wake = None;
-        let request = vu.resume(Answer::Run(task), now);
+        let request = vu.resume(VuAnswer::Run(task), now);
         self.wait_for(test, request, now)
     }
 
     /// Passes what the user waited for.
     fn go_on(&mut self, test: &Test, now: Nanos, (until, over): (Nanos, bool)) -> Drive {
-        if let State::Stage { teardown, .. } = self.state
+        if let GuideState::Stage { teardown, .. } = self.state
             && !self.is_under_way()
         {
             let (function, argument) = match teardown {
@@ -243,19 +244,19 @@ impl Member {
             let wants_result = !teardown;
             let function = function.to_owned();
             let task = Task { function, argument, iteration: 0, wants_result };
-            return self.resume(test, Answer::Run(task), now);
+            return self.resume(test, VuAnswer::Run(task), now);
         }
         if over {
-            return self.resume(test, Answer::Interrupt, now);
+            return self.resume(test, VuAnswer::Interrupt, now);
         }
         if let Some(reply) = self.reply.take() {
-            return self.resume(test, Answer::Http(reply), now);
+            return self.resume(test, VuAnswer::Http(reply), now);
         }
         match self.wake {
             Some(wake) if wake > now => {
                 pause((wake - now).min(until - now).min(self.longest_pause(test)))
             }
-            _ => self.resume(test, Answer::Go, now),
+            _ => self.resume(test, VuAnswer::Go, now),
         }
     }
 
@@ -263,7 +264,7 @@ impl Member {
         self.vu.as_ref().is_some_and(Vu::is_under_way)
     }
 
-    fn resume(&mut self, test: &Test, answer: Answer, now: Nanos) -> Drive {
+    fn resume(&mut self, test: &Test, answer: VuAnswer, now: Nanos) -> Drive {
         self.wake = None;
         self.reply = None;
         let Some(vu) = &mut self.vu else { return self.leave() };
@@ -272,41 +273,43 @@ impl Member {
     }
 
     /// Turns what the user waits for into the next step.
-    fn wait_for(&mut self, test: &Test, request: Request, now: Nanos) -> Drive {
-        if let State::Iteration { moved, .. } = &mut self.state {
-            *moved = !matches!(request, Request::Finished(_)) || *moved;
+    fn wait_for(&mut self, test: &Test, request: VuRequest, now: Nanos) -> Drive {
+        if let GuideState::Iteration { moved, .. } = &mut self.state {
+            *moved = !matches!(request, VuRequest::Finished(_)) || *moved;
         }
         match request {
-            Request::Sleep(span) => {
+            VuRequest::Sleep(span) => {
                 self.wake = Some(now + span);
                 Drive::Again
             }
-            Request::Http(wire) => {
+            VuRequest::Http(wire) => {
                 let template = Box::new(template(&wire));
                 Drive::Step(Step::Call(GuideCall { wait: Nanos::ZERO, row: 0, template }))
             }
-            Request::Finished(outcome) => self.finished(test, outcome, now),
-            Request::Ready { .. } => self.leave(),
+            VuRequest::Finished(outcome) => self.finished(test, outcome, now),
+            VuRequest::Ready { .. } => self.leave(),
         }
     }
 
     fn finished(
         &mut self,
         test: &Test,
-        outcome: Result<Option<String>, Failure>,
+        outcome: Result<Option<String>, VuFailure>,
         now: Nanos,
     ) -> Drive {
         match self.state {
-            State::Stage { teardown: false, until } => self.setup_done(test, outcome, until, now),
-            State::Stage { teardown: true, until } => {
+            GuideState::Stage { teardown: false, until } => {
+                self.setup_done(test, outcome, until, now)
+            }
+            GuideState::Stage { teardown: true, until } => {
                 self.teardown_done(test, outcome, until, now);
                 test.present.fetch_sub(1, Ordering::AcqRel);
                 Drive::Step(Step::Leave)
             }
-            State::Iteration { began, moved, .. } => {
+            GuideState::Iteration { began, moved, .. } => {
                 self.iteration_done(test, outcome, began, now);
                 let rest = (began + test.options().min_iteration).max(now);
-                self.state = State::Idle;
+                self.state = GuideState::Idle;
                 if rest > now {
                     return pause(rest - now);
                 }
@@ -320,22 +323,22 @@ impl Member {
     fn iteration_done(
         &mut self,
         test: &Test,
-        outcome: Result<Option<String>, Failure>,
+        outcome: Result<Option<String>, VuFailure>,
         began: Nanos,
         now: Nanos,
     ) {
         let counts = &test.program.counts;
         counts.active.fetch_sub(1, Ordering::Relaxed);
         // the iteration that ends the test counts, as in k6
-        let completed = !matches!(outcome, Err(Failure::Interrupted));
+        let completed = !matches!(outcome, Err(VuFailure::Interrupted));
         let count = if completed { &counts.completed } else { &counts.interrupted };
         count.fetch_add(1, Ordering::Relaxed);
         if let Some(vu) = &self.vu {
             vu.context().end_iteration(now - began, completed);
         }
         match outcome {
-            Err(Failure::Exception(text)) => test.program.log("error", "stacktrace", text),
-            Err(Failure::Abort(message)) => test.stop(Stop::Aborted(message)),
+            Err(VuFailure::Exception(text)) => test.program.log("error", "stacktrace", text),
+            Err(VuFailure::Abort(message)) => test.stop(StopReason::Aborted(message)),
             _ => {}
         }
     }
@@ -343,7 +346,7 @@ impl Member {
     fn setup_done(
         &mut self,
         test: &Test,
-        outcome: Result<Option<String>, Failure>,
+        outcome: Result<Option<String>, VuFailure>,
         until: Nanos,
         now: Nanos,
     ) -> Drive {
@@ -354,12 +357,12 @@ impl Member {
             Ok(json) => {
                 test.set_setup(json.as_deref());
                 test.begin_scenarios(now);
-                self.state = State::Idle;
+                self.state = GuideState::Idle;
                 return Drive::Again;
             }
-            Err(Failure::Abort(message)) => test.stop(Stop::Aborted(message)),
-            Err(Failure::Interrupted) if now >= until => test.stop(Stop::SetupTimeout),
-            Err(failure) => test.stop(Stop::Setup(text_of(failure))),
+            Err(VuFailure::Abort(message)) => test.stop(StopReason::Aborted(message)),
+            Err(VuFailure::Interrupted) if now >= until => test.stop(StopReason::SetupTimeout),
+            Err(failure) => test.stop(StopReason::Setup(text_of(failure))),
         }
         self.vu = None;
         self.leave()
@@ -368,7 +371,7 @@ impl Member {
     fn teardown_done(
         &mut self,
         test: &Test,
-        outcome: Result<Option<String>, Failure>,
+        outcome: Result<Option<String>, VuFailure>,
         until: Nanos,
         now: Nanos,
     ) {
@@ -377,7 +380,7 @@ impl Member {
         }
         let failed = match outcome {
             Ok(_) => None,
-            Err(Failure::Interrupted) if now >= until => {
+            Err(VuFailure::Interrupted) if now >= until => {
                 test.program.log("error", "", "teardown() execution timed out");
                 Some(exit::TEARDOWN_TIMEOUT)
             }
@@ -407,10 +410,10 @@ impl Member {
     }
 }
 
-fn text_of(failure: Failure) -> String {
+fn text_of(failure: VuFailure) -> String {
     match failure {
-        Failure::Exception(text) | Failure::Abort(text) => text,
-        Failure::Interrupted => "interrupted".to_owned(),
+        VuFailure::Exception(text) | VuFailure::Abort(text) => text,
+        VuFailure::Interrupted => "interrupted".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::metrics::row;
 use crate::native::view;
-use crate::vu::{Answer, Request};
+use crate::vu::{VuAnswer, VuRequest};
 use protocol::http1::coding::Decoder;
 use protocol::http1::fields;
 use protocol::login::digest as login;
@@ -49,7 +49,7 @@ pub struct HttpReply {
 }
 
 /// What the script asks for.
-struct Ask<'js> {
+struct HttpCall<'js> {
     method: String,
     url: String,
     body: Vec<u8>,
@@ -69,15 +69,15 @@ struct Ask<'js> {
     ctx: Ctx<'js>,
 }
 
-impl<'js> Ask<'js> {
-    fn of(ctx: Ctx<'js>, made: &Object<'js>, context: &Context) -> Result<Ask<'js>> {
+impl<'js> HttpCall<'js> {
+    fn of(ctx: Ctx<'js>, made: &Object<'js>, context: &Context) -> Result<HttpCall<'js>> {
         let body: Value<'js> = made.get("body")?;
         let body = if let Some(text) = body.as_string() {
             text.to_string()?.into_bytes()
         } else {
             ArrayBuffer::from_value(body).map_or_else(Vec::new, |data| view(&data).to_vec())
         };
-        Ok(Ask {
+        Ok(HttpCall {
             method: made.get("method")?,
             url: made.get("url")?,
             body,
@@ -114,7 +114,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
     native.set(
         "http",
         Func::from(move |ctx: Ctx<'js>, made: Object<'js>| -> Result<Object<'js>> {
-            let ask = Ask::of(ctx, &made, &c)?;
+            let ask = HttpCall::of(ctx, &made, &c)?;
             perform(&c, &ask)
         }),
     )?;
@@ -124,7 +124,7 @@ pub(crate) fn install<'js>(native: &Object<'js>, context: &Rc<Context>) -> Resul
         Func::from(move |ctx: Ctx<'js>, all: Vec<Object<'js>>| -> Result<Array<'js>> {
             let answers = Array::new(ctx.clone())?;
             for (place, made) in all.iter().enumerate() {
-                let ask = Ask::of(ctx.clone(), made, &c)?;
+                let ask = HttpCall::of(ctx.clone(), made, &c)?;
                 answers.set(place, perform(&c, &ask)?)?;
             }
             Ok(answers)
@@ -236,7 +236,7 @@ struct Hop {
 }
 
 /// Makes the request and follows its redirects; each hop is counted.
-fn perform<'js>(context: &Context, ask: &Ask<'js>) -> Result<Object<'js>> {
+fn perform<'js>(context: &Context, ask: &HttpCall<'js>) -> Result<Object<'js>> {
     let ctx = &ask.ctx;
     let Ok(url) = Url::parse(&ask.url) else { return bad_url(context, ask) };
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -253,7 +253,7 @@ fn perform<'js>(context: &Context, ask: &Ask<'js>) -> Result<Object<'js>> {
     let mut hops = 0;
     loop {
         let (reply, sent) = exchange(context, ask, &hop)?;
-        let reply = Seen::of(within(reply, ask.timeout()));
+        let reply = SeenResponse::of(within(reply, ask.timeout()));
         reply.count(context, ask, &hop);
         absorb(context, ask, &hop.url, &reply.head);
         if ask.auth == "digest" && reply.status == 401 && !challenged {
@@ -279,7 +279,7 @@ fn perform<'js>(context: &Context, ask: &Ask<'js>) -> Result<Object<'js>> {
     }
 }
 
-fn first_hop(ask: &Ask<'_>, mut url: Url) -> std::result::Result<Hop, String> {
+fn first_hop(ask: &HttpCall<'_>, mut url: Url) -> std::result::Result<Hop, String> {
     let mut headers = Vec::new();
     for pair in ask.headers.chunks_exact(2) {
         let (name, value) = (canonical(&pair[0]), pair[1].trim().to_owned());
@@ -339,11 +339,11 @@ fn digest(context: &Context, hop: &Hop, head: &[u8]) -> Option<String> {
     Some(answers.authorization(&hop.method, target))
 }
 
-fn jar_of(ask: &Ask<'_>) -> usize {
+fn jar_of(ask: &HttpCall<'_>) -> usize {
     usize::try_from(ask.jar).unwrap_or(0)
 }
 
-fn absorb(context: &Context, ask: &Ask<'_>, url: &Url, head: &[u8]) {
+fn absorb(context: &Context, ask: &HttpCall<'_>, url: &Url, head: &[u8]) {
     if let Some(jar) = context.jars.borrow_mut().get_mut(jar_of(ask)) {
         for value in fields::set_cookies(head) {
             jar.absorb(url, value);
@@ -352,7 +352,7 @@ fn absorb(context: &Context, ask: &Ask<'_>, url: &Url, head: &[u8]) {
 }
 
 /// The Cookie field: those of the jar, with those of the request.
-fn cookies(context: &Context, ask: &Ask<'_>, url: &Url) -> Option<String> {
+fn cookies(context: &Context, ask: &HttpCall<'_>, url: &Url) -> Option<String> {
     let jar = context.jars.borrow().get(jar_of(ask)).and_then(|jar| jar.header(url));
     let mut all: Vec<String> = Vec::new();
     for own in ask.cookies.chunks_exact(3) {
@@ -371,7 +371,7 @@ fn cookies(context: &Context, ask: &Ask<'_>, url: &Url) -> Option<String> {
 /// One request and its reply, with the headers as they were sent.
 fn exchange(
     context: &Context,
-    ask: &Ask<'_>,
+    ask: &HttpCall<'_>,
     hop: &Hop,
 ) -> Result<(HttpReply, Vec<(String, String)>)> {
     let ctx = &ask.ctx;
@@ -414,8 +414,8 @@ fn exchange(
             headers,
         ));
     }
-    match context.exchange(Request::Http(Box::new(wire))) {
-        Some(Answer::Http(reply)) => Ok((*reply, headers)),
+    match context.exchange(VuRequest::Http(Box::new(wire))) {
+        Some(VuAnswer::Http(reply)) => Ok((*reply, headers)),
         _ => Err(Exception::throw_message(ctx, "interrupted")),
     }
 }
@@ -448,7 +448,7 @@ fn within(mut reply: HttpReply, limit: Nanos) -> HttpReply {
 }
 
 /// A reply with what scripts and values need of it.
-struct Seen {
+struct SeenResponse {
     sample: Sample,
     head: Vec<u8>,
     body: Vec<u8>,
@@ -458,8 +458,8 @@ struct Seen {
     code: u32,
 }
 
-impl Seen {
-    fn of(reply: HttpReply) -> Seen {
+impl SeenResponse {
+    fn of(reply: HttpReply) -> SeenResponse {
         let HttpReply { sample, head, mut body } = reply;
         let status = if head.is_empty() { 0 } else { sample.status };
         let (mut error, mut code) = failure(&sample, status);
@@ -478,7 +478,7 @@ impl Seen {
             Some(end) if status != 0 => String::from_utf8_lossy(&head[..end]).into_owned(),
             _ => String::new(),
         };
-        Seen { sample, head, body, status, proto, error, code }
+        SeenResponse { sample, head, body, status, proto, error, code }
     }
 
     /// Milliseconds: blocked, connecting, handshaking, sending, waiting, receiving.
@@ -502,12 +502,12 @@ impl Seen {
         ]
     }
 
-    fn failed(&self, ask: &Ask<'_>) -> bool {
+    fn failed(&self, ask: &HttpCall<'_>) -> bool {
         self.status == 0 || !ask.is_expected(self.status)
     }
 
     /// Adds the values of one hop.
-    fn count(&self, context: &Context, ask: &Ask<'_>, hop: &Hop) {
+    fn count(&self, context: &Context, ask: &HttpCall<'_>, hop: &Hop) {
         let [blocked, connecting, handshaking, sending, waiting, receiving] = self.timings();
         let failed = self.failed(ask);
         let tags = if context.wants_tags() { self.tags(context, ask, hop) } else { Vec::new() };
@@ -528,7 +528,7 @@ impl Seen {
         context.count_bytes(self.sample.bytes_sent, self.sample.bytes_received);
     }
 
-    fn tags(&self, context: &Context, ask: &Ask<'_>, hop: &Hop) -> Vec<(String, String)> {
+    fn tags(&self, context: &Context, ask: &HttpCall<'_>, hop: &Hop) -> Vec<(String, String)> {
         let url = shown_url(&hop.url);
         let named = ask.tags.chunks_exact(2).any(|pair| pair[0] == "name");
         let mut system = vec![
@@ -592,7 +592,7 @@ impl Seen {
 
     fn object<'js>(
         self,
-        ask: &Ask<'js>,
+        ask: &HttpCall<'js>,
         hop: &Hop,
         sent: &[(String, String)],
     ) -> Result<Object<'js>> {
@@ -633,7 +633,7 @@ impl Seen {
         Ok(made)
     }
 
-    fn body_value<'js>(&self, ask: &Ask<'js>) -> Result<Value<'js>> {
+    fn body_value<'js>(&self, ask: &HttpCall<'js>) -> Result<Value<'js>> {
         let ctx = &ask.ctx;
         let discards =
             ask.response_type == "none" || (ask.response_type.is_empty() && ask.discards);
@@ -733,15 +733,15 @@ fn failure(sample: &Sample, status: u16) -> (String, u32) {
 }
 
 /// A URL that nothing can be sent to: a response with an error, and no value.
-fn bad_url<'js>(context: &Context, ask: &Ask<'js>) -> Result<Object<'js>> {
+fn bad_url<'js>(context: &Context, ask: &HttpCall<'js>) -> Result<Object<'js>> {
     let error = format!("invalid URL: \"{}\"; write it like http://host/path", ask.url);
-    context.program.log("warning", "", format!("Request Failed: {error}"));
+    context.program.log("warning", "", format!("VuRequest Failed: {error}"));
     let nowhere = "http://invalid.invalid/";
     let url =
         Url::parse(nowhere).map_err(|why| Exception::throw_message(&ask.ctx, &why.to_string()))?;
     let method = ask.method.clone();
     let hop = Hop { method, url, body: Vec::new(), headers: Vec::new(), authorization: None };
-    let seen = Seen { error, code: 1020, ..Seen::of(HttpReply::default()) };
+    let seen = SeenResponse { error, code: 1020, ..SeenResponse::of(HttpReply::default()) };
     let made = seen.object(ask, &hop, &[])?;
     made.set("url", ask.url.as_str())?;
     Ok(made)

@@ -4,25 +4,27 @@ use std::collections::BTreeMap;
 use units::Nanos;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     Counter,
     Gauge,
     Rate,
     Trend,
 }
 
-impl Kind {
+impl MetricKind {
     pub fn id(self) -> &'static str {
         match self {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Rate => "rate",
-            Kind::Trend => "trend",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Rate => "rate",
+            MetricKind::Trend => "trend",
         }
     }
 
-    pub(crate) fn named(id: &str) -> Option<Kind> {
-        [Kind::Counter, Kind::Gauge, Kind::Rate, Kind::Trend].into_iter().find(|it| it.id() == id)
+    pub(crate) fn named(id: &str) -> Option<MetricKind> {
+        [MetricKind::Counter, MetricKind::Gauge, MetricKind::Rate, MetricKind::Trend]
+            .into_iter()
+            .find(|it| it.id() == id)
     }
 }
 
@@ -47,7 +49,7 @@ impl Contains {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricDef {
     pub name: String,
-    pub kind: Kind,
+    pub kind: MetricKind,
     pub contains: Contains,
 }
 
@@ -74,8 +76,8 @@ macro_rules! built_in {
     ($($constant:ident = $row:literal, $name:literal, $kind:ident, $contains:ident;)*) => {
         /// Rows of the built-in metrics.
         pub mod row { $(pub const $constant: usize = $row;)* }
-        const BUILT_IN: &[(&str, Kind, Contains)] =
-            &[$(($name, Kind::$kind, Contains::$contains),)*];
+        const BUILT_IN: &[(&str, MetricKind, Contains)] =
+            &[$(($name, MetricKind::$kind, Contains::$contains),)*];
     };
 }
 
@@ -112,7 +114,7 @@ impl Registry {
         registry
     }
 
-    fn add(&mut self, name: &str, kind: Kind, contains: Contains) -> usize {
+    fn add(&mut self, name: &str, kind: MetricKind, contains: Contains) -> usize {
         let row = self.defs.len();
         self.defs.push(MetricDef { name: name.to_owned(), kind, contains });
         self.by_name.insert(name.to_owned(), row);
@@ -127,7 +129,12 @@ impl Registry {
     ///
     /// # Errors
     /// The name cannot be one, or belongs to another kind.
-    pub fn declare(&mut self, name: &str, kind: Kind, is_time: bool) -> Result<usize, String> {
+    pub fn declare(
+        &mut self,
+        name: &str,
+        kind: MetricKind,
+        is_time: bool,
+    ) -> Result<usize, String> {
         let first = name.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !first || !rest || !(2..=129).contains(&name.len()) {
@@ -283,68 +290,73 @@ fn middle(number: i32) -> f64 {
 
 /// What was collected of one metric.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Sink {
+pub enum MetricSink {
     Counter { count: f64, used: bool },
     Gauge { value: f64, min: f64, max: f64, at: Nanos, used: bool },
     Rate { passes: u64, total: u64 },
     Trend(Trend),
 }
 
-impl Sink {
-    pub fn new(kind: Kind) -> Sink {
+impl MetricSink {
+    pub fn new(kind: MetricKind) -> MetricSink {
         match kind {
-            Kind::Counter => Sink::Counter { count: 0.0, used: false },
-            Kind::Gauge => {
-                Sink::Gauge { value: 0.0, min: 0.0, max: 0.0, at: Nanos::ZERO, used: false }
+            MetricKind::Counter => MetricSink::Counter { count: 0.0, used: false },
+            MetricKind::Gauge => {
+                MetricSink::Gauge { value: 0.0, min: 0.0, max: 0.0, at: Nanos::ZERO, used: false }
             }
-            Kind::Rate => Sink::Rate { passes: 0, total: 0 },
-            Kind::Trend => Sink::Trend(Trend::default()),
+            MetricKind::Rate => MetricSink::Rate { passes: 0, total: 0 },
+            MetricKind::Trend => MetricSink::Trend(Trend::default()),
         }
     }
 
     pub fn add(&mut self, new: f64, now: Nanos) {
         match self {
-            Sink::Counter { count, used } => (*count, *used) = (*count + new, true),
-            Sink::Gauge { value, min, max, at, used } => {
+            MetricSink::Counter { count, used } => (*count, *used) = (*count + new, true),
+            MetricSink::Gauge { value, min, max, at, used } => {
                 (*min, *max) = if *used { (min.min(new), max.max(new)) } else { (new, new) };
                 (*value, *at, *used) = (new, now, true);
             }
-            Sink::Rate { passes, total } => {
+            MetricSink::Rate { passes, total } => {
                 *total += 1;
                 *passes += u64::from(new != 0.0);
             }
-            Sink::Trend(trend) => trend.add(new),
+            MetricSink::Trend(trend) => trend.add(new),
         }
     }
 
-    pub fn merge(&mut self, other: &Sink) {
+    pub fn merge(&mut self, other: &MetricSink) {
         match (self, other) {
-            (Sink::Counter { count, used }, Sink::Counter { count: more, used: also }) => {
+            (
+                MetricSink::Counter { count, used },
+                MetricSink::Counter { count: more, used: also },
+            ) => {
                 *count += more;
                 *used |= also;
             }
-            (this @ Sink::Gauge { .. }, that @ Sink::Gauge { .. }) => merge_gauges(this, that),
-            (Sink::Rate { passes, total }, Sink::Rate { passes: more, total: all }) => {
+            (this @ MetricSink::Gauge { .. }, that @ MetricSink::Gauge { .. }) => {
+                merge_gauges(this, that)
+            }
+            (MetricSink::Rate { passes, total }, MetricSink::Rate { passes: more, total: all }) => {
                 *passes += more;
                 *total += all;
             }
-            (Sink::Trend(this), Sink::Trend(that)) => this.merge(that),
+            (MetricSink::Trend(this), MetricSink::Trend(that)) => this.merge(that),
             _ => {}
         }
     }
 
     pub fn is_used(&self) -> bool {
         match self {
-            Sink::Counter { used, .. } | Sink::Gauge { used, .. } => *used,
-            Sink::Rate { total, .. } => *total > 0,
-            Sink::Trend(trend) => trend.count > 0,
+            MetricSink::Counter { used, .. } | MetricSink::Gauge { used, .. } => *used,
+            MetricSink::Rate { total, .. } => *total > 0,
+            MetricSink::Trend(trend) => trend.count > 0,
         }
     }
 }
 
-fn merge_gauges(this: &mut Sink, that: &Sink) {
-    let Sink::Gauge { value, min, max, at, used } = this else { return };
-    let Sink::Gauge { value: last, min: low, max: high, at: when, used: true } = that else {
+fn merge_gauges(this: &mut MetricSink, that: &MetricSink) {
+    let MetricSink::Gauge { value, min, max, at, used } = this else { return };
+    let MetricSink::Gauge { value: last, min: low, max: high, at: when, used: true } = that else {
         return;
     };
     if !*used {
@@ -401,7 +413,7 @@ impl Groups {
 
 /// A value with its tags, for the outputs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct DataPoint {
     pub metric: usize,
     pub at: Nanos,
     pub value: f64,
@@ -412,10 +424,10 @@ pub struct Point {
 /// What one worker has collected, or all together.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    pub sinks: Vec<Option<Sink>>,
-    pub subs: Vec<Option<Sink>>,
+    pub sinks: Vec<Option<MetricSink>>,
+    pub subs: Vec<Option<MetricSink>>,
     pub groups: Groups,
-    pub points: Vec<Point>,
+    pub points: Vec<DataPoint>,
 }
 
 impl Store {
@@ -432,7 +444,7 @@ impl Store {
         if self.sinks.len() <= metric {
             self.sinks.resize(metric + 1, None);
         }
-        self.sinks[metric].get_or_insert_with(|| Sink::new(def.kind)).add(value, now);
+        self.sinks[metric].get_or_insert_with(|| MetricSink::new(def.kind)).add(value, now);
         for (row, sub) in registry.subs.iter().enumerate() {
             if sub.parent != metric || !sub.tags.iter().all(|tag| tags.contains(tag)) {
                 continue;
@@ -440,15 +452,15 @@ impl Store {
             if self.subs.len() <= row {
                 self.subs.resize(row + 1, None);
             }
-            self.subs[row].get_or_insert_with(|| Sink::new(def.kind)).add(value, now);
+            self.subs[row].get_or_insert_with(|| MetricSink::new(def.kind)).add(value, now);
         }
         if registry.keeps_points {
-            self.points.push(Point { metric, at: now, value, tags: tags.to_vec() });
+            self.points.push(DataPoint { metric, at: now, value, tags: tags.to_vec() });
         }
     }
 
     pub fn merge(&mut self, other: &Store) {
-        let merge = |into: &mut Vec<Option<Sink>>, from: &Vec<Option<Sink>>| {
+        let merge = |into: &mut Vec<Option<MetricSink>>, from: &Vec<Option<MetricSink>>| {
             if into.len() < from.len() {
                 into.resize(from.len(), None);
             }
@@ -465,11 +477,11 @@ impl Store {
         self.groups.merge(&other.groups);
     }
 
-    pub fn sink(&self, metric: usize) -> Option<&Sink> {
+    pub fn sink(&self, metric: usize) -> Option<&MetricSink> {
         self.sinks.get(metric)?.as_ref()
     }
 
-    pub fn sub(&self, row: usize) -> Option<&Sink> {
+    pub fn sub(&self, row: usize) -> Option<&MetricSink> {
         self.subs.get(row)?.as_ref()
     }
 }

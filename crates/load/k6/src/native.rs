@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::http;
-use crate::metrics::{Kind, row};
+use crate::metrics::{MetricKind, row};
 use crate::program::Program;
 use rquickjs::prelude::{Func, Opt};
 use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Module, Object, Result, Value};
@@ -197,7 +197,7 @@ fn metrics<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     native.set(
         "metric",
         Func::from(move |ctx: Ctx<'js>, name: String, kind: String, time: bool| -> Result<u32> {
-            let kind = Kind::named(&kind).unwrap_or(Kind::Counter);
+            let kind = MetricKind::named(&kind).unwrap_or(MetricKind::Counter);
             let declared = c.program.declare(&name, kind, time);
             declared.map(|row| row as u32).map_err(|why| Exception::throw_message(&ctx, &why))
         }),

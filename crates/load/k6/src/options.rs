@@ -2,7 +2,7 @@
 //! order; later ones win.
 
 use crate::duration;
-use crate::scenario::{Executor, Scenario, Stage};
+use crate::scenario::{Executor, RampStage, Scenario};
 use crate::threshold::{Expression, MetricThresholds, Threshold, split_name};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -163,7 +163,7 @@ impl Layers {
 
     /// The consolidated options.
     pub fn finish(self, findings: &mut Findings) -> Options {
-        let mut reader = Reader { map: &self.0, findings };
+        let mut reader = OptionsReader { map: &self.0, findings };
         let scenarios = reader.scenarios();
         let thresholds = reader.thresholds();
         let trend_stats = reader.strings("summaryTrendStats").unwrap_or_else(|| {
@@ -198,12 +198,12 @@ impl Layers {
     }
 }
 
-struct Reader<'a> {
+struct OptionsReader<'a> {
     map: &'a Map<String, Value>,
     findings: &'a mut Findings,
 }
 
-impl Reader<'_> {
+impl OptionsReader<'_> {
     fn wrong(&mut self, key: &str, wanted: &str, got: &Value) {
         self.findings.errors.push(format!("option \"{key}\": {got} is not {wanted}"));
     }
@@ -288,7 +288,7 @@ pub(crate) fn plain(value: &Value) -> String {
 }
 
 /// Scenarios and the shortcuts for them.
-impl Reader<'_> {
+impl OptionsReader<'_> {
     fn scenarios(&mut self) -> Vec<Scenario> {
         if let Some(value) = self.map.get("scenarios") {
             let Some(object) = value.as_object() else {
@@ -337,7 +337,7 @@ impl Reader<'_> {
         }]
     }
 
-    fn stages(&mut self, key: &str, value: &Value) -> Vec<Stage> {
+    fn stages(&mut self, key: &str, value: &Value) -> Vec<RampStage> {
         let Some(list) = value.as_array() else {
             self.wrong(key, "a list of stages", value);
             return Vec::new();
@@ -350,7 +350,7 @@ impl Reader<'_> {
                 self.wrong(key, "a stage like {duration: '30s', target: 10}", stage);
                 continue;
             };
-            all.push(Stage { duration: self.read_span(key, span), target });
+            all.push(RampStage { duration: self.read_span(key, span), target });
         }
         all
     }
@@ -362,7 +362,7 @@ impl Reader<'_> {
             return None;
         };
         let kind = object.get("executor").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut inner = Reader { map: object, findings: &mut *self.findings };
+        let mut inner = OptionsReader { map: object, findings: &mut *self.findings };
         let executor = inner.executor(name, &kind);
         let common = ["executor", "startTime", "gracefulStop", "exec", "env", "tags", "options"];
         for key in object.keys() {
@@ -462,7 +462,7 @@ impl Reader<'_> {
         self.span(key, Nanos::ZERO)
     }
 
-    fn needed_stages(&mut self, name: &str) -> Vec<Stage> {
+    fn needed_stages(&mut self, name: &str) -> Vec<RampStage> {
         match self.map.get("stages") {
             Some(value) => self.stages("stages", &value.clone()),
             None => {
@@ -474,7 +474,7 @@ impl Reader<'_> {
 }
 
 /// Thresholds.
-impl Reader<'_> {
+impl OptionsReader<'_> {
     fn thresholds(&mut self) -> Vec<MetricThresholds> {
         let Some(value) = self.map.get("thresholds") else { return Vec::new() };
         let Some(object) = value.as_object() else {

@@ -1,6 +1,6 @@
 //! `--out json` and `--out csv`, and the lines of the log.
 
-use crate::metrics::Point;
+use crate::metrics::DataPoint;
 use crate::program::LogLine;
 use crate::test::Test;
 use serde_json::json;
@@ -55,7 +55,7 @@ pub struct JsonOutput {
 }
 
 impl JsonOutput {
-    pub fn lines(&mut self, test: &Test, calendar: &Calendar, points: &[Point]) -> String {
+    pub fn lines(&mut self, test: &Test, calendar: &Calendar, points: &[DataPoint]) -> String {
         let registry = test.program.metrics();
         let mut out = String::new();
         for point in points {
@@ -80,7 +80,7 @@ impl JsonOutput {
                 point.tags.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
             let line = json!({
                 "metric": def.name,
-                "type": "Point",
+                "type": "DataPoint",
                 "data": {"time": calendar.rfc3339(point.at), "value": number(point.value), "tags": tags},
             });
             out.push_str(&format!("{line}\n"));
@@ -110,7 +110,7 @@ pub fn csv_head(test: &Test) -> String {
     format!("metric_name,timestamp,metric_value,{},extra_tags,metadata\n", csv_tags(test).join(","))
 }
 
-pub fn csv_lines(test: &Test, calendar: &Calendar, points: &[Point]) -> String {
+pub fn csv_lines(test: &Test, calendar: &Calendar, points: &[DataPoint]) -> String {
     let registry = test.program.metrics();
     let columns = csv_tags(test);
     let mut out = String::new();

@@ -1,6 +1,6 @@
 //! A script with its files and everything that its users share.
 
-use crate::metrics::{Kind, Registry};
+use crate::metrics::{MetricKind, Registry};
 use crate::options::Options;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -37,12 +37,12 @@ pub struct Program {
     frozen: OnceLock<Registry>,
     pub(crate) options: OnceLock<Options>,
     log: Mutex<Vec<LogLine>>,
-    pub counts: Counts,
+    pub counts: ProgramCounts,
 }
 
 /// Counters over all users.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct ProgramCounts {
     pub completed: AtomicU64,
     pub interrupted: AtomicU64,
     pub active: AtomicU64,
@@ -77,7 +77,7 @@ impl Program {
             frozen: OnceLock::new(),
             options: OnceLock::new(),
             log: Mutex::default(),
-            counts: Counts::default(),
+            counts: ProgramCounts::default(),
         }
     }
 
@@ -95,7 +95,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`Registry::declare`]; or it was not declared when the options were read.
-    pub fn declare(&self, name: &str, kind: Kind, is_time: bool) -> Result<usize, String> {
+    pub fn declare(&self, name: &str, kind: MetricKind, is_time: bool) -> Result<usize, String> {
         let Some(frozen) = self.frozen.get() else {
             return self.registry().declare(name, kind, is_time);
         };

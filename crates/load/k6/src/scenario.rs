@@ -7,7 +7,7 @@ use units::Nanos;
 
 /// A linear change to `target` over `duration`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stage {
+pub struct RampStage {
     pub duration: Nanos,
     pub target: f64,
 }
@@ -17,9 +17,9 @@ pub enum Executor {
     SharedIterations { vus: u64, iterations: u64, max_duration: Nanos },
     PerVuIterations { vus: u64, iterations: u64, max_duration: Nanos },
     ConstantVus { vus: u64, duration: Nanos },
-    RampingVus { start: u64, stages: Vec<Stage>, graceful_ramp_down: Nanos },
+    RampingVus { start: u64, stages: Vec<RampStage>, graceful_ramp_down: Nanos },
     ConstantArrivalRate { rate: f64, unit: Nanos, duration: Nanos, pre: u64, max: u64 },
-    RampingArrivalRate { start: f64, unit: Nanos, stages: Vec<Stage>, pre: u64, max: u64 },
+    RampingArrivalRate { start: f64, unit: Nanos, stages: Vec<RampStage>, pre: u64, max: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -94,11 +94,11 @@ impl Scenario {
     }
 }
 
-fn total(stages: &[Stage]) -> Nanos {
+fn total(stages: &[RampStage]) -> Nanos {
     stages.iter().fold(Nanos::ZERO, |sum, stage| sum + stage.duration)
 }
 
-fn peak(start: u64, stages: &[Stage]) -> u64 {
+fn peak(start: u64, stages: &[RampStage]) -> u64 {
     stages.iter().fold(start, |most, stage| most.max(stage.target.max(0.0) as u64))
 }
 
@@ -183,7 +183,7 @@ impl Executor {
 }
 
 /// Spans in which a user of row `row` (from 0) of a ramp runs iterations.
-pub fn windows(start: u64, stages: &[Stage], row: u64) -> Vec<(Nanos, Nanos)> {
+pub fn windows(start: u64, stages: &[RampStage], row: u64) -> Vec<(Nanos, Nanos)> {
     let number = (row + 1) as f64;
     let mut level = start as f64;
     let mut since = (level >= number).then_some(Nanos::ZERO);
@@ -228,7 +228,7 @@ pub fn arrival(executor: &Executor, index: u64) -> Option<Nanos> {
 }
 
 /// When the integral of the rate reaches `number`.
-fn ramped_arrival(start: f64, unit_s: f64, stages: &[Stage], number: u64) -> Option<Nanos> {
+fn ramped_arrival(start: f64, unit_s: f64, stages: &[RampStage], number: u64) -> Option<Nanos> {
     let (mut rate, mut done, mut at) = (start, 0.0, 0.0);
     let number = number as f64;
     for stage in stages {
@@ -251,7 +251,7 @@ fn ramped_arrival(start: f64, unit_s: f64, stages: &[Stage], number: u64) -> Opt
 
 /// A scenario while the test runs; shared between workers.
 #[derive(Debug)]
-pub struct Progress {
+pub struct ScenarioProgress {
     pub scenario: Scenario,
     /// Next iteration of shared iterations, and next arrival.
     claimed: AtomicU64,
@@ -264,7 +264,7 @@ pub struct Progress {
 
 /// What a user of a scenario does next; instants count from the start of the scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum UserTurn {
     /// An iteration begins at `at`, and is interrupted at `until`.
     Begin { at: Nanos, until: Nanos },
     /// The user looks again at that instant.
@@ -285,10 +285,16 @@ pub struct Membership {
     pub reserved: Option<Nanos>,
 }
 
-impl Progress {
-    pub fn new(scenario: Scenario) -> Progress {
+impl ScenarioProgress {
+    pub fn new(scenario: Scenario) -> ScenarioProgress {
         let zero = || AtomicU64::new(0);
-        Progress { scenario, claimed: zero(), begun: zero(), dropped: zero(), extra: zero() }
+        ScenarioProgress {
+            scenario,
+            claimed: zero(),
+            begun: zero(),
+            dropped: zero(),
+            extra: zero(),
+        }
     }
 
     pub fn end(&self) -> Nanos {
@@ -309,42 +315,42 @@ impl Progress {
     }
 
     /// The next turn of a user that is idle at `now`.
-    pub fn turn(&self, own: &mut Membership, now: Nanos) -> Turn {
+    pub fn turn(&self, own: &mut Membership, now: Nanos) -> UserTurn {
         let (start, end) = (self.scenario.start, self.end());
         if now >= end && own.reserved.is_none() {
-            return Turn::Over;
+            return UserTurn::Over;
         }
         if now < start {
-            return Turn::Wait(start);
+            return UserTurn::Wait(start);
         }
-        let begin = Turn::Begin { at: now, until: self.hard_end() };
+        let begin = UserTurn::Begin { at: now, until: self.hard_end() };
         match &self.scenario.executor {
             Executor::ConstantVus { .. } => begin,
             Executor::PerVuIterations { iterations, .. } => {
                 if own.iterations < *iterations {
                     begin
                 } else {
-                    Turn::Over
+                    UserTurn::Over
                 }
             }
             Executor::SharedIterations { iterations, .. } => {
                 let claimed = self.claimed.fetch_add(1, Ordering::Relaxed);
-                if claimed < *iterations { begin } else { Turn::Over }
+                if claimed < *iterations { begin } else { UserTurn::Over }
             }
             Executor::RampingVus { start: level, stages, graceful_ramp_down } => {
                 let all = windows(*level, stages, own.row);
                 let into = now - start;
                 let next = all.iter().find(|(_, to)| into < *to);
                 match next {
-                    None => Turn::Over,
-                    Some((from, _)) if into < *from => Turn::Wait(start + *from),
+                    None => UserTurn::Over,
+                    Some((from, _)) if into < *from => UserTurn::Wait(start + *from),
                     Some((_, to)) => {
                         // at the end of the last stage the graceful stop counts
                         let last = start + *to >= end;
                         let limit =
                             if last { self.hard_end() } else { start + *to + *graceful_ramp_down };
                         let until = limit.min(self.hard_end());
-                        Turn::Begin { at: now, until }
+                        UserTurn::Begin { at: now, until }
                     }
                 }
             }
@@ -354,10 +360,10 @@ impl Progress {
     }
 
     /// A free user takes the next arrival. Arrivals that fell due while no user was free are dropped.
-    fn arrive(&self, own: &mut Membership, pre: u64, now: Nanos) -> Turn {
+    fn arrive(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
         let start = self.scenario.start;
         if let Some(at) = own.reserved.take_if(|at| *at <= now) {
-            return Turn::Begin { at, until: self.hard_end() };
+            return UserTurn::Begin { at, until: self.hard_end() };
         }
         if own.row >= pre && !own.started {
             return self.stand_by(own, pre, now);
@@ -372,18 +378,18 @@ impl Progress {
                 Ordering::Relaxed,
             );
             match (at, next) {
-                (None, _) => return Turn::Over,
+                (None, _) => return UserTurn::Over,
                 (_, Err(other)) => index = other,
                 (Some(at), Ok(_)) if at < now => {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                     index += 1;
                 }
                 (Some(at), Ok(_)) if at == now => {
-                    return Turn::Begin { at, until: self.hard_end() };
+                    return UserTurn::Begin { at, until: self.hard_end() };
                 }
                 (Some(at), Ok(_)) => {
                     own.reserved = Some(at);
-                    return Turn::Wait(at);
+                    return UserTurn::Wait(at);
                 }
             }
         }
@@ -391,13 +397,13 @@ impl Progress {
 
     /// A user beyond those allocated is started once an arrival finds no free user: that arrival is
     /// dropped, as in k6, and the next ones find the new user.
-    fn stand_by(&self, own: &mut Membership, pre: u64, now: Nanos) -> Turn {
+    fn stand_by(&self, own: &mut Membership, pre: u64, now: Nanos) -> UserTurn {
         let start = self.scenario.start;
         let index = self.claimed.load(Ordering::Relaxed);
         // users stand in line: one is started at a time
         let ahead = (own.row - pre).saturating_sub(self.extra.load(Ordering::Relaxed));
         let Some(at) = arrival(&self.scenario.executor, index).map(|at| start + at) else {
-            return Turn::Over;
+            return UserTurn::Over;
         };
         if at < now && ahead == 0 {
             own.started = true;
@@ -405,7 +411,7 @@ impl Progress {
             return self.arrive(own, pre, now);
         }
         let later = arrival(&self.scenario.executor, index + ahead).map(|at| start + at);
-        Turn::Wait(later.unwrap_or(at).max(now) + Nanos::from_micros(1))
+        UserTurn::Wait(later.unwrap_or(at).max(now) + Nanos::from_micros(1))
     }
 
     /// Arrivals that were dropped until `now`, since the previous call.
@@ -465,8 +471,8 @@ mod tests {
 
     const S: fn(u64) -> Nanos = Nanos::from_secs;
 
-    fn stages(list: &[(u64, u64)]) -> Vec<Stage> {
-        list.iter().map(|(s, t)| Stage { duration: S(*s), target: *t as f64 }).collect()
+    fn stages(list: &[(u64, u64)]) -> Vec<RampStage> {
+        list.iter().map(|(s, t)| RampStage { duration: S(*s), target: *t as f64 }).collect()
     }
 
     #[test]
@@ -522,15 +528,15 @@ mod tests {
     fn an_arrival_without_a_free_user_is_dropped() {
         let executor =
             Executor::ConstantArrivalRate { rate: 1.0, unit: S(1), duration: S(5), pre: 1, max: 1 };
-        let progress = Progress::new(scenario(executor, 0));
+        let progress = ScenarioProgress::new(scenario(executor, 0));
         let mut own = Membership::default();
-        let begun = |at| Turn::Begin { at: S(at), until: S(35) };
+        let begun = |at| UserTurn::Begin { at: S(at), until: S(35) };
         assert_eq!(progress.turn(&mut own, S(0)), begun(0));
         // busy until 2.5 s: the arrivals of 1 s and 2 s are lost
-        assert_eq!(progress.turn(&mut own, Nanos::from_millis(2_500)), Turn::Wait(S(3)));
+        assert_eq!(progress.turn(&mut own, Nanos::from_millis(2_500)), UserTurn::Wait(S(3)));
         assert_eq!(progress.turn(&mut own, S(3)), begun(3));
         assert_eq!(progress.dropped.load(Ordering::Relaxed), 2);
-        assert_eq!(progress.turn(&mut own, S(6)), Turn::Over);
+        assert_eq!(progress.turn(&mut own, S(6)), UserTurn::Over);
         assert_eq!(progress.take_dropped(S(6)), 4);
     }
 
@@ -546,10 +552,11 @@ mod tests {
     #[test]
     fn shared_iterations_are_claimed_once() {
         let executor = Executor::SharedIterations { vus: 2, iterations: 3, max_duration: S(600) };
-        let progress = Progress::new(scenario(executor, 0));
+        let progress = ScenarioProgress::new(scenario(executor, 0));
         let mut own = Membership::default();
-        let begun =
-            (0..5).filter(|_| matches!(progress.turn(&mut own, S(1)), Turn::Begin { .. })).count();
+        let begun = (0..5)
+            .filter(|_| matches!(progress.turn(&mut own, S(1)), UserTurn::Begin { .. }))
+            .count();
         assert_eq!(begun, 3);
     }
 }

@@ -1,12 +1,12 @@
 //! The end of a test: the text that k6 prints, the data of `handleSummary`, and the exports.
 
-use crate::metrics::{CUSTOM_FROM, Contains, Groups, Kind, Registry, Sink, Store, row};
+use crate::metrics::{CUSTOM_FROM, Contains, Groups, MetricKind, MetricSink, Registry, Store, row};
 use crate::test::Test;
 use serde_json::{Map, Value, json};
 
 /// What the summary of a test is made of.
 #[derive(Debug)]
-pub struct Summary<'a> {
+pub struct TestSummary<'a> {
     pub test: &'a Test,
     pub all: &'a Store,
     pub elapsed_s: f64,
@@ -15,11 +15,11 @@ pub struct Summary<'a> {
 }
 
 /// A metric or sub-metric with its values.
-struct Row<'a> {
+struct SummaryRow<'a> {
     name: String,
-    kind: Kind,
+    kind: MetricKind,
     contains: Contains,
-    sink: &'a Sink,
+    sink: &'a MetricSink,
     metric: usize,
 }
 
@@ -35,18 +35,24 @@ const COMPACT: [usize; 8] = [
     row::VUS_MAX,
 ];
 
-impl<'a> Summary<'a> {
+impl<'a> TestSummary<'a> {
     fn registry(&self) -> &'a Registry {
         self.test.program.metrics()
     }
 
     /// All metrics with values, by name; sub-metrics follow their parents.
-    fn rows(&self) -> Vec<Row<'a>> {
+    fn rows(&self) -> Vec<SummaryRow<'a>> {
         let registry = self.registry();
         let mut all = Vec::new();
-        let named = |name: &str, metric: usize, sink: &'a Sink| {
+        let named = |name: &str, metric: usize, sink: &'a MetricSink| {
             let def = &registry.defs[metric];
-            Row { name: name.to_owned(), kind: def.kind, contains: def.contains, sink, metric }
+            SummaryRow {
+                name: name.to_owned(),
+                kind: def.kind,
+                contains: def.contains,
+                sink,
+                metric,
+            }
         };
         for (metric, def) in registry.defs.iter().enumerate() {
             let used = self.all.sink(metric).filter(|sink| sink.is_used());
@@ -74,8 +80,8 @@ impl<'a> Summary<'a> {
 }
 
 /// The values of the statistics of a trend, in their order.
-fn trend_values(sink: &Sink, stats: &[String]) -> Vec<f64> {
-    let Sink::Trend(trend) = sink else { return Vec::new() };
+fn trend_values(sink: &MetricSink, stats: &[String]) -> Vec<f64> {
+    let MetricSink::Trend(trend) = sink else { return Vec::new() };
     let share = |stat: &str| -> Option<f64> {
         let inner = stat.strip_prefix("p(")?.strip_suffix(')')?;
         Some(inner.trim().parse::<f64>().ok()? / 100.0)
@@ -95,7 +101,7 @@ fn trend_values(sink: &Sink, stats: &[String]) -> Vec<f64> {
 }
 
 /// The text.
-impl Summary<'_> {
+impl TestSummary<'_> {
     /// The end-of-test text, as k6 prints it to a pipe.
     pub fn text(&self) -> String {
         let mut out = String::from("\n\n");
@@ -150,11 +156,11 @@ impl Summary<'_> {
             return value.to_string();
         };
         let text = human(value, def.kind, def.contains, self.unit());
-        if def.kind == Kind::Counter && shown == "rate" { format!("{text}/s") } else { text }
+        if def.kind == MetricKind::Counter && shown == "rate" { format!("{text}/s") } else { text }
     }
 
     fn checks(&self, out: &mut String) {
-        let Some(Sink::Rate { passes, total }) = self.all.sink(row::CHECKS) else { return };
+        let Some(MetricSink::Rate { passes, total }) = self.all.sink(row::CHECKS) else { return };
         let fails = total - passes;
         let share = |part: u64| {
             [percent(part as f64 / (*total).max(1) as f64), format!("{part} out of {total}")]
@@ -180,12 +186,12 @@ impl Summary<'_> {
 
     fn metrics(&self, out: &mut String) {
         let rows = self.rows();
-        let shown = |row: &&Row<'_>| {
+        let shown = |row: &&SummaryRow<'_>| {
             row.metric != row::CHECKS
                 && (self.full || row.metric >= row::DATA_SENT || COMPACT.contains(&row.metric))
         };
-        let rows: Vec<&Row<'_>> = rows.iter().filter(shown).collect();
-        let table = Table::of(&rows, self);
+        let rows: Vec<&SummaryRow<'_>> = rows.iter().filter(shown).collect();
+        let table = SummaryTable::of(&rows, self);
         let part = |name: &str, belongs: &dyn Fn(usize) -> bool| {
             let lines: String = rows
                 .iter()
@@ -212,19 +218,19 @@ fn check_lines(name: &str, passes: u64, fails: u64) -> String {
 }
 
 /// Lines of metrics with aligned columns.
-struct Table {
+struct SummaryTable {
     lines: Vec<String>,
 }
 
-impl Table {
-    fn of(rows: &[&Row<'_>], summary: &Summary<'_>) -> Table {
+impl SummaryTable {
+    fn of(rows: &[&SummaryRow<'_>], summary: &TestSummary<'_>) -> SummaryTable {
         let labels: Vec<String> = rows.iter().map(|row| label(&row.name)).collect();
         let widest = |texts: &mut dyn Iterator<Item = &String>| {
             texts.map(|text| text.chars().count()).max().unwrap_or(0)
         };
         let dots = widest(&mut labels.iter()) + 3;
         let cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row, summary)).collect();
-        let is_trend = |at: usize| rows[at].kind == Kind::Trend;
+        let is_trend = |at: usize| rows[at].kind == MetricKind::Trend;
         let columns = |trend: bool, column: usize| {
             let all = cells.iter().enumerate().filter(|(at, _)| is_trend(*at) == trend);
             widest(&mut all.filter_map(|(_, list)| list.get(column)))
@@ -250,7 +256,7 @@ impl Table {
             };
             format!("{text}{fill}: {}", values.join(" "))
         };
-        Table { lines: (0..rows.len()).map(line).collect() }
+        SummaryTable { lines: (0..rows.len()).map(line).collect() }
     }
 }
 
@@ -267,21 +273,21 @@ fn label(name: &str) -> String {
     }
 }
 
-fn cells(row: &Row<'_>, summary: &Summary<'_>) -> Vec<String> {
+fn cells(row: &SummaryRow<'_>, summary: &TestSummary<'_>) -> Vec<String> {
     let unit = summary.unit();
     let show = |value: f64| human(value, row.kind, row.contains, unit);
     match row.sink {
-        Sink::Counter { count, .. } => {
+        MetricSink::Counter { count, .. } => {
             vec![show(*count), format!("{}/s", show(summary.rate(*count)))]
         }
-        Sink::Gauge { value, min, max, .. } => {
+        MetricSink::Gauge { value, min, max, .. } => {
             vec![show(*value), format!("min={}", show(*min)), format!("max={}", show(*max))]
         }
-        Sink::Rate { passes, total } => {
+        MetricSink::Rate { passes, total } => {
             let share = *passes as f64 / (*total).max(1) as f64;
             vec![percent(share), format!("{passes} out of {total}")]
         }
-        Sink::Trend(_) => {
+        MetricSink::Trend(_) => {
             let values = trend_values(row.sink, summary.stats());
             let stats = summary.stats().iter().zip(values);
             stats
@@ -311,8 +317,8 @@ fn truncated(value: f64, digits: i32) -> String {
 }
 
 /// A value as people read it.
-pub fn human(value: f64, kind: Kind, contains: Contains, unit: Option<&str>) -> String {
-    if kind == Kind::Rate {
+pub fn human(value: f64, kind: MetricKind, contains: Contains, unit: Option<&str>) -> String {
+    if kind == MetricKind::Rate {
         return percent(value);
     }
     match contains {
@@ -365,7 +371,7 @@ fn span(ms: f64) -> String {
 }
 
 /// The data of `handleSummary`, and the exports.
-impl Summary<'_> {
+impl TestSummary<'_> {
     /// What `handleSummary` receives.
     pub fn data(&self) -> Value {
         let options = self.test.options();
@@ -408,16 +414,18 @@ impl Summary<'_> {
         all
     }
 
-    fn values(&self, sink: &Sink) -> Map<String, Value> {
+    fn values(&self, sink: &MetricSink) -> Map<String, Value> {
         let made = match sink {
-            Sink::Counter { count, .. } => json!({"count": count, "rate": self.rate(*count)}),
-            Sink::Gauge { value, min, max, .. } => json!({"value": value, "min": min, "max": max}),
-            Sink::Rate { passes, total } => json!({
+            MetricSink::Counter { count, .. } => json!({"count": count, "rate": self.rate(*count)}),
+            MetricSink::Gauge { value, min, max, .. } => {
+                json!({"value": value, "min": min, "max": max})
+            }
+            MetricSink::Rate { passes, total } => json!({
                 "rate": *passes as f64 / (*total).max(1) as f64,
                 "passes": passes,
                 "fails": total - passes,
             }),
-            Sink::Trend(_) => {
+            MetricSink::Trend(_) => {
                 let values = trend_values(sink, self.stats());
                 self.stats().iter().zip(values).map(|(stat, value)| (stat.clone(), value)).collect()
             }
@@ -444,9 +452,9 @@ impl Summary<'_> {
         let mut metrics = Map::new();
         for row in self.rows() {
             let mut values = self.values(row.sink);
-            if let Some(rate) = values.remove("rate").filter(|_| row.kind == Kind::Rate) {
+            if let Some(rate) = values.remove("rate").filter(|_| row.kind == MetricKind::Rate) {
                 values.insert("value".to_owned(), rate);
-            } else if let Sink::Counter { count, .. } = row.sink {
+            } else if let MetricSink::Counter { count, .. } = row.sink {
                 values.insert("rate".to_owned(), json!(self.rate(*count)));
             }
             let crossed = self.threshold_results(&row.name).into_iter();
@@ -465,8 +473,8 @@ impl Summary<'_> {
         let rows = self.rows().into_iter();
         let metrics: Vec<Value> = rows.map(|row| {
             let values = match row.sink {
-                Sink::Counter { count, .. } => json!({"count": count}),
-                Sink::Rate { passes, total } => json!({
+                MetricSink::Counter { count, .. } => json!({"count": count}),
+                MetricSink::Rate { passes, total } => json!({
                     "matches": passes,
                     "total": total,
                     "rate": *passes as f64 / (*total).max(1) as f64,
@@ -540,7 +548,7 @@ mod tests {
 
     #[test]
     fn values_are_shown_as_k6_shows_them() {
-        let time = |ms| human(ms, Kind::Trend, Contains::Time, None);
+        let time = |ms| human(ms, MetricKind::Trend, Contains::Time, None);
         for (ms, shown) in [
             (0.0, "0s"),
             (0.000_5, "500ns"),
@@ -553,7 +561,7 @@ mod tests {
         ] {
             assert_eq!(time(ms), shown);
         }
-        let bytes = |value| human(value, Kind::Counter, Contains::Data, None);
+        let bytes = |value| human(value, MetricKind::Counter, Contains::Data, None);
         for (value, shown) in [
             (0.0, "0 B"),
             (859.0, "859 B"),
@@ -563,8 +571,8 @@ mod tests {
         ] {
             assert_eq!(bytes(value), shown);
         }
-        assert_eq!(human(0.666_666, Kind::Rate, Contains::Default, None), "66.66%");
-        assert_eq!(human(6.702_536, Kind::Counter, Contains::Default, None), "6.702536");
+        assert_eq!(human(0.666_666, MetricKind::Rate, Contains::Default, None), "66.66%");
+        assert_eq!(human(6.702_536, MetricKind::Counter, Contains::Default, None), "6.702536");
     }
 
     #[test]

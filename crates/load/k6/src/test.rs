@@ -6,8 +6,8 @@ use crate::modules::{ModuleRef, resolve};
 use crate::options::{Findings, Layers, Options};
 use crate::program::Program;
 use crate::scan;
-use crate::scenario::{Progress, Roster};
-use crate::vu::{Answer, Failure, Request, Task, Vu};
+use crate::scenario::{Roster, ScenarioProgress};
+use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -47,7 +47,7 @@ pub struct OuterOptions {
 
 /// Why a test ends before its scenarios do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     Aborted(String),
     Thresholds(Vec<String>),
     Setup(String),
@@ -60,7 +60,7 @@ pub enum Stop {
 pub struct Test {
     pub program: Arc<Program>,
     pub roster: Roster,
-    pub progress: Vec<Progress>,
+    pub progress: Vec<ScenarioProgress>,
     pub facts: Vec<Arc<ScenarioFacts>>,
     pub exports: BTreeSet<String>,
     pub warnings: Vec<String>,
@@ -73,7 +73,7 @@ pub struct Test {
     last: AtomicU64,
     /// Users that have not left yet.
     pub(crate) present: AtomicU64,
-    stop: Mutex<Option<Stop>>,
+    stop: Mutex<Option<StopReason>>,
     stopped: AtomicBool,
     pub(crate) teardown_failed: Mutex<Option<u8>>,
     may_stop: bool,
@@ -94,8 +94,8 @@ impl Test {
         let context = Context::new(program.clone(), store, 0, seed);
         let (vu, exported, exports) = Vu::new(&program, context).map_err(|failure| {
             let text = match failure {
-                Failure::Exception(text) | Failure::Abort(text) => text,
-                Failure::Interrupted => "the init context was interrupted".to_owned(),
+                VuFailure::Exception(text) | VuFailure::Abort(text) => text,
+                VuFailure::Interrupted => "the init context was interrupted".to_owned(),
             };
             LoadError { text, code: exit::EXCEPTION }
         })?;
@@ -136,7 +136,7 @@ impl Test {
             })
         });
         let facts = facts.collect();
-        let progress = options.scenarios.iter().cloned().map(Progress::new).collect();
+        let progress = options.scenarios.iter().cloned().map(ScenarioProgress::new).collect();
         let users = roster.users.len() as u64;
         program.counts.users.store(users, Ordering::Relaxed);
         let aborts = options.thresholds.iter().flat_map(|it| &it.all).any(|it| it.abort_on_fail);
@@ -195,7 +195,7 @@ impl Test {
     }
 
     /// The values with tags since the previous call.
-    pub fn take_points(&self) -> Vec<crate::metrics::Point> {
+    pub fn take_points(&self) -> Vec<crate::metrics::DataPoint> {
         let mut all = Vec::new();
         for store in self.stores.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
@@ -206,7 +206,7 @@ impl Test {
     }
 
     /// Ends the test early; the first reason counts.
-    pub fn stop(&self, reason: Stop) {
+    pub fn stop(&self, reason: StopReason) {
         let mut stop = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
         stop.get_or_insert(reason);
         self.stopped.store(true, Ordering::Release);
@@ -216,7 +216,7 @@ impl Test {
         self.stopped.load(Ordering::Acquire)
     }
 
-    pub fn stop_reason(&self) -> Option<Stop> {
+    pub fn stop_reason(&self) -> Option<StopReason> {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -282,9 +282,9 @@ impl Test {
     }
 
     fn call_summary(&self, data: &Value) -> Result<Vec<(String, String)>, String> {
-        let describe = |failure: Failure| match failure {
-            Failure::Exception(text) | Failure::Abort(text) => text,
-            Failure::Interrupted => "it was interrupted".to_owned(),
+        let describe = |failure: VuFailure| match failure {
+            VuFailure::Exception(text) | VuFailure::Abort(text) => text,
+            VuFailure::Interrupted => "it was interrupted".to_owned(),
         };
         let store = Arc::new(Mutex::new(Store::default()));
         let context = Context::new(self.program.clone(), store, 0, self.seed);
@@ -295,12 +295,12 @@ impl Test {
             iteration: 0,
             wants_result: true,
         };
-        let mut request = vu.resume(Answer::Run(task), self.end());
+        let mut request = vu.resume(VuAnswer::Run(task), self.end());
         // there is no network any more
-        while let Request::Sleep(_) | Request::Http(_) = request {
-            request = vu.resume(Answer::Interrupt, self.end());
+        while let VuRequest::Sleep(_) | VuRequest::Http(_) = request {
+            request = vu.resume(VuAnswer::Interrupt, self.end());
         }
-        let Request::Finished(outcome) = request else { return Err("it did not end".to_owned()) };
+        let VuRequest::Finished(outcome) = request else { return Err("it did not end".to_owned()) };
         let json = outcome.map_err(describe)?.unwrap_or_default();
         let made: Value = serde_json::from_str(&json).map_err(|why| why.to_string())?;
         let Value::Object(parts) = made else {
@@ -337,7 +337,7 @@ impl Test {
 
     /// The longest time from the first scenario's start to the end of the last graceful stop.
     pub fn longest(&self) -> Nanos {
-        self.progress.iter().map(Progress::hard_end).max().unwrap_or(Nanos::ZERO)
+        self.progress.iter().map(ScenarioProgress::hard_end).max().unwrap_or(Nanos::ZERO)
     }
 
     /// The thresholds that are crossed now: names of their metrics. `for_abort`: only those that end
@@ -377,7 +377,7 @@ impl Test {
         &self,
         all: &'a Store,
         metric: &crate::threshold::MetricThresholds,
-    ) -> Option<&'a crate::metrics::Sink> {
+    ) -> Option<&'a crate::metrics::MetricSink> {
         let registry = self.program.metrics();
         let row = registry.find(&metric.metric)?;
         if metric.tags.is_empty() {

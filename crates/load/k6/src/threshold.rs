@@ -1,6 +1,6 @@
 //! Thresholds: `p(95)<500` on a metric, judged by k6's definitions.
 
-use crate::metrics::{Kind, Sink};
+use crate::metrics::{MetricKind, MetricSink};
 
 /// What is compared.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,12 +70,12 @@ impl Expression {
     }
 
     /// Whether metrics of this kind have the aggregate.
-    pub fn fits(&self, kind: Kind) -> bool {
+    pub fn fits(&self, kind: MetricKind) -> bool {
         match kind {
-            Kind::Counter => matches!(self.aggregate, Aggregate::Count | Aggregate::Rate),
-            Kind::Gauge => self.aggregate == Aggregate::Value,
-            Kind::Rate => self.aggregate == Aggregate::Rate,
-            Kind::Trend => {
+            MetricKind::Counter => matches!(self.aggregate, Aggregate::Count | Aggregate::Rate),
+            MetricKind::Gauge => self.aggregate == Aggregate::Value,
+            MetricKind::Rate => self.aggregate == Aggregate::Rate,
+            MetricKind::Trend => {
                 !matches!(self.aggregate, Aggregate::Count | Aggregate::Rate | Aggregate::Value)
             }
         }
@@ -112,32 +112,32 @@ impl Aggregate {
     }
 
     /// The value of the aggregate; `elapsed_s`: length of the test so far.
-    pub fn of(&self, sink: &Sink, elapsed_s: f64) -> f64 {
+    pub fn of(&self, sink: &MetricSink, elapsed_s: f64) -> f64 {
         match (sink, self) {
-            (Sink::Counter { count, .. }, Aggregate::Rate) => {
+            (MetricSink::Counter { count, .. }, Aggregate::Rate) => {
                 if elapsed_s > 0.0 {
                     count / elapsed_s
                 } else {
                     0.0
                 }
             }
-            (Sink::Counter { count, .. }, _) => *count,
-            (Sink::Gauge { value, .. }, _) => *value,
-            (Sink::Rate { passes, total }, _) => {
+            (MetricSink::Counter { count, .. }, _) => *count,
+            (MetricSink::Gauge { value, .. }, _) => *value,
+            (MetricSink::Rate { passes, total }, _) => {
                 if *total > 0 {
                     *passes as f64 / *total as f64
                 } else {
                     0.0
                 }
             }
-            (Sink::Trend(trend), Aggregate::Min) => trend.min,
-            (Sink::Trend(trend), Aggregate::Max) => trend.max,
-            (Sink::Trend(trend), Aggregate::Median) => trend.percentile(0.5),
-            (Sink::Trend(trend), Aggregate::Percentile(percent)) => {
+            (MetricSink::Trend(trend), Aggregate::Min) => trend.min,
+            (MetricSink::Trend(trend), Aggregate::Max) => trend.max,
+            (MetricSink::Trend(trend), Aggregate::Median) => trend.percentile(0.5),
+            (MetricSink::Trend(trend), Aggregate::Percentile(percent)) => {
                 trend.percentile(percent / 100.0)
             }
-            (Sink::Trend(trend), Aggregate::Count) => trend.count as f64,
-            (Sink::Trend(trend), _) => trend.mean(),
+            (MetricSink::Trend(trend), Aggregate::Count) => trend.count as f64,
+            (MetricSink::Trend(trend), _) => trend.mean(),
         }
     }
 }

@@ -7,7 +7,7 @@ use types::Types;
 
 /// What the tokens between two brackets are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Frame {
+enum SyntaxFrame {
     Block,
     Object,
     Class,
@@ -28,7 +28,7 @@ pub(crate) fn strip(text: &str) -> Result<String, String> {
         types,
         removed: vec![false; all.len()],
         inserted: Vec::new(),
-        frames: vec![Level::new(Frame::Block)],
+        frames: vec![BracketLevel::new(SyntaxFrame::Block)],
         properties: Vec::new(),
     };
     let mut at = 0;
@@ -44,8 +44,8 @@ pub(crate) fn strip(text: &str) -> Result<String, String> {
 
 /// An open bracket.
 #[derive(Clone, Debug)]
-struct Level {
-    frame: Frame,
+struct BracketLevel {
+    frame: SyntaxFrame,
     /// Conditional operators whose colon has not come yet.
     questions: u32,
     /// A declaration of variables is under way.
@@ -56,21 +56,21 @@ struct Level {
     pattern: bool,
 }
 
-impl Level {
-    fn new(frame: Frame) -> Level {
-        let begins = matches!(frame, Frame::Class | Frame::Parameters);
-        Level { frame, questions: 0, declares: false, begins, pattern: false }
+impl BracketLevel {
+    fn new(frame: SyntaxFrame) -> BracketLevel {
+        let begins = matches!(frame, SyntaxFrame::Class | SyntaxFrame::Parameters);
+        BracketLevel { frame, questions: 0, declares: false, begins, pattern: false }
     }
 }
 
-type Step = Result<usize, (usize, String)>;
+type StripStep = Result<usize, (usize, String)>;
 
 struct Stripper<'a> {
     types: Types<'a>,
     removed: Vec<bool>,
     /// Text to be put behind a token.
     inserted: Vec<(usize, String)>,
-    frames: Vec<Level>,
+    frames: Vec<BracketLevel>,
     /// Parameters of the constructor under way that become properties.
     properties: Vec<String>,
 }
@@ -80,7 +80,7 @@ impl<'a> Stripper<'a> {
         self.types.word(at)
     }
 
-    fn level(&mut self) -> &mut Level {
+    fn level(&mut self) -> &mut BracketLevel {
         self.frames.last_mut().expect("the outermost level is never left")
     }
 
@@ -128,7 +128,7 @@ impl<'a> Stripper<'a> {
     }
 
     /// Handles the token at `at`; returns the next one.
-    fn step(&mut self, at: usize) -> Step {
+    fn step(&mut self, at: usize) -> StripStep {
         let word = self.word(at);
         if self.is_word(at)
             && let Some(next) = self.statement(at)?
@@ -138,7 +138,7 @@ impl<'a> Stripper<'a> {
         let begins = self.level().begins;
         if begins && !matches!(word, ")" | "}" | "]") {
             return match self.level().frame {
-                Frame::Class => self.member(at),
+                SyntaxFrame::Class => self.member(at),
                 _ => self.binding(at),
             };
         }
@@ -147,13 +147,13 @@ impl<'a> Stripper<'a> {
             ")" | "]" | "}" => Ok(self.close(at)),
             "," => {
                 let level = self.level();
-                level.begins = level.frame == Frame::Parameters || level.declares;
+                level.begins = level.frame == SyntaxFrame::Parameters || level.declares;
                 Ok(at + 1)
             }
             ";" => {
                 let level = self.level();
                 (level.declares, level.questions) = (false, 0);
-                level.begins = level.frame == Frame::Class;
+                level.begins = level.frame == SyntaxFrame::Class;
                 Ok(at + 1)
             }
             "?" if self.word(at + 1) != "."
@@ -188,7 +188,7 @@ impl<'a> Stripper<'a> {
                 Ok(at + 1)
             }
             _ => {
-                if self.level().frame == Frame::Class && self.starts_member(at) {
+                if self.level().frame == SyntaxFrame::Class && self.starts_member(at) {
                     self.level().begins = true;
                     return Ok(at);
                 }
@@ -226,7 +226,7 @@ impl<'a> Stripper<'a> {
         let (word, next) = (self.word(at), self.word(at + 1));
         let before = self.before(at);
         if matches!(before, "." | "," | "(" | "=")
-            || self.frames.last().is_some_and(|it| it.frame == Frame::Object)
+            || self.frames.last().is_some_and(|it| it.frame == SyntaxFrame::Object)
         {
             if word == "class" {
                 return Ok(Some(self.class(at)));
@@ -236,7 +236,7 @@ impl<'a> Stripper<'a> {
             }
             return Ok(None);
         }
-        let in_class = self.level().frame == Frame::Class;
+        let in_class = self.level().frame == SyntaxFrame::Class;
         match word {
             "import" | "export"
                 if next == "type" && self.word(at + 2) != "from"
@@ -376,7 +376,7 @@ impl<'a> Stripper<'a> {
                 _ => row += 1,
             }
         }
-        self.frames.push(Level::new(Frame::Class));
+        self.frames.push(BracketLevel::new(SyntaxFrame::Class));
         row + 1
     }
 
@@ -408,22 +408,22 @@ impl<'a> Stripper<'a> {
             self.remove(from, end);
             return end;
         }
-        self.frames.push(Level::new(Frame::Parameters));
+        self.frames.push(BracketLevel::new(SyntaxFrame::Parameters));
         row + 1
     }
 }
 
 /// Brackets.
 impl Stripper<'_> {
-    fn open(&mut self, at: usize) -> Step {
+    fn open(&mut self, at: usize) -> StripStep {
         let frame = match self.word(at) {
-            "[" => Frame::Bracket,
-            "(" if self.opens_parameters(at) => Frame::Parameters,
-            "(" => Frame::Paren,
-            _ if self.is_object(at) => Frame::Object,
-            _ => Frame::Block,
+            "[" => SyntaxFrame::Bracket,
+            "(" if self.opens_parameters(at) => SyntaxFrame::Parameters,
+            "(" => SyntaxFrame::Paren,
+            _ if self.is_object(at) => SyntaxFrame::Object,
+            _ => SyntaxFrame::Block,
         };
-        self.frames.push(Level::new(frame));
+        self.frames.push(BracketLevel::new(frame));
         Ok(at + 1)
     }
 
@@ -436,7 +436,7 @@ impl Stripper<'_> {
         let control =
             matches!(self.before(at), "if" | "for" | "while" | "switch" | "catch" | "with");
         let questions = self.level().questions;
-        let in_object = self.level().frame == Frame::Object;
+        let in_object = self.level().frame == SyntaxFrame::Object;
         match self.word(close + 1) {
             "=>" => true,
             "{" if in_object => true,
@@ -455,11 +455,11 @@ impl Stripper<'_> {
         let before = self.before(at);
         match before {
             "" | ";" | "{" | "}" | ")" | "=>" | "else" | "try" | "finally" | "do" => {
-                before == "{" && frame == Frame::Object
+                before == "{" && frame == SyntaxFrame::Object
             }
             ":" => {
                 questions > 0
-                    || frame != Frame::Block
+                    || frame != SyntaxFrame::Block
                     || self.frames.len() > 1 && self.is_value_colon(at)
             }
             _ => true,
@@ -479,12 +479,12 @@ impl Stripper<'_> {
         if self.frames.len() == 1 {
             return at + 1;
         }
-        let closed = self.frames.pop().unwrap_or_else(|| Level::new(Frame::Block));
+        let closed = self.frames.pop().unwrap_or_else(|| BracketLevel::new(SyntaxFrame::Block));
         let level = self.level();
-        if level.frame == Frame::Class && closed.frame == Frame::Block {
+        if level.frame == SyntaxFrame::Class && closed.frame == SyntaxFrame::Block {
             level.begins = true;
         }
-        if closed.frame == Frame::Parameters {
+        if closed.frame == SyntaxFrame::Parameters {
             return self.after_parameters(at);
         }
         if closed.pattern {
@@ -508,7 +508,7 @@ impl Stripper<'_> {
                     properties.iter().map(|name| format!(" this.{name} = {name};")).collect();
                 self.inserted.push((self.place_of_properties(at), made));
             }
-            self.frames.push(Level::new(Frame::Block));
+            self.frames.push(BracketLevel::new(SyntaxFrame::Block));
             return at + 1;
         }
         at
@@ -544,7 +544,7 @@ impl Stripper<'_> {
     }
 
     /// A variable or parameter.
-    fn binding(&mut self, at: usize) -> Step {
+    fn binding(&mut self, at: usize) -> StripStep {
         let word = self.word(at);
         let modifier = matches!(word, "public" | "private" | "protected" | "readonly" | "override");
         if modifier && (self.is_word(at + 1)) {
@@ -563,8 +563,8 @@ impl Stripper<'_> {
         self.level().begins = false;
         match word {
             "{" | "[" => {
-                let frame = if word == "{" { Frame::Object } else { Frame::Bracket };
-                self.frames.push(Level { pattern: true, ..Level::new(frame) });
+                let frame = if word == "{" { SyntaxFrame::Object } else { SyntaxFrame::Bracket };
+                self.frames.push(BracketLevel { pattern: true, ..BracketLevel::new(frame) });
                 Ok(at + 1)
             }
             "this" if self.word(at + 1) == ":" => {
@@ -590,7 +590,7 @@ impl Stripper<'_> {
     }
 
     /// A member of a class, up to its parameters or its value.
-    fn member(&mut self, at: usize) -> Step {
+    fn member(&mut self, at: usize) -> StripStep {
         let mut row = at;
         let mut without_body = false;
         while self.is_word(row) && self.is_modifier(row) {
@@ -614,7 +614,7 @@ impl Stripper<'_> {
         }
         if self.word(name_end) == "{" {
             // a static block
-            self.frames.push(Level::new(Frame::Block));
+            self.frames.push(BracketLevel::new(SyntaxFrame::Block));
             return Ok(name_end + 1);
         }
         let mut next = name_end;
@@ -638,7 +638,7 @@ impl Stripper<'_> {
         if self.word(result) != "{" {
             return Ok(self.remove_member(at));
         }
-        self.frames.push(Level::new(Frame::Parameters));
+        self.frames.push(BracketLevel::new(SyntaxFrame::Parameters));
         Ok(next + 1)
     }
 

@@ -25,7 +25,7 @@ pub const SLICE_MAX: Duration = Duration::from_secs(10);
 
 /// What a user waits for.
 #[derive(Debug)]
-pub enum Request {
+pub enum VuRequest {
     /// The init code has run: the exported options as JSON, and the names of exported functions.
     Ready { options: Option<String>, exports: Vec<String> },
     /// A pause.
@@ -33,12 +33,12 @@ pub enum Request {
     /// A response.
     Http(Box<WireRequest>),
     /// A task is over; the user is idle.
-    Finished(Result<Option<String>, Failure>),
+    Finished(Result<Option<String>, VuFailure>),
 }
 
 /// What a user receives.
 #[derive(Debug)]
-pub enum Answer {
+pub enum VuAnswer {
     /// The pause is over, or the user begins.
     Go,
     Http(Box<HttpReply>),
@@ -63,7 +63,7 @@ pub struct Task {
 
 /// Why a task failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum VuFailure {
     /// An exception: its text with the stack.
     Exception(String),
     /// `test.abort()`: its message.
@@ -73,7 +73,7 @@ pub enum Failure {
 
 /// A user.
 pub struct Vu {
-    coroutine: Coroutine<Answer, Request, ()>,
+    coroutine: Coroutine<VuAnswer, VuRequest, ()>,
     context: Rc<Context>,
     /// A task has begun and is not over.
     under_way: bool,
@@ -98,9 +98,9 @@ impl Vu {
     pub fn new(
         program: &Arc<Program>,
         context: Context,
-    ) -> Result<(Vu, Option<String>, Vec<String>), Failure> {
+    ) -> Result<(Vu, Option<String>, Vec<String>), VuFailure> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| {
-            Failure::Exception(format!("no memory for a user's stack: {error}"))
+            VuFailure::Exception(format!("no memory for a user's stack: {error}"))
         })?;
         let context = Rc::new(context);
         let (inside, program) = (context.clone(), program.clone());
@@ -109,10 +109,10 @@ impl Vu {
             live(&program, &inside);
         });
         let mut vu = Vu { coroutine, context, under_way: false };
-        match vu.resume(Answer::Go, Nanos::ZERO) {
-            Request::Ready { options, exports } => Ok((vu, options, exports)),
-            Request::Finished(Err(failure)) => Err(failure),
-            _ => Err(Failure::Exception("a request in the init context".to_owned())),
+        match vu.resume(VuAnswer::Go, Nanos::ZERO) {
+            VuRequest::Ready { options, exports } => Ok((vu, options, exports)),
+            VuRequest::Finished(Err(failure)) => Err(failure),
+            _ => Err(VuFailure::Exception("a request in the init context".to_owned())),
         }
     }
 
@@ -126,18 +126,18 @@ impl Vu {
     }
 
     /// Passes an answer; returns what the user waits for next. `now` is on the clock of the run.
-    pub fn resume(&mut self, answer: Answer, now: Nanos) -> Request {
+    pub fn resume(&mut self, answer: VuAnswer, now: Nanos) -> VuRequest {
         if self.coroutine.done() {
-            return Request::Finished(Err(Failure::Interrupted));
+            return VuRequest::Finished(Err(VuFailure::Interrupted));
         }
         self.context.begin_slice(now);
-        self.under_way |= matches!(answer, Answer::Run(_));
+        self.under_way |= matches!(answer, VuAnswer::Run(_));
         match self.coroutine.resume(answer) {
             CoroutineResult::Yield(request) => {
-                self.under_way &= !matches!(request, Request::Finished(_));
+                self.under_way &= !matches!(request, VuRequest::Finished(_));
                 request
             }
-            CoroutineResult::Return(()) => Request::Finished(Err(Failure::Interrupted)),
+            CoroutineResult::Return(()) => VuRequest::Finished(Err(VuFailure::Interrupted)),
         }
     }
 }
@@ -151,7 +151,7 @@ impl Drop for Vu {
                 return;
             }
             self.context.begin_slice(self.context.now());
-            self.coroutine.resume(Answer::End);
+            self.coroutine.resume(VuAnswer::End);
         }
         if !self.coroutine.done() {
             // SAFETY: the frames on the stack are abandoned; what they own leaks, and nothing outside
@@ -163,16 +163,16 @@ impl Drop for Vu {
 
 /// The suspension point of a user: set while its coroutine is alive.
 #[derive(Debug, Default)]
-pub(crate) struct Suspension(Cell<Option<*const Yielder<Answer, Request>>>);
+pub(crate) struct Suspension(Cell<Option<*const Yielder<VuAnswer, VuRequest>>>);
 
 impl Suspension {
-    pub(crate) fn set(&self, yielder: &Yielder<Answer, Request>) {
+    pub(crate) fn set(&self, yielder: &Yielder<VuAnswer, VuRequest>) {
         self.0.set(Some(yielder));
     }
 
     /// Suspends the coroutine that runs this; outside of one, the answer is to end.
-    pub(crate) fn suspend(&self, request: Request) -> Answer {
-        let Some(yielder) = self.0.get() else { return Answer::End };
+    pub(crate) fn suspend(&self, request: VuRequest) -> VuAnswer {
+        let Some(yielder) = self.0.get() else { return VuAnswer::End };
         // SAFETY: the yielder lives as long as the coroutine's closure, and this runs on its stack.
         unsafe { (*yielder).suspend(request) }
     }
@@ -185,7 +185,7 @@ fn live(program: &Arc<Program>, context: &Rc<Context>) {
         Ok(made) => made,
         Err(error) => {
             let text = format!("no JavaScript runtime: {error}");
-            context.suspend(Request::Finished(Err(Failure::Exception(text))));
+            context.suspend(VuRequest::Finished(Err(VuFailure::Exception(text))));
             return;
         }
     };
@@ -193,21 +193,21 @@ fn live(program: &Arc<Program>, context: &Rc<Context>) {
         let (namespace, host) = match initialize(&ctx, program, context) {
             Ok(ready) => ready,
             Err(failure) => {
-                context.suspend(Request::Finished(Err(failure)));
+                context.suspend(VuRequest::Finished(Err(failure)));
                 return;
             }
         };
         let exports = exports(&namespace);
         let options = exported_options(&ctx, &namespace);
         let mut answer = match options {
-            Ok(options) => context.suspend(Request::Ready { options, exports }),
-            Err(failure) => context.suspend(Request::Finished(Err(failure))),
+            Ok(options) => context.suspend(VuRequest::Ready { options, exports }),
+            Err(failure) => context.suspend(VuRequest::Finished(Err(failure))),
         };
         context.end_init();
         let mut argument = None;
-        while let Answer::Run(task) = answer {
+        while let VuAnswer::Run(task) = answer {
             let outcome = run(&ctx, &namespace, &host, context, &task, &mut argument);
-            answer = context.suspend(Request::Finished(outcome));
+            answer = context.suspend(VuRequest::Finished(outcome));
         }
     });
     drop(js);
@@ -233,12 +233,12 @@ fn initialize<'js>(
     ctx: &Ctx<'js>,
     program: &Arc<Program>,
     context: &Rc<Context>,
-) -> Result<(Object<'js>, Object<'js>), Failure> {
+) -> Result<(Object<'js>, Object<'js>), VuFailure> {
     let host = crate::native::install(ctx, program, context).map_err(|error| {
         let why = CaughtError::from_error(ctx, error);
-        Failure::Exception(format!("the built-in modules cannot be loaded: {why}"))
+        VuFailure::Exception(format!("the built-in modules cannot be loaded: {why}"))
     })?;
-    let text = program.text(&program.entry).map_err(Failure::Exception)?;
+    let text = program.text(&program.entry).map_err(VuFailure::Exception)?;
     if program.is_common_js() {
         let load = host.get::<_, Function<'js>>("load");
         let loaded: rquickjs::Result<Object<'js>> =
@@ -263,13 +263,13 @@ fn exports(namespace: &Object<'_>) -> Vec<String> {
 fn exported_options<'js>(
     ctx: &Ctx<'js>,
     namespace: &Object<'js>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, VuFailure> {
     let Ok(value) = namespace.get::<_, Value<'js>>("options") else { return Ok(None) };
     if value.is_undefined() || value.is_null() {
         return Ok(None);
     }
     let json = ctx.json_stringify(value).catch(ctx);
-    let json = json.map_err(|why| Failure::Exception(format!("options: {why}")))?;
+    let json = json.map_err(|why| VuFailure::Exception(format!("options: {why}")))?;
     Ok(json.and_then(|text| text.to_string().ok()))
 }
 
@@ -281,7 +281,7 @@ fn run<'js>(
     context: &Rc<Context>,
     task: &Task,
     kept: &mut Option<(Arc<str>, Value<'js>)>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<String>, VuFailure> {
     context.begin_task();
     let mut attempt = || -> rquickjs::Result<Value<'js>> {
         host.get::<_, Function<'js>>("begin")?.call::<_, ()>((task.iteration as f64,))?;
@@ -320,7 +320,7 @@ fn run<'js>(
 }
 
 /// Runs jobs and timers until nothing is left to wait for.
-fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Result<(), Failure> {
+fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Result<(), VuFailure> {
     loop {
         while ctx.execute_pending_job() {}
         if let Some(failure) = context.take_stop() {
@@ -332,7 +332,7 @@ fn idle<'js>(ctx: &Ctx<'js>, host: &Object<'js>, context: &Rc<Context>) -> Resul
             return Ok(());
         }
         if wait > 0.0 && !context.sleep(wait / 1e3) {
-            return Err(context.take_stop().unwrap_or(Failure::Interrupted));
+            return Err(context.take_stop().unwrap_or(VuFailure::Interrupted));
         }
         let fire =
             host.get::<_, Function<'js>>("fireTimer").and_then(|fire| fire.call::<_, ()>(()));
@@ -346,7 +346,7 @@ fn settle<'js>(
     host: &Object<'js>,
     context: &Rc<Context>,
     promise: &Promise<'js>,
-) -> Result<Value<'js>, Failure> {
+) -> Result<Value<'js>, VuFailure> {
     idle(ctx, host, context)?;
     match promise.result::<Value<'js>>() {
         Some(result) => result.catch(ctx).map_err(|error| failure(host, context, error)),
@@ -355,7 +355,7 @@ fn settle<'js>(
 }
 
 /// The text of an exception, or the reason for which the host stopped the script.
-fn failure<'js>(host: &Object<'js>, context: &Context, error: CaughtError<'js>) -> Failure {
+fn failure<'js>(host: &Object<'js>, context: &Context, error: CaughtError<'js>) -> VuFailure {
     let text = match error {
         CaughtError::Exception(exception) => {
             let stack = exception.stack().unwrap_or_default();
@@ -372,5 +372,5 @@ fn failure<'js>(host: &Object<'js>, context: &Context, error: CaughtError<'js>) 
         }
         CaughtError::Error(error) => error.to_string(),
     };
-    context.take_stop().unwrap_or_else(|| Failure::Exception(context.explain(text)))
+    context.take_stop().unwrap_or_else(|| VuFailure::Exception(context.explain(text)))
 }

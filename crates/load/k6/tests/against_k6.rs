@@ -6,7 +6,7 @@
 mod support;
 
 use k6::program::Program;
-use k6::test::{OuterOptions, Stop, Test, exit};
+use k6::test::{OuterOptions, StopReason, Test, exit};
 use regex::Regex;
 use sample::FailureClass;
 use serde_json::{Map, Value, json};
@@ -96,8 +96,8 @@ fn code(ran: &Ran) -> u8 {
     let crossed = ran.test.crossed(&ran.test.collected(), ran.elapsed_s(), false);
     let marked = ran.test.program.counts.marked_failed.load(std::sync::atomic::Ordering::Relaxed);
     match ran.test.stop_reason() {
-        Some(Stop::Aborted(_)) => exit::ABORTED,
-        Some(Stop::Setup(_) | Stop::Init(_)) => exit::EXCEPTION,
+        Some(StopReason::Aborted(_)) => exit::ABORTED,
+        Some(StopReason::Setup(_) | StopReason::Init(_)) => exit::EXCEPTION,
         Some(_) => exit::THRESHOLDS,
         None if !crossed.is_empty() => exit::THRESHOLDS,
         None => ran.test.teardown_code().unwrap_or(if marked { exit::MARKED_FAILED } else { 0 }),

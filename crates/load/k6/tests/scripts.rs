@@ -57,11 +57,7 @@ fn ran(files: Files) -> Ran {
     }
 }
 
-#[test]
-fn a_script_with_checks_groups_and_metrics_is_counted_as_by_k6() {
-    let ran = ran(&[(
-        "/t/a.js",
-        r#"
+const CHECKS_GROUPS_METRICS: &str = r#"
         import http from 'k6/http';
         import { check, group, sleep } from 'k6';
         import { Trend, Counter, Rate, Gauge } from 'k6/metrics';
@@ -85,8 +81,11 @@ fn a_script_with_checks_groups_and_metrics_is_counted_as_by_k6() {
           sleep(0.2);
         }
         export function teardown(data) { console.log('bye', data.a); }
-    "#,
-    )]);
+    "#;
+
+#[test]
+fn a_script_with_checks_groups_and_metrics_is_counted_as_by_k6() {
+    let ran = ran(&[("/t/a.js", CHECKS_GROUPS_METRICS)]);
     let text = ran.text();
     // as k6 1.8 prints it, up to the times of the simulated server
     let wanted = "\n\n  █ THRESHOLDS 
@@ -328,7 +327,10 @@ fn exceptions_end_iterations_and_aborts_end_tests() {
         export default function () { if (__VU === 2 && __ITER === 3) { try { exec.test.abort('enough'); } catch (e) {} }\n\
         sleep(1); }",
     )]);
-    assert_eq!(aborted.test.stop_reason(), Some(k6::test::Stop::Aborted("enough".to_owned())));
+    assert_eq!(
+        aborted.test.stop_reason(),
+        Some(k6::test::StopReason::Aborted("enough".to_owned()))
+    );
     assert!(aborted.elapsed_s() < 5.0, "{}", aborted.elapsed_s());
     assert_eq!(aborted.count("iterations"), 9);
 }
@@ -421,7 +423,7 @@ fn outputs_have_every_value_with_its_tags() {
     );
     assert_eq!(
         requests[1],
-        &json!({"type": "Point", "metric": "http_reqs", "data": {"time": "1970-01-01T00:00:00.01Z",
+        &json!({"type": "DataPoint", "metric": "http_reqs", "data": {"time": "1970-01-01T00:00:00.01Z",
             "value": 1, "tags": {"a": "b", "expected_response": "true", "group": "", "method": "GET",
             "name": "http://h.example/x,y", "own": "1", "proto": "HTTP/1.1",
             "scenario": "default", "status": "200", "url": "http://h.example/x,y"}}})

@@ -5,18 +5,18 @@ use std::ops::{Deref, DerefMut};
 
 /// A plan that files and options may still change. [`Draft::settle`] makes the plan of it.
 #[derive(Clone, Debug)]
-pub struct Draft(Plan);
+pub struct PlanDraft(Plan);
 
-impl Draft {
+impl PlanDraft {
     /// Begins to write, or to change, a plan.
-    pub fn of(plan: Plan) -> Draft {
-        Draft(plan)
+    pub fn of(plan: Plan) -> PlanDraft {
+        PlanDraft(plan)
     }
 
     /// Returns the plan, with everything that follows from what was written: sessions of journeys and of
     /// clients, the rows of URL patterns, and the parts of the run that objectives name.
     pub fn settle(self) -> Plan {
-        let Draft(mut plan) = self;
+        let PlanDraft(mut plan) = self;
         plan.settle_journeys();
         plan.settle_clients();
         plan.settle_folds();
@@ -26,7 +26,7 @@ impl Draft {
     }
 }
 
-impl Deref for Draft {
+impl Deref for PlanDraft {
     type Target = Plan;
 
     fn deref(&self) -> &Plan {
@@ -34,7 +34,7 @@ impl Deref for Draft {
     }
 }
 
-impl DerefMut for Draft {
+impl DerefMut for PlanDraft {
     fn deref_mut(&mut self) -> &mut Plan {
         &mut self.0
     }
@@ -49,18 +49,19 @@ mod tests {
     #[test]
     fn settling_twice_changes_nothing() {
         let list = "http://h/user/1\nhttp://h/user/2\nhttp://h/about\n";
-        let mut draft = Draft::of(Plan::for_targets(crate::parse_url_list(list, None).unwrap()));
+        let mut draft =
+            PlanDraft::of(Plan::for_targets(crate::parse_url_list(list, None).unwrap()));
         draft.measure.folds.patterns = vec![crate::fold::parse_fold("/user/{id}").unwrap()];
         draft.measure.slo = stats::parse_objectives("/user/{id}: p99<1s").unwrap();
         let once = draft.settle();
         let of = once.measure.slo[0].of.as_ref().unwrap();
         assert_eq!(of.rows, stats::SubjectRows::Targets([0].into()));
-        assert_eq!(Draft::of(once.clone()).settle(), once);
+        assert_eq!(PlanDraft::of(once.clone()).settle(), once);
     }
 
     #[test]
     fn an_open_load_of_clients_consists_of_sessions() {
-        let mut draft = Draft::of(Plan::for_url("http://h/".parse().unwrap()));
+        let mut draft = PlanDraft::of(Plan::for_url("http://h/".parse().unwrap()));
         let arrivals = Arrivals::constant(Rate(1.0));
         draft.load = Load::Open { arrivals, session: None, connections_max: None, queue_max: None };
         assert!(draft.clone().settle().load.session().is_none());

@@ -27,7 +27,7 @@ mod validate;
 pub mod verify;
 mod websocket;
 
-pub use draft::Draft;
+pub use draft::PlanDraft;
 pub use file::{
     Secrets, VERSION, from_masked_toml, from_toml, identity, is_secret_header, to_brief_toml,
     to_toml,

@@ -45,8 +45,7 @@ pub fn parse_streaming(text: &str) -> Result<Streaming, ParseError> {
         "lines" => Ok(Streaming::Lines),
         "grpc" => Ok(Streaming::Grpc),
         _ => Err(ParseError(format!(
-            "{} is not a stream of events: write sse (Server-Sent Events), lines (a line for each) or grpc \
-             (messages of gRPC)",
+            "{} is not a stream of events: write sse (Server-Sent Events) or lines (a line for each)",
             quoted(text)
         ))),
     }

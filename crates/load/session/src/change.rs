@@ -1,6 +1,6 @@
 //! How the load of one measurement differs from that of others.
 
-use plan::{Draft, Load, Plan};
+use plan::{Load, Plan, PlanDraft};
 use units::Nanos;
 
 /// How the plan of a measurement differs from its session's.
@@ -19,7 +19,7 @@ pub struct Change {
 impl Change {
     /// The plan of one measurement.
     pub(crate) fn applied(&self, plan: &Plan) -> Plan {
-        let mut plan = Draft::of(plan.clone());
+        let mut plan = PlanDraft::of(plan.clone());
         plan.measure.repeat = 1;
         if let Some(load) = &self.load {
             plan.load = load.clone();

@@ -68,13 +68,13 @@ fn reflected(plan: &Plan, session: &mut Session) -> Result<Schema, Failure> {
         let done = (0..QUESTIONS_MAX).try_for_each(|_| {
             let Some(question) = inquiry.question() else { return Ok(()) };
             let body = ask(plan, session, &at, &question)?;
-            inquiry.hear(&body).map_err(|why| Refusal::Final(why.0))
+            inquiry.hear(&body).map_err(|why| ReflectionRefusal::Final(why.0))
         });
         match done {
             Ok(()) => return inquiry.schema().map_err(usage),
-            Err(Refusal::Unimplemented(why)) => unserved = why,
-            Err(Refusal::Final(why)) => return Err(Failure::usage(why)),
-            Err(Refusal::Failed(why)) => return Err(why),
+            Err(ReflectionRefusal::Unimplemented(why)) => unserved = why,
+            Err(ReflectionRefusal::Final(why)) => return Err(Failure::usage(why)),
+            Err(ReflectionRefusal::Failed(why)) => return Err(why),
         }
     }
     Err(Failure::usage(format!(
@@ -84,7 +84,7 @@ fn reflected(plan: &Plan, session: &mut Session) -> Result<Schema, Failure> {
 }
 
 /// Why a question has no answer.
-enum Refusal {
+enum ReflectionRefusal {
     /// The server does not have this version of the service.
     Unimplemented(String),
     Final(String),
@@ -97,8 +97,8 @@ fn ask(
     session: &mut Session,
     url: &url::Url,
     question: &[u8],
-) -> Result<Vec<u8>, Refusal> {
-    let failed = |why: String| Refusal::Final(format!("{url}: {why}"));
+) -> Result<Vec<u8>, ReflectionRefusal> {
+    let failed = |why: String| ReflectionRefusal::Final(format!("{url}: {why}"));
     let Some(endpoint) = session.servers.endpoints.first_mut() else {
         return Err(failed("it has no address".to_owned()));
     };
@@ -110,12 +110,12 @@ fn ask(
     let (heard, _) = path::through(network.route().map(|it| &**it), || {
         first_call::exchange(plan, endpoint, tls, network.own(), message, REFLECTED_MAX)
     })
-    .map_err(Refusal::Failed)?;
+    .map_err(ReflectionRefusal::Failed)?;
     let reply = heard.result.map_err(|trouble| failed(trouble.with_way_out()))?;
     let status = status_of(reply.facts.status, &reply.head, &[]);
     // of a response with content the status is behind it, and not kept
     match (reply.body.is_empty(), status.code) {
-        (true, Code::Unimplemented) => Err(Refusal::Unimplemented(format!(
+        (true, Code::Unimplemented) => Err(ReflectionRefusal::Unimplemented(format!(
             "reflection: {} {}",
             status.code.name(),
             status.message

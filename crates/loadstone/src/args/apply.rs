@@ -10,7 +10,9 @@ use plan::options::Setting;
 use plan::representative::parse_representative;
 use plan::rules::show_think;
 use plan::stages::StageUnit;
-use plan::{Draft, FileSource, HttpVersion, Load, Location, Order, Plan, ScriptPlan, TargetPlan};
+use plan::{
+    FileSource, HttpVersion, Load, Location, Order, Plan, PlanDraft, ScriptPlan, TargetPlan,
+};
 use std::path::Path;
 use url::Url;
 
@@ -41,7 +43,7 @@ impl CommonArgs {
         let mut outputs = self.output.outputs(base.name, self.given.has("percentiles"));
         outputs.version_open = !self.given.has("http") && !base.from_file;
         outputs.check()?;
-        let mut plan = Draft::of(base.plan);
+        let mut plan = PlanDraft::of(base.plan);
         self.given.apply_workload(&mut plan, base.from_file)?;
         // weights in a list mean nothing but to be drawn by
         if self.given.has("urls") && plan.has_weights() && plan.sequence.is_empty() {

@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 const OTHERS: &[&str] = &[
     // docker, in the fix shown where there is no TUN device
     "--device",
+    // of protoc and of k6
+    "--descriptor_set_out",
+    "--include_imports",
+    "--summary-export",
     "--cap-add",
     "--locked",
     "--config-net",

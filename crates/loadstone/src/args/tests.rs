@@ -18,7 +18,19 @@ fn files() -> Texts {
         think = '1s'\nconnections_max = 9\n[stop]\nduration = '7s'\nrequests = 70\n\
         [measure]\nslo = ['p99<1s']\n";
     let bodied = b"version = 1\nurl = 'h'\n[request]\nmethod = 'PUT'\nbody_file = 'b.bin'\n";
-    let files: [(&str, &[u8]); 13] = [
+    const SERVICE: &[u8] =
+        b"syntax = 'proto3'; package p; service S { rpc M(A) returns (A); } message A {}";
+    let set = ::grpc::Schema::compile("s.proto", &|name| {
+        (name == "s.proto").then(|| String::from_utf8_lossy(SERVICE).into_owned())
+    });
+    let set = set.map_or_else(|why| panic!("{why}"), |schema| schema.to_set());
+    let files: [(&str, &[u8]); 16] = [
+        ("s.proto", SERVICE),
+        (
+            "x/s.proto",
+            b"syntax = 'proto3'; package p; service S { rpc M(B) returns (B); } message B {}",
+        ),
+        ("s.set", Box::leak(set.into_boxed_slice())),
         ("list.txt", b"http://a/\nhttp://b/\n"),
         ("weights.txt", b"http://a/\nhttp://b/ weight=2\n"),
         ("paths.txt", b"/a\nPUT /b body=x\n/c body=y\n"),
@@ -331,6 +343,12 @@ fn outputs_go_where_they_are_sent() {
 /// A value for each option of `run` that has one, with required other options.
 const VALUES: &[(&str, &str)] = &[
     ("connections", "3"),
+    ("message", "{}"),
+    ("proto", "s.proto"),
+    ("proto-path", "x --proto s.proto"),
+    ("protoset", "s.set"),
+    ("grpc-status", "5"),
+    ("grpc-timeout", "2s"),
     ("ws-message", "hi"),
     ("ws-rate", "5/s"),
     ("ws-expect", "next"),
@@ -505,6 +523,9 @@ fn every_option_of_run_does_something() {
             "curl" => "",
             "early-data" | "migrate" => "https://h/",
             name if name.starts_with("ws-") => "ws://h/",
+            "message" | "proto" | "proto-path" | "protoset" | "grpc-status" | "grpc-timeout" => {
+                "grpc://h/p.S/M"
+            }
             _ => URL,
         };
         let with = split(&format!("{url} --{name}{glue}{own} {list}"));

@@ -28,8 +28,8 @@ struct Reported {
 pub(super) fn stall() -> Result<Code, Failure> {
     let site = SiteProcess::start(&SITE)?;
     let url = format!("{}/hw", site.url);
-    let others = [("wrk", Tool::Wrk), ("ab", Tool::Ab)];
-    let there: Vec<(PathBuf, Tool)> =
+    let others = [("wrk", RivalTool::Wrk), ("ab", RivalTool::Ab)];
+    let there: Vec<(PathBuf, RivalTool)> =
         others.into_iter().filter_map(|(name, tool)| Some((found(name)?, tool))).collect();
     let seconds = SECONDS * (there.len() as u32 + 1);
     crate::say(&format!("a server freezes 500 ms every 2 s; measuring it takes {seconds} s"));
@@ -45,18 +45,18 @@ pub(super) fn stall() -> Result<Code, Failure> {
 
 /// Load tools that keep a fixed number of connections busy.
 #[derive(Clone, Copy, Debug)]
-enum Tool {
+enum RivalTool {
     Wrk,
     Ab,
 }
 
-impl Tool {
+impl RivalTool {
     fn options(self) -> Vec<String> {
         let (seconds, connections) = (SECONDS.to_string(), CONNECTIONS.to_string());
         let words = match self {
-            Tool::Wrk => vec!["-t1", "-c", &connections, "-d", &seconds, "--latency"],
+            RivalTool::Wrk => vec!["-t1", "-c", &connections, "-d", &seconds, "--latency"],
             // without -n it stops after 50,000 requests
-            Tool::Ab => vec!["-q", "-k", "-c", &connections, "-t", &seconds, "-n", "10000000"],
+            RivalTool::Ab => vec!["-q", "-k", "-c", &connections, "-t", &seconds, "-n", "10000000"],
         };
         words.into_iter().map(str::to_owned).collect()
     }
@@ -66,8 +66,8 @@ impl Tool {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let times = QUANTILES.map(|quantile| self.time(&output, quantile));
         let command = match self {
-            Tool::Wrk => format!("{name} -c {CONNECTIONS}"),
-            Tool::Ab => format!("{name} -k -c {CONNECTIONS}"),
+            RivalTool::Wrk => format!("{name} -c {CONNECTIONS}"),
+            RivalTool::Ab => format!("{name} -k -c {CONNECTIONS}"),
         };
         Ok(Reported { command, times })
     }
@@ -80,8 +80,8 @@ impl Tool {
         };
         let time = output.lines().find_map(line).unwrap_or_else(|| "-".to_owned());
         match self {
-            Tool::Wrk => time,
-            Tool::Ab => format!("{time}ms"),
+            RivalTool::Wrk => time,
+            RivalTool::Ab => format!("{time}ms"),
         }
     }
 }
@@ -154,9 +154,12 @@ mod tests {
 
     #[test]
     fn the_figures_of_other_tools_are_taken_as_they_print_them() {
-        assert_eq!(QUANTILES.map(|q| Tool::Wrk.time(WRK, q)), ["10.20ms", "10.48ms", "11.02ms"]);
-        assert_eq!(QUANTILES.map(|q| Tool::Ab.time(AB, q)), ["10ms", "11ms", "12ms"]);
-        assert_eq!(Tool::Wrk.time("Socket errors", "99"), "-");
+        assert_eq!(
+            QUANTILES.map(|q| RivalTool::Wrk.time(WRK, q)),
+            ["10.20ms", "10.48ms", "11.02ms"]
+        );
+        assert_eq!(QUANTILES.map(|q| RivalTool::Ab.time(AB, q)), ["10ms", "11ms", "12ms"]);
+        assert_eq!(RivalTool::Wrk.time("Socket errors", "99"), "-");
     }
 
     #[test]

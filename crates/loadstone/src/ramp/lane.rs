@@ -1,7 +1,7 @@
 //! One target's steps.
 
 use super::RampSession;
-use super::pace::{LaneLeft, Pace};
+use super::pace::{LaneLeft, StepPace};
 use super::rest::{Rest, Stillness};
 use super::watch::UntilAsBefore;
 use crate::args::{RampTarget, RampTask, Vary};
@@ -50,7 +50,7 @@ pub(super) struct Lane {
     overload_ended_unix_s: f64,
     recovery_s: f64,
     notes: Vec<String>,
-    pace: Pace,
+    pace: StepPace,
     /// Why it ended before its last step, and whether that is the target's doing.
     ended: Option<(String, bool)>,
 }
@@ -72,7 +72,7 @@ impl Lane {
     ) -> Result<Lane, Failure> {
         let target = Arc::new(target);
         let Some(rest) = Rest::of(&target)? else { return Err(super::interrupted()) };
-        let pace = Pace::new(target.base().stop.warm_up);
+        let pace = StepPace::new(target.base().stop.warm_up);
         Ok(Lane {
             pace,
             row,

@@ -33,15 +33,15 @@ impl From<LaneLeft> for TimeLeft {
 /// What a lane's steps took beyond the time for which they were held: warm-up, the last responses and the
 /// rest before the next step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct StepPace {
     warm_up: Nanos,
     beyond: Nanos,
     steps: u64,
 }
 
-impl Pace {
-    pub(super) fn new(warm_up: Nanos) -> Pace {
-        Pace { warm_up, beyond: Nanos::ZERO, steps: 0 }
+impl StepPace {
+    pub(super) fn new(warm_up: Nanos) -> StepPace {
+        StepPace { warm_up, beyond: Nanos::ZERO, steps: 0 }
     }
 
     /// A step that was held for `held` took `took` from the end of the one before.
@@ -65,7 +65,7 @@ mod tests {
     fn what_comes_between_steps_is_the_mean_of_those_so_far() {
         let s = Nanos::from_secs;
         let steps = StepsLeft { steps: 4, held: s(40), at_most: false };
-        let mut pace = Pace::new(s(2));
+        let mut pace = StepPace::new(s(2));
         assert_eq!(pace.left(steps), LaneLeft { span: s(48), at_most: false });
         pace.step(s(10), s(11));
         pace.step(s(10), s(14));

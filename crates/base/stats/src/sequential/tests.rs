@@ -19,27 +19,27 @@ const RISE: Margin = Margin { scale: Scale::Ratio, limit: 0.03, rises: true };
 fn the_first_answer_takes_five_blocks() {
     assert_eq!((blocks_min(0.05), blocks_min(0.025), blocks_min(0.01)), (5, 6, 8));
     let far = sequence(&[1.0; 6], 0.001);
-    let answers: Vec<Answer> = (0..6)
+    let answers: Vec<MarginAnswer> = (0..6)
         .map(|count| {
             let first = sequence(&[1.0; 6][..count], 0.001);
             RISE.answer(&first, 1)
         })
         .collect();
-    assert_eq!(answers[..5], [Answer::Undecided; 5]);
-    assert_eq!(answers[5], Answer::Fail);
+    assert_eq!(answers[..5], [MarginAnswer::Undecided; 5]);
+    assert_eq!(answers[5], MarginAnswer::Fail);
     // with two figures a failure needs twice the evidence, a pass does not
-    assert_eq!(RISE.answer(&sequence(&[1.0; 5], 0.001), 2), Answer::Undecided);
-    assert_eq!(RISE.answer(&far, 2), Answer::Fail);
-    assert_eq!(RISE.answer(&sequence(&[-1.0; 5], 0.001), 2), Answer::Pass);
+    assert_eq!(RISE.answer(&sequence(&[1.0; 5], 0.001), 2), MarginAnswer::Undecided);
+    assert_eq!(RISE.answer(&far, 2), MarginAnswer::Fail);
+    assert_eq!(RISE.answer(&sequence(&[-1.0; 5], 0.001), 2), MarginAnswer::Pass);
 }
 
 #[test]
 fn a_fall_of_throughput_fails_and_a_rise_passes() {
     let fall = Margin { scale: Scale::Ratio, limit: -0.03, rises: false };
-    assert_eq!(fall.answer(&sequence(&[-0.2; 8], 0.01), 1), Answer::Fail);
-    assert_eq!(fall.answer(&sequence(&[0.2; 8], 0.01), 1), Answer::Pass);
+    assert_eq!(fall.answer(&sequence(&[-0.2; 8], 0.01), 1), MarginAnswer::Fail);
+    assert_eq!(fall.answer(&sequence(&[0.2; 8], 0.01), 1), MarginAnswer::Pass);
     let judged = fall.judged(&sequence(&[-0.02, 0.02, -0.03, 0.02, 0.0, -0.01], 0.03), 1);
-    assert_eq!(judged.answer, Answer::Undecided);
+    assert_eq!(judged.answer, MarginAnswer::Undecided);
     assert!(judged.decidable < -0.03 && judged.low < judged.high, "{judged:?}");
 }
 
@@ -65,14 +65,14 @@ fn equal_values_do_not_use_up_the_wealth() {
     let mut shares = Sequence::default();
     let none = Block { before: vec![0.0; 2], after: vec![0.0; 2] };
     (0..4).for_each(|_| shares.push(&none));
-    assert_eq!(margin.answer(&shares, 1), Answer::Undecided);
+    assert_eq!(margin.answer(&shares, 1), MarginAnswer::Undecided);
     let some = Block { before: vec![0.0; 2], after: vec![0.02, 0.03] };
     let mut blocks = 0;
-    while margin.answer(&shares, 1) == Answer::Undecided && blocks < 40 {
+    while margin.answer(&shares, 1) == MarginAnswer::Undecided && blocks < 40 {
         shares.push(&some);
         blocks += 1;
     }
-    assert_eq!(margin.answer(&shares, 1), Answer::Fail, "after {blocks}");
+    assert_eq!(margin.answer(&shares, 1), MarginAnswer::Fail, "after {blocks}");
     assert!(blocks <= 25, "{blocks}");
 }
 
@@ -93,7 +93,7 @@ fn the_blocks_still_needed_grow_near_the_margin() {
     let noisy = [0.04, -0.04, 0.03, -0.03, 0.05, -0.05, 0.01, -0.01];
     let of = |limit: f64| Margin { limit, ..RISE }.judged(&sequence(&noisy, 0.04), 1);
     let (near, far) = (of(0.005), of(0.03));
-    assert_eq!((near.answer, far.answer), (Answer::Undecided, Answer::Undecided));
+    assert_eq!((near.answer, far.answer), (MarginAnswer::Undecided, MarginAnswer::Undecided));
     assert!(near.blocks_needed > far.blocks_needed, "{near:?} {far:?}");
     assert!(far.blocks_needed > Some(8), "{far:?}");
 }

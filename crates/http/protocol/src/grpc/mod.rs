@@ -13,11 +13,6 @@ use units::Nanos;
 pub const CONTENT_TYPE: &str = "application/grpc";
 
 /// A deadline as the field `grpc-timeout` has it: at most eight digits and a unit, rounded up.
-///
-/// ```
-/// use units::Nanos;
-/// assert_eq!(protocol::grpc::timeout(Nanos::from_millis(1_500)), "1500000u");
-/// ```
 pub fn timeout(span: Nanos) -> String {
     const MOST: u64 = 99_999_999;
     const UNITS: [(u64, char); 6] = [

@@ -370,6 +370,7 @@ impl ResponseReader {
             framing: Framing::Length,
             head_bytes: known.len as u64,
             body_bytes: here as u64,
+            sets_cookies: known.sets_cookies,
             ..ResponseFacts::default()
         };
         self.left = length - here as u64;

@@ -65,12 +65,12 @@ pub(super) struct JourneyCard {
 /// What the requests of several steps have in common. One copy each: requests keep their memory from step
 /// to step, and a worker recognizes the endpoint of a URL that it has just seen by its address.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedProgram {
     bases: Vec<Arc<Url>>,
     methods: Vec<Arc<str>>,
 }
 
-impl Shared {
+impl SharedProgram {
     /// The URL of another request to the same server.
     pub(super) fn base(&mut self, url: &Url) -> Arc<Url> {
         let base = with_target(url, "/");
@@ -96,7 +96,7 @@ impl StepCard {
         plan: &Plan,
         step: &JourneyStep,
         feeders: &[Feeder],
-        shared: &mut Shared,
+        shared: &mut SharedProgram,
     ) -> StepCard {
         let in_body = |from: &CaptureFrom| {
             matches!(from, CaptureFrom::Body | CaptureFrom::Json(_) | CaptureFrom::Html { .. })

@@ -7,7 +7,7 @@
 
 use super::carried::{CarriedView, ValuePlace};
 use super::decimal::put_decimal;
-use super::program::Shared;
+use super::program::SharedProgram;
 use super::request;
 use crate::render::translated;
 use plan::check::{Ask, Body, Fill, ValueSource};
@@ -190,7 +190,7 @@ impl Stencil {
         plan: &Plan,
         step: &JourneyStep,
         feeders: &[Feeder],
-        shared: &mut Shared,
+        shared: &mut SharedProgram,
     ) -> Option<Stencil> {
         // a value at the beginning is a URL of its own; with a proxy the target is a whole URL
         if step.ask.url.beginning().is_empty() || plan.connection.proxy.is_some() {

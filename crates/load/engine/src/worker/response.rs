@@ -127,16 +127,7 @@ impl Worker {
         if setup_times.is_some() && conn.has_served_once() {
             self.journal.connection_answered(now - call.sent);
         }
-        let (decoded, wrong) = if self.setup.body.looks() {
-            let judged = self.judge_body(call, facts, now);
-            if self.setup.body.is_grpc() {
-                self.judge_grpc(slot, call, facts, judged)
-            } else {
-                judged
-            }
-        } else {
-            (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes))
-        };
+        let (decoded, wrong) = self.judge_content(slot, call, facts, now);
         // the connection ends before the other responses to a script's call
         let wrong = wrong.or((call.responses_due > 1).then_some(FailureClass::ClosedEarly));
         call.add(facts, decoded);
@@ -183,6 +174,25 @@ impl Worker {
             }
         }
         self.offer(slot, now);
+    }
+
+    /// Length of the content after decoding, and the fault of the content or of its gRPC status.
+    #[inline(always)]
+    fn judge_content(
+        &mut self,
+        slot: Slot,
+        call: &mut Call,
+        facts: &ResponseFacts,
+        now: Nanos,
+    ) -> (u64, Option<FailureClass>) {
+        if !self.setup.body.looks() {
+            return (facts.body_bytes, self.setup.body.judge_length(facts.body_bytes));
+        }
+        let judged = self.judge_body(call, facts, now);
+        match self.setup.body.is_grpc() {
+            true => self.judge_grpc(slot, call, facts, judged),
+            false => judged,
+        }
     }
 
     /// The connection ends with the response to `call`, which has left it.

@@ -41,7 +41,7 @@ pub(super) enum Key {
 type OptionRow = (&'static str, bool, Key);
 
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct CommandTool {
     pub(super) name: &'static str,
     rows: &'static [OptionRow],
     /// Without options.
@@ -52,14 +52,14 @@ pub(super) struct Tool {
     pub(super) keeps_alive: bool,
 }
 
-impl Tool {
+impl CommandTool {
     pub(super) fn option(&self, name: &str) -> Option<(Key, bool)> {
         let row = self.rows.iter().find(|(names, ..)| names.split(' ').any(|known| known == name));
         row.map(|(_, valued, key)| (*key, *valued))
     }
 }
 
-pub(super) fn tool_named(name: &str) -> Option<&'static Tool> {
+pub(super) fn tool_named(name: &str) -> Option<&'static CommandTool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
@@ -77,8 +77,8 @@ const WRK: &[OptionRow] = &[
     ("latency L u_latency U", false, Key::Ignored),
 ];
 
-const TOOLS: [Tool; 8] = [
-    Tool {
+const TOOLS: [CommandTool; 8] = [
+    CommandTool {
         name: "ab",
         rows: &[
             ("n", true, Key::Requests),
@@ -107,7 +107,7 @@ const TOOLS: [Tool; 8] = [
         duration: None,
         keeps_alive: false,
     },
-    Tool {
+    CommandTool {
         name: "siege",
         rows: &[
             ("c concurrent", true, Key::Users),
@@ -130,7 +130,7 @@ const TOOLS: [Tool; 8] = [
         duration: None,
         keeps_alive: false,
     },
-    Tool {
+    CommandTool {
         name: "hey",
         rows: &[
             ("n", true, Key::Requests),
@@ -160,7 +160,7 @@ const TOOLS: [Tool; 8] = [
         duration: None,
         keeps_alive: true,
     },
-    Tool {
+    CommandTool {
         name: "vegeta",
         rows: &[
             ("rate", true, Key::Rate),
@@ -191,7 +191,7 @@ const TOOLS: [Tool; 8] = [
         duration: None,
         keeps_alive: true,
     },
-    Tool {
+    CommandTool {
         name: "oha",
         rows: &[
             ("n", true, Key::Requests),
@@ -235,7 +235,7 @@ const TOOLS: [Tool; 8] = [
         duration: None,
         keeps_alive: true,
     },
-    Tool {
+    CommandTool {
         name: "wrk",
         rows: WRK,
         users: 10.0,
@@ -244,7 +244,7 @@ const TOOLS: [Tool; 8] = [
         duration: Some(Nanos::from_secs(10)),
         keeps_alive: true,
     },
-    Tool {
+    CommandTool {
         name: "wrk2",
         rows: WRK,
         users: 10.0,
@@ -253,7 +253,7 @@ const TOOLS: [Tool; 8] = [
         duration: Some(Nanos::from_secs(10)),
         keeps_alive: true,
     },
-    Tool {
+    CommandTool {
         name: "bombardier",
         rows: &[
             ("c connections", true, Key::Users),

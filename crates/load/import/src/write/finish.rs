@@ -18,7 +18,7 @@ const URL_MAX: usize = 32 << 10;
 
 /// What is in a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct ImportCounts {
     pub(crate) journeys: usize,
     pub(crate) steps: usize,
     pub(crate) captures: usize,
@@ -28,16 +28,16 @@ pub(crate) struct Counts {
 struct Finisher<'a> {
     names: BTreeSet<String>,
     renamed: Vec<(String, String)>,
-    counts: Counts,
+    counts: ImportCounts,
     left_out: &'a mut LeftOutList,
 }
 
-pub(super) fn finish(draft: &mut PlanDraft) -> Counts {
+pub(super) fn finish(draft: &mut PlanDraft) -> ImportCounts {
     let mut left_out = std::mem::take(&mut draft.left_out);
     let mut finisher = Finisher {
         names: BTreeSet::new(),
         renamed: Vec::new(),
-        counts: Counts::default(),
+        counts: ImportCounts::default(),
         left_out: &mut left_out,
     };
     for step in draft.setup.iter_mut().chain(&mut draft.teardown) {

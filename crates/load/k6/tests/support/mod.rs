@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use k6::guide::ScriptGuides;
-use k6::summary::Summary;
+use k6::summary::TestSummary;
 use k6::test::Test;
 use sample::{FailureClass, Outcome, Sample};
 use serde_json::Value;
@@ -35,9 +35,9 @@ impl Ran {
         (self.test.end() - self.test.origin()).as_secs_f64()
     }
 
-    fn summarized<T>(&self, with: impl FnOnce(&Summary<'_>) -> T) -> T {
+    fn summarized<T>(&self, with: impl FnOnce(&TestSummary<'_>) -> T) -> T {
         let all = self.test.collected();
-        with(&Summary { test: &self.test, all: &all, elapsed_s: self.elapsed_s(), full: false })
+        with(&TestSummary { test: &self.test, all: &all, elapsed_s: self.elapsed_s(), full: false })
     }
 
     pub(crate) fn data(&self) -> Value {

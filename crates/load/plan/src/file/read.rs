@@ -98,7 +98,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     let grpc = file.url.as_deref().and_then(http_url);
     let (is_grpc, url) = (grpc.is_some(), grpc.or(file.url));
     let (targets, login) = read_targets(file.targets, url, file.urls_file, files)?;
-    let mut plan = Draft::of(Plan::for_targets(targets));
+    let mut plan = PlanDraft::of(Plan::for_targets(targets));
     if is_grpc {
         plan.use_grpc();
     }

@@ -32,7 +32,7 @@ tables! {
         order: String,
         /// Rows of the targets, from 0, in the order of the calls.
         sequence: Vec<u32>,
-        /// What an import left out. Absent: nothing.
+        /// Parts of a file that its import left out. Absent: nothing.
         not_imported: Vec<String>,
         /// In place of `targets`, when written by hand: one URL, or a file with a list.
         url: String,

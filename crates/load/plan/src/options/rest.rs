@@ -62,7 +62,7 @@ pub(super) static GRPC: &[Setting] = &[
     Setting { name: "proto-path", value: "LIST", needs: Some("proto"),
         help: "Folders in which imports of --proto are found, separated by commas [default: its own]", ..GRPC_CALL },
     Setting { name: "protoset", value: "FILE", field: content!(grpc.descriptors, typed: "_file", secret: false),
-        help: "A compiled FileDescriptorSet that describes the method (protoc --descriptor_set_out --include_imports)", ..GRPC_CALL },
+        help: "A compiled FileDescriptorSet that describes the method, with its imports", ..GRPC_CALL },
     Setting { name: "grpc-status", value: "LIST", field: field!(at grpc.status, GRPC_STATUSES),
         help: "Status codes of gRPC that count as success: OK,NOT_FOUND or 0,5 [default: OK]", ..GRPC_CALL },
     Setting { name: "grpc-timeout", value: "TIME", field: DEADLINE,

@@ -27,7 +27,7 @@ pub struct Arrivals {
 
 /// Counts by second.
 #[derive(Debug, Default)]
-pub(super) struct Cells {
+pub(super) struct SampledCells {
     /// The second of the first cell that is open, from the first line on.
     from: i64,
     open: VecDeque<u64>,
@@ -38,7 +38,7 @@ pub(super) struct Cells {
     too_long: bool,
 }
 
-impl Cells {
+impl SampledCells {
     /// Counts a request, `at` nanoseconds after the first line; negative: before it.
     pub(super) fn count(&mut self, at: i64) {
         let second = at.div_euclid(Nanos::SECOND.0 as i64);
@@ -133,14 +133,14 @@ impl Closed {
 
 /// Variances of means over spans that double.
 #[derive(Debug, Default)]
-struct Levels(Vec<Spread>);
+struct Levels(Vec<SampleSpread>);
 
 impl Levels {
     fn push(&mut self, value: u64) {
         let mut carried = value;
         for level in 0.. {
             if self.0.len() == level {
-                self.0.push(Spread::default());
+                self.0.push(SampleSpread::default());
             }
             let spread = &mut self.0[level];
             spread.push(carried as f64 / (1_u64 << level) as f64);
@@ -169,7 +169,7 @@ impl Levels {
 
 /// Mean and variance of values, one after the other (Welford, 1962).
 #[derive(Clone, Copy, Debug, Default)]
-struct Spread {
+struct SampleSpread {
     count: u64,
     mean: f64,
     squares: f64,
@@ -177,7 +177,7 @@ struct Spread {
     half: Option<u64>,
 }
 
-impl Spread {
+impl SampleSpread {
     fn push(&mut self, value: f64) {
         self.count += 1;
         let before = value - self.mean;
@@ -214,7 +214,7 @@ mod tests {
             let mut counts: Vec<u64> = (0..seconds).map(|_| stream.below(9)).collect();
             // a log begins with a request
             counts[0] += 1;
-            let mut cells = Cells::default();
+            let mut cells = SampledCells::default();
             for (second, count) in (0..).zip(&counts) {
                 (0..*count).for_each(|_| cells.count(second * Nanos::SECOND.0 as i64 + 7));
             }
@@ -231,8 +231,8 @@ mod tests {
     #[test]
     fn lines_out_of_order_are_counted_in_their_second() {
         let second = Nanos::SECOND.0 as i64;
-        let mut in_order = Cells::default();
-        let mut shuffled = Cells::default();
+        let mut in_order = SampledCells::default();
+        let mut shuffled = SampledCells::default();
         for at in 0..5_000 {
             in_order.count(at * second);
             // each ten seconds backwards
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn what_comes_more_than_an_hour_late_is_counted_as_late() {
         let second = Nanos::SECOND.0 as i64;
-        let mut cells = Cells::default();
+        let mut cells = SampledCells::default();
         (0..10_000).for_each(|at| cells.count(at * second));
         cells.count(100 * second);
         cells.count(9_990 * second);
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_log_of_a_thousand_years_takes_no_memory() {
-        let mut cells = Cells::default();
+        let mut cells = SampledCells::default();
         cells.count(0);
         cells.count(i64::MAX);
         cells.count(i64::MIN);

@@ -1,7 +1,7 @@
 //! Figures that tell what a log's load is like. The log is read once, in bounded memory: of more clients
 //! or targets than are kept, a sample is counted, and the figures that follow from it have an error.
 
-use crate::access_log::cells::{Arrivals, Cells};
+use crate::access_log::cells::{Arrivals, SampledCells};
 use crate::access_log::line::without_marks;
 use crate::access_log::sketch::{Frequent, KEPT_MAX, Sampled, hash};
 use crate::access_log::{Entry, LineError, parse_line};
@@ -88,7 +88,7 @@ pub struct Describer {
     /// Once not all targets are kept.
     popular: Option<Frequent>,
     sizes: Sizes,
-    cells: Cells,
+    cells: SampledCells,
 }
 
 /// A client's latest request, and its requests since the last pause.
@@ -119,7 +119,7 @@ impl Describer {
             targets: Sampled::new(max),
             popular: None,
             sizes: Sizes::default(),
-            cells: Cells::default(),
+            cells: SampledCells::default(),
         }
     }
 

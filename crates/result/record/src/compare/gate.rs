@@ -7,26 +7,26 @@ use crate::run::RunRecord;
 use crate::words::counted;
 use stats::State;
 use stats::compare::{Block, Scale};
-use stats::sequential::{ALPHA, Answer, Judged, Sequence, blocks_min, scaled};
+use stats::sequential::{ALPHA, JudgedMargin, MarginAnswer, Sequence, blocks_min, scaled};
 use units::{Nanos, show};
 
 /// Blocks of a gate so far.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    bounds: Vec<Watched>,
+    bounds: Vec<GateBound>,
     blocks: usize,
     invalid: usize,
 }
 
 /// One bound and what its figure has shown.
 #[derive(Clone, Debug)]
-struct Watched {
+struct GateBound {
     bound: FailIf,
     sequence: Sequence,
     /// The first certain answer, which later blocks do not change.
-    answer: Answer,
+    answer: MarginAnswer,
     /// Judgment at that block.
-    judged: Option<Judged>,
+    judged: Option<JudgedMargin>,
     /// Why the figure cannot be judged.
     lacking: Option<String>,
 }
@@ -65,10 +65,10 @@ pub struct GateEnd {
 impl Gate {
     /// A gate of these bounds, without blocks.
     pub fn new(bounds: &[FailIf]) -> Gate {
-        let watched = |bound: &FailIf| Watched {
+        let watched = |bound: &FailIf| GateBound {
             bound: bound.clone(),
             sequence: Sequence::default(),
-            answer: Answer::Undecided,
+            answer: MarginAnswer::Undecided,
             judged: None,
             lacking: None,
         };
@@ -101,20 +101,21 @@ impl Gate {
     }
 
     /// The answer so far: a bound that fails decides for all.
-    pub fn answer(&self) -> Answer {
-        let all = |answer: Answer| self.bounds.iter().all(|one| one.answer == answer);
-        if self.bounds.iter().any(|one| one.answer == Answer::Fail) {
-            Answer::Fail
-        } else if all(Answer::Pass) {
-            Answer::Pass
+    pub fn answer(&self) -> MarginAnswer {
+        let all = |answer: MarginAnswer| self.bounds.iter().all(|one| one.answer == answer);
+        if self.bounds.iter().any(|one| one.answer == MarginAnswer::Fail) {
+            MarginAnswer::Fail
+        } else if all(MarginAnswer::Pass) {
+            MarginAnswer::Pass
         } else {
-            Answer::Undecided
+            MarginAnswer::Undecided
         }
     }
 
     /// No further block changes the answer.
     pub fn is_over(&self) -> bool {
-        self.answer() != Answer::Undecided || self.bounds.iter().any(|one| one.lacking.is_some())
+        self.answer() != MarginAnswer::Undecided
+            || self.bounds.iter().any(|one| one.lacking.is_some())
     }
 
     /// The outcome of the gate.
@@ -189,7 +190,7 @@ fn rounded_out(share: f64) -> f64 {
     ((share * 100.0).abs().ceil() / 100.0).copysign(share)
 }
 
-impl Watched {
+impl GateBound {
     fn block(&mut self, before: &[RunRecord], after: &[RunRecord], figures: usize) {
         if self.lacking.is_none() {
             self.lacking = before.iter().chain(after).find_map(|run| self.bound.lacking(run));
@@ -199,9 +200,9 @@ impl Watched {
         let margin = self.bound.margin();
         let Some(block) = scaled(margin.scale, &block) else { return };
         self.sequence.push(&block);
-        if self.answer == Answer::Undecided && self.lacking.is_none() {
+        if self.answer == MarginAnswer::Undecided && self.lacking.is_none() {
             self.answer = margin.answer(&self.sequence, figures);
-            if self.answer != Answer::Undecided {
+            if self.answer != MarginAnswer::Undecided {
                 self.judged = Some(margin.judged(&self.sequence, figures));
             }
         }

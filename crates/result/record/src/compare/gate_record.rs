@@ -4,7 +4,7 @@ use crate::ids::by_id;
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::sequential::Answer;
+use stats::sequential::MarginAnswer;
 
 /// Answer of a gate or of one of its bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,11 +32,11 @@ impl GateAnswer {
         }
     }
 
-    pub(super) fn of(answer: Answer) -> GateAnswer {
+    pub(super) fn of(answer: MarginAnswer) -> GateAnswer {
         match answer {
-            Answer::Pass => GateAnswer::Pass,
-            Answer::Fail => GateAnswer::Fail,
-            Answer::Undecided => GateAnswer::Undecidable,
+            MarginAnswer::Pass => GateAnswer::Pass,
+            MarginAnswer::Fail => GateAnswer::Fail,
+            MarginAnswer::Undecided => GateAnswer::Undecidable,
         }
     }
 }

@@ -132,7 +132,7 @@ fn a_wide_terminal_has_longer_bars() {
 }
 
 #[test]
-fn a_terminal_of_120_columns_has_the_histogram_beside_the_figures() {
+fn a_wide_terminal_has_the_histogram_beside_the_figures() {
     let report = fixtures::valid();
     let shown = text(&report, Style { columns: 120, ..SCREEN });
     let beside = |line: &&str| line.starts_with("Target") && line.contains("Response times, by");

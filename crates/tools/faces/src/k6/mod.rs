@@ -10,8 +10,8 @@ use k6::guide::ScriptGuides;
 use k6::metrics::{Store, row};
 use k6::output::{Calendar, JsonOutput, csv_head, csv_lines, log_line, rfc3339};
 use k6::program::{LogLine, Program};
-use k6::summary::Summary;
-use k6::test::{LoadError, OuterOptions, Stop, Test, exit};
+use k6::summary::TestSummary;
+use k6::test::{LoadError, OuterOptions, StopReason, Test, exit};
 use options::{Command, Options, SummaryMode};
 use plan::{Expect, Load, Plan, TargetPlan, Think, Timeouts, TlsPlan};
 use record::run::RunRecord;
@@ -287,7 +287,7 @@ impl K6 {
     }
 
     /// The text of the summary, or what the script makes of it, with the files that it asks for.
-    fn summarize(&self, summary: &Summary<'_>) -> Ending {
+    fn summarize(&self, summary: &TestSummary<'_>) -> Ending {
         let mut ending = Ending::default();
         if self.options.summary != SummaryMode::Disabled {
             match self.test.handle_summary(&summary.data()) {
@@ -334,18 +334,20 @@ impl K6 {
             );
         }
         match self.test.stop_reason() {
-            Some(Stop::Aborted(message)) => {
+            Some(StopReason::Aborted(message)) => {
                 return (Some(format!("test aborted: {message}")), exit::ABORTED);
             }
-            Some(Stop::Thresholds(all)) => {
+            Some(StopReason::Thresholds(all)) => {
                 let text = format!(
                     "{}; at least one has abortOnFail enabled, the test was stopped early",
                     names(&all)
                 );
                 return (Some(text), exit::THRESHOLDS);
             }
-            Some(Stop::Setup(text) | Stop::Init(text)) => return (Some(text), exit::EXCEPTION),
-            Some(Stop::SetupTimeout) => {
+            Some(StopReason::Setup(text) | StopReason::Init(text)) => {
+                return (Some(text), exit::EXCEPTION);
+            }
+            Some(StopReason::SetupTimeout) => {
                 return (Some("setup() execution timed out".to_owned()), exit::SETUP_TIMEOUT);
             }
             None => {}
@@ -423,7 +425,7 @@ impl Face for K6 {
         if judged && self.test.may_abort() {
             let crossed = self.test.crossed(&self.test.collected(), self.seconds as f64, true);
             if !crossed.is_empty() {
-                self.test.stop(Stop::Thresholds(crossed));
+                self.test.stop(StopReason::Thresholds(crossed));
             }
         }
         let out = if self.options.quiet { String::new() } else { self.progress(false) };
@@ -454,7 +456,7 @@ impl Face for K6 {
         let all = self.test.collected();
         let elapsed_s = self.elapsed_s();
         let full = self.options.summary == SummaryMode::Full;
-        let summary = Summary { test: &self.test, all: &all, elapsed_s, full };
+        let summary = TestSummary { test: &self.test, all: &all, elapsed_s, full };
         let crossed = match self.options.no_thresholds {
             true => Vec::new(),
             false => self.test.crossed(&all, elapsed_s, false),

@@ -9,7 +9,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use workload::fileset::FileContent;
 
 use super::events::Events;
-use super::grpc::Replies;
+use super::grpc::GrpcReplies;
 use crate::pattern::{self, BLOCK_LEN};
 
 /// Body of a response.
@@ -33,7 +33,7 @@ pub(super) enum PageBody {
     /// Events by a schedule.
     Events(Events),
     /// Messages of gRPC, with trailers.
-    Replies(Replies),
+    Replies(GrpcReplies),
     /// The request's body of known length, passed on.
     Echo(Upload),
     /// A request's body that must be read first.

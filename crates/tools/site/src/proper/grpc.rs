@@ -57,7 +57,7 @@ struct SayReply {
 
 /// Messages of a response, each at its time, and the status behind them.
 #[derive(Debug)]
-pub(super) struct Replies {
+pub(super) struct GrpcReplies {
     text: String,
     /// A message that is sent as it is, in place of replies.
     fixed: Option<Bytes>,
@@ -68,10 +68,10 @@ pub(super) struct Replies {
     status: Option<(u32, String)>,
 }
 
-impl Replies {
-    fn new(count: u32, text: String, request: &SayRequest) -> Replies {
+impl GrpcReplies {
+    fn new(count: u32, text: String, request: &SayRequest) -> GrpcReplies {
         let wait = Duration::from_millis(u64::from(request.wait_ms));
-        Replies {
+        GrpcReplies {
             text,
             fixed: None,
             count: count.min(REPLIES_MAX),
@@ -82,9 +82,9 @@ impl Replies {
         }
     }
 
-    fn fixed(message: Vec<u8>) -> Replies {
+    fn fixed(message: Vec<u8>) -> GrpcReplies {
         let fixed = Some(Bytes::from(message));
-        Replies { fixed, ..Replies::new(1, String::new(), &SayRequest::default()) }
+        GrpcReplies { fixed, ..GrpcReplies::new(1, String::new(), &SayRequest::default()) }
     }
 
     /// The next message, or the trailers; `None` behind them.
@@ -145,12 +145,12 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     if reflection::PATHS.contains(&path.as_str()) {
         let answer = SCHEMA.as_ref().map(|schema| reflection::answer(&body, schema));
         return match answer {
-            Some(Ok(answer)) => reply(Replies::fixed(answer)),
+            Some(Ok(answer)) => reply(GrpcReplies::fixed(answer)),
             _ => refused(Code::InvalidArgument, "not a request of reflection"),
         };
     }
     if path == HEALTH {
-        return reply(Replies::fixed(prefixed(&SERVING)));
+        return reply(GrpcReplies::fixed(prefixed(&SERVING)));
     }
     let Some(requests) = requests(&body) else {
         return refused(Code::InvalidArgument, "the request is no message of this method");
@@ -159,11 +159,11 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     let failed = first.status != 0;
     match path.strip_prefix("/loadstone.v1.Echo/") {
         Some("Say") if requests.len() != 1 => refused(Code::Internal, "one message is expected"),
-        Some("Say") => reply(Replies::new(u32::from(!failed), first.text.clone(), &first)),
-        Some("Repeat") => reply(Replies::new(first.count, first.text.clone(), &first)),
+        Some("Say") => reply(GrpcReplies::new(u32::from(!failed), first.text.clone(), &first)),
+        Some("Repeat") => reply(GrpcReplies::new(first.count, first.text.clone(), &first)),
         Some("Collect") => {
             let texts: Vec<&str> = requests.iter().map(|request| request.text.as_str()).collect();
-            reply(Replies::new(1, texts.join(" "), &first))
+            reply(GrpcReplies::new(1, texts.join(" "), &first))
         }
         _ => refused(Code::Unimplemented, &format!("there is no method {path}")),
     }
@@ -182,7 +182,7 @@ fn requests(mut body: &[u8]) -> Option<Vec<SayRequest>> {
     Some(all)
 }
 
-fn reply(replies: Replies) -> Response<PageBody> {
+fn reply(replies: GrpcReplies) -> Response<PageBody> {
     headed(PageBody::Replies(replies))
 }
 

@@ -74,7 +74,7 @@ impl SocketVisit {
 }
 
 /// An answer that waits for its time.
-struct Answer {
+struct SocketAnswer {
     at: Instant,
     text: bool,
     payload: Vec<u8>,
@@ -84,7 +84,7 @@ struct EchoServer<'a> {
     socket: WebSocket,
     plan: &'a SocketPlan,
     begun: Instant,
-    answers: VecDeque<Answer>,
+    answers: VecDeque<SocketAnswer>,
     seen: u64,
     pushed: u64,
     losses: Stream,
@@ -195,6 +195,6 @@ impl<'a> EchoServer<'a> {
                 at += Duration::from_nanos((every.as_nanos() - passed) as u64);
             }
         }
-        self.answers.push_back(Answer { at, text, payload });
+        self.answers.push_back(SocketAnswer { at, text, payload });
     }
 }

@@ -138,10 +138,11 @@ fn gates(noise: Noise, truth: f64, limit: f64, count: u64) -> Row {
     let share = |yes: bool| f64::from(u8::from(yes)) / count as f64;
     for seed in 0..count {
         let mut machine = Machine::new(noise, seed);
-        let (mut sequence, mut answer, mut blocks) = (Sequence::default(), Answer::Undecided, 0);
+        let (mut sequence, mut answer, mut blocks) =
+            (Sequence::default(), MarginAnswer::Undecided, 0);
         for _ in 0..BLOCKS_MAX {
             sequence.push(&machine.block(truth.ln_1p()));
-            if answer == Answer::Undecided {
+            if answer == MarginAnswer::Undecided {
                 answer = margin.answer(&sequence, 1);
                 blocks += 1;
             }
@@ -149,8 +150,8 @@ fn gates(noise: Noise, truth: f64, limit: f64, count: u64) -> Row {
         let shifted: Vec<f64> =
             sequence.differences().iter().map(|one| one - limit.ln_1p()).collect();
         let (peeking, fixed) = t_tests(&shifted, &critical);
-        row.failed += share(answer == Answer::Fail);
-        row.passed += share(answer == Answer::Pass);
+        row.failed += share(answer == MarginAnswer::Fail);
+        row.passed += share(answer == MarginAnswer::Pass);
         row.peeking += share(peeking);
         row.fixed += share(fixed);
         row.blocks += f64::from(blocks) / count as f64;

@@ -15,11 +15,11 @@ const LARGE_MAX: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Filtered {
     /// The path, cut at the large numbers in it.
-    pieces: Vec<Piece>,
+    pieces: Vec<NumberPiece>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+enum NumberPiece {
     Text(String),
     Number(Number),
 }
@@ -77,7 +77,7 @@ impl Filtered {
         let mut large = BTreeMap::new();
         gather(document, &mut large);
         for piece in &self.pieces {
-            if let Piece::Number(number) = piece {
+            if let NumberPiece::Number(number) = piece {
                 large.insert(Exact(number.clone()), Number::from(0));
             }
         }
@@ -92,8 +92,8 @@ impl Filtered {
             *other = Number::from_f64(double)?;
         }
         let text = self.pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Number(number) => large[&Exact(number.clone())].to_string(),
+            NumberPiece::Text(text) => text.clone(),
+            NumberPiece::Number(number) => large[&Exact(number.clone())].to_string(),
         });
         let path = JsonPath::parse(&text.collect::<String>()).ok()?;
         let mut document = document.clone();
@@ -128,7 +128,7 @@ fn replace(value: &mut Value, large: &BTreeMap<Exact, Number>) {
 
 /// Cuts out large numbers that are in no string. Outside of filters there are none: an index is at most
 /// 2^53 - 1 (RFC 9535 section 2.1).
-fn pieces(path: &str) -> Vec<Piece> {
+fn pieces(path: &str) -> Vec<NumberPiece> {
     let (mut pieces, mut plain, mut rest) = (Vec::new(), String::new(), path);
     let mut inside: Option<char> = None;
     while let Some(first) = rest.chars().next() {
@@ -155,8 +155,8 @@ fn pieces(path: &str) -> Vec<Piece> {
                     .map_or(rest.len(), |(at, _)| at);
                 let number = serde_json::from_str::<Number>(&rest[..length]).ok();
                 if let Some(number) = number.filter(is_large) {
-                    pieces.push(Piece::Text(std::mem::take(&mut plain)));
-                    pieces.push(Piece::Number(number));
+                    pieces.push(NumberPiece::Text(std::mem::take(&mut plain)));
+                    pieces.push(NumberPiece::Number(number));
                     rest = &rest[length..];
                     continue;
                 }
@@ -166,7 +166,7 @@ fn pieces(path: &str) -> Vec<Piece> {
         plain.push_str(&rest[..length]);
         rest = &rest[length..];
     }
-    pieces.push(Piece::Text(plain));
+    pieces.push(NumberPiece::Text(plain));
     pieces
 }
 
@@ -233,8 +233,8 @@ mod tests {
         #[test]
         fn any_path_can_be_cut(path in "\\$[-?@.\\[\\]'\"\\\\0-9eE+<>= a_é]{0,40}") {
             let whole: String = super::pieces(&path).iter().map(|piece| match piece {
-                super::Piece::Text(text) => text.clone(),
-                super::Piece::Number(_) => String::new(),
+                super::NumberPiece::Text(text) => text.clone(),
+                super::NumberPiece::Number(_) => String::new(),
             }).collect();
             prop_assert!(whole.len() <= path.len());
         }
