@@ -318,7 +318,7 @@ fn rewritten_code_stays_plain() {
         ("/// Closes after so many calls.\nconst A: u8 = 0;", "this many"),
         ("/// Whether it is open.\nconst A: bool = true;", "verb or a noun phrase"),
         ("/// Who calls.\n///\n/// What it does.\nconst A: u8 = 0;", ":1: a doc comment"),
-        ("fn told() {}", "told\\\" in a function's name"),
+        ("fn told() {}", "told\" in a function's name"),
         ("fn begin_anew<T>(_: T) {}", "anew"),
     ] {
         finds(&[(PLAIN, text)], expected);

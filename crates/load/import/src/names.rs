@@ -173,7 +173,9 @@ impl Names {
     fn put(&mut self, text: &Text, line: usize, depth: usize, out: &mut String) {
         for part in &text.0 {
             match part {
-                DraftPart::Plain(plain) => out.push_str(&plain.replace("{{", "\\{{")),
+                DraftPart::Plain(plain) => {
+                    out.push_str(&plain.replace("{{", "\\{{").replace("${", "\\${"))
+                }
                 DraftPart::Made(maker) => {
                     let value = self.made(maker);
                     self.insert(&value, out);

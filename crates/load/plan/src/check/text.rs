@@ -103,6 +103,17 @@ enum TextPart {
     Named(String),
 }
 
+impl TextPart {
+    /// Takes the backslash off from `\${`, the characters that could be a mark of another tool.
+    fn unescape_dollars(&mut self) {
+        if let TextPart::Plain(text) = self
+            && text.contains("\\${")
+        {
+            *text = text.replace("\\${", "${");
+        }
+    }
+}
+
 impl Text {
     /// A text without anything to put in.
     pub fn plain(text: impl Into<String>) -> Text {
@@ -156,10 +167,15 @@ impl Text {
         }
         plain.push_str(rest);
         parts.push(TextPart::Plain(plain));
+        if marks == Marks::Braces {
+            parts.iter_mut().for_each(TextPart::unescape_dollars);
+        }
         if marks == Marks::Braces
             && let Some(name) = in_other_marks(text, &|name| vars.contains_key(name) || known(name))
         {
-            return Err(format!("${{{name}}} is not filled in: write {{{{{name}}}}}"));
+            return Err(format!(
+                "${{{name}}} is not filled in: write {{{{{name}}}}}, or \\${{{name}}} for the characters"
+            ));
         }
         Ok(Text { parts, fill, dollar: marks == Marks::Dollar })
     }
@@ -225,7 +241,8 @@ impl Text {
 
 /// A known name as `${name}`, which other tools fill in.
 fn in_other_marks<'t>(text: &'t str, known: &dyn Fn(&str) -> bool) -> Option<&'t str> {
-    let names = text.split("${").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    let marks = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('\\'));
+    let names = marks.filter_map(|(at, mark)| Some(text[at + mark.len()..].split_once('}')?.0));
     names.into_iter().find(|name| known(name.trim()))
 }
 

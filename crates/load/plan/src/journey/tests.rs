@@ -382,9 +382,11 @@ fn a_known_name_in_the_marks_of_another_tool_is_refused() {
         )
     };
     let why = refused(&text("/${u.name}"));
-    assert!(why.contains("${u.name} is not filled in: write {{u.name}}"), "{why}");
-    let text = format!("version = 1\nurl = 'http://h/'\n{}", text("/${other}?{{u.name}}"));
-    assert!(from_toml(&text, &Shelf).is_ok());
+    assert!(why.contains("${u.name} is not filled in: write {{u.name}}, or"), "{why}");
+    for url in ["/${other}?{{u.name}}", r"/\${u.name}?{{u.name}}"] {
+        let text = format!("version = 1\nurl = 'http://h/'\n{}", text(url));
+        assert!(from_toml(&text, &Shelf).is_ok(), "{url}");
+    }
 }
 
 const BY_SCRIPT: &str = "[[feeder]]\nname = 'u'\nfile = 'users.csv'\n[[journey]]\nname = 'j'\n\
