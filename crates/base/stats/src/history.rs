@@ -129,7 +129,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut ranks = vec![0.0; values.len()];
     let mut at = 0;
     while at < order.len() {
-        let equal = |other: &&usize| values[**other] == values[order[at]];
+        let equal = |other: &&usize| values[**other].total_cmp(&values[order[at]]).is_eq();
         let count = order[at..].iter().take_while(equal).count();
         let rank = at as f64 + 0.5 * (count as f64 + 1.0);
         order[at..at + count].iter().for_each(|index| ranks[*index] = rank);

@@ -11,8 +11,8 @@
 //! f(x) = ε + (1 - ε) · 2 / (1 + exp(-2 λ x)),   x = D - margin,   λ > 0 from the past
 //! ```
 //!
-//! has a mean of at most 1 while θ ≤ margin: `f` grows with `x`, and for symmetric `x` its mean is
-//! 1. The product over the blocks is a test martingale, and so is the mean of several products with
+//! has a mean of at most 1 while θ ≤ margin: `f` grows with `x`, and for symmetric `x` its mean
+//! is 1. The product over the blocks is a test martingale, and so is the mean of several products with
 //! different λ. It exceeds 1/α at any time with a probability of at most α (Ville 1939), however
 //! often one looks and whenever one stops. The base is exp(λx)/cosh(λx) of Ramdas, Ruf, Larsson and
 //! Koolen (2020), which dominates the self-normalized exp(λx - λ²x²/2) of de la Peña (1999) and of

@@ -82,7 +82,8 @@ fn encode(sent: &[Sent], masked: bool) -> Vec<u8> {
 fn decode(mut bytes: &[u8], masked: bool) -> Vec<Reply> {
     let mut replies = Vec::new();
     while !bytes.is_empty() {
-        let header = HeaderReader::default().take(&mut bytes).unwrap().expect("whole frames");
+        let header =
+            HeaderReader::default().take(&mut bytes).expect("a frame").expect("whole frames");
         assert_eq!(header.mask.is_some(), masked, "masks by role");
         let (payload, rest) = bytes.split_at(header.length as usize);
         bytes = rest;
@@ -387,7 +388,7 @@ fn carry(
     for piece in wire.chunks(cut) {
         let mut rest = piece;
         while !rest.is_empty() {
-            let received = to.receive(rest, &mut Vec::new()).unwrap();
+            let received = to.receive(rest, &mut Vec::new()).expect("frames in order");
             if let SocketEvent::Message { payload, .. } = &received.event {
                 got = Some(to.payload(payload, rest).to_vec());
             }

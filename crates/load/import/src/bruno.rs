@@ -269,12 +269,12 @@ impl DraftReader<'_> {
         let (mut fields, mut uploads) = (Vec::new(), Vec::new());
         for (line, name, value) in pairs(block) {
             match value.strip_prefix("@file(").and_then(|it| it.split(')').next()) {
-                Some(file) => match file_body(file, line, self.request, &mut self.draft.left_out) {
-                    Body::File(file) => {
-                        uploads.push(FormUpload { field: name.to_owned(), file, media_type: None })
+                Some(file) => {
+                    let body = file_body(file, line, self.request, &mut self.draft.left_out);
+                    if let Body::File(file) = body {
+                        uploads.push(FormUpload { field: name.to_owned(), file, media_type: None });
                     }
-                    _ => {}
-                },
+                }
                 None => fields.push((name.to_owned(), self.text(value, line))),
             }
         }

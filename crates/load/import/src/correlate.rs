@@ -177,15 +177,15 @@ impl Correlator<'_> {
             self.show(step, slot, &shown(&text), "as before");
             return Some(wrap(text));
         }
-        for at in 0..number {
+        for (at, earlier) in earlier.iter_mut().enumerate().take(number) {
             let (row, counterpart) = self.pairs[at];
             let found = find(&self.first[row], &self.second[counterpart], &core.0, &core.1);
             if let Some(FoundValue { from, regex, place }) = found {
                 let name = self.free_name(&slot.name());
                 let capture = Capture { regex, ..Capture::new(name.clone(), from) };
-                earlier[at].captures.push(capture);
+                earlier.captures.push(capture);
                 let text = Text::named(name);
-                let why = format!("captured by {} from {place}", earlier[at].name);
+                let why = format!("captured by {} from {place}", earlier.name);
                 self.show(step, slot, &shown(&text), &why);
                 self.known.push((core.0, core.1, text.clone()));
                 return Some(wrap(text));

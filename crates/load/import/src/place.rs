@@ -17,8 +17,8 @@ pub(crate) fn split_origin(text: &str) -> Option<(Url, usize)> {
     let end = text[scheme..].find(['/', '?', '#']).map_or(text.len(), |at| scheme + at);
     let mut url = Url::parse(&text[..end]).ok().filter(Url::has_host)?;
     // a login in the URL becomes none of the plan's server
-    let _ = (url.set_username(""), url.set_password(None));
-    Some((url, end))
+    let cleared = url.set_username("").and_then(|()| url.set_password(None));
+    cleared.ok().map(|()| (url, end))
 }
 
 /// A URL text in one form: with a scheme or a leading slash, without a fragment, spaces and characters

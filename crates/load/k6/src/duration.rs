@@ -50,8 +50,8 @@ pub fn show(span: Nanos) -> String {
     }
     if nanos < 1_000_000_000 {
         let (unit, size) = match nanos {
-            ..1_000 => ("ns", 1.0),
-            ..1_000_000 => ("µs", 1e3),
+            0..1_000 => ("ns", 1.0),
+            1_000..1_000_000 => ("µs", 1e3),
             _ => ("ms", 1e6),
         };
         return format!("{}{unit}", nanos as f64 / size);

@@ -668,8 +668,8 @@ fn shown_url(url: &Url) -> String {
 fn flat_headers(head: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     for (name, value) in fields::fields(head) {
-        all.push(canonical(&String::from_utf8_lossy(name.as_ref())));
-        all.push(String::from_utf8_lossy(value.as_ref()).into_owned());
+        all.push(canonical(&String::from_utf8_lossy(name)));
+        all.push(String::from_utf8_lossy(value).into_owned());
     }
     all
 }

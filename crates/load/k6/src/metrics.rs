@@ -246,7 +246,7 @@ impl Trend {
             return vec![0.0; shares.len()];
         }
         if !self.buckets.is_empty() {
-            return shares.iter().map(|share| self.from_buckets(*share)).collect();
+            return shares.iter().map(|share| self.bucket_quantile(*share)).collect();
         }
         let mut sorted = self.exact.clone();
         sorted.sort_by(f64::total_cmp);
@@ -259,7 +259,7 @@ impl Trend {
         shares.iter().map(|share| at(*share)).collect()
     }
 
-    fn from_buckets(&self, share: f64) -> f64 {
+    fn bucket_quantile(&self, share: f64) -> f64 {
         let wanted = (share.clamp(0.0, 1.0) * (self.count - 1) as f64).round() as u64;
         let mut seen = 0;
         for (number, count) in &self.buckets {

@@ -539,7 +539,7 @@ fn group_tree(groups: &Groups, path: &str, lists: bool) -> Value {
 
 /// k6's id of a group or check: the MD5 of its path.
 fn id(path: &str) -> String {
-    units::hex(&crate::digest::digest("md5", path.as_bytes(), None).unwrap_or_default())
+    units::hex(crate::digest::digest("md5", path.as_bytes(), None).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -338,7 +338,7 @@ fn exceptions_end_iterations_and_aborts_end_tests() {
 #[test]
 fn everything_that_is_wrong_is_listed_with_its_line() {
     let refused = |files: Files| {
-        let error = load(files).err().expect("the script is refused");
+        let error = load(files).expect_err("the script is refused");
         (error.code, error.text)
     };
     let (code, text) = refused(&[

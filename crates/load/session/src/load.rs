@@ -9,6 +9,7 @@ use plan::Plan;
 
 /// The load of one measurement.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "made once per run")]
 pub enum RunLoad {
     /// The load that the session was opened for. Each repeat has its own arrivals and draws.
     Repeat(u32),

@@ -161,7 +161,7 @@ fn a_stall_of_a_second_shows_in_the_open_loop() {
 fn answers_out_of_order_find_their_messages_by_id() {
     // every other answer takes 50 ms, and overtakes nothing and is overtaken
     let reply = |n: u64, _, message: &[u8]| {
-        let delay = if n % 2 == 0 { ms(50) } else { ms(1) };
+        let delay = if n.is_multiple_of(2) { ms(50) } else { ms(1) };
         vec![(delay, Out::Text(message.to_vec()))]
     };
     let mut plan = open(100.0, 1);

@@ -43,7 +43,7 @@ fn a_huge_log_is_described_in_bounded_memory() {
     let mut line = String::with_capacity(256);
     let before = NOW.load(Relaxed);
     for row in 0..LINES {
-        let (hour, minute, second) = (row / 3_600_00, row / 6_000 % 60, row / 100 % 60);
+        let (hour, minute, second) = (row / 360_000, row / 6_000 % 60, row / 100 % 60);
         line.clear();
         write!(
             line,

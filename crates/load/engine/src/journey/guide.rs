@@ -38,6 +38,10 @@ struct Leader {
     travel: Arc<Travel>,
     told: Vec<Remark>,
     /// Requests of ended calls, whose memory the next ones take.
+    #[expect(
+        clippy::vec_box,
+        reason = "a call holds its request in a box, which goes back as it is"
+    )]
     spares: Vec<Box<Template>>,
     room: FillRoom,
     share: Share,

@@ -239,6 +239,10 @@ impl Stencil {
 
     /// The request with values put in, in the memory of one of `spares`; `None`: it has to be made by the
     /// other way, which also says what is wrong with a value.
+    #[expect(
+        clippy::vec_box,
+        reason = "a call holds its request in a box, which goes back as it is"
+    )]
     pub(super) fn fill(
         &self,
         values: &CarriedView<'_>,

@@ -373,8 +373,8 @@ impl DraftReader<'_> {
     }
 
     fn checks(&mut self, element: &Element<'_, '_>, scope: &mut JmxScope) {
-        let mut step = crate::draft::DraftStep::default();
-        step.name = "all requests".to_owned();
+        let name = "all requests".to_owned();
+        let mut step = crate::draft::DraftStep { name, ..crate::draft::DraftStep::default() };
         self.check(element, &mut step);
         let Checks {
             status, headers, exact, contains, lacks, regex, json, at_most, length, ..

@@ -185,7 +185,7 @@ fn http2() -> impl Strategy<Value = Http2Plan> {
 
 /// One of a few, by the plan's seed.
 fn websocket(seed: u64) -> WebSocketPlan {
-    if seed % 4 == 0 {
+    if seed.is_multiple_of(4) {
         return WebSocketPlan::default();
     }
     WebSocketPlan {
