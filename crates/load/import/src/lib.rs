@@ -1,7 +1,7 @@
 //! Files of other load tools and HTTP clients become plans: Postman, JMeter, Artillery, Bruno, Insomnia,
 //! `.http` files, vegeta, siege and the command lines of small load tools.
 //!
-//! One way in ([`import`]) and one model ([`draft`]) for all of them: a reader makes a draft, and `write`
+//! One way in ([`import`]) and one model (`draft`) for all of them: a reader makes a draft, and `write`
 //! prints it as a plan with comments. What a reader does not know is listed with its name and line, in
 //! the plan and in the result; it never refuses a file. Layer 3: texts in, text out; files are read by
 //! the caller. Nothing of a file is executed.

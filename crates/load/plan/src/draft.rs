@@ -3,7 +3,7 @@
 use crate::Plan;
 use std::ops::{Deref, DerefMut};
 
-/// A plan that files and options may still change. [`Draft::settle`] makes the plan of it.
+/// A plan that files and options may still change. [`PlanDraft::settle`] makes the plan of it.
 #[derive(Clone, Debug)]
 pub struct PlanDraft(Plan);
 

@@ -18,7 +18,7 @@ const OUTSTANDING_MAX: u32 = 10_000;
 /// Messages of a load on `ws:` and `wss:` URLs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct WebSocketPlan {
-    /// Text, or binary where it is not UTF-8. `None`: [`MESSAGE_DEFAULT`], or, with `ping`, nothing.
+    /// Text, or binary where it is not UTF-8. `None`: `MESSAGE_DEFAULT`, or, with `ping`, nothing.
     pub message: Option<Vec<u8>>,
     pub expect: MessageAnswer,
     /// Offered, the preferred one first.
