@@ -6,7 +6,7 @@
 //! machines falls on both alike; two sets that were recorded apart are one block. Differences are
 //! those of the means over runs: for times and rates of their logarithms, which makes them ratios.
 //!
-//! Three things are asked of a difference before it is called one: labels drawn anew within the
+//! Three things are asked of a difference before it is called one: labels redrawn within the
 //! blocks rarely give one as large (a permutation test, over all figures together, so that looking
 //! at eight figures does not find something eight times as often: Westfall & Young 1993); its
 //! interval (a bootstrap over blocks, or over runs where there is a single block) leaves out zero;

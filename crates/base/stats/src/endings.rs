@@ -4,7 +4,7 @@ use crate::Snapshot;
 use sample::FailureClass;
 use std::cmp::Reverse;
 
-/// Statuses that one second tells apart: a server that answers with every number there is cannot make
+/// Statuses that one second counts separately: a server that answers with every number there is cannot make
 /// the rows of a long run grow without end.
 pub const ENDINGS_STATUSES_MAX: usize = 16;
 
@@ -35,7 +35,7 @@ impl Endings {
         }
     }
 
-    /// Adds another second. Statuses that either tells apart are told apart.
+    /// Adds another second. Statuses that either counts separately stay separate.
     pub fn merge(&mut self, other: &Endings) {
         add(&mut self.statuses, &other.statuses);
         add(&mut self.failures, &other.failures);

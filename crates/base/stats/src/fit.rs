@@ -146,7 +146,7 @@ pub fn stack_distances(order: &[u32], count: usize) -> Vec<u32> {
     distances
 }
 
-/// Sums of the first so many of a row of numbers (Fenwick, 1994).
+/// Prefix sums of a row of numbers (Fenwick, 1994).
 struct Marks(Vec<i64>);
 
 impl Marks {

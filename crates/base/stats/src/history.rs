@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(latest_change(&[0.0, 1.0], 1, &mut stream(7)), None);
     }
 
-    /// One run after the change cannot be told from an outlier; five of twenty-five can.
+    /// One run after the change looks like an outlier; five of twenty-five do not.
     #[test]
     fn a_change_needs_some_runs_after_it() {
         let first = |count: usize| {

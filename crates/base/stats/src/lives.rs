@@ -12,7 +12,7 @@ pub const MEAN_RESPONSES_MIN: u32 = 10;
 /// number of its responses. A limit of responses ends it with the last one.
 pub const IDLE_END: Nanos = Nanos::from_millis(100);
 
-/// One connection that stood, at its end.
+/// One established connection, at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionLife {
     /// Whole responses had from it.
@@ -43,7 +43,7 @@ pub struct Lives {
     /// Connections that were asked and gave no response at all; of these, those that the server ended.
     pub unanswered: u64,
     pub turned_away: u64,
-    /// Connections that gave a response, and the sum of the times they stood.
+    /// Connections that gave a response, and the sum of the times they were open.
     pub answered: u64,
     pub answered_open: Nanos,
 }
@@ -65,7 +65,7 @@ impl Lives {
         }
     }
 
-    /// (responses, connections that the server ended after so many), in order of the responses.
+    /// (responses, connections that the server ended after that number), in order of the responses.
     pub fn served(&self) -> Vec<(u64, u64)> {
         let rows = self.served.buckets();
         rows.into_iter().map(|(responses, count)| (responses.0 / 1_000, count)).collect()
@@ -98,7 +98,7 @@ pub const BEAT: Nanos = Nanos::from_millis(50);
 pub const BEATS_MAX: usize = 36_000;
 
 /// Completions inside the measured window, in steps of [`BEAT`] from its beginning. A completion may
-/// stand one beat beside its own: they are counted when a worker looks, at most a beat late.
+/// be one beat off: it is counted when a worker looks, at most a beat late.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beats {
     /// Number of the first row's beat.

@@ -20,7 +20,7 @@
 
 use crate::compare::{Block, Scale};
 
-/// Probability that a gate which looks after every block gives a wrong answer.
+/// Upper bound on the probability of a wrong pass, and of a wrong fail, over all looks of a gate.
 pub const ALPHA: f64 = 0.05;
 
 /// Sizes of the bets in standard deviations of a block: effects of an eighth to four of them.

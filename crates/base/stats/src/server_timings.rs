@@ -1,4 +1,4 @@
-//! Times that a server tells of its own work, by name: a histogram each, for a bounded number of names.
+//! Times that a server reports of its own work, by name: a histogram each, for a bounded number of names.
 
 use crate::Hist;
 use units::Nanos;

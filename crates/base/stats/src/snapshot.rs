@@ -26,7 +26,7 @@ pub struct Counts {
     pub timed_out: u64,
     pub dropped: u64,
     pub abandoned: u64,
-    /// Due on a machine that was lost: nobody knows what became of them. Always 0 on one machine.
+    /// Due on a machine that was lost: their outcome is unknown. Always 0 on one machine.
     pub lost: u64,
     /// Gauges at the end of the interval: due, not yet issued; issued, not yet done. In an
     /// interval snapshot they are changes, so that sums over intervals and workers are levels.
@@ -667,7 +667,7 @@ impl Recorder {
     }
 
     /// A response to a call that has more to come, which was due at `intended`; its bytes are counted with
-    /// the last. Its status stands with the last one's: of calls of the warm-up there is neither.
+    /// the last. Its status is counted like the last one's: not for calls of the warm-up.
     pub fn response_before_last(&mut self, status: u16, intended: Nanos, at: Nanos) {
         if !self.in_warm_up(intended) {
             self.now.status.add(status);
@@ -802,7 +802,7 @@ impl Recorder {
         self.now.connections.lives.first.record(took);
     }
 
-    /// How a connection that stood has lived, at its end.
+    /// The life of an established connection, at its end.
     pub fn connection_lived(&mut self, life: &ConnectionLife) {
         self.now.connections.lives.record(life);
     }

@@ -140,7 +140,7 @@ impl Model {
     }
 }
 
-/// Snapshots of a run of so many events, cut at random places.
+/// Snapshots of a run with this many events, cut at random places.
 fn run(seed: u64, events: u32, cuts: bool) -> (Vec<Snapshot>, Model) {
     let mut model = Model::new(seed);
     let mut cutter = Seed(seed).stream(Purpose::Simulation, 1);

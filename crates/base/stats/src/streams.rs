@@ -70,7 +70,7 @@ pub struct StreamTally {
     /// The mean of the gaps of each whole stream with two events or more: the reciprocal of its events
     /// per second.
     pub pace: Hist,
-    /// Empty where the calls are none of gRPC.
+    /// Empty if the calls are not gRPC.
     pub grpc: GrpcTally,
 }
 
@@ -98,7 +98,7 @@ impl StreamTally {
     }
 }
 
-/// Where one stream stands.
+/// State of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamMarks {
     events: u64,
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(streams.gap.count(), 3);
         assert_eq!(streams.gap.quantile(0.3), Nanos::ZERO);
         near(streams.gap.max(), ms(60));
-        // 100 ms for three gaps; the wait for the end of the response is none of them
+        // 100 ms for three gaps; the wait for the end of the response is not a gap
         near(streams.pace.max(), Nanos(ms(100).0 / 3));
     }
 

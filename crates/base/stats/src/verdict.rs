@@ -54,7 +54,7 @@ pub enum State {
     /// They mean what they say.
     #[default]
     Valid,
-    /// They stand, with a reservation that the causes name.
+    /// They are usable, with the reservations that the causes name.
     Degraded,
     /// They do not describe the server.
     Invalid,
@@ -77,7 +77,7 @@ impl State {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     pub id: CauseId,
-    /// What was measured, in the unit that `text` tells.
+    /// What was measured, in the unit that `text` names.
     pub figure: f64,
     /// The figure as text, with its threshold.
     pub text: String,
@@ -384,7 +384,7 @@ fn slip(evidence: &Evidence<'_>) -> Option<Cause> {
     let late = |(_, ruling): &&(_, Ruling)| ruling.undecided == Some(Undecided::Lateness);
     match of_time.iter().find(late) {
         Some((objective, ruling)) => Some(undecided(objective, ruling)),
-        // an objective that lateness cannot turn is an answer that stands
+        // lateness cannot change the result of this objective
         None if !of_time.is_empty() => None,
         None => doubtful(evidence, SLIP_HIGHEST).map(|(text, share)| Cause {
             id: CauseId::Slip,

@@ -35,23 +35,8 @@ pub struct Schema {
     pool: DescriptorPool,
 }
 
-/// Finds the files that a `.proto` file imports.
-struct ProtoSources<'a> {
-    read: &'a dyn Fn(&str) -> Option<String>,
-}
-
-impl FileResolver for ProtoSources<'_> {
-    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
-        match (self.read)(name) {
-            Some(text) => File::from_source(name, &text),
-            // those of google.protobuf come with the compiler
-            None => GoogleFileResolver::new().open_file(name),
-        }
-    }
-}
-
 impl Schema {
-    /// Of a serialized FileDescriptorSet that includes its imports.
+    /// Builds the schema from a serialized FileDescriptorSet that includes its imports.
     ///
     /// # Errors
     /// Bytes that are none, or a set in which an import is missing.
@@ -67,7 +52,7 @@ impl Schema {
         })
     }
 
-    /// Of files as the server's reflection sends them, in any order.
+    /// Builds the schema from the files that the server's reflection sends, in any order.
     ///
     /// # Errors
     /// A set in which an import is missing, or that contradicts itself.
@@ -78,7 +63,7 @@ impl Schema {
         Ok(Schema { pool })
     }
 
-    /// Of the `.proto` file `name`. `read` gives the text of a file by the name under which it is
+    /// Builds the schema from the `.proto` file `name`. `read` gives the text of a file by the name under which it is
     /// imported.
     ///
     /// # Errors
@@ -88,10 +73,8 @@ impl Schema {
         read: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Schema, SchemaError> {
         // the compiler keeps its resolver for longer than a borrow: all files are read before
-        let mut files = Vec::new();
-        let sources = ProtoSources { read };
-        gather(name, &sources, &mut files)?;
-        let mut compiler = protox::Compiler::with_file_resolver(Gathered(files));
+        let files = Gathered(gather(name, read)?);
+        let mut compiler = protox::Compiler::with_file_resolver(files);
         compiler.include_imports(true);
         compiler.open_file(name).map_err(located)?;
         Ok(Schema { pool: compiler.descriptor_pool() })
@@ -192,29 +175,29 @@ impl FileResolver for Gathered {
     }
 }
 
-/// Reads a file and what it imports.
+/// Reads a file and what it imports, except for files of google.protobuf, which come with the compiler.
 fn gather(
     name: &str,
-    sources: &ProtoSources<'_>,
-    files: &mut Vec<(String, String)>,
-) -> Result<(), SchemaError> {
+    read: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<(String, String)>, SchemaError> {
+    let mut files: Vec<(String, String)> = Vec::new();
     let mut waiting = vec![name.to_owned()];
     while let Some(name) = waiting.pop() {
         if files.iter().any(|(known, _)| *known == name) {
             continue;
         }
-        let file = sources.open_file(&name).map_err(located)?;
-        let imports = &file.file_descriptor_proto().dependency;
-        waiting.extend(imports.iter().cloned());
-        // files of google.protobuf have no source
-        if let Some(source) = file.source().filter(|_| (sources.read)(&name).is_some()) {
-            if source.len() > SCHEMA_BYTES_MAX {
-                return Err(error(format!("{} is above 64 MiB", quoted(&name))));
-            }
-            files.push((name, source.to_owned()));
+        let Some(text) = read(&name) else {
+            GoogleFileResolver::new().open_file(&name).map_err(located)?;
+            continue;
+        };
+        if text.len() > SCHEMA_BYTES_MAX {
+            return Err(error(format!("{} is above 64 MiB", quoted(&name))));
         }
+        let file = File::from_source(&name, &text).map_err(located)?;
+        waiting.extend(file.file_descriptor_proto().dependency.iter().cloned());
+        files.push((name, text));
     }
-    Ok(())
+    Ok(files)
 }
 
 /// An error of the compiler with file, line and column.

@@ -219,19 +219,19 @@ impl Session {
         Ok(Fit { plan, placement, network })
     }
 
-    /// The servers were found to speak this protocol.
+    /// Sets the negotiated protocol.
     pub(crate) fn speak(&mut self, spoken: Spoken) {
         self.settled.spoken = Some(spoken);
         self.apply_settled();
     }
 
-    /// Requests have this body.
+    /// Sets the body of requests.
     pub(crate) fn send(&mut self, body: Vec<u8>) {
         self.settled.body = Some(body);
         self.apply_settled();
     }
 
-    /// A connection has at most this many streams.
+    /// Limits the streams of a connection.
     pub(crate) fn keep_to_streams(&mut self, most: u32) {
         self.settled.streams = Some(most);
         self.apply_settled();

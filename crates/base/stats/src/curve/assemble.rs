@@ -57,8 +57,8 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
     curve
 }
 
-/// Of paths at one load: the best level, and how much loss or delay the objectives stand. Of a rate
-/// more is better, and a threshold from below says nothing.
+/// Of paths at one load: the best level, and the highest loss or delay at which the objectives are
+/// met. Of a rate more is better, and a threshold from below says nothing.
 fn along_the_path(
     levels: &[Level],
     axis: Axis,
@@ -84,7 +84,7 @@ fn before_the_knee(levels: &[Level], knee: Option<&Knee>, limited: bool) -> Opti
     Some(Capacity { at, confidence: CONFIDENCE, objectives: Vec::new(), how })
 }
 
-/// By [`threshold`] over every step as a trial; where it tells nothing, by the highest level that kept
+/// By [`threshold`] over every step as a trial; where it gives no result, by the highest level that kept
 /// the objectives and the lowest that missed them.
 fn by_objectives(levels: &[Level], objectives: &[Objective], limited: bool) -> Option<Capacity> {
     let points = levels.iter().flat_map(|level| &level.points);

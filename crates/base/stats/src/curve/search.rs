@@ -1,4 +1,4 @@
-//! The search for a capacity: which load to try next, as a machine that is told how each trial ended.
+//! The search for a capacity: a state machine that chooses the next load from the result of each trial.
 //!
 //! First the load is doubled or halved until one trial kept the objectives and one missed them; then
 //! trials are placed where [`threshold`](super::threshold) expects the edge, short ones until it is
@@ -221,7 +221,7 @@ impl Search {
             self.config.start
         };
         let level = self.whole(level.clamp(low, high));
-        // whole levels come to stand still between neighbours
+        // between neighboring whole levels the search cannot go on
         if self.tried.iter().any(|(trial, _)| same(trial.level, level)) {
             return match met > 0.0 {
                 true => self.confirmed(met, TrialEnd::Met),

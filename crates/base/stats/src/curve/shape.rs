@@ -24,7 +24,7 @@ pub fn peak(levels: &[Level]) -> Option<Span> {
     Some(Span { at: goodput(best), low, high })
 }
 
-/// Goodput at twice the knee against the peak; recovery is left open for whoever timed it.
+/// Goodput at twice the knee against the peak; recovery is left to the caller, which timed it.
 pub fn overload(levels: &[Level], knee: Option<f64>, peak: Option<Span>) -> Overload {
     let unseen = Overload {
         shape: OverloadShape::Unseen,

@@ -94,7 +94,7 @@ fn levels(steps: &[Evidence<'_>]) -> Vec<Level> {
 fn of_curve(levels: &[Level], usl: Option<&Usl>) -> Option<Diagnosis> {
     let low = levels.first().filter(|_| levels.len() >= 3)?;
     let high = levels.last()?;
-    // the lowest step tells what a call takes alone, as long as hardly two are there at once
+    // the lowest step shows how long a call takes alone, if calls hardly overlap in it
     if low.service_s < ALONE_MIN_S || low.concurrency > 1.6 || high.concurrency < 3.0 {
         return None;
     }
@@ -129,7 +129,7 @@ fn falling(levels: &[Level], peak: f64, usl: Option<&Usl>) -> Option<Diagnosis> 
     Some(Diagnosis { rule: &CONTENTION, confidence: Confidence::Likely, evidence })
 }
 
-/// Throughput stands still while calls wait: so many workers.
+/// Throughput is constant while calls wait: the number of workers.
 fn plateau(levels: &[Level], low: &Level, peak: f64) -> Option<Diagnosis> {
     // as the lowest step may hold a little queueing of its own, its throughput counts too
     let alone_s = low.service_s.min(low.concurrency / low.throughput);

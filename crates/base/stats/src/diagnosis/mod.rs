@@ -51,7 +51,7 @@ impl std::fmt::Display for Confidence {
     }
 }
 
-/// One pathology: what it is, how it is told, where that is known from.
+/// One pathology: its description, how it is recognized, and the source.
 #[derive(Debug)]
 pub struct Rule {
     /// Stable name for JSON: `nagle-delayed-ack`.

@@ -25,7 +25,7 @@ pub(crate) const RATIO_MIN: f64 = 1.25;
 const STRETCH_RESPONSES_MIN: usize = 8;
 const STRETCH_RESPONSES: f64 = 12.0;
 const STRETCH_S: (f64, f64) = (1.0, 4.0);
-/// Seconds within which clocks do not tell two residuals apart.
+/// Seconds within which clocks cannot distinguish two residuals.
 const SAME: f64 = 1e-6;
 /// Instants that are turned round side by side.
 const LANES: usize = 8;
@@ -35,7 +35,7 @@ const OVERSAMPLED: f64 = 4.0;
 /// What the instants of the responses show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Regularity {
-    /// Too few to tell.
+    /// Too few responses.
     Unknown,
     /// Not those of a clock.
     Free,
@@ -94,7 +94,7 @@ pub(crate) fn phase(rows: &[(Nanos, Nanos)]) -> Regularity {
     })
 }
 
-/// Half-open ranges of responses that lie within so many seconds, each with enough of them; their
+/// Half-open ranges of responses that lie within this many seconds, each with enough of them; their
 /// length in seconds.
 fn stretches(times: &[f64]) -> (Vec<(usize, usize)>, f64) {
     let span = times.last().copied().unwrap_or(0.0);

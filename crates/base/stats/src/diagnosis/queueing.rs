@@ -16,7 +16,7 @@ pub(crate) const CROWD_MIN: f64 = 1.4;
 const FAIR_MIN: f64 = 0.88;
 
 /// Where a crowd waits, hardly a call is as quick as one alone. Where more are, that one may have been
-/// short by chance, and tells nothing.
+/// short by chance, and is not evidence.
 const QUICK_MAX: f64 = 0.05;
 
 /// Calls that wait for each other.
@@ -33,7 +33,7 @@ pub(crate) struct Queueing {
     /// First calls that were done together before any other was, where the first calls came in
     /// steps.
     pub(crate) step: Option<u64>,
-    /// First calls took as long as later ones: whoever is there is worked on in turns.
+    /// First calls took as long as later ones: all waiting calls are processed in turns.
     pub(crate) in_turns: bool,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn queueing(view: &View<'_>) -> Option<Queueing> {
 }
 
 /// Share of the calls that took hardly more than the one that was alone; `first`: the users' first calls,
-/// left out because nobody was before them.
+/// left out because no call was before them.
 fn quick_later(view: &View<'_>, alone: Nanos, first: Option<&Hist>) -> f64 {
     let bound = Nanos(alone.0 / 4 * 5);
     let later = |all: u64, first: Option<u64>| all.saturating_sub(first.unwrap_or(0)) as f64;

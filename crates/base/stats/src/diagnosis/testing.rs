@@ -4,7 +4,7 @@ use crate::Measurement;
 use sample::Http2Facts;
 use units::Nanos;
 
-/// A connection that has had so many streams, ten at once.
+/// A connection that has had this many streams, ten at once.
 pub(crate) fn http2_facts(streams: u64) -> Http2Facts {
     Http2Facts { streams, streams_peak: 10, streams_max: Some(100), ..Http2Facts::default() }
 }

@@ -13,7 +13,7 @@ const OVERLOAD_SHARE: f64 = 0.97;
 
 /// Share of the responses that arrive with another one, where several users wait for the same tick.
 pub(crate) const TOGETHER_MIN: f64 = 0.1;
-/// Share of the median service time that a tick is of at least, to be told.
+/// Share of the median service time that a tick is of at least, to be reported.
 pub(crate) const TICK_SHARE_MIN: f64 = 0.2;
 
 /// What a rule looks at.
@@ -127,7 +127,7 @@ impl<'a> View<'a> {
         let crowd = self.evidence.users.map_or(self.overloaded(), |users| users > 1);
         let paced = crowd && ticks.together < TOGETHER_MIN;
         let scheduled = self.evidence.users.is_none() && ticks.due_length > ticks.length / 2.0;
-        // a tick that is short beside the work delays nobody by much
+        // a tick that is short compared with the work delays no call by much
         let matters = ticks.period.0 as f64 >= TICK_SHARE_MIN * self.typical().0 as f64;
         matters && !paced && !scheduled
     }

@@ -181,7 +181,7 @@ impl BucketCounts {
     }
 }
 
-/// The value that stands for all of a bucket.
+/// The value that represents all of a bucket.
 fn middle(bucket: usize) -> u64 {
     let (low, width) = span(bucket);
     low + width / 2
@@ -204,7 +204,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// The library, told the same, says the same.
+        /// The library gives the same results for the same values.
         #[test]
         fn counts_are_those_of_the_library(all in prop::collection::vec(values(), 1..200)) {
             let (mut ours, mut theirs) = (BucketCounts::new(), empty());

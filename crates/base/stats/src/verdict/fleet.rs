@@ -32,7 +32,7 @@ fn named<'a>(
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Agents of which nobody knows what became of a part of their calls. A lost arrival is not offered:
+/// Agents whose calls partly have no known outcome. A lost arrival is not offered:
 /// when there are many, that alone makes the run INVALID.
 pub(super) fn agent_lost(evidence: &Evidence<'_>) -> Option<Cause> {
     let fleet = evidence.fleet?;

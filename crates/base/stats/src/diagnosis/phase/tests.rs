@@ -5,7 +5,7 @@ fn stream(seed: u64) -> Stream {
     Seed(seed).stream(Purpose::Simulation, 3)
 }
 
-/// One user: each call waits for the clock's next tick, and is heard late by so many ms at most; one in
+/// One user: each call waits for the clock's next tick, and is read late by this many ms at most; one in
 /// ten by four times that.
 fn ticked(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nanos)> {
     let mut random = stream(seed);
@@ -16,7 +16,7 @@ fn ticked(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Na
     at.map(|at| (at, at)).collect()
 }
 
-/// One user: each call sleeps anew, and is late by so many ms at most.
+/// One user: each call sleeps for the same time, and is late by this many ms at most.
 fn slept(seed: u64, period_ms: f64, late_ms: f64, count: u64) -> Vec<(Nanos, Nanos)> {
     let mut random = stream(seed);
     let mut now = 3.3;
@@ -47,7 +47,7 @@ fn a_sleep_of_the_same_length_is_no_clock() {
         let phases = (0..seeds).map(|seed| phase(&slept(seed, period, late, count)));
         phases.filter(|found| matches!(found, Regularity::Locked(_))).count()
     };
-    // few ticks: a walk of some forty steps looks like none once in hundreds
+    // few ticks: a walk of some forty steps is missed once in hundreds
     let seen = [(20.0, 1.0, 60, 200), (100.0, 0.2, 40, 200), (20.0, 0.15, 500, 20)]
         .map(|(period, late, count, seeds)| told(period, late, count, seeds));
     assert!(seen[0] <= 1 && seen[1] <= 2 && seen[2] == 0, "{seen:?}");

@@ -4,7 +4,7 @@ use units::show;
 
 pub(crate) const FULL_MIN: f64 = 0.90;
 const SHARED_MIN: f64 = 2.0;
-/// Coherency from which on a curve that falls is told; and the share of the peak it must lose.
+/// Coherency from which a falling curve is reported; and the share of the peak it must lose.
 pub(crate) const COHERENCY_LOSS_MIN: f64 = 0.05;
 
 pub(crate) const RULE: Rule = Rule {

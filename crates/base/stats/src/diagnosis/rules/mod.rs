@@ -1,4 +1,4 @@
-//! The rules, a file each, the most specific first: of equally sure findings the earlier is told
+//! The rules, a file each, the most specific first: of equally certain findings the earlier is reported
 //! first.
 
 mod accept_queue;

@@ -3,7 +3,7 @@ use super::super::{Confidence, Rule, Sign, View};
 use units::show;
 
 const WORKERS_MIN: f64 = 1.5;
-/// More workers than this cannot be told from one load: their number drowns in the noise.
+/// The number of more workers than this cannot be estimated from one load because of noise.
 const WORKERS_MAX: f64 = 256.0;
 
 pub(crate) const RULE: Rule = Rule {

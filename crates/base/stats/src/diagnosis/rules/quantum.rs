@@ -19,7 +19,7 @@ const RISE_MIN: u64 = 3;
 const TEETH_SURE: usize = 3;
 /// Multiples that are looked at.
 const TEETH_MAX: usize = 1_000;
-/// Most multiples that the fullest peak may stand at.
+/// Highest multiple at which the fullest peak may be.
 const PARTS_MAX: u64 = 8;
 const SPREAD_MAX: f64 = 0.08;
 const KNOWN_WITHIN: f64 = 0.05;
@@ -92,12 +92,12 @@ fn find(view: &View<'_>) -> Option<Sign> {
         let sure = if teeth >= TEETH_SURE { Confidence::Certain } else { Confidence::Likely };
         return Sign::new(sure, text);
     }
-    // where there are enough instants to tell, a sleep is told from a clock
+    // with enough instants, a sleep is distinguished from a clock
     if view.phase() == Regularity::Unknown { single(service) } else { None }
 }
 
 /// Whether calls take one tick, or two, or three and more. In a queue for workers who all take the
-/// same time, they would take one or two numbers of turns only: as many as stand ahead.
+/// same time, they would take one or two numbers of turns only: as many as are ahead.
 pub(crate) fn ticking(service: &Hist) -> bool {
     ticks(service).is_some_and(|(_, teeth, _)| teeth >= TEETH_SURE)
 }

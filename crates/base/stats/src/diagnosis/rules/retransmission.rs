@@ -41,7 +41,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     if !view.enough() || usual > RTO_MIN {
         return None;
     }
-    // whatever the usual calls take, from the quickest to most of them, stands above the timer
+    // whatever the usual calls take, from the quickest to most of them, is above the timer
     let spread = service.quantile(0.75) * 2 + Nanos::from_millis(14);
     let late = |timers: u64| {
         let low = service.min() + RTO_MIN * timers - Nanos::from_millis(2);

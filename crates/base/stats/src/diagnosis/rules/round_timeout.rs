@@ -70,7 +70,7 @@ fn find(view: &View<'_>) -> Option<Sign> {
     Sign::new(Confidence::Likely, text)
 }
 
-/// How many stand at that time, where they stand out.
+/// Number of calls at that time, if it is a peak.
 fn crowd(hist: &Hist, low: Nanos, high: Nanos) -> u64 {
     let line = line(hist, low, high);
     if line.stands_out(COUNT_MIN) { line.count } else { 0 }
