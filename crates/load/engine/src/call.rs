@@ -76,6 +76,11 @@ impl Call {
         }
     }
 
+    /// Limit of its own, in place of the plan's, from the due instant.
+    pub(crate) fn time_limit(&self) -> Option<Nanos> {
+        self.request.as_ref()?.socket.as_ref()?.timeout
+    }
+
     pub(crate) fn is_issued(&self) -> bool {
         !self.issued.is_zero()
     }

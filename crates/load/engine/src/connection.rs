@@ -198,6 +198,11 @@ impl Work {
         }
     }
 
+    /// It is for WebSockets.
+    pub(crate) fn is_socket(&mut self) -> bool {
+        self.speaker.socket().is_some()
+    }
+
     /// The connection is closed or idle.
     pub(crate) fn clear(&mut self) {
         self.calls.clear();

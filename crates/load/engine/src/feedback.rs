@@ -486,7 +486,9 @@ impl Feedback {
             return None;
         }
         let more = person.belongings.as_mut().map(|own| std::mem::take(&mut own.more));
+        let socket = person.belongings.as_mut().and_then(|own| own.socket.take());
         let (first, mut conns) = (person.conn.take(), more.unwrap_or_default());
+        conns.extend(socket);
         let mut session = None;
         if let Source::Open(open) = &mut self.source {
             open.session_over(now);
@@ -561,6 +563,19 @@ impl Feedback {
         }
     }
 
+    /// A step of the user's journey opened a WebSocket.
+    pub(crate) fn give_socket(&mut self, user: u32, slot: Slot) {
+        if let Some(person) = self.people.user(user) {
+            person.connections += 1;
+            person.own().socket = Some(slot);
+        }
+    }
+
+    /// The user's WebSocket.
+    pub(crate) fn socket_of(&mut self, user: u32) -> Option<Slot> {
+        self.people.user(user)?.belongings.as_ref()?.socket
+    }
+
     /// The user leaves the connection, which continues.
     pub(crate) fn part_from_connection(&mut self, user: u32) {
         if let Some(person) = self.people.user(user) {
@@ -573,7 +588,8 @@ impl Feedback {
         let Some(person) = self.people.user(user).filter(|person| person.outstanding == 0) else {
             return Vec::new();
         };
-        person.conn.iter().chain(person.more()).copied().collect()
+        let socket = person.belongings.as_ref().and_then(|own| own.socket);
+        person.conn.iter().chain(person.more()).copied().chain(socket).collect()
     }
 
     /// The user's connection is no more.
@@ -584,6 +600,7 @@ impl Feedback {
             self.source.connection_over(person);
         } else if let Some(own) = &mut person.belongings {
             own.more.retain(|other| *other != slot);
+            own.socket = own.socket.filter(|other| *other != slot);
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Heartbeats {
 impl Heartbeats {
     /// Those of worker `worker`; `None`: the plan has none, or pings are its calls.
     pub(crate) fn of(plan: &Plan, worker: u32) -> Option<Heartbeats> {
-        let interval = plan.websocket.ping.filter(|_| plan.is_websocket())?;
+        let interval = plan.websocket.ping.filter(|_| plan.speaks_websocket())?;
         if plan.holds_websockets() {
             return None;
         }

@@ -8,6 +8,7 @@ mod guide;
 mod program;
 mod request;
 mod scripted;
+mod sockets;
 mod stencil;
 mod traveller;
 

@@ -85,6 +85,8 @@ struct EndpointState {
     /// If addresses are tried in order: the current one, and whether one accepted a connection.
     address: usize,
     reached: bool,
+    /// Its connections are WebSockets that steps of journeys open.
+    socket: bool,
 }
 
 /// The worker's parts of the plan's limits.
@@ -152,8 +154,9 @@ impl PoolLimits {
 }
 
 impl EndpointState {
-    fn new(endpoint: Endpoint) -> EndpointState {
+    fn new(endpoint: Endpoint, setup: &Setup) -> EndpointState {
         EndpointState {
+            socket: setup.sockets.is_some() && endpoint.key.starts_with("ws"),
             endpoint: Arc::new(endpoint),
             ready: Vec::new(),
             queue: VecDeque::new(),
@@ -180,7 +183,12 @@ impl Pool {
             open_count: 0,
             opened_count: 0,
             opens_this_turn: 0,
-            endpoints: setup.endpoints.iter().cloned().map(EndpointState::new).collect(),
+            endpoints: setup
+                .endpoints
+                .iter()
+                .cloned()
+                .map(|endpoint| EndpointState::new(endpoint, setup))
+                .collect(),
             queued: 0,
             stranded: Vec::new(),
             dirty: Vec::new(),
@@ -563,7 +571,14 @@ impl Pool {
         let entry = &mut self.slots[slot as usize];
         (entry.dirty, entry.listed, entry.client) = (false, false, client);
         entry.conn.renew(endpoint, address, user, now);
-        let take = || work(&mut self.spare, &self.setup, self.keeps_heads);
+        if self.setup.sockets.is_some() {
+            entry.conn.keep_work_for(place.socket);
+        }
+        let socket = self.setup.sockets.as_ref().filter(|_| place.socket);
+        let take = || match socket {
+            Some(protocol) => Box::new(Work::new(protocol.clone(), true, Default::default())),
+            None => work(&mut self.spare, &self.setup, self.keeps_heads),
+        };
         entry.conn.begin(take, (direct, self.limits.prepared), io.now());
         entry.conn.allow_early(options.early);
         self.open_count += 1;
@@ -601,7 +616,7 @@ impl Pool {
 
     fn give_back(&mut self, mut work: Box<Work>) {
         work.clear();
-        if self.spare.len() < SPARE_MAX {
+        if !(self.setup.sockets.is_some() && work.is_socket()) && self.spare.len() < SPARE_MAX {
             self.spare.push(work);
         }
     }
@@ -646,8 +661,13 @@ impl Pool {
 
     /// One that the plan does not name; its row.
     pub(crate) fn add_endpoint(&mut self, endpoint: Endpoint) -> u32 {
-        self.endpoints.push(EndpointState::new(endpoint));
+        self.endpoints.push(EndpointState::new(endpoint, &self.setup));
         self.endpoints.len() as u32 - 1
+    }
+
+    /// Connections to it are WebSockets that steps of journeys open.
+    pub(crate) fn is_socket(&self, endpoint: u32) -> bool {
+        self.endpoints[endpoint as usize].socket
     }
 
     /// The address that is tried now.

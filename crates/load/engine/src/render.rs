@@ -131,6 +131,7 @@ pub(crate) fn build_own(
         http2,
         http3,
         stripped: own.stripped,
+        socket: None,
     })
 }
 
@@ -170,6 +171,7 @@ pub(crate) fn raw_template(url: &Url, method: &str, raw: &[u8], endpoint: u32) -
         http2: None,
         http3: None,
         stripped: Stripped::default(),
+        socket: None,
     }
 }
 

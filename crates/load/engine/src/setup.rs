@@ -134,6 +134,8 @@ pub struct Setup {
     pub unix_s: u64,
     /// Protocol of the connections.
     pub(crate) protocol: Protocol,
+    /// Protocol of the WebSockets that steps of journeys open.
+    pub(crate) sockets: Option<Protocol>,
     /// The plan's visits, call by call.
     scripts: Vec<Vec<VisitStep>>,
     /// Event formats of targets, by row; empty if there are no streams.
@@ -219,6 +221,7 @@ impl Setup {
             KnownBodies::new(&plan).map_err(|why| SetupError(format!("--verify: {why}")))?;
         let status_ok = statuses(&plan);
         let protocol = protocol(&plan).map_err(SetupError)?;
+        let sockets = stepped_sockets(&plan).map_err(SetupError)?;
         let scripts = plan.load.session().map_or_else(Vec::new, scripts);
         Ok(Setup {
             plan,
@@ -236,6 +239,7 @@ impl Setup {
             crowd: None,
             unix_s: 0,
             protocol,
+            sockets,
             scripts,
             streams,
         })
@@ -382,6 +386,13 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
     })
 }
 
+/// Protocol of connections that steps of journeys open, where these may be WebSockets.
+fn stepped_sockets(plan: &Plan) -> Result<Option<Protocol>, String> {
+    let opens = plan.journeys.is_some() && plan.speaks_websocket();
+    let terms = opens.then(|| SocketTerms::new(plan)).transpose()?;
+    Ok(terms.map(|terms| Protocol::WebSocket(Arc::new(terms))))
+}
+
 /// One call of a visit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct VisitStep {
@@ -421,7 +432,7 @@ fn statuses(plan: &Plan) -> Box<[bool; 1000]> {
         let listed = |&(from, to): &(u16, u16)| (from..=to).contains(&number);
         *ok = match plan.expect.status.as_slice() {
             // 101 answers a request to switch protocols (RFC 9110 section 15.2.2), which only WebSocket sends
-            [] => (100..400).contains(&number) && (number != SWITCHING || plan.is_websocket()),
+            [] => (100..400).contains(&number) && (number != SWITCHING || plan.speaks_websocket()),
             ranges => ranges.iter().any(listed),
         };
     }

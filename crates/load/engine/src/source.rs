@@ -49,6 +49,8 @@ pub(crate) struct Belongings {
     /// The cookie set last, where that one alone is sent.
     pub(crate) cookie: Option<Box<str>>,
     pub(crate) login: KnownChallenge,
+    /// The WebSocket that a step of its journey opened.
+    pub(crate) socket: Option<Slot>,
 }
 
 impl User {

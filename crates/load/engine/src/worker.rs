@@ -16,9 +16,11 @@ use crate::pool::Pool;
 use crate::proof;
 use crate::setup::{LateShare, Setup};
 use crate::speaker::ReadCaches;
+use crate::speaker::websocket::Conclusion;
 use conduit::{Io, READ_SIZE, Ready, Slot, TlsFactory};
 use sample::{CallRecord, Ends};
 use stats::Snapshot;
+use response::Came;
 use std::sync::Arc;
 use units::Nanos;
 use workload::{Guide, Script};
@@ -57,6 +59,9 @@ pub trait Link {
         *ends = Ends::default();
     }
 }
+
+/// Rounds of calls without responses that a turn concludes before it reads.
+const CONCLUSIONS_MAX: u32 = 16;
 
 /// Next action of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,12 +232,13 @@ impl Worker {
     /// the next heartbeat is due.
     #[inline]
     fn beat<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
-        if !self.sent_alone.is_empty() {
-            self.conclude_sent(io, now);
-        }
+        let again = match self.sent_alone.is_empty() {
+            true => Nanos::NEVER,
+            false => self.conclude_all_sent(io, now),
+        };
         match &self.heartbeats {
-            None => Nanos::NEVER,
-            Some(_) => self.send_heartbeats(io, now),
+            None => again,
+            Some(_) => again.min(self.send_heartbeats(io, now)),
         }
     }
 
@@ -252,16 +258,45 @@ impl Worker {
         next
     }
 
-    /// Messages without answers that have gone out are done.
+    /// Concludes what has no answer to wait for, and what that makes due at once; returns when to
+    /// go on with it.
     #[cold]
-    fn conclude_sent<I: Io>(&mut self, io: &mut I, now: Nanos) {
+    fn conclude_all_sent<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
+        for _ in 0..CONCLUSIONS_MAX {
+            if !self.conclude_sent(io, now) {
+                return Nanos::NEVER;
+            }
+            self.flush_dirty(io, now);
+        }
+        now
+    }
+
+    /// Messages without answers that have gone out are done, and waits for messages that are there.
+    /// Returns true if one was.
+    fn conclude_sent<I: Io>(&mut self, io: &mut I, now: Nanos) -> bool {
+        let mut any = false;
         let slots = std::mem::take(&mut self.sent_alone);
         for slot in slots {
-            if self.pool.conn_mut(slot).conclude_sent() {
-                self.responded(io, slot, 0, now);
-            } else if !self.pool.conn(slot).is_idle() {
-                self.sent_alone.push(slot);
+            match self.pool.conn_mut(slot).conclude_sent() {
+                Conclusion::ByEvent => {}
+                Conclusion::Later => self.sent_alone.push(slot),
+                Conclusion::Done => {
+                    any = true;
+                    self.gather_answer(slot, now);
+                    self.responded(io, slot, 0, now);
+                }
             }
+        }
+        any
+    }
+
+    /// Collects the response of a call that was concluded without an event.
+    fn gather_answer(&mut self, slot: Slot, now: Nanos) {
+        if let Some(body) = self.pool.conn_mut(slot).take_answer()
+            && self.gathers()
+        {
+            let came = Came { piece: &[], body: &body, last: true };
+            self.gather(slot, 0, &came, now);
         }
     }
 

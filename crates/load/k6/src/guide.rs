@@ -468,6 +468,7 @@ fn template(wire: &WireRequest) -> Template {
         http2: None,
         http3: None,
         stripped: Stripped::default(),
+        socket: None,
         last: bytes.clone(),
         bytes,
     }

@@ -266,6 +266,111 @@ for _, method in ipairs({ "get", "head", "post", "put", "patch", "delete" }) do
   User[method] = function(self, url, options) return (perform(self, upper, url, options)) end
 end
 
+local SOCKET_OPTIONS = {
+  connect = { name = true, headers = true, query = true },
+  send = {
+    name = true, json = true, binary = true, expect = true,
+  },
+  expect = { name = true, contains = true, json = true, count = true, timeout = true },
+  close = { name = true },
+}
+
+-- Adds what a call waits for: messages with a text in them, with values at JSON pointers.
+local function awaited(socket, rule)
+  if type(rule) ~= "table" then return "expect is a table" end
+  for name in pairs(rule) do
+    if not SOCKET_OPTIONS.expect[name] then return "expect has no option " .. tostring(name) end
+  end
+  local count = rule.count or 1
+  if type(count) ~= "number" or count < 1 or count > 1e6 or count % 1 ~= 0 then
+    return "count is a number from 1 to 1000000"
+  end
+  if rule.timeout ~= nil and not (type(rule.timeout) == "number" and rule.timeout > 0) then
+    return "timeout is a number of seconds above 0"
+  end
+  if rule.contains ~= nil and type(rule.contains) ~= "string" then return "contains is a text" end
+  if rule.json ~= nil and type(rule.json) ~= "table" then
+    return "json is a table of pointer = value"
+  end
+  for pointer in pairs(rule.json or {}) do
+    if type(pointer) ~= "string" then return "json is a table of pointer = value" end
+  end
+  socket.count, socket.timeout = count, rule.timeout
+  socket.contains, socket.json = rule.contains, rule.json
+end
+
+-- A call on the user's WebSocket; `fill` completes it, or returns what is wrong.
+local function on_socket(user, kind, options, fill)
+  local record, why = record_of(user)
+  if not record then error(why, 3) end
+  options = options or {}
+  if type(options) ~= "table" then error("options are a table", 3) end
+  for name in pairs(options) do
+    if not SOCKET_OPTIONS[kind][name] then error("there is no option " .. tostring(name), 3) end
+  end
+  local request = { method = "GET", headers = {}, socket = { kind = kind } }
+  request.step, why = row_of(options.name)
+  if why then error(why, 3) end
+  request.url, why = native.resolve_socket("", nil)
+  if why then error(why, 3) end
+  why = fill(request, options)
+  if why then error(why, 3) end
+  local response
+  response, why = ask(record, request)
+  if why then error(why, 3) end
+  return response
+end
+
+-- Opens a WebSocket in place of the one that is open; the response is the server's 101.
+function User:connect(url, options)
+  return (on_socket(self, "connect", options, function(request, given)
+    if type(url) ~= "string" then return "a URL is a text, not " .. type(url) end
+    local why
+    request.url, why = native.resolve_socket(url, given.query)
+    if why then return why end
+    request.headers, why = fields(given.headers)
+    return why
+  end))
+end
+
+-- Sends a message. With `expect` the call waits for the answer and returns it.
+function User:send(message, options)
+  return (on_socket(self, "send", options, function(request, given)
+    if given.json ~= nil then
+      if message ~= nil then return "give a message, or json" end
+      local why
+      message, why = native.encode(given.json)
+      if why then return why end
+    end
+    if type(message) ~= "string" and type(message) ~= "number" then return "a message is a text" end
+    request.body = tostring(message)
+    request.socket.text = not given.binary
+    request.socket.awaits = given.expect ~= nil
+    if given.expect ~= nil then return awaited(request.socket, given.expect) end
+  end))
+end
+
+-- Waits for messages of the server; returns the last of them.
+function User:expect(rule)
+  return (on_socket(self, "expect", rule, function(request, given)
+    local own = {}
+    for name, value in pairs(given) do own[name] = value end
+    own.name = nil
+    return awaited(request.socket, own)
+  end))
+end
+
+-- Closes the WebSocket and waits for the server's close frame.
+function User:close(code, options)
+  return (on_socket(self, "close", options, function(request)
+    code = code or 1000
+    local sendable = type(code) == "number" and code % 1 == 0
+      and (code == 1000 or code == 1001 or (code >= 3000 and code <= 4999))
+    if not sendable then return "a close code is 1000, 1001, or one from 3000 to 4999" end
+    request.socket.code = code
+  end))
+end
+
 -- The user waits before its next call.
 function User:sleep(seconds)
   local record, why = record_of(self)

@@ -1,7 +1,7 @@
 //! Journeys by a script: each iteration of a user is a coroutine that yields requests.
 
 use crate::state::{bounded, open, sentence};
-use crate::{ScriptTrouble, json};
+use crate::{ScriptTrouble, json, socket};
 use mlua::{Function, Lua, LuaString, Table, Value};
 use protocol::http1::fields;
 use std::collections::BTreeSet;
@@ -217,6 +217,7 @@ fn call(request: &Table, wait: Nanos) -> mlua::Result<ActedCall> {
         headers,
         body: body.map(|body| body.as_bytes().to_vec()),
         statuses: statuses.unwrap_or_default(),
+        socket: socket::call(&request.raw_get("socket")?)?,
     })
 }
 
@@ -232,10 +233,20 @@ fn native(lua: &Lua, base: &Url, servers: &[Url]) -> mlua::Result<Table> {
     let base = base.clone();
     native.raw_set(
         "resolve",
-        lua.create_function(move |_, (from, text, query): (Option<String>, LuaString, Value)| {
-            let from = from.and_then(|from| Url::parse(&from).ok());
-            let from = from.as_ref().unwrap_or(&base);
-            Ok(split(resolve(from, &text.to_string_lossy(), &query, &allowed)))
+        lua.create_function({
+            let (base, allowed) = (base.clone(), allowed.clone());
+            move |_, (from, text, query): (Option<String>, LuaString, Value)| {
+                let from = from.and_then(|from| Url::parse(&from).ok());
+                let from = from.as_ref().unwrap_or(&base);
+                Ok(split(resolve(from, &text.to_string_lossy(), &query, &allowed)))
+            }
+        })?,
+    )?;
+    native.raw_set(
+        "resolve_socket",
+        lua.create_function(move |_, (text, query): (LuaString, Value)| {
+            let text = socket::as_http(&text.to_string_lossy());
+            Ok(split(resolve(&base, &text, &query, &allowed).map(|url| socket::as_ws(&url))))
         })?,
     )?;
     let decode = |lua: &Lua, text: LuaString| match serde_json::from_slice(&text.as_bytes()) {

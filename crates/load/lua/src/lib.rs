@@ -14,6 +14,7 @@ mod figures;
 mod journey;
 mod json;
 mod part;
+mod socket;
 mod state;
 mod thread;
 mod value;

@@ -2,7 +2,9 @@
 
 use lua::{JourneySpec, LuaActor, Outline, outline};
 use units::Nanos;
-use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
+use workload::{
+    ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart, SocketAction,
+};
 
 fn spec(text: &str, steps: &[&str]) -> JourneySpec {
     JourneySpec {
@@ -381,4 +383,56 @@ fn departed_users_free_their_state() {
     }
     // kept, they would be 200 MB
     assert!(kilobytes < 20_000, "{kilobytes} KiB");
+}
+
+#[test]
+fn a_script_opens_a_websocket_and_talks() {
+    let text = "function journey(user)
+        user:connect('/chat', { name = 'open', query = { t = 'x y' }, headers = { A = 'b' } })
+        local answer = user:send(nil, { name = 'ask', json = { n = 1 },
+            expect = { json = { ['/re'] = 1 }, contains = 'ok', timeout = 0.5 } })
+        user:check(answer.body == 'it is ok', 'the answer')
+        user:expect({ name = 'hear', count = 3 })
+        user:close(4000, { name = 'leave' })
+    end";
+    let mut actor = actor(text, &["open", "ask", "hear", "leave"]);
+    let open = call(begin(&mut actor, 1, 0));
+    assert_eq!(open.url.as_str(), "ws://a.example:81/chat?t=x+y");
+    assert_eq!(open.headers, [("A".to_owned(), "b".to_owned())]);
+    assert!(open.socket.expect("a socket").opens());
+    let ask = call(response(&mut actor, 1, 101, "", ""));
+    assert_eq!((ask.step, ask.body.as_deref()), (1, Some(&b"{\"n\":1}"[..])));
+    let ask = ask.socket.expect("a socket");
+    assert_eq!(ask.timeout, Some(Nanos::from_millis(500)));
+    let SocketAction::Send { text: true, answer: Some(awaited) } = &ask.action else {
+        panic!("{ask:?}");
+    };
+    let takes = |payload: &str| awaited.takes(payload.as_bytes());
+    assert!(takes("{\"re\":1,\"is\":\"ok\"}") && takes("{\"re\":1.0,\"is\":\"ok\"}"));
+    assert!(!takes("{\"re\":2,\"is\":\"ok\"}") && !takes("{\"re\":1}") && !takes("ok"));
+    let hear = response(&mut actor, 1, 101, "", "it is ok");
+    assert_eq!(hear.checks, [None]);
+    let hear = call(hear).socket.expect("a socket");
+    assert!(matches!(&hear.action, SocketAction::Expect(awaited) if awaited.count == 3));
+    let leave = call(response(&mut actor, 1, 101, "", "")).socket.expect("a socket");
+    assert!(matches!(leave.action, SocketAction::Close { code: 4000 }));
+}
+
+#[test]
+fn wrong_arguments_of_websockets_are_named() {
+    for (line, why) in [
+        ("user:connect(1)", "a URL is a text"),
+        ("user:connect('ws://b.example/')", "is not a server of this run"),
+        ("user:send({})", "a message is a text"),
+        ("user:send('a', { expect = { count = 0 } })", "count is a number"),
+        ("user:send('a', { body = 'b' })", "there is no option body"),
+        ("user:expect({ match = 'x' })", "there is no option match"),
+        ("user:close(1005)", "a close code is"),
+    ] {
+        let mut actor = actor(&format!("function journey(user) {line} end"), &["a"]);
+        match begin(&mut actor, 1, 0).action {
+            ActorAction::Broke(told) => assert!(told.contains(why), "{line}: {told}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
 }

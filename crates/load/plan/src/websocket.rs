@@ -115,9 +115,10 @@ pub fn is_secure(url: &Url) -> bool {
 }
 
 impl Plan {
-    /// Returns whether its connections are WebSockets.
+    /// Returns whether its calls are messages on WebSockets. Journeys open theirs by steps.
     pub fn is_websocket(&self) -> bool {
-        self.targets.iter().next().is_some_and(|target| is_websocket_url(&target.url))
+        self.journeys.is_none()
+            && self.targets.iter().next().is_some_and(|target| is_websocket_url(&target.url))
     }
 
     /// Returns whether only heartbeats are sent.

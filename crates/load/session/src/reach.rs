@@ -151,7 +151,8 @@ impl Session {
             .map_err(|error| Failure::usage(error.to_string()))?;
         let mut template = setup.targets.template(0).clone();
         // never send a non-GET step before the run
-        let journeys = plan.journeys.as_ref().filter(|_| &*template.method != "GET");
+        let journeys = plan.journeys.as_ref();
+        let journeys = journeys.filter(|it| &*template.method != "GET" || it.first_step_is_socket());
         let over_quic = plan.request.version == HttpVersion::Http3;
         if let Some(journeys) = journeys.filter(|_| over_quic) {
             let row = template.endpoint;

@@ -52,6 +52,7 @@ impl Recital {
                 },
                 body: None,
                 statuses: statuses.to_vec(),
+                socket: None,
             })),
         };
         *at += 1;

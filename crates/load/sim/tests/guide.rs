@@ -36,6 +36,7 @@ fn template(url: &str) -> Template {
         http2: None,
         http3: None,
         stripped: workload::Stripped::default(),
+        socket: None,
         last: bytes.clone(),
         bytes,
         url: url.into(),

@@ -3,7 +3,10 @@
 
 use plan::{Arrivals, Load, MessageAnswer, Plan, Think};
 use sample::{FailureClass, SocketClose};
-use sim::{Action, Admission, Client, ClosureServer, Server, Simulated, execute, plan_for};
+use sim::{
+    Action, Admission, Client, ClosureServer, Server, Simulated, World, execute, execute_journeys,
+    plan_for,
+};
 use std::collections::BTreeMap;
 use units::{Nanos, Rate};
 use websocket::handshake::read_request;
@@ -344,4 +347,152 @@ fn the_same_seed_sends_the_same_bytes() {
         (total.bytes_sent, total.messages.counts)
     };
     assert_eq!(bytes(1), bytes(1));
+}
+
+/// A server of HTTP that gives a token at `/login` and upgrades where the token is shown; `reply` as
+/// in [`server`].
+fn chat(reply: impl FnMut(u64, Nanos, &[u8]) -> Reply + 'static) -> Box<dyn Server> {
+    let mut sockets = server(reply);
+    let react = move |now: Nanos, client: Client, bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let body = match text.lines().next() {
+            Some("GET /login HTTP/1.1") => "{\"token\":\"t-1\"}",
+            Some("GET /chat?token=t-1 HTTP/1.1") => return sockets.receive(now, client, bytes),
+            Some(line) if line.ends_with(" HTTP/1.1") => {
+                let refused = b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n".to_vec();
+                return vec![(now, Action::Bytes(refused))];
+            }
+            _ => return sockets.receive(now, client, bytes),
+        };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        vec![(now + ms(1), Action::Bytes(head.into_bytes()))]
+    };
+    Box::new(ClosureServer { admit: Admission::Accept, react })
+}
+
+fn journey(steps: &str, requests: u64) -> Plan {
+    let text = format!(
+        "version = 1\nurl = 'http://sim.example/'\n[load]\nusers = 2\n[stop]\nrequests = {requests}\n\
+         [timeouts]\ncall = '3s'\n[[journey]]\nname = 'j'\n{steps}"
+    );
+    let plan = plan::from_toml(&text, &plan::NoFiles).unwrap_or_else(|why| panic!("{why:?}"));
+    if let Err(problems) = plan::validate(&plan) {
+        panic!("{problems:?}");
+    }
+    plan
+}
+
+fn travel(plan: Plan, server: Box<dyn Server>) -> Simulated {
+    let world = World::new(server, Nanos::ZERO, Nanos::from_secs(1_000));
+    execute_journeys(plan, world, 1, &BTreeMap::new())
+}
+
+const CHAT: &str = "
+[[journey.step]]
+name = 'login'
+url = '/login'
+capture = { token = { json = '/token' } }
+[[journey.step]]
+name = 'open'
+connect = '/chat?token={{token}}'
+[[journey.step]]
+name = 'ask'
+send = { op = 'sum', n = '{{iteration.number}}' }
+expect = { match = { json = { '/re' = '{{iteration.number}}' } }, body = { contains = 'ok' } }
+capture = { room = { json = '/room' } }
+[[journey.step]]
+name = 'tell'
+send = 'join {{room}}'
+[[journey.step]]
+name = 'hear'
+expect = { match = { regex = '^joined ' }, count = 3, timeout = '500ms' }
+[[journey.step]]
+name = 'leave'
+close = 1000
+";
+
+/// Answers a question after 20 ms, behind a message that answers nothing, and a `join` with three.
+fn room(_: u64, _: Nanos, message: &[u8]) -> Reply {
+    let text = String::from_utf8_lossy(message).into_owned();
+    let say = |after: u64, text: String| (ms(after), Out::Text(text.into_bytes()));
+    if let Some(room) = text.strip_prefix("join ") {
+        assert_eq!(room, "r7");
+        return (1..=3).map(|n| say(10 * n, format!("joined {room}"))).collect();
+    }
+    let asked: serde_json::Value = serde_json::from_str(&text).expect("a question");
+    let answer = format!("{{\"re\":{},\"room\":\"r7\",\"is\":\"ok\"}}", asked["n"]);
+    vec![say(5, "{\"re\":-1}".to_owned()), say(20, answer)]
+}
+
+#[test]
+fn steps_of_a_journey_talk_on_a_websocket() {
+    let run = travel(journey(CHAT, 10), chat(room));
+    let total = &run.measurement.total;
+    assert_eq!(outcomes(&run), (60, 0, 0), "{:?}", total.failures);
+    let rows: Vec<u64> = total.targets.iter().map(|row| row.succeeded).collect();
+    assert_eq!(rows, [10; 6]);
+    let p50 = |row: usize| total.targets[row].response.quantile(0.5);
+    near(p50(2), ms(20), Nanos::from_micros(100));
+    near(p50(3), Nanos::ZERO, Nanos::from_micros(100));
+    near(p50(4), ms(30), Nanos::from_micros(100));
+    let messages = &total.messages;
+    let counts = &messages.counts;
+    assert_eq!((counts.opened, counts.sent, counts.received, counts.unmatched), (10, 20, 50, 10));
+    assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&10));
+}
+
+#[test]
+fn a_step_that_waits_in_vain_times_out_and_goes_on() {
+    let steps = CHAT.replace("count = 3", "count = 4");
+    let run = travel(journey(&steps, 4), chat(room));
+    assert_eq!(outcomes(&run), (20, 0, 4));
+    let hear = &run.measurement.total.targets[4];
+    near(hear.response.quantile(0.5), ms(500), ms(1));
+    // the last step closes the same WebSocket all the same
+    let closes = &run.measurement.total.messages.closes;
+    assert_eq!(closes.get(&SocketClose::Client(1000)), Some(&4));
+}
+
+#[test]
+fn steps_on_a_websocket_that_is_gone_fail() {
+    let reply = |_, _, message: &[u8]| match message {
+        b"bye" => vec![(ms(1), Out::Close(4001)), (ms(1), Out::Fin)],
+        _ => vec![],
+    };
+    let open = "[[journey.step]]\nname = 'open'\nconnect = '/chat?token=t-1'\n";
+    let bye = "[[journey.step]]\nname = 'bye'\nsend = 'bye'\nexpect = {}\n";
+    let more = "[[journey.step]]\nname = 'more'\nsend = 'more'\n";
+    let run = travel(journey(&[open, bye, more].concat(), 4), chat(reply));
+    let total = &run.measurement.total;
+    assert_eq!(outcomes(&run), (4, 8, 0));
+    assert_eq!(total.failures.get(&FailureClass::SocketClosed), Some(&8));
+    assert_eq!(total.messages.closes.get(&SocketClose::Server(4001)), Some(&4));
+    // a refused upgrade fails its own step, and the next one has nothing to be sent on
+    let refused = open.replace("t-1", "wrong");
+    let run = travel(journey(&[&refused, more].concat(), 2), chat(reply));
+    let failures = &run.measurement.total.failures;
+    assert_eq!(failures.get(&FailureClass::UpgradeRefused), Some(&2), "{failures:?}");
+    assert_eq!(failures.get(&FailureClass::SocketClosed), Some(&2), "{failures:?}");
+}
+
+#[test]
+fn answers_that_differ_fail_their_step() {
+    let steps = CHAT.replace("contains = 'ok'", "contains = 'other'");
+    let run = travel(journey(&steps, 4), chat(room));
+    let total = &run.measurement.total;
+    assert_eq!(total.failures.get(&FailureClass::Body), Some(&4), "{:?}", total.failures);
+    assert_eq!(total.targets[2].failed, 4);
+}
+
+#[test]
+fn sessions_that_arrive_open_their_own_websockets() {
+    let text = CHAT.replace("close = 1000", "send = 'join r7'");
+    let plan = journey(&text, 20);
+    let text = plan::to_toml(&plan, plan::Secrets::Shown).replace("users = 2", "rate = '20/s'");
+    let plan = plan::from_toml(&text, &plan::NoFiles).unwrap_or_else(|why| panic!("{why:?}"));
+    let run = travel(plan, chat(room));
+    let messages = &run.measurement.total.messages;
+    assert_eq!(outcomes(&run), (120, 0, 0), "{:?}", run.measurement.total.failures);
+    assert_eq!(messages.counts.opened, 20);
+    assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&20));
 }

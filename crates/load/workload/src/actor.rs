@@ -1,6 +1,8 @@
 //! Journeys run by a user's program: requests to it, one call after another. The engine knows only
 //! this interface; a higher layer implements it.
 
+use crate::SocketCall;
+use std::sync::Arc;
 use units::Nanos;
 use url::Url;
 
@@ -40,6 +42,8 @@ pub struct ActedCall {
     pub body: Option<Vec<u8>>,
     /// Statuses that are as expected; empty: those of the plan.
     pub statuses: Vec<u16>,
+    /// Action on the user's WebSocket, whose message is the body; `None`: it is a request.
+    pub socket: Option<Arc<SocketCall>>,
 }
 
 /// Next action of a program.

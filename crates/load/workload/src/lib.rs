@@ -14,6 +14,7 @@ pub mod recorded;
 pub mod schedule;
 mod script;
 mod selector;
+mod socket;
 mod targets;
 mod think;
 
@@ -23,5 +24,6 @@ pub use jar::Jar;
 pub use links::{LINKS_MAX, Link, Use, links};
 pub use script::{Script, ScriptError, Wants};
 pub use selector::Selector;
+pub use socket::{AwaitedMessages, MessageFilter, SocketAction, SocketCall};
 pub use targets::{Order, RequestUrl, Stripped, Targets, Template, with_target};
 pub use think::Think;

@@ -1,5 +1,6 @@
 //! The target list: requests rendered once, and the order in which calls take them.
 
+use crate::SocketCall;
 use protocol::http1::response::Asked;
 use std::sync::{Arc, OnceLock};
 use units::{Purpose, Seed};
@@ -36,6 +37,8 @@ pub struct Template {
     pub http3: Option<protocol::http3::Coded>,
     /// Fields that redirects have removed from it.
     pub stripped: Stripped,
+    /// Action on the user's WebSocket; `None`: it is a request of HTTP.
+    pub socket: Option<Arc<SocketCall>>,
 }
 
 /// Fields that redirects remove from a request. They stay removed for the rest of the call.
@@ -77,6 +80,12 @@ impl RequestUrl {
     /// Scheme, host and port are the request's.
     pub fn shared(&self) -> &Arc<Url> {
         &self.shared
+    }
+}
+
+impl From<Arc<Url>> for RequestUrl {
+    fn from(shared: Arc<Url>) -> RequestUrl {
+        RequestUrl { shared, own: None }
     }
 }
 
@@ -209,6 +218,7 @@ mod tests {
             http2: None,
             http3: None,
             stripped: Stripped::default(),
+            socket: None,
         };
         Targets::new(vec![template; weights.len()], weights, order, Seed(11))
     }

@@ -449,7 +449,7 @@ fn wrong_statuses(run: &Inputs<'_>) -> Vec<(u16, u64)> {
     let ranges = &run.plan.expect.status;
     let expected = |status: u16| match ranges.is_empty() {
         // 101 answers a request to switch protocols, which only WebSocket sends
-        true => status < 400 && (status != 101 || run.plan.is_websocket()),
+        true => status < 400 && (status != 101 || run.plan.speaks_websocket()),
         false => ranges.iter().any(|(low, high)| (*low..=*high).contains(&status)),
     };
     let total: &Snapshot = &run.measurement.total;

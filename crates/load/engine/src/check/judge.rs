@@ -151,6 +151,11 @@ pub(crate) fn meets(
     })
 }
 
+/// Returns whether bytes are not as wanted.
+pub(crate) fn content_differs(wanted: &Content, bytes: &[u8], values: &dyn ValueSource) -> bool {
+    weigh("message", wanted, bytes, bytes.len() as u64, values).is_err()
+}
+
 /// `what`: body, content.
 pub(super) fn content(
     what: &str,

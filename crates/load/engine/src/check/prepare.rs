@@ -107,8 +107,9 @@ pub(super) fn locate(base: &Url, text: &str) -> Result<(Url, Option<String>), St
         return Ok((with_target(base, text), Some(text.to_owned())));
     }
     let mut url = base.join(text).map_err(|error| format!("{text:?} is not a URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(format!("{text:?} is not an http or https URL"));
+    let schemes = if plan::is_websocket_url(base) { ["ws", "wss"] } else { ["http", "https"] };
+    if !schemes.contains(&url.scheme()) || !url.has_host() {
+        return Err(format!("{text:?} is not a {} or {} URL", schemes[0], schemes[1]));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("leave the login out of the URL; a step has user = \"name:password\"".into());
@@ -136,7 +137,7 @@ fn add(headers: &mut Vec<(String, String)>, name: &str, value: String) {
     }
 }
 
-fn content(
+pub(crate) fn content(
     body: &Body,
     captured: &dyn ValueSource,
     headers: &mut Vec<(String, String)>,

@@ -13,7 +13,7 @@ impl Conn {
         let Some(work) = &self.work else { return Nanos::NEVER };
         let Some(call) = work.calls.front() else { return Nanos::NEVER };
         if self.state < ConnState::Open {
-            return (call.intended + limits.call).min(self.opened + limits.connect);
+            return call_due(call, limits).min(self.opened + limits.connect);
         }
         let mut at = work.deadline_of(call, limits);
         if work.speaker.is_multiplexed() {
@@ -31,7 +31,7 @@ impl Conn {
             _ => 0,
         };
         let call = work.calls.get(row)?;
-        let class = if call.intended + limits.call <= now {
+        let class = if call_due(call, limits) <= now {
             FailureClass::ClientTimeout
         } else if self.state < ConnState::Open {
             FailureClass::ConnectTimeout
@@ -72,6 +72,11 @@ impl Conn {
     }
 }
 
+/// Returns when the call must be over.
+fn call_due(call: &Call, limits: &Timeouts) -> Nanos {
+    call.intended + call.time_limit().unwrap_or(limits.call)
+}
+
 impl Work {
     /// Each call has its own deadlines. An existing entry, at `armed`, is for the earliest of the
     /// previous ones: only the newest call can be more urgent, and examining all would cost each
@@ -85,7 +90,7 @@ impl Work {
     /// Deadline of a call whose response may arrive now.
     #[inline]
     fn deadline_of(&self, call: &Call, limits: &Timeouts) -> Nanos {
-        let mut at = (call.intended + limits.call).min(self.first_byte_due(call, limits));
+        let mut at = call_due(call, limits).min(self.first_byte_due(call, limits));
         let awaited = limits.answer.filter(|_| call.first_byte.is_zero());
         if let Some(limit) = awaited.or(limits.progress) {
             at = at.min(self.progress.max(call.sent) + limit);

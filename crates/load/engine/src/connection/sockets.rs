@@ -1,7 +1,7 @@
 //! Connections that are WebSockets.
 
 use super::Conn;
-use crate::speaker::websocket::SocketNews;
+use crate::speaker::websocket::{Conclusion, SocketNews};
 use units::Nanos;
 
 impl Conn {
@@ -20,10 +20,28 @@ impl Conn {
         }
     }
 
-    /// The oldest message on the WebSocket has gone out whole and has no answer to wait for.
-    pub(crate) fn conclude_sent(&mut self) -> bool {
-        let Some(work) = self.work.as_mut() else { return false };
-        !work.transport.has_output()
-            && work.speaker.socket().is_some_and(|socket| socket.conclude_sent())
+    /// The oldest call on the WebSocket has nothing more to wait for.
+    pub(crate) fn conclude_sent(&mut self) -> Conclusion {
+        let Some(work) = self.work.as_mut() else { return Conclusion::ByEvent };
+        let sent = !work.transport.has_output();
+        work.speaker.socket().map_or(Conclusion::ByEvent, |socket| socket.conclude_sent(sent))
+    }
+
+    /// Content of the response to the call that ended last, on a WebSocket of a journey.
+    pub(crate) fn take_answer(&mut self) -> Option<Vec<u8>> {
+        self.work.as_mut()?.speaker.socket()?.take_answer()
+    }
+
+    /// It is a WebSocket.
+    pub(crate) fn is_socket(&mut self) -> bool {
+        self.work.as_mut().is_some_and(|work| work.speaker.socket().is_some())
+    }
+
+    /// Gives up what it worked with, unless that is for a WebSocket, or is not, like the next
+    /// connection.
+    pub(crate) fn keep_work_for(&mut self, socket: bool) {
+        if self.is_socket() != socket {
+            self.work = None;
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::Travel;
 use super::carried::CarriedView;
 use super::request;
 use super::scripted::Performance;
+use super::sockets;
 use super::stencil::FillRoom;
 use super::traveller::{Move, Traveller};
 use crate::check::capture::capture;
@@ -185,6 +186,13 @@ impl Leader {
         }
         let plan = &self.travel.plan;
         let view = CarriedView { travel: &self.travel, traveller };
+        if let Some(socket) = &card.step.socket {
+            let open = traveller.socket.as_ref();
+            let template = sockets::call(&self.travel, &card.step, socket, &view, open)?;
+            traveller.socket = Some(template.url.shared().clone());
+            let wait = std::mem::take(&mut traveller.pause);
+            return Ok(Step::Call(GuideCall { wait, row, template }));
+        }
         let (room, spares) = (&mut self.room, &mut self.spares);
         let template = match card.stencil.as_ref().map(|stencil| stencil.fill(&view, room, spares))
         {
@@ -238,7 +246,8 @@ impl Guide for JourneyGuide {
 
     fn take_back(&mut self, template: Box<Template>) {
         let spares = &mut self.leader.spares;
-        if spares.len() < SPARES_MAX && template.bytes.capacity() <= SPARE_BYTES_MAX {
+        let reusable = template.socket.is_none();
+        if reusable && spares.len() < SPARES_MAX && template.bytes.capacity() <= SPARE_BYTES_MAX {
             spares.push(template);
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn template(
     endpoint: u32,
     absolute: bool,
 ) -> Result<Template, String> {
-    if is_static(step) {
+    if step.socket.is_none() && is_static(step) {
         return make(plan, step, &BTreeMap::new(), endpoint, absolute);
     }
     let base = plan.journeys.as_ref().map(|journeys| &journeys.base);
@@ -42,7 +42,9 @@ pub(super) fn make(
     absolute: bool,
 ) -> Result<Template, String> {
     let base = plan.journeys.as_ref().map(|journeys| &journeys.base);
-    let made = assemble(base.ok_or("the plan has no journeys")?, &step.ask, values)?;
+    let base = base.ok_or("the plan has no journeys")?;
+    let socket = step.socket.as_ref().map(|_| plan::journey::websocket_base(base));
+    let made = assemble(socket.as_ref().unwrap_or(base), &step.ask, values)?;
     let own = Own {
         target: &made.target,
         headers: &made.headers,

@@ -286,6 +286,7 @@ impl Stencil {
             http2: None,
             http3: None,
             stripped: Stripped::default(),
+            socket: None,
         })
     }
 

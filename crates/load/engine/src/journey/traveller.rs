@@ -9,7 +9,9 @@ use plan::check::{Scope, ValueSource};
 use plan::journey::{AfterFailure, Condition, StepGuard};
 use sample::{Noticed, Remark};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use units::{Nanos, Purpose, Stream};
+use url::Url;
 use workload::ActorAction;
 
 /// Operations without a call after which an iteration is given up: loops of nothing.
@@ -63,6 +65,8 @@ pub(super) struct Traveller {
     /// The pause before the next call.
     pub(super) pause: Nanos,
     turns: u64,
+    /// Server of the WebSocket that a step opened last.
+    pub(super) socket: Option<Arc<Url>>,
     pub(super) iteration: u64,
     /// Of a journey that a program carries out: what it wants next.
     pub(super) action: Option<ActorAction>,
@@ -94,6 +98,7 @@ impl Traveller {
             refreshed: false,
             pause: Nanos::ZERO,
             turns: 0,
+            socket: None,
             iteration: 0,
             action: None,
             statuses: Vec::new(),

@@ -2,8 +2,10 @@
 //! message of the server that is, the plan's rule of correlation decides. Answers may come in any
 //! order, and some messages answer nothing.
 
+mod steps;
+
 use super::{Event, Fault, Heard, Request};
-use crate::upgrade::{KEY_MARK, offer};
+use crate::upgrade::offer;
 use ::websocket::handshake::{self, ClientError, ClientOffer};
 use ::websocket::{Masking, Payload, SocketEvent, SocketOptions, WebSocket, close};
 use plan::{ID_MARK, MessageAnswer, Plan};
@@ -12,6 +14,7 @@ use regex::bytes::Regex;
 use sample::{FailureClass, SocketClose, SocketCounts, SocketTime};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use steps::StepState;
 use twox_hash::XxHash3_128;
 use units::{Nanos, Purpose, Seed, Stream};
 
@@ -32,6 +35,8 @@ pub(crate) struct SocketTerms {
     rule: AnswerRule,
     /// Nothing is sent but pings.
     holds: bool,
+    /// Calls are steps of journeys.
+    stepped: bool,
     zero_masks: bool,
     seed: Seed,
 }
@@ -69,6 +74,7 @@ impl SocketTerms {
             text: std::str::from_utf8(message).is_ok(),
             rule,
             holds: plan.holds_websockets(),
+            stepped: plan.journeys.is_some(),
             zero_masks: plan.websocket.mask == plan::MaskRule::Zero,
             seed: Seed(plan.seed),
         })
@@ -158,6 +164,16 @@ pub(crate) struct SocketNews {
     pub(crate) times: Vec<SocketTime>,
 }
 
+/// Whether a call is over without an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conclusion {
+    Done,
+    /// Not before all that it sent has gone out.
+    Later,
+    /// It waits for an event, or there is no call.
+    ByEvent,
+}
+
 /// End of a connection.
 #[derive(Debug)]
 pub(crate) struct SocketEnd {
@@ -188,6 +204,7 @@ pub(crate) struct SocketSpeaker {
     /// When the heartbeat went out that has no pong.
     pinged_at: Nanos,
     scratch: Vec<u8>,
+    steps: Option<Box<StepState>>,
 }
 
 impl SocketSpeaker {
@@ -206,6 +223,7 @@ impl SocketSpeaker {
             heard_at: Nanos::ZERO,
             pinged_at: Nanos::ZERO,
             scratch: Vec::new(),
+            steps: terms.stepped.then(Box::default),
             terms,
         }
     }
@@ -226,24 +244,22 @@ impl SocketSpeaker {
 
     /// The first call brings the upgrade with it; its message follows the 101.
     pub(super) fn ask(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
-        let index = request.index;
-        self.calls.push_back(Outstanding { index, key: None });
+        if let Some(call) = request.template.socket.clone() {
+            return self.ask_step(request, &call, out);
+        }
+        self.calls.push_back(Outstanding { index: request.index, key: None });
         match &self.phase {
-            Phase::Fresh => {
-                self.random = self.terms.seed.stream(Purpose::Sockets, index);
-                let key = self.draw_key();
-                let bytes = &request.template.bytes;
-                let mark = KEY_MARK.as_bytes();
-                let at = bytes.windows(mark.len()).position(|window| window == mark);
-                let (before, after) = bytes.split_at(at.unwrap_or(bytes.len()));
-                out.extend_from_slice(before);
-                out.extend_from_slice(key.as_bytes());
-                out.extend_from_slice(after.get(mark.len()..).unwrap_or_default());
-                self.phase = Phase::Opening { key, head: Vec::new() };
-            }
+            Phase::Fresh => self.write_upgrade(request, out),
             Phase::Open(_) => self.send(self.calls.len() - 1, out),
             Phase::Opening { .. } | Phase::Over => {}
         }
+    }
+
+    fn write_upgrade(&mut self, request: &Request<'_>, out: &mut Vec<u8>) {
+        self.random = self.terms.seed.stream(Purpose::Sockets, request.index);
+        let key = self.draw_key();
+        steps::put_upgrade(request, &key, out);
+        self.phase = Phase::Opening { key, head: Vec::new() };
     }
 
     fn draw_key(&mut self) -> String {
@@ -313,15 +329,24 @@ impl SocketSpeaker {
             false => Masking::Random(self.random.next_u64()),
         };
         let options = SocketOptions { deflate: agreed.deflate, ..SocketOptions::client(masking) };
+        let head = match &mut self.phase {
+            Phase::Opening { head, .. } => std::mem::take(head),
+            _ => Vec::new(),
+        };
         self.phase = Phase::Open(Box::new(WebSocket::new(&options)));
         self.news.counts.opened += 1;
         self.news.counts.compressed += u64::from(agreed.deflate.is_some());
         self.news.times.push(SocketTime::Handshake(now - self.asked_at));
+        let consumed = size - before;
+        if self.steps.is_some() {
+            let event = self.hear_step_open(&head[..size]);
+            return Ok(Heard { consumed, event });
+        }
         for place in 0..self.calls.len() {
             self.send(place, out);
         }
         self.opened = 0..self.calls.len();
-        Ok(Heard { consumed: size - before, event: Event::Connection })
+        Ok(Heard { consumed, event: Event::Connection })
     }
 
     fn refuse(&mut self, class: FailureClass, why: &str) -> Fault {
@@ -351,13 +376,19 @@ impl SocketSpeaker {
             SocketEvent::Close { code } => {
                 let close = SocketClose::Server(code.unwrap_or(close::NO_STATUS));
                 self.end.get_or_insert(SocketEnd { close, violation: None });
-                Event::Connection
+                self.hear_step_close()
             }
             SocketEvent::Message { frames, wire, payload, .. } => {
                 let payload = socket.payload(payload, input);
                 let (frames, wire, length) = (*frames, *wire, payload.len() as u64);
-                let key = self.terms.answer_key(payload);
-                self.hear_message(key, (frames, wire, length), now)
+                if self.steps.is_some() {
+                    let payload = payload.to_vec();
+                    self.count_message((frames, wire, length), now);
+                    self.hear_step_message(&payload, wire)
+                } else {
+                    let key = self.terms.answer_key(payload);
+                    self.hear_message(key, (frames, wire, length), now)
+                }
             }
         };
         Ok(Heard { consumed: received.consumed, event })
@@ -369,6 +400,16 @@ impl SocketSpeaker {
         (frames, wire, length): (u32, u64, u64),
         now: Nanos,
     ) -> Event {
+        self.count_message((frames, wire, length), now);
+        let Some(key) = key else {
+            self.news.counts.unmatched += 1;
+            return Event::Connection;
+        };
+        let Some(place) = self.place_of(key) else { return Event::Connection };
+        self.answered(place, length, wire)
+    }
+
+    fn count_message(&mut self, (frames, wire, length): (u32, u64, u64), now: Nanos) {
         let news = &mut self.news;
         news.counts.received += 1;
         news.counts.frames_received += u64::from(frames);
@@ -378,12 +419,6 @@ impl SocketSpeaker {
             news.times.push(SocketTime::Gap(now - self.heard_at));
         }
         self.heard_at = now;
-        let Some(key) = key else {
-            self.news.counts.unmatched += 1;
-            return Event::Connection;
-        };
-        let Some(place) = self.place_of(key) else { return Event::Connection };
-        self.answered(place, length, wire)
     }
 
     /// Place of the call that an answer with this key is for; counts answers that are for none.
@@ -472,14 +507,20 @@ impl SocketSpeaker {
         self.asked_at = now;
     }
 
-    /// The oldest message was sent and has no answer to wait for.
-    pub(crate) fn conclude_sent(&mut self) -> bool {
-        let open = matches!(self.phase, Phase::Open(_));
-        if !open || self.terms.has_answers() || self.calls.is_empty() {
-            return false;
+    /// The oldest call has nothing more to wait for; `sent`: all that it sent has gone out.
+    pub(crate) fn conclude_sent(&mut self, sent: bool) -> Conclusion {
+        if self.steps.is_some() {
+            return self.conclude_step(sent);
         }
-        self.answered(0, 0, 0);
-        true
+        let open = matches!(self.phase, Phase::Open(_));
+        match () {
+            () if self.calls.is_empty() => Conclusion::ByEvent,
+            () if !sent || !open || self.terms.has_answers() => Conclusion::Later,
+            () => {
+                self.answered(0, 0, 0);
+                Conclusion::Done
+            }
+        }
     }
 
     pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
@@ -495,6 +536,9 @@ impl SocketSpeaker {
     /// The call is given up; an answer that comes later is counted as late.
     pub(super) fn withdraw(&mut self, call: usize, _out: &mut Vec<u8>) -> bool {
         let Some(gone) = self.calls.remove(call) else { return true };
+        if self.steps.is_some() {
+            return self.withdraw_step();
+        }
         match gone.key {
             _ if !matches!(self.phase, Phase::Open(_)) => {}
             None => self.owed += 1,
@@ -512,8 +556,9 @@ impl SocketSpeaker {
         self.facts
     }
 
+    /// Of the server's 101, after the step that opened the WebSocket.
     pub(super) fn head(&self) -> &[u8] {
-        &[]
+        self.steps.as_ref().map_or(&[], |steps| &steps.head)
     }
 
     /// An answer is there as a whole or not at all.

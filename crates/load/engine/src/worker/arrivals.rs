@@ -122,6 +122,9 @@ impl Worker {
         call.request = Some(template);
         self.journal.due(intended);
         match endpoint {
+            Some(endpoint) if self.pool.is_socket(endpoint) => {
+                self.place_on_socket(io, call, endpoint, now);
+            }
             Some(_) => self.place(io, call, now),
             None => self.conclude(io, call, End::failed(FailureClass::WorkloadEnd), now),
         }

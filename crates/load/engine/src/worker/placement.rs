@@ -11,7 +11,7 @@ use crate::speaker::Request;
 use conduit::{Close, Io, Slot};
 use sample::{ConnectionRecord, FailureClass};
 use units::Nanos;
-use workload::Template;
+use workload::{SocketAction, Template};
 
 impl Worker {
     /// Finds a connection for a due call, or queues it, or drops it.
@@ -35,6 +35,39 @@ impl Worker {
         }
         if let Some(call) = self.pool.enqueue(call, endpoint) {
             self.drop_call(io, &call, now);
+        }
+    }
+
+    /// Puts a call on the user's WebSocket, or opens that.
+    #[inline(never)]
+    pub(super) fn place_on_socket<I: Io>(
+        &mut self,
+        io: &mut I,
+        mut call: Call,
+        endpoint: u32,
+        now: Nanos,
+    ) {
+        let action = self.template_of(&call).socket.as_ref().map(|call| &call.action);
+        let opens = matches!(action, Some(SocketAction::Connect));
+        let ends = opens || matches!(action, Some(SocketAction::Close { .. }));
+        let slot = self.feedback.socket_of(call.user);
+        if opens {
+            if let Some(slot) = slot {
+                self.close(io, slot, self.close_kind(), now);
+            }
+            if self.pool.has_room() || self.evict(io, endpoint, now) {
+                return self.place_on_new(io, call, endpoint, now);
+            }
+            return self.drop_call(io, &call, now);
+        }
+        let Some(slot) = slot.filter(|slot| self.pool.fits(*slot, endpoint)) else {
+            self.journal.issue(&mut call, now);
+            return self.conclude(io, call, End::failed(FailureClass::SocketClosed), now);
+        };
+        self.assign_made(slot, call, now);
+        self.pool.arm(slot);
+        if !ends {
+            self.sent_alone.push(slot);
         }
     }
 
@@ -157,7 +190,12 @@ impl Worker {
             self.close(io, slot, Close::Reset, now);
             return Err(class);
         }
-        self.feedback.give_connection(user, slot, self.pool.has_several_per_user());
+        match self.pool.is_socket(endpoint) {
+            true => self.feedback.give_socket(user, slot),
+            false => {
+                self.feedback.give_connection(user, slot, self.pool.has_several_per_user());
+            }
+        }
         Ok(slot)
     }
 
@@ -296,6 +334,10 @@ impl Worker {
     /// Like `place`, for a call that is in flight already: it is never queued or dropped.
     pub(super) fn place_again<I: Io>(&mut self, io: &mut I, call: Call, now: Nanos) {
         let endpoint = self.template_of(&call).endpoint;
+        if self.pool.is_socket(endpoint) {
+            // what was to be sent on a WebSocket that is gone is not sent on another one
+            return self.conclude(io, call, End::failed(FailureClass::ClosedEarly), now);
+        }
         let found = self.usable(io, &call, endpoint, now);
         // a server that has answered has completed the handshake
         match found.filter(|slot| !call.late || self.pool.conn(*slot).has_served()) {

@@ -86,7 +86,8 @@ impl Worker {
         self.journal.connection_established(connect, tls);
         // what is waited for now may have less time than the connect had
         self.pool.arm(slot);
-        if let Some(heartbeats) = &mut self.heartbeats {
+        let socket = self.pool.conn_mut(slot).is_socket();
+        if let Some(heartbeats) = self.heartbeats.as_mut().filter(|_| socket) {
             heartbeats.begin(slot, generation, now);
         }
     }
@@ -259,7 +260,8 @@ impl Worker {
                 Event::Response { call, body, done } => {
                     if self.gathers() {
                         // frames are of no use to readers of a response: its head is kept
-                        let body = &input[at..at + consumed][body];
+                        let answer = self.pool.conn_mut(slot).take_answer();
+                        let body = answer.as_deref().unwrap_or(&input[at..at + consumed][body]);
                         self.gather(slot, call, &Came { piece: &[], body, last: done }, now);
                         if done {
                             self.keep_head(slot, call);

@@ -8,6 +8,7 @@ mod names;
 mod outline;
 mod read;
 mod rows;
+mod sockets;
 mod tables;
 
 pub use feeder::{ColumnLaw, Feeder, FeederFormat, FeederOrder, FeederRows, FeederTable, UsedUp};
@@ -19,6 +20,7 @@ pub use outline::ProgramOutline;
 pub(crate) use read::read;
 pub use read::{ITERATION_NUMBER, STEPS_MAX, USER_NUMBER};
 pub(crate) use rows::targets;
+pub use sockets::{MessageRule, SocketStep, websocket_base};
 pub(crate) use tables::{masked, masked_feeder, masked_without_files, shown};
 
 #[cfg(test)]

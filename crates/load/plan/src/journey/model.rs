@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use url::Url;
 
-use super::Feeder;
+use super::{Feeder, SocketStep};
 
 /// Steps of a user, with values carried between them.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +106,8 @@ pub struct JourneyStep {
     pub once: bool,
     /// True if its response is a stream of events.
     pub stream: crate::StepStream,
+    /// Its action on the user's WebSocket; `None`: it is a request.
+    pub socket: Option<SocketStep>,
     /// Number of its first capture among all captures of the plan.
     pub first_capture: u32,
 }

@@ -1,5 +1,6 @@
 //! Names whose values parts of a journey need.
 
+use super::sockets::MessageRule;
 use super::model::{Journey, JourneyPart, JourneyPlan, JourneyStep, StepGuard};
 use crate::check::{Ask, Body, Content, Expect, HeaderRule, JsonRule, Text, UploadContent};
 use std::collections::BTreeSet;
@@ -54,6 +55,8 @@ fn of_expect(expect: &Expect) -> Vec<&Text> {
 fn of_step<'a>(step: &'a JourneyStep, names: &mut BTreeSet<&'a str>) {
     names.extend(of_request(&step.ask));
     let expected = step.check.iter().chain([&step.ask.expect]).flat_map(of_expect);
+    let rule = step.socket.as_ref().and_then(|socket| socket.rule());
+    names.extend(rule.iter().flat_map(|rule| of_content(&rule.matching)).flat_map(Text::names));
     let captured = step.ask.capture.iter().filter_map(|(_, capture)| capture.regex.as_ref());
     names.extend(expected.chain(captured).flat_map(Text::names));
     of_guard(&step.guard, names);
@@ -106,16 +109,25 @@ impl JourneyPlan {
             rules(&mut conditions.flat_map(|condition| &condition.rules))
         };
         for step in self.steps() {
-            for expect in step.check.iter().chain([&step.ask.expect]) {
-                all.extend(rules(&mut expect.headers.iter().map(|(_, rule)| rule)));
-                let counted = expect.body.count.iter().map(|(text, _)| text);
-                all.extend(expect.body.regex.iter().chain(counted).filter_map(Text::settled));
+            let expects = step.check.iter().chain([&step.ask.expect]);
+            all.extend(rules(&mut expects.clone().flat_map(|it| it.headers.iter().map(|(_, it)| it))));
+            let matching = step.socket.as_ref().and_then(|socket| socket.rule()).map(|it| &it.matching);
+            for content in expects.map(|expect| &expect.body).chain(matching) {
+                let counted = content.count.iter().map(|(text, _)| text);
+                all.extend(content.regex.iter().chain(counted).filter_map(Text::settled));
             }
             let captures = step.ask.capture.iter();
             all.extend(captures.filter_map(|(_, it)| it.regex.as_ref()?.settled()));
             all.extend(guards(&step.guard));
         }
         all
+    }
+}
+
+impl MessageRule {
+    /// The names whose values decide which messages match.
+    pub fn names(&self) -> BTreeSet<&str> {
+        of_content(&self.matching).into_iter().flat_map(Text::names).collect()
     }
 }
 

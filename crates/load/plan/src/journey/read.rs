@@ -4,6 +4,7 @@
 
 mod feeders;
 mod scripted;
+mod sockets;
 
 use super::model::{
     AfterFailure, Condition, Journey, JourneyBlock, JourneyPart, JourneyPlan, JourneyStep, Refresh,
@@ -12,11 +13,12 @@ use super::model::{
 use super::{names, tables};
 use crate::check::node::{Node, Table, pick};
 use crate::check::read::{Given, Reader, read_vars};
-use crate::check::{Ask, Marks, Wanted};
+use crate::check::{Ask, Marks, Text, Wanted};
 use crate::rules;
 use crate::{FileSource, StepStream};
 use std::collections::BTreeSet;
 use toml::de::DeTable;
+use sockets::SocketKey;
 use units::{ParseError, quoted};
 use url::Url;
 
@@ -69,6 +71,7 @@ pub(crate) fn read(
         transactions: 0,
         transaction_names: BTreeSet::new(),
         feeders: Vec::new(),
+        socket_url: None,
         files,
     };
     let feeders = feeders::read(top.take("feeder"), &reader.reader, files)?;
@@ -119,6 +122,8 @@ struct JourneyReader<'f> {
     transactions: u32,
     transaction_names: BTreeSet<String>,
     feeders: Vec<String>,
+    /// URL of the latest `connect` step of the journey.
+    socket_url: Option<Text>,
     files: &'f dyn FileSource,
 }
 
@@ -161,6 +166,7 @@ impl JourneyReader<'_> {
             None => AfterFailure::default(),
         };
         let first_row = self.steps.len();
+        self.socket_url = None;
         let before = self.reader.captured.clone();
         if let Some(found) = self.program(&mut table)? {
             table.close()?;
@@ -222,9 +228,9 @@ impl JourneyReader<'_> {
         let (url, inner) = (table.take("url"), table.take("step"));
         match (url, inner) {
             (Some(url), None) => {
-                let mut guard = self.guard(&mut table)?;
-                let step = self.step(&url, table, (name, line), &mut guard)?;
-                Ok(JourneyPart::Step(Box::new(JourneyStep { guard, ..step })))
+                let guard = self.guard(&mut table)?;
+                let step = self.step(&url, &mut table, (name, line))?;
+                self.finish_step(step, table, guard)
             }
             (None, Some(inner)) => {
                 let guard = self.guard(&mut table)?;
@@ -236,25 +242,71 @@ impl JourneyReader<'_> {
                 table.close()?;
                 Ok(JourneyPart::Block(JourneyBlock { name, transaction, guard, parts }))
             }
-            _ => Err(table.fault("give url (a request), or steps in it (a block), one of them")),
+            (Some(_), Some(_)) => Err(table.fault(PART_RULE)),
+            (None, None) => {
+                let guard = self.guard(&mut table)?;
+                let Some(key) = SocketKey::take(&mut table)? else {
+                    return Err(table.fault(PART_RULE));
+                };
+                let think = self.think(&mut table)?;
+                let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
+                let (socket, ask) = self.socket_step(key, &mut table)?;
+                let step = JourneyStep {
+                    name,
+                    line,
+                    row: 0,
+                    ask,
+                    check: None,
+                    think,
+                    guard: StepGuard::default(),
+                    once,
+                    stream: StepStream::No,
+                    socket: Some(socket),
+                    first_capture: 0,
+                };
+                self.finish_step(step, table, guard)
+            }
         }
     }
 
     fn step(
         &mut self,
         url: &Node<'_>,
-        mut table: Table<'_>,
+        table: &mut Table<'_>,
         (name, line): (String, usize),
-        guard: &mut StepGuard,
     ) -> Result<JourneyStep, ParseError> {
-        let think = self.think(&mut table)?;
+        let think = self.think(table)?;
         let once = table.take("once").map(|node| node.flag()).transpose()?.unwrap_or(false);
         let stream = table.take("stream").map(|node| stream_of(&node)).transpose()?;
         let stream = stream.unwrap_or_default();
-        let ask = self.ask(url, &mut table)?;
+        let ask = self.ask(url, table)?;
         if matches!(stream, StepStream::Yes(_)) && ask.method == "HEAD" {
             return Err(table.fault("a response to HEAD has no events: drop stream, or use GET"));
         }
+        let (guard, socket) = (StepGuard::default(), None);
+        let (row, check, first_capture) = (0, None, 0);
+        Ok(JourneyStep {
+            name,
+            line,
+            row,
+            ask,
+            check,
+            think,
+            guard,
+            once,
+            stream,
+            socket,
+            first_capture,
+        })
+    }
+
+    /// Reads the keys that steps of all kinds have, and gives the step its place.
+    fn finish_step(
+        &mut self,
+        step: JourneyStep,
+        mut table: Table<'_>,
+        guard: StepGuard,
+    ) -> Result<JourneyPart, ParseError> {
         let check = table.take("check").map(|node| self.reader.expectations(&node)).transpose()?;
         if let Some(check) = &check {
             wants_a_response(check.outcome, &table)?;
@@ -262,18 +314,19 @@ impl JourneyReader<'_> {
         if self.steps.len() == STEPS_MAX {
             return Err(table.fault(format!("a plan has {STEPS_MAX} steps at most")));
         }
+        let ask = &step.ask;
         let (row, first_capture) = (self.steps.len() as u32, self.captures);
-        self.steps.push(name.clone());
+        self.steps.push(step.name.clone());
         if let Some((name, _)) = ask.capture.iter().find(|(name, _)| name.contains('.')) {
             let why = format!("capture {}: a name with a dot is a feeder's column", quoted(name));
             return Err(table.fault(why));
         }
         self.captures += ask.capture.len() as u32;
         self.reader.captured.extend(ask.capture.iter().map(|(name, _)| name.clone()));
-        *guard = self.until(std::mem::take(guard), &mut table)?;
+        let guard = self.until(guard, &mut table)?;
         table.close()?;
-        let guard = StepGuard::default();
-        Ok(JourneyStep { name, line, row, ask, check, think, guard, once, stream, first_capture })
+        let step = JourneyStep { row, first_capture, check, guard, ..step };
+        Ok(JourneyPart::Step(Box::new(step)))
     }
 
     /// Reads the request with the keys of check plans; keys of the whole plan are refused.
@@ -321,6 +374,7 @@ impl JourneyReader<'_> {
                 guard: StepGuard::default(),
                 once: true,
                 stream: StepStream::No,
+                socket: None,
                 first_capture: 0,
             });
         }
@@ -395,6 +449,10 @@ impl JourneyReader<'_> {
 
 const UNKNOWN: &str = "it is not a variable of [vars], not a column of a feeder (written \
                        'feeder.column'), and no earlier step captures it";
+
+/// Kinds of steps.
+const PART_RULE: &str = "give one of url (a request), connect, send, expect and close (WebSocket), \
+                         and steps in it (a block)";
 
 /// Why a name is invalid for a step.
 const NAME_RULE: &str = "a name has no <, >, =, comma or end of line in it";

@@ -1,7 +1,7 @@
 //! Steps as rows of the target list: their figures are counted by these.
 
-use super::{JourneyPlan, JourneyStep};
-use crate::TargetPlan;
+use super::{JourneyPlan, JourneyStep, websocket_base};
+use crate::{TargetPlan, is_websocket_url};
 use url::Url;
 
 /// A row for each step, by its name.
@@ -10,11 +10,18 @@ pub(crate) fn targets(plan: &JourneyPlan) -> Vec<TargetPlan> {
 }
 
 fn row(plan: &JourneyPlan, step: &JourneyStep) -> TargetPlan {
-    let url = place(&plan.base, &step.ask.url.shown());
-    let mut target = TargetPlan::new(url);
+    let mut target = TargetPlan::new(place(&base_of(plan, step), &step.ask.url.shown()));
     target.method = Some(step.ask.method.clone());
     target.name = Some(step.name.clone());
     target
+}
+
+/// Base of a step's URL.
+fn base_of(plan: &JourneyPlan, step: &JourneyStep) -> Url {
+    match step.socket {
+        Some(_) => websocket_base(&plan.base),
+        None => plan.base.clone(),
+    }
 }
 
 /// Destination of a step, as far as known before its values: a URL that starts with a value counts
@@ -27,7 +34,8 @@ fn place(base: &Url, shown: &str) -> Url {
 fn known_place(base: &Url, shown: &str) -> Option<Url> {
     let known = |url: &Url| {
         url.host_str().is_some_and(|host| !host.contains('{'))
-            && matches!(url.scheme(), "http" | "https")
+            && is_websocket_url(url) == is_websocket_url(base)
+            && matches!(url.scheme(), "http" | "https" | "ws" | "wss")
     };
     // a text that starts with a slash is a path of the base, and is sent unchanged, however many
     // follow
@@ -41,7 +49,7 @@ impl JourneyPlan {
     /// A step whose values determine its server; `None` if the plan determines all of them.
     pub fn step_to_anywhere(&self) -> Option<&JourneyStep> {
         let unknown =
-            |step: &&JourneyStep| known_place(&self.base, &step.ask.url.shown()).is_none();
+            |step: &&JourneyStep| known_place(&base_of(self, step), &step.ask.url.shown()).is_none();
         self.steps().into_iter().find(unknown)
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, Parse
     Ok(Arc::new(all))
 }
 
-/// In place of `body-file`, `script-file`, and of `file` in `upload`.
+/// In place of `body-file`, `send-file`, `script-file`, and of `file` in `upload`.
 fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseError> {
     match value {
         Value::Array(all) => all.iter_mut().try_for_each(|one| put_files_in(one, files)),
@@ -32,6 +32,10 @@ fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseEr
             if let Some(path) = table.remove("body-file") {
                 let bytes = content(&path, files)?;
                 table.insert("body-base64".to_owned(), bytes);
+            }
+            if let Some(path) = table.remove("send-file") {
+                let bytes = content(&path, files)?;
+                table.insert("send-base64".to_owned(), bytes);
             }
             if let Some(path) = table.remove("script-file") {
                 let path = path.as_str().unwrap_or_default().to_owned();

@@ -7,6 +7,9 @@ use crate::{Auth, HttpVersion, Load, MessageAnswer, Plan, Think};
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     problems.add_faults(plan, "websocket");
     if !plan.is_websocket() {
+        if plan.speaks_websocket() {
+            return check_steps(plan, problems);
+        }
         problems.add_if(
             plan.targets.iter().any(|target| is_websocket_url(&target.url)),
             "--urls",
@@ -25,6 +28,67 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     check_exchange(plan, problems);
 }
 
+/// Journeys whose steps open WebSockets.
+fn check_steps(plan: &Plan, problems: &mut Problems) {
+    let (websocket, connection) = (&plan.websocket, &plan.connection);
+    let of_message = WebSocketPlan {
+        message: websocket.message.clone(),
+        expect: websocket.expect.clone(),
+        ..WebSocketPlan::default()
+    };
+    problems.add_if(
+        of_message != WebSocketPlan::default(),
+        "--ws-message",
+        "--ws-message and --ws-expect are for a ws:// URL; a journey has steps with send and expect",
+    );
+    check_subprotocols(plan, problems);
+    // a script opens WebSockets or not, which is known when it does
+    if !plan.journeys.as_ref().is_some_and(|journeys| journeys.has_sockets()) {
+        return;
+    }
+    for (wrong, option, text) in [
+        (
+            plan.request.version != HttpVersion::Http11,
+            "--http",
+            "steps with connect open WebSockets over HTTP/1.1 only so far; drop --http",
+        ),
+        (
+            connection.proxy.is_some(),
+            "--proxy",
+            "--proxy does not work with steps on WebSockets yet; drop it",
+        ),
+        (
+            connection.calls.is_some(),
+            "--calls",
+            "--calls ends connections after N calls, and a step on a WebSocket needs the open one; drop it",
+        ),
+        (
+            plan.tls.early_data,
+            "--early-data",
+            "--early-data does not work with WebSocket: an upgrade must not be replayed; drop it",
+        ),
+        (
+            plan.driver.stack.is_own(),
+            "--stack",
+            "--stack own does not work with WebSocket yet; use the kernel's sockets",
+        ),
+    ] {
+        problems.add_if(wrong, option, text);
+    }
+}
+
+fn check_subprotocols(plan: &Plan, problems: &mut Problems) {
+    let plain = |name: &String| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&b))
+    };
+    problems.add_if(
+        !plan.websocket.subprotocols.iter().all(plain),
+        "--ws-subprotocol",
+        "--ws-subprotocol takes names such as chat or graphql-transport-ws (RFC 6455 section 4.1)",
+    );
+}
+
 fn check_messages(plan: &Plan, problems: &mut Problems) {
     let websocket = &plan.websocket;
     problems.add_if(
@@ -37,15 +101,7 @@ fn check_messages(plan: &Plan, problems: &mut Problems) {
         "--ws-message",
         "--ws-message is above 16M; give a smaller message",
     );
-    let plain = |name: &String| {
-        !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&b))
-    };
-    problems.add_if(
-        !websocket.subprotocols.iter().all(plain),
-        "--ws-subprotocol",
-        "--ws-subprotocol takes names such as chat or graphql-transport-ws (RFC 6455 section 4.1)",
-    );
+    check_subprotocols(plan, problems);
     let message = plan.websocket_message();
     if let MessageAnswer::Json(pointer) = &websocket.expect {
         let shown = String::from_utf8_lossy(message).replace(crate::websocket::ID_MARK, "1");

@@ -246,7 +246,7 @@ pub struct BodiesRecord {
     /// How calls of gRPC ended; null for a run of others.
     #[serde(default)]
     pub grpc: Option<GrpcRecord>,
-    /// Messages and connections of WebSocket; null where the URL is not of that.
+    /// Messages and connections of WebSocket; null without WebSockets.
     #[serde(default)]
     pub messages: Option<MessagesRecord>,
     /// The score of a load after SPECweb99 (--workload specweb99-like); null with any other.

@@ -6,7 +6,10 @@ use record::run::{MessagesRecord, RunHist};
 use stats::Hist;
 use units::show;
 
-/// Label and sentence of each fact; nothing where the URL is not one of WebSocket.
+/// Rule of messages of a journey: each step has its own.
+pub(super) const OF_STEPS: &str = "steps";
+
+/// Label and sentence of each fact; nothing without WebSockets.
 pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     let Some(messages) = &report.bodies.messages else { return Vec::new() };
     let mut facts = vec![("Messages", sentence(messages)), ("WebSockets", sockets(messages))];
@@ -28,12 +31,14 @@ fn sentence(messages: &MessagesRecord) -> String {
         );
     }
     let mut text = format!(
-        "{} sent, {} received ({}), answers by {}",
+        "{} sent, {} received ({})",
         show::count(messages.sent),
         show::count(messages.received),
-        show::rate(messages.received_per_s),
-        messages.expect
+        show::rate(messages.received_per_s)
     );
+    if messages.expect != OF_STEPS {
+        text += &format!(", answers by {}", messages.expect);
+    }
     for (count, what) in [
         (messages.unmatched, "unmatched"),
         (messages.late, "late"),
@@ -61,6 +66,9 @@ fn sockets(messages: &MessagesRecord) -> String {
     for close in &messages.closes {
         let count = show::count(close.count);
         text += &match close.by.as_str() {
+            "client" if messages.expect == OF_STEPS => {
+                format!("; {count} closed by the client ({})", close.code)
+            }
             "client" => format!("; {count} closed at the end ({})", close.code),
             "server" => format!("; {count} closed by the server ({})", close.code),
             "violation" => format!("; {count} broken off after a violation ({})", close.code),

@@ -75,6 +75,7 @@ pub(super) fn template(address: &Address, bytes: Vec<u8>) -> Template {
         http2: None,
         http3: None,
         stripped: workload::Stripped::default(),
+        socket: None,
         last: bytes.clone(),
         bytes,
     }

@@ -157,9 +157,7 @@ impl Reader<'_> {
             ([Some(text), None, None, None], false) => self.template(&text).map(Body::Text),
             ([None, Some(path), None, None], false) => self.file(&path).map(Body::Bytes),
             ([None, None, Some(code), None], false) => self.base64(&code).map(Body::Bytes),
-            ([None, None, None, Some(value)], false) => {
-                self.fill(&value, &value.json()?.to_string(), Fill::Json).map(Body::Json)
-            }
+            ([None, None, None, Some(value)], false) => self.json_template(&value).map(Body::Json),
             ([None, None, None, None], true) => {
                 let fields = form.map(|node| self.pairs(&node)).transpose()?.unwrap_or_default();
                 let Some(upload) = upload else { return Ok(Body::Form(fields)) };
@@ -174,11 +172,16 @@ impl Reader<'_> {
         }
     }
 
-    fn base64(&self, node: &Node<'_>) -> Result<Vec<u8>, ParseError> {
+    /// A JSON value with values put into its strings.
+    pub(crate) fn json_template(&self, node: &Node<'_>) -> Result<Text, ParseError> {
+        self.fill(node, &node.json()?.to_string(), Fill::Json)
+    }
+
+    pub(crate) fn base64(&self, node: &Node<'_>) -> Result<Vec<u8>, ParseError> {
         BASE64.decode(node.text()?.trim()).map_err(|_| node.fault("it is not base64"))
     }
 
-    fn file(&self, node: &Node<'_>) -> Result<Vec<u8>, ParseError> {
+    pub(crate) fn file(&self, node: &Node<'_>) -> Result<Vec<u8>, ParseError> {
         self.files.read(&self.settled(node)?).map_err(|why| node.fault(why))
     }
 
@@ -218,7 +221,7 @@ impl Reader<'_> {
         })
     }
 
-    fn captures(&self, node: &Node<'_>) -> Result<Vec<(String, Capture)>, ParseError> {
+    pub(crate) fn captures(&self, node: &Node<'_>) -> Result<Vec<(String, Capture)>, ParseError> {
         let rows = node.table()?.rest();
         rows.iter().map(|row| Ok((row.key.to_owned(), self.capture(row)?))).collect()
     }

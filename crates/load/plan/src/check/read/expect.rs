@@ -24,6 +24,13 @@ impl Reader<'_> {
     /// The same under another key.
     pub(crate) fn expectations(&self, node: &Node<'_>) -> Result<Expect, ParseError> {
         let mut table = node.table()?;
+        let expect = self.expectations_in(&mut table)?;
+        table.close()?;
+        Ok(expect)
+    }
+
+    /// The same for a table with further keys.
+    pub(crate) fn expectations_in(&self, table: &mut Table<'_>) -> Result<Expect, ParseError> {
         let mut expect = Expect::default();
         if let Some(node) = table.take("outcome") {
             expect.outcome = pick(node.text()?, &OUTCOMES).map_err(|why| node.fault(why))?;
@@ -42,7 +49,7 @@ impl Reader<'_> {
         if let Some(node) = table.take("body") {
             expect.body = self.content(&node)?;
         }
-        (expect.at_least, expect.at_most) = self.bounds(&mut table)?;
+        (expect.at_least, expect.at_most) = self.bounds(table)?;
         let looks = !expect.statuses.is_empty()
             || !expect.headers.is_empty()
             || expect.body != Content::default();
@@ -52,7 +59,6 @@ impl Reader<'_> {
                 expect.outcome.id()
             )));
         }
-        table.close()?;
         Ok(expect)
     }
 
@@ -79,7 +85,7 @@ impl Reader<'_> {
     }
 
     /// A text is the whole body; a table has the rules.
-    fn content(&self, node: &Node<'_>) -> Result<Content, ParseError> {
+    pub(crate) fn content(&self, node: &Node<'_>) -> Result<Content, ParseError> {
         if node.is_text() {
             return Ok(Content { exact: Some(self.template(node)?), ..Content::default() });
         }

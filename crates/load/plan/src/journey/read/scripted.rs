@@ -2,12 +2,13 @@
 
 use super::super::model::{JourneyPart, JourneyProgram, JourneyStep, StepGuard};
 use super::super::tables;
+use super::sockets::bare_ask;
 use super::{JourneyReader, NAME_RULE, STEPS_MAX, is_speakable};
 use crate::check::node::{Node, Table};
 use crate::check::read::parse_base;
-use crate::check::{Ask, Body, Expect, Text};
-use crate::{HttpVersion, ScriptPlan, StepStream};
-use units::{Nanos, ParseError, quoted};
+use crate::check::Text;
+use crate::{ScriptPlan, StepStream};
+use units::{ParseError, quoted};
 use url::Url;
 
 /// Servers that one program may call in addition to the base.
@@ -117,25 +118,13 @@ fn scripted_step(name: String, line: usize, row: u32, first_capture: u32) -> Jou
         name,
         line,
         row,
-        ask: Ask {
-            method: "GET".to_owned(),
-            url: Text::plain(""),
-            query: Vec::new(),
-            headers: Vec::new(),
-            body: Body::None,
-            user: None,
-            jar: None,
-            version: HttpVersion::Http11,
-            close: false,
-            timeout: Nanos::NEVER,
-            expect: Expect::default(),
-            capture: Vec::new(),
-        },
+        ask: bare_ask(Text::plain("")),
         check: None,
         think: None,
         guard: StepGuard::default(),
         once: false,
         stream: StepStream::default(),
+        socket: None,
         first_capture,
     }
 }

@@ -2,20 +2,22 @@
 
 use super::times::TimesRecord;
 use crate::finished::per_second;
+use plan::journey::JourneyPlan;
 use plan::{MaskRule, Plan};
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::Measurement;
+use stats::{Hist, Measurement, Snapshot};
 use std::collections::BTreeMap;
 
-/// `messages` of a run; null where the URL is not one of WebSocket. A call of the run is a message
-/// with its answer, so `response_time_s` and `slip_s` of the run are repeated here under the names
-/// that messages have.
+/// `messages` of a run; null without WebSockets. A call of the run is a message with its answer, so
+/// `response_time_s` and `slip_s` of the run are repeated here under the names that messages have.
+/// In a journey the steps with `send` and `expect` are the messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MessagesRecord {
-    /// Rule that finds the answer: `echo`, `json:/id`, `regex:RE`, `next` or `none`.
+    /// Rule that finds the answer: `echo`, `json:/id`, `regex:RE`, `next` or `none`; `steps`: each
+    /// step of a journey has its own.
     pub expect: String,
     /// `random` or `zero`.
     pub mask: String,
@@ -75,10 +77,13 @@ pub struct CloseRecord {
 
 impl MessagesRecord {
     pub(crate) fn of(plan: &Plan, measurement: &Measurement) -> Option<MessagesRecord> {
-        if !plan.is_websocket() {
+        let total = &measurement.total;
+        let of_steps = !plan.is_websocket();
+        // a script opens WebSockets or not
+        let opened = total.messages.counts.opened + total.messages.ended() > 0;
+        if of_steps && !(plan.speaks_websocket() && opened) {
             return None;
         }
-        let total = &measurement.total;
         let messages = &total.messages;
         let counts = &messages.counts;
         let close = |(close, count): (&sample::SocketClose, &u64)| CloseRecord {
@@ -90,9 +95,13 @@ impl MessagesRecord {
             MaskRule::Random => "random",
             MaskRule::Zero => "zero",
         };
-        let (response, pings_are_calls) = (total.response(), plan.holds_websockets());
+        let pings_are_calls = plan.holds_websockets();
+        let (response, lost) = match (&plan.journeys, of_steps) {
+            (Some(journeys), true) => times_of_steps(journeys, total),
+            _ => (total.response(), total.counts.timed_out),
+        };
         Some(MessagesRecord {
-            expect: plan.websocket.expect.text(),
+            expect: if of_steps { "steps".to_owned() } else { plan.websocket.expect.text() },
             mask: mask.to_owned(),
             opened: counts.opened,
             compressed: counts.compressed,
@@ -101,7 +110,7 @@ impl MessagesRecord {
             received_per_s: per_second(messages.in_window, measurement.window),
             unmatched: counts.unmatched,
             late: counts.late,
-            lost: total.counts.timed_out,
+            lost,
             frames_received: counts.frames_received,
             payload_sent: counts.payload_sent,
             payload_received: counts.payload_received,
@@ -119,4 +128,16 @@ impl MessagesRecord {
             violations: messages.violations.clone(),
         })
     }
+}
+
+/// Response times of the steps that are messages, and how many of these timed out.
+fn times_of_steps(journeys: &JourneyPlan, total: &Snapshot) -> (Hist, u64) {
+    let rows = journeys.message_rows().into_iter();
+    let mut response = Hist::new();
+    let mut lost = 0;
+    for tally in rows.filter_map(|row| total.targets.get(row as usize)) {
+        response.merge(&tally.response);
+        lost += tally.timed_out;
+    }
+    (response, lost)
 }

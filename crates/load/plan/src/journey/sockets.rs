@@ -1,0 +1,105 @@
+//! Steps on a WebSocket: the user opens one, sends, waits for messages and closes it.
+
+use super::{JourneyPart, JourneyPlan};
+use crate::Plan;
+use crate::check::Content;
+use units::{Nanos, ParseError};
+use url::Url;
+
+/// Action of a step on the user's WebSocket. The upgrade's URL and fields, and the message that is
+/// sent (as a body), are in the step's [`ask`](super::JourneyStep::ask).
+#[derive(Clone, Debug, PartialEq)]
+pub enum SocketStep {
+    /// Opens it: the response is the server's 101.
+    Connect,
+    /// Sends a message. Without an answer the step is done when the message has gone out.
+    Send { answer: Option<MessageRule> },
+    /// Waits for messages of the server.
+    Expect(MessageRule),
+    /// Sends a close frame with this code and waits for the server's.
+    Close { code: u16 },
+}
+
+/// Messages that a step waits for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageRule {
+    /// Content that they have; others are skipped.
+    pub matching: Content,
+    /// Number of them; the last one is the response of the step.
+    pub count: u32,
+    /// From the instant the step is due; `None`: the plan's limit of calls.
+    pub timeout: Option<Nanos>,
+}
+
+/// Messages that one step waits for, at most.
+pub(super) const COUNT_MAX: u32 = 1_000_000;
+
+impl SocketStep {
+    /// Messages that the step waits for.
+    pub fn rule(&self) -> Option<&MessageRule> {
+        match self {
+            SocketStep::Send { answer } => answer.as_ref(),
+            SocketStep::Expect(rule) => Some(rule),
+            SocketStep::Connect | SocketStep::Close { .. } => None,
+        }
+    }
+}
+
+/// Codes that a client may send (RFC 6455 section 7.4).
+///
+/// # Errors
+/// Any other.
+pub(super) fn parse_close_code(code: u16) -> Result<u16, ParseError> {
+    match code {
+        1000 | 1001 | 1003 | 1007..=1011 | 3000..=4999 => Ok(code),
+        _ => Err(ParseError(format!(
+            "{code} is not a code that a client may send: write 1000, or one from 3000 to 4999 \
+             (RFC 6455 section 7.4)"
+        ))),
+    }
+}
+
+/// The same place for WebSocket: `http` becomes `ws`, and `https` becomes `wss`.
+pub fn websocket_base(base: &Url) -> Url {
+    let mut url = base.clone();
+    let scheme = if url.scheme() == "https" { "wss" } else { "ws" };
+    // both are special schemes, so that the change is always allowed
+    url.set_scheme(scheme).ok();
+    url
+}
+
+impl JourneyPlan {
+    /// A step uses a WebSocket.
+    pub fn has_sockets(&self) -> bool {
+        self.steps().iter().any(|step| step.socket.is_some())
+    }
+
+    /// Rows of the steps whose calls are messages.
+    pub fn message_rows(&self) -> Vec<u32> {
+        let steps = self.steps().into_iter();
+        let is_message = |socket: &SocketStep| {
+            matches!(socket, SocketStep::Send { .. } | SocketStep::Expect(_))
+        };
+        steps.filter(|step| step.socket.as_ref().is_some_and(is_message)).map(|it| it.row).collect()
+    }
+
+    /// The first step of the first journey.
+    pub fn first_step_is_socket(&self) -> bool {
+        fn first(parts: &[JourneyPart]) -> Option<bool> {
+            match parts.first()? {
+                JourneyPart::Step(step) => Some(step.socket.is_some()),
+                JourneyPart::Block(block) => first(&block.parts),
+            }
+        }
+        self.journeys.first().and_then(|journey| first(&journey.parts)).unwrap_or(false)
+    }
+}
+
+impl Plan {
+    /// Returns whether some of its connections may be WebSockets: all of them, or those that steps
+    /// of journeys open.
+    pub fn speaks_websocket(&self) -> bool {
+        let of_journeys = |it: &JourneyPlan| it.has_sockets() || it.is_scripted();
+        self.is_websocket() || self.journeys.as_ref().is_some_and(of_journeys)
+    }
+}

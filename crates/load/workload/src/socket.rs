@@ -1,0 +1,66 @@
+//! Calls of a guide's user on the WebSocket that the user has open.
+
+use std::sync::Arc;
+use units::Nanos;
+
+/// Action of a call on the user's WebSocket.
+#[derive(Clone, Debug)]
+pub enum SocketAction {
+    /// Opens one with the request of the template, in place of one that is open.
+    Connect,
+    /// Sends the bytes of the template as a message, of text or binary. Without an answer the call
+    /// is done when the message has gone out.
+    Send { text: bool, answer: Option<AwaitedMessages> },
+    /// Waits for messages that have arrived since the last call, or will arrive.
+    Expect(AwaitedMessages),
+    /// Sends a close frame with this code and waits for the server's.
+    Close { code: u16 },
+}
+
+/// A call on a WebSocket.
+#[derive(Clone, Debug)]
+pub struct SocketCall {
+    pub action: SocketAction,
+    /// From the due instant; `None`: the plan's limit of calls.
+    pub timeout: Option<Nanos>,
+}
+
+/// Messages of the server that a call waits for.
+#[derive(Clone, Debug)]
+pub struct AwaitedMessages {
+    /// Which messages count; `None`: all.
+    pub filter: Option<Arc<dyn MessageFilter>>,
+    /// Number of them, at least 1; the last one is the response to the call.
+    pub count: u32,
+}
+
+/// Chooses among the messages of a server.
+pub trait MessageFilter: std::fmt::Debug + Send + Sync {
+    /// Returns whether a message with this payload counts.
+    fn takes(&self, payload: &[u8]) -> bool;
+}
+
+impl SocketCall {
+    /// It opens a WebSocket: its template is a request.
+    pub fn opens(&self) -> bool {
+        matches!(self.action, SocketAction::Connect)
+    }
+}
+
+impl SocketAction {
+    /// Messages that the call waits for.
+    pub fn awaited(&self) -> Option<&AwaitedMessages> {
+        match self {
+            SocketAction::Send { answer, .. } => answer.as_ref(),
+            SocketAction::Expect(awaited) => Some(awaited),
+            SocketAction::Connect | SocketAction::Close { .. } => None,
+        }
+    }
+}
+
+impl AwaitedMessages {
+    /// Returns whether a message with this payload is one of them.
+    pub fn takes(&self, payload: &[u8]) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.takes(payload))
+    }
+}
