@@ -97,6 +97,8 @@ pub(crate) struct SocketPlan {
     /// Echoes before the connection is closed, and the code; 0: without a close frame.
     pub(crate) close_after: Option<u64>,
     pub(crate) close_code: u16,
+    /// Room whose members get every message of the others and their own, in place of an echo.
+    pub(crate) room: Option<String>,
 }
 
 impl Eq for SocketPlan {}
@@ -296,13 +298,13 @@ fn events(query: Option<&str>) -> Result<Route, Refusal> {
     Ok(Route::Events(EventPlan { count, first, every, lines }))
 }
 
-/// `?delay=20ms&push=10&lose=0.01&stall=1s&every=5s&close=1011&after=100`.
+/// `?delay=20ms&push=10&lose=0.01&stall=1s&every=5s&close=1011&after=100&room=NAME`.
 fn socket(query: Option<&str>) -> Result<Route, Refusal> {
     let refusal = || {
         bad(
             "Say what to do beside echoing: /ws?delay=20ms, push=10 (messages per second, at most 10000), \
              lose=0.01 (a share), stall=1s&every=5s, close=1011&after=100 (close=0: without a close \
-             frame).\n"
+             frame), room=NAME (messages go to all in the room).\n"
                 .to_owned(),
         )
     };
@@ -335,6 +337,7 @@ fn socket(query: Option<&str>) -> Result<Route, Refusal> {
         stall,
         close_after: whole("after")?,
         close_code,
+        room: text_of(query, "room")?,
     }))
 }
 

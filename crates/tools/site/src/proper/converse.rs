@@ -98,7 +98,7 @@ impl Dealings {
                     }
                     if let RawKind::Socket(visit) = &raw.kind {
                         // a client that is gone needs no goodbye
-                        visit.serve(&mut stream).await.ok();
+                        visit.serve(&mut stream, &inner.common.rooms).await.ok();
                     }
                     if raw.keep {
                         continue;

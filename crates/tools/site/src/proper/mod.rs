@@ -16,6 +16,7 @@ mod quic;
 #[path = "no_quic.rs"]
 mod quic;
 mod raw;
+mod rooms;
 mod socket;
 mod stream;
 
@@ -53,6 +54,8 @@ pub(crate) struct Common {
     /// HTTP/3.
     held: Arc<AtomicU64>,
     held_max: u64,
+    /// Rooms of WebSockets.
+    rooms: Arc<rooms::Rooms>,
     stop: watch::Receiver<()>,
 }
 
@@ -77,6 +80,7 @@ impl Common {
             room: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
             held: Arc::new(AtomicU64::new(0)),
             held_max: config.held_max,
+            rooms: Arc::default(),
             stop,
         };
         (common, StopSign(sign))

@@ -1,4 +1,4 @@
-//! WebSocket: echo after a delay, messages by a schedule, and faults on demand.
+//! WebSocket: echo or broadcast after a delay, messages by a schedule, and faults on demand.
 
 use std::collections::VecDeque;
 
@@ -8,6 +8,7 @@ use units::{Purpose, Seed, Stream};
 use websocket::handshake::{ServerError, ServerRequest, read_request};
 use websocket::{SocketEvent, SocketOptions, WebSocket};
 
+use super::rooms::{Membership, RoomMessage, Rooms};
 use crate::route::SocketPlan;
 
 /// Bytes read at a time.
@@ -60,6 +61,7 @@ impl SocketVisit {
     pub(super) async fn serve(
         &self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+        rooms: &Rooms,
     ) -> std::io::Result<()> {
         let deflate = self.request.deflate.as_ref().map(|(_, agreed)| *agreed);
         let socket = WebSocket::new(&SocketOptions { deflate, ..SocketOptions::server() });
@@ -69,7 +71,8 @@ impl SocketVisit {
             .key
             .bytes()
             .fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-        EchoServer::new(socket, &self.plan, connection).serve(stream).await
+        let room = self.plan.room.as_ref().and_then(|name| rooms.join(name));
+        EchoServer { room, ..EchoServer::new(socket, &self.plan, connection) }.serve(stream).await
     }
 }
 
@@ -85,6 +88,8 @@ struct EchoServer<'a> {
     plan: &'a SocketPlan,
     begun: Instant,
     answers: VecDeque<SocketAnswer>,
+    /// Messages go to its members in place of an echo.
+    room: Option<Membership>,
     seen: u64,
     pushed: u64,
     losses: Stream,
@@ -100,6 +105,7 @@ impl<'a> EchoServer<'a> {
             plan,
             begun: Instant::now(),
             answers: VecDeque::new(),
+            room: None,
             seen: 0,
             pushed: 0,
             losses: Seed(1).stream(Purpose::Site, connection),
@@ -132,6 +138,9 @@ impl<'a> EchoServer<'a> {
                         return Ok(());
                     }
                     self.take(&buffer[..count], Instant::now());
+                }
+                message = next_of(&mut self.room), if reads => {
+                    self.take_of_room(message, Instant::now());
                 }
                 () = sleep_until(wake.unwrap_or(now)), if wake.is_some() => {}
             }
@@ -182,6 +191,24 @@ impl<'a> EchoServer<'a> {
             }
             return;
         }
+        match &self.room {
+            Some(room) => room.send(RoomMessage { text, payload: payload.into() }),
+            None => self.schedule(text, payload, now),
+        }
+    }
+
+    /// Takes a message to the room, and those that came with it.
+    fn take_of_room(&mut self, first: RoomMessage, now: Instant) {
+        let mut next = Some(first);
+        while let Some(RoomMessage { text, payload }) = next {
+            self.schedule(text, payload.to_vec(), now);
+            let full = self.answers.len() >= ANSWERS_MAX;
+            next = self.room.as_mut().filter(|_| !full).and_then(Membership::ready);
+        }
+    }
+
+    /// Sends a message after the plan's delay, unless it is to be lost.
+    fn schedule(&mut self, text: bool, payload: Vec<u8>, now: Instant) {
         if self.losses.unit() < self.plan.lose {
             return;
         }
@@ -196,5 +223,13 @@ impl<'a> EchoServer<'a> {
             }
         }
         self.answers.push_back(SocketAnswer { at, text, payload });
+    }
+}
+
+/// The next message to a room; never one without a room.
+async fn next_of(room: &mut Option<Membership>) -> RoomMessage {
+    match room {
+        Some(room) => room.next().await,
+        None => std::future::pending().await,
     }
 }
