@@ -106,7 +106,11 @@ impl StepCard {
         let mut contents = step.check.iter().chain([&step.ask.expect]).map(|it| &it.body);
         StepCard {
             is_static,
-            stencil: if is_static || step.socket.is_some() { None } else { Stencil::of(plan, step, feeders, shared) },
+            stencil: if is_static || step.socket.is_some() {
+                None
+            } else {
+                Stencil::of(plan, step, feeders, shared)
+            },
             expects,
             judges_nothing: !expects && step.check.is_none() && step.ask.capture.is_empty(),
             looks_at_bodies: step.ask.capture.iter().any(|(_, it)| in_body(&it.from))

@@ -1,7 +1,7 @@
 //! Names whose values parts of a journey need.
 
-use super::sockets::MessageRule;
 use super::model::{Journey, JourneyPart, JourneyPlan, JourneyStep, StepGuard};
+use super::sockets::MessageRule;
 use crate::check::{Ask, Body, Content, Expect, HeaderRule, JsonRule, Text, UploadContent};
 use std::collections::BTreeSet;
 
@@ -110,8 +110,11 @@ impl JourneyPlan {
         };
         for step in self.steps() {
             let expects = step.check.iter().chain([&step.ask.expect]);
-            all.extend(rules(&mut expects.clone().flat_map(|it| it.headers.iter().map(|(_, it)| it))));
-            let matching = step.socket.as_ref().and_then(|socket| socket.rule()).map(|it| &it.matching);
+            all.extend(rules(
+                &mut expects.clone().flat_map(|it| it.headers.iter().map(|(_, it)| it)),
+            ));
+            let matching =
+                step.socket.as_ref().and_then(|socket| socket.rule()).map(|it| &it.matching);
             for content in expects.map(|expect| &expect.body).chain(matching) {
                 let counted = content.count.iter().map(|(text, _)| text);
                 all.extend(content.regex.iter().chain(counted).filter_map(Text::settled));

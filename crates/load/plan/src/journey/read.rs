@@ -16,9 +16,9 @@ use crate::check::read::{Given, Reader, read_vars};
 use crate::check::{Ask, Marks, Text, Wanted};
 use crate::rules;
 use crate::{FileSource, StepStream};
+use sockets::SocketKey;
 use std::collections::BTreeSet;
 use toml::de::DeTable;
-use sockets::SocketKey;
 use units::{ParseError, quoted};
 use url::Url;
 

@@ -48,8 +48,9 @@ fn known_place(base: &Url, shown: &str) -> Option<Url> {
 impl JourneyPlan {
     /// A step whose values determine its server; `None` if the plan determines all of them.
     pub fn step_to_anywhere(&self) -> Option<&JourneyStep> {
-        let unknown =
-            |step: &&JourneyStep| known_place(&base_of(self, step), &step.ask.url.shown()).is_none();
+        let unknown = |step: &&JourneyStep| {
+            known_place(&base_of(self, step), &step.ask.url.shown()).is_none()
+        };
         self.steps().into_iter().find(unknown)
     }
 }

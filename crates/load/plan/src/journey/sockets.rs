@@ -77,9 +77,8 @@ impl JourneyPlan {
     /// Rows of the steps whose calls are messages.
     pub fn message_rows(&self) -> Vec<u32> {
         let steps = self.steps().into_iter();
-        let is_message = |socket: &SocketStep| {
-            matches!(socket, SocketStep::Send { .. } | SocketStep::Expect(_))
-        };
+        let is_message =
+            |socket: &SocketStep| matches!(socket, SocketStep::Send { .. } | SocketStep::Expect(_));
         steps.filter(|step| step.socket.as_ref().is_some_and(is_message)).map(|it| it.row).collect()
     }
 

@@ -2,8 +2,8 @@
 
 use super::super::sockets::{COUNT_MAX, MessageRule, SocketStep, parse_close_code};
 use super::JourneyReader;
-use crate::check::node::{Node, Table};
 use crate::HttpVersion;
+use crate::check::node::{Node, Table};
 use crate::check::{Ask, Body, Expect, Text, Wanted};
 use units::{Nanos, ParseError};
 
@@ -61,7 +61,8 @@ impl JourneyReader<'_> {
             }
             SocketKey::Send(node) => {
                 let body = self.message(&node)?;
-                let answer = table.take("expect").map(|node| self.message_rule(&node)).transpose()?;
+                let answer =
+                    table.take("expect").map(|node| self.message_rule(&node)).transpose()?;
                 let (rule, expect) = answer.unzip();
                 let ask = self.message_ask(table, body, expect)?;
                 (SocketStep::Send { answer: rule }, ask)
@@ -118,7 +119,9 @@ impl JourneyReader<'_> {
             || !expect.headers.is_empty()
             || expect.outcome != Wanted::Response
         {
-            return Err(node.fault("a message has no status, headers or outcome: give match or body"));
+            return Err(
+                node.fault("a message has no status, headers or outcome: give match or body")
+            );
         }
         Ok((MessageRule { matching: matching.unwrap_or_default(), count, timeout }, expect))
     }
