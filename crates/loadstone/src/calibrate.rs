@@ -12,11 +12,11 @@ use stats::{CauseId, Second, Snapshot, Verdict};
 use std::sync::Arc;
 use units::{Nanos, Rate, show};
 
-/// Rates at which punctuality is looked at.
+/// Rates at which punctuality is measured.
 const RATES: [f64; 4] = [1_000.0, 5_000.0, 20_000.0, 50_000.0];
 
 pub(crate) fn calibrate(wanted: &CalibrateArgs) -> Result<Code, Failure> {
-    // what this finds out is not judged by what was found before
+    // this measurement is not judged by earlier results
     let env = Arc::new(Env::uncalibrated());
     let environment = &env.environment;
     let site = SiteProcess::start(&["--null"])?;
@@ -98,17 +98,17 @@ fn keep(found: &Calibration, wanted: &CalibrateArgs) -> Result<(), Failure> {
         let why = found.doubts.join("; ");
         kept = format!("Unreliable: {why}\n");
         if !wanted.no_save {
-            kept += "not stored: repeat it when nothing else runs here\n";
+            kept += "not stored: repeat it on an idle machine\n";
         }
     }
     match Calibration::path().filter(|_| !wanted.no_save && believed) {
         Some(path) => {
             host::state::store_atomic(&path, json.as_bytes())
                 .map_err(|error| not_written(error.into()))?;
-            kept = format!("kept in {} for the verdict of later runs\n", path.display());
+            kept = format!("stored in {} for the verdicts of later runs\n", path.display());
         }
         None if !wanted.no_save && believed => {
-            kept = "not kept: there is no home directory\n".into()
+            kept = "not stored: there is no home directory\n".into()
         }
         None => {}
     }

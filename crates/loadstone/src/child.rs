@@ -5,14 +5,15 @@ use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// A running site; ended, with its process, when dropped.
+/// A running site; its process ends when this is dropped.
 pub(crate) struct SiteProcess {
     child: Child,
     pub(crate) url: String,
 }
 
 impl SiteProcess {
-    /// Starts this program's `site` on a free loopback port, on the first core when there are more.
+    /// Starts this program's `site` on a free loopback port, on the first core if there are
+    /// several.
     ///
     /// # Errors
     /// Returned if the program cannot be started again, or the site prints no URL.
@@ -28,11 +29,13 @@ impl SiteProcess {
         let mut child = child.context("cannot start the built-in site")?;
         let mut line = String::new();
         if let Some(out) = child.stdout.as_mut() {
-            BufReader::new(out).read_line(&mut line).context("the built-in site said nothing")?;
+            BufReader::new(out)
+                .read_line(&mut line)
+                .context("the built-in site printed nothing")?;
         }
         let site = SiteProcess { child, url: line.trim().to_owned() };
         if !site.url.starts_with("http://") {
-            bail!("the built-in site did not start: it said {:?}", site.url);
+            bail!("the built-in site did not start: it printed {:?}", site.url);
         }
         Ok(site)
     }
@@ -40,7 +43,7 @@ impl SiteProcess {
 
 impl Drop for SiteProcess {
     fn drop(&mut self) {
-        // it may have ended by itself; then there is nothing to end
+        // it may have ended already; then there is nothing to end
         self.child.kill().ok();
         self.child.wait().ok();
     }

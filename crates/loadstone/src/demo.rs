@@ -29,18 +29,18 @@ pub(crate) fn demo(args: DemoArgs) -> Result<Code, Failure> {
     drop(site);
     if let Some(page) = &outputs.html {
         let whole = std::fs::canonicalize(page).unwrap_or_else(|_| page.clone());
-        crate::say(&format!("the same as a page: {}", whole.display()));
+        crate::say(&format!("as a page: {}", whole.display()));
     }
     if code == Code::Invalid {
         crate::say(
             "this machine was too busy for exact figures, as the report says under Measurement: \
-             take them as an example, not as what the site can do",
+             they are an example, not the capacity of the site",
         );
     }
     Ok(demonstrated(code))
 }
 
-/// Doubtful figures are no failure of a demonstration: no decision depends on them.
+/// Doubtful figures do not fail a demonstration: no decision depends on them.
 fn demonstrated(code: Code) -> Code {
     if code == Code::Invalid { Code::Done } else { code }
 }

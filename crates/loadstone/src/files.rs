@@ -16,7 +16,7 @@ pub(crate) enum Sink {
 }
 
 impl Sink {
-    /// The file that it is.
+    /// Its path as a regular file.
     pub(crate) fn file(&self) -> Option<&PathBuf> {
         match self {
             Sink::File(path) => Some(path),
@@ -25,13 +25,13 @@ impl Sink {
     }
 }
 
-/// Target of a path, symbolic links followed: a link keeps pointing to its target, which gets the
+/// Target of a path, following symbolic links: a link keeps pointing to its target, which gets the
 /// result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A file that is there or can be.
+    /// A regular file that exists or can be created.
     File(PathBuf),
-    /// A device, a pipe, or a descriptor that is open already (`/dev/stdout`).
+    /// A device, a pipe, or an already open descriptor (`/dev/stdout`).
     Stream(PathBuf),
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Place {
 const LINKS_MAX: usize = 40;
 
 /// # Errors
-/// Links that lead in a circle.
+/// Links that form a loop.
 pub(crate) fn place(path: &Path) -> Result<Place> {
     let mut at = path.to_owned();
     for _ in 0..=LINKS_MAX {
@@ -52,10 +52,10 @@ pub(crate) fn place(path: &Path) -> Result<Place> {
             Err(_) => return Ok(Place::File(at)),
         }
     }
-    anyhow::bail!("cannot write {}: its links lead in a circle", path.display())
+    anyhow::bail!("cannot write {}: its links form a loop", path.display())
 }
 
-/// The name of an open descriptor of this process, when the path is one's in /proc.
+/// The name of an open descriptor of this process, if the path is one in /proc.
 fn descriptor(path: &Path) -> Option<&str> {
     let folder = path.parent()?.canonicalize().ok()?;
     let ours = Path::new("/proc/self/fd").canonicalize().ok()?;
@@ -70,8 +70,8 @@ fn is_stream(path: &Path) -> bool {
 /// Opens a stream to write to its end. A pipe waits here for its reader.
 pub(crate) fn open_stream(path: &Path) -> std::io::Result<File> {
     match descriptor(path) {
-        // the descriptors themselves: a second opening of a file would have its own position, and
-        // the two would overwrite each other
+        // the descriptors themselves: reopening a file would give it a separate position, and the
+        // two would overwrite each other
         Some("1") => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
         Some("2") => std::io::stderr().as_fd().try_clone_to_owned().map(File::from),
         _ => OpenOptions::new().append(true).open(path),
@@ -80,7 +80,7 @@ pub(crate) fn open_stream(path: &Path) -> std::io::Result<File> {
 
 /// Checks before a run that a result can be written after it.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
-    // a name that ends with a slash is a folder's, be it there or not
+    // a name that ends with a slash is a folder, whether it exists or not
     let folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
     anyhow::ensure!(!folder, "cannot write {}: it is a folder", path.display());
     let place = match place(path)? {
@@ -138,7 +138,7 @@ pub(crate) struct GrowingFile {
     growth: Option<Growth>,
 }
 
-/// Temporary file, and its final place.
+/// Temporary file, and its final path.
 #[derive(Clone, Debug)]
 struct Growth {
     beside: PathBuf,
@@ -146,10 +146,10 @@ struct Growth {
 }
 
 impl GrowingFile {
-    /// Begins it, without a byte. A pipe waits here for its reader.
+    /// Creates it, empty. A pipe waits here for its reader.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub(crate) fn create(path: &Path) -> Result<GrowingFile> {
         let (opened, growth) = match place(path)? {
             Place::Stream(stream) => (open_stream(&stream), None),
@@ -180,7 +180,7 @@ impl GrowingFile {
         self.growth.is_some()
     }
 
-    /// It is whole: it takes its place.
+    /// It is complete: it is renamed to its final path.
     ///
     /// # Errors
     /// The file system refuses.
@@ -204,14 +204,14 @@ impl Drop for GrowingFile {
     }
 }
 
-/// A name in the same folder for what is not whole yet.
+/// A name in the same folder for an incomplete file.
 pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.part", std::process::id()));
     path.with_file_name(name)
 }
 
-/// Writes the whole of `text`, or nothing; to the end of what is no file.
+/// Writes all of `text`, or nothing; appends to anything but a regular file.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
     match place(path)? {
         Place::File(place) => host::state::store_atomic(&place, text.as_bytes())?,
@@ -235,7 +235,7 @@ pub(crate) fn write_stdout(text: &str) -> Result<()> {
     write_stdout_bytes(text.as_bytes())
 }
 
-/// The same for what is no text.
+/// The same for bytes.
 pub(crate) fn write_stdout_bytes(bytes: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to standard output")

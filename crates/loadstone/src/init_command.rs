@@ -5,7 +5,7 @@ use crate::exit::{Code, Failure};
 use crate::files;
 use plan::{Plan, Secrets};
 
-/// What the tables of the plan below are made of.
+/// Contents of the plan's tables below.
 const LOAD: &str = r#"
 [load]
 users = 10                # each sends a request after the response to its last one
@@ -21,7 +21,7 @@ warmup = "1s"             # before that, reported separately
 slo = ["p99<500ms", "failures<1%"]
 "#;
 
-/// Tables that [`LOAD`] has.
+/// Tables defined by [`LOAD`].
 const WRITTEN: [&str; 4] = ["version", "load", "stop", "measure"];
 
 /// Writes the plan, and names the command that runs it.
@@ -61,7 +61,7 @@ fn text(plan: &Plan, output: &Sink) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What is called, and how, without defaults.
+/// The calls of the plan, without defaults.
 fn calls(plan: &Plan) -> Result<String, Failure> {
     let whole = plan::to_toml(plan, Secrets::Shown);
     let brief = plan::to_brief_toml(&whole).unwrap_or(whole);
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(plan.targets[0].url.as_str(), "http://127.0.0.1:8080/shop?page=1");
         assert_eq!(plan.measure.slo.len(), 2);
         assert!(text.contains("# rate = \"100/s\"") && !text.contains("raw = false"), "{text}");
-        // the settings that are offered can be taken
+        // the suggested settings are valid
         let open = text.replace("users = 10 ", "").replace("# rate", "rate");
         assert!(plan::from_toml(&open, &NoFiles).is_ok(), "{open}");
         let paused = text.replace("# think", "think");

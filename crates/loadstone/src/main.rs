@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         Err(error) => return tell_usage(&error, &argv),
     };
     if let Command::Netpath(args) = &cli.command {
-        // catches signals in its own way, and must have one thread until it has split off a process
+        // handles signals itself, and must have one thread until it has forked a process
         return netpath_command::netpath(args);
     }
     if let Err(error) = signals::install() {
@@ -120,7 +120,7 @@ pub(crate) fn typed() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Carries a run out here, or by the machines of a fleet.
+/// Runs a plan here, or on the machines of a fleet.
 fn run_plan(args: RunArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Code, Failure> {
     let (plan, outputs) = args.into_plan(&Disk)?;
     if outputs.print_plan {
@@ -135,7 +135,7 @@ fn print(bytes: &[u8]) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Help and version go to standard output and are no failure; everything else is usage.
+/// Help and version go to standard output and are not failures; everything else is a usage error.
 fn tell_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     if let Some(hint) = args::hint(error, argv) {
         say(&hint);
@@ -147,7 +147,7 @@ fn tell_usage(error: &clap::Error, argv: &[OsString]) -> ExitCode {
     }
     match told {
         Ok(()) => Code::Done.into(),
-        // `--help | head`: the reader has read enough
+        // `--help | head`: the reader has closed
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Code::Done.into(),
         Err(error) => {
             say(&format!("cannot write to standard output: {error}"));
@@ -162,7 +162,7 @@ impl From<UsageError> for Failure {
     }
 }
 
-/// A line for people, on standard error; a failed write loses nothing.
+/// Prints a line for people on standard error; a failed write is ignored.
 fn say(text: &str) {
     let mut error = std::io::stderr().lock();
     for line in text.lines() {

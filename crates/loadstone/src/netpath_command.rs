@@ -10,7 +10,7 @@ use std::time::Duration;
 use units::show;
 use wan::{PathSpec, Population, Throttles, describe, profiles};
 
-/// Time limit for a server to end after a request to stop.
+/// Time limit for a server to end after a stop request.
 const SERVER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The program's exit code, or ours when it could not be run.
@@ -28,7 +28,7 @@ pub(crate) fn netpath(args: &NetpathArgs) -> ExitCode {
 
 fn run(args: &NetpathArgs) -> Result<u8, Failure> {
     let spec = args.path()?;
-    // both before the first thread: the warden is a fork, and users are left by a process as a whole
+    // both before the first thread: the warden is a fork, and users are dropped by a whole process
     let mut warden = Warden::start()
         .map_err(|error| Failure::usage(format!("cannot start a process: {error}")))?;
     let mut post =
@@ -44,7 +44,9 @@ fn run(args: &NetpathArgs) -> Result<u8, Failure> {
         far,
         own_loopback: args.own_loopback,
     })?;
-    warden.guard(&path).map_err(|error| Failure::usage(format!("the warden is gone: {error}")))?;
+    warden
+        .guard(&path)
+        .map_err(|error| Failure::usage(format!("the warden process has exited: {error}")))?;
     if !args.quiet {
         before(&spec, &path, far, args.own_loopback);
     }
@@ -78,7 +80,7 @@ fn before(spec: &PathSpec, path: &NetPath, far: FarEnd, own_loopback: bool) {
 
 fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
     let mut shell = Command::new("sh");
-    // its output is for people: the program's own is alone on standard output
+    // our output is for people: the program's own is the only one on standard output
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(std::io::stderr());
     let mut server = netpath::start(path.far(), &mut shell)
         .map_err(|error| Failure::usage(format!("--server: cannot start sh: {error}")))?;
@@ -95,7 +97,7 @@ fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
         (Ok(false), ended) => {
             let how = ended.map_or(String::new(), |status| format!(" ({status})"));
             Err(Failure::usage(format!(
-                "--server: {command:?} ended{how} before it listened on a TCP port; it has to stay \
+                "--server: {command:?} ended{how} before it listened on a TCP port; it must stay \
                  in the foreground"
             )))
         }
@@ -103,8 +105,8 @@ fn start_server(command: &str, path: &NetPath) -> Result<Child, Failure> {
     }
 }
 
-/// The exit code of a program that cannot be started, as in shells: 127 where it is not found, 126 where it
-/// cannot be executed.
+/// The exit code of a program that cannot be started, as in shells: 127 if it is not found, 126 if
+/// it cannot be executed.
 fn unstarted(error: &std::io::Error) -> u8 {
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
@@ -145,7 +147,7 @@ pub(crate) fn tell(facts: &PathFacts) -> Vec<String> {
         }
         lines.push(format!("  up: {}", report::path::direction(&told.up)));
         lines.push(format!("  down: {}", report::path::direction(&told.down)));
-        lines.push(format!("  round trip asked for {}", show::duration(kind.rtt)));
+        lines.push(format!("  configured round trip {}", show::duration(kind.rtt)));
     }
     lines.push(format!("  {}", report::path::emulation(&record)));
     let judged = [stats::verdict::path_overload(facts), stats::verdict::path_late(facts, None)];
@@ -167,7 +169,7 @@ fn list_profiles() -> Result<Code, Failure> {
         text.push_str(&format!("{:<19}   up    {}\n", "", describe(&spec.up)));
         text.push_str(&format!("{:<19}   down  {}\n", "", describe(&spec.down)));
         if profile.throttles == Throttles::Requests {
-            let note = "made for requests in a browser; here its figures hold for packets";
+            let note = "made for requests in a browser; here its values apply to packets";
             text.push_str(&format!("{:<19}   {note}\n", ""));
         }
     }

@@ -8,7 +8,7 @@ use plan::{HttpVersion, Plan};
 use units::show::{self, safe};
 use workload::Template;
 
-/// Bytes of a body that are shown.
+/// Maximum number of bytes shown of a body.
 const BODY_MAX: usize = 64 << 10;
 
 /// Makes the call and prints it.
@@ -47,7 +47,7 @@ fn code(plan: &Plan, heard: &Heard) -> Code {
     }
 }
 
-/// The request behind `>`, the head of the response behind `<`, the body, and how long it took.
+/// The request after `>`, the head of the response after `<`, the body, and the duration.
 fn shown(plan: &Plan, template: &Template, heard: &Heard) -> String {
     let request = String::from_utf8_lossy(&template.last);
     let (head, body) = request.split_once("\r\n\r\n").unwrap_or((&request, ""));

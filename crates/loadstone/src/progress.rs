@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
-/// Redrawn so often a second.
+/// Redraws per second.
 const HZ: u8 = 4;
 
 /// A progress line; `None` without a terminal. `template` is indicatif's.
@@ -19,7 +19,7 @@ pub(crate) fn bar(quiet: bool, length: Option<u64>, template: &str) -> Option<Pr
     })
 }
 
-/// The terminal can only go forwards.
+/// The terminal cannot move its cursor back.
 pub(crate) fn dumb_terminal() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

@@ -232,7 +232,7 @@ impl ShownResults {
             }
             _ => {
                 return Err(Failure::usage(
-                    "--as is for runs and ramps: nothing else has such figures",
+                    "--as is for runs and ramps: other results lack these figures",
                 ));
             }
         };

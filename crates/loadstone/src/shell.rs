@@ -5,16 +5,16 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The descriptor limit that this program was started with. It raises its own, which would
-/// otherwise be inherited by every server but the first.
+/// The original descriptor limit of this program. It raises its own, which would otherwise be
+/// inherited by every server but the first.
 static SOFT_LIMIT: OnceLock<u64> = OnceLock::new();
 
-/// To be called before the program raises its limit of descriptors.
+/// Must be called before the program raises its descriptor limit.
 pub(crate) fn remember_limit() {
     SOFT_LIMIT.get_or_init(|| host::limits::descriptors().soft);
 }
 
-/// `command` by `sh -c`. Where its output goes is the caller's.
+/// `command` by `sh -c`. The caller sets the destination of its output.
 pub(crate) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(with_limit(command)).process_group(0).stdin(Stdio::null());

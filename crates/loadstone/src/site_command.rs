@@ -19,11 +19,11 @@ pub(crate) fn site(task: SiteTask) -> Result<Code, Failure> {
     }
 }
 
-/// Serves until a signal or until the site ends by its own rule.
+/// Serves until a signal or until the site ends by its own option.
 fn serve(mut config: site::Config) -> Result<Code, Failure> {
-    // pages by CGI are made by this program; where it cannot be found they are refused
+    // this program makes CGI pages; if it cannot be found they are refused
     config.cgi = std::env::current_exe().ok();
-    // its connections count against the soft limit: raise it as far as it goes
+    // its connections count against the soft limit: raise it to the maximum
     host::raise_descriptors(host::limits::descriptors().hard).ok();
     let site = site::Site::start(config).map_err(|error| Failure::usage(error.to_string()))?;
     crate::files::write_stdout(&format!("{}\n", site.url()))

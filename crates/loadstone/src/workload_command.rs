@@ -1,4 +1,4 @@
-//! `loadstone workload`: files for a server, and lists of URLs, made.
+//! `loadstone workload`: creates files for a server, and lists of URLs.
 
 mod access_log;
 mod anonymise;
@@ -18,7 +18,7 @@ use engine::crawl::{Crawl, CrawlPlan, crawl};
 use std::fmt::Write as _;
 use units::Nanos;
 
-/// The longest that connecting may take.
+/// Connect timeout.
 const CONNECT: Nanos = Nanos::from_secs(5);
 /// Maximum number of broken links listed individually.
 const TOLD_MAX: usize = 20;
@@ -56,7 +56,7 @@ fn walk(args: &CrawlArgs) -> Result<Code, Failure> {
         headers: typed.request.headers,
         user_agent: plan::RequestPlan::default().user_agent,
     };
-    let bar = crate::progress::bar(args.quiet, None, "{pos} of {len} known addresses asked");
+    let bar = crate::progress::bar(args.quiet, None, "{pos} of {len} known addresses requested");
     let found = crawl(&plan, &mut world, &mut |asked, known| {
         if let Some(bar) = &bar {
             bar.set_length(known);
@@ -108,14 +108,14 @@ fn told(found: &Crawl, args: &CrawlArgs) -> String {
         put(&mut text, &format!("… and {} more that are broken", broken - TOLD_MAX as u64));
     }
     let sums = [
-        format!("{} listed of {} asked", found.good.len(), found.asked),
+        format!("{} of {} requested pages listed", found.good.len(), found.asked),
         format!("{broken} broken"),
         format!("{} on other sites", found.elsewhere),
     ];
     put(&mut text, &sums.join(", "));
     if found.left_out > 0 && !found.interrupted {
         let bounds = format!("--calls-max {}, --depth-max {}", args.calls_max, args.depth_max);
-        put(&mut text, &format!("{} known addresses were left out ({bounds})", found.left_out));
+        put(&mut text, &format!("{} known addresses were skipped ({bounds})", found.left_out));
     }
     text
 }

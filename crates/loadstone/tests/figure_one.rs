@@ -37,7 +37,7 @@ impl Norm {
         content.to_owned()
     }
 
-    /// Pages that its ended children have touched: no child, no page (proc(5): `cminflt`).
+    /// Pages touched by its ended children: no child, no page (proc(5): `cminflt`).
     fn touched_by_children(&self) -> u64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let (_, after_name) = stat.rsplit_once(") ").unwrap();
@@ -53,7 +53,7 @@ impl Drop for Norm {
     }
 }
 
-/// A page by a request of its own, whole.
+/// A page by a separate request, complete.
 fn page(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -62,7 +62,7 @@ fn page(port: u16, request: &str) -> String {
     text
 }
 
-/// The form that greets by name, in Perl, inside Apache; it tells how often its process has
+/// The form that greets by name, in Perl, inside Apache; it reports how often its process has
 /// answered.
 const FORM: &str = r#"
 package Loadstone::Form;
@@ -113,7 +113,7 @@ PAGE
 1;
 "#;
 
-/// Apache with one process, so that its interpreter answers everything.
+/// Apache with one process, so that its one interpreter answers everything.
 fn mod_perl() -> Apache {
     Apache::start(&["perl"], |folder: &Path| {
         std::fs::write(folder.join("form.pl"), FORM).unwrap();
@@ -142,7 +142,7 @@ fn an_interpreter_kept_inside_apache_answers_a_run() {
     let text = page(apache.port, &request);
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}\n{}", apache.said());
     assert!(text.contains("<h1>Hello Fred Flintstone</h1>"), "{text}");
-    // the plain call that goes first, the run, and this one: all in one interpreter
+    // the plain first call, the run, and this one: all in one interpreter
     assert!(text.contains("\r\nX-Answers: 22\r\n"), "{text}");
 }
 

@@ -1,5 +1,5 @@
-//! Our books against those of servers that somebody else wrote: nginx, started for each test with
-//! files, ports and an access log of its own; for HTTP/3 Caddy.
+//! Our counts compared with those of independent servers: nginx, started for each test with its own
+//! files, ports and access log; for HTTP/3 Caddy.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -81,7 +81,7 @@ impl Nginx {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Ends it and reads its log: what was asked of each path, in order of the responses' ends.
+    /// Ends it and reads its log: the requests for each path, in order of the responses' ends.
     fn stop(mut self) -> BTreeMap<String, Vec<Line>> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::QUIT).unwrap();
@@ -159,12 +159,12 @@ fn parse(line: &str) -> Line {
     }
 }
 
-/// The run's lines: all but the first, which is the plain call that goes first.
+/// The run's lines: all but the first, which is the plain first call.
 fn of_run(lines: &[Line]) -> &[Line] {
     &lines[1..]
 }
 
-/// Replies, statuses and bytes of the result against the server's log, exactly.
+/// Responses, statuses and bytes of the result compared with the server's log, exactly.
 #[track_caller]
 fn agree(json: &Value, lines: &[Line], what: &str) {
     let total = |figure: fn(&Line) -> u64| lines.iter().map(figure).sum::<u64>();
@@ -228,7 +228,7 @@ fn chunked_and_compressed_bodies_are_counted_and_decoded() {
     let sent: u64 = lines.iter().map(|line| line.sent).sum();
     assert_eq!(outcomes(&json)[..2], [20, 20]);
     assert_eq!(whole(&json, "/bytes/received"), sent);
-    // nginx counts the framing of chunks as body, we count what is in them
+    // nginx counts chunk framing as body, we count only the content
     let framed: u64 = lines.iter().map(|line| line.body).sum();
     let body = whole(&json, "/bytes/body");
     assert!(body < framed && framed - body < 20 * 40, "{body} {framed}");
@@ -311,7 +311,7 @@ fn a_list_of_urls_has_the_servers_counts_in_each_row() {
     let json = measure(&["-c", "5", "-n", "300", "--random", "--urls", &list]);
     let origin = nginx.url("");
     let mut lines = nginx.stop();
-    // the plain call that goes first went to the first line's page
+    // the plain first call went to the first line's page
     lines.get_mut(paths[0]).unwrap().remove(0);
     let rows = json["per_url"].as_array().unwrap();
     assert_eq!(rows.len(), 5);
@@ -326,8 +326,8 @@ fn a_list_of_urls_has_the_servers_counts_in_each_row() {
     }
 }
 
-/// Over TLS, agreed on by ALPN: nginx's limits of streams and of requests on a connection are kept
-/// and told, and its books are ours.
+/// Over TLS, negotiated by ALPN: nginx's limits of streams and of requests on a connection are
+/// respected and reported, and its counts equal ours.
 #[test]
 fn http2_keeps_the_limits_of_the_server() {
     let nginx = Nginx::start();
@@ -345,15 +345,15 @@ fn http2_keeps_the_limits_of_the_server() {
     assert_eq!(json["tls"]["agreed"][0]["alpn"], "h2");
     assert_eq!(whole(&json, "/http2/streams_max"), 16);
     assert_eq!(whole(&json, "/http2/streams_peak"), 16);
-    // 400 requests, then GOAWAY: a limit of the server's, no failure
+    // 400 requests, then GOAWAY: a limit of the server, not a failure
     assert!(whole(&json, "/http2/goaways/NO_ERROR") >= 4, "{}", json["http2"]);
     assert!(whole(&json, "/connections/established") >= 5);
     let seen: std::collections::BTreeSet<u64> = lines.iter().map(|line| line.connection).collect();
     assert_eq!(seen.len() as u64, whole(&json, "/connections/established"));
 }
 
-/// Over QUIC, by quic-go: closed and open loads, bodies and redirects; sessions are resumed, and the
-/// server's limit of streams is learnt and kept.
+/// Over QUIC, by quic-go: closed and open loads, bodies and redirects; sessions are resumed, and
+/// the server's stream limit is learned and respected.
 #[test]
 fn http3_is_spoken_with_quic_go() {
     let page = "a line of a page\n".repeat(300);
@@ -369,7 +369,7 @@ fn http3_is_spoken_with_quic_go() {
     assert_eq!(json["first_call"]["http_version"], "3");
     assert!(json["http3"]["violations"].as_object().unwrap().is_empty(), "{}", json["http3"]);
 
-    // quic-go allows 100: a connection is given no more
+    // quic-go allows 100: a connection gets no more
     let json = over(&["-c", "1", "-n", "1000", "--streams", "400", &url]);
     assert_eq!(outcomes(&json)[..2], [1_000, 1_000]);
     assert_eq!(

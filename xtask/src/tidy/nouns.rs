@@ -60,7 +60,7 @@ fn judge(homes: &Homes, owed: &[&str]) -> Vec<Finding> {
     }
     for noun in owed {
         if homes.get(*noun).is_none_or(|crates| crates.len() < CRATES_MAX) {
-            let text = format!("{noun} is no longer in too many crates; take it off the list");
+            let text = format!("{noun} is no longer in too many crates; remove it from the list");
             found.push(Finding::new(LIST, 0, text));
         }
     }
@@ -146,6 +146,6 @@ mod tests {
         ];
         assert!(judge(&homes(&three), &["Step"]).is_empty());
         let found = judge(&homes(&three[..2]), &["Step"]);
-        assert!(found[0].text.contains("take it off the list"), "{found:?}");
+        assert!(found[0].text.contains("remove it from the list"), "{found:?}");
     }
 }

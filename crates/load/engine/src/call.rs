@@ -16,15 +16,17 @@ pub(crate) struct Call {
     pub(crate) target: u32,
     pub(crate) user: u32,
     pub(crate) asked: Asked,
-    /// Connections it has been put on; bounds how often a call stranded by a close is put again.
+    /// Number of connections it has been put on; limits how often a call stranded by a close is
+    /// moved.
     pub(crate) tries: u16,
     /// At most 100 (`FOLLOW_MAX` of plans).
     pub(crate) redirects: u8,
-    /// Times it was sent again to log in.
+    /// Times it was resent to log in.
     pub(crate) logins: u8,
     /// Outstanding responses, if a script sends several requests as one call.
     pub(crate) responses_due: u16,
-    /// The server found it too early: it goes out only where a handshake is over (RFC 8470 section 5.2).
+    /// The server answered 425 (Too Early): it may be sent only after a handshake (RFC 8470 section
+    /// 5.2).
     pub(crate) late: bool,
     /// A request that replaces the target's: from a redirect or a guide.
     pub(crate) request: Option<Box<Template>>,
@@ -44,7 +46,7 @@ pub(crate) struct Call {
     pub(crate) decoded_bytes: u64,
 }
 
-/// A longer one is moved by a call of memcpy, of which there was one for each response.
+/// Bound by measurement: a larger struct is moved by a call of memcpy for each response.
 const _: () = assert!(size_of::<Call>() <= 128);
 
 impl Call {
@@ -89,7 +91,7 @@ impl Call {
     #[inline]
     pub(crate) fn add(&mut self, facts: &ResponseFacts, decoded: u64) {
         self.bytes_received += facts.head_bytes + facts.body_bytes + facts.framing_bytes;
-        // the reader limits each head; a total above 4 GiB is reported as that
+        // the reader limits each head; a total above 4 GiB is reported as 4 GiB
         let sum = |a: u32, b: u64| (u64::from(a) + b).min(u64::from(u32::MAX)) as u32;
         self.head_bytes = sum(self.head_bytes, facts.head_bytes);
         self.trailer_bytes = sum(self.trailer_bytes, facts.trailer_bytes);

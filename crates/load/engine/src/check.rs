@@ -1,6 +1,5 @@
-//! A check plan run to its end: requests made out of steps, responses held against what was expected,
-//! values carried from one step to the next. The world is a trait, so that all of it runs without
-//! one.
+//! Runs a check plan: makes requests from steps, compares responses with expectations, carries
+//! values from step to step. The world is a trait, so all of it can run without real I/O.
 
 pub(crate) mod capture;
 pub(crate) mod judge;
@@ -21,7 +20,7 @@ use workload::Jar;
 pub trait CheckWorld: Caller {
     fn now(&mut self) -> Nanos;
 
-    /// Files of the site can be looked at.
+    /// The site's files are accessible.
     fn has_files(&self) -> bool;
 
     /// # Errors
@@ -44,7 +43,7 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(50);
 /// Checks that every request of the plan can be sent.
 ///
 /// # Errors
-/// The first that cannot: line, step and reason.
+/// The first invalid step: line, step and reason.
 pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
     for step in &plan.steps {
         let asks: Vec<&Ask> = match &step.action {
@@ -60,7 +59,7 @@ pub fn rehearse(plan: &CheckPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the steps for which `chosen` holds, in order. `told` receives each when it is done.
+/// Runs the steps for which `chosen` holds, in order. `told` receives each step when it is done.
 pub fn run_check(
     plan: &CheckPlan,
     chosen: &dyn Fn(&Step) -> bool,
@@ -197,7 +196,7 @@ impl Runner<'_> {
         }
     }
 
-    /// No server was reached yet, and none is reachable now, contrary to expectation.
+    /// No server has been reached yet, and none is reachable now, against the expectation.
     fn unmet(&mut self, ask: &Ask, heard: &Heard) -> bool {
         self.met |= heard.connected;
         let silent = !self.met && heard.result.is_err();
@@ -214,7 +213,7 @@ impl Runner<'_> {
         let mut responses = self.world.exchange(outgoing).into_iter();
         let mut pair = |sent: Result<Outgoing, String>| match sent {
             Ok(sent) => {
-                let lost = || silence("no word of this request came back".to_owned());
+                let lost = || silence("no response to this request".to_owned());
                 (Some(sent), responses.next().unwrap_or_else(lost))
             }
             Err(why) => (None, silence(why)),
@@ -222,7 +221,7 @@ impl Runner<'_> {
         prepared.into_iter().map(&mut pair).collect()
     }
 
-    /// Holds a response against what was expected; cookies and captured values are kept.
+    /// Compares a response with the expectations; keeps cookies and captured values.
     fn weigh(&mut self, ask: &Ask, sent: &Option<Outgoing>, heard: &Heard) -> Round {
         let status = heard.result.as_ref().ok().map(|reply| reply.facts.status);
         let Some(sent) = sent else {
@@ -241,7 +240,7 @@ impl Runner<'_> {
         let mut difference = judge::difference(&ask.expect, &answered, &self.captured);
         if let (None, Ok(reply)) = (&difference, &heard.result) {
             for (name, wanted) in &ask.capture {
-                // there is no seed: of several the first is as good as any
+                // there is no seed: of several values the first is taken
                 match capture::capture(
                     wanted,
                     &ResponseParts::of(reply),
@@ -285,7 +284,7 @@ impl Runner<'_> {
         Round { difference, status: None, members }
     }
 
-    /// Looks again and again until all is as expected or the time is over.
+    /// Repeats the check until the file is as expected or the time is over.
     fn watch(
         &mut self,
         within: Nanos,

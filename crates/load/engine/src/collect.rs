@@ -1,5 +1,5 @@
-//! The collector: merges the workers' rows into the run's total and its time series, asserts the
-//! conservation of calls at each merge, and watches the rule that ends a bad run.
+//! The collector: merges the workers' rows into the run's total and its time series, checks the
+//! conservation of calls at each merge, and evaluates the rule that aborts a run.
 
 use crate::setup::Setup;
 use crate::source::arrival_spec;
@@ -16,7 +16,7 @@ pub struct Row {
     pub worker: u32,
     pub start: Nanos,
     pub end: Nanos,
-    /// The edge of the series that it ends at; all workers have the same edges.
+    /// The edge of the series at which it ends; all workers have the same edges.
     pub edge: Nanos,
     pub snapshot: Box<Snapshot>,
     pub open_connections: u64,
@@ -27,8 +27,8 @@ pub struct Row {
     pub last_done: Nanos,
     /// How late the worker issued its first call; `NEVER` before.
     pub first_late: Nanos,
-    /// CPU time that the worker spent since its row before, and the time that passed meanwhile. The
-    /// worker reads no such clocks: its link fills them in.
+    /// CPU time of the worker since its previous row, and the elapsed time. The worker reads no
+    /// such clocks: its link fills them in.
     pub cpu: Nanos,
     pub passed: Nanos,
     /// The worker's last row.
@@ -40,7 +40,7 @@ pub struct Row {
 struct Pending {
     snapshot: Snapshot,
     span: Nanos,
-    /// Sums over the workers: CPU time less spinning, and the time in which it was spent.
+    /// Sums over the workers: CPU time less spinning, and the time in which it was used.
     busy: Nanos,
     worker_time: Nanos,
     open_connections: u64,
@@ -61,9 +61,9 @@ pub struct Collector {
     connections_peak: u64,
     flight_peak: u64,
     last_done: Nanos,
-    /// When the last worker finished.
+    /// Instant at which the last worker finished.
     ended: Nanos,
-    /// For how long the abort rule's bound has been met without a break.
+    /// Time for which the abort rule's bound has been met without interruption.
     held: Nanos,
     aborted: Option<String>,
 }
@@ -86,7 +86,7 @@ impl Collector {
         }
     }
 
-    /// Adds a row; returns its memory, cleared, and which seconds are now complete.
+    /// Adds a row; returns its memory, cleared, and the seconds that are now complete.
     pub fn add(&mut self, row: Row) -> (Box<Snapshot>, &[Second]) {
         let Row { worker, start, end, edge, mut snapshot, .. } = row;
         self.total.merge(&snapshot);
@@ -116,8 +116,8 @@ impl Collector {
         (snapshot, &self.series[before..])
     }
 
-    /// Counts that were put in for a machine that was taken for lost are taken out again: it has turned
-    /// up, and its own rows follow.
+    /// Removes the counts that were added for a machine considered lost: it is back, and its own
+    /// rows follow.
     pub fn take_back(&mut self, measured: &Counts, warm_up: &Counts) {
         for (mine, theirs) in
             [(&mut self.total.counts, measured), (&mut self.total.warm_up, warm_up)]
@@ -167,7 +167,7 @@ impl Collector {
             self.watch(edge, &pending);
             self.connections_peak = self.connections_peak.max(pending.connections_peak);
             self.flight_peak = self.flight_peak.max(pending.flight_peak);
-            // a run that ends on an edge has a last row without a span: a row only if something is in it
+            // a run that ends on an edge has a last row of zero length: kept only if it has counts
             let counts = [&pending.snapshot.counts, &pending.snapshot.warm_up];
             if pending.span > Nanos::ZERO
                 || counts.iter().any(|counts| **counts != Counts::default())
@@ -205,8 +205,9 @@ impl Collector {
         }
     }
 
-    /// `--abort-if`: the bound must be met without a break for the rule's time. Rows that do not lie within
-    /// the window are not judged: most figures of a warm-up, and of what is waited for after the end, are 0.
+    /// `--abort-if`: the bound must be met without interruption for the rule's time. Rows that are
+    /// not within the window are ignored: most figures of the warm-up and of the time after the end
+    /// are 0.
     fn watch(&mut self, edge: Nanos, pending: &Pending) {
         let Some(AbortRule { objective, hold, text }) = &self.setup.plan.stop.abort_if else {
             return;
@@ -217,7 +218,7 @@ impl Collector {
         let figures = objective.figures(&pending.snapshot, pending.span);
         if objective.met(&figures).1 {
             self.held += pending.span;
-            // a row is late by the loop's lag, never early: allow a tenth of a row
+            // rows are late by the loop's lag, never early: tolerate a tenth of a row
             if self.held + Nanos(pending.span.0 / 10) >= *hold && self.aborted.is_none() {
                 self.aborted = Some(text.clone());
             }
@@ -254,7 +255,7 @@ impl Collector {
             self.intend_each(end);
             None
         };
-        // peaks of workers add up within an interval; the sum is reached if they coincide
+        // peaks of workers are added within an interval; the sum is reached if they coincide
         self.total.flight_peak = self.flight_peak;
         Measurement {
             total: self.total,
@@ -270,7 +271,8 @@ impl Collector {
     }
 }
 
-/// Which arrivals of an open load fall due on a part of it: what a machine that is silent owes.
+/// Computes which arrivals of an open load fall due on a part of it: those that a silent machine
+/// has not reported.
 #[derive(Clone, Debug)]
 pub struct Owed {
     /// One for each open load, with its first arrival after the warm-up.
@@ -278,7 +280,7 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// `None` in a closed loop, where responses decide what falls due.
+    /// `None` in a closed loop, whose arrivals depend on the responses.
     pub fn of(setup: &Arc<Setup>) -> Option<Owed> {
         let of = |setup: &Arc<Setup>| {
             let Load::Open { arrivals, .. } = &setup.plan.load else { return None };
@@ -311,7 +313,7 @@ pub struct Intention {
     schedule: Schedule,
     /// The arrivals of the warm-up.
     first: u64,
-    /// The parts of the load that fall to this process, and those of its arrivals that are warm-up.
+    /// The parts of the load of this process, and its arrivals that are warm-up.
     parts: Vec<(Share, u64)>,
     /// Length of the window by the clock, and its calls by count.
     most: Nanos,
@@ -335,7 +337,7 @@ impl Intention {
     }
 
     /// Number of arrivals that the plan intends for this process in the measured window, up to the
-    /// instant `end`; and how long its rate takes for all of them, if their number is limited.
+    /// instant `end`; and the time that its rate takes for all of them, if their number is limited.
     pub fn until(&self, end: Nanos) -> (u64, Option<Nanos>) {
         let due = self.schedule.count_due(end);
         let count = due.saturating_sub(self.first);

@@ -29,13 +29,13 @@ pub(crate) enum ConnState {
     Connecting,
     /// CONNECT was sent to a proxy.
     Tunnel,
-    /// TLS handshake.
+    /// TLS handshake in progress.
     Handshake,
     /// Requests are sent, responses received.
     Open,
 }
 
-/// Requests that go out before the handshake is over.
+/// Requests that are sent before the handshake is complete.
 #[derive(Clone, Copy, Debug, Default)]
 struct Early {
     allowed: bool,
@@ -45,7 +45,7 @@ struct Early {
     calls: u32,
 }
 
-/// Steps in which idleness is measured: about a millisecond, by a shift.
+/// Resolution of idle times: about a millisecond, by a shift.
 const IDLE_STEP: Nanos = Nanos(1 << 20);
 
 fn idle_steps(span: Nanos) -> u32 {
@@ -66,11 +66,11 @@ pub(crate) struct Conn {
     /// Counts openings of this slot.
     generation: u32,
     endpoint: u32,
-    /// Row of the endpoint's addresses.
+    /// Row in the endpoint's addresses.
     address: u32,
     /// The user it belongs to, or [`NOBODY`].
     user: u32,
-    /// Calls put on it so far, and responses had from it.
+    /// Calls put on it so far, and responses received.
     assigned: u32,
     served: u32,
     /// When its last call left, in steps of [`IDLE_STEP`] after its opening, which fits into a few
@@ -101,13 +101,13 @@ pub(crate) struct Work {
     connected: Nanos,
     /// Connect and TLS time, until the first call takes them into its sample.
     setup: Option<(Nanos, Option<Nanos>)>,
-    /// When bytes were last received, or more of a request was sent, or from when on they are
-    /// awaited.
+    /// When bytes were last received, when more of a request was last sent, or when waiting for
+    /// them began.
     progress: Nanos,
     busy_since: Nanos,
 }
 
-/// A connection that has just been given one more call to carry.
+/// A connection that has just been given one more call.
 #[derive(Debug)]
 pub(crate) struct Employed<'a> {
     /// Where to put the call.
@@ -146,7 +146,7 @@ impl Employed<'_> {
 impl Work {
     pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Work {
         Work {
-            // by itself it would make room for four, of which most connections need one
+            // the default would reserve room for four, but most connections need one
             calls: VecDeque::with_capacity(1),
             speaker: Speaker::new(protocol, keeps_heads, lenient),
             transport: Transport::default(),
@@ -173,7 +173,7 @@ impl Work {
         self.calls.reserve_exact(depth as usize);
     }
 
-    /// Nothing is in it that the next call of its connection would need.
+    /// It contains nothing that the next call of its connection needs.
     fn is_over(&self) -> bool {
         self.calls.is_empty()
             && self.setup.is_none()
@@ -186,7 +186,7 @@ impl Work {
         if call > 0 {
             self.bring_to_front(call);
         }
-        // always from the front, so that the compiler need not copy the call
+        // always from the front, so the compiler need not copy the call
         self.calls.pop_front()
     }
 
@@ -246,9 +246,9 @@ impl Conn {
         (self.busy, self.received) = (Nanos::ZERO, 0);
     }
 
-    /// `connect` has returned, at `now`. `direct`: the protocol has the transport to itself, without
-    /// TLS or tunnel. At most `depth` calls will be outstanding. `take`: what it works with, where the
-    /// slot has kept nothing.
+    /// `connect` has returned, at `now`. `direct`: the protocol has the transport to itself,
+    /// without TLS or tunnel. At most `depth` calls will be outstanding. `take`: provides its
+    /// working state, if the slot has none.
     #[inline]
     pub(crate) fn begin(
         &mut self,
@@ -281,7 +281,7 @@ impl Conn {
         if over { self.work.take() } else { None }
     }
 
-    /// The connection is closed: what it worked with.
+    /// The connection is closed; returns its working state.
     pub(crate) fn take_work(&mut self) -> Option<Box<Work>> {
         self.work.take()
     }
@@ -341,7 +341,7 @@ impl Conn {
         self.opened
     }
 
-    /// It has carried as many calls as one connection is to carry.
+    /// It has carried its maximum number of calls.
     pub(crate) fn is_used_up(&self, calls_max: u32) -> bool {
         self.assigned >= calls_max
     }
@@ -411,7 +411,7 @@ impl Conn {
     /// bytes, so the transport is established.
     ///
     /// # Errors
-    /// The connection is no more.
+    /// The connection no longer exists.
     #[inline]
     pub(crate) fn flush<I: Io>(
         &mut self,
@@ -507,7 +507,7 @@ impl Conn {
     /// established; `tunnelled`: a proxy was asked for a tunnel.
     pub(crate) fn connect(&mut self, tunnelled: bool, now: Nanos) -> Nanos {
         let Some(work) = &mut self.work else { return now };
-        // taken with the first flush: `connect` had done it all; later: it is done now
+        // done with the first flush: `connect` had completed; otherwise it completes now
         let at = work.connected.max(now);
         (work.connected, work.progress) = (at, at);
         if tunnelled {
@@ -528,7 +528,7 @@ impl Conn {
     pub(crate) fn hear_proxy(&mut self, bytes: &[u8], now: Nanos) -> Result<bool, FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::Proxy) };
         let Some(reader) = &mut work.tunnel else { return Err(FailureClass::Proxy) };
-        // once for each connection: nothing is gained by a cache
+        // once for each connection: a cache would not help
         let advance = reader.advance(&mut HeadCache::new(), bytes);
         let advance = advance.map_err(|_| FailureClass::Proxy)?;
         if !advance.done {
@@ -553,7 +553,7 @@ impl Conn {
         self.work.as_ref().is_some_and(|work| work.speaker.is_multiplexed())
     }
 
-    /// The peer has gone away, and nothing is outstanding.
+    /// The peer has closed, and nothing is outstanding.
     pub(crate) fn is_left(&self) -> bool {
         self.is_open() && self.work.as_ref().is_some_and(|work| work.speaker.is_over())
     }
@@ -563,8 +563,8 @@ impl Conn {
         let Some(work) = &mut self.work else { return };
         while let Some(call) = work.speaker.take_opened() {
             if let Some(call) = work.calls.get_mut(call) {
-                // its wait ends now, unless its connection was not there before; it has been in flight since
-                // it was issued (law 1)
+                // its wait ends now, unless its connection was established later; it has been in
+                // flight since it was issued (law 1)
                 if call.issued >= self.established {
                     call.admitted = now;
                 }
@@ -582,7 +582,7 @@ impl Conn {
         }
     }
 
-    /// A call of its user waits here, though the peer allows no further stream now: the protocol
+    /// A call of its user waits here because the peer allows no further stream now: the protocol
     /// holds it back until one is free.
     pub(crate) fn holds_back(&self, calls_max: u32) -> bool {
         let holds = |speaker: &Speaker| speaker.is_multiplexed() && speaker.capacity(u32::MAX) > 0;
@@ -603,7 +603,7 @@ impl Conn {
         work.transport.decrypt(bytes, plain)
     }
 
-    /// TLS has just agreed: what it took, and on what.
+    /// The TLS handshake has just completed: its duration and parameters.
     pub(crate) fn take_handshake(&self, now: Nanos) -> Option<(Nanos, Option<TlsFacts>)> {
         let work = self.work.as_ref()?;
         let over = self.state == ConnState::Handshake && !work.transport.is_handshaking();
@@ -632,13 +632,13 @@ impl Conn {
         connect
     }
 
-    /// Connect and TLS time, once.
+    /// Connect and TLS time, returned once.
     #[inline]
     pub(crate) fn take_setup_times(&mut self) -> Option<(Nanos, Option<Nanos>)> {
         self.work.as_mut()?.setup.take()
     }
 
-    /// The call that took them continues: they wait for the next sample.
+    /// The call that took them continues: they are kept for the next sample.
     #[cold]
     pub(crate) fn give_setup_times(&mut self, times: Option<(Nanos, Option<Nanos>)>) {
         if let Some(work) = self.work.as_mut().filter(|_| self.state == ConnState::Open) {
@@ -685,7 +685,7 @@ impl Conn {
         http1.hear(shared, call.asked, input)
     }
 
-    /// Takes plaintext in, one event's worth; the call's first byte is stamped.
+    /// Takes plaintext, one event's worth; the call's first byte is timestamped.
     pub(crate) fn hear(&mut self, input: &[u8], now: Nanos) -> Result<Heard, Fault> {
         let Some(work) = &mut self.work else { return Err(Fault::Unasked) };
         let out = work.transport.plaintext();
@@ -702,13 +702,13 @@ impl Conn {
     /// The peer ended its side with calls outstanding. `Ok`: the oldest has its whole response.
     ///
     /// # Errors
-    /// What that means to the oldest call.
+    /// Meaning of that for the oldest call.
     pub(crate) fn hear_end(&mut self) -> Result<(), FailureClass> {
         let Some(work) = &mut self.work else { return Err(FailureClass::ClosedEarly) };
         match self.state {
             ConnState::Open => {
                 work.speaker.hear_end()?;
-                // a close that anyone could have made does not end a body (RFC 9112 section 9.8)
+                // an unauthenticated close does not end a body (RFC 9112 section 9.8)
                 let cut = work.transport.is_encrypted() && !work.transport.is_tls_closed();
                 match self.unwritable {
                     None if cut => Err(FailureClass::ClosedEarly),
@@ -722,7 +722,7 @@ impl Conn {
         }
     }
 
-    /// Facts, head and timings of the response that is done.
+    /// Facts, head and timings of the complete response.
     #[inline(always)]
     pub(crate) fn facts(&self) -> ResponseFacts {
         self.work.as_ref().map_or_else(ResponseFacts::default, |work| work.speaker.facts())
@@ -733,7 +733,7 @@ impl Conn {
         self.work.as_ref().map_or(&[], |work| work.speaker.head())
     }
 
-    /// The trailers of the response that is done, where heads are kept.
+    /// The trailers of the complete response, if heads are kept.
     pub(crate) fn trailers(&self) -> &[u8] {
         self.work.as_ref().map_or(&[], |work| work.speaker.trailers())
     }
@@ -751,7 +751,7 @@ impl Conn {
         self.work.as_mut()?.calls.get_mut(call)
     }
 
-    /// Takes away what is gathered of the call's response; [`Conn::give_intake`] gives it back.
+    /// Takes the collected parts of the call's response; [`Conn::give_intake`] returns them.
     pub(crate) fn take_intake(&mut self, call: usize) -> Option<Box<Intake>> {
         self.call_mut(call)?.intake.take()
     }
@@ -774,7 +774,7 @@ impl Conn {
         true
     }
 
-    /// The call has its whole response, and leaves. `received`: bytes that count for conformity.
+    /// The call has its complete response, and leaves. `received`: bytes that count for conformity.
     #[inline(always)]
     pub(crate) fn take_served(&mut self, call: usize, received: u64, now: Nanos) -> Option<Call> {
         let work = self.work.as_mut()?;
@@ -784,7 +784,7 @@ impl Conn {
             self.busy += now - work.busy_since;
             self.idle_from = idle_steps(now - self.opened);
         }
-        // last, and unmoved from the list: a call is large, and each access would copy it
+        // removed last, without moving it: a call is large, and each access would copy it
         work.take(call)
     }
 
@@ -800,7 +800,7 @@ impl Conn {
     }
 }
 
-/// Trouble, and the end.
+/// Failures and the end of the connection.
 impl Conn {
     /// The peer has ended its side.
     pub(crate) fn end_by_server(&mut self) {
@@ -823,7 +823,7 @@ impl Conn {
         self.broken = Some(class);
     }
 
-    /// The oldest call has waited in vain for its response's first byte.
+    /// The oldest call's first-byte timeout has expired.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.call(0).is_some_and(|call| call.first_byte.is_zero())
     }
@@ -883,7 +883,7 @@ impl Conn {
         }
     }
 
-    /// Takes off the call that a break of the connection hits: the oldest.
+    /// Removes the call that a break of the connection affects: the oldest.
     pub(crate) fn take_hit(&mut self) -> Option<Call> {
         self.work.as_mut()?.calls.pop_front()
     }
@@ -893,7 +893,7 @@ impl Conn {
         let Some(work) = self.work.as_mut().filter(|work| work.speaker.is_multiplexed()) else {
             return Vec::new();
         };
-        // a message that was sent may have been processed, and is not sent again
+        // a sent message may have been processed, and is not resent
         let sent_is_begun = work.speaker.socket().is_some();
         let (begun, rest) = work.calls.drain(..).partition::<Vec<_>, _>(|call| {
             !call.first_byte.is_zero() || sent_is_begun && !call.sent.is_zero()
@@ -902,7 +902,7 @@ impl Conn {
         begun
     }
 
-    /// Takes a call off that is refused, or given up after `came` of its response.
+    /// Removes a call that is refused, or abandoned after `came` of its response.
     pub(crate) fn take_failed(
         &mut self,
         call: usize,
@@ -931,7 +931,7 @@ impl Conn {
         self.work.as_mut()?.take(call).map(|call| (call, false))
     }
 
-    /// The calls that are still outstanding, all of them.
+    /// All outstanding calls.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Call> + '_ {
         self.work.iter_mut().flat_map(|work| work.calls.drain(..))
     }
@@ -979,7 +979,7 @@ impl Conn {
             if let Some(socket) = work.speaker.socket() {
                 socket.say_goodbye(work.transport.plaintext());
                 work.transport.release();
-                // what the socket does not take at once is not waited for
+                // bytes that the socket does not accept at once are dropped
                 work.transport.flush(io, slot).ok();
             }
             work.transport.say_goodbye(io, slot);

@@ -1,6 +1,6 @@
-//! A site walked through from one page: every address that its pages lead to, as a list for a run.
-//! Only the start's own scheme, host and port are asked; everything is bounded, and what was left
-//! out is counted. The world is a trait, as it is for checks.
+//! Crawls a site from one page: lists every address that its pages link to, for a run. Only the
+//! start's own scheme, host and port are requested; everything is bounded, and omitted addresses
+//! are counted. The world is a trait, as it is for checks.
 
 use crate::exchange::{Caller, Heard, Message, Outgoing, Reply};
 use protocol::http1::fields;
@@ -11,7 +11,7 @@ use units::Nanos;
 use url::{Position, Url};
 use workload::{Use, links};
 
-/// Addresses that are remembered; those beyond are counted and left out.
+/// Maximum number of remembered addresses; further ones are counted and skipped.
 const SEEN_MAX: usize = 200_000;
 /// Maximum number of broken links listed individually.
 const BROKEN_MAX: usize = 1_000;
@@ -20,35 +20,35 @@ const BROKEN_MAX: usize = 1_000;
 #[derive(Clone, Debug)]
 pub struct CrawlPlan {
     pub start: Url,
-    /// Addresses asked at most, at least 1.
+    /// Maximum number of requested addresses, at least 1.
     pub calls_max: u64,
-    /// Links followed at most to reach a page from the start; 0: the start and its parts alone.
+    /// Maximum number of links between the start and a page; 0: the start and its parts only.
     pub depth_max: u32,
     /// Concurrent requests, at least 1.
     pub together: usize,
-    /// From the moment a request goes out to the end of its response.
+    /// From sending a request to the end of its response.
     pub timeout: Nanos,
-    /// Images, scripts, style sheets and the like are asked and listed as well as pages.
+    /// Images, scripts, style sheets and the like are requested and listed as well as pages.
     pub parts: bool,
     /// In order; a `User-Agent` here replaces ours.
     pub headers: Vec<(String, String)>,
     pub user_agent: String,
 }
 
-/// An address that gave no good response.
+/// An address without a good response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub url: Url,
     /// `404`, or why there was no response.
     pub why: String,
-    /// The page that it was found on; `None` for the start.
+    /// The page that links to it; `None` for the start.
     pub found_on: Option<Url>,
 }
 
 /// Result of a crawl.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Crawl {
-    /// Addresses that answered with a status of 200 to 299, in the order in which they were asked.
+    /// Addresses that answered with a status of 200 to 299, in request order.
     pub good: Vec<Url>,
     pub broken: Vec<Broken>,
     /// Broken ones beyond those listed.
@@ -56,9 +56,9 @@ pub struct Crawl {
     pub asked: u64,
     /// Different addresses on other sites, or of other schemes.
     pub elsewhere: u64,
-    /// Known addresses that a bound kept from being asked.
+    /// Known addresses that a bound excluded.
     pub left_out: u64,
-    /// No connection was made at all, and why.
+    /// The reason why no connection was made at all.
     pub unreachable: Option<String>,
     pub interrupted: bool,
 }
@@ -162,7 +162,7 @@ impl Walk<'_> {
             for link in links(&reply.body, &place.url) {
                 match link.usage {
                     Use::Part if !self.plan.parts && !is_page_within(&link.element) => {}
-                    // a part belongs to its page: it is no step further away
+                    // a part belongs to its page: it is at the same depth
                     Use::Part => self.note(link.url, place.depth, &place.url),
                     Use::Link | Use::Refresh => self.note(link.url, place.depth + 1, &place.url),
                 }
@@ -171,7 +171,7 @@ impl Walk<'_> {
         self.found.good.push(place.url);
     }
 
-    /// A URL was found: it is asked if it is of this site, new and not too far away.
+    /// Handles a found URL: it is requested if it is on this site, new and within the depth.
     fn note(&mut self, mut url: Url, depth: u32, found_on: &Url) {
         url.set_fragment(None);
         let full = self.seen.len() + self.elsewhere.len() + self.too_deep.len() >= SEEN_MAX;

@@ -1,5 +1,5 @@
-//! Several loads at once on one core: a worker for each of them, side by side on one driver. None of
-//! them knows of the others; what they count goes to the collector as one worker's.
+//! Several loads at once on one core: one worker for each of them, sharing one driver. The workers
+//! are independent; the collector counts them as one worker.
 
 use crate::collect::Row;
 use crate::setup::{LateShare, Setup, SetupError};
@@ -71,7 +71,7 @@ impl Driven for Crew {
     }
 }
 
-/// The driver as one of several workers has it: of the driver's slots every `of`-th one is its own.
+/// The driver of one of several workers: every `of`-th slot of the shared driver belongs to it.
 struct OwnSlots<'a, I> {
     io: &'a mut I,
     number: u32,
@@ -137,7 +137,7 @@ impl<I: Io> Io for OwnSlots<'_, I> {
         self.io.why(self.slot(slot))
     }
 
-    /// The crew waits for all of them.
+    /// The crew waits for all of its workers.
     fn wait(&mut self, _: Nanos, ready: &mut Vec<Ready>) {
         ready.clear();
     }
@@ -214,7 +214,7 @@ impl Rows {
         });
         let peak = joint.snapshot.flight_peak + row.snapshot.flight_peak;
         joint.snapshot.merge_scenario(number, &row.snapshot);
-        // peaks add up where they coincide, as those of several cores do
+        // concurrent peaks are added, like those of several cores
         joint.snapshot.flight_peak = peak;
         joint.start = joint.start.min(row.start);
         joint.end = joint.end.max(row.end);

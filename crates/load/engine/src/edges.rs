@@ -5,7 +5,7 @@
 use crate::setup::Setup;
 use units::Nanos;
 
-/// Never wait longer, so that an order to stop is obeyed soon.
+/// Maximum wait, so that a stop request is handled soon.
 const NAP: Nanos = Nanos::from_millis(50);
 
 /// Validity of the last check for orders: a worker delayed for longer checks again before it issues
@@ -20,7 +20,7 @@ pub(crate) struct Edges {
     next_due: Nanos,
     /// Nothing more falls due.
     stopping: bool,
-    /// From then on nothing more falls due: users and sessions that still think leave.
+    /// From then on nothing more falls due: thinking users and sessions leave.
     last_due: Nanos,
     /// When calls in flight are abandoned: the end of the measured phase, or never.
     cut: Nanos,
@@ -36,11 +36,11 @@ pub(crate) struct Edges {
     events: u32,
 }
 
-/// A row of the time series that is over.
+/// A completed row of the time series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowEnd {
     pub(crate) start: Nanos,
-    /// The end that the plan sets; all workers have the same.
+    /// The end set by the plan, equal for all workers.
     pub(crate) edge: Nanos,
     /// Time spent spinning within the row.
     pub(crate) spun: Nanos,
@@ -87,7 +87,7 @@ impl Edges {
         let first = !self.stopping;
         if first {
             self.stopping = true;
-            // thinking users retire as they wake: wake them now
+            // thinking users leave when they wake: wake them now
             self.next_due = Nanos::ZERO;
         }
         first
@@ -149,7 +149,8 @@ impl Edges {
         over
     }
 
-    /// Until when to wait, where connections have until `deadline` and queued calls until `queued`.
+    /// Returns until when to wait, if connections have until `deadline` and queued calls until
+    /// `queued`.
     #[inline]
     pub(crate) fn wake(&self, now: Nanos, deadline: Nanos, queued: Nanos) -> Nanos {
         let wait = self.next_due.min(deadline).min(self.edge).min(now + NAP);
@@ -157,7 +158,7 @@ impl Edges {
     }
 }
 
-/// The end of the measured phase; sessions that began in it may go on for one timeout (law 4).
+/// The end of the measured phase; sessions that began in it may continue for one timeout (law 4).
 fn last_due(setup: &Setup) -> Nanos {
     let more = if setup.is_open() { setup.plan.timeouts.call } else { Nanos::ZERO };
     setup.measure_until() + more

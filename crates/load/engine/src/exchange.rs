@@ -17,17 +17,17 @@ use units::Nanos;
 use url::Url;
 use voice::{Said, Voice};
 
-/// One request, ready to go.
+/// One request, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Addresses, tried in turn; never empty.
     pub peers: Vec<Peer>,
     /// Name for SNI and the certificate check; `None` without TLS, and with QUIC, which has its own.
     pub tls_name: Option<String>,
-    /// The CONNECT request for a tunnel through a proxy peer (RFC 9110 section 9.3.6).
+    /// The CONNECT request for a tunnel through a proxy (RFC 9110 section 9.3.6).
     pub tunnel: Option<Vec<u8>>,
     pub message: Message,
-    /// From the moment the requests go out to the end of the response.
+    /// From sending the requests to the end of the response.
     pub timeout: Nanos,
 }
 
@@ -37,7 +37,7 @@ pub struct Outgoing {
     /// Scheme, host and port determine the destination.
     pub url: Url,
     pub message: Message,
-    /// From the moment it goes out to the end of its response.
+    /// From sending it to the end of its response.
     pub timeout: Nanos,
 }
 
@@ -51,7 +51,7 @@ pub trait Caller {
     fn interrupted(&self) -> bool;
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     pub facts: ResponseFacts,
@@ -66,11 +66,11 @@ pub struct Reply {
 pub struct Trouble {
     pub class: FailureClass,
     pub text: String,
-    /// A sentence on what to do about it.
+    /// A hint on how to fix it.
     pub way_out: Option<&'static str>,
 }
 
-/// Most servers under test have signed their own.
+/// Most servers under test have self-signed certificates.
 const TRUST: &str = "Trust its issuer with --ca FILE, or accept any certificate with --insecure.";
 
 impl Trouble {
@@ -78,7 +78,7 @@ impl Trouble {
         Trouble { class, text, way_out: None }
     }
 
-    /// Its text, and a hint.
+    /// The error text, and a hint.
     pub fn with_way_out(&self) -> String {
         let untrusted = self.class == FailureClass::Certificate;
         match self.way_out.or(untrusted.then_some(TRUST)) {
@@ -87,7 +87,7 @@ impl Trouble {
         }
     }
 
-    /// The same for callers with no TLS options but --ca and --insecure.
+    /// The hint for callers whose only TLS options are --ca and --insecure.
     pub fn with_common_way_out(&self) -> String {
         let of_tls = matches!(self.class, FailureClass::Tls | FailureClass::Certificate);
         let way_out = self.way_out.filter(|_| !of_tls);
@@ -121,7 +121,7 @@ impl Heard {
 /// Facts of a request's connection in addition to the response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contact {
-    /// The address that took the connection.
+    /// The address that accepted the connection.
     pub peer: Option<Peer>,
     /// The protocol that TLS agreed on, by its name in ALPN, empty for none; `None`: no handshake was
     /// completed, or it was QUIC's.
@@ -140,9 +140,9 @@ pub enum Pause {
     Over,
 }
 
-/// Bytes of body that are kept; a longer one is a failure.
+/// Maximum size of a kept body, in bytes; a longer one is a failure.
 pub const BODY_MAX: usize = 64 << 20;
-/// Bytes read at once.
+/// Size of one read, in bytes.
 const READ_SIZE: usize = 64 << 10;
 
 /// Establishment state of a connection; never goes back, except for the next address of
@@ -155,10 +155,10 @@ enum Stage {
     /// It has made one.
     Through,
     Handshake,
-    /// Waits for the others.
+    /// Waits for the other connections.
     Ready,
     Asked,
-    /// The response is complete; the end of the connection is outstanding.
+    /// The response is complete; the connection is not closed yet.
     Closing(Nanos),
     Over,
 }
@@ -171,12 +171,12 @@ struct Line {
     peer: usize,
     /// When its connection must be established.
     stand_by: Nanos,
-    /// The address took the connection.
+    /// The address accepted the connection.
     taken: bool,
-    /// Talks to the proxy, if one is asked for a tunnel.
+    /// Talks to the proxy, if it uses one.
     proxy: Option<Voice>,
     session: Option<Box<dyn TlsSession>>,
-    /// For the transport, of which `out_at` bytes are gone.
+    /// For the transport, of which `out_at` bytes have been written.
     out: Vec<u8>,
     out_at: usize,
     plain: Vec<u8>,
@@ -186,19 +186,20 @@ struct Line {
     unkept: usize,
     limits: ResponseLimits,
     patience: Patience,
-    /// Why nothing more can be written; a response may have arrived all the same.
+    /// Why nothing more can be written; a response may still arrive.
     unwritable: Option<(FailureClass, String)>,
     agreed: Option<String>,
     ended: bool,
     connected: bool,
     /// The server has sent something after the handshake.
     answered: bool,
-    /// Our side has closed it, before the others.
+    /// Our side closed it before the others finished.
     parted: bool,
     heard: Option<(Result<Reply, Trouble>, Nanos)>,
 }
 
-/// Requests that go out together, as a machine: [`Exchange::turn`] and [`Exchange::handle`].
+/// Requests that are sent together, as a state machine: [`Exchange::turn`] and
+/// [`Exchange::handle`].
 pub struct Exchange<'t> {
     lines: Vec<Line>,
     tls: Option<&'t mut dyn TlsFactory>,
@@ -246,7 +247,7 @@ impl<'t> Exchange<'t> {
         self
     }
 
-    /// Does what can be done now.
+    /// Does everything that can be done now.
     pub fn turn(&mut self, io: &mut impl Io) -> Pause {
         if !self.begun {
             self.begun = true;
@@ -268,7 +269,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// Performs all of it, for callers with nothing else to wait for.
+    /// Runs all of it, for callers with nothing else to wait for.
     pub fn drive(&mut self, io: &mut impl Io) {
         let mut ready = Vec::new();
         while let Pause::Until(at) = self.turn(io) {
@@ -284,7 +285,7 @@ impl<'t> Exchange<'t> {
         self.move_on(io, event.slot as usize);
     }
 
-    /// Ends everything now; what has no response yet has none.
+    /// Ends everything now; incomplete responses are dropped.
     pub fn abandon(&mut self, io: &mut impl Io) {
         let now = io.now();
         for line in &mut self.lines {
@@ -320,7 +321,7 @@ impl<'t> Exchange<'t> {
         self.lines.into_iter().map(heard).collect()
     }
 
-    /// Closes what was to carry no other request, where it is not the server that ends it.
+    /// Closes connections that carry no further request, unless the server closes them.
     fn part(&mut self, io: &mut impl Io) {
         for (slot, line) in self.lines.iter_mut().enumerate() {
             let over = line.stage == Stage::Over && line.heard.is_some();
@@ -351,7 +352,7 @@ impl<'t> Exchange<'t> {
                     line.fail(FailureClass::Proxy, text, now);
                 }
                 Stage::Handshake => {
-                    let text = "the TLS handshake was not over in time".to_owned();
+                    let text = "the TLS handshake did not finish in time".to_owned();
                     line.fail(FailureClass::ConnectTimeout, text, now);
                 }
                 Stage::Asked => line.give_up(now, released),
@@ -361,7 +362,7 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// All requests go out once every connection is established or has failed.
+    /// Sends all requests once every connection is established or has failed.
     fn release(&mut self, io: &mut impl Io) {
         let waits = |line: &Line| {
             matches!(line.stage, Stage::Connecting | Stage::Tunnel | Stage::Handshake)
@@ -399,7 +400,7 @@ impl<'t> Exchange<'t> {
         line.stand_by = io.now() + self.connect;
         line.plain.clear();
         let opened = io.open(slot as Slot, &peer, &self.terms.options);
-        // nothing written: whether the connection is established
+        // nothing written: checks whether the connection is established
         match opened.and_then(|()| io.write(slot as Slot, &[])) {
             Ok(_) => self.connected(io, slot),
             Err(IoError::WouldBlock) => {}
@@ -477,9 +478,9 @@ impl<'t> Exchange<'t> {
         }
     }
 
-    /// The address does not take us: the next one, if there is one.
+    /// The address refuses the connection: tries the next one, if any.
     fn refused(&mut self, io: &mut impl Io, slot: usize, class: FailureClass) {
-        // the system knows nothing about our own limit
+        // the system does not know our own limit
         let why = match class {
             FailureClass::ConnectTimeout => None,
             _ => io.why(slot as Slot),
@@ -526,7 +527,7 @@ impl Line {
         }
     }
 
-    /// The instant at which it has waited long enough for what it waits for.
+    /// The instant at which its current wait times out.
     fn deadline(&self, released: Option<Nanos>) -> Nanos {
         match (self.stage, released) {
             (Stage::Connecting | Stage::Tunnel | Stage::Handshake, _) => self.stand_by,
@@ -660,7 +661,8 @@ impl Line {
         self.drain();
         self.flush(io, slot);
         if let Err(error) = fed {
-            // over TLS 1.3 a server refuses the client's part of the handshake when ours is over
+            // with TLS 1.3 the server may reject the client's part of the handshake after our side
+            // has finished
             self.connected &= self.answered;
             return self.suffer(error.into(), io.now());
         }
@@ -707,7 +709,7 @@ impl Line {
         }
     }
 
-    /// The handshake was all that was wanted: the server is to take the end for no error.
+    /// Only the handshake was wanted: the server must not see an error.
     fn part_in_peace(&mut self, now: Nanos) {
         if let Some(session) = &mut self.session {
             session.close();
@@ -745,12 +747,13 @@ impl Line {
                     self.heard = Some((Ok(Reply { facts, head, body }), now));
                     self.stage = Stage::Over;
                 } else if long {
-                    let text = "the body is longer than 64 MiB, more than is looked at".to_owned();
+                    let text =
+                        "the body is longer than 64 MiB, the limit for reading it".to_owned();
                     self.fail(FailureClass::Length, text, now);
                 }
             }
             Err(trouble) => {
-                // without any data of the protocol, the peer does not support it
+                // without any data of the protocol, the peer probably does not support it
                 self.connected &= self.voice.is_met();
                 self.suffer(trouble, now);
             }
@@ -800,7 +803,7 @@ impl Line {
     }
 }
 
-/// A close that anyone could have made does not end a body.
+/// An unauthenticated close does not end a body.
 const CUT: &str = "the connection was closed without TLS's close_notify, so that the body may be cut off \
                    (RFC 9112 section 9.8)";
 

@@ -35,7 +35,7 @@ pub(crate) struct Feedback {
     one_by_one: bool,
     script: Option<Box<Scripted>>,
     guided: Option<Box<Guided>>,
-    /// A script or a guide attends to each response.
+    /// A script or a guide processes each response.
     attended: bool,
     /// The end of the measured phase.
     until: Nanos,
@@ -59,8 +59,8 @@ pub(crate) enum Arrived {
     },
 }
 
-/// A finished call of a user, as far as it determines what comes next. Small, and passed by value,
-/// so that the call itself never has to be in memory.
+/// A finished call of a user, reduced to what determines the next step. Small, and passed by value,
+/// so that the call itself need not be in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndedCall {
     pub(crate) user: u32,
@@ -93,7 +93,7 @@ pub(crate) enum Next {
 pub(crate) enum DroppedPart {
     /// There is no session.
     Nothing,
-    /// Its beginning: nothing of it took place.
+    /// Its start: no call of it was made.
     All,
     Rest,
 }
@@ -144,7 +144,7 @@ impl Feedback {
         self.one_by_one = false;
     }
 
-    /// Takes a part of the load over; a closed loop has none to be taken over.
+    /// Takes over a part of the load; a closed loop has none to take over.
     pub(crate) fn take_over(&mut self, more: &LateShare) {
         if let Source::Open(open) = &mut self.source {
             open.take_over(&self.setup, more);
@@ -202,7 +202,7 @@ impl Feedback {
     /// A user whose think time ends by `until`: the instant, the user, the calls.
     pub(crate) fn rouse(&mut self, until: Nanos) -> Option<(Nanos, u32, u32)> {
         let (at, user, count) = self.people.rouse(until)?;
-        // without an end to it the run is being stopped, and no further instant is looked for
+        // without an end of the sessions the run is being stopped, and no further instant is needed
         let paced = self.pace.is_some() && until != Nanos::NEVER;
         Some((at, user, if paced { self.fallen_due(user, at) } else { count }))
     }
@@ -268,7 +268,7 @@ impl Feedback {
         let template = self.setup.targets.template(row);
         let mut call = Call::new(index, row, user, due, template.asked);
         if due < intended {
-            // until now the session's earlier calls were in the way, and not this client
+            // until now the session's earlier calls caused the delay, not this client
             call.admitted = intended;
         }
         Some((call, template.endpoint))
@@ -295,7 +295,7 @@ impl Feedback {
         Some((next_call, index))
     }
 
-    /// Ends a pause of a guided user: the guide is asked what follows. `None`: the user has a call
+    /// Ends a pause of a guided user: asks the guide for the next step. `None`: the user has a call
     /// to make, or nothing to do.
     pub(crate) fn end_pause(&mut self, user: u32, now: Nanos) -> Option<Next> {
         let guided = self.guided.as_mut()?;
@@ -313,8 +313,8 @@ impl Feedback {
         }
     }
 
-    /// The row of an endpoint that a guided user goes to. Where it was never met before, it is
-    /// looked for, and `add` gives it a row.
+    /// Row of the endpoint that a guided user goes to. A new endpoint is looked up, and `add` gives
+    /// it a row.
     pub(crate) fn endpoint_of(
         &mut self,
         url: &Arc<Url>,
@@ -366,8 +366,8 @@ impl Feedback {
         (count.min(person.left), think())
     }
 
-    /// A call of a user has ended, and the next one simply falls due at once. Returns false if
-    /// nothing was done, and [`Feedback::follow`] decides.
+    /// Handles the end of a user's call whose next one falls due at once. Returns false if it did
+    /// nothing, and [`Feedback::follow`] decides.
     #[inline(always)]
     pub(crate) fn goes_on(&mut self, ended: &EndedCall) -> bool {
         let simply = self.one_by_one && !self.attended && ended.outcome == Outcome::Succeeded;
@@ -379,8 +379,8 @@ impl Feedback {
         simply
     }
 
-    /// A call of a user has ended: when does the next one fall due? `warm_up`: a call that falls
-    /// due now is of the warm-up.
+    /// Handles the end of a user's call: when does the next one fall due? `warm_up`: a call that
+    /// falls due now belongs to the warm-up.
     pub(crate) fn follow(&mut self, ended: EndedCall, warm_up: bool, now: Nanos) -> Next {
         let user = ended.user;
         let closed = matches!(self.source, Source::Closed { .. });
@@ -397,7 +397,7 @@ impl Feedback {
         let survived = self.survives && ended.outcome == Outcome::Failed;
         if failed && !closed && !survived {
             person.failed = true;
-            // a guide decides itself what follows
+            // a guide decides the next step itself
             person.left = if self.guided.is_some() { person.left } else { 0 };
         }
         let unanswered = failed && ended.status == 0 && (closed || survived);
@@ -532,7 +532,7 @@ impl Feedback {
     }
 
     pub(crate) fn has_failed(&mut self, user: u32) -> bool {
-        // what failed before is no reason for a guided user's next call to fail
+        // an earlier failure does not fail the next call of a guided user
         self.guided.is_none() && self.people.user(user).is_some_and(|person| person.failed)
     }
 
@@ -541,7 +541,7 @@ impl Feedback {
         self.people.user(user).map(|person| person.id)
     }
 
-    /// The connection that the user's calls go out on.
+    /// The connection that carries the user's calls.
     #[inline]
     pub(crate) fn connection_of(&mut self, user: u32) -> Option<Slot> {
         self.people.user(user)?.conn
@@ -592,7 +592,7 @@ impl Feedback {
         person.conn.iter().chain(person.more()).copied().chain(socket).collect()
     }
 
-    /// The user's connection is no more.
+    /// The user's connection no longer exists.
     pub(crate) fn lose_connection(&mut self, user: u32, slot: Slot) {
         let Some(person) = self.people.user(user) else { return };
         if person.conn == Some(slot) {
@@ -700,7 +700,7 @@ impl Feedback {
         self.guided.as_ref().is_some_and(|guided| guided.attends_to_each())
     }
 
-    /// With the last of the users the run is over.
+    /// The run ends with the last user.
     pub(crate) fn ends_with_its_users(&self) -> bool {
         self.guided.as_ref().is_some_and(|guided| guided.ends_with_its_users())
             && matches!(self.source, Source::Closed { .. })
@@ -734,7 +734,7 @@ impl Feedback {
         }
     }
 
-    /// Notifies the guide of the end of a user's call.
+    /// The guide receives the request of an ended call.
     pub(crate) fn tell_guide(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         self.guided.as_mut()?.tell(sample, outcome)
     }

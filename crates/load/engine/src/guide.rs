@@ -1,5 +1,5 @@
-//! The guide of a worker's users: each one's next call depends on the previous response, and may
-//! use a server that the plan does not name. Without a guide, none of this is used.
+//! The guide of a worker's users: each next call depends on the previous response, and may use a
+//! server that the plan does not name. Without a guide, none of this is used.
 
 use crate::Endpoint;
 use crate::setup::{Setup, endpoint_key};
@@ -11,7 +11,7 @@ use units::Nanos;
 use url::Url;
 use workload::{CallEnd, Guide, Step, Template, WholeResponse};
 
-/// Resolves endpoints during a run. It may take its time: the worker waits.
+/// Resolves endpoints during a run. It may block: the worker waits.
 pub trait Directory: std::fmt::Debug + Send {
     /// `None`: the name has no address.
     fn endpoint(&mut self, url: &Url) -> Option<Endpoint>;
@@ -28,21 +28,22 @@ pub(crate) struct AnsweredCall {
     pub(crate) now: Nanos,
 }
 
-/// Endpoints that a worker meets beyond those of the plan, at most; calls to further ones fail.
+/// Maximum number of endpoints that a worker discovers beyond those of the plan; calls to further
+/// ones fail.
 const MET_MAX: usize = 1_000;
 
-/// A worker's guide, and what its users are about to do.
+/// A worker's guide, and the next actions of its users.
 #[derive(Debug)]
 pub(crate) struct Guided {
     guide: Box<dyn Guide>,
     directory: Box<dyn Directory>,
-    /// Endpoints that were met; `None`: it is nowhere.
+    /// Discovered endpoints; `None`: it cannot be resolved.
     met: BTreeMap<String, Option<u32>>,
-    /// The URL asked about last, with what was found.
+    /// The last URL looked up, with the result.
     last_met: Option<(Arc<Url>, Option<u32>)>,
     /// By row of the user: the next call.
     next_calls: Vec<Option<Step>>,
-    /// The response to the call that is being concluded.
+    /// The response to the call that has just ended.
     head: Vec<u8>,
     body: Vec<u8>,
     keeps_bodies: bool,
@@ -50,7 +51,7 @@ pub(crate) struct Guided {
     ends_with_its_users: bool,
 }
 
-/// The wait before a step; `None`: there is no further one.
+/// The wait before a step; `None`: there is no further step.
 fn wait_of(step: &Step) -> Option<Nanos> {
     match step {
         Step::Call(next_call) => Some(next_call.wait),
@@ -60,7 +61,8 @@ fn wait_of(step: &Step) -> Option<Nanos> {
 }
 
 impl Guided {
-    /// Asks the guide for everyone's first call, which falls due after the guide's wait from `start`.
+    /// Asks the guide for the first call of every user, which falls due after the guide's wait from
+    /// `start`.
     pub(crate) fn new(
         mut guide: Box<dyn Guide>,
         directory: Box<dyn Directory>,
@@ -106,7 +108,7 @@ impl Guided {
         self.ends_with_its_users
     }
 
-    /// The call that the user is about to make.
+    /// The next call of the user.
     pub(crate) fn take_step(&mut self, user: u32) -> Option<Step> {
         self.next_calls.get_mut(user as usize)?.take()
     }
@@ -156,7 +158,7 @@ impl Guided {
         body(&mut self.body);
     }
 
-    /// Notifies the guide of the end of a user's call.
+    /// The guide receives the request of an ended call.
     pub(crate) fn tell(&mut self, sample: &Sample, outcome: Outcome) -> Option<Note> {
         let came = CallEnd { sample, outcome, head: &self.head, body: &self.body };
         let note = sample.user.and_then(|user| self.guide.ended(user, &came));
@@ -182,8 +184,7 @@ impl Guided {
         wait
     }
 
-    /// The row of a URL's endpoint, which is looked for when it is met for the first time; `add`
-    /// gives it a row.
+    /// Row of a URL's endpoint, which is looked up on first use; `add` gives it a row.
     pub(crate) fn endpoint_of(
         &mut self,
         url: &Arc<Url>,

@@ -1,5 +1,5 @@
-//! Heartbeats of WebSockets: a ping on each connection at an interval, with a phase of its own, so
-//! that connections that were opened together do not beat together.
+//! Heartbeats of WebSockets: a ping on each connection at an interval, each with its own phase, so
+//! that connections opened together do not ping at the same time.
 
 use conduit::Slot;
 use plan::Plan;
@@ -11,7 +11,7 @@ use units::{Nanos, Purpose, Seed, Stream};
 pub(crate) struct Heartbeats {
     interval: Nanos,
     phases: Stream,
-    /// When the connection that has this generation of its slot is pinged.
+    /// Instant at which the connection with this generation of its slot is pinged.
     due: BinaryHeap<Reverse<(Nanos, Slot, u32)>>,
 }
 

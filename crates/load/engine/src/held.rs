@@ -1,13 +1,12 @@
-//! Idle connections held open during a load: implemented around any driver, so that the worker
-//! knows nothing of them. They are opened some at a time, watched, and counted when the server
-//! closes one. None is reopened.
+//! Idle connections held open during a load: wraps any driver, so the worker does not see them.
+//! They are opened in batches, watched, and counted if the server closes one. None is reopened.
 
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Ready, Slot};
 use sample::{FailureClass, HeldFacts, QuicEnd, SocketFacts};
 use std::ops::Range;
 use units::Nanos;
 
-/// Opened and not decided at once: more would overrun a listener's queue.
+/// Maximum number of pending opens: more would overflow a listener's queue.
 const PENDING_MAX: u32 = 64;
 /// Read size for unsolicited data.
 const SCRATCH: usize = 4 << 10;
@@ -117,7 +116,7 @@ impl<I: Io> HeldBeside<I> {
         }
     }
 
-    /// Looks whether a pending one is decided.
+    /// Checks whether a pending one is established or has failed.
     fn settle(&mut self, slot: Slot) {
         match self.io.write(slot, &[]) {
             Err(IoError::WouldBlock) => {}

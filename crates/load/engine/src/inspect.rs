@@ -11,7 +11,7 @@ use regex::bytes::Regex;
 use sample::{BodyPrint, FailureClass};
 use sha2::{Digest, Sha256};
 
-/// A body that must be searched is kept up to this many bytes; what lies beyond is not seen.
+/// Maximum size of a searched body in bytes; the rest is not searched.
 const KEPT_MAX: usize = 16 << 20;
 
 /// The plan's checks of bodies, prepared for every connection.
@@ -81,8 +81,8 @@ impl BodyTest {
     }
 }
 
-/// Encoded bytes undone at a time. Content swells up to 1,032 times (deflate), so that a connection
-/// needs about 1 MiB for it, whatever a server sends.
+/// Number of encoded bytes decoded at a time. Content grows up to 1,032 times (deflate), so a
+/// connection needs about 1 MiB for it, whatever a server sends.
 const BITE: usize = 1 << 10;
 
 /// Counts the events of a body.
@@ -138,7 +138,7 @@ pub(crate) struct Inspect {
     decoded: u64,
     sha256: Sha256,
     hashing: Hashing,
-    /// The body so far where it must be searched; the scratch of one piece otherwise.
+    /// The body so far if it must be searched; otherwise scratch memory for one piece.
     kept: Vec<u8>,
     /// Still equal to the expected body.
     equal: bool,
@@ -148,7 +148,7 @@ pub(crate) struct Inspect {
 }
 
 impl Inspect {
-    /// Makes ready for the next response.
+    /// Resets for the next response.
     pub(crate) fn reset(&mut self) {
         self.begun = false;
         self.decoder = None;
@@ -162,7 +162,7 @@ impl Inspect {
         self.fresh = 0;
     }
 
-    /// The body that begins is a stream of events.
+    /// The next body is a stream of events.
     pub(crate) fn expect_events(&mut self, reader: impl FnOnce() -> StreamReader) {
         if !self.begun {
             self.events.get_or_insert_with(reader);
@@ -182,7 +182,7 @@ impl Inspect {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Takes a piece of the body in; `head` is the response's, `last`: it is the end of the body.
+    /// Processes a piece of the body; `head` is the response's, `last`: it is the end of the body.
     pub(crate) fn take(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
         if !self.begun {
             self.begun = true;
@@ -206,7 +206,7 @@ impl Inspect {
             self.decoded += piece.len() as u64;
             return;
         }
-        // a bomb's thousandfold of a bite is looked at before the next bite is taken
+        // each decoded piece is examined before the next is decoded: a bomb expands a thousandfold
         let bite = if self.decoder.is_some() { BITE } else { piece.len().max(1) };
         for bite in piece.chunks(bite) {
             if !test.keeps() {
@@ -242,7 +242,7 @@ impl Inspect {
         self.kept.truncate(KEPT_MAX);
     }
 
-    /// The body is whole: its length after decoding, and what is wrong with it.
+    /// The body is complete: its length after decoding, and its fault.
     pub(crate) fn finish(&mut self, test: &BodyTest) -> (u64, Option<FailureClass>) {
         if let Some(decoder) = &mut self.decoder {
             self.broken |= decoder.finish().is_err();
@@ -259,7 +259,7 @@ impl Inspect {
         (self.decoded, class)
     }
 
-    /// Length and hash of the body that is whole, where bodies are hashed.
+    /// Length and hash of the complete body, if bodies are hashed.
     pub(crate) fn print(&mut self, test: &BodyTest) -> Option<BodyPrint> {
         let length = Some(self.decoded);
         test.hashes.then(|| BodyPrint { length, hash: self.hashing.finish() })
@@ -293,7 +293,7 @@ mod tests {
 
     const GZIP: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n";
 
-    /// Feeds the body in two pieces cut at every place; all cuts must agree.
+    /// Passes the body in two pieces cut at every place; all results must agree.
     fn verdict(test: &BodyTest, body: &[u8]) -> Option<FailureClass> {
         let judge = |cut: usize| {
             let mut inspect = Inspect::default();

@@ -8,7 +8,7 @@ use protocol::http1::events::EventReader;
 use sample::{BodyPrint, FailureClass};
 use stats::StreamMarks;
 
-/// A body is gathered for a script or a guide up to this many bytes; what lies beyond is cut off.
+/// Maximum size of a body kept for a script or a guide, in bytes; the rest is cut off.
 const BODY_MAX: usize = 16 << 20;
 
 /// Belongs to one call, so that responses may arrive interleaved.
@@ -23,7 +23,7 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    /// Ready for another call; buffers keep their memory.
+    /// Resets it for another call; buffers keep their memory.
     pub(crate) fn renew(&mut self) {
         self.inspect.reset();
         self.body.clear();
@@ -31,7 +31,7 @@ impl Intake {
         self.marks = StreamMarks::default();
     }
 
-    /// The body that begins is a stream of events.
+    /// The next body is a stream of events.
     pub(crate) fn expect_events(&mut self, form: Streaming) {
         self.inspect.expect_events(|| match form {
             Streaming::Sse => StreamReader::Events(EventReader::sse()),
@@ -65,12 +65,12 @@ impl Intake {
         self.kept.clear();
     }
 
-    /// A piece of the body that the plan's expectations examine.
+    /// Processes a piece of the body that the plan's expectations examine.
     pub(crate) fn inspect(&mut self, test: &BodyTest, head: &[u8], piece: &[u8], last: bool) {
         self.inspect.take(test, head, piece, last);
     }
 
-    /// The body is whole: its length after decoding, what is wrong with it, and its print.
+    /// The body is complete: its length after decoding, its fault, and its hash.
     pub(crate) fn judge(
         &mut self,
         test: &BodyTest,
@@ -81,7 +81,7 @@ impl Intake {
         (decoded, wrong, print)
     }
 
-    /// A piece of the body that a script or a guide needs.
+    /// Keeps a piece of the body that a script or a guide needs.
     pub(crate) fn gather(&mut self, piece: &[u8]) {
         let room = BODY_MAX.saturating_sub(self.body.len());
         self.body.extend_from_slice(&piece[..piece.len().min(room)]);
@@ -91,7 +91,7 @@ impl Intake {
         &self.body
     }
 
-    /// Gives the body away in exchange for an empty buffer.
+    /// Swaps the body for an empty buffer.
     pub(crate) fn swap_body(&mut self, other: &mut Vec<u8>) {
         std::mem::swap(&mut self.body, other);
         self.body.clear();

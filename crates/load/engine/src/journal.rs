@@ -29,19 +29,19 @@ pub(crate) struct Journal {
     /// Finished calls are logged, reported, ends of streams, or counted by kinds of clients.
     watched: bool,
     log: Vec<CallRecord>,
-    /// The log holds a failure that is not to be kept back.
+    /// The log contains a failure that must be passed on at once.
     log_urgent: bool,
     ends: Ends,
     /// Number of further responses whose start is kept.
     responses_left: u64,
-    /// Bytes received with finished calls, and how many end the run.
+    /// Bytes received with finished calls, and the number that ends the run.
     received: u64,
     received_max: u64,
     last_done: Nanos,
-    /// TCP_INFO samples that are due by the plan's share.
+    /// TCP_INFO samples still to be taken for the plan's share.
     facts_owed: f64,
     facts_share: f64,
-    /// Connections open now, and at most within the row.
+    /// Connections open now, and maximum within the row.
     open_count: u32,
     open_peak: u32,
 }
@@ -88,7 +88,7 @@ impl Journal {
         self.recorder.due(intended);
     }
 
-    /// The call is issued now, unless it was before.
+    /// The call is issued now, unless it was issued before.
     #[inline]
     pub(crate) fn issue(&mut self, call: &mut Call, now: Nanos) {
         if !call.is_issued() {
@@ -100,12 +100,12 @@ impl Journal {
         }
     }
 
-    /// A due call finds no connection and no room in the queue.
+    /// A due call finds no connection, and the queue is full.
     pub(crate) fn drop_call(&mut self, intended: Nanos) {
         self.recorder.dropped(intended, FailureClass::ConnectionLimit);
     }
 
-    /// Counts a finished call. True when the run has received all it was to receive.
+    /// Counts a finished call. Returns true when the run has received its maximum.
     #[inline(always)]
     pub(crate) fn finish(&mut self, sample: &Sample, end: &End, issued: bool) -> bool {
         self.recorder.done(sample, end.outcome, issued);
@@ -114,7 +114,7 @@ impl Journal {
         self.received >= self.received_max
     }
 
-    /// A finished call was of this kind of clients.
+    /// Counts a finished call of this kind of clients.
     pub(crate) fn of_kind(&mut self, kind: u32, sample: &Sample, end: &End) {
         self.recorder.of_kind(kind, sample, end.outcome);
     }
@@ -129,7 +129,7 @@ impl Journal {
         self.logging.calls
     }
 
-    /// Finished calls are of interest beyond what is counted of each.
+    /// Finished calls are reported individually.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.watched
@@ -162,14 +162,14 @@ impl Journal {
         self.responses_left > 0 || self.logging.lenient.headless
     }
 
-    /// A response is complete: whether its beginning stays.
+    /// A response is complete: keeps or drops its beginning.
     pub(crate) fn stays_kept(&mut self, headless: bool) -> bool {
         let room = self.responses_left > 0;
         self.responses_left -= u64::from(room);
         room || (headless && self.logging.lenient.headless)
     }
 
-    /// A failure that is no call's; those of the warm-up are not counted.
+    /// A failure without a call; those of the warm-up are not counted.
     pub(crate) fn count_failure(&mut self, class: FailureClass, now: Nanos) {
         if !self.in_warm_up(now) {
             *self.recorder.now.failures.entry(class).or_default() += 1;
@@ -202,13 +202,13 @@ impl Journal {
         self.recorder.stream_over(marks, end, due, now);
     }
 
-    /// A body was held against its target's.
+    /// A body was compared with its target's.
     #[inline]
     pub(crate) fn body_compared(&mut self) {
         self.recorder.now.verified.compared += 1;
     }
 
-    /// It was not its target's.
+    /// It differed from its target's.
     #[cold]
     pub(crate) fn wrong_body(&mut self, wrong: WrongBody) {
         self.recorder.now.verified.add(wrong);

@@ -1,5 +1,5 @@
-//! Journeys carried out: a guide for the users of each worker, who makes requests of steps, holds
-//! responses against what is expected of them, and carries values from one to the next.
+//! Journeys: a guide for the users of each worker, which makes requests from steps, compares
+//! responses with expectations, and carries values from step to step.
 
 mod carried;
 mod decimal;
@@ -25,7 +25,7 @@ use units::{Purpose, Seed, Stream};
 use workload::schedule::Share;
 use workload::{Actor, Guide};
 
-/// Journeys made ready: what the guides of all workers share.
+/// Prepared journeys, shared by the guides of all workers.
 #[derive(Debug)]
 pub struct Travel {
     plan: Plan,
@@ -36,7 +36,7 @@ pub struct Travel {
     /// Running sums of the weights.
     sums: Vec<f64>,
     feeders: Vec<plan::journey::Feeder>,
-    /// Values that are everyone's: variables, and what the setup captured.
+    /// Values shared by all users: variables, and values that the setup captured.
     given: BTreeMap<String, String>,
     patterns: BTreeMap<String, Regex>,
     seed: Seed,
@@ -45,12 +45,12 @@ pub struct Travel {
     /// Each user makes one iteration.
     single: bool,
     keeps_bodies: bool,
-    /// The pause behind steps whose journey names none.
+    /// The pause after steps whose journey sets none.
     think: Think,
 }
 
 impl Travel {
-    /// `given`: what the setup captured. `None` where the plan has no journeys.
+    /// `given`: values that the setup captured. `None` if the plan has no journeys.
     pub fn new(plan: &Plan, given: &BTreeMap<String, String>) -> Option<Arc<Travel>> {
         let wanted = plan.journeys.as_ref()?;
         let mut shared = SharedProgram::default();
@@ -99,7 +99,7 @@ impl Travel {
         self.guide_with(share, Vec::new())
     }
 
-    /// The same with the programs that carry journeys out, by the rows of these.
+    /// The same with the programs that run journeys, by the rows of these.
     pub fn guide_with(
         self: &Arc<Travel>,
         share: Share,
@@ -108,8 +108,7 @@ impl Travel {
         Box::new(guide::JourneyGuide::new(self.clone(), share, actors))
     }
 
-    /// Which journey an iteration is of, and the stream of what else is drawn in it: a function of
-    /// its index.
+    /// Journey of an iteration, and the stream of its other random draws: a function of its index.
     fn draw(&self, iteration: u64) -> (usize, Stream) {
         let mut stream = self.seed.stream(Purpose::Journeys, iteration);
         let point = stream.unit() * self.sums.last().copied().unwrap_or(0.0);
@@ -117,12 +116,12 @@ impl Travel {
         (row.min(self.sums.len().saturating_sub(1)), stream)
     }
 
-    /// Iterations of the measured phase that fall to one worker.
+    /// Iterations of the measured phase that belong to one worker.
     fn share(&self, share: &Share) -> u64 {
         self.most.filter(|_| !self.single).map_or(u64::MAX, |total| share.count_of(total))
     }
 
-    /// Whether which row an iteration takes depends on the iterations before it.
+    /// Returns whether an iteration's row depends on the iterations before it.
     fn counts_turns(&self) -> bool {
         self.feeders.iter().any(|feeder| feeder.order != FeederOrder::Unique)
     }

@@ -1,5 +1,5 @@
-//! A worker's connections: which are open, which can take a call, what waits for one, when each must
-//! have moved, and where new ones go to. Knows calls only as what waits or is outstanding.
+//! A worker's connections: which are open, which can take a call, which calls wait, when each must
+//! make progress, and where new ones go. Knows calls only as waiting or outstanding.
 
 use crate::call::{Call, NOBODY};
 use crate::connection::{Conn, Employed, PutCall, Work};
@@ -33,7 +33,7 @@ pub(crate) struct Pool {
     endpoints: Vec<EndpointState>,
     /// Calls in the endpoints' queues.
     queued: u64,
-    /// Calls taken off their connections, to be put on others.
+    /// Calls removed from their connections, to be put on others.
     stranded: Vec<Call>,
     /// Connections with bytes to write out.
     dirty: Vec<Slot>,
@@ -50,7 +50,7 @@ pub(crate) struct Opener {
     pub(crate) user: u32,
     /// The user or session it belongs to, if clients have their own addresses.
     pub(crate) id: Option<u64>,
-    /// Nothing may go out before its handshake is over.
+    /// Nothing may be sent before its handshake is complete.
     pub(crate) late: bool,
 }
 
@@ -68,11 +68,12 @@ struct PoolSlot {
 /// Memory of a plain HTTP/1 connection between its calls (docs/design/own-stack.md).
 const _: () = assert!(size_of::<PoolSlot>() <= 88);
 
-/// Kept spare boxes: those of a moment in which all connections had calls would take more memory
-/// than all idle connections.
+/// Kept spare boxes: keeping those of a moment in which all connections had calls would take more
+/// memory than all idle connections.
 const SPARE_MAX: usize = 1_024;
 
-/// Calls outstanding on one connection that memory is set aside for; more take it when they come.
+/// Number of outstanding calls per connection for which memory is reserved; more take it when they
+/// arrive.
 const CALLS_PREPARED_MAX: u32 = 128;
 
 #[derive(Debug)]
@@ -94,14 +95,15 @@ struct EndpointState {
 struct PoolLimits {
     connections: u32,
     queue: u64,
-    /// Requests outstanding on one connection; calls one connection carries.
+    /// Maximum number of outstanding requests, and of calls, on one connection.
     depth: u32,
-    /// Of these, places that a connection is prepared for.
+    /// Of these, the number that a connection is prepared for.
     prepared: u32,
-    /// Calls go to the connections in turn once all are open, as messages of WebSockets do in an open load.
+    /// Calls use the connections in turn once all are open, like WebSocket messages in an open
+    /// load.
     in_turn: bool,
     calls: u32,
-    /// Connections that one user may have.
+    /// Maximum number of connections of one user.
     per_user: u32,
     /// The shortest of the limits on a call's time, counted from when it is due.
     open: Nanos,
@@ -249,19 +251,19 @@ impl Pool {
         conn.endpoint() == endpoint && conn.takes(self.limits.depth, self.limits.calls)
     }
 
-    /// The peer takes no further calls on this connection.
+    /// The peer accepts no further calls on this connection.
     pub(crate) fn takes_no_more(&self, slot: Slot) -> bool {
         self.conn(slot).takes_no_more(self.limits.depth)
     }
 
-    /// The user's connection to `endpoint` is full, and holds the call back until it is not.
+    /// The user's connection to `endpoint` is full, and holds the call back until there is room.
     pub(crate) fn holds_back(&self, slot: Slot, endpoint: u32, user: u32) -> bool {
         let conn = self.conn(slot);
         conn.endpoint() == endpoint && conn.user() == user && conn.holds_back(self.limits.calls)
     }
 
-    /// Of a user who may have several connections, and whose first is full: another one, or that
-    /// one after all if no more may be opened. `None` if one more must be opened.
+    /// For a user who may have several connections and whose first is full: another one, or the
+    /// first if no more may be opened. `None` if one more must be opened.
     pub(crate) fn another(
         &self,
         first: Option<Slot>,
@@ -316,7 +318,7 @@ impl Pool {
         None
     }
 
-    /// The next connection in turn that can take a call, where calls go to them in turn.
+    /// The next connection in turn that can take a call, if calls use them in turn.
     pub(crate) fn next_in_turn(&mut self, endpoint: u32) -> Option<Slot> {
         if !self.limits.in_turn {
             return None;
@@ -367,7 +369,7 @@ impl Pool {
 
 /// Calls that wait for a connection.
 impl Pool {
-    /// Puts a call into the queue; gives it back when the queue is full.
+    /// Puts a call into the queue; returns it if the queue is full.
     pub(crate) fn enqueue(&mut self, call: Call, endpoint: u32) -> Option<Call> {
         if self.queued >= self.limits.queue {
             return Some(call);
@@ -422,7 +424,7 @@ impl Pool {
         oldest + self.setup.plan.timeouts.call
     }
 
-    /// Takes the calls off a connection that cannot answer them any more.
+    /// Removes the calls from a connection that can no longer answer them.
     #[inline]
     pub(crate) fn strand(&mut self, slot: Slot) {
         let conn = &mut self.slots[slot as usize].conn;
@@ -494,7 +496,7 @@ impl Pool {
         }
     }
 
-    /// Makes sure that the connection is looked at by its deadline.
+    /// Ensures that the connection is examined by its deadline.
     pub(crate) fn arm(&mut self, slot: Slot) {
         let conn = &mut self.slots[slot as usize].conn;
         if let Some(at) = conn.arm(&self.setup.plan.timeouts) {
@@ -535,7 +537,7 @@ impl Pool {
     /// follows with the next flush. `id`: the number of the user or session.
     ///
     /// # Errors
-    /// Not even a socket could be had.
+    /// No socket could be opened.
     pub(crate) fn open<I: Io>(
         &mut self,
         io: &mut I,
@@ -607,7 +609,7 @@ impl Pool {
         entry.conn.employ(|| work(spare, setup, *keeps_heads), limits.prepared)
     }
 
-    /// The connection may have no call in flight: then it needs little until the next one.
+    /// The connection may have no call in flight: then it needs little memory until the next one.
     pub(crate) fn rest(&mut self, slot: Slot) {
         if let Some(work) = self.slots[slot as usize].conn.rest() {
             self.give_back(work);
@@ -639,12 +641,12 @@ impl Pool {
         made.map_err(|error| error.class)
     }
 
-    /// The socket goes; the slot can be used again.
+    /// Closes the socket; the slot can be reused.
     pub(crate) fn close<I: Io>(&mut self, io: &mut I, slot: Slot, how: Close) {
         io.close(slot, how);
         self.open_count -= 1;
         self.free.push(slot);
-        // the slot keeps what the next connection in it will work with, unless there are many such
+        // the slot keeps its working state for the next connection, unless there are many
         if self.free.len() > SPARE_MAX
             && let Some(work) = self.slots[slot as usize].conn.take_work()
         {
@@ -670,12 +672,12 @@ impl Pool {
         self.endpoints[endpoint as usize].socket
     }
 
-    /// The address that is tried now.
+    /// The address that is currently tried.
     pub(crate) fn address(&self, endpoint: u32) -> usize {
         self.endpoints[endpoint as usize].address
     }
 
-    /// The endpoint took a connection.
+    /// The endpoint accepted a connection.
     pub(crate) fn mark_reached(&mut self, endpoint: u32) {
         self.endpoints[endpoint as usize].reached = true;
     }
@@ -696,7 +698,7 @@ impl Pool {
     }
 }
 
-/// For a connection to work with.
+/// Working state for a connection.
 #[inline(never)]
 #[expect(
     clippy::vec_box,

@@ -15,7 +15,7 @@ use workload::Template;
 /// Times that one call is sent again to log in: at first, and while nonces are too old.
 const LOGINS_MAX: u8 = 3;
 
-/// A user's knowledge of the server's last challenge.
+/// A user's copy of the server's last challenge.
 pub(crate) type KnownChallenge = Option<Box<Answers>>;
 
 /// Requests of the plan need individual proofs.
@@ -78,8 +78,8 @@ fn answers(plan: &Plan, seed: Seed, id: u64, challenge: Challenge) -> Option<Ans
     Some(Answers::new(challenge, user, password, cnonce))
 }
 
-/// A single request as it is sent at first: signed, where no challenge is needed for that. `unix_s`:
-/// now. `None`: as it is.
+/// A single request as first sent: signed, if that needs no challenge. `unix_s`: now. `None`:
+/// unchanged.
 pub fn first_proof(plan: &Plan, template: &Template, unix_s: u64) -> Option<Template> {
     template_with_proof(plan, template, None, unix_s)
 }
@@ -98,7 +98,7 @@ fn template_with_proof(
     known: Option<&mut Answers>,
     unix_s: u64,
 ) -> Option<Template> {
-    // the login is not for the server that a redirect leads to
+    // the login is not for the redirect's server
     if template.stripped.credentials || has_own(template) {
         return None;
     }
@@ -138,13 +138,13 @@ fn signed(
     Some(signer.fields(&request, unix_s))
 }
 
-/// The head with its empty line; all of a request that has none.
+/// The head with its empty line; the whole request if it has none.
 fn head_of(request: &[u8]) -> &[u8] {
     let end = request.windows(4).position(|at| at == b"\r\n\r\n");
     end.map_or(request, |end| &request[..end + 4])
 }
 
-/// Path and query of a target; of the absolute form, which a proxy is sent, without the server.
+/// Path and query of a target; of the absolute form, which a proxy receives, without the server.
 fn origin_form(target: &str) -> Option<&str> {
     match target.split_once("://") {
         Some((_, rest)) if !target.starts_with('/') => rest.find('/').map(|at| &rest[at..]),

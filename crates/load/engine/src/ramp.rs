@@ -1,7 +1,7 @@
 //! Loads that a ramp tries, and their order: a state machine without I/O that returns the next step
-//! and is notified of its result. The steps themselves are ordinary runs.
+//! and receives its result. The steps themselves are ordinary runs.
 //!
-//! Order of the phases: the way up (given levels, or doubled until the server no longer follows and
+//! Order of the phases: the way up (given levels, or doubled until the server cannot keep up and
 //! then filled in), or in its place the search; the way down; overload; recovery.
 
 mod left;
@@ -23,25 +23,25 @@ use units::{Nanos, Seed};
 /// Most steps of one target.
 pub const STEPS_MAX: usize = 1_000;
 
-/// Multiples of the knee, or of the capacity, that are tried on purpose: WebMark's overload and
+/// Multiples of the knee, or of the capacity, that are tried as overload: WebMark's overload and
 /// twice the load.
 pub const OVERLOAD_FACTORS: [f64; 4] = [1.0, 1.1, 1.5, 2.0];
 
 /// The ordinary load after an overload, as a share of the knee.
 pub const POLITE_SHARE: f64 = 0.2;
 
-/// Halvings when even the first level is too much.
+/// Maximum number of halvings if even the first level is too much.
 const HALVINGS_MAX: u32 = 10;
 
-/// Levels that are added between the last one that the server followed and the first that it did
-/// not.
+/// Levels that are added between the last one that the server kept up with and the first that it
+/// did not.
 const FILL_IN: usize = 5;
 
-/// Levels in a row that the server does not follow, or that the client limits, before the doubling
-/// ends.
+/// Consecutive levels that the server cannot keep up with, or that the client limits, before the
+/// doubling ends.
 const ENDS_AFTER: usize = 2;
 
-/// Populations: the knee is passed where twice the users bring less than this much throughput.
+/// Populations: the knee is passed if twice the users increase throughput by less than this.
 const GAIN_MIN: f64 = 1.10;
 
 /// Levels of the way up.
@@ -49,7 +49,7 @@ const GAIN_MIN: f64 = 1.10;
 pub enum Range {
     /// These.
     Given(Vec<f64>),
-    /// From this one on, doubled until the knee is passed, at most up to `to`.
+    /// From this one on, doubled until the knee is passed, up to `to`.
     Automatic { from: f64, to: f64 },
 }
 
@@ -64,16 +64,16 @@ pub struct Course {
     pub shuffle: Option<u64>,
     /// The same levels again on the way down.
     pub down: bool,
-    /// Past the knee on purpose, and the recovery after it.
+    /// Overload past the knee, and the recovery after it.
     pub overload: bool,
     /// Search for the capacity under these in place of the staircase.
     pub find: Option<SearchConfig>,
     pub objectives: Vec<Objective>,
     /// Length of a step.
     pub hold: Nanos,
-    /// Times the length of a step that confirms a capacity.
+    /// Factor on the length of a step that confirms a capacity.
     pub confirm_factor: u32,
-    /// How long the recovery is watched.
+    /// Time for which the recovery is watched.
     pub recovery_max: Nanos,
 }
 
@@ -91,7 +91,7 @@ pub struct PlannedStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Begin,
-    /// Doubling, or halving down to a level that the server follows.
+    /// Doubling, or halving down to a level that the server keeps up with.
     Double,
     Halve,
     FillIn,
@@ -182,7 +182,7 @@ impl Agenda {
         Some(levels.len() * self.course.repeat as usize * passes + beyond)
     }
 
-    /// Most steps of a search, and how long they are held together; `None` without one.
+    /// Maximum number of steps of a search, and their total time; `None` without one.
     pub fn longest_search(&self) -> Option<(usize, Nanos)> {
         let steps = self.course.find.as_ref()?.trials_max;
         let long = self.course.hold.0.saturating_mul(u64::from(self.course.confirm_factor));
@@ -248,7 +248,7 @@ impl Agenda {
         }
     }
 
-    /// A load chosen by the program: four digits are enough.
+    /// A load chosen by the program: rounded to four digits.
     fn round(&self, level: f64) -> f64 {
         let unit = 10f64.powf(level.log10().floor() - 3.0);
         let rounded = (level / unit).round() * unit;
@@ -285,7 +285,7 @@ impl Agenda {
         self.queue_level(Purpose::Up, half);
     }
 
-    /// Levels between the last one followed and the first one not.
+    /// Levels between the last one kept up with and the first one not.
     fn fill_in(&mut self) {
         self.phase = Phase::FillIn;
         let up = self.way_up();
@@ -336,7 +336,7 @@ impl Agenda {
         }
     }
 
-    /// The load that overload is counted from: the knee, or the capacity that was searched for.
+    /// Reference load for overload: the knee, or the capacity found by the search.
     fn base(&self) -> Option<f64> {
         let found = self.curve();
         let knee = found.knee.map(|knee| knee.at.at);

@@ -1,4 +1,4 @@
-//! Redirects: where they lead, and the request that is sent there (RFC 9110 section 15.4).
+//! Redirects: their targets, and the request that is sent there (RFC 9110 section 15.4).
 //!
 //! Credentials stay with the server that they were given for. A redirect to another scheme, host or port
 //! drops them for the rest of the call, unless the plan trusts that host.
@@ -50,7 +50,7 @@ impl Redirect<'_> {
     }
 }
 
-/// The header fields of a request, without those that each request of the plan gets by itself.
+/// The header fields of a request, without those that the plan adds to every request.
 pub(crate) fn own_fields(plan: &Plan, template: &Template) -> Vec<(String, String)> {
     let request = &plan.request;
     let url = template.url();

@@ -7,8 +7,8 @@ use protocol::http1::request::{RequestError, RequestHead, Target, Version, basic
 use url::{Position, Url};
 use workload::{Stripped, Template};
 
-/// Renders one request of a plan. `own`: the fields of its target, each of which takes the place of
-/// the plan's with that name. `absolute`: for a plain HTTP proxy.
+/// Renders one request of a plan. `own`: the fields of its target, each of which replaces the
+/// plan's field of that name. `absolute`: for a plain HTTP proxy.
 ///
 /// # Errors
 /// A method, field or URL that would break the message's framing.
@@ -36,7 +36,7 @@ pub(crate) struct Own<'a> {
     /// In place of the plan's login.
     pub(crate) authorization: Option<&'a str>,
     pub(crate) body: Option<&'a [u8]>,
-    /// Fields that redirects have removed from it.
+    /// Fields that redirects have removed.
     pub(crate) stripped: Stripped,
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn build_own(
     })
 }
 
-/// The same request for HTTP/2 or HTTP/3, where that is the version.
+/// The same request for HTTP/2 or HTTP/3, if that is the version.
 pub(crate) fn translated(
     version: HttpVersion,
     url: &Url,
@@ -195,7 +195,7 @@ pub fn connect_request(plan: &Plan, authority: &str, proxy: &Url) -> Result<Vec<
     Ok(head.render()?.bytes)
 }
 
-/// The field that carries the login in a proxy's URL (RFC 9110 §11.7.2), where there is one.
+/// The field with the login of a proxy's URL (RFC 9110 §11.7.2), if it has one.
 fn proxy_login(proxy: &Url) -> Result<Option<(String, String)>, RequestError> {
     if proxy.username().is_empty() {
         return Ok(None);
@@ -209,7 +209,7 @@ fn proxy_login(proxy: &Url) -> Result<Option<(String, String)>, RequestError> {
 fn version(plan: &Plan) -> Version {
     match plan.request.version {
         HttpVersion::Http10 => Version::Http10,
-        // the form in which it is written before it is translated
+        // the form before translation
         HttpVersion::Http11 | HttpVersion::Http2 | HttpVersion::Http3 | HttpVersion::Auto => {
             Version::Http11
         }

@@ -62,7 +62,7 @@ impl Scripted {
         Some(self.failure.take()?.0)
     }
 
-    /// Keeps the first failure until the next turn ends the run by it.
+    /// Keeps the first failure until the next turn ends the run with it.
     fn kept<T>(&mut self, result: Result<T, ScriptError>) -> Option<T> {
         match result {
             Ok(value) => Some(value),

@@ -1,5 +1,5 @@
-//! State shared by every worker of a run: the plan made concrete. Endpoints are resolved by the
-//! caller, requests are rendered here, once.
+//! State shared by every worker of a run: the prepared plan. The caller resolves endpoints;
+//! requests are rendered here, once.
 
 use crate::inspect::BodyTest;
 use crate::journey;
@@ -52,8 +52,8 @@ pub fn endpoint_key(url: &Url) -> String {
 #[derive(Clone, Debug)]
 pub struct Crowd {
     /// The addresses of the first clients, never empty. Those of the others follow them: with two
-    /// of them client 2 follows client 0, and client 3 follows client 1. Because workers are given
-    /// users in turn, each can have its own network.
+    /// of them client 2 follows client 0, and client 3 follows client 1. Users are assigned to
+    /// workers in turn, so each worker can have its own network.
     pub firsts: Arc<[Ipv4Addr]>,
     /// Kind of each client; never empty.
     pub kinds: Arc<[u32]>,
@@ -164,7 +164,7 @@ pub struct Logging {
     /// stream's id in place of the reason.
     pub responses: u64,
     /// Leniency beyond HTTP/1.x. If responses without a head are accepted, the start of such a
-    /// response goes with its call, and that of a truncated one.
+    /// response is kept with its call, and that of a truncated one.
     pub lenient: Leniency,
 }
 
@@ -245,7 +245,7 @@ impl Setup {
         })
     }
 
-    /// A clear snapshot, in which recording a usual call of the plan allocates nothing.
+    /// A clear snapshot, in which recording a usual call of the plan does not allocate.
     pub fn fresh_snapshot(&self) -> Box<Snapshot> {
         let mut fresh = Box::new(Snapshot::prepared(self.plan.row_count()));
         if !self.plan.measure.folds.patterns.is_empty() {
@@ -262,7 +262,7 @@ impl Setup {
         self.start + self.plan.stop.warm_up
     }
 
-    /// The instant from which on nothing falls due; `NEVER` when only a count ends the run.
+    /// The instant after which nothing falls due; `NEVER` if only a count ends the run.
     pub fn measure_until(&self) -> Nanos {
         self.plan.stop.duration.map_or(Nanos::NEVER, |span| self.measure_from() + span)
     }
@@ -272,7 +272,7 @@ impl Setup {
         matches!(self.plan.load, Load::Open { .. })
     }
 
-    /// Calls (sessions) of the measured phase; `None` when only time ends the run.
+    /// Calls (sessions) of the measured phase; `None` if only time ends the run.
     pub fn requests_max(&self) -> Option<u64> {
         let listed = self.targets.calls_max();
         let sessions = self.plan.load.session().is_some();
@@ -310,7 +310,7 @@ impl Setup {
         self.scripts[(id % self.scripts.len() as u64) as usize].len() as u32
     }
 
-    /// Calls of a visit that go out together at most.
+    /// Maximum number of concurrent calls of a visit.
     pub(crate) fn widest_group(&self) -> u32 {
         self.scripts.iter().flatten().map(|step| step.rest).max().unwrap_or(1)
     }
@@ -320,17 +320,17 @@ impl Setup {
         self.status_ok[usize::from(status.min(999))]
     }
 
-    /// Heads must be kept where a field of theirs decides what happens next.
+    /// Heads must be kept if a field of theirs determines the next action.
     pub(crate) fn keeps_heads(&self) -> bool {
         let request = &self.plan.request;
-        // of a response over HTTP/2 the head is passed on
+        // a response over HTTP/2 passes on only its head
         let shown = self.logging.responses > 0 && matches!(self.protocol, Protocol::Http2(_));
         let challenged = crate::proof::is_challenged(&self.plan);
         let read = request.cookies || request.follow_max > 0 || request.compressed;
         challenged || read || shown || self.body.is_grpc()
     }
 
-    /// Calls are messages to which no answer comes.
+    /// Calls are messages without an answer.
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(&self.protocol, Protocol::WebSocket(terms) if !terms.has_answers())
     }
@@ -343,7 +343,7 @@ impl Setup {
     /// The workers take these parts of the load, as one machine of several: one worker each.
     ///
     /// # Errors
-    /// No part at all.
+    /// No part.
     pub fn with_shares(mut self, shares: Vec<Share>) -> Result<Setup, SetupError> {
         if shares.is_empty() {
             return Err(SetupError("no part of the load is left for this machine".into()));

@@ -16,20 +16,20 @@ use workload::schedule::{ArrivalSpec, Levels, Schedule, ScheduleEnd, Share};
 /// A user of a closed loop, or a session, whose calls follow one another.
 #[derive(Debug)]
 pub(crate) struct User {
-    /// Number across all workers: names the user's random streams.
+    /// Number across all workers: identifies the user's random streams.
     pub(crate) id: u64,
     pub(crate) conn: Option<Slot>,
     pub(crate) outstanding: u32,
     /// Entries in the heap of thinkers.
     pub(crate) thinking: u32,
-    /// Calls left; `u32::MAX` where only the run's end limits them.
+    /// Calls left; `u32::MAX` if only the run's end limits them.
     pub(crate) left: u32,
     pub(crate) turns: u64,
     pub(crate) belongings: Option<Box<Belongings>>,
     /// A session with a failed call.
     pub(crate) failed: bool,
     pub(crate) active: bool,
-    /// For the session's record, and its calls made again.
+    /// The session's record, and its retried calls.
     pub(crate) started: Nanos,
     pub(crate) responses: u32,
     pub(crate) connections: u32,
@@ -43,10 +43,10 @@ const _: () = assert!(size_of::<User>() <= 80);
 /// State for users of some plans only.
 #[derive(Debug, Default)]
 pub(crate) struct Belongings {
-    /// Further connections, where one user may have several.
+    /// Further connections, if one user may have several.
     pub(crate) more: Vec<Slot>,
     pub(crate) jar: Option<Box<Jar>>,
-    /// The cookie set last, where that one alone is sent.
+    /// The cookie set last, if only that one is sent.
     pub(crate) cookie: Option<Box<str>>,
     pub(crate) login: KnownChallenge,
     /// The WebSocket that a step of its journey opened.
@@ -54,7 +54,7 @@ pub(crate) struct Belongings {
 }
 
 impl User {
-    /// The same, to put something in.
+    /// The same, for writing.
     pub(crate) fn own(&mut self) -> &mut Belongings {
         self.belongings.get_or_insert_default()
     }
@@ -85,14 +85,14 @@ pub(crate) struct Population {
 }
 
 impl Population {
-    /// `None` where all users are there all the time.
+    /// `None` if all users exist all the time.
     pub(crate) fn of(setup: &Setup) -> Option<Population> {
         let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
         let stages = setup.plan.stages.as_ref().filter(|_| closed)?;
         Some(Population { levels: stages.levels.clone(), from: setup.measure_from() })
     }
 
-    /// The first instant, from `at` on, at which user `id` is one of them; `None`: it is no more.
+    /// The first instant, from `at` on, at which user `id` exists; `None`: no longer.
     pub(crate) fn next(&self, id: u64, at: Nanos) -> Option<Nanos> {
         if at < self.from && self.levels.first() > id as f64 {
             return Some(at);
@@ -113,7 +113,7 @@ pub(crate) enum Source {
 pub(crate) struct OpenSource {
     arrivals: ArrivalProcess,
     next: Option<Arrival>,
-    /// Nothing more arrives, whatever part of the load is taken over.
+    /// Nothing more arrives, whatever parts of the load are taken over.
     stopped: bool,
     pub(crate) session: Option<SessionPlan>,
 }
@@ -122,11 +122,11 @@ pub(crate) struct OpenSource {
 enum ArrivalProcess {
     /// By the schedule; with the index of the first arrival after the warm-up.
     Scheduled(Box<Strands>, u64),
-    /// Sessions one after another: each end brings the next.
+    /// Sessions one after another: each end starts the next.
     InTurn(Turns),
 }
 
-/// The parts of a schedule that one worker has: its own, and what it took over from others.
+/// The parts of a schedule that one worker has: its own, and those taken over from others.
 #[derive(Debug)]
 struct Strands {
     /// Each with its next arrival; never empty.
@@ -171,7 +171,7 @@ impl Strands {
 /// Sessions of a closed loop.
 #[derive(Debug)]
 struct Turns {
-    /// When the due ones fell due.
+    /// Due instants of the due ones.
     due: VecDeque<Nanos>,
     started: u64,
     /// This worker's part of the count, and the instant after which none falls due.
@@ -181,7 +181,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// `gap`: from the start of one user of all workers to that of the next.
+    /// `gap`: time between the starts of consecutive users of all workers.
     fn new(setup: &Setup, worker: u32, users: u32, gap: Nanos) -> Turns {
         let most = setup.requests_max().map_or(u64::MAX, |total| setup.share(total, worker));
         let users = setup.share(u64::from(users), worker).min(most);
@@ -197,7 +197,7 @@ impl Turns {
         Some(Arrival { index: self.share.nth(given), intended })
     }
 
-    /// The arrival that was to be next, or at the instant of one that is due before it.
+    /// The next arrival, or an earlier due one.
     fn sooner(&mut self, next: Arrival) -> Arrival {
         let Some(due) = self.due.front().copied().filter(|due| *due < next.intended) else {
             return next;
@@ -214,7 +214,7 @@ impl Turns {
         }
     }
 
-    /// In the order of the instants: users may be yet to start when the first sessions end.
+    /// In the order of the instants: some users may start after the first sessions end.
     fn put(&mut self, due: Nanos) {
         let at = self.due.partition_point(|known| *known <= due);
         self.due.insert(at, due);
@@ -245,8 +245,7 @@ impl OpenSource {
         OpenSource { arrivals, next, stopped: false, session }
     }
 
-    /// Takes a part of the load over from another worker; sessions that bring one another have none to
-    /// be taken over.
+    /// Takes over a part of the load from another worker; chained sessions have no such part.
     pub(crate) fn take_over(&mut self, setup: &Setup, more: &LateShare) {
         let (ArrivalProcess::Scheduled(strands, _), Load::Open { arrivals, .. }) =
             (&mut self.arrivals, &setup.plan.load)
@@ -286,7 +285,7 @@ impl OpenSource {
         Some((arrival, content))
     }
 
-    /// A session has ended, which may be what the next one waits for.
+    /// A session has ended, which may start the next one.
     pub(crate) fn session_over(&mut self, now: Nanos) {
         if let ArrivalProcess::InTurn(turns) = &mut self.arrivals {
             turns.over(now);
@@ -339,7 +338,7 @@ pub(crate) struct People {
 impl People {
     pub(crate) fn new(setup: &Setup, worker: u32) -> People {
         let closed = matches!(setup.plan.load, Load::Closed { session: None, .. });
-        // of journeys iterations are counted, by their guide
+        // iterations of journeys are counted by their guide
         let closed = closed && setup.plan.journeys.is_none();
         let asked = setup.requests_max().filter(|_| closed);
         let listed = setup.targets.calls_max();
@@ -443,7 +442,7 @@ impl People {
     }
 
     /// The index of the next call of users; `None` when the worker's part of the count is done.
-    /// Warm-up calls count from zero on their own, so that they use up no part of it.
+    /// Warm-up calls are counted separately from zero, so they do not consume it.
     #[inline]
     pub(crate) fn next_index(&mut self, warm_up: bool) -> Option<u64> {
         let counter = if warm_up { &mut self.warm_calls } else { &mut self.calls };
@@ -457,7 +456,7 @@ impl People {
 }
 
 impl Source {
-    /// The source of worker `worker`'s part of the load, and its people at the start.
+    /// The source of worker `worker`'s part of the load, and its users at the start.
     pub(crate) fn new(setup: &Setup, worker: u32) -> (Source, People) {
         let mut people = People::new(setup, worker);
         let source = match &setup.plan.load {
@@ -519,12 +518,12 @@ impl Source {
         self.session().and_then(|session| session.parallel).unwrap_or(u32::MAX)
     }
 
-    /// The first call of a group goes alone.
+    /// The first call of a group is sent alone.
     pub(crate) fn leads(&self) -> bool {
         self.session().is_some_and(|session| session.lead)
     }
 
-    /// Each session goes through the targets by itself.
+    /// Each session walks the targets independently.
     pub(crate) fn has_own_order(&self) -> bool {
         self.session().is_some_and(|session| session.own_order)
     }
@@ -534,7 +533,7 @@ impl Source {
         user.retries < RETRIES_MAX && self.session().is_some_and(|session| session.retry)
     }
 
-    /// The user's connection is no more; with it may end the user's session.
+    /// The user's connection no longer exists; this may end the user's session.
     pub(crate) fn connection_over(&self, user: &mut User) {
         if self.session().is_some_and(|session| session.one_connection) {
             user.left = 0;
@@ -595,7 +594,7 @@ mod tests {
             let mut seen = Vec::new();
             for worker in 0..3 {
                 let mut open = source(&setup, worker);
-                // some of its own are gone when it learns of the other's
+                // some of its own have left when it learns that the other's has
                 seen.extend((0..40).filter_map(|_| Some(open.take()?.0)));
                 if worker == 1 {
                     open.take_over(&setup, &LateShare { share: setup.part(3).clone(), from });

@@ -86,7 +86,7 @@ pub(crate) enum ProtocolFacts {
 /// Kind of a piece of input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
-    /// Bytes of the input that are used up; none where one piece of it has several events.
+    /// Consumed bytes of the input; none if one piece of it has several events.
     pub(crate) consumed: usize,
     pub(crate) event: Event,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Heard {
 /// Meaning of a piece of input for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Nothing: it was the connection's own business, and may have been replied to.
+    /// Nothing: it concerned only the connection, and may have been answered.
     Connection,
     /// Part of a response, of which `body` is content within the input; `done`: its end.
     Response { call: usize, body: Range<usize>, done: bool },
@@ -113,7 +113,7 @@ pub(crate) enum Fault {
     Broken { class: FailureClass },
 }
 
-/// Calls the same method of whichever protocol it is.
+/// Calls the same method of the current protocol.
 macro_rules! each {
     ($speaker:expr, $protocol:ident => $call:expr) => {
         match $speaker {
@@ -128,7 +128,7 @@ macro_rules! each {
 }
 
 impl Speaker {
-    /// `keeps_heads`: the head of a response can be had when it is done. `lenient`: what is accepted
+    /// `keeps_heads`: the head of a complete response is available. `lenient`: what is accepted
     /// beyond HTTP/1.x.
     pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Speaker {
         match protocol {
@@ -310,7 +310,7 @@ impl Speaker {
         }
     }
 
-    /// The WebSocket, where the connection is one.
+    /// The WebSocket, if the connection is one.
     #[inline]
     pub(crate) fn socket(&mut self) -> Option<&mut SocketSpeaker> {
         match self {

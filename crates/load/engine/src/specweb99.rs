@@ -24,20 +24,20 @@ use workload::fileset::specweb99::{
 };
 use workload::{CallEnd, Guide, GuideCall, Step, Template, WholeResponse};
 
-/// The connections begin within this time, which is how long a mean response occupies a line: without
-/// it all of them would ask at the same instants.
+/// Time within which the connections start: the time that a mean response occupies a line. Without
+/// it all of them would send requests at the same instants.
 const BEGINNING: Nanos = Nanos::from_millis(300);
 /// The number of the first client in POSTs.
 const CLIENT_FIRST: u32 = 10_000;
 
-/// A load made ready: what the guides of all workers share.
+/// A prepared load, shared by the guides of all workers.
 #[derive(Debug)]
 pub struct SpecwebLoad {
-    /// For connections of one request, and for those that are kept.
+    /// For connections with one request, and for kept ones.
     single: Plan,
     kept: Plan,
     folder: Url,
-    /// Dynamic pages, and those by a separate process; `None`: files alone.
+    /// Dynamic pages, and those by a separate process; `None`: files only.
     scripts: Option<(Url, Url)>,
     choice: Choice,
     ads: Advertising,
@@ -93,7 +93,7 @@ impl SpecwebLoad {
         std::mem::take(&mut self.posts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Where the log of the POSTs is reset, and where it is fetched; `None`: there are no POSTs.
+    /// URLs that reset and fetch the log of the POSTs; `None`: there are no POSTs.
     pub fn log_commands(&self) -> Option<[Url; 2]> {
         let (script, _) = self.scripts.as_ref()?;
         let command = |query: &str| {
@@ -114,7 +114,7 @@ impl SpecwebLoad {
     }
 
     /// # Errors
-    /// A field of the plan that no request can have.
+    /// An invalid field of the plan.
     fn request(&self, asked: &AskedFor, user: u64) -> Result<Template, RequestError> {
         let plan = if asked.calls == 1 { &self.single } else { &self.kept };
         let root = self.root();
@@ -170,7 +170,7 @@ pub fn command(
     let message = exchange::Message::of(template, None);
     let sent = exchange::Outgoing { url: url.clone(), message, timeout: plan.timeouts.call };
     let Some(heard) = caller.exchange(vec![sent]).pop() else {
-        return Err("no word of it came back".to_owned());
+        return Err("no response to it".to_owned());
     };
     let reply = heard.result.map_err(|trouble| trouble.with_way_out())?;
     match reply.facts.status {
@@ -211,8 +211,8 @@ struct PacedConnection {
     asked: Option<AskedFor>,
     /// When the line is free for the next request.
     free_at: Nanos,
-    /// Of calls that lie in the measured phase, wholly or in part: bits received, the time that they took
-    /// with the waits, their number, and that of those that failed.
+    /// Of calls wholly or partly in the measured phase: bits received, their time with the waits,
+    /// their number, and the number of failed ones.
     bits: u64,
     time: Nanos,
     ended: u64,
@@ -251,7 +251,7 @@ impl PacedConnection {
         AskedFor { operation, name, visitor: self.visitor, calls: self.calls, left: self.left }
     }
 
-    /// Above the threshold, with few enough errors; not without a call.
+    /// Above the threshold, with few enough errors; at least one call.
     fn conforms(&self, threshold_bps: f64) -> bool {
         let fast = self.bits as f64 > threshold_bps * self.time.as_secs_f64();
         fast && (self.failed as f64) < ERRORS_MAX * self.ended as f64
@@ -264,7 +264,7 @@ struct SpecwebGuide {
     load: Arc<SpecwebLoad>,
     lines: BTreeMap<u64, PacedConnection>,
     told: Vec<Remark>,
-    /// The measured phase; known with the first question, which is asked as the run starts.
+    /// The measured phase; known with the first query, at the start of the run.
     phase: Option<(Nanos, Nanos)>,
     posts: Vec<SentPost>,
 }

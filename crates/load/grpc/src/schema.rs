@@ -292,7 +292,7 @@ impl GrpcMethod {
         let options = SerializeOptions::new().use_proto_field_name(true);
         decoded
             .serialize_with_options(&mut writer, &options)
-            .map_err(|why| error(format!("the response is no JSON: {why}")))?;
+            .map_err(|why| error(format!("the response is not JSON: {why}")))?;
         Ok(String::from_utf8_lossy(&out).into_owned())
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     reader.draft.teardown = reader.once(root.get("after"));
     for (key, node) in root.map() {
         if !["config", "scenarios", "before", "after"].contains(&key.as_str()) {
-            reader.draft.left_out.add(node.line, key, "it is not known here");
+            reader.draft.left_out.add(node.line, key, "it is not supported");
         }
     }
     Ok(reader.draft)
@@ -103,7 +103,7 @@ impl DraftReader<'_> {
                 other => self.draft.left_out.add(
                     node.line,
                     format!("config.{other}"),
-                    "it is not known here",
+                    "it is not supported",
                 ),
             }
         }
@@ -137,13 +137,13 @@ impl DraftReader<'_> {
                     self.draft.left_out.add(
                         inner.line,
                         format!("config.defaults.{key}"),
-                        "it is not a default here",
+                        "it is not supported as a default",
                     );
                 }
                 other => self.draft.left_out.add(
                     inner.line,
                     format!("config.defaults.{other}"),
-                    "it is not known here",
+                    "it is not supported",
                 ),
             }
         }
@@ -168,7 +168,7 @@ impl DraftReader<'_> {
                 other => self.draft.left_out.add(
                     inner.line,
                     format!("config.http.{other}"),
-                    "it is not known here",
+                    "it is not supported",
                 ),
             }
         }
@@ -183,7 +183,7 @@ impl DraftReader<'_> {
                 other => self.draft.left_out.add(
                     inner.line,
                     format!("plugin {other}"),
-                    "it is not known here",
+                    "it is not supported",
                 ),
             }
         }

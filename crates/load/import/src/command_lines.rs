@@ -20,7 +20,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     let commands: Vec<Vec<String>> = pipeline(line)?;
     let at = commands.iter().position(|words| tool_of(words).is_some());
     let at = at.ok_or("it has no command of ab, siege, hey, vegeta, oha, wrk or bombardier")?;
-    let (tool, words) = tool_of(&commands[at]).expect("the position was found by it");
+    let (tool, words) = tool_of(&commands[at]).expect("the position was derived from it");
     let mut command =
         ToolCommand { draft: PlanDraft::default(), request, tool, given: Given::default() };
     command.draft.settings.no_cookies = tool.name != "siege";
@@ -28,7 +28,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
         command.draft.left_out.add(
             0,
             one_line(more),
-            "only the first command is imported; import the others apart",
+            "only the first command is imported; import the others separately",
         );
     }
     let words = if tool.name == "vegeta" {

@@ -150,19 +150,19 @@ pub fn refusal(name: &str, start: &str) -> Option<&'static str> {
     let ending = name.rsplit('.').next().unwrap_or_default();
     match () {
         () if has("from locust") || has("import locust") => Some(
-            "a Locust file, which is a program in Python; the guide's page \"Coming from Locust\" has \
-             each of its words in a plan, or record the visit as a HAR file in a browser",
+            "a Locust file, which is a program in Python; the guide's page \"Coming from Locust\" \
+             shows the equivalent plan, or record the visit as a HAR file in a browser",
         ),
         () if has("io.gatling") || has("@gatling.io") => Some(
-            "a Gatling simulation, which is a program; the guide's page \"Coming from Gatling\" has its \
-             words in a plan",
+            "a Gatling simulation, which is a program; the guide's page \"Coming from Gatling\" \
+             shows the equivalent plan",
         ),
         () if has("$kind: collection") || has("$kind: http-request") => {
             Some("a Postman collection of version 3 (YAML); export it as version 2.1 (JSON)")
         }
         () if ["yml", "yaml"].contains(&ending) && has("execution:") && has("scenario:") => Some(
-            "a Taurus file, which is not read here; write a plan (.toml), or import the JMeter plan or \
-             the requests that it names",
+            "a Taurus file, which is not supported; write a plan (.toml), or import the JMeter \
+             plan or the requests that it names",
         ),
         () => None,
     }

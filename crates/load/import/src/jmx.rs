@@ -34,7 +34,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     let options =
         ParsingOptions { allow_dtd: false, nodes_limit: NODES_MAX, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options)
-        .map_err(|error| format!("it is not XML that is read here: {error}"))?;
+        .map_err(|error| format!("it is not supported XML: {error}"))?;
     let root = document.root_element();
     if root.tag_name().name() != "jmeterTestPlan" {
         return Err("it is not a JMeter test plan: its root is not jmeterTestPlan".to_owned());
@@ -242,8 +242,8 @@ impl<'a> DraftReader<'a> {
         let shifted: Vec<_> = pauses.iter().skip(1).chain([&first]).copied().collect();
         let mut next = shifted.into_iter();
         set_pauses(parts, &mut next);
-        let note = "A timer of JMeter pauses before its sampler, a think time follows its step: each pause \
-                    is at the step before, that of the first one at the last.";
+        let note = "A JMeter timer pauses before its sampler, and a think time after its step: \
+            each pause moves to the previous step, that of the first step to the last.";
         if !self.draft.notes.iter().any(|known| known == note) {
             self.draft.notes.push(note.to_owned());
         }

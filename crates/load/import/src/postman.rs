@@ -35,7 +35,7 @@ pub(crate) fn read(text: &str, request: &ImportRequest<'_>) -> Result<PlanDraft,
     if reader.deletes > 0 {
         let many = if reader.deletes == 1 { "request" } else { "requests" };
         reader.draft.notes.push(format!(
-            "It has {} DELETE {many}. A collection is a list of calls and not a visit: read the steps \
+            "It has {} DELETE {many}. A collection is a list of calls, not a visit: read the steps \
              before you load a server; --only FOLDER and --skip-method DELETE select.",
             reader.deletes
         ));

@@ -280,7 +280,7 @@ fn resolve(
     query: &Value,
     allowed: &BTreeSet<String>,
 ) -> Result<String, String> {
-    let mut url = from.join(text).map_err(|why| format!("\"{text}\" is no URL: {why}"))?;
+    let mut url = from.join(text).map_err(|why| format!("\"{text}\" is not a URL: {why}"))?;
     let place = server(&url);
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(format!("\"{text}\" is not http:// or https://"));
@@ -346,7 +346,7 @@ fn read_outline(name: &str, text: &[u8]) -> mlua::Result<Option<Outline>> {
         _ => {}
     }
     let list = |key: &str| -> mlua::Result<Vec<String>> {
-        let why = || mlua::Error::runtime(format!("{name}: {key} is a list of texts"));
+        let why = || mlua::Error::runtime(format!("{name}: {key} is a list of strings"));
         match lua.globals().get::<Value>(key)? {
             Value::Nil => Ok(Vec::new()),
             Value::Table(table) => {

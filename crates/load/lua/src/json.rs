@@ -93,7 +93,7 @@ fn within(value: &Value, depth: u32) -> Result<Json, String> {
         Value::Integer(number) => Ok((*number).into()),
         Value::Number(number) => numbered(*number),
         Value::String(text) => Ok(Json::String(text.to_string_lossy())),
-        Value::Table(_) if depth == 0 => Err("json: tables lie too deep in one another".to_owned()),
+        Value::Table(_) if depth == 0 => Err("json: tables are nested too deeply".to_owned()),
         Value::Table(table) if table.raw_len() > 0 => {
             let all = table.sequence_values::<Value>();
             let one = |value: mlua::Result<Value>| {
@@ -106,7 +106,7 @@ fn within(value: &Value, depth: u32) -> Result<Json, String> {
             for pair in table.pairs::<Value, Value>() {
                 let (name, value) = pair.map_err(|error| error.to_string())?;
                 let Some(name) = name.as_string() else {
-                    return Err("json: the keys of an object are texts".to_owned());
+                    return Err("json: object keys must be strings".to_owned());
                 };
                 all.insert(name.to_string_lossy(), within(&value, depth - 1)?);
             }
@@ -126,5 +126,5 @@ fn numbered(number: f64) -> Result<Json, String> {
         return Ok((number as i64).into());
     }
     let found = Number::from_f64(number).map(Json::Number);
-    found.ok_or_else(|| format!("json: {number} is no number in JSON"))
+    found.ok_or_else(|| format!("json: {number} is not a JSON number"))
 }

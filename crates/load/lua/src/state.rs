@@ -140,7 +140,7 @@ pub(crate) fn bounded<R>(lua: &Lua, run: impl FnOnce() -> mlua::Result<R>) -> ml
         }
         let file = at.source().short_src.map(|name| name.into_owned()).unwrap_or_default();
         let line = at.current_line().unwrap_or(0);
-        let why = "the script does not come to an end at its start";
+        let why = "the script does not finish loading";
         Err(Error::runtime(format!("{file}:{line}: {why}")))
     };
     let switch = |way: &str| lua.load(way).set_name("=wrk").exec();

@@ -213,7 +213,7 @@ fn errors_during_the_run_are_reported() {
 fn a_script_that_never_ends_its_start_is_ended() {
     assert_eq!(
         trouble("function init() while true do end end"),
-        "Script(\"t.lua:1: the script does not come to an end at its start\")"
+        "Script(\"t.lua:1: the script does not finish loading\")"
     );
 }
 

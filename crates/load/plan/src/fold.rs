@@ -43,7 +43,7 @@ impl Fold {
 pub fn parse_fold(text: &str) -> Result<Fold, ParseError> {
     let bad = |why: &str| {
         let text = quoted(text);
-        ParseError(format!("{text} is no pattern of URLs: {why}; write one like /user/{{id}}"))
+        ParseError(format!("{text} is not a URL pattern: {why}; write one like /user/{{id}}"))
     };
     let (method, place) = match text.split_once(' ') {
         Some((method, place)) => (Some(method), place),
@@ -62,7 +62,7 @@ pub fn parse_fold(text: &str) -> Result<Fold, ParseError> {
     }
     if !place.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Err(bad(
-            "it holds a character that no URL is sent with; percent-encode it as the URL does",
+            "it has a character that URLs must percent-encode; encode it as the URL does",
         ));
     }
     let method = method.map_or_else(|| "[^ ]+".to_owned(), escape);
@@ -80,7 +80,7 @@ fn pieces(place: &str) -> Result<String, String> {
         let (before, from) = rest.split_at(at);
         made.push_str(&escape(before));
         let close = from.find('}').filter(|_| from.starts_with('{'));
-        let close = close.ok_or("a brace is open or closed alone")?;
+        let close = close.ok_or("its braces do not match")?;
         let name = &from[1..close];
         rest = &from[close + 1..];
         let (name, all) = name.strip_prefix('*').map_or((name, false), |name| (name, true));

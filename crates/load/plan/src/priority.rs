@@ -45,7 +45,7 @@ impl FromStr for Priority {
                     let value = digits.parse().ok().filter(|value| *value <= URGENCY_MAX);
                     let value = value.filter(|_| digits.len() == 1);
                     let value = value.ok_or_else(|| {
-                        bad(format!("{} is no urgency from 0 to 7", quoted(digits)))
+                        bad(format!("{} is not an urgency from 0 to 7", quoted(digits)))
                     })?;
                     urgency.replace(value).is_some()
                 }
@@ -55,7 +55,7 @@ impl FromStr for Priority {
                 _ => return Err(bad(format!("{} is not part of a priority", quoted(part)))),
             };
             if twice {
-                return Err(bad(format!("{} is there twice", quoted(part))));
+                return Err(bad(format!("{} appears twice", quoted(part))));
             }
         }
         Ok(Priority {

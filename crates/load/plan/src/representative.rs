@@ -58,7 +58,7 @@ pub const NAMES: &str = "surge-like[:users=N,files=N,connections=N,top=N], specw
 /// No such model, a key that it does not have, or a number out of range.
 pub fn parse_representative(text: &str) -> Result<Representative, ParseError> {
     let bad = |why: String| {
-        ParseError(format!("{} is no workload: {why}; there are {NAMES}", quoted(text)))
+        ParseError(format!("{} is not a workload: {why}; choose from {NAMES}", quoted(text)))
     };
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let keys: &[&str] = match name {

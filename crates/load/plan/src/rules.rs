@@ -134,7 +134,7 @@ pub fn parse_host(text: &str) -> Result<String, ParseError> {
         return Err(bad("it is a URL"));
     }
     if !text.starts_with('[') && text.matches(':').count() == 1 {
-        return Err(bad("it has a port, and every port of a host is meant"));
+        return Err(bad("it has a port, but the rule covers every port of the host"));
     }
     host_of(text).ok_or_else(|| bad(if text.is_empty() { "it is empty" } else { "no URL has it" }))
 }
@@ -156,7 +156,9 @@ pub fn parse_resolve(text: &str) -> Result<ResolveRule, ParseError> {
     let parts = after_host
         .and_then(|at| Some((text.get(..at)?, text.get(at..)?.strip_prefix(':')?)))
         .and_then(|(host, rest)| rest.split_once(':').map(|(port, address)| (host, port, address)));
-    let Some((host, port, address)) = parts else { return Err(bad("it has not three parts")) };
+    let Some((host, port, address)) = parts else {
+        return Err(bad("it does not have three parts"));
+    };
     if host.is_empty() {
         return Err(bad("the host is missing"));
     }
@@ -416,7 +418,7 @@ pub fn parse_sources(text: &str) -> Result<SourcePrefix, ParseError> {
         return Err(bad(&format!("the first of its addresses is {first}")));
     }
     if nobodys {
-        return Err(bad("no packet of a network comes from there"));
+        return Err(bad("packets cannot come from these addresses"));
     }
     Ok(SourcePrefix { network, bits })
 }
@@ -432,7 +434,7 @@ pub fn parse_clients(
 ) -> Result<wan::Population, ParseError> {
     if text.trim().parse::<u64>().is_ok() {
         return Err(ParseError(format!(
-            "{0} says how many, which here is -c {0}; --clients says who: dsl:60%, 3g:40%",
+            "{0} is a number, which -c {0} sets; --clients names profiles: dsl:60%, 3g:40%",
             text.trim()
         )));
     }
@@ -450,7 +452,8 @@ pub fn parse_migrate(text: &str) -> Result<Migrate, ParseError> {
         let every = parse_duration(typed).map_err(|_| bad("it is neither a time nor calls"))?;
         return Ok(Migrate::Every(every));
     };
-    let calls = count.trim().parse().map_err(|_| bad("it begins with no number of calls"))?;
+    let calls =
+        count.trim().parse().map_err(|_| bad("it does not begin with a number of calls"))?;
     Ok(Migrate::Calls(calls))
 }
 
@@ -546,7 +549,9 @@ pub fn parse_digest(text: &str) -> Result<Auth, ParseError> {
 /// `provider[:prefix[:region[:service]]]`, as curl's option of the same name.
 pub fn parse_aws_sigv4(text: &str) -> Result<protocol::login::sigv4::SignatureScope, ParseError> {
     let scope = protocol::login::sigv4::SignatureScope::parse(text);
-    scope.map_err(|why| ParseError(format!("{} is no scope of a signature: {why}", quoted(text))))
+    scope.map_err(|why| {
+        ParseError(format!("{} is not the scope of a signature: {why}", quoted(text)))
+    })
 }
 
 /// `name:password`; without a colon the password is empty.

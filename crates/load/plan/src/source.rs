@@ -16,6 +16,6 @@ pub struct NoFiles;
 
 impl FileSource for NoFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("{} cannot be read: no files are at hand here", units::quoted(path)))
+        Err(format!("{} cannot be read: files are not available here", units::quoted(path)))
     }
 }

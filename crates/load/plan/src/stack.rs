@@ -82,7 +82,7 @@ pub(crate) fn parse_stack(text: &str) -> Result<StackChoice, ParseError> {
     let bad = |why: &str| {
         let example =
             "write kernel, kernel:batches, own, own:calls, own:batches, own:xdp=eth0 or auto";
-        ParseError(format!("{} is no stack: {why}; {example}", quoted(text)))
+        ParseError(format!("{} is not a stack: {why}; {example}", quoted(text)))
     };
     let word = text.trim();
     if let Some((_, choice)) = STACKS.iter().find(|(name, _)| *name == word) {

@@ -78,7 +78,7 @@ pub(crate) fn parse_traits(text: &str) -> Result<TcpTraits, ParseError> {
             ("keep-alive" | "ack-delay" | "initial-window" | "receive-window", None) => {
                 return Err(bad(part, "needs a value"));
             }
-            _ => return Err(bad(part, "is no trait of our own TCP")),
+            _ => return Err(bad(part, "is not an option of our own TCP")),
         }
     }
     Ok(traits)
@@ -142,17 +142,14 @@ mod tests {
         .collect();
         assert_eq!(
             said,
-            "\"\" in --tcp is no trait of our own TCP\n\
-             \"\" in --tcp is no trait of our own TCP\n\
-             \"sack\" in --tcp is no trait of our own TCP\n\
-             \"ecn=1\" in --tcp takes no value\n\
-             \"ecn\" in --tcp stands twice\n\
-             \"keep-alive\" in --tcp needs a value\n\
-             \"keep-alive=10ms\" in --tcp is not a time from 1s to 1 day (86400s)\n\
-             \"x\" is not a duration: \"x\" does not begin with a number\n\
-             \"initial-window=0\" in --tcp is not a number of segments from 1 to 100\n\
-             \"receive-window=2G\" in --tcp is not a size from 4k to 1G\n\
-             \"ack-delay=1s\" in --tcp is longer than the 500ms that RFC 9293 section 3.8.6.3 permits\n"
+            "\"\" in --tcp is not an option of our own TCP\n\"\" in --tcp is not an option of our \
+             own TCP\n\"sack\" in --tcp is not an option of our own TCP\n\"ecn=1\" in --tcp takes \
+             no value\n\"ecn\" in --tcp stands twice\n\"keep-alive\" in --tcp needs a \
+             value\n\"keep-alive=10ms\" in --tcp is not a time from 1s to 1 day (86400s)\n\"x\" is \
+             not a duration: \"x\" does not begin with a number\n\"initial-window=0\" in --tcp is \
+             not a number of segments from 1 to 100\n\"receive-window=2G\" in --tcp is not a size \
+             from 4k to 1G\n\"ack-delay=1s\" in --tcp is longer than the 500ms that RFC 9293 \
+             section 3.8.6.3 permits\n"
         );
     }
 }

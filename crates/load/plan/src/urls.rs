@@ -119,7 +119,7 @@ fn read_url(text: &str, schemes: &[&str]) -> Result<Url, ParseError> {
         return Err(bad(&format!("there is no colon after {scheme}, as in {scheme}://{rest}")));
     }
     if text.starts_with("locustfile") && text.ends_with(".py") {
-        let why = "is a script of Locust, which is not run here; write the load as a plan (.toml)";
+        let why = "is a script of Locust, which is not supported; write the load as a plan (.toml)";
         return Err(ParseError(format!("{} {why}", quoted(text))));
     }
     if let Some(why) = letters_fault(text) {
@@ -183,7 +183,7 @@ fn file_fault(text: &str) -> Option<&'static str> {
         }
         "txt" | "csv" => "not a URL; a list of URLs, one a line, is given as --urls FILE",
         "feature" | "scala" | "java" | "rb" => {
-            "not a URL; scripts of other tools are not run here: write the load as a plan (.toml)"
+            "not a URL; scripts of other tools are not supported: write the load as a plan (.toml)"
         }
         "toml" => "a plan; loadstone run, ramp, compare and check take plans",
         _ => return None,

@@ -132,8 +132,8 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
         problems.add_if(
             given,
             "--message",
-            "--message, --proto, --protoset and --grpc-status are of gRPC; write the URL as \
-             grpc://host:port/package.Service/Method, or grpcs:// over TLS",
+            "--message, --proto, --protoset and --grpc-status are options of gRPC; write the URL \
+             as grpc://host:port/package.Service/Method, or grpcs:// over TLS",
         );
         return;
     }
@@ -150,7 +150,7 @@ fn check_grpc(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.request.compressed,
         "--compressed",
-        "--compressed is of content codings, which gRPC does not use; drop it",
+        "--compressed requests content codings, which gRPC does not use; drop it",
     );
     let unnamed = |target: &crate::TargetPlan| {
         let parts: Vec<&str> = target.url.path().trim_start_matches('/').split('/').collect();

@@ -25,7 +25,7 @@ pub fn parse_verify(text: &str) -> Result<Verify, ParseError> {
         return parse_manifest(lines).map(Verify::Manifest);
     }
     let Some(named) = text.strip_prefix(FILES) else {
-        let why = "is nothing to verify by: write first, set:NAME[@SEED] or a manifest's file";
+        let why = "is not a source for --verify: write first, set:NAME[@SEED] or a manifest's file";
         return Err(ParseError(format!("{} {why}", quoted(text))));
     };
     let (name, seed) = named.rsplit_once('@').unwrap_or((named, "1"));
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn errors_name_the_input_and_the_fix() {
         for (text, why) in [
-            ("second", "\"second\" is nothing to verify by: write first, set:NAME"),
+            ("second", "\"second\" is not a source for --verify: write first, set:NAME"),
             ("set:nothing", "\"nothing\": no such file set"),
             ("set:surge-like@x", "\"x\" is not a seed"),
             ("manifest:", "the manifest has no line"),

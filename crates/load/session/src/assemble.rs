@@ -1,4 +1,4 @@
-//! From measurements to the facts of a run, which its record is made of.
+//! Converts measurements into the facts of a run, from which its record is made.
 
 use crate::judge::printed_quantiles;
 use crate::session::{Fit, Session};
@@ -61,7 +61,7 @@ pub(crate) fn finished(mut run: RunReport) -> RunReport {
 }
 
 impl Session {
-    /// The repeats of a plan as one run. Without any, the run that a signal prevented.
+    /// Combines the repeats of a plan into one run; without any, the run that a signal prevented.
     pub fn merged(&self, mut runs: Vec<RunReport>) -> RunReport {
         match runs.pop() {
             None => self.interrupted(),
@@ -85,7 +85,8 @@ impl Session {
         // the last run's: figures of a machine do not add up over runs
         all.sut = runs.last_mut().and_then(|run| run.sut.take());
         all.held = runs.last_mut().and_then(|run| run.held.take());
-        // but the run with the greatest loss: a later one of a smaller fleet does not show who was lost
+        // the run with the greatest loss: a later run of a smaller fleet does not show the lost
+        // agents
         let lost = |run: &&mut RunReport| run.fleet.as_ref().map(FleetFacts::lost);
         all.fleet = runs.iter_mut().max_by_key(lost).and_then(|run| run.fleet.take());
         all.path = merged_paths(runs.iter_mut().filter_map(|run| run.path.take()));
@@ -109,7 +110,7 @@ impl Session {
                 id: CauseId::Interrupted,
                 figure: 0.0,
                 text: "interrupted before the first call fell due".into(),
-                advice: "Nothing was measured: let it run to its end.".into(),
+                advice: "Nothing was measured: let the run finish.".into(),
             }],
         };
         finished(run)
@@ -118,7 +119,7 @@ impl Session {
     /// The run that consists of the first call, which got no connection.
     pub fn unreached(&self) -> RunReport {
         let mut run = begun(self, &self.fit);
-        // the ceiling of this machine had no part in it
+        // this machine's ceiling is irrelevant here
         run.driver.dummy = None;
         let mut call = run.first_call.take().unwrap_or_default();
         let total = &mut run.measurement.total;
@@ -187,11 +188,11 @@ fn fix_for(class: Option<FailureClass>) -> &'static str {
             FailureClass::ClientTimeout
             | FailureClass::ConnectTimeout
             | FailureClass::SocketTimeout,
-        ) => "Check the address, the port and what lies between; --connect-timeout waits longer.",
+        ) => "Check the address, the port and the network between; --connect-timeout waits longer.",
         Some(FailureClass::Unreachable) => "Check the address and this machine's routes.",
         Some(FailureClass::Proxy) => "Check --proxy and what it permits.",
         Some(FailureClass::Protocol) => {
-            "The server broke the rules of this protocol; ask it in another one with --http."
+            "The server violated this protocol; choose another one with --http."
         }
         Some(FailureClass::AddressUnavailable) => {
             "Wait for ports to become free, or widen net.ipv4.ip_local_port_range."

@@ -21,7 +21,7 @@ pub struct Calibration {
     pub cpu_per_call_s: f64,
     /// Connections per second of one worker, one call each.
     pub connections_per_s: f64,
-    /// Median service time of one user's call: what client, loopback and null server cost together.
+    /// Median service time of one user's call: combined cost of client, loopback and null server.
     pub call_p50_s: f64,
     pub punctuality: Vec<Punctuality>,
     /// Why it is unreliable; such a calibration is never stored.

@@ -48,7 +48,7 @@ impl Caller {
     /// `connect`: connect timeout. TLS is prepared when a URL needs it.
     ///
     /// # Errors
-    /// No descriptor left.
+    /// No descriptor is left.
     pub fn new(connect: Nanos, settings: net::tls::Settings) -> Result<Caller, String> {
         let reactor = Reactor::new(Nanos::ZERO)
             .map_err(|error| format!("cannot wait for sockets: {error}"))?;
@@ -155,7 +155,7 @@ impl Caller {
         let Endpoint { peers, tls_name, tunnel, .. } = way;
         if message.is_http3() {
             if !secure {
-                let why = format!("HTTP/3 is never without TLS, and this is {url}");
+                let why = format!("HTTP/3 requires TLS, and this is {url}");
                 return Err(failed(FailureClass::Tls, why));
             }
             let name = tls_name.unwrap_or_else(|| host_of(&url));

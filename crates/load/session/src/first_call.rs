@@ -1,5 +1,6 @@
-//! The plain call that goes first: is somebody there, and what does a good response look like? It
-//! also settles on one address where a name has several, and finds the hosts that redirects lead to.
+//! The plain call before the run: checks that the server responds, and records what a good response
+//! looks like. It also settles on one address if a name has several, and finds the hosts that
+//! redirects lead to.
 
 use crate::over_quic;
 use conduit::{Io, TlsFactory};
@@ -19,7 +20,7 @@ use units::Nanos;
 use url::Url;
 use workload::Template;
 
-/// What a plain call found out.
+/// Result of a plain call.
 #[derive(Debug)]
 pub struct PlainCall {
     pub call: FirstCall,
@@ -27,11 +28,11 @@ pub struct PlainCall {
     pub unreachable: bool,
     /// Where the response redirects to.
     pub(crate) location: Option<Url>,
-    /// Streams that the server allows on a connection, where it has such.
+    /// Streams that the server allows on a connection, if the protocol has streams.
     pub(crate) streams_max: Option<u32>,
 }
 
-/// Where a response leads to.
+/// Target of a redirect.
 #[derive(Default)]
 struct Leads {
     /// The URL of a redirect.
@@ -40,7 +41,7 @@ struct Leads {
     refused: Option<Vec<u8>>,
 }
 
-/// Bytes of body, fields of the head, and characters in all of the excerpt of a response.
+/// Limits for the excerpt of a response: bytes of body, fields of the head, characters in total.
 const BODY_SHOWN_MAX: usize = 120;
 const FIELDS_SHOWN_MAX: usize = 4;
 const EXCERPT_MAX: usize = 300;
@@ -102,9 +103,9 @@ fn once(
     let start = net::reactor::monotonic();
     let message = Message::of(template.clone(), None);
     let (heard, contact) = exchange(plan, endpoint, tls, own, message, BODY_SHOWN_MAX);
-    // closing the connection is no part of the call
+    // closing the connection is not part of the call
     let took = contact.at.unwrap_or_else(net::reactor::monotonic) - start;
-    // of what breaks its rules nothing can be measured
+    // a response that violates the protocol cannot be measured
     let broken = |trouble: &Trouble| trouble.class == FailureClass::Protocol;
     let unreachable = !heard.connected || heard.result.as_ref().is_err_and(broken);
     let (call, leads) = match heard.result {
@@ -124,7 +125,7 @@ fn once(
     (PlainCall { call, unreachable, location: leads.location, streams_max }, leads.refused)
 }
 
-/// A call that came to nothing.
+/// A call without a usable response.
 fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint) -> FirstCall {
     let over_quic = plan.request.version == HttpVersion::Http3;
     let Trouble { class, text, way_out } = trouble;
@@ -143,7 +144,7 @@ fn failed(plan: &Plan, trouble: Trouble, contact: &Contact, endpoint: &Endpoint)
     FirstCall { failure, way_out: way_out.map(str::to_owned), ..FirstCall::default() }
 }
 
-/// What goes wrong with a connection of QUIC is told with its address; what goes wrong on a stream is not.
+/// Errors of a QUIC connection are reported with its address; errors of a stream are not.
 fn named(class: FailureClass, text: String, peer: &str) -> String {
     match class {
         FailureClass::Protocol | FailureClass::StreamReset | FailureClass::StreamRefused => text,
@@ -152,8 +153,8 @@ fn named(class: FailureClass, text: String, peer: &str) -> String {
     }
 }
 
-/// One exchange with an endpoint, over what the plan's connections go over; the endpoint's addresses are
-/// then the one that took the connection. Of the response `kept` bytes of content are kept.
+/// Performs one exchange with an endpoint over the plan's transport; the endpoint's addresses are
+/// then the one that accepted the connection. `kept` bytes of the response's content are kept.
 pub(super) fn exchange(
     plan: &Plan,
     endpoint: &mut Endpoint,
@@ -185,7 +186,8 @@ pub(super) fn exchange(
     (heard, contact)
 }
 
-/// Does the exchange over connections as the plan has them: QUIC, our own TCP, or the kernel's sockets.
+/// Performs the exchange over the plan's kind of connection: QUIC, our own TCP, or the kernel's
+/// sockets.
 fn over_connections_of(
     plan: &Plan,
     tls: Option<&net::tls::Client>,
@@ -230,8 +232,8 @@ fn drive(mut machine: Exchange<'_>, io: &mut impl Io) -> (Heard, Contact) {
     (machine.finish().pop().unwrap_or_else(|| Heard::nothing(unasked())), contact)
 }
 
-/// The protocol that the server chooses of those that are offered by ALPN, from a handshake and
-/// nothing behind it; the inner `None`: it chose nothing. `None`: there was no handshake.
+/// Returns the protocol that the server chooses by ALPN, from a handshake without a request; the
+/// inner `None`: it chose nothing. `None`: the handshake failed.
 pub(crate) fn preference(
     plan: &Plan,
     endpoint: &mut Endpoint,
@@ -246,7 +248,7 @@ pub(crate) fn preference(
 /// The URL that a redirect of the first target leads to, when its host is not known yet.
 pub(crate) fn unknown_host(found: &PlainCall, plan: &Plan, endpoints: &[Endpoint]) -> Option<Url> {
     let url = found.location.clone().filter(|_| plan.request.follow_max > 0)?;
-    // of anything else a call is made all the same, and fails as a redirect that leads nowhere
+    // any other redirect is still called, and fails as a redirect without a usable target
     let spoken = plan.request.version != HttpVersion::Http3 || url.scheme() == "https";
     if !spoken
         || !matches!(url.scheme(), "http" | "https")
@@ -275,7 +277,7 @@ pub(crate) fn request_for(plan: &Plan, url: &Url, row: u32, absolute: bool) -> O
     build_template(plan, url, "GET", &[], None, row, absolute).ok()
 }
 
-/// What a response says: `facts` are its status, the length of its content and its version.
+/// Describes a response: `facts` are its status, the length of its content and its version.
 fn told(
     template: &Template,
     (status, length, http_version): (u16, u64, String),
@@ -299,14 +301,14 @@ fn told(
     (call, Leads { location, refused })
 }
 
-/// The status line, some fields and the first bytes of the body, fit for one line. Cookies are left
-/// out: they may be somebody's key.
+/// Formats the status line, some fields and the first bytes of the body on one line. Cookies are
+/// omitted: they may be credentials.
 fn excerpt(head: &[u8], body: &[u8]) -> String {
     let head = String::from_utf8_lossy(head);
     let secret = |line: &&str| line.to_ascii_lowercase().starts_with("set-cookie");
     let lines = head.lines().filter(|line| !line.is_empty() && !secret(line));
     let mut parts: Vec<String> = lines.take(FIELDS_SHOWN_MAX + 1).map(str::to_owned).collect();
-    // coded bytes tell a reader nothing
+    // encoded bytes are useless to a reader
     if !body.is_empty() && fields::find(head.as_bytes(), "content-encoding").is_none() {
         parts.push(String::from_utf8_lossy(body).split_whitespace().collect::<Vec<_>>().join(" "));
     }

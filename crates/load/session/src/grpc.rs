@@ -1,5 +1,5 @@
-//! The request of a call of gRPC, before the first call: the plan's descriptors, or those that the
-//! server's reflection sends, turn the plan's message into bytes.
+//! Builds the request of a gRPC call before the first call: the plan's descriptors, or those that
+//! the server's reflection sends, turn the plan's message into bytes.
 
 use crate::exit::Failure;
 use crate::session::Session;
@@ -13,11 +13,11 @@ use protocol::grpc::{Code, status_of};
 
 /// Bytes of one response of the server's reflection.
 const REFLECTED_MAX: usize = 64 << 20;
-/// Questions that a reflection may take.
+/// Maximum number of questions per reflection.
 const QUESTIONS_MAX: usize = 100;
 
 impl Session {
-    /// Makes the request's body from the plan's message, where the calls are of gRPC.
+    /// Makes the request's body from the plan's message, if the calls are gRPC.
     ///
     /// # Errors
     /// No descriptors, an unknown method, a message that does not fit.
@@ -88,7 +88,7 @@ enum ReflectionRefusal {
     /// The server does not have this version of the service.
     Unimplemented(String),
     Final(String),
-    /// This machine cannot ask.
+    /// This machine cannot query the server.
     Failed(Failure),
 }
 
@@ -113,7 +113,7 @@ fn ask(
     .map_err(ReflectionRefusal::Failed)?;
     let reply = heard.result.map_err(|trouble| failed(trouble.with_way_out()))?;
     let status = status_of(reply.facts.status, &reply.head, &[]);
-    // of a response with content the status is behind it, and not kept
+    // a response with content has its status in the trailers, which are not kept
     match (reply.body.is_empty(), status.code) {
         (true, Code::Unimplemented) => Err(ReflectionRefusal::Unimplemented(format!(
             "reflection: {} {}",

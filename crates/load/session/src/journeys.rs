@@ -1,4 +1,4 @@
-//! Journeys of a plan: what is done once before and after, and the guides of the workers.
+//! Journeys of a plan: setup and teardown steps, and the guides of the workers.
 
 use crate::caller::Caller;
 use crate::directory::SystemResolver;
@@ -14,8 +14,8 @@ use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Guides for the workers, with several loads one for each; none where the plan has no journeys.
-/// `aside`: scripts print on standard error.
+/// Guides for the workers, one for each load; none if the plan has no journeys. `aside`: scripts
+/// print on standard error.
 ///
 /// # Errors
 /// A script failed at its start.
@@ -43,7 +43,7 @@ pub(crate) fn sources(
     Ok(all)
 }
 
-/// Makes the steps of the setup; what they capture is kept for the users.
+/// Runs the setup steps; captured values are kept for the users.
 ///
 /// # Errors
 /// The first step that failed.
@@ -56,7 +56,7 @@ pub(crate) fn set_up(session: &mut Session) -> Result<(), Failure> {
     }
 }
 
-/// Prepares TLS where a place that is captured may need it.
+/// Prepares TLS if a captured place may need it.
 fn expect_places(session: &mut Session) -> anyhow::Result<()> {
     let plan = session.fit.plan.clone();
     let Some(journeys) = &plan.journeys else { return Ok(()) };
@@ -78,7 +78,7 @@ impl Session {
         expect_places(self)
     }
 
-    /// Makes the teardown steps of the plan's journeys, whatever became of the runs.
+    /// Runs the teardown steps of the plan's journeys, whatever the outcome of the runs.
     ///
     /// # Errors
     /// The first step that failed.

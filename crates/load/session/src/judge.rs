@@ -9,7 +9,7 @@ use stats::verdict::{Evidence, judge};
 use stats::{Measurement, Verdict};
 use units::Nanos;
 
-/// What was seen during a measurement, in addition to its figures; `None` counts for nothing.
+/// Observations of a measurement in addition to its figures; `None` is ignored.
 #[derive(Debug)]
 pub struct Circumstances<'a> {
     /// Share of its core that the busiest worker used, 0..=1.
@@ -76,8 +76,8 @@ fn without_row(plan: &Plan, measurement: &Measurement) -> u64 {
     dry.filter(|(feeder, _)| feeder.used_up.is_none()).map(|(_, count)| count).sum()
 }
 
-/// The quantiles that the report prints: those asked for, or the usual ones that there are enough
-/// samples for.
+/// The quantiles that the report prints: the requested ones, or the usual ones that have enough
+/// samples.
 pub fn printed_quantiles(plan: &Plan, measurement: &Measurement) -> Vec<f64> {
     let wanted = &plan.measure.quantiles;
     if *wanted != plan::MeasurePlan::default().quantiles {

@@ -1,4 +1,4 @@
-//! What a measurement is asked for: its load, and what observes it.
+//! What is measured: the load of a measurement, and what observes it.
 
 use crate::change::Change;
 use crate::scripts::Scripts;
@@ -28,9 +28,9 @@ impl RunLoad {
     }
 }
 
-/// What observes a measurement, and who makes its requests.
+/// Observers of a measurement, and the sources of its requests.
 pub struct Observers<'a> {
-    /// Makes the watcher of the run, whose first instant is in the setup.
+    /// Creates the watcher of the run, whose first instant is in the setup.
     pub watch: &'a mut dyn FnMut(&Setup) -> Box<dyn Watcher>,
     /// Finished calls that are reported to the watcher.
     pub logging: Logging,

@@ -1,4 +1,4 @@
-//! One measurement: a session's plan runs, and what is needed to judge it is gathered around it.
+//! One measurement: runs a session's plan, and gathers what is needed to judge it.
 
 use crate::assemble::{begun, finished};
 use crate::change::Change;
@@ -100,7 +100,7 @@ impl Session {
             sut.begin(setup.measure_from());
         }
         let mut observer = watch(&setup);
-        // what went through the network until now is not part of this run
+        // earlier traffic of the network is not part of this run
         fit.network.facts()?;
         let ahead = (setup.start - net::reactor::monotonic()).as_secs_f64();
         run.started_unix_s = crate::wall_clock::unix_seconds() + ahead;

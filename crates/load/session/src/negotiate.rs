@@ -1,6 +1,6 @@
-//! The protocol that a server prefers, where the plan leaves it the choice: a TLS handshake with each
-//! host and nothing behind it, before the first call. Without TLS there is no ALPN, and HTTP/1.1 is
-//! spoken (RFC 9113 section 3.3 has prior knowledge instead, which nobody has here).
+//! Finds the protocol that a server prefers, if the plan leaves the choice to it: a TLS handshake
+//! with each host, without a request, before the first call. Without TLS there is no ALPN, and
+//! HTTP/1.1 is used (prior knowledge, RFC 9113 section 3.3, is not assumed).
 
 use crate::exit::Failure;
 use crate::first_call;
@@ -9,20 +9,20 @@ use crate::session::Session;
 use crate::settled::Spoken;
 use plan::{HttpVersion, Plan, TlsPlan};
 
-/// What came of leaving the choice to the server.
+/// Result of leaving the choice to the server.
 #[derive(Debug)]
 pub struct Choice {
     /// In the order in which they were offered; none without TLS.
     pub(crate) offered: Vec<String>,
     /// By its name in ALPN; `None`: the server chose nothing, or there is no TLS.
     pub chosen: Option<String>,
-    /// No host could be asked; the run will find out why.
+    /// No host responded; the run will find the reason.
     pub(crate) unreached: bool,
 }
 
 impl Session {
-    /// Settles which protocol is spoken, and prepares TLS for that one alone; `None`: the plan names it.
-    /// The servers are asked by a TLS handshake without a request.
+    /// Settles which protocol is used, and prepares TLS for it; `None`: the plan names it. The
+    /// servers are queried by a TLS handshake without a request.
     ///
     /// # Errors
     /// Hosts that prefer different protocols; TLS settings that cannot be used.
@@ -48,7 +48,7 @@ impl Session {
         let chosen = agreed(&asked)?;
         let http2 = chosen.as_deref() == Some(http2::ALPN);
         let version = if http2 { HttpVersion::Http2 } else { HttpVersion::Http11 };
-        // from now on it is demanded, as if it had been named
+        // from now on it is required, as if the plan had named it
         let alpn = match offered.iter().any(|name| name == HTTP1) || http2 || !secure {
             true => TlsPlan::default().alpn,
             false => offered.clone(),
@@ -61,8 +61,8 @@ impl Session {
         Ok(Some(Choice { offered, chosen, unreached: silent > 0 && asked.is_empty() }))
     }
 
-    /// Adds a note where the session's servers are called over HTTP/1.1 by default and offer HTTP/2 as
-    /// well. This takes a TLS handshake without a request.
+    /// Adds a note if the session's servers are called over HTTP/1.1 by default and also offer
+    /// HTTP/2. This takes a TLS handshake without a request.
     pub fn note_unused_http2(&mut self) {
         let note = self.offers_http2().filter(|offers| *offers).map(|_| {
             "HTTP/1.1 is used; the server also offers HTTP/2 (h2): add --http 2 to measure that"
@@ -71,7 +71,8 @@ impl Session {
         self.notes.extend(note);
     }
 
-    /// Whether the first server with TLS prefers HTTP/2; `None`: it was not asked, or did not answer.
+    /// Returns whether the first server with TLS prefers HTTP/2; `None`: it was not queried, or did
+    /// not answer.
     fn offers_http2(&self) -> Option<bool> {
         let by_default = self.fit.plan.tls.alpn == TlsPlan::default().alpn;
         let version = self.fit.plan.request.version;
@@ -100,20 +101,20 @@ fn agreed(asked: &[(String, Option<String>)]) -> Result<Option<String>, Failure>
     };
     let name = |chosen: &Option<String>| chosen.clone().unwrap_or_else(|| "nothing".to_owned());
     Err(Failure::usage(format!(
-        "{first} prefers {}, and {key} {}: the calls of a run speak one protocol; name it with --http",
+        "{first} prefers {}, and {key} {}: a run uses one protocol; name it with --http",
         name(chosen),
         name(other)
     )))
 }
 
 impl Choice {
-    /// What there is to say of it. `streams`: what was asked for on a connection.
+    /// Describes the choice. `streams`: the requested number per connection.
     pub(crate) fn sentence(&self, plan: &Plan, streams: u32) -> String {
         let version = plan.request.version.name();
         let ignored = match plan.request.version {
             HttpVersion::Http11 if streams > 1 => {
                 format!(
-                    "; --streams {streams} has no meaning there, and a user has one call under way"
+                    "; --streams {streams} has no effect there, and a user has one call in flight"
                 )
             }
             _ => String::new(),
@@ -122,12 +123,12 @@ impl Choice {
         match &self.chosen {
             _ if self.offered.is_empty() => {
                 format!(
-                    "{version} is spoken: without TLS no server can say what it prefers{ignored}"
+                    "{version} is used: without TLS the server cannot choose a version{ignored}"
                 )
             }
-            Some(_) => format!("{version} is spoken: the server chose it of {offered}{ignored}"),
+            Some(_) => format!("{version} is used: the server chose it from {offered}{ignored}"),
             None => {
-                format!("{version} is spoken: the server chose none of {offered} by ALPN{ignored}")
+                format!("{version} is used: the server chose none of {offered} by ALPN{ignored}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What the connections of a run go through.
+//! Network that the connections of a run use.
 
 use crate::judge::Judge;
 use crate::over_quic::{self, Carrier};
@@ -29,7 +29,7 @@ pub enum Network {
     Path(Arc<EmulatedPath>, SocketLoop),
     /// Loadstone's own TCP, which emulates paths itself.
     OwnStack(Arc<OwnNetwork>),
-    /// Other machines, each with a network of its own.
+    /// Other machines, each with its own network.
     Fleet(Arc<dyn Fleet>),
 }
 
@@ -45,18 +45,18 @@ pub struct FleetTask<'a> {
     pub judge: Judge,
 }
 
-/// Machines that carry out a plan in place of this one.
+/// Machines that run a plan in place of this one.
 pub trait Fleet: std::fmt::Debug + Send + Sync {
-    /// Checks that the machines can and may carry out the plan; returns what it uses of the budgets.
+    /// Checks that the machines can and may run the plan; returns what it uses of the budgets.
     ///
     /// # Errors
-    /// The plan needs what only one machine can do, or exceeds the terms.
+    /// The plan needs a feature that works on one machine only, or exceeds the terms.
     fn admit(&self, plan: &Plan) -> Result<Vec<BudgetFacts>>;
 
-    /// Carries out the plan once on all machines, and fills in what was measured.
+    /// Runs the plan once on all machines, and fills in the measurements.
     ///
     /// # Errors
-    /// One of the machines cannot or may not carry out the plan, or is lost before the start.
+    /// One of the machines cannot or may not run the plan, or is lost before the start.
     fn measure(
         &self,
         task: &FleetTask<'_>,
@@ -88,8 +88,7 @@ impl Network {
         }
     }
 
-    /// Name of the driver in reports. How the packets and sockets of a fleet's agents went is not known
-    /// here.
+    /// Name of the driver in reports. For a fleet it is unknown here.
     pub(crate) fn name(&self, plan: &Plan) -> &'static str {
         let sockets = match self {
             Network::OwnStack(own) => match own.handover() {

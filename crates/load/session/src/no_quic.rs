@@ -3,7 +3,7 @@
 use net::reactor::Reactor;
 use plan::Plan;
 
-/// There is none.
+/// Not available.
 #[derive(Debug)]
 pub enum Carrier {}
 

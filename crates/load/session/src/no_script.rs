@@ -16,7 +16,7 @@ pub fn outline(_: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
 }
 
 /// # Errors
-/// A journey is carried out by a script.
+/// A journey is run by a script.
 pub fn actors(
     plan: &Plan,
     _: &BTreeMap<String, String>,

@@ -7,9 +7,9 @@ use plan::{HttpVersion, Migrate, Plan};
 /// QUIC state of one worker.
 pub struct Carrier {
     handshakes: ::quic::Handshakes,
-    /// Makes those of connections by hand, which only a torture has.
+    /// Enables crafted connections, which only torture uses.
     by_hand: Option<::quic::session::HandSessions>,
-    /// Makes connections of users who resume only their own sessions.
+    /// Enables connections of users who resume only their own sessions.
     users: Option<net::tls::Factory>,
     limits: Limits,
     moves: Option<Moves>,

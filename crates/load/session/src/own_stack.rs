@@ -1,4 +1,4 @@
-//! A run over our own TCP: its devices, the paths that are emulated behind it, and what is said of both.
+//! A run over our own TCP: its devices, the paths emulated behind it, and the notes about both.
 
 use crate::path::{self, WantedPath};
 use anyhow::{Result, bail};
@@ -35,17 +35,17 @@ pub(crate) fn prefix_use(plan: &Plan) -> Option<PrefixUse> {
     Some((prefix(plan)?, plan.driver.threads.unwrap_or(0)))
 }
 
-/// The greatest number of threads that one of those names which use the prefix of `plan`; 0: none does.
+/// The largest number of threads named by a plan that uses the prefix of `plan`; 0: none does.
 pub(crate) fn threads_of_sharers(plan: &Plan, uses: &[PrefixUse]) -> u32 {
     let own = prefix(plan);
     let shared = uses.iter().filter(|(prefix, _)| own == Some(*prefix));
     shared.map(|(_, threads)| *threads).max().unwrap_or(0)
 }
 
-/// How many threads a plan can have over our own TCP under any load, at most `wished`. Where the user names
-/// addresses and no number of threads, there are no more of these than parts of four addresses, of which two
-/// are of use, and than the parts that stand. Clients decide how many of the threads have work, and make do
-/// with the parts that stand in any case.
+/// Returns how many threads a plan can have over our own TCP under any load, at most `wished`. If
+/// the user names addresses but no number of threads, each thread needs a part of four addresses,
+/// two of them usable, and existing parts limit the number. With clients, the number of clients
+/// limits how many threads have work.
 pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
     let Some(prefix) = prefix(plan) else { return wished };
     let mut most = wished;
@@ -59,8 +59,8 @@ pub(crate) fn threads_most(plan: &Plan, wished: u32) -> u32 {
     }
 }
 
-/// How many workers a plan can have over our own TCP under its load, at most `workers`. The links of a
-/// client are one thread's; the one link of `--path` is that of all threads.
+/// Returns how many workers a plan can have over our own TCP under its load, at most `workers`. The
+/// links of a client belong to one thread; all threads share the one link of `--path`.
 pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     match plan.client_count() {
         clients if clients > 0 && plan.driver.stack.is_own() => {
@@ -70,10 +70,10 @@ pub(crate) fn workers(plan: &Plan, workers: u32) -> u32 {
     }
 }
 
-/// The devices of a plan, where its connections are to be of our own TCP. Addresses of another family than
-/// those that connections come from are taken off the endpoints; of those of an endpoint one has to be in reach.
-/// A prefix can be taken once: where the load varies, it is divided for as many threads as any of the loads can
-/// have, and for at least `varied`, which other plans with the same prefix name.
+/// Opens the devices of a plan whose connections use our own TCP. Addresses of another family than
+/// the connections' are removed from the endpoints; each endpoint must keep a reachable one. A
+/// prefix can be taken once: if the load varies, it is divided for the maximum number of threads of
+/// any load, and for at least `varied`, which other plans with the same prefix name.
 ///
 /// # Errors
 /// An endpoint without an address of the family; what this machine or this user cannot do.
@@ -103,7 +103,7 @@ pub(crate) fn open(
     Ok(network)
 }
 
-/// What differs from a run over the kernel's sockets.
+/// Notes how the run differs from one over the kernel's sockets.
 fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
     let (first, last) = network.sources();
     let devices: Vec<&str> = network.devices().collect();
@@ -112,12 +112,13 @@ fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
         if first == last { format!("from {first}") } else { format!("from {first} to {last}") };
     let through = match (network.handover(), network.queues()) {
         (Handover::Xdp(hook), Some(queues)) => format!(
-            "by AF_XDP on {devices} ({} mode, {}{}), which stays the kernel's for all other packets",
+            "by AF_XDP on {devices} ({} mode, {}{}), which the kernel still uses for all other \
+             packets",
             hook.name(),
             if queues == 1 { "1 queue".to_owned() } else { format!("all {queues} queues") },
             match network.ask().workers {
                 0 | 1 => String::new(),
-                threads => format!(", {threads} threads with a part of the addresses each"),
+                threads => format!(", {threads} threads, each with its own addresses"),
             }
         ),
         _ => format!("through {devices} on this host while the run lasts"),
@@ -129,7 +130,7 @@ fn note(traits: Option<&TcpTraits>, network: &OwnNetwork) -> String {
     )
 }
 
-/// Sees that packets reach one of an endpoint's addresses.
+/// Checks that packets reach one of an endpoint's addresses.
 fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
     let mut trouble = None;
     for address in endpoint.peers.iter().filter_map(Peer::address) {
@@ -141,8 +142,8 @@ fn reached(endpoint: &Endpoint, network: &OwnNetwork) -> Result<()> {
     trouble.map_or(Ok(()), |error| Err(explained(error)))
 }
 
-/// The network of a trial, whose plan may want another one than `network`: over the same devices where they
-/// will do.
+/// The network of a trial, whose plan may need another one than `network`: over the same devices if
+/// they fit.
 ///
 /// # Errors
 /// What this machine or this user cannot do.
@@ -180,7 +181,7 @@ fn ask(plan: &Plan, workers: u32) -> NetworkAsk {
     NetworkAsk { workers, seed: plan.seed, paths, prefix, batches, tcp, xdp }
 }
 
-/// As a client of Linux behaves, but for what the plan says.
+/// Behaves like a Linux client, except for the plan's options.
 fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
     let usual = TcpSettings::default();
     let Some(traits) = traits else { return usual };
@@ -197,19 +198,21 @@ fn settings(traits: Option<&TcpTraits>) -> TcpSettings {
     }
 }
 
-/// The devices that stand with addresses that the user named: these are one's, as the queues of a device by
-/// AF_XDP are, and two targets that are loaded in turns share them.
+/// The existing devices with the user's addresses: they are shared by targets that are loaded in
+/// turns, like the queues of an AF_XDP device.
 static STANDING: Mutex<Weak<Ground>> = Mutex::new(Weak::new());
 
 fn standing() -> MutexGuard<'static, Weak<Ground>> {
     STANDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a run opens beside its sockets: the program and its map, epoll instances, files for a moment.
+/// Descriptors that a run opens in addition to its sockets: the program and its map, epoll
+/// instances, short-lived files.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-/// A network, and devices where none stand, with so many parts of a prefix. There is a worker of the network for
-/// each of `threads` unless it has clients, of which each worker has as many.
+/// Opens a network, and its devices if there are none, with this many parts of a prefix. Each of
+/// `threads` has a worker of the network, except that with clients each worker has as many as it
+/// has clients.
 fn create(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetwork>> {
     if asked.prefix.is_none() {
         return OwnNetwork::open(asked).map_err(explained);
@@ -228,7 +231,8 @@ fn create(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetw
         }
     }
     if asked.xdp.is_some() {
-        // a socket for each thread and queue; where the limit stays too low, the socket that fails tells
+        // one socket for each thread and queue; if the limit is too low, opening the socket reports
+        // it
         let sockets = u64::from(QUEUES_MAX) * u64::from(wide.workers);
         let all = host::limits::descriptors_open() + sockets + OTHER_DESCRIPTORS;
         host::raise_descriptors(all).ok();
@@ -249,7 +253,7 @@ fn create(mut asked: NetworkAsk, threads: u32, parts: u32) -> Result<Arc<OwnNetw
     Ok(network)
 }
 
-/// The devices of another target have the prefix, and this one's network cannot go over them.
+/// The devices of another target use the prefix, and this network cannot share them.
 fn unlike(ground: &Ground, asked: &NetworkAsk) -> anyhow::Error {
     let (threads, parts) = (asked.workers, ground.threads());
     let (why, fix) = if threads > parts {
@@ -287,13 +291,13 @@ fn explained(trouble: NetworkTrouble) -> anyhow::Error {
     anyhow::anyhow!("--stack own: {text}")
 }
 
-/// Who the users are, where the plan has kinds of clients.
+/// Client addresses of the users, if the plan has kinds of clients.
 pub(crate) fn crowd(network: &OwnNetwork, plan: &Plan) -> Option<Crowd> {
     plan.connection.clients.as_ref()?;
     Some(Crowd { firsts: network.firsts(), kinds: network.dealt().into() })
 }
 
-/// Takes off the addresses that are not of the family that connections come from.
+/// Removes the addresses whose family differs from the connections'.
 fn carried(endpoint: &mut Endpoint, six: bool, xdp: bool) -> Result<()> {
     let near = |peer: &Peer| peer.address().is_some_and(|it| it.is_ipv6() && it.ip().is_loopback());
     let fits =
@@ -305,7 +309,7 @@ fn carried(endpoint: &mut Endpoint, six: bool, xdp: bool) -> Result<()> {
     let key = &endpoint.key;
     if six && endpoint.peers.iter().any(near) {
         if xdp {
-            // no address of this host is in reach: `reached` says so
+            // no address of this host is reachable: `reached` reports it
             endpoint.peers.retain(near);
             return Ok(());
         }
@@ -317,8 +321,8 @@ fn carried(endpoint: &mut Endpoint, six: bool, xdp: bool) -> Result<()> {
     let (family, other) =
         if six { ("IPv6", "--sources of IPv4") } else { ("IPv4", "--sources of IPv6") };
     bail!(
-        "--stack own: {key} has no {family} address, of which the addresses are that its connections come \
-         from; let the server listen on one, give {other}, or drop --stack"
+        "--stack own: {key} has no {family} address, but its connections come from such addresses; \
+         let the server listen on one, give {other}, or drop --stack"
     );
 }
 
@@ -342,7 +346,7 @@ mod tests {
         assert_eq!(of("10.0.0.0/8", None, 1_024), 1_024);
         assert_eq!(of("fd00::/64", None, 1_024), 1_024);
         assert_eq!(of("fd00::/124", None, 1_024), 4);
-        // what the user chose is refused where it does not fit
+        // the user's choice is refused if it does not fit
         assert_eq!(of("10.80.0.128/30", Some(2), 2), 2);
     }
 

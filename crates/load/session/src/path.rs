@@ -1,4 +1,4 @@
-//! A run through an emulated path: its connections are opened in a network of their own, whose way to
+//! A run through an emulated path: its connections are opened in a separate network, whose route to
 //! the servers of this host is the path.
 
 use crate::exit::Failure;
@@ -13,37 +13,38 @@ use std::sync::Arc;
 use units::{Nanos, show};
 use wan::{Direction, PathSpec, Population};
 
-/// The path of a plan, as it stands on this machine.
+/// The path of a plan, set up on this machine.
 #[derive(Debug)]
 pub struct EmulatedPath {
     path: NetPath,
     asked: WantedPath,
 }
 
-/// What a path is asked to be.
+/// Requested properties of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WantedPath {
-    /// The option that asks for it.
+    /// The option that requests it.
     option: &'static str,
     population: Population,
-    /// Clients with an address of their own.
+    /// Clients with their own addresses.
     clients: u32,
 }
 
 impl WantedPath {
-    /// Everybody behind one link.
+    /// One link shared by all users.
     pub fn single(spec: &PathSpec) -> WantedPath {
         WantedPath { option: "--path", population: Population::of(spec.clone()), clients: 1 }
     }
 
-    /// The path that a plan asks a forwarder for; `None`: it asks for no path, or for one inside of our
+    /// Returns the path that a plan requests from a forwarder; `None`: no path, or one inside our
     /// own TCP.
     fn of(plan: &Plan) -> Option<WantedPath> {
         let (option, population, clients) = WantedPath::asked(plan)?;
         (!plan.driver.stack.is_own()).then_some(WantedPath { option, population, clients })
     }
 
-    /// The option by which a plan asks for paths, who lives behind which, and how many they are.
+    /// The option by which a plan requests paths, the distribution of clients over paths, and their
+    /// number.
     pub fn asked(plan: &Plan) -> Option<(&'static str, Population, u32)> {
         match (&plan.connection.clients, &plan.connection.path) {
             (Some(population), _) => Some(("--clients", population.clone(), plan.client_count())),
@@ -54,8 +55,8 @@ impl WantedPath {
 }
 
 impl EmulatedPath {
-    /// Sets the path up, where the plan has one, and says of it what the user should know. Addresses
-    /// that it cannot carry are taken off the endpoints.
+    /// Sets the path up, if the plan has one, and adds notes for the user. Addresses that it cannot
+    /// carry are removed from the endpoints.
     ///
     /// # Errors
     /// An endpoint without an IPv4 address; what this machine or this user cannot do.
@@ -71,7 +72,7 @@ impl EmulatedPath {
         Ok(Some(route))
     }
 
-    /// The path of a trial whose plan may ask for another one than `route`, or for other clients.
+    /// The path of a trial whose plan may request another one than `route`, or other clients.
     ///
     /// # Errors
     /// What this machine or this user cannot do.
@@ -104,20 +105,20 @@ impl EmulatedPath {
         Ok(EmulatedPath { path, asked })
     }
 
-    /// What the user should know before anything is sent.
+    /// Notes for the user before anything is sent.
     pub fn notes(&self) -> Vec<String> {
         let device = self.path.far_device();
         let stands = format!("the network device {device} exists on this host while this runs");
         std::iter::once(stands).chain(beyond(&self.asked.population)).collect()
     }
 
-    /// Who the users are, where the plan has kinds of clients.
+    /// Client addresses of the users, if the plan has kinds of clients.
     pub fn crowd(&self, plan: &Plan) -> Option<Crowd> {
         plan.connection.clients.as_ref()?;
         Some(Crowd { firsts: [self.path.first_client()].into(), kinds: self.path.dealt().into() })
     }
 
-    /// The network of this host, where the servers are: the way back from [`Self::enter`].
+    /// The network of this host, where the servers are: returns from [`Self::enter`].
     pub fn leave(&self) -> std::io::Result<()> {
         self.path.far().enter()
     }
@@ -127,7 +128,8 @@ impl EmulatedPath {
         self.path.near().enter()
     }
 
-    /// How much longer than over a direct line a connection may take to stand, and nobody's fault.
+    /// Returns how much longer a connection may take to be established than over a direct link,
+    /// without fault of the server.
     pub fn patience(&self) -> Nanos {
         let parts = self.asked.population.parts.iter();
         parts.map(|part| part.path.patience()).max().unwrap_or(Nanos::ZERO)
@@ -139,38 +141,39 @@ impl EmulatedPath {
     }
 }
 
-/// What the forwarder carries with room to spare: 80,000 full packets a second. What it really
-/// carries is measured and told after each run.
+/// Rate that the forwarder carries reliably: 80,000 full packets a second. The actual rate is
+/// measured and reported after each run.
 const RATE_SAFE: f64 = 1e9;
 
-/// Says that a path is faster than the forwarder is sure to carry.
+/// Warns that a path is faster than the forwarder's reliable rate.
 pub fn too_fast(spec: &PathSpec) -> Option<String> {
     let fastest = Direction::BOTH.iter().filter_map(|way| spec.link(*way).bits_per_second());
     let fastest = fastest.fold(0.0, f64::max);
     (fastest > RATE_SAFE).then(|| {
         format!(
-            "the path asks for {} Gbit/s; here one core forwards packets, about 1 Gbit/s of them \
-             for sure: the report says what was lost to that",
+            "the path is configured for {} Gbit/s; here one core forwards packets, reliably about \
+             1 Gbit/s: the report shows what was lost beyond that",
             fastest / 1e9
         )
     })
 }
 
-/// What the figures of a population's paths do not say.
+/// Notes what the figures of a population's paths omit.
 pub(crate) fn beyond(population: &Population) -> impl Iterator<Item = String> {
     population.parts.iter().filter_map(|part| too_fast(&part.path))
 }
 
 /// Packets a second that one core forwards (bench/PATHS.md).
 const PACKETS_PER_S: f64 = 100_000.0;
-/// Content of a full packet, in bytes: Ethernet's 1,500 less the heads of IP and TCP with time stamps.
+/// Content of a full packet, in bytes: Ethernet's 1,500 less the headers of IP and TCP with
+/// timestamps.
 const SEGMENT: f64 = 1_448.0;
-/// Packets of a connection beside those of its calls: three to open it, four to end it.
+/// Packets of a connection in addition to those of its calls: three to open it, four to close it.
 const OF_A_CONNECTION: f64 = 7.0;
 
-/// What an open load asks of the emulation where it is more than that carries, by the length of the
-/// first response's content in bytes. A request is a packet and its acknowledgement, of a response every
-/// second packet is acknowledged.
+/// Packet rate of an open load if it exceeds the emulation's capacity, by the length of the first
+/// response's content in bytes. A request is a packet and its acknowledgment; every second packet
+/// of a response is acknowledged.
 pub(crate) fn crowded(plan: &Plan, length: u64) -> Option<String> {
     let calls = rate_peak(plan).ok()?;
     let alone =
@@ -179,9 +182,9 @@ pub(crate) fn crowded(plan: &Plan, length: u64) -> Option<String> {
     let asked = calls * of_a_call;
     (asked > PACKETS_PER_S).then(|| {
         format!(
-            "{} with responses of {} are some {} packets a second, and the emulated path carries about \
-             {} on a core: what is beyond that is lost to the emulation, and the run is INVALID then; \
-             ask for less",
+            "{} with responses of {} are about {} packets a second, and the emulated path carries \
+             about {} per core: the emulation loses the rest, which makes the run INVALID; lower \
+             the load",
             show::rate(calls),
             show::bytes(length),
             show::count(asked.round() as u64),
@@ -190,7 +193,7 @@ pub(crate) fn crowded(plan: &Plan, length: u64) -> Option<String> {
     })
 }
 
-/// Takes off the addresses that are no IPv4.
+/// Removes the addresses that are not IPv4.
 fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
     let is_v4 = |peer: &Peer| match peer {
         Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => address.is_ipv4(),
@@ -198,8 +201,8 @@ fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
     };
     if !endpoint.peers.iter().any(is_v4) {
         bail!(
-            "{option}: {} has no IPv4 address, and a path carries no other; let the server listen on \
-             127.0.0.1",
+            "{option}: {} has no IPv4 address, and a path carries only IPv4; let the server listen \
+             on 127.0.0.1",
             endpoint.key
         );
     }
@@ -207,8 +210,8 @@ fn carried(endpoint: &mut Endpoint, option: &str) -> Result<()> {
     Ok(())
 }
 
-/// Does something that opens sockets, through the path where there is one: on a thread of its own,
-/// so that the calling one stays in the network of this host.
+/// Runs code that opens sockets, through the path if there is one: on a separate thread, so that
+/// the calling thread stays in the network of this host.
 pub(crate) fn through<T: Send>(
     route: Option<&EmulatedPath>,
     work: impl FnOnce() -> T + Send,
@@ -251,7 +254,7 @@ mod tests {
         assert_eq!(crowded(&closing, 100), None);
         closing.connection.calls = Some(1);
         assert!(crowded(&closing, 100).is_some(), "each call opens and ends a connection");
-        // nobody knows how fast a closed loop will be
+        // the speed of a closed loop is unknown in advance
         let users = Load::Closed { users: 1_000, think: Think::None, session: None };
         assert_eq!(crowded(&Plan { load: users, ..open(1.0) }, 10_000), None);
     }

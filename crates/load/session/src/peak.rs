@@ -4,7 +4,7 @@ use plan::journey::{Journey, JourneyPart, JourneyPlan};
 use plan::{Arrivals, Load, Plan, SessionPlan};
 use units::Nanos;
 
-/// The most calls that fall due in a second: of a trace by its instants, whatever rate stands beside it.
+/// The most calls that fall due in a second; for a trace, counted from its instants.
 pub(crate) fn peak(arrivals: &Arrivals) -> f64 {
     let Some(at) = &arrivals.at else { return arrivals.from.0.max(arrivals.to.0) };
     let (mut first, mut most) = (0, 0);
@@ -25,7 +25,7 @@ fn session_calls(session: &SessionPlan) -> usize {
     visits.or(lengths).unwrap_or(session.calls as usize)
 }
 
-/// Why nobody knows how many calls a second a load makes. Its text says what to do.
+/// Why the call rate of a load is unknown. Its text includes a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateUnknown {
     ClosedLoop,
@@ -39,13 +39,13 @@ impl std::fmt::Display for RateUnknown {
                 "a closed loop calls as fast as the server answers: give --rate"
             }
             RateUnknown::Script => {
-                "a journey that is a script has no rate that is known: write its steps into the plan"
+                "the rate of a scripted journey is unknown: write its steps into the plan"
             }
         })
     }
 }
 
-/// The most times that the steps of these parts are made, all rounds of loops included.
+/// Maximum number of times that the steps of these parts run, including all rounds of loops.
 fn rounds(parts: &[JourneyPart]) -> f64 {
     let made = |part: &JourneyPart| match part {
         JourneyPart::Step(step) => f64::from(step.guard.repeat.1),
@@ -54,13 +54,13 @@ fn rounds(parts: &[JourneyPart]) -> f64 {
     parts.iter().map(made).sum()
 }
 
-/// Calls of the longest iteration of those journeys that are made at all.
+/// Calls of the longest iteration among the journeys that are used.
 fn journey_calls(plan: &JourneyPlan) -> Result<f64, RateUnknown> {
     let calls = |journey: &Journey| {
         if journey.script.is_some() {
             return Err(RateUnknown::Script);
         }
-        // a login that has expired is made anew, and then the step once more
+        // an expired login is repeated, and then the step as well
         let each = if journey.refresh.is_some() { 3.0 } else { 1.0 };
         Ok(each * rounds(&journey.parts))
     };
@@ -68,11 +68,11 @@ fn journey_calls(plan: &JourneyPlan) -> Result<f64, RateUnknown> {
     made.map(calls).try_fold(0.0, |most, calls| Ok(calls?.max(most)))
 }
 
-/// The most calls a second of a load alone ([`Plan::lanes`]). A session or a journey counts with all of
-/// its calls.
+/// Maximum number of calls a second of one load ([`Plan::lanes`]). A session or a journey counts
+/// with all of its calls.
 ///
 /// # Errors
-/// A load of which nobody knows it.
+/// A load with an unknown rate.
 pub fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
     let Load::Open { arrivals, session, .. } = &lane.load else {
         return Err(RateUnknown::ClosedLoop);
@@ -89,7 +89,7 @@ pub fn lane_peak(lane: &Plan) -> Result<f64, RateUnknown> {
 /// The highest rate that all machines together reach.
 ///
 /// # Errors
-/// A plan with a load of which nobody knows it.
+/// A plan with a load of unknown rate.
 pub fn rate_peak(plan: &Plan) -> Result<f64, RateUnknown> {
     plan.lanes().iter().map(lane_peak).sum()
 }

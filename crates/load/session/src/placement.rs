@@ -1,4 +1,4 @@
-//! How many workers, on which cores, within which limits.
+//! Number of workers, their cores and their limits.
 
 use crate::own_stack;
 use anyhow::Result;
@@ -13,11 +13,11 @@ use units::Nanos;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Placement {
     pub(crate) workers: u32,
-    /// How many there can be under any load.
+    /// Their maximum number under any load.
     pub(crate) threads_most: u32,
-    /// A core for each worker; empty: wherever the kernel likes.
+    /// A core for each worker; empty: the kernel chooses.
     pub(crate) cores: Vec<u32>,
-    /// Says that the target has no core that is not ours.
+    /// Notes that the target has no core apart from ours.
     pub(crate) shared: Option<String>,
     /// Processes on this machine that serve the target.
     pub(crate) servers: Vec<u32>,
@@ -53,14 +53,14 @@ pub(crate) fn place(plan: &Plan, endpoints: &[Endpoint]) -> Placement {
     let workers = own_stack::workers(plan, threads_most.min(most));
     let overlap = local && overlaps(&chosen, workers, &server_cores, bound);
     let shared = overlap.then(|| sharing(&servers, &chosen));
-    // an unbound run on another machine's server needs no binding; beside a local one it does
+    // without a named core and with a remote server no binding is needed; with a local server it is
     let bind = local || !plan.driver.cpus.is_empty();
     let cores = if bind { chosen } else { Vec::new() };
     Placement { workers, threads_most, cores, shared, servers }
 }
 
-/// Whether the server must share a core with a worker: its own cores are all ours, or, when it may
-/// run anywhere, no core is left over.
+/// Returns whether the server must share a core with a worker: its own cores are all ours, or, if
+/// it may run anywhere, no core is left over.
 fn overlaps(chosen: &[u32], workers: u32, server_cores: &[u32], bound: bool) -> bool {
     let used = &chosen[..chosen.len().min(workers as usize)];
     if bound {
@@ -81,7 +81,7 @@ fn sharing(servers: &[u32], cores: &[u32]) -> String {
     }
 }
 
-/// Users, connections or calls: more workers than these would have nothing to do.
+/// Number of users, connections or calls: additional workers would be idle.
 pub fn units_of_work(plan: &Plan) -> u64 {
     let of = |load: &&Load| match load {
         Load::Closed { users, .. } => u64::from(*users),
@@ -97,13 +97,13 @@ fn is_loopback(endpoint: &Endpoint) -> bool {
         .any(|peer| peer.address().is_none_or(|address| address.ip().is_loopback()))
 }
 
-/// The processes on this machine that listen where the plan goes to.
+/// The processes on this machine that listen on the plan's addresses.
 fn local_servers(endpoints: &[Endpoint]) -> Vec<u32> {
     let mut found = Vec::new();
     for peer in endpoints.iter().flat_map(|endpoint| &endpoint.peers) {
         match peer {
             Peer::Unix(path) => found.extend(host::listener::unix_listener_pids(path)),
-            // who serves HTTP/3 at a port serves the older versions at TCP's of the same number
+            // a server of HTTP/3 serves the older versions on the TCP port of the same number
             Peer::Tcp(address) | Peer::Udp(address) | Peer::Quic { address, .. } => {
                 if address.ip().is_loopback() {
                     found.extend(host::listener_pids(*address));
@@ -123,17 +123,17 @@ fn cores_of_all(pids: &[u32]) -> Vec<u32> {
     cores
 }
 
-/// Descriptors that come and go while connections are open: the first call's socket, the log of
-/// calls, files of /proc that are read for a moment. Three at once were seen; each worker's epoll
-/// instance is counted apart.
+/// Short-lived descriptors while connections are open: the first call's socket, the log of calls,
+/// files of /proc. At most three at once were observed; each worker's epoll instance is counted
+/// separately.
 const PASSING_DESCRIPTORS: u64 = 6;
 
-/// What a plan needs is not there on this machine.
+/// This machine lacks a resource that the plan needs.
 #[derive(Debug)]
 pub struct TooFew {
     /// Descriptors, rather than ports.
     pub descriptors: bool,
-    /// Connections that there is enough of it for.
+    /// Connections that the resource allows.
     pub most: u64,
     sentence: String,
 }
@@ -146,9 +146,9 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// Returns the plan with the bounds of this machine where it has none: pools that may grow are bounded
-/// to what fits, queues to one timeout's worth of arrivals. Raises the limit of descriptors as far as
-/// the plan needs.
+/// Returns the plan with default bounds of this machine: pools that may grow are bounded to what
+/// fits, queues to one timeout's worth of arrivals. Raises the descriptor limit as far as the plan
+/// needs.
 ///
 /// # Errors
 /// The plan's connections cannot all be open.
@@ -170,8 +170,8 @@ fn check_limits(
     notes: &mut Vec<String>,
 ) -> Result<Plan> {
     if plan.driver.stack.is_own() {
-        // no descriptor and no port of this host is used: address and port are looked for when a
-        // connection is opened, and one that finds none fails and is counted
+        // no descriptor and no port of this host is used: address and port are chosen when a
+        // connection is opened, and a connection without one fails and is counted
         share_connections(&mut plan, u64::from(OWN_CONNECTIONS_MAX));
         return Ok(plan);
     }
@@ -184,7 +184,7 @@ fn check_limits(
     let fixed = connections_needed(&plan);
     let idle = u64::from(plan.connection.idle.unwrap_or(0));
     if fixed.is_none() {
-        // as many as descriptors and ports allow, unless the user said less
+        // as many as descriptors and ports allow, unless the user set a lower limit
         let addresses = plan.connection.bind.len().max(1) as u64;
         let by_ports = if peers.is_empty() { u64::MAX } else { u64::from(ports.count) * addresses };
         let most = hard.saturating_sub(other + idle).min(by_ports).clamp(1, 1_000_000);
@@ -220,10 +220,10 @@ fn check_limits(
     Ok(plan)
 }
 
-/// Connections of our own TCP that an open load may have unless it says less: a gigabyte's worth.
+/// Default maximum of connections of our own TCP in an open load: a gigabyte's worth.
 const OWN_CONNECTIONS_MAX: u32 = 1_000_000;
 
-/// What is left of `most` connections goes in equal parts to the loads that have no bound of their own.
+/// Divides the remaining connections of `most` equally among the loads without their own bound.
 fn share_connections(plan: &mut Plan, most: u64) {
     let (mut bound, mut unbound) = (0, 0);
     for load in plan.loads() {
@@ -241,13 +241,13 @@ fn share_connections(plan: &mut Plan, most: u64) {
     }
 }
 
-/// Connections that may be open at once; `None` where a load has no bound of its own.
+/// Connections that may be open at once; `None` if a load has no bound.
 fn connections_needed(plan: &Plan) -> Option<u64> {
     plan.loads().into_iter().map(|load| connections_of(load, plan.connection.per_user)).sum()
 }
 
-/// The same of one load. A user has one connection, and one more for each call of a group that goes beside
-/// another as far as `per_user` allows.
+/// Connections of one load. A user has one connection, and one more for each concurrent call of a
+/// group, up to `per_user`.
 fn connections_of(load: &Load, per_user: u32) -> Option<u64> {
     match load {
         Load::Closed { users, session, .. } => {
@@ -258,7 +258,7 @@ fn connections_of(load: &Load, per_user: u32) -> Option<u64> {
     }
 }
 
-/// Connections opened per second that the plan is sure to need; 0 when it depends on the server.
+/// Connections opened per second that the plan certainly needs; 0 if it depends on the server.
 fn opens_per_s(plan: &Plan) -> f64 {
     let of = |load: &&Load| {
         let Load::Open { arrivals, session, .. } = load else { return 0.0 };
@@ -284,8 +284,8 @@ fn bound_queues(plan: &mut Plan) {
     }
 }
 
-/// Time that passes between the plan being ready and its first due instant: threads start in it, and
-/// connections that are to be held are opened, as many of them as a server of this host can take.
+/// Time between the plan being ready and its first due instant: threads start in it, and held
+/// connections are opened, at a rate that a server of this host can accept.
 pub(crate) fn lead(plan: &Plan) -> Nanos {
     let held = u64::from(plan.connection.idle.unwrap_or(0));
     Nanos::from_millis(20) + Nanos(HELD_EACH.0 * held)

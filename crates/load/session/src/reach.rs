@@ -1,5 +1,5 @@
-//! Everything between an open session and its first due instant: the protocol is negotiated, and the
-//! plain call is made that precedes every run.
+//! Everything between an open session and its first due instant: negotiates the protocol, and makes
+//! the plain call that precedes every run.
 
 use crate::exit::Failure;
 use crate::first_call::{self, PlainCall};
@@ -16,14 +16,14 @@ use workload::Template;
 /// Maximum delay until a signal is noticed while a call blocks.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
-/// Redirects of the first target followed in search of hosts that the run will be sent to.
+/// Maximum number of redirects of the first target that are followed to find the hosts of the run.
 const HOPS_MAX: usize = 10;
 
-/// Runs `body` on its own thread, because it blocks. Returns `None` when a signal arrived first: the
-/// thread then ends with the program.
+/// Runs `body` on a separate thread, because it blocks. Returns `None` if a signal arrives first:
+/// the thread then ends with the program.
 ///
 /// # Errors
-/// No thread can be started, or it panicked: `whose` thread that was.
+/// No thread can be started, or it panicked; `whose` names the thread.
 pub fn unless_interrupted<T: Send + 'static>(
     name: &str,
     whose: &str,
@@ -61,9 +61,9 @@ impl Session {
         unless_interrupted("first-call", "the first call's thread", body)?.transpose()
     }
 
-    /// Negotiates the protocol, makes the plain call, adds the hosts that its redirects lead to, and
-    /// makes the setup steps of the plan's journeys. Without a connection, [`Session::is_reachable`] is
-    /// false after it.
+    /// Negotiates the protocol, makes the plain call, adds the hosts that its redirects lead to,
+    /// and runs the setup steps of the plan's journeys. Without a connection,
+    /// [`Session::is_reachable`] is false afterwards.
     ///
     /// # Errors
     /// Servers that prefer different protocols, a setup step that failed.
@@ -116,7 +116,7 @@ impl Session {
             let Some(url) = first_call::unknown_host(found, plan, endpoints) else { break };
             if let Err(error) = self.add_server(&url) {
                 self.notes.push(format!(
-                    "the first call leads to {url}, where none can follow: {error:#}"
+                    "the first call is redirected to {url}, which cannot be requested: {error:#}"
                 ));
                 break;
             }
@@ -132,7 +132,7 @@ impl Session {
         Ok(())
     }
 
-    /// Uses no more streams on a connection than the server allows: what it would refuse is not a
+    /// Limits the streams on a connection to what the server allows: refused streams are not a
     /// measurement.
     fn keep_to_allowed(&mut self, allowed: Option<u32>) {
         let asked = self.fit.plan.connection.pipeline;
@@ -170,7 +170,7 @@ impl Session {
         Ok((found, template))
     }
 
-    /// Makes one plain call, which may take this long. It blocks.
+    /// Makes one plain call, with this time limit. It blocks.
     ///
     /// # Errors
     /// The path cannot be entered.

@@ -8,7 +8,7 @@ use plan::{Plan, ScriptPlan};
 use std::collections::BTreeMap;
 use workload::{Actor, Script};
 
-/// A script that has been loaded, and the server that it has looked for.
+/// A loaded script, and the server that it has resolved.
 #[derive(Debug)]
 pub struct LoadedScript {
     program: Program,
@@ -22,7 +22,7 @@ impl LoadedScript {
     /// without it.
     ///
     /// # Errors
-    /// No server there, or the script went wrong.
+    /// No server there, or the script failed.
     pub fn open(
         job: ScriptJob,
         complain: &mut dyn FnMut(&str),
@@ -39,7 +39,7 @@ impl LoadedScript {
     /// The workers' parts.
     ///
     /// # Errors
-    /// The script went wrong.
+    /// The script failed.
     pub fn parts(
         &mut self,
         workers: u32,
@@ -60,7 +60,7 @@ impl LoadedScript {
     /// The script's own report, where it has one.
     ///
     /// # Errors
-    /// The script went wrong.
+    /// The script failed.
     pub fn done(&self, figures: &WrkFigures) -> Result<(), StartTrouble> {
         if !self.director.wants_done() {
             return Ok(());
@@ -80,17 +80,17 @@ impl LoadedScript {
 /// A script's description of its journey; `None` if it has wrk's interface.
 ///
 /// # Errors
-/// It makes a journey, and is wrong: the line, and what.
+/// It defines a journey, and has an error: the line, and the message.
 pub fn outline(script: &ScriptPlan) -> Result<Option<ProgramOutline>, String> {
     let found = lua::outline(&script.name, &script.text).map_err(|trouble| trouble.to_string())?;
     Ok(found.map(|lua::Outline { steps, servers }| ProgramOutline { steps, servers }))
 }
 
-/// One worker's programs of the plan's journeys, by the rows of these. `given`: what the setup
-/// captured; `aside`: standard output is not theirs to print on.
+/// One worker's programs of the plan's journeys, by the rows of these. `given`: values that the
+/// setup captured; `aside`: they must not print on standard output.
 ///
 /// # Errors
-/// A script went wrong at its start.
+/// A script failed at its start.
 pub fn actors(
     plan: &Plan,
     given: &BTreeMap<String, String>,
@@ -101,7 +101,7 @@ pub fn actors(
     values.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
     let values: Vec<(String, String)> = values.into_iter().collect();
     let one = |(row, journey): (u64, &Journey)| -> Result<Option<Box<dyn Actor>>, String> {
-        // of a scenario without this journey no user begins it
+        // no user starts a journey that its scenario does not include
         let Some(program) = journey.script.as_ref().filter(|_| journey.weight > 0.0) else {
             return Ok(None);
         };

@@ -38,11 +38,11 @@ pub(crate) struct Requesters {
 
 impl Requesters {
     /// The workers' sources of requests for one run: the plan's script, its journeys, or its
-    /// connections after SPECweb99; none where it has nothing of these. `aside`: scripts print on
-    /// standard error.
+    /// SPECweb99 connections; none if it has none of these. `aside`: scripts print on standard
+    /// error.
     ///
     /// # Errors
-    /// The script is wrong or failed; its server takes no connection.
+    /// The script is wrong or failed; its server accepts no connection.
     pub(crate) fn sources(
         &mut self,
         plan: &Plan,
@@ -76,26 +76,27 @@ impl Requesters {
             let parts = script.parts(workers, &mut complain)?;
             Ok((script, parts))
         });
-        // a text that cannot be loaded leaves nothing to be done, whatever else is wrong
+        // a text that cannot be loaded leaves nothing to do, whatever other errors there are
         if let Some(line) = complaints.lines().next() {
             // the complaint is wrk's: the script's name, and then Lua's sentence, which has it too
             let line = line.split_once(": ").map_or(line, |(_, sentence)| sentence);
             return Err(Failure::usage(format!("--script: {line}")));
         }
         let (script, parts) = script.map_err(failure)?;
-        // a proof is put into the head of one request
+        // a proof is added to the head of a single request
         let many = parts.iter().any(|part| part.wants().requests > 1);
         if many && matches!(plan.request.auth, Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. })) {
             return Err(Failure::usage(
-                "--script: request() returns several requests in one text, and --digest and \
-                 --aws-sigv4 prove one: let it return one",
+                "--script: request() returns several requests in one text, but --digest and \
+                 --aws-sigv4 sign a single request: let it return one",
             ));
         }
         self.script = Some(script);
         Ok(parts.into_iter().map(RequestSource::Script).collect())
     }
 
-    /// The run is over: compares what was posted, and keeps the script for its own report.
+    /// The run is over: compares the POSTs with the server's log, and keeps the script for its own
+    /// report.
     pub(crate) fn finish(self, run: &mut RunReport, scripts: Option<&mut Scripts>) {
         if let Some(posting) = self.posting {
             run.posts = posting.compare();
@@ -126,7 +127,7 @@ fn failure(trouble: StartTrouble) -> Failure {
     }
 }
 
-/// What a script finds in its table `wrk`: the request as the plan has it.
+/// Contents of a script's table `wrk`: the request as the plan has it.
 fn job(plan: &Plan, aside: bool) -> Option<ScriptJob> {
     let script = plan.script.as_ref()?;
     let url = &plan.targets.first()?.url;
@@ -165,7 +166,7 @@ fn headers(plan: &Plan) -> Vec<(String, String)> {
     let authorization = match &request.auth {
         Some(Auth::Basic { user, password }) => basic_authorization(user, password).ok(),
         Some(Auth::Bearer(token)) => Some(format!("Bearer {token}")),
-        // what these prove is of one request alone, and is put into it when it is sent
+        // the proof belongs to a single request, and is added when it is sent
         Some(Auth::Digest { .. } | Auth::AwsSigV4 { .. }) | None => None,
     };
     if let Some(value) = authorization {

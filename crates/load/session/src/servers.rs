@@ -9,11 +9,11 @@ use record::run::Resolved;
 use std::net::SocketAddr;
 use url::Url;
 
-/// What is offered where the plan names nothing else.
+/// Default ALPN protocols.
 const OFFERED: [&str; 2] = [http2::ALPN, HTTP1];
 pub(crate) const HTTP1: &str = "http/1.1";
 
-/// Addresses of the servers, and how they are called.
+/// Addresses of the servers, and the names to call them by.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Servers {
     pub(crate) endpoints: Vec<Endpoint>,
@@ -34,7 +34,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Prepares TLS where one of the servers is called with it.
+    /// Prepares TLS if one of the servers uses it.
     ///
     /// # Errors
     /// TLS settings that cannot be used.
@@ -57,7 +57,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Prepares TLS again, for the protocol that was settled.
+    /// Prepares TLS again, for the negotiated protocol.
     ///
     /// # Errors
     /// TLS settings that cannot be used.
@@ -79,7 +79,7 @@ pub(crate) fn unmatched(plan: &Plan) -> impl Iterator<Item = String> {
     })
 }
 
-/// Looks up the endpoint of a URL that a run meets on its way.
+/// Looks up the endpoint of a URL that a run discovers.
 ///
 /// # Errors
 /// A name without an address, or a URL without a name.
@@ -93,10 +93,10 @@ pub(crate) fn meeting(plan: &Plan) -> Meet {
     Box::new(move |url| endpoint_of(&plan, url).map_err(|error| format!("{error:#}")))
 }
 
-/// Checks that the cores and local addresses that the plan names are this machine's.
+/// Checks that this machine has the cores and local addresses that the plan names.
 ///
 /// # Errors
-/// One that is not.
+/// One that it does not have.
 pub(crate) fn check_this_machine(plan: &Plan) -> Result<()> {
     let cores = host::cpu::affinity();
     if let Some(core) = plan.driver.cpus.iter().find(|core| !cores.contains(core)) {

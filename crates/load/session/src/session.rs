@@ -1,4 +1,4 @@
-//! A session: one plan, its servers, and what this machine has prepared for it.
+//! A session: one plan, its servers, and the resources prepared on this machine.
 
 use crate::calibration::Calibration;
 use crate::change::Change;
@@ -37,7 +37,7 @@ impl Env {
         Env { environment, calibration, varied: None }
     }
 
-    /// For sessions that are not judged by what this machine can do.
+    /// For sessions that are not judged by the capacity of this machine.
     pub fn uncalibrated() -> Env {
         Env { environment: host::environment(), calibration: None, varied: None }
     }
@@ -48,7 +48,8 @@ impl Env {
         Env { varied: Some(uses), ..Env::here() }
     }
 
-    /// Threads that devices of our own TCP are divided for, at least; `None`: those of the plan.
+    /// Minimum number of threads that the devices of our own TCP are divided for; `None`: the
+    /// plan's.
     pub(crate) fn threads_of_sharers(&self, plan: &Plan) -> Option<u32> {
         let uses = self.varied.as_ref()?;
         Some(own_stack::threads_of_sharers(plan, uses))
@@ -64,7 +65,8 @@ pub struct MachinePart {
     pub start: Nanos,
 }
 
-/// What depends on the load: the plan with the bounds of this machine, its threads, its network.
+/// State that depends on the load: the plan with the bounds of this machine, its threads, its
+/// network.
 #[derive(Clone, Debug)]
 pub(crate) struct Fit {
     pub(crate) plan: Arc<Plan>,
@@ -72,7 +74,7 @@ pub(crate) struct Fit {
     pub(crate) network: Network,
 }
 
-/// What the setup of journeys captured, and its cookies.
+/// Values and cookies that the setup of journeys captured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Captured {
     pub(crate) values: BTreeMap<String, String>,
@@ -85,7 +87,7 @@ pub struct Session {
     /// As typed, with a password masked.
     pub(crate) name: String,
     pub(crate) env: Arc<Env>,
-    /// The plan as typed, with what was settled with the servers.
+    /// The plan as typed, with the values negotiated with the servers.
     pub(crate) base: Arc<Plan>,
     pub(crate) settled: Settled,
     pub(crate) servers: Servers,
@@ -153,7 +155,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Chooses cores for the session's load, and bounds what the plan leaves open.
+    /// Chooses cores for the session's load, and sets the bounds that the plan leaves open.
     fn place(&mut self, plan: Plan) -> Result<()> {
         self.fit.placement = placement::place(&plan, &self.servers.endpoints);
         let (endpoints, workers) = (&self.servers.endpoints, self.fit.placement.workers);
@@ -212,7 +214,7 @@ impl Session {
                 Network::OwnStack(own_stack::refit(&plan, threads_of(&placement), own)?)
             }
         };
-        // notes of the first fit are shown; those of the others are much the same
+        // notes of the first fit are shown; later ones hardly differ
         let mut notes = Vec::new();
         let endpoints = &self.servers.endpoints;
         let plan = placement::bounded(plan, endpoints, placement.workers, &mut notes)?;
@@ -242,7 +244,7 @@ impl Session {
         self.base = Arc::new(self.settled.applied(&self.base));
     }
 
-    /// Lets the machines of a fleet carry out the plan. What was set up here for the first call is
+    /// Lets the machines of a fleet run the plan. The resources set up here for the first call are
     /// dropped: each machine sets up its own.
     pub fn move_to(&mut self, fleet: &Arc<dyn Fleet>) {
         if self.fit.network.route().is_some() {
@@ -261,8 +263,7 @@ impl Session {
         self.sut = who.cloned();
     }
 
-    /// Measures this plan from now on, which has other timeouts than the one that the session was
-    /// opened with.
+    /// Measures this plan from now on, whose timeouts differ from those of the opened session.
     pub fn replace_base(&mut self, plan: &Plan) {
         self.base = Arc::new(self.settled.applied(plan));
     }
@@ -292,7 +293,7 @@ impl Session {
         &self.name
     }
 
-    /// The plan as typed, with what was settled with the servers.
+    /// The plan as typed, with the values negotiated with the servers.
     pub fn base(&self) -> &Plan {
         &self.base
     }

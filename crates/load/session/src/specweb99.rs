@@ -45,8 +45,9 @@ pub(crate) fn sources(
         posting.ask(&reset).map_err(|why| Failure {
             code: Code::Missed,
             text: format!(
-                "the dynamic pages of specweb99-like are not there: {reset}: {why}. `loadstone site \
-                 --files specweb99-like` has them; --workload specweb99-like:mix=static does without"
+                "the dynamic pages of specweb99-like are missing: {reset}: {why}. `loadstone site \
+                 --files specweb99-like` serves them; --workload specweb99-like:mix=static does \
+                 not need them"
             ),
         })?;
     }

@@ -114,7 +114,7 @@ impl SutSource {
             timeout: EXPORTER_MAX,
         };
         let heard = caller.exchange(vec![outgoing]).into_iter().next();
-        let heard = heard.ok_or_else(|| format!("{url} was not asked"))?;
+        let heard = heard.ok_or_else(|| format!("{url} was not queried"))?;
         let response = heard.result.map_err(|trouble| format!("{url}: {}", trouble.text))?;
         let text = String::from_utf8_lossy(&response.body);
         let status = response.facts.status;

@@ -321,7 +321,7 @@ impl<'a> Cursor<'a> {
             return Err(if self.rest.is_empty() {
                 "an element is missing".to_owned()
             } else {
-                format!("an element must stand before {:?}", self.rest)
+                format!("an element must precede {:?}", self.rest)
             });
         }
         Ok(compound)
@@ -516,9 +516,9 @@ mod tests {
             ("a[href", "is not a test of an attribute"),
             ("a[href=x", "a [ has no ]"),
             ("a[href='x]", "quotation mark"),
-            ("a,,b", "an element must stand before"),
+            ("a,,b", "an element must precede"),
             ("a >", "an element is missing"),
-            ("a {", "an element must stand before"),
+            ("a {", "an element must precede"),
         ] {
             let told = Selector::parse(text).unwrap_err();
             assert!(told.contains(why), "{text}: {told}");

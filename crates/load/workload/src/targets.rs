@@ -35,7 +35,7 @@ pub struct Template {
     pub http2: Option<http2::Request>,
     /// And for HTTP/3.
     pub http3: Option<protocol::http3::Coded>,
-    /// Fields that redirects have removed from it.
+    /// Fields that redirects have removed.
     pub stripped: Stripped,
     /// Action on the user's WebSocket; `None`: it is a request of HTTP.
     pub socket: Option<Arc<SocketCall>>,

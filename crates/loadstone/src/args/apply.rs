@@ -132,7 +132,7 @@ impl Base {
             && !base.from_file
         {
             return Err(UsageError::new(format!(
-                "--{option} needs a list to take URLs from; add --urls FILE"
+                "--{option} needs a list of URLs; add --urls FILE"
             )));
         }
         Ok(base)
@@ -208,8 +208,8 @@ impl GivenOptions {
         let stdin = |name| self.text(name) == Some("-");
         if stdin("urls") && stdin("body-file") {
             return Err(UsageError::new(
-                "--urls - and --body-file - both read standard input, which can be read one time \
-                 only; give a file to one of them",
+                "--urls - and --body-file - both read standard input, which can be read only once; \
+                 give a file to one of them",
             ));
         }
         if stdin("script") && self.stdin_readers() > 1 {
@@ -348,8 +348,9 @@ impl GivenOptions {
         }
         if model.has_rate() && (open || self.has("connections")) {
             return Err(UsageError::new(
-                "--workload s-client-like has a rate of its own, sockets / timeout, and -c, --rate and --stages \
-                 say another one; drop them (a ramp has rates too: there, write --close --connect-timeout 500ms)",
+                "--workload s-client-like sets its own rate, sockets / timeout, and cannot go with \
+                 -c, --rate or --stages; drop them (a ramp has rates too: there, write --close \
+                 --connect-timeout 500ms)",
             ));
         }
         let base = plan.targets.first().map(|target| target.url.clone());
@@ -412,8 +413,8 @@ impl GivenOptions {
         let Some(option) = self.first_of(LOAD_OPTIONS) else { return Ok(()) };
         let option = label(option);
         Err(UsageError::new(format!(
-            "the plan has scenarios, each with its own load, and {option} applies to one \
-             load: change it in the plan"
+            "the plan has scenarios, each with its own load, but {option} sets one load: change it \
+             in the plan"
         )))
     }
 
@@ -471,12 +472,12 @@ impl GivenOptions {
         let of_http2 = HTTP2_OPTIONS.iter().find(|option| self.has(option));
         if let Some(option) = of_http2.filter(|_| version == HttpVersion::Http3) {
             return Err(UsageError::new(format!(
-                "--{option} is an option of HTTP/2, and HTTP/3 has no such option; drop it"
+                "--{option} is an HTTP/2 option, which HTTP/3 does not have; drop it"
             )));
         }
         if speaks && self.has("pipeline") {
             return Err(UsageError::new(
-                "--pipeline is an option of HTTP/1.1; with --http 2 or 3 write --streams",
+                "--pipeline is an HTTP/1.1 option; with --http 2 or 3 write --streams",
             ));
         }
         Ok(())

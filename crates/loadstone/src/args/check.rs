@@ -71,8 +71,8 @@ impl SharedRows for CheckVersion {
         help: Some(
             "Version of HTTP of the steps that name none: 1.0, 1.1, 2 or 3 [default: the plan's, or 1.1]",
         ),
-        more: "2 is asked for in TLS by ALPN and spoken at once without TLS (prior knowledge); 3 is over \
-               QUIC. A server without that version is an error, and no other is spoken in its place.",
+        more: "2 is negotiated by ALPN over TLS, and used by prior knowledge without TLS; 3 runs \
+            over QUIC. A server without that version is an error; there is no fallback.",
         narrower: Some(|text| parse::one_version(text).map(drop)),
         ..SHARED
     }];
@@ -104,8 +104,8 @@ impl CheckArgs {
         let is_url = |plan: &&String| plan.starts_with("http://") || plan.starts_with("https://");
         if let Some(url) = self.plan.as_ref().filter(is_url) {
             return Err(UsageError::new(format!(
-                "{} is a URL, and a check takes a file that says what to expect: loadstone check \
-                 PLAN.toml --base URL; --init FILE writes one to begin with",
+                "{} is a URL, and a check takes a plan of expectations: loadstone check \
+                 PLAN.toml --base URL; --init FILE writes one to start from",
                 units::quoted(url)
             )));
         }

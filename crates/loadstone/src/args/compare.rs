@@ -212,7 +212,7 @@ impl CompareArgs {
             (output.live, "--live shows single runs; a comparison shows its runs on one line"),
             (
                 output.metrics.is_some() || output.otlp.is_some(),
-                "--metrics and --otlp are for single runs; leave them out",
+                "--metrics and --otlp are for single runs; omit them",
             ),
             (output.sut.is_some(), "--sut is for single runs and ramps; leave it out"),
             (
@@ -238,8 +238,7 @@ impl CompareArgs {
         }
         if blocks < BLOCKS_MIN as u32 || blocks > BLOCKS_MAX {
             return Err(UsageError::new(format!(
-                "--blocks {blocks}: it takes {BLOCKS_MIN} to show a difference, and {BLOCKS_MAX} are \
-                 the most"
+                "--blocks {blocks}: showing a difference takes {BLOCKS_MIN} to {BLOCKS_MAX}"
             )));
         }
         Ok(())
@@ -334,8 +333,8 @@ impl CompareArgs {
         for (given, text) in [
             (
                 self.after.is_some(),
-                "--http with several versions is for one URL, which is asked over each; leave one \
-                 URL out, or name one version",
+                "--http with several versions is for one URL, which is measured over each; omit \
+                 one URL, or name one version",
             ),
             (
                 !is_target(&self.before),
@@ -343,10 +342,10 @@ impl CompareArgs {
             ),
             (
                 a_command.is_some() || b_command.is_some(),
-                "--http with several versions asks one server over each: start it yourself, and leave \
-                 --a-command and --b-command out",
+                "--http with several versions measures one server over each: start it yourself, \
+                 and omit --a-command and --b-command",
             ),
-            (*force, "--force: the protocols are meant to differ; leave it out"),
+            (*force, "--force: the protocols differ on purpose; omit it"),
             (
                 has(HttpVersion::Auto),
                 "--http auto leaves the choice to the server: name the protocols, as in --http 1.1,2",
@@ -461,8 +460,8 @@ fn share_calls(plan: &mut Plan, streams: Option<u32>) -> Result<(), UsageError> 
     };
     if *users == 0 || !users.is_multiple_of(streams) {
         return Err(UsageError::new(format!(
-            "-c {users} concurrent calls do not fill whole connections with --streams \
-             {streams}: give a multiple of {streams}, such as -c {}",
+            "-c {users} is not a multiple of --streams {streams}, so a connection would not be \
+             full: give a multiple of {streams}, such as -c {}",
             users.div_ceil(streams) * streams
         )));
     }

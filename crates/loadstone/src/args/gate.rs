@@ -130,11 +130,11 @@ impl GateArgs {
             ),
             (
                 self.budget.is_some() && gated.stored,
-                "--budget is for servers that are measured; stored runs are complete: leave it out",
+                "--budget is for new measurements; stored runs are complete: omit it",
             ),
             (
                 self.budget.is_some() && gated.blocks.is_some(),
-                "--budget and --blocks both say when to stop: give one of them",
+                "--budget and --blocks both set the end: give one of them",
             ),
             (
                 self.design.is_some_and(|design| design != Design::Turns) && gated.started,

@@ -19,7 +19,7 @@ Loadstone loads, measures and torture-tests web servers. Most used:
   loadstone compare http://old:8080/ http://new:8080/
         whether the new version is slower, with intervals
   loadstone torture http://localhost:8080/
-        find out how a server of yours copes with broken and hostile requests
+        test how your own server handles broken and hostile requests
 
 Without a server at hand: loadstone demo. All commands: loadstone --help.
 The options of a command: loadstone run -h.

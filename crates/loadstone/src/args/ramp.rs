@@ -176,19 +176,19 @@ impl RampArgs {
         for (wrong, text) in [
             (
                 given.has("rate") && steps.vary.is_none(),
-                "--rate: a ramp sets the rate of each step; give --from and --to",
+                "--rate: a ramp sets the rate of its steps; give --from and --to",
             ),
             (
                 given.has("connections") && steps.vary.is_none(),
                 "-c: a ramp sets the users of each step; give --population with --from and --to",
             ),
-            (given.has("stages"), "--stages: each step of a ramp has one load; leave it out"),
+            (given.has("stages"), "--stages: each step of a ramp has one load; omit it"),
             (given.has("duration"), "-d: each step of a ramp lasts --hold; give that"),
             (given.has("requests"), "-n: the steps of a ramp end by time; give --hold"),
             (given.has("bytes-max"), "--bytes-max: the steps of a ramp end by time; give --hold"),
-            (given.has("once"), "--once: the steps of a ramp end by time; leave it out"),
+            (given.has("once"), "--once: the steps of a ramp end by time; omit it"),
             (output.hdr.is_some(), "--hdr is for single runs; give --json, which has every step"),
-            (output.full, "--full: the text of a ramp is whole as it is"),
+            (output.full, "--full: the text of a ramp is always complete"),
             (output.line, "--line is for single runs; -q prints the verdict and the answers"),
             (output.junit.is_some(), "--junit is for single runs; a ramp writes --json and --csv"),
             (output.log.is_some(), "--log is for single runs; a ramp writes --json and --csv"),
@@ -205,11 +205,11 @@ impl RampArgs {
             ),
             (
                 steps.find.is_some() && (steps.step.is_some() || steps.factor.is_some()),
-                "--find chooses its own steps: leave --step and --factor out",
+                "--find chooses its own steps: omit --step and --factor",
             ),
             (
                 steps.find.is_some() && (steps.down || steps.shuffle || given.has("repeat")),
-                "--find chooses its own steps and repeats: leave --down, --shuffle and --repeat out",
+                "--find chooses its own steps and repeats: omit --down, --shuffle and --repeat",
             ),
             (
                 steps.hold.is_some_and(Nanos::is_zero),
@@ -240,10 +240,10 @@ impl RampArgs {
             return Ok(());
         }
         for (given, option, why) in [
-            (steps.from.is_some() || steps.to.is_some(), "--from and --to", "it has its own ends"),
-            (steps.population, "--population", "the load stays; give the users by -c"),
+            (steps.from.is_some() || steps.to.is_some(), "--from and --to", "it has its own range"),
+            (steps.population, "--population", "the load is constant; give the users by -c"),
             (steps.find.is_some(), "--find", "it tries every path; give --slo alone"),
-            (steps.overload || steps.no_overload, "an overload", "the load stays as it is"),
+            (steps.overload || steps.no_overload, "an overload", "the load is constant"),
             (self.common.given.has("clients"), "--clients", "one path is varied, not many"),
         ] {
             if given {
@@ -370,7 +370,7 @@ impl RampArgs {
         }
         if objectives.is_empty() {
             return Err(UsageError::new(
-                "--find capacity needs objectives to find it under: add --slo 'p99<50ms, \
+                "--find capacity needs objectives: add --slo 'p99<50ms, \
                  failures<0.1%'",
             ));
         }
@@ -403,7 +403,7 @@ impl StepArgs {
             wrong(format!("{error}; with --population loads are users: give a number like 64"))
         })?;
         match users {
-            0 => Err(wrong("0 users make no call; give 1 or more".to_owned())),
+            0 => Err(wrong("0 users make no calls; give 1 or more".to_owned())),
             users => Ok(Some(f64::from(users))),
         }
     }

@@ -124,7 +124,7 @@ impl HistoryArgs {
     pub(crate) fn filter(&self, now_unix_s: f64) -> Result<Filter, UsageError> {
         if self.last > HISTORY_MAX {
             return Err(UsageError::new(format!(
-                "--last {}: at most {HISTORY_MAX} runs are looked at",
+                "--last {}: at most {HISTORY_MAX} runs are read",
                 self.last
             )));
         }

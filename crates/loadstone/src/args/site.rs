@@ -93,7 +93,7 @@ impl SiteArgs {
     fn into_norm(self) -> Result<NormTask, UsageError> {
         let SiteArgs { given, norm } = self;
         if let Some((name, _)) = given.iter().find(|(name, _)| !SHARED.contains(name)) {
-            let text = format!("--{name} is for the plain site: leave it out, or --norm");
+            let text = format!("--{name} is for the plain site: omit it or --norm");
             return Err(UsageError::new(text));
         }
         let wrong = |error: &dyn std::fmt::Display| UsageError::new(error.to_string());
@@ -145,7 +145,7 @@ impl NormTask {
                     settings.port = port.parse().map_err(|_| no_port(address))?;
                 }
                 Listen::Unix(_) => {
-                    let text = "the norm site knows its clients by address and port: give \
+                    let text = "the norm site identifies clients by address and port: give \
                                 --listen ADDR:PORT";
                     return Err(UsageError::new(text));
                 }
@@ -239,7 +239,7 @@ fn norm_options() -> Vec<Arg> {
         Arg::new("break")
             .long("break")
             .value_name("NAME,…")
-            .help("Behave wrongly on purpose; a wrong name lists them all"),
+            .help("Misbehave on purpose; a wrong name lists all switches"),
     ];
     options.into_iter().map(|option| option.help_heading(HEADING)).collect()
 }

@@ -14,7 +14,7 @@ pub(crate) struct StoreArgs {
 
 fn place(text: &str) -> Result<StorePlace, ParseError> {
     if text.is_empty() {
-        return Err(ParseError("it names no file; to keep nothing, write none".to_owned()));
+        return Err(ParseError("the file name is empty; to store nothing, write none".to_owned()));
     }
     Ok(StorePlace::named(text))
 }

@@ -51,7 +51,7 @@ impl Vary {
                 return Err(wrong(&why));
             }
         };
-        let (low, high) = range.split_once("..").ok_or_else(|| wrong("it has no two ends"))?;
+        let (low, high) = range.split_once("..").ok_or_else(|| wrong("it is not a range"))?;
         let (low, high) = (low.trim(), high.trim());
         let unit = high.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         let with_unit = |text: &str| match text.ends_with(|c: char| c.is_ascii_digit()) {
@@ -109,16 +109,14 @@ fn figure(axis: Axis, text: &str) -> Result<f64, String> {
         Axis::LinkRate => {
             let bits = rules::parse_bits(text).map_err(|error| error.0)?;
             let inside = bits >= RATE.0 && bits <= RATE.1;
-            inside
-                .then_some(bits)
-                .ok_or_else(|| "a link has from 1k to 10G bits a second".to_owned())
+            inside.then_some(bits).ok_or_else(|| "a link has 1k to 10G bits per second".to_owned())
         }
         _ if text == "0" => Ok(0.0),
         _ => {
             let seconds = units::parse_duration(text).map(Nanos::as_secs_f64);
             let seconds = seconds.map_err(|error| error.0)?;
             let inside = seconds <= ROUND_TRIP_MAX_S;
-            inside.then_some(seconds).ok_or_else(|| "a round trip takes 60s at most".to_owned())
+            inside.then_some(seconds).ok_or_else(|| "a round trip takes at most 60s".to_owned())
         }
     }
 }
@@ -158,10 +156,10 @@ mod tests {
         for (text, part) in [
             ("loss", "it has no ="),
             ("lost=0..1%", "\"lost\" is not a property that can be varied"),
-            ("loss=5%", "it has no two ends"),
+            ("loss=5%", "it is not a range"),
             ("loss=5..1%", "it does not go up"),
             ("loss=0..100%", "a path must deliver some packets"),
-            ("rtt=0..2h", "a round trip takes 60s at most"),
+            ("rtt=0..2h", "a round trip takes at most 60s"),
             ("rate=1bps..1M", "a link has from 1k"),
             ("rtt=a..b", "\"a\" is not a duration"),
         ] {

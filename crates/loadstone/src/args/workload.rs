@@ -104,7 +104,7 @@ impl CrawlArgs {
     /// A time limit of nothing; the list where no list can be.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         if self.timeout.is_zero() {
-            return Err(UsageError::new("--timeout 0s lets no response come; give more"));
+            return Err(UsageError::new("--timeout 0s allows no response; give more"));
         }
         Ok(())
     }
@@ -156,8 +156,8 @@ pub(crate) struct FilesArgs {
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Presets:
-  webmark    2,000 files of SURGE's, 172,020 requests, no OFF times
-  surge      2,000 files of SURGE's, OFF times, sessions of 100 users
+  webmark    2,000 files of SURGE, 172,020 requests, no OFF times
+  surge      2,000 files of SURGE, OFF times, sessions of 100 users
 
 Examples:
   loadstone workload sequence webmark -o list.txt
@@ -268,7 +268,7 @@ impl SequenceArgs {
                 ("--users", self.users.is_some()),
             ];
             if let Some((name, _)) = surge_only.iter().find(|(_, given)| *given) {
-                return refuse(&format!("{name} is for surge-like alone; leave it out"));
+                return refuse(&format!("{name} is for surge-like only; omit it"));
             }
             let matching = Matching::Groups;
             return Ok(SequenceOptions {
@@ -281,7 +281,8 @@ impl SequenceArgs {
         if self.format() == Format::Urls && (self.off_times || self.users.is_some()) {
             let name = if self.off_times { "--off-times" } else { "--users" };
             let text = format!(
-                "{name} is for sessions, and a list of URLs has none; add --format sessions or plan"
+                "{name} is for sessions, which a list of URLs does not have; add --format sessions \
+                 or plan"
             );
             return refuse(&text);
         }
@@ -486,7 +487,7 @@ impl ImportArgs {
         }
         let other = from.foreign().is_none();
         if self.methods.is_some() && !other {
-            let text = "--methods is for recordings; here --skip-method leaves requests out";
+            let text = "--methods is for recordings; here --skip-method excludes requests";
             return Err(UsageError::new(text));
         }
         if (self.only.is_some() || !self.skip_method.is_empty()) && other {
@@ -500,8 +501,8 @@ impl ImportArgs {
             return Err(UsageError::new(text));
         }
         if from == ImportFrom::Log && self.base.is_none() {
-            let text = "an access log does not say which server it is of; give its URL after the \
-                        file, such as http://localhost:8080/";
+            let text = "an access log does not name its server; give its URL after the file, such \
+                as http://localhost:8080/";
             return Err(UsageError::new(text));
         }
         if matches!(from, ImportFrom::Log | ImportFrom::Openapi) && self.methods.is_none() {

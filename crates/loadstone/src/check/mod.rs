@@ -102,7 +102,7 @@ fn init(file: &Path) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Writes every result, also after one could not be written; the first error is reported.
+/// Writes every result, even after a failure; the first error is reported.
 fn write(record: &CheckRecord, args: &CheckArgs) -> Result<(), Failure> {
     let json = args.json.as_ref().map(|sink| (sink, report::check::json(record)));
     let junit = args.junit.as_ref().map(|path| (path, report::check::junit(record)));

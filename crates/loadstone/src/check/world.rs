@@ -10,9 +10,9 @@ use std::io::Read;
 use std::path::PathBuf;
 use units::Nanos;
 
-/// Bytes of a file that are read at most.
+/// Maximum size of a file that is read, in bytes.
 const FILE_MAX: u64 = 256 << 20;
-/// Names of a folder that are read at most.
+/// Maximum number of names that are read from a folder.
 const ENTRIES_MAX: usize = 100_000;
 
 pub(super) struct CheckedSite {
@@ -22,7 +22,7 @@ pub(super) struct CheckedSite {
 
 impl CheckedSite {
     /// # Errors
-    /// A root that is not a folder, certificates that cannot be used, no descriptor left.
+    /// A root that is not a folder, unusable certificates, no descriptor left.
     pub(super) fn new(plan: &CheckPlan, args: &CheckArgs) -> Result<CheckedSite, Failure> {
         if let Some(root) = args.root.as_ref().filter(|root| !root.is_dir()) {
             let root = root.display();
@@ -68,7 +68,7 @@ impl CheckWorld for CheckedSite {
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
         let fault = |error: std::io::Error| format!("{path}: {error}");
         let place = self.place(path);
-        // a pipe or a device could keep us waiting for ever
+        // a pipe or a device could block forever
         if !std::fs::metadata(&place).map_err(fault)?.is_file() {
             return Err(format!("{path} is not an ordinary file"));
         }

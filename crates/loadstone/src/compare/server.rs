@@ -144,8 +144,8 @@ impl Last {
     /// The lines under a heading; nothing when there are none.
     pub(super) fn quoted(&self) -> String {
         match self.written.is_empty() {
-            true => " It wrote nothing.".to_owned(),
-            false => format!(" The last that it wrote:\n  {}", self.written.join("\n  ")),
+            true => " It printed nothing.".to_owned(),
+            false => format!(" Its last output:\n  {}", self.written.join("\n  ")),
         }
     }
 }
@@ -288,6 +288,6 @@ fn in_words(status: WaitStatus) -> String {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => format!("with exit code {code}"),
         (None, Some(signal)) => format!("by signal {signal}"),
-        (None, None) => "for no known reason".to_owned(),
+        (None, None) => "for an unknown reason".to_owned(),
     }
 }

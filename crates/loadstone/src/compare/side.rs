@@ -322,13 +322,13 @@ impl<'a> Side<'a> {
         let (letter, url) = (self.letter, &self.asked.name);
         let text = match self.started {
             0 => format!(
-                "somebody answers at {url} before {letter}'s server is started; end that server, or \
-                 give another port"
+                "a server answers at {url} before {letter}'s server is started; stop it, or give \
+                 another port"
             ),
             _ => format!(
-                "somebody still answers at {url} after the server before was ended; a command must \
-                 be the server or its parent: what another program starts for it (docker run -d, \
-                 systemctl start) goes on"
+                "a server still answers at {url} after the previous one was stopped; a command \
+                 must be the server or its parent: a server that another program starts (docker \
+                 run -d, systemctl start) keeps running"
             ),
         };
         Failure::usage(text)

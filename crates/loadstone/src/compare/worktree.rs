@@ -127,7 +127,7 @@ fn built(build: &str, directory: &Path, log: &Path, revision: &str) -> Result<()
             Some(status) if status.success() => return Ok(()),
             Some(status) => {
                 return Err(Failure::usage(format!(
-                    "--build failed for {revision} ({status}); the last that it wrote:\n{}",
+                    "--build failed for {revision} ({status}); its last output:\n{}",
                     tail(log)
                 )));
             }

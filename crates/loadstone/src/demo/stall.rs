@@ -1,5 +1,5 @@
-//! `loadstone demo stall`: one server with regular freezes, measured by this program and by what else is
-//! installed.
+//! `loadstone demo stall`: one server with regular freezes, measured by this program and by the
+//! other installed tools.
 
 use crate::child::SiteProcess;
 use crate::exit::{Code, Failure};
@@ -18,13 +18,13 @@ const RATE: u32 = 500;
 /// Quantiles of a table's columns, in percent as wrk and ab name them.
 const QUANTILES: [&str; 3] = ["50", "90", "99"];
 
-/// What a tool reports: p50, p90, p99, as it prints them.
+/// Result of a tool: p50, p90, p99, as printed.
 struct Reported {
     command: String,
     times: [String; 3],
 }
 
-/// Measures the same server by each tool in turn, and prints their figures below each other.
+/// Measures the same server with each tool in turn, and prints their figures below each other.
 pub(super) fn stall() -> Result<Code, Failure> {
     let site = SiteProcess::start(&SITE)?;
     let url = format!("{}/hw", site.url);
@@ -72,7 +72,7 @@ impl RivalTool {
         Ok(Reported { command, times })
     }
 
-    /// The time on the line of a quantile: `    99%   10.93ms` of wrk, `  99%     11` of ab.
+    /// The time on a quantile's line: `    99%   10.93ms` of wrk, `  99%     11` of ab.
     fn time(self, output: &str, quantile: &str) -> String {
         let line = |line: &str| {
             let (name, time) = line.trim().split_once('%')?;
@@ -86,7 +86,7 @@ impl RivalTool {
     }
 }
 
-/// The same by a process of our own, which takes its load as any user would type it.
+/// The same by a process of this program, with the load options that a user would type.
 fn ours(url: &str) -> Result<Reported, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::usage(format!("cannot find this program's own file: {error}")))?;
@@ -130,7 +130,7 @@ fn table(rows: &[Reported]) -> String {
     text.push('\n');
     if with("ab ") {
         text += &format!(
-            "ab sends nothing while it waits: it counts {CONNECTIONS} slow calls per freeze.\n"
+            "ab sends nothing during a freeze: it counts {CONNECTIONS} slow calls per freeze.\n"
         );
     }
     if with("wrk ") {
@@ -138,7 +138,7 @@ fn table(rows: &[Reported]) -> String {
     }
     text += "Loadstone sends every call, and counts it from the instant it was due.\n";
     if rows.len() == 1 {
-        text += "Install ab (apache2-utils) or wrk to see what they report of the same server.\n";
+        text += "Install ab (apache2-utils) or wrk to see what they report for the same server.\n";
     }
     text
 }

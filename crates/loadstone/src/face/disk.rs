@@ -1,4 +1,4 @@
-//! Files that a tool's arguments name.
+//! Files named by a tool's arguments.
 
 use crate::caller::Caller;
 use engine::exchange::{Caller as _, Message, Outgoing};
@@ -11,9 +11,9 @@ use units::Nanos;
 /// The disk; `-` is a file like any other.
 pub(super) struct Disk;
 
-/// Bytes that are read at most: they are held in memory.
+/// Maximum number of bytes read: they are held in memory.
 const BYTES_MAX: u64 = 1 << 30;
-/// The longest that a connection to a page may take.
+/// Time limit of a connection to a page.
 const CONNECT: Nanos = Nanos::from_secs(5);
 
 impl Files for Disk {
@@ -85,7 +85,7 @@ impl Files for Disk {
             timeout: page.timeout,
         };
         let mut heard = Caller::new(CONNECT, settings)?.exchange(vec![outgoing]);
-        let heard = heard.pop().ok_or("nothing was heard")?;
+        let heard = heard.pop().ok_or("no response")?;
         let reply = heard.result.map_err(|trouble| trouble.text)?;
         let found = workload::links(&reply.body, page.url).into_iter();
         Ok(found.map(|link| Reference { element: link.element, url: link.url }).collect())
@@ -113,7 +113,7 @@ pub(super) fn system_error(error: &std::io::Error) -> SystemError {
     SystemError { number: error.raw_os_error().unwrap_or(5), text: sentence(error) }
 }
 
-/// The C library's sentence, without the number that the standard library adds.
+/// The C library's message, without the number that the standard library adds.
 pub(super) fn sentence(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" (os error ").map_or(text.clone(), |(sentence, _)| sentence.to_owned())

@@ -1,4 +1,4 @@
-//! idleconn's connections: opened, left alone, opened again when the server ends them.
+//! idleconn's connections: opened, left idle, reopened when the server closes them.
 
 use super::finish;
 use conduit::{Close, Io, IoError, OpenOptions, Peer, Slot};
@@ -11,7 +11,7 @@ use units::Nanos;
 /// Maximum delay until a signal is noticed.
 const SIGNAL_CHECK: Nanos = Nanos::from_millis(100);
 
-/// Keeps the connections until a signal comes.
+/// Keeps the connections until a signal arrives.
 pub(super) fn keep(idle: &Idle) -> ExitCode {
     let ending = kept(idle).unwrap_or_else(|error| Ending::error(format!("{error:#}\n"), 1));
     finish(ending, Extras::default())
@@ -25,7 +25,7 @@ fn kept(idle: &Idle) -> anyhow::Result<Ending> {
     };
     super::watch::print(&Said { out: idle.opening(), ..Said::default() });
     let descriptors = u64::from(idle.connections) + host::limits::descriptors_open() + 8;
-    // what does not fit is told connection by connection
+    // a missing resource is reported connection by connection
     host::raise_descriptors(descriptors).ok();
     let mut keeper = Keeper {
         io: Reactor::new(Nanos::ZERO)?,
@@ -54,7 +54,7 @@ fn kept(idle: &Idle) -> anyhow::Result<Ending> {
 struct Keeper {
     io: Reactor,
     peer: Peer,
-    /// The connection that is opened next, when the one before it stands; `wanted`: no more.
+    /// The next connection to open, once the previous one is established; `wanted`: no more.
     next: Slot,
     wanted: Slot,
     connecting: BTreeSet<Slot>,
@@ -63,7 +63,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// One after another, as the original does it: the first that is refused is the last.
+    /// One after another, like the original: the first refused one is the last.
     fn open_next(&mut self) -> anyhow::Result<()> {
         while self.connecting.is_empty() && self.next < self.wanted {
             let slot = self.next;
@@ -75,7 +75,7 @@ impl Keeper {
 
     fn open(&mut self, slot: Slot) -> anyhow::Result<()> {
         let opened = self.io.open(slot, &self.peer, &OpenOptions::default());
-        // a write of nothing says when the connection is established, and that it is to be watched
+        // an empty write reports when the connection is established, and registers it for watching
         match opened.and_then(|()| self.io.write(slot, b"").map(drop)) {
             Ok(()) => {
                 self.created += 1;
@@ -90,7 +90,7 @@ impl Keeper {
         }
     }
 
-    /// It says why, and leaves it at that, as the original does.
+    /// Reports the reason, and stops, like the original.
     fn refused(&mut self, slot: Slot, error: IoError) -> anyhow::Result<()> {
         self.io.close(slot, Close::Orderly);
         self.next = self.wanted;
@@ -111,7 +111,7 @@ impl Keeper {
                 self.created -= 1;
                 self.refused(slot, IoError::Failed(class))
             }
-            // bytes, the end or a break: the server does not leave it idle
+            // bytes, the end or an error: the server does not leave it idle
             Ok(_) | Err(IoError::Failed(_)) => {
                 self.io.close(slot, Close::Orderly);
                 self.closed += 1;

@@ -1,6 +1,6 @@
-//! The classic tools' command lines: who is asked for, and running what it asks. What a tool reads
-//! and prints is decided in `faces`; here its plan is run with the machinery of `run`, without the
-//! plain call that goes first there.
+//! The classic tools' command lines: selects the face and runs it. `faces` decides what a tool
+//! reads and prints; here its plan is run with the machinery of `run`, without the plain first
+//! call.
 
 mod disk;
 mod idle;
@@ -33,8 +33,8 @@ pub(crate) struct ToolCall {
     args: Vec<String>,
 }
 
-/// The face that is asked for: by the file name that the program was started under, or by its first
-/// argument. What is no UTF-8 in an argument is replaced.
+/// The requested face: by the file name that started the program, or by its first argument. Invalid
+/// UTF-8 in an argument is replaced.
 pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<ToolCall> {
     let mut args = args.map(|arg| arg.to_string_lossy().into_owned());
     let program = args.next()?;
@@ -46,9 +46,9 @@ pub(crate) fn wanted(args: impl Iterator<Item = std::ffi::OsString>) -> Option<T
     Some(ToolCall { tool, program: tool.name().to_owned(), args: args.collect() })
 }
 
-/// Does what the tool would do, and ends as it would.
+/// Does what the tool would do, with the same exit.
 pub(crate) fn wear(wanted: &ToolCall) -> ExitCode {
-    // before any thread is started, which the C library's time zone asks for
+    // before any thread is started, as the C library's time zone requires
     let utc_offset_s = crate::wall_clock::utc_offset_s();
     match faces::read(wanted.tool, &wanted.program, &wanted.args, &Disk) {
         Reading::End(ending) => finish(ending, Extras::default()),
@@ -122,7 +122,7 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     }
 }
 
-/// What the face hears of the calls.
+/// Calls that the face receives.
 fn logging(needs: &faces::Needs) -> Logging {
     Logging {
         calls: needs.calls,
@@ -133,8 +133,8 @@ fn logging(needs: &faces::Needs) -> Logging {
     }
 }
 
-/// Opens the session; with fewer connections where descriptors are short and the tool would go on too.
-/// Each worker keeps one connection at least.
+/// Opens the session; with fewer connections if descriptors are short and the tool would continue
+/// too. Each worker keeps at least one connection.
 fn open_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Session> {
     let env = Arc::new(Env::here());
     let error = match Session::open(plan, "", &env) {
@@ -157,7 +157,7 @@ fn open_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Sess
     Session::open(&with_connections(plan, most), "", &env)
 }
 
-/// The plan with this many connections, which is fewer than it asks for.
+/// The plan with this number of connections, fewer than it requests.
 fn with_connections(plan: &plan::Plan, most: u32) -> plan::Plan {
     let mut fewer = plan.clone();
     match &mut fewer.load {
@@ -177,8 +177,8 @@ fn with_connections(plan: &plan::Plan, most: u32) -> plan::Plan {
     fewer
 }
 
-/// Settles the protocol, where the plan leaves it to the server, and what the face wants to hear then.
-/// A server that cannot be asked is a failure of the calls, as it is to the tool.
+/// Negotiates the protocol, if the plan leaves it to the server, and notifies the face. A server
+/// that cannot be reached is a failure of the calls, as it is for the tool.
 fn settled(
     session: &mut Session,
     face: &mut dyn Face,
@@ -195,11 +195,11 @@ fn settled(
     Ok(needs)
 }
 
-/// The signals that end a run with its statistics: siege waits for three, the other tools for SIGINT.
+/// The signals that end a run with its statistics: siege handles three, the other tools SIGINT.
 fn install_signals(tool: Tool) -> std::io::Result<()> {
     match tool {
         Tool::Siege => crate::signals::install(),
-        // it prints nothing when it is interrupted: the signal ends it
+        // it prints nothing when interrupted: the signal ends it
         Tool::H2load => Ok(()),
         _ => crate::signals::install_interrupt(),
     }
@@ -220,7 +220,7 @@ fn rated_by_requests(plan: &plan::Plan, scripts: &[Box<dyn Script>]) -> plan::Pl
 /// A guide for each worker.
 ///
 /// # Errors
-/// TLS settings that cannot be used: users may be led to any place.
+/// TLS settings that cannot be used: users may go to any server.
 fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<RequestSource>> {
     session.expect_tls()?;
     let plan = session.plan();
@@ -242,7 +242,7 @@ fn broken(face: &Worn, error: &anyhow::Error) -> Ending {
 }
 
 /// # Errors
-/// How the tool ends when its log cannot be opened.
+/// How the tool ends if its log cannot be opened.
 fn open_log(wanted: &faces::RequestLog) -> Result<File, Ending> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::OpenOptions::new();
@@ -255,10 +255,10 @@ fn open_log(wanted: &faces::RequestLog) -> Result<File, Ending> {
     options.open(&wanted.path).map_err(|_| Ending::error(wanted.complaint.clone(), wanted.code))
 }
 
-/// Its owner reads and writes a log, its group reads it.
+/// Mode of a log: its owner reads and writes, its group reads.
 const LOG_MODE: u32 = 0o640;
 
-/// Runs the plan under the face's eyes and lets it tell the result.
+/// Runs the plan with the face as watcher, and prints its result.
 fn measured(
     session: &Session,
     logging: Logging,
@@ -277,7 +277,7 @@ fn measured(
         face.borrow_mut().dated(&Date { at: origin, unix_s, utc_offset_s });
         Box::new(Watch::new(face.clone(), log.take()))
     };
-    // a tool whose plan is its own has no source: its targets are requested
+    // a tool with a fixed plan has no source: its targets are requested
     let observers = Observers { logging, sources: Some(sources), ..Observers::new(&mut watch) };
     let run = session.measure(&RunLoad::Repeat(0), observers)?;
     let facts = Facts {
@@ -290,7 +290,7 @@ fn measured(
     Ok(ending)
 }
 
-/// Prints, writes the files, and gives the exit code.
+/// Prints, writes the files, and returns the exit code.
 fn finish(ending: Ending, extras: Extras) -> ExitCode {
     let Ending { out, mut err, err_first, files, notes, mut code } = ending;
     if err_first {

@@ -1,4 +1,4 @@
-//! What kept a run from beginning, in the faces' terms.
+//! Reasons why a run could not start, in the faces' terms.
 
 use super::disk::system_error;
 use faces::StartTrouble;

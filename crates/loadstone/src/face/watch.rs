@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::Write;
 use std::rc::Rc;
 
-/// Hands calls and rows to the face and prints what it says.
+/// Passes calls and rows to the face and prints its output.
 pub(super) struct Watch {
     face: Rc<RefCell<Box<dyn Face>>>,
     log: Option<File>,
@@ -81,8 +81,8 @@ impl Watcher for Watch {
     }
 }
 
-/// Writes to both streams. As in the tools, which ignore SIGPIPE and look at no result of `printf`, a reader
-/// that has left neither ends the run nor changes the exit code.
+/// Writes to both streams. Like the tools, which ignore SIGPIPE and the results of `printf`: a
+/// closed reader neither ends the run nor changes the exit code.
 pub(super) fn print(said: &Said) {
     let mut out = std::io::stdout().lock();
     if !said.out.is_empty() {

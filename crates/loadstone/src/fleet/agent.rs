@@ -1,4 +1,4 @@
-//! `loadstone fleet agent`: waits for plans, carries its part of them out, sends what it counted.
+//! `loadstone fleet agent`: waits for plans, runs its part of them, sends its counts.
 
 use super::bundle::Bundle;
 use super::convoy::{plan_hash, refusal};
@@ -27,29 +27,29 @@ use std::time::Duration;
 use units::Nanos;
 use url::Url;
 
-/// Longest that the machine goes without being called.
+/// Maximum wait of the machine between calls.
 const TURN: Duration = Duration::from_millis(20);
 
-/// What the thread that carries a plan out tells the one that speaks with the manager.
+/// Messages from the thread that runs a plan to the one that talks to the manager.
 enum Word {
     Prepared { step: u64, hash: String, outcome: Result<Box<ReadyPlan>, String> },
     Row(Vec<u8>),
     Over(Box<Final>),
 }
 
-/// A plan that is ready to be carried out.
+/// A plan that is ready to run.
 struct ReadyPlan {
     session: Session,
     hash: String,
 }
 
-/// What the workers' thread is told, without a lock.
+/// Orders to the workers' thread, without a lock.
 struct Orders {
-    /// 0: go on; 1: stop; 2: abandon.
+    /// 0: continue; 1: stop; 2: abandon.
     order: AtomicU8,
     /// The dead-man switch.
     lease: Arc<Lease>,
-    /// What is taken over of others.
+    /// Parts taken over from others.
     takeovers: Arc<Takeovers>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn agent(args: &FleetAgentArgs) -> Result<Code, Failure> {
     post.run(&words)
 }
 
-/// A number of this process: its key is made for it alone.
+/// A number for this process: its key is made for it only.
 pub(super) fn session(key: &SealKey) -> u64 {
     key.public().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte)).max(1)
 }
@@ -115,7 +115,7 @@ fn hello(args: &FleetAgentArgs, key: &SealKey) -> Hello {
     }
 }
 
-/// The thread that speaks with the manager.
+/// The thread that talks to the manager.
 struct AgentPost {
     machine: Agent,
     link: NatsLink,
@@ -191,7 +191,7 @@ impl AgentPost {
                     }),
                     Err(why) => Err(why.clone()),
                 };
-                // of a plan that is not wanted any more nothing is kept
+                // nothing is kept of an obsolete plan
                 if self.machine.prepared(step, &hash, told) {
                     self.ready = outcome.ok();
                 }
@@ -225,7 +225,7 @@ impl AgentPost {
         Ok(None)
     }
 
-    /// On a thread of its own: names are looked up, files of certificates read.
+    /// On a separate thread: names are looked up, certificate files are read.
     fn prepare(&mut self, step: u64, hash: &str, sealed: &[u8]) -> Result<(), Failure> {
         let opened = self.seal_key.open(sealed).map_err(|error| error.to_string());
         let (give, hash) = (self.give.clone(), hash.to_owned());
@@ -257,7 +257,7 @@ impl AgentPost {
     }
 }
 
-/// What the agent's operator allows.
+/// Permissions set by the agent's operator.
 struct Consent<'a> {
     scripts: bool,
     rate_max: Option<f64>,
@@ -275,7 +275,7 @@ impl Consent<'_> {
         if !self.hosts.is_empty() {
             self.check_places(plan, met)?;
         }
-        // an open load's part is held against the ceiling when it is known
+        // an open load's part is compared with the ceiling once it is known
         if let (Some(most), Err(why)) = (self.rate_max, rate_peak(plan)) {
             let most = units::show::rate(most);
             return Err(format!("its operator allows {most}, and {why}, or see --rate-max"));
@@ -289,7 +289,7 @@ impl Consent<'_> {
         self.hosts.iter().any(|known| super::budget::is_same_host(known, host))
     }
 
-    /// Whether all that the plan may open a connection to was allowed.
+    /// Returns whether every destination of the plan was allowed.
     fn check_places(&self, plan: &Plan, met: &[Url]) -> Result<(), String> {
         let refused =
             |what: String| Err(format!("its operator did not allow {what}: see --targets"));
@@ -311,9 +311,7 @@ impl Consent<'_> {
             }
         }
         match journeys.and_then(|it| it.step_to_anywhere()) {
-            Some(step) => {
-                refused(format!("the step {}, whose values say where it goes", step.name))
-            }
+            Some(step) => refused(format!("the step {}, whose values set its host", step.name)),
             None => Ok(()),
         }
     }
@@ -326,7 +324,7 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
     let own = plan_hash(&plan);
     if own != hash {
         return Err(
-            "it reads the plan differently than the manager wrote it: use the same version of \
+            "it interprets the plan differently than the manager: use the same version of \
                     loadstone on both"
                 .into(),
         );
@@ -339,7 +337,7 @@ fn ready(bytes: &[u8], hash: &str, consent: &Consent<'_>) -> Result<Box<ReadyPla
     Ok(Box::new(ReadyPlan { session, hash: own }))
 }
 
-/// The part of the plan, through the very code that one machine runs.
+/// The part of the plan, run by the same code as on a single machine.
 fn carry_out(
     step: (u64, u64),
     ready: &ReadyPlan,
@@ -370,9 +368,9 @@ fn carry_out(
     }
 }
 
-/// What is said when the part has ended, also where a bug of ours ended it: the manager waits for it.
+/// Result of an ended part, even if a bug of ours ended it: the manager waits for it.
 fn guarded(work: impl FnOnce() -> Final) -> Final {
-    // nothing of the part is used behind a panic
+    // no data of the part is used after a panic
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let told = panic.downcast_ref::<String>().map(String::as_str);
         let told = told.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
@@ -408,7 +406,7 @@ fn own_words(measured: &RunReport) -> Final {
     }
 }
 
-/// Sends rows on their way while the plan is carried out, and keeps to the manager's word.
+/// Sends rows while the plan runs, and obeys the manager's orders.
 struct Reporter {
     bundle: Bundle,
     give: Sender<Word>,
@@ -432,7 +430,7 @@ impl Watcher for Reporter {
         Ok(())
     }
 
-    /// The dead-man switch is looked at here too: workers that have nothing to issue look seldom.
+    /// The dead-man switch is checked here too: idle workers check rarely.
     fn order(&self) -> Order {
         match self.orders.order.load(Ordering::Relaxed) {
             0 if !self.orders.lease.holds(net::reactor::monotonic()) => Order::Stop,

@@ -1,4 +1,4 @@
-//! Budgets: how much all machines together may ask of a host.
+//! Budgets: the maximum rate of all machines together per host.
 
 use crate::args::HostBudget;
 use plan::Plan;
@@ -7,14 +7,14 @@ use session::{RateUnknown, lane_peak};
 use units::show;
 use url::Url;
 
-/// Whether both are names of one host: letters of either case are alike, and an IPv6 address stands in brackets
+/// Returns whether both are names of one host: case-insensitive, with IPv6 addresses in brackets as
 /// in a URL.
 pub(super) fn is_same_host(one: &str, other: &str) -> bool {
     let bare = |host: &str| host.trim_matches(['[', ']']).to_ascii_lowercase();
     bare(one) == bare(other)
 }
 
-/// Whether a load may call the host.
+/// Returns whether a load may call the host.
 fn calls(lane: &Plan, host: &str) -> bool {
     if lane.request.follow_max > 0 {
         // a redirect may lead there
@@ -23,7 +23,7 @@ fn calls(lane: &Plan, host: &str) -> bool {
     let is_host = |url: &Url| url.host_str().is_some_and(|own| is_same_host(own, host));
     if let Some(journeys) = &lane.journeys {
         let mut further = journeys.further_servers();
-        // a step that goes where its values say may go there
+        // a step whose host is a value may go there
         if further.any(is_host) || journeys.step_to_anywhere().is_some() {
             return true;
         }
@@ -34,10 +34,10 @@ fn calls(lane: &Plan, host: &str) -> bool {
     }
 }
 
-/// Holds a plan against the budgets. Each load that may call a host counts with all of its rate.
+/// Checks a plan against the budgets. Each load that may call a host counts with its full rate.
 ///
 /// # Errors
-/// The plan asks for more, or for nobody knows how much.
+/// The plan exceeds a budget, or its rate is unknown.
 pub(super) fn check(plan: &Plan, budgets: &[HostBudget]) -> Result<Vec<BudgetFacts>, String> {
     let lanes = plan.lanes();
     let held = |(host, most): &HostBudget| {
@@ -81,14 +81,14 @@ mod tests {
         assert!(why.contains("a.example=500/s") && why.contains("asks for 501/s"), "{why}");
         let closed = Load::Closed { users: 2, think: Think::None, session: None };
         assert!(check(&plan(closed.clone()), &budgets(500.0)).unwrap_err().contains("--rate"));
-        // however it is written, and where a redirect may lead
+        // in any notation, and including redirects
         for host in ["A.Example", "[a.example]"] {
             assert!(check(&plan(open(501.0)), &[(host.to_owned(), Rate(500.0))]).is_err());
         }
         let mut follows = plan(open(501.0));
         follows.request.follow_max = 3;
         assert!(check(&follows, &[("b.example".to_owned(), Rate(500.0))]).is_err());
-        // another host is none of its business
+        // another host is not affected
         let other = vec![("b.example".to_owned(), Rate(1.0))];
         assert!(check(&plan(closed), &other).unwrap()[0].asked_per_s < 1e-9);
     }

@@ -1,4 +1,5 @@
-//! The rows of an agent's workers as one row of the agent: per edge, when all of them have passed it.
+//! Merges the rows of an agent's workers into rows of the agent: per edge, when all of them have
+//! passed it.
 
 use engine::Row;
 use fleet::protocol::row::{RowHead, encode};
@@ -6,12 +7,12 @@ use stats::Snapshot;
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// See the module.
+/// Rows of an agent's workers, merged per edge.
 #[derive(Debug)]
 pub(super) struct Bundle {
     /// The run and the step.
     step: (u64, u64),
-    /// The first instant of the step: what is sent counts from it.
+    /// The first instant of the step, the origin of sent instants.
     start: Nanos,
     pending: BTreeMap<Nanos, (RowHead, Snapshot)>,
     /// The latest edge of each worker; `NEVER` when it is done.
@@ -32,12 +33,12 @@ impl Bundle {
         }
     }
 
-    /// How late the first call was issued: what is left of the start's error by our own clock.
+    /// How late the first call was issued: the remaining error of the start by our own clock.
     pub(super) fn first_late(&self) -> Option<Nanos> {
         (self.first_late < Nanos::NEVER).then_some(self.first_late)
     }
 
-    /// Takes a worker's row in; gives the agent's rows that are complete by it, as messages.
+    /// Adds a worker's row; returns the agent's rows that it completes, as messages.
     pub(super) fn add(&mut self, row: &Row) -> Vec<Vec<u8>> {
         let since = |at: Nanos| at - self.start;
         self.first_late = self.first_late.min(row.first_late);
@@ -48,7 +49,7 @@ impl Bundle {
         let (head, snapshot) = self.pending.entry(since(row.edge)).or_insert_with(fresh);
         let peak = snapshot.flight_peak + row.snapshot.flight_peak;
         snapshot.merge(&row.snapshot);
-        // peaks of workers add up within an interval: the sum is reached if they coincide
+        // peaks of workers are added within an interval: the sum is reached if they coincide
         snapshot.flight_peak = peak;
         head.start = head.start.min(since(row.start));
         head.end = head.end.max(since(row.end));

@@ -1,5 +1,5 @@
-//! The manager's side of a fleet: other machines carry a plan out, and what they count is merged here
-//! as the rows of cores are.
+//! The manager's side of a fleet: other machines run a plan, and their counts are merged here like
+//! the rows of cores.
 
 use super::heirs::immovable;
 use super::merge::Merge;
@@ -25,19 +25,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use units::Nanos;
 
-/// Longest that agents may take to prepare a plan.
+/// Maximum time for agents to prepare a plan.
 const PREPARE_MAX: Nanos = Nanos::from_secs(60);
-/// How long a signal or a watcher's wish may go unnoticed.
+/// Maximum delay in noticing a signal or a watcher's request.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// The machines that carry a plan out; clones are the same fleet.
+/// The machines that run a plan; clones are the same fleet.
 #[derive(Clone)]
 pub(crate) struct Convoy {
     wire: Arc<Mutex<Wire>>,
     terms: Arc<Terms>,
 }
 
-/// What the manager's operator wants of every run.
+/// Settings of the manager's operator for every run.
 #[derive(Debug)]
 pub(super) struct Terms {
     pub(super) on_loss: OnLoss,
@@ -45,12 +45,12 @@ pub(super) struct Terms {
     pub(super) beginning: Beginning,
 }
 
-/// Where a run begins.
+/// How a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// By handing the plan out.
+    /// By distributing the plan.
     Fresh,
-    /// Another manager began it, and is gone.
+    /// Another manager began it, and has exited.
     Attached,
 }
 
@@ -68,29 +68,29 @@ impl PartialEq for Convoy {
 
 impl Eq for Convoy {}
 
-/// The name of a plan: the hash of its identity, which the manager and its agents have in common.
+/// The name of a plan: the hash of its identity, shared by the manager and its agents.
 pub(super) fn plan_hash(plan: &Plan) -> String {
     units::hex(Sha256::digest(plan::identity(plan)))
 }
 
-/// What only one machine can do.
+/// Features that only one machine supports.
 pub(super) fn refusal(plan: &Plan) -> Option<&'static str> {
     if plan.connection.idle.is_some() {
-        return Some("--idle connections are held by one machine: leave it out");
+        return Some("--idle works on one machine only: omit it");
     }
     if plan.connection.clients.is_some() && plan.driver.stack.is_own() {
-        return Some("--clients over --stack own is carried by one machine: leave --stack out");
+        return Some("--clients over --stack own works on one machine only: omit --stack");
     }
     if plan.driver.stack.xdp().is_some() {
         return Some(
-            "--stack own:xdp has one prefix of addresses, which each agent would take for its own: start \
-             one run on each machine, each with its own --sources, or leave --stack out",
+            "--stack own:xdp has one prefix of addresses, which all agents would use: start one \
+             run on each machine, each with its own --sources, or omit --stack",
         );
     }
     if plan.specweb99.is_some() {
         return Some(
-            "--workload specweb99-like compares what it posted with the server's log, and that is one \
-             machine's to do: run it without a fleet",
+            "--workload specweb99-like compares its POSTs with the server's log, which one machine \
+             must do alone: run it without a fleet",
         );
     }
     None
@@ -104,7 +104,7 @@ impl Convoy {
     pub(super) fn close(&self, why: &str) {
         let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
         if self.terms.beginning == Beginning::Attached && !wire.has_adopted() {
-            // what they hold may be another's to fetch
+            // another process may fetch their data
             wire.leave();
         } else {
             wire.close(why);
@@ -181,14 +181,14 @@ fn shares_of(slots: &BTreeMap<String, Vec<Vec<u32>>>, of: u32) -> Result<AgentSh
     Ok(parts)
 }
 
-/// Hands the plan out and sets the agents off: the first instant, and the parts of the load.
+/// Distributes the plan and starts the agents: the first instant, and the parts of the load.
 fn begin(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<(Nanos, AgentShares)> {
     if on_loss != OnLoss::Stop {
-        // named before any is gone, for the names count those that are there
+        // named before any is removed, because names count the current ones
         let named = |agent: String| (wire.name(&agent), agent);
         let absent: Vec<(String, String)> = wire.absent().into_iter().map(named).collect();
         for (name, agent) in absent {
-            dismiss(wire, &agent, &name, "nothing is to be expected of it any more")?;
+            dismiss(wire, &agent, &name, "it is finished")?;
         }
     }
     let plan = task.plan;
@@ -198,7 +198,7 @@ fn begin(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<(Nano
     arm(wire, plan, &seats)
 }
 
-/// Goes on without an agent where nothing has begun: the others share the whole load.
+/// Continues without an agent before the start: the others share the whole load.
 fn dismiss(wire: &Wire, agent: &str, name: &str, why: &str) -> Result<()> {
     wire.dismiss(agent);
     match wire.seats().len() {
@@ -208,39 +208,42 @@ fn dismiss(wire: &Wire, agent: &str, name: &str, why: &str) -> Result<()> {
     Ok(())
 }
 
-/// How long agents may take to say what they hold.
+/// Maximum time for agents to report their parts.
 const RECALL_MAX: Nanos = Nanos::from_secs(10);
-/// Parts of a load: some for each core of the largest fleet.
+/// Number of parts of a load: several for each core of the largest fleet.
 const PARTS_MAX: u32 = 1 << 24;
-/// Stands for the agents that are gone with their manager.
+/// Represents the agents that exited with their manager.
 const GONE: &str = "gone";
 
-/// Why what agents hold cannot be taken over as a run of the plan with this hash; `None`: it can.
+/// Why the agents' state cannot be taken over as a run of the plan with this hash; `None`: it can.
 fn unadoptable<'a>(mut held: impl Iterator<Item = &'a Holding>, hash: &str) -> Option<String> {
-    held.find_map(|holding| match holding {
+    held.find_map(|holding| {
+        match holding {
         Holding { hash: other, .. } if other != hash => Some(
-            "the agents hold a run of another plan: give the words that its manager was given".into(),
+            "the agents run another plan: repeat the command line of their manager".into(),
         ),
         Holding { of, .. } if *of > PARTS_MAX => {
-            Some(format!("an agent speaks of {of} parts of the load: no fleet has so many"))
+            Some(format!("an agent reports {of} parts of the load, more than any fleet has"))
         }
-        // its rows count what it took, and what was whose from when on only its manager knew
+        // its rows count taken-over parts, and only its manager knew which part belonged to which
+        // agent, and when
         Holding { taken: 1.., .. } => Some(
-            "parts of a lost agent were given to others, and only the manager that gave them knew which: \
-             this run cannot be taken over"
+            "parts of a lost agent were reassigned, and only the previous manager knew which: this \
+             run cannot be taken over"
                 .into(),
         ),
         _ => None,
+    }
     })
 }
 
-/// Takes over a run whose manager is gone: its first instant by our clock, and the parts of the load.
-/// A part that nobody holds is that of [`GONE`].
+/// Takes over a run whose manager has exited: its first instant by our clock, and the parts of the
+/// load. A part without an owner belongs to [`GONE`].
 fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     let held = wire.recall(RECALL_MAX)?;
     let now = net::reactor::monotonic();
     let mut held: Vec<_> = held.into_iter().filter(|(_, holding)| holding.step > 0).collect();
-    // what an earlier step left is nobody's any more
+    // the remains of an earlier step belong to no agent
     let step = held.iter().map(|(_, held)| (held.run, held.step)).max().unwrap_or_default();
     held.retain(|(_, held)| (held.run, held.step) == step);
     let Some((_, first)) = held.first() else {
@@ -250,7 +253,7 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     if let Some(why) = unadoptable(held.iter().map(|(_, holding)| holding), &plan_hash(plan)) {
         bail!(why);
     }
-    // whoever answered last did so nearest to this instant
+    // the last answer is the nearest to this instant
     let since = held.iter().map(|(_, holding)| holding.since).max().unwrap_or(0);
     let slots: BTreeMap<String, Vec<Vec<u32>>> =
         held.iter().map(|(agent, holding)| (agent.clone(), holding.slots.clone())).collect();
@@ -275,7 +278,7 @@ fn adopt(wire: &mut Wire, plan: &Plan) -> Result<(Nanos, AgentShares)> {
     Ok((start, parts))
 }
 
-/// Gives the plan to every agent, sealed to it, and waits until all are ready for it.
+/// Sends the plan to every agent, sealed to it, and waits until all have prepared it.
 fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()> {
     let parcel = Parcel::of(task.plan, task.endpoints, task.captured).to_bytes();
     let mut sealed = BTreeMap::new();
@@ -289,7 +292,7 @@ fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()
         match wire.event(LOOK) {
             Some(FleetEvent::Ready) => return Ok(()),
             Some(FleetEvent::Unfit(agent, why)) => {
-                bail!("{} cannot carry the plan out: {why}", wire.name(&agent))
+                bail!("{} cannot run the plan: {why}", wire.name(&agent))
             }
             Some(FleetEvent::Lost(agent, why)) if on_loss == OnLoss::Stop => {
                 bail!("{} is lost before the start: {why}", wire.name(&agent))
@@ -308,14 +311,14 @@ fn hand_out(wire: &mut Wire, task: &FleetTask<'_>, on_loss: OnLoss) -> Result<()
     }
 }
 
-/// Divides the plan and sets the first instant; when all agents know both, they are told to go.
+/// Divides the plan and sets the first instant; when all agents know both, they are started.
 fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShares)> {
     let units = units_of_work(plan);
     if units < seats.len() as u64 {
         bail!("{units} users or connections are too few for {} agents", seats.len());
     }
     let wanted: u64 = seats.values().map(|seat| u64::from(seat.workers.max(1))).sum();
-    // more workers than there are users or connections would have nothing to do
+    // more workers than users or connections would be idle
     let workers_of = |workers: u32| if wanted > units { 1 } else { workers.max(1) };
     let mut weights = Vec::new();
     let known = seats.values().all(|seat| seat.hello.calls_per_core > 0.0);
@@ -355,7 +358,7 @@ fn arm(wire: &mut Wire, plan: &Plan, seats: &Seats) -> Result<(Nanos, AgentShare
     }
 }
 
-/// What went through the paths of all agents; `None` where the plan has no path.
+/// Counts of the paths of all agents; `None` if the plan has no path.
 fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
     let told = finals.values().filter_map(|said| said.path.as_deref());
     let read = |text: &str| serde_json::from_str(text).map(|path: PathRecord| path.facts());
@@ -363,7 +366,7 @@ fn paths(finals: &BTreeMap<String, Final>) -> Result<Option<PathFacts>> {
     Ok(report::merged_paths(all.context("what an agent says of its path")?.into_iter()))
 }
 
-/// Fills in what all agents spent.
+/// Fills in the costs of all agents.
 fn add_cost(driver: &mut Driver, finals: &BTreeMap<String, Final>) {
     driver.busy = finals.values().flat_map(|said| said.busy.iter().copied()).collect();
     driver.cpu_user_s = finals.values().map(|said| said.user_s).sum();
@@ -382,7 +385,7 @@ fn facts(
         let said = finals.get(&agent).cloned().unwrap_or_default();
         let Some(account) = merge.account(&agent) else { continue };
         let labels = super::merge::labels(&seat.hello);
-        // the slots of all agents are the whole: a million arrivals show the share
+        // the slots of all agents are the whole load: a million arrivals show the share
         let of_million = |shares: &Vec<Share>| {
             shares.iter().map(|share| share.count_of(1_000_000)).sum::<u64>() as f64 / 1e6
         };

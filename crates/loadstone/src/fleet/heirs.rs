@@ -1,4 +1,5 @@
-//! A lost machine's part of the load goes to the others: which slots to whom, from when on.
+//! Transfers a lost machine's part of the load to the others: which slots to which agents, from
+//! when on.
 
 use super::ledger::LedgerState;
 use super::merge::Merge;
@@ -11,37 +12,37 @@ use plan::{Load, Plan};
 use sample::PartMove;
 use units::Nanos;
 
-/// Heirs are told at least so long before their first arrival of a new part.
+/// Minimum time between an offer and the first arrival of the new part.
 const TELL: Nanos = Nanos::from_secs(1);
-/// Slots of one lost part in all: the numbers of one heir's fit into a message.
+/// Slots of one lost part in total: the numbers of one heir's slots fit into a message.
 const PIECES_MAX: usize = 65_536;
 
-/// Why nobody else could go on with a part of this plan; `None`: others could.
+/// Why no other agent can continue a part of this plan; `None`: others can.
 pub(super) fn immovable(plan: &Plan) -> Option<String> {
     let why = if plan.loads().iter().any(|load| matches!(load, Load::Closed { .. })) {
-        "users of a closed loop know what no other machine knows: give --rate"
+        "users of a closed loop have state that other machines lack: give --rate"
     } else if plan.loads().iter().any(|load| load.session().is_some()) {
-        "sessions have begun on a machine, and no other one can go on with them"
+        "sessions cannot continue on another machine"
     } else if plan.journeys.is_some() {
-        "journeys have begun on a machine, and no other one can go on with them"
+        "journeys cannot continue on another machine"
     } else if plan.script.is_some() {
-        "what a script has done on a machine is not known to another one"
+        "the state of a script cannot move to another machine"
     } else {
         return None;
     };
     Some(format!("--on-agent-loss redistribute: {why}"))
 }
 
-/// What became of an offer.
+/// Result of an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     Awaited,
-    /// Or nobody knows: then it is owed by the heir.
+    /// Or unknown: then it is owed by the heir.
     Taken,
     Refused(String),
 }
 
-/// Slots on their way from a lost agent to another one; both by their rows in the merge.
+/// Slots offered from a lost agent to another one; both by their rows in the merge.
 #[derive(Clone, Debug)]
 pub(super) struct Handover {
     number: u64,
@@ -59,11 +60,11 @@ struct Division {
     heirs: Vec<Vec<Vec<u32>>>,
 }
 
-/// Who shares what a lost agent leaves.
+/// Distribution of a lost agent's part.
 struct Heirs {
     /// Workers of each.
     workers: Vec<usize>,
-    /// The worker, of all heirs', who has each slot of a table by their weights.
+    /// The worker, among all heirs', that has each slot of a table by their weights.
     owner: Vec<usize>,
 }
 
@@ -79,8 +80,7 @@ impl Heirs {
         Heirs { workers: weights.iter().map(Vec::len).collect(), owner }
     }
 
-    /// Divides slots over the workers as the weights are. They are cut finer where there are fewer of
-    /// them than it takes.
+    /// Divides slots among the workers by weight. They are split if there are too few.
     fn divide(&self, (slots, of): (&[u32], u32)) -> Division {
         let table = self.owner.len();
         let even = slots.len().is_multiple_of(table);
@@ -99,8 +99,8 @@ impl Heirs {
 }
 
 impl Merge {
-    /// Offers what a lost agent leaves to the others, from an instant on at which it certainly issues
-    /// nothing any more. What falls due before is lost, and so is all of it where there is no time left.
+    /// Offers a lost agent's part to the others, from an instant on at which it certainly issues
+    /// nothing any more. Calls due before are lost, and all of them if there is no time left.
     pub(super) fn redistribute(&mut self, wire: &Wire, lost: usize) {
         self.settle(lost);
         let leaves_nothing = self.ledgers[lost].is_relieved();
@@ -135,12 +135,12 @@ impl Merge {
         let seconds = at.as_secs_f64() - self.setup.measure_from().as_secs_f64();
         let name = wire.name(&self.names[lost]);
         crate::say(&format!(
-            "the part of {name} goes to {} others from {seconds:.1} s on",
+            "from {seconds:.1} s, {} others take over the part of {name}",
             heirs.len()
         ));
     }
 
-    /// Whether an heir takes what it was offered. What it does not take is lost after all.
+    /// Records whether an heir accepts an offer. A refused part is lost after all.
     pub(super) fn taken(&mut self, wire: &Wire, number: u64, refused: Option<String>) {
         let mine = |step: &&mut Handover| step.number == number && step.answer == Answer::Awaited;
         let Some(step) = self.moves.iter_mut().find(mine) else { return };
@@ -149,7 +149,7 @@ impl Merge {
             step.answer = Answer::Taken;
             return;
         };
-        crate::say(&format!("{} takes nothing over: {why}", wire.name(&self.names[to])));
+        crate::say(&format!("{} takes over nothing: {why}", wire.name(&self.names[to])));
         step.answer = Answer::Refused(why);
         self.ledgers[to].refuse(number);
         self.ledgers[from].keep(number);
@@ -158,26 +158,27 @@ impl Merge {
         }
     }
 
-    /// A lost agent answers nothing more: what it was offered it may have taken, and owes.
+    /// A lost agent no longer answers: it may have accepted its offers, and owes them.
     fn settle(&mut self, lost: usize) {
         let awaited = |step: &&mut Handover| step.to == lost && step.answer == Answer::Awaited;
         self.moves.iter_mut().filter(awaited).for_each(|step| step.answer = Answer::Taken);
     }
 
-    /// Whether the account of a lost agent has to wait for an answer before it goes on to `next`.
+    /// Returns whether the account of a lost agent must wait for an answer before it continues to
+    /// `next`.
     pub(super) fn awaits(&self, row: usize, next: Nanos) -> bool {
         let waits = |step: &Handover| step.from == row && step.answer == Answer::Awaited;
         self.moves.iter().any(|step| waits(step) && next >= step.at)
     }
 
-    /// The end of a row of the series that is not before `at`.
+    /// The first end of a row of the series at or after `at`.
     fn edge_from(&self, at: Nanos) -> Nanos {
         let interval = self.setup.plan.measure.interval.0.max(1);
         let first = self.setup.start + Nanos(self.setup.plan.stop.warm_up.0 % interval);
         first + Nanos((at - first).0.div_ceil(interval) * interval)
     }
 
-    /// What went from whom to whom, for the report.
+    /// The transfers, for the report.
     pub(super) fn part_moves(&self) -> Vec<PartMove> {
         let from = self.setup.measure_from().as_secs_f64();
         let told = |step: &Handover| {
@@ -231,12 +232,12 @@ mod tests {
         let counts = owners(&uneven);
         assert_eq!(counts.iter().sum::<usize>(), (uneven.of / 2) as usize);
         assert!(counts[0] > 3 * counts[1] && counts[0] < 5 * counts[1], "{counts:?}");
-        // arrival for arrival the same load
+        // the same load, arrival by arrival
         let all = sorted(uneven.heirs.iter().flatten().flatten().copied());
         let finer = Share::of_slots(&all, uneven.of).unwrap();
         let whole = Share::of_slots(&[1], 2).unwrap();
         assert!((0..999).all(|nth| finer.nth(nth) == whole.nth(nth)));
-        // where there would be too many, they are not cut
+        // if there would be too many, they are not split
         let many = divide((&[5], SLOTS_MAX - 1), &two);
         assert_eq!((many.of, owners(&many)), (SLOTS_MAX - 1, vec![1, 0, 0]));
     }

@@ -1,15 +1,15 @@
-//! What an agent has accounted for, and what is counted in its place when it is lost: the schedule
-//! says how many arrivals were due on it at any instant, so that none is forgotten.
+//! Account of an agent: what it has reported, and what is counted in its place if it is lost. The
+//! schedule determines how many arrivals were due on it at any instant, so none is forgotten.
 
 use engine::{Owed, Share};
 use stats::Counts;
 use units::Nanos;
 
-/// Where an agent is in the merge.
+/// Progress of an agent in the merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LedgerState {
     Live,
-    /// Silent, or ended before its time: what falls due on it is lost.
+    /// Silent, or ended early: calls due on it are lost.
     Lost,
     Over,
 }
@@ -52,17 +52,17 @@ impl OwedPart {
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub(super) standing: LedgerState,
-    /// Nothing is made of what it says any more.
+    /// Its messages are now ignored.
     pub(super) forsaken: bool,
     parts: Vec<OwedPart>,
     /// From its own rows.
     measured: Counts,
     warm_up: Counts,
-    /// What was put in for it.
+    /// Counts added in its place.
     pub(super) ghost: (Counts, Counts),
-    /// The edge of its latest row, of itself or put in for it.
+    /// The edge of its latest row, its own or an added one.
     pub(super) edge: Nanos,
-    /// Edge of the latest row that was put in for it; zero without one.
+    /// Edge of the latest added row; zero without one.
     pub(super) ghost_edge: Nanos,
     /// Edge of its latest own row.
     pub(super) own_edge: Nanos,
@@ -70,7 +70,7 @@ pub(super) struct Ledger {
     pub(super) ending: String,
 }
 
-/// Counts of the measured phase and of the warm-up that stand for an interval of a lost agent.
+/// Counts of the measured phase and of the warm-up that represent an interval of a lost agent.
 pub(super) type Ghost = (Counts, Counts);
 
 impl Ledger {
@@ -99,9 +99,8 @@ impl Ledger {
         self.edge = self.edge.max(edge);
     }
 
-    /// What is lost up to the instant `until`, beyond what was put in before: arrivals that fell due,
-    /// and those whose outcome was still open. In a closed loop nobody knows what would have fallen
-    /// due.
+    /// Calls lost up to the instant `until`, beyond those added before: arrivals that fell due, and
+    /// those whose outcome was still open. In a closed loop the number of due calls is unknown.
     pub(super) fn ghost_until(&mut self, owed: Option<&Owed>, until: Nanos) -> Ghost {
         let (due, warm) = owed.map_or((0, 0), |owed| self.due(owed, until));
         let known = |own: &Counts, ghost: &Counts, due: u64| {
@@ -127,22 +126,22 @@ impl Ledger {
         self.parts.iter().map(|part| part.due(owed, until)).fold((0, 0), add)
     }
 
-    /// The instant from which on nothing is owed by it.
+    /// The instant after which it owes nothing.
     pub(super) fn owes_until(&self) -> Nanos {
         self.parts.iter().map(|part| part.until).max().unwrap_or(Nanos::NEVER)
     }
 
-    /// Whether a part of others' load is among what it owes, or was.
+    /// Returns whether it owes, or owed, a part of another agent's load.
     pub(super) fn is_heir(&self) -> bool {
         self.parts.iter().any(|part| !part.from.is_zero())
     }
 
-    /// Whether others go on with all that it had.
+    /// Returns whether others continue all of its load.
     pub(super) fn is_relieved(&self) -> bool {
         self.owes_until() < Nanos::NEVER
     }
 
-    /// How much of the load each of its workers had at the start.
+    /// The share of the load of each of its workers at the start.
     pub(super) fn weights(&self) -> Vec<f64> {
         let own = self.parts.iter().filter(|part| part.from.is_zero());
         own.map(|part| {
@@ -152,35 +151,35 @@ impl Ledger {
         .collect()
     }
 
-    /// The parts that it has to leave to others. They are to be given, one by one.
+    /// Its parts to be transferred to others, one by one.
     pub(super) fn leave(&mut self) -> Vec<OwedPart> {
         let leaves = |part: &mut OwedPart| part.until == Nanos::NEVER;
         self.parts.extract_if(.., leaves).collect()
     }
 
-    /// A part that it has since `from` is another's from the instant `at` on.
+    /// A part that it has had since `from` belongs to another agent from the instant `at` on.
     pub(super) fn give(&mut self, share: Share, from: Nanos, at: Nanos, offer: u64) {
         self.parts.push(OwedPart { share, from, until: at, offer: Some(offer) });
     }
 
-    /// Another's parts are its own from the instant `at` on.
+    /// Another agent's parts belong to it from the instant `at` on.
     pub(super) fn take(&mut self, shares: impl Iterator<Item = Share>, at: Nanos, offer: u64) {
         let part = |share| OwedPart { share, from: at, until: Nanos::NEVER, offer: Some(offer) };
         self.parts.extend(shares.map(part));
     }
 
-    /// What it was offered it has not taken.
+    /// It has not accepted an offer.
     pub(super) fn refuse(&mut self, offer: u64) {
         self.parts.retain(|part| part.offer != Some(offer));
     }
 
-    /// What it was to give nobody has taken: it owes it to the end.
+    /// No agent accepted the part: it owes it to the end.
     pub(super) fn keep(&mut self, offer: u64) {
         let refused = self.parts.iter_mut().filter(|part| part.offer == Some(offer));
         refused.for_each(|part| part.until = Nanos::NEVER);
     }
 
-    /// It has turned up: what was put in for it goes out again.
+    /// It is back: the counts added in its place are removed.
     pub(super) fn revive(&mut self) -> Ghost {
         self.standing = LedgerState::Live;
         self.lost_at = None;
@@ -188,7 +187,7 @@ impl Ledger {
         std::mem::take(&mut self.ghost)
     }
 
-    /// Calls that its own rows say were presented to the server, whatever became of them.
+    /// Calls that its own rows report as presented to the server, whatever their outcome.
     pub(super) fn offered(&self) -> u64 {
         self.measured.due.saturating_sub(self.measured.dropped)
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Name of a fleet on one machine.
 const LOCAL: &str = "local";
-/// How long local agents have to join, and to end by themselves.
+/// Time for local agents to join, and to exit on their own.
 const JOIN_MAX: Duration = Duration::from_secs(30);
 const END_MAX: Duration = Duration::from_secs(3);
 
@@ -29,7 +29,7 @@ struct Children(Vec<Child>);
 impl Drop for Children {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // it may have ended by itself; then there is nothing to end
+            // it may have ended already; then there is nothing to end
             netpath::end(child, END_MAX).ok();
         }
     }
@@ -85,13 +85,13 @@ fn open(
     {
         crate::say(&warning);
     }
-    // in microseconds: agents follow a later manager, also one that began within the same second
+    // in microseconds: agents follow a later manager, even one started within the same second
     let epoch = (crate::wall_clock::unix_seconds() * 1e6) as u64;
     let manager = Manager::new(epoch, agents, net::reactor::monotonic());
     Ok(Wire::start(manager, link, subjects, server)?)
 }
 
-/// Waits for the agents, and carries `run` or `ramp` out with them.
+/// Waits for the agents, and runs `run` or `ramp` with them.
 fn command(
     task: &FleetTask,
     wire: Wire,
@@ -111,13 +111,13 @@ fn command(
     code
 }
 
-/// Carries `run` or `ramp` out by these machines.
+/// Runs `run` or `ramp` on these machines.
 fn carry_out(task: &FleetTask, convoy: &Convoy) -> Result<Code, Failure> {
     let machines: Arc<dyn Fleet> = Arc::new(convoy.clone());
     match task.command()? {
         crate::args::Command::Run(args) => crate::run_plan(*args, Some(&machines)),
         crate::args::Command::Ramp(args) => crate::ramp::ramp(*args, Some(&machines)),
-        _ => Err(Failure::usage("a fleet carries out run and ramp")),
+        _ => Err(Failure::usage("a fleet supports run and ramp")),
     }
 }
 
@@ -127,13 +127,12 @@ pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
     let task = args.task()?;
     if args.attach && task.on_loss(1) == OnLoss::Redistribute {
         return Err(Failure::usage(
-            "--attach ends a run that was begun, and gives nobody a new part: leave --on-agent-loss \
-             redistribute out",
+            "--attach ends a running load and reassigns nothing: omit --on-agent-loss redistribute",
         ));
     }
     if args.attach && task.is_ramp() {
         return Err(Failure::usage(
-            "--attach ends a run that was begun; the steps of a ramp are known to its manager alone",
+            "--attach ends a running load; only its manager knows the steps of a ramp",
         ));
     }
     let server = match &args.nats {
@@ -154,7 +153,7 @@ pub(crate) fn manager(args: FleetManagerArgs) -> Result<Code, Failure> {
 
 const MANAGER: &str = "manager.creds";
 
-/// Whom the credentials in a directory belong to.
+/// Owners of the credentials in a directory.
 fn granted(dir: &Path) -> Result<Vec<Grant>, Failure> {
     let read = std::fs::read_dir(dir).with_context(|| dir.display().to_string())?;
     let mut paths: Vec<PathBuf> = read.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -164,7 +163,7 @@ fn granted(dir: &Path) -> Result<Vec<Grant>, Failure> {
     paths.iter().map(grant).collect::<Result<_, _>>().map_err(usage)
 }
 
-/// Makes the credentials of a fleet, and the configuration of a server that knows them.
+/// Creates the credentials of a fleet, and the configuration of a server that accepts them.
 pub(crate) fn creds(args: &FleetCredsArgs) -> Result<Code, Failure> {
     std::fs::create_dir_all(&args.dir).with_context(|| args.dir.display().to_string())?;
     let mut grants = Vec::new();

@@ -1,5 +1,5 @@
-//! The rows of agents on their way into one measurement: an agent is merged as a core is. What falls
-//! due on one that is lost is counted as lost, interval by interval.
+//! Merges the rows of agents into one measurement: an agent is merged like a core. Calls due on a
+//! lost agent are counted as lost, interval by interval.
 
 use super::convoy::LOOK;
 use super::heirs::Handover;
@@ -17,13 +17,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::Nanos;
 
-/// When every call must have ended, agents have so long to say so.
+/// Time for agents to report after every call must have ended.
 const GRACE: Nanos = Nanos::from_secs(15);
 
-/// In a fleet of at most so many agents each has its quantiles while the run goes on.
+/// Maximum size of a fleet whose agents show their own quantiles during the run.
 const QUANTILES_MAX: usize = 100;
 
-/// `region=north`, several between commas.
+/// `region=north`, several separated by commas.
 pub(super) fn labels(hello: &Hello) -> String {
     let labels = hello.labels.iter().map(|(name, value)| format!("{name}={value}"));
     labels.collect::<Vec<_>>().join(",")
@@ -44,15 +44,15 @@ pub(super) struct Merge {
     /// In the order of the collector's workers.
     pub(super) names: Vec<String>,
     pub(super) ledgers: Vec<Ledger>,
-    /// As they are shown while the run goes on.
+    /// Their state as shown during the run.
     shown: Vec<AgentNow>,
-    /// Parts of lost agents that others were offered.
+    /// Parts of lost agents that were offered to others.
     pub(super) moves: Vec<Handover>,
     owed: Option<Owed>,
     pub(super) on_loss: OnLoss,
     spare: Box<Snapshot>,
     pub(super) stopped: Order,
-    /// From when on nothing falls due any more, because all were stopped.
+    /// The instant after which nothing falls due, because all were stopped.
     pub(super) cut: Nanos,
 }
 
@@ -78,7 +78,7 @@ impl Merge {
         }
     }
 
-    /// What agents are called when they are shown.
+    /// Names of the agents in views.
     pub(super) fn introduce(&mut self, seats: &Seats) {
         let show = |(number, name): (u32, &String)| {
             let hello = seats.get(name).map(|seat| &seat.hello);
@@ -92,7 +92,7 @@ impl Merge {
         self.shown = (1..).zip(&self.names).map(show).collect();
     }
 
-    /// Nothing will ever come of this agent; nothing happens where there is none of this name.
+    /// This agent will never report again; does nothing if there is no agent of this name.
     pub(super) fn give_up(&mut self, agent: &str) {
         if let Some(row) = self.row_of(agent) {
             let ledger = &mut self.ledgers[row];
@@ -100,7 +100,7 @@ impl Merge {
         }
     }
 
-    /// Until every agent has come to its end, or is known not to.
+    /// Until every agent has finished, or is known not to finish.
     pub(super) fn run(&mut self, wire: &mut Wire, observer: &mut dyn Watcher) {
         let begun = net::reactor::monotonic();
         while self.ledgers.iter().any(|ledger| ledger.standing != LedgerState::Over) {
@@ -125,7 +125,7 @@ impl Merge {
         }
     }
 
-    /// Time has passed; the rows are gathered since `begun`.
+    /// Advances the time; the rows since `begun` are collected.
     fn pass(&mut self, wire: &mut Wire, begun: Nanos, now: Nanos, observer: &mut dyn Watcher) {
         if now > self.late(begun) {
             for row in 0..self.ledgers.len() {
@@ -137,16 +137,16 @@ impl Merge {
         self.stand_in(now, observer);
     }
 
-    /// When an agent that has not come to its end will not come to it: nothing falls due any more, every
-    /// call has ended, and there was time to say so. A run that is taken over may have ended long ago.
+    /// The instant at which an unfinished agent counts as lost: nothing falls due any more, every
+    /// call has ended, and there was time to report it. A taken-over run may have ended long ago.
     fn late(&self, begun: Nanos) -> Nanos {
         (self.cut + self.setup.plan.timeouts.call + GRACE).max(begun + GRACE)
     }
 
-    /// Goes on without an agent that can still be heard: whatever it says, nothing is made of it.
+    /// Continues without an agent that still responds: its messages are ignored.
     fn forsake(&mut self, wire: &mut Wire, row: usize, why: String) {
         let agent = self.names[row].clone();
-        // it hears of it as one that is lost, and stops
+        // it is notified that it counts as lost, and stops
         wire.relieve(&agent);
         self.lose(wire, &agent, why);
         self.ledgers[row].forsaken = true;
@@ -176,7 +176,7 @@ impl Merge {
         })
     }
 
-    /// Whether nothing is made any more of what an agent says.
+    /// Returns whether an agent's messages are ignored.
     pub(super) fn has_forsaken(&self, agent: &str) -> bool {
         self.row_of(agent).is_some_and(|row| self.ledgers[row].forsaken)
     }
@@ -229,7 +229,7 @@ impl Merge {
         crate::say(&format!("{} is back", wire.name(agent)));
     }
 
-    /// All of an agent's rows are there. One that ended before its time owes what would have been due.
+    /// All of an agent's rows have arrived. One that ended early owes the rest of its due calls.
     fn over(&mut self, wire: &mut Wire, agent: &str, observer: &mut dyn Watcher) {
         let Some(row) = self.row_of(agent) else { return };
         if self.ledgers[row].forsaken {
@@ -246,16 +246,16 @@ impl Merge {
         }
         let why = match (said.ending, said.trouble) {
             (PartEnding::DeadMan, _) if ledger.is_relieved() => {
-                "others went on with its part".to_owned()
+                "others took over its part".to_owned()
             }
-            (PartEnding::DeadMan, _) => "dead-man: it heard nothing of the manager".to_owned(),
+            (PartEnding::DeadMan, _) => "dead-man: it lost contact with the manager".to_owned(),
             (_, trouble) => format!("failed: {}", trouble.unwrap_or_default()),
         };
         ledger.standing = LedgerState::Live;
         self.lose(wire, agent, why);
     }
 
-    /// Whoever took a part over and had come to its end before it owes that part all the same.
+    /// An agent that took a part over and had already finished still owes that part.
     fn settle_up(&mut self, row: usize, observer: &mut dyn Watcher) {
         let ledger = &mut self.ledgers[row];
         let (measured, warm_up) = ledger.ghost_until(self.owed.as_ref(), self.cut);
@@ -265,7 +265,7 @@ impl Merge {
         }
     }
 
-    /// Puts in what lost agents owe, edge by edge, up to now.
+    /// Adds what lost agents owe, edge by edge, up to now.
     fn stand_in(&mut self, now: Nanos, observer: &mut dyn Watcher) {
         let interval = self.setup.plan.measure.interval;
         for row in 0..self.ledgers.len() {
@@ -292,7 +292,7 @@ impl Merge {
         }
     }
 
-    /// Puts in counts that stand for what nobody knows of.
+    /// Adds counts for calls of unknown outcome.
     fn put_ghost(
         &mut self,
         row: usize,
@@ -358,14 +358,14 @@ impl Merge {
         let ledger = &mut self.ledgers[worker];
         ledger.add(&row.snapshot.counts, &row.snapshot.warm_up, row.edge);
         if row.edge <= ledger.ghost_edge {
-            // of an interval that was shown before: it counts in the sum alone
+            // of an interval that was shown before: it counts only in the sum
             self.collector.add_late(row);
         } else {
             self.put(row, observer);
         }
     }
 
-    /// What an agent's latest row tells of it.
+    /// State of an agent from its latest row.
     fn note(&mut self, worker: usize, row: &Row) {
         let few = self.shown.len() <= QUANTILES_MAX;
         let Some(shown) = self.shown.get_mut(worker) else { return };
@@ -377,13 +377,13 @@ impl Merge {
         shown.p99 = response.filter(|times| !times.is_empty()).map(|times| times.quantile(0.99));
     }
 
-    /// How they stand, after a second that is complete.
+    /// Their state after a complete second.
     fn show(&mut self, observer: &mut dyn Watcher) {
         for (shown, ledger) in self.shown.iter_mut().zip(&self.ledgers) {
             (shown.offered, shown.lost) = (ledger.offered(), ledger.lost());
             shown.state = match ledger.standing {
                 LedgerState::Live => AgentState::Running,
-                // what has nothing more to lose is lost all the same
+                // an agent that owes nothing is still lost
                 _ if ledger.lost_at.is_some() => AgentState::Lost,
                 LedgerState::Lost => AgentState::Lost,
                 LedgerState::Over => AgentState::Over,
@@ -395,7 +395,7 @@ impl Merge {
         observer.agents(&self.shown);
     }
 
-    /// Into the measurement and its series.
+    /// Adds to the measurement and its series.
     fn put(&mut self, row: Row, observer: &mut dyn Watcher) {
         observer.row(&row);
         let (clear, seconds) = self.collector.add(row);
@@ -433,7 +433,7 @@ mod tests {
         fn end(&mut self) {}
     }
 
-    /// Two agents who share 10 calls a second, for 2 s or without an end.
+    /// Two agents that share 10 calls a second, for 2 s or without an end.
     fn merge(duration: Option<Nanos>) -> (Merge, Wire) {
         let load = Load::Open {
             arrivals: Arrivals::constant(Rate(10.0)),
@@ -466,7 +466,7 @@ mod tests {
         merge.pass(&mut wire, START, late + Nanos(1), &mut Nobody);
         let account = merge.account("A1").unwrap();
         assert_eq!((account.lost, &*account.ending), (10, "it did not end"));
-        // what it says too late is not counted beside what was put in for it
+        // a late report is not counted in addition to its replacement
         merge.hear(&mut wire, FleetEvent::Back("A1".into()), &mut Nobody);
         assert!(merge.ledgers.iter().all(|ledger| ledger.standing == LedgerState::Over));
         assert_eq!(merge.finish().total.counts.lost, 10);

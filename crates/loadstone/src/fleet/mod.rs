@@ -18,12 +18,12 @@ use crate::args::{FleetArgs, FleetCommand};
 use crate::exit::{Code, Failure};
 use ::fleet::FleetError;
 
-/// What the fleet's network refuses: credentials, a server.
+/// Errors of the fleet's network: credentials, a server.
 fn usage(error: FleetError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// Carries a command of the fleet out.
+/// Runs a command of the fleet.
 pub(crate) fn fleet(args: FleetArgs) -> Result<Code, Failure> {
     match args.command {
         FleetCommand::Local(args) => local::local(*args),

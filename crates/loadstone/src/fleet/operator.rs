@@ -15,7 +15,7 @@ fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
     let own = Credentials::read(&args.door.creds).map_err(usage)?;
     if own.role != Role::Operator {
         return Err(Failure::usage(format!(
-            "{} is not an operator: take operator.creds, as `fleet creds` makes it",
+            "{} is not for an operator: use operator.creds, as `fleet creds` makes it",
             args.door.creds.display()
         )));
     }
@@ -25,7 +25,7 @@ fn connect(args: &FleetOperatorArgs) -> Result<(NatsLink, Subjects), Failure> {
     Ok((link, subjects))
 }
 
-/// Prints how the manager sees its agents.
+/// Prints the agents' state according to the manager.
 pub(super) fn status(args: &FleetOperatorArgs) -> Result<Code, Failure> {
     let (link, subjects) = connect(args)?;
     link.sender().send(subjects.control(), message::write(&OperatorMessage::Status));
@@ -65,7 +65,7 @@ fn text(status: &Status) -> String {
     text
 }
 
-/// Ends the run; the manager reports what was measured.
+/// Ends the run; the manager reports the measurement.
 pub(super) fn abort(args: &FleetOperatorArgs) -> Result<Code, Failure> {
     let (link, subjects) = connect(args)?;
     link.sender().send(subjects.control(), message::write(&OperatorMessage::Abort));

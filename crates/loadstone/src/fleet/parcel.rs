@@ -1,4 +1,4 @@
-//! What an agent is given, sealed to it: the plan, and what the manager found out once for all.
+//! Data for an agent, sealed to it: the plan, and what the manager determined for all agents.
 
 use engine::{Endpoint, endpoint_key};
 use plan::{Plan, Secrets};
@@ -14,14 +14,14 @@ use url::Url;
 pub(super) struct Parcel {
     /// As TOML, with its secrets.
     plan: String,
-    /// What the setup of journeys captured.
+    /// Values that the setup of journeys captured.
     given: BTreeMap<String, String>,
     /// Hosts that the first call was redirected to, as `scheme://host:port`.
     met: Vec<String>,
 }
 
 impl Parcel {
-    /// Of a plan that the manager made ready.
+    /// From a plan that the manager prepared.
     pub(super) fn of(
         plan: &Plan,
         endpoints: &[Endpoint],
@@ -38,14 +38,14 @@ impl Parcel {
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("a parcel holds nothing that JSON cannot hold")
+        serde_json::to_vec(self).expect("a parcel is always valid JSON")
     }
 
     /// # Errors
-    /// Bytes that are no parcel.
+    /// Bytes that are not a parcel.
     pub(super) fn read(bytes: &[u8]) -> Result<Parcel, String> {
         serde_json::from_slice(bytes)
-            .map_err(|error| format!("what came with the plan cannot be read: {error}"))
+            .map_err(|error| format!("the files sent with the plan cannot be read: {error}"))
     }
 
     /// The plan, valid.
@@ -61,22 +61,22 @@ impl Parcel {
         Ok(plan)
     }
 
-    /// Hosts that the first call was redirected to, and others beside the targets.
+    /// Hosts that the first call was redirected to, and others in addition to the targets.
     ///
     /// # Errors
-    /// One that is no URL.
+    /// An invalid URL.
     pub(super) fn met(&self) -> Result<Vec<Url>, String> {
         let read = |key: &String| Url::parse(key).map_err(|error| format!("{key}: {error}"));
         self.met.iter().map(read).collect()
     }
 
-    /// Makes everything ready for a part of `plan`: addresses, TLS, what the setup captured, and this
-    /// machine's own path or TCP where the plan has one.
+    /// Prepares a part of `plan`: addresses, TLS, values that the setup captured, and this
+    /// machine's own path or TCP if the plan has one.
     ///
     /// # Errors
-    /// What this machine cannot do.
+    /// Features that this machine does not support.
     pub(super) fn open(self, plan: &Plan) -> anyhow::Result<Session> {
-        // bounds of the fleet are not this machine's: what it needs is found out by its part
+        // bounds of the fleet are not this machine's: its part determines its needs
         let mut part = plan.clone();
         for load in part.loads_mut() {
             if let plan::Load::Open { connections_max, .. } = load {
@@ -84,7 +84,7 @@ impl Parcel {
             }
         }
         let met = self.met().map_err(anyhow::Error::msg)?;
-        // the part of the next step may be a greater one
+        // the part of the next step may be larger
         let env = Arc::new(Env::varied([]));
         let mut session = Session::open_with(&part, &met, "", &env)?;
         session.replace_plan(plan.clone());

@@ -1,4 +1,5 @@
-//! A fleet is stronger than any one machine: what it may do to a public address without its owner.
+//! A fleet is stronger than any one machine: limits what it may send to a public address without
+//! its owner's permission.
 
 use crate::torture::load::{is_public, permit_load};
 use anyhow::{Result, anyhow};
@@ -9,12 +10,12 @@ use session::{endpoint_of, lane_peak};
 use std::net::SocketAddr;
 use units::show;
 
-/// What a fleet may ask of public addresses without a proof, all agents together: in calls a second,
-/// and in users of a closed loop. One machine's modest load.
+/// Maximum load on public addresses without a proof, all agents together: in calls a second, and in
+/// users of a closed loop. One machine's modest load.
 const RATE_MAX: f64 = 1_000.0;
 const USERS_MAX: u64 = 1_000;
 
-/// Why a plan needs a proof of permission, where it calls public addresses from several machines.
+/// Why a plan needs a proof of permission, if it calls public addresses from several machines.
 fn beyond(plan: &Plan, agents: usize) -> Option<String> {
     if agents < 2 {
         return None;
@@ -35,7 +36,7 @@ fn beyond(plan: &Plan, agents: usize) -> Option<String> {
     (users > USERS_MAX).then(|| format!("{users} users on {agents} machines"))
 }
 
-/// Looks for the proofs that a plan needs, before anything of it is handed out.
+/// Searches for the proofs that a plan needs, before any of it is distributed.
 ///
 /// # Errors
 /// A public target whose owner does not permit this.
@@ -44,8 +45,8 @@ pub(super) fn check(plan: &Plan, endpoints: &[Endpoint], agents: usize) -> Resul
     let journeys = plan.journeys.as_ref();
     if let Some(step) = journeys.and_then(|it| it.step_to_anywhere()) {
         anyhow::bail!(
-            "the step {} goes where its values say, which may be a public address, and {why} need the word of \
-             its owner: write its host into the plan",
+            "the step {} takes its host from a value, which may be a public address, and {why} \
+             need its owner's permission: write its host into the plan",
             units::quoted(&step.name)
         );
     }
@@ -61,7 +62,7 @@ pub(super) fn check(plan: &Plan, endpoints: &[Endpoint], agents: usize) -> Resul
         let url = target.map_or_else(|| endpoint.key.parse(), Ok)?;
         permit_load(&url, &addresses).map_err(|refused| {
             anyhow!(
-                "{} is public, and {why} need its owner's word: {}",
+                "{} is public, and {why} need its owner's permission: {}",
                 url.authority(),
                 refused.text
             )

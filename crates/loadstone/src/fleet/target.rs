@@ -1,5 +1,5 @@
-//! `loadstone fleet watch`: reads the counters of the target on its own machine while a fleet loads it,
-//! and sends them into the fleet's run, as `--sut` does where the load is made.
+//! `loadstone fleet watch`: reads the counters of the target on its own machine while a fleet loads
+//! it, and sends them to the fleet's run, like `--sut` on a single machine.
 
 use super::usage;
 use crate::args::FleetWatchArgs;
@@ -17,15 +17,15 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 use units::Nanos;
 
-/// Longest that the machine goes without being called.
+/// Maximum wait of the machine between calls.
 const TURN: Nanos = Nanos::from_millis(20);
 
-/// Runs until the fleet is disbanded, or until it cannot read any more.
+/// Runs until the fleet is disbanded, or until it can no longer read.
 pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
     let credentials = Credentials::read(&args.door.creds).map_err(usage)?;
     if credentials.role != Role::Watch {
         return Err(Failure::usage(format!(
-            "{} is of no watch: take watch.creds, as `fleet creds` makes it",
+            "{} is not for a watch: use watch.creds, as `fleet creds` makes it",
             args.door.creds.display()
         )));
     }
@@ -42,7 +42,7 @@ pub(super) fn watch(args: &FleetWatchArgs) -> Result<Code, Failure> {
     WatchPost { machine, link, subjects, id, source, following: None }.run()
 }
 
-/// Whom the options name, and where it listens.
+/// The target of the options, and its listening address.
 fn wanted(args: &FleetWatchArgs) -> Result<(Who, Vec<SocketAddr>), Failure> {
     let addresses: Vec<SocketAddr> = args.listen.into_iter().collect();
     if let Some(url) = &args.exporter {
@@ -52,7 +52,8 @@ fn wanted(args: &FleetWatchArgs) -> Result<(Who, Vec<SocketAddr>), Failure> {
     match args.pid.or_else(listener) {
         Some(pid) => Ok((Who::Process(pid), addresses)),
         None => Err(Failure::usage(format!(
-            "no process on this machine is seen to listen on {}: name it with --pid (only root sees those of other users)",
+            "no visible process on this machine listens on {}: name it with --pid (only root sees \
+             those of other users)",
             args.listen.map_or_else(String::new, |address| address.to_string())
         ))),
     }
@@ -71,7 +72,7 @@ fn hello(series: &SutSeries) -> WatchHello {
     }
 }
 
-/// A step that is watched: where its measured phase begins by our clock, and what was read last.
+/// A watched step: the start of its measured phase by our clock, and the last reading.
 struct Following {
     from: Nanos,
     next: Nanos,
@@ -170,7 +171,7 @@ impl WatchPost {
     }
 }
 
-/// The first whole second from `from` on that comes after `now`; from before it seconds count too.
+/// The first whole second from `from` on that is after `now`; seconds before `from` count too.
 fn edge_after(from: Nanos, now: Nanos) -> Nanos {
     let second = Nanos::SECOND.0;
     let phase = from.0 % second;

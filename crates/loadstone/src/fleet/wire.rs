@@ -1,4 +1,4 @@
-//! The manager's machine on its thread: between the network and whoever runs the plan.
+//! The manager's state machine on its thread: between the network and the code that runs the plan.
 
 use super::convoy::LOOK;
 use anyhow::{Result, bail};
@@ -15,18 +15,18 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Nanos;
 
-/// Longest that the machine goes without being called.
+/// Maximum wait of the machine between calls.
 const TURN: Duration = Duration::from_millis(50);
 
 /// Pause between two attempts to start the server again.
 const REVIVE_PAUSE: Nanos = Nanos::from_secs(1);
-/// Messages that are read at once.
+/// Maximum number of messages read at once.
 const BATCH: usize = 10_000;
 
-/// Longest wait for the last row of who watches the target.
+/// Maximum wait for the last row of the target's watcher.
 const LAST_ROW_MAX: Nanos = Nanos::from_millis(500);
 
-/// What is known of an agent when a step begins.
+/// State of an agent at the start of a step.
 #[derive(Clone, Debug)]
 pub(super) struct SeatFacts {
     pub(super) hello: Hello,
@@ -53,7 +53,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Takes over a link of the manager; `server` is started again when it dies.
+    /// Takes over a link of the manager; `server` is restarted if it dies.
     pub(super) fn start(
         manager: Manager,
         link: NatsLink,
@@ -99,7 +99,7 @@ impl Wire {
         })
     }
 
-    /// What each agent said of its part, of those that did.
+    /// Reports of the agents about their parts.
     pub(super) fn finals(&self) -> BTreeMap<String, Final> {
         self.with(|manager| {
             let said = manager.seats().iter();
@@ -130,18 +130,18 @@ impl Wire {
         self.events.recv_timeout(patience).ok()
     }
 
-    /// The agents of which nothing is to be expected any more.
+    /// The agents that are finished.
     pub(super) fn absent(&self) -> Vec<String> {
         self.with(|manager| manager.absent())
     }
 
-    /// Goes on without an agent.
+    /// Continues without an agent.
     pub(super) fn dismiss(&self, agent: &str) {
         self.with(|manager| manager.dismiss(agent));
     }
 
     pub(super) fn prepare(&self, hash: &str, sealed: &BTreeMap<String, Vec<u8>>) {
-        // what is left of the step before is nobody's any more
+        // the remains of the previous step belong to no agent
         while self.events.try_recv().is_ok() {}
         self.with(|manager| manager.prepare(hash, sealed));
     }
@@ -150,7 +150,7 @@ impl Wire {
         self.with(|manager| manager.arm(slots, of, start));
     }
 
-    /// Asks the agents what they hold of a run whose manager is gone; by id.
+    /// Queries the agents' parts of a run whose manager has exited; by id.
     ///
     /// # Errors
     /// Not all of them answer within `patience`.
@@ -160,7 +160,7 @@ impl Wire {
         while !self.with(|manager| manager.seats().values().all(|seat| seat.held.is_some())) {
             self.event(LOOK);
             if net::reactor::monotonic() > until {
-                bail!("not every agent said what it holds");
+                bail!("not every agent reported its parts");
             }
         }
         Ok(self.with(|manager| {
@@ -169,7 +169,7 @@ impl Wire {
         }))
     }
 
-    /// Goes on with a step that another manager began at this instant.
+    /// Continues a step that another manager began at this instant.
     pub(super) fn adopt(&mut self, (run, step): (u64, u64), start: Nanos) {
         self.with(|manager| manager.adopt(run, step, start));
         self.adopted = true;
@@ -179,24 +179,24 @@ impl Wire {
         self.adopted
     }
 
-    /// How far ahead the start of a step has to lie.
+    /// Minimum time between now and the start of a step.
     pub(super) fn lead(&self) -> Nanos {
         self.with(|manager| manager.lead())
     }
 
-    /// The measured phase begins then: whoever watches the target divides time alike.
+    /// The measured phase begins then: the target's watcher divides time alike.
     pub(super) fn measuring(&self, from: Nanos) {
         self.with(|manager| manager.measuring(from));
     }
 
-    /// What was seen of the target's machine in a measured phase of `span_s`. Its last row may still be
-    /// on its way.
+    /// Observations of the target's machine in a measured phase of `span_s`. Its last row may not
+    /// have arrived yet.
     pub(super) fn seen(&self, span_s: f64) -> Option<SutSeries> {
         let until = net::reactor::monotonic() + LAST_ROW_MAX;
         loop {
             let series = self.with(|manager| manager.seen().cloned())?;
             let last = series.rows.last().map_or(0.0, |row| row.at_s);
-            // a row ends within a tenth of a second of its edge, or nobody reads any more
+            // a row ends within a tenth of a second of its edge, unless nothing reads any more
             let whole = last + 0.1 >= span_s || !series.trouble.is_empty();
             if whole || span_s.is_infinite() || net::reactor::monotonic() > until {
                 return Some(series);
@@ -205,10 +205,10 @@ impl Wire {
         }
     }
 
-    /// Waits until somebody watches the target.
+    /// Waits until a watcher of the target joins.
     ///
     /// # Errors
-    /// Nobody does within `patience`, or a signal came.
+    /// No watcher joined within `patience`, or a signal arrived.
     pub(super) fn await_watch(&self, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.watched()) {
@@ -223,7 +223,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Gives a lost agent's part up for it; the instant from which on it certainly issues nothing.
+    /// Withdraws a lost agent's part; returns the instant after which it certainly issues nothing.
     pub(super) fn relieve(&self, agent: &str) -> Nanos {
         self.with(|manager| manager.relieve(agent))
     }
@@ -241,10 +241,10 @@ impl Wire {
         self.with(Manager::done);
     }
 
-    /// Waits until all agents are there.
+    /// Waits until all agents have joined.
     ///
     /// # Errors
-    /// They are not within `patience`, or a signal came.
+    /// They have not joined within `patience`, or a signal arrived.
     pub(super) fn muster(&self, wanted: usize, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         while !self.with(|manager| manager.complete()) {
@@ -260,11 +260,12 @@ impl Wire {
         Ok(())
     }
 
-    /// Waits for the agents of a run that another manager began: for all of them, or for those that are
-    /// heard within the time after which the others are lost. `wanted`: as many, whatever the run had.
+    /// Waits for the agents of a run that another manager began: for all of them, or for those that
+    /// report within the time after which the others are lost. `wanted`: this many, whatever the
+    /// run had.
     ///
     /// # Errors
-    /// None is there within `patience`, or a signal came.
+    /// None has joined within `patience`, or a signal arrived.
     pub(super) fn rejoin(&self, wanted: Option<usize>, patience: Duration) -> Result<()> {
         let until = net::reactor::monotonic() + Nanos(patience.as_nanos() as u64);
         let mut first = Nanos::NEVER;
@@ -301,7 +302,7 @@ impl Wire {
         self.leave();
     }
 
-    /// Leaves the fleet as it is.
+    /// Leaves the fleet unchanged.
     pub(super) fn leave(&mut self) {
         self.end.send(()).ok();
         if let Some(thread) = self.thread.take() {
@@ -312,7 +313,7 @@ impl Wire {
 
 #[cfg(test)]
 impl Wire {
-    /// Of a manager that nobody hears.
+    /// Of a manager without agents.
     pub(super) fn disconnected(manager: Manager) -> Wire {
         let ((_, events), (end, _)) = (channel(), channel());
         Wire {
@@ -342,7 +343,7 @@ fn send_posts(manager: &mut Manager, sender: &LinkSender, subjects: &Subjects) {
     }
 }
 
-/// The thread's own.
+/// State of the thread.
 struct Desk {
     manager: Arc<Mutex<Manager>>,
     link: NatsLink,
@@ -350,7 +351,7 @@ struct Desk {
     server: Option<NatsServer>,
     /// The connection to the server is down.
     down: bool,
-    /// It is not started again before, after it would not start.
+    /// Earliest restart after a failed start.
     next_try: Nanos,
     give: Sender<FleetEvent>,
 }
@@ -363,7 +364,7 @@ impl Desk {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            // whoever was held up hears all that was said meanwhile before it calls anybody silent
+            // after a delay all queued messages are read before an agent counts as silent
             for _ in 0..BATCH {
                 let Ok(heard) = self.link.inbox.try_recv() else { break };
                 self.heard(heard);
@@ -387,7 +388,7 @@ impl Desk {
     fn heard(&mut self, heard: Incoming) {
         match heard {
             Incoming::Message { subject, bytes, at } => self.message(&subject, bytes, at),
-            // a server that was killed may take a while to be gone: it is looked at until it is back
+            // a killed server may take a while to exit: it is polled until it is back
             Incoming::Disconnected => self.down = true,
             Incoming::Connected => self.down = false,
             Incoming::Refused(why) => crate::say(&format!("the server refuses: {why}")),
@@ -430,7 +431,7 @@ impl Desk {
             },
             _ => {}
         }
-        // an answer to a question for the time is sent at once
+        // an answer to a clock query is sent at once
         send_posts(&mut manager, &self.link.sender(), &self.subjects);
     }
 }

@@ -1,4 +1,4 @@
-//! From the steps to the record.
+//! Converts the steps into the record.
 
 use super::RampSession;
 use super::lane::Lane;
@@ -58,8 +58,7 @@ fn names(task: &RampTask) -> String {
 /// Columns of a comment above a plan.
 const COLUMNS: usize = 80;
 
-/// What the steps will be, as a comment above the plan: in words and then, where they are known before,
-/// one by one.
+/// The steps as a comment above the plan: in words and then, if known in advance, one by one.
 pub(super) fn steps_comment(target: &RampTarget) -> String {
     let course = &target.course;
     let load = |level: f64| report::ramp::load(course.axis, level);
@@ -74,7 +73,7 @@ pub(super) fn steps_comment(target: &RampTarget) -> String {
             all => format!("{} steps", show::count(all.len() as u64)),
         },
         (Range::Automatic { from, .. }, _) => {
-            format!("doubled from {} until the server no longer follows", load(*from))
+            format!("doubled from {} until the server cannot keep up", load(*from))
         }
     }];
     parts.push(format!("each held {}", show::duration(course.hold)));
@@ -84,13 +83,12 @@ pub(super) fn steps_comment(target: &RampTarget) -> String {
     for (asked, words) in [
         (course.shuffle.is_some(), "in random order"),
         (course.down, "then down the same way"),
-        (course.overload, "then overload on purpose, and recovery"),
+        (course.overload, "then deliberate overload, and recovery"),
     ] {
         parts.extend(asked.then(|| words.to_owned()));
     }
     let label = report::printable(&target.label, 200);
-    let words =
-        format!("{label}: {}; the plan shows the highest load that is known", parts.join(", "));
+    let words = format!("{label}: {}; the plan shows the highest known load", parts.join(", "));
     let mut text = wrapped("# ", words.split(' '));
     if let (Range::Given(levels), None) = (&course.range, &course.find)
         && levels.len() > 1
@@ -102,7 +100,7 @@ pub(super) fn steps_comment(target: &RampTarget) -> String {
     text
 }
 
-/// Words in lines of at most [`COLUMNS`], each below a mark.
+/// Words in lines of at most [`COLUMNS`], each after a mark.
 fn wrapped<'a>(mark: &str, words: impl Iterator<Item = &'a str>) -> String {
     let mut lines = vec![mark.to_owned()];
     for word in words {

@@ -22,17 +22,17 @@ use stats::curve::{Axis, Curve, Point, as_before, fails_alike};
 use std::sync::Arc;
 use units::{Nanos, Rate, show};
 
-/// Rows of a recovery hold about so many calls, within these bounds.
+/// Rows of a recovery hold about this many calls, within these bounds.
 const CALLS_A_ROW: f64 = 5.0;
 const ROW_MIN: Nanos = Nanos::from_millis(100);
 const ROW_MAX: Nanos = Nanos::from_secs(5);
 
-/// One target on its way.
+/// One target and its progress.
 pub(super) struct Lane {
     row: usize,
     label: String,
     axis: Axis,
-    /// The paths of the levels, where the axis is one of the path.
+    /// The paths of the levels, if the axis is a property of the path.
     vary: Option<Vary>,
     objectives: Vec<Objective>,
     target: Arc<Session>,
@@ -41,7 +41,7 @@ pub(super) struct Lane {
     quiet: bool,
     many: bool,
     agenda: Agenda,
-    /// Asked for before its turn: what follows an overload follows at once.
+    /// Requested before its turn: the step after an overload follows at once.
     next: Option<PlannedStep>,
     steps: usize,
     so_far: Vec<Point>,
@@ -51,11 +51,11 @@ pub(super) struct Lane {
     recovery_s: f64,
     notes: Vec<String>,
     pace: StepPace,
-    /// Why it ended before its last step, and whether that is the target's doing.
+    /// Why it ended before its last step, and whether the target caused that.
     ended: Option<(String, bool)>,
 }
 
-/// What came of a lane's turn.
+/// Result of a lane's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LaneTurn {
     /// A step was run, or none is left.
@@ -106,7 +106,7 @@ impl Lane {
         self.pace.left(self.agenda.left() + next.unwrap_or_default())
     }
 
-    /// Runs the next step, if there is one. `others`: what other lanes still have before them.
+    /// Runs the next step, if there is one. `others`: remaining steps of the other lanes.
     pub(super) fn step(
         &mut self,
         session: &RampSession,
@@ -129,7 +129,7 @@ impl Lane {
         };
         let run = match self.run(session, &planned, others) {
             Ok(run) => run,
-            // beyond what this machine can offer; below it stands what was measured
+            // beyond the capacity of this machine; the lower steps were measured
             Err(failure) if self.steps > 0 => {
                 let load = self.load_words(planned.level);
                 self.ended = Some((format!("{load} cannot be offered: {}", failure.text), false));
@@ -159,9 +159,10 @@ impl Lane {
         Ok(LaneTurn::Done)
     }
 
-    /// Why no further step is run, if the server fails for another reason than the load: most of the
-    /// first step's calls have an answer that no load brings about, or the first two steps of a
-    /// course that looks for its own levels fail alike. After the first step, a plain call tells as well.
+    /// Why no further step is run, if the server fails for another reason than the load: most of
+    /// the first step's calls have an answer that no load causes, or the first two steps of a
+    /// course that searches for its own levels fail alike. After the first step, a plain call is
+    /// checked too.
     fn fails_by_itself(&self, steps: &[RampStep]) -> Option<String> {
         let own: Vec<&RampStep> = steps.iter().filter(|step| step.label == self.row).collect();
         let points: Vec<Point> = own.iter().map(|step| step.point).collect();
@@ -171,23 +172,24 @@ impl Lane {
         (wrong || alike).then(|| fails_at_any_load(&first.run))
     }
 
-    /// The target's first step, as long as there is no other.
+    /// The target's first step, as long as it is the only one.
     fn only_step<'a>(&self, steps: &'a [RampStep]) -> Option<&'a RampStep> {
         let mut own = steps.iter().filter(|step| step.label == self.row);
         let first = own.next();
         first.filter(|_| own.next().is_none())
     }
 
-    /// How long a search may take at most; `None` for a course of another kind.
+    /// Maximum duration of a search; `None` for a course of another kind.
     pub(super) fn longest(lane: &Lane) -> Option<String> {
         let (steps, span) = lane.agenda.longest_search()?;
         Some(format!(
-            "the search takes {steps} steps at most, {} in all; Ctrl-C ends it with what is known",
+            "the search takes {steps} steps at most, {} in all; Ctrl-C ends it with the result so \
+             far",
             show::duration(span)
         ))
     }
 
-    /// Seconds until the target was at rest; `None` when the step is not to be run.
+    /// Seconds until the target was idle; `None` if the step must not run.
     fn settle(
         &mut self,
         planned: &PlannedStep,
@@ -208,8 +210,8 @@ impl Lane {
                 }
             }
             Stillness::Restless => self.notes.push(format!(
-                "Step {step} began before the server had come to rest: after {} a plain call was \
-                 still slower than before the first step, or connections were still open.",
+                "Step {step} began before the server was idle: after {} a plain call was still \
+                 slower than before the first step, or connections were still open.",
                 show::duration(took)
             )),
             Stillness::Gone(why) => {
@@ -221,7 +223,7 @@ impl Lane {
         Ok(Some(took.as_secs_f64()))
     }
 
-    /// The step that the target died at: the last one, if connections already failed in it.
+    /// The step at which the target died: the last one, if connections already failed in it.
     fn death(&self, why: &str, steps: &[RampStep]) -> String {
         let last = steps.iter().rev().find(|step| step.label == self.row);
         let refused = [FailureClass::Refused, FailureClass::Reset];
@@ -264,7 +266,7 @@ impl Lane {
             load: self.axis.is_load().then(|| load_at(self.target.base(), planned.level)),
             path,
             duration: Some(planned.hold),
-            // each step has its own arrivals and draws, each can be repeated by its seed
+            // each step has its own arrivals and draws, and can be repeated by its seed
             seed: Some(self.target.base().seed.wrapping_add(self.steps as u64)),
             objectives: Some(self.objectives.clone()),
             interval: recovery.then(|| match self.axis {
@@ -296,7 +298,7 @@ impl Lane {
         session.trial(&self.target, &change, &mut watcher)
     }
 
-    /// The ramp as far as it has come, for the view of the next step.
+    /// The progress of the ramp, for the view of the next step.
     fn climb(&self, planned: &PlannedStep) -> Climb {
         let row = |point: &Point| {
             let p99 = match point.p99_s.is_finite() {
@@ -328,7 +330,7 @@ impl Lane {
         Climb { step, steps: self.so_far.iter().map(row).collect(), known, left: None }
     }
 
-    /// ` of 20`; nothing where it is not known before.
+    /// ` of 20`; nothing if unknown in advance.
     fn of_all(&self) -> String {
         self.agenda.known_length().map_or_else(String::new, |all| format!(" of {all}"))
     }
@@ -357,7 +359,7 @@ impl Lane {
         let (measurement, verdict) = (&run.measurement, &run.verdict);
         let point = Point::of(planned.level, measurement, verdict, sessions, &self.objectives);
         self.steps += 1;
-        // a step that was broken off says nothing of its load
+        // an interrupted step does not describe its load
         if !measurement.interrupted {
             self.agenda.record(planned, point);
             self.so_far.push(point);
@@ -389,7 +391,7 @@ impl Lane {
         }
     }
 
-    /// What its steps say, and why it ended early: with whether that is the target's doing.
+    /// Conclusions from its steps, and why it ended early: with whether the target caused that.
     pub(super) fn finish(self) -> (Curve, Option<(String, bool)>) {
         let mut curve = self.agenda.curve();
         curve.overload.recovery_s = self.recovery_s;
@@ -402,12 +404,12 @@ fn fails_at_any_load(run: &RunReport) -> String {
     format!("the server fails at any load: {}", Server::of(run).sentence())
 }
 
-/// Whether at least half of the calls were answered as no load makes a server answer: by a status that
+/// Returns whether at least half of the calls got an answer that no load causes: by a status that
 /// blames the request, or against an expectation of the plan.
 fn answers_wrong(run: &RunReport) -> bool {
     let total = &run.measurement.total;
     let server = Server::of(run);
-    // 408, 425 and 429 ask for the request again, later
+    // 408, 425 and 429 ask for a later retry
     let of_request =
         |status: u16| (400..500).contains(&status) && ![408, 425, 429].contains(&status);
     let wrong = server.statuses.iter().filter(|(status, _)| of_request(*status));
@@ -415,7 +417,7 @@ fn answers_wrong(run: &RunReport) -> bool {
     server.conduct == Conduct::Unexpected || count * 2 >= total.counts.done().max(1)
 }
 
-/// What is made ready before the first step is to carry its clients: the plan with as many of them.
+/// The plan with as many clients as the first step's preparations must support.
 pub(super) fn at_first(target: &RampTarget) -> Plan {
     let mut plan = target.plan.clone();
     let with_clients = target.course.axis.is_load() && plan.connection.clients.is_some();

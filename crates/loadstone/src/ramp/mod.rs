@@ -1,4 +1,4 @@
-//! `loadstone ramp`: steps of load, one after the other, and what they say together.
+//! `loadstone ramp`: steps of load in sequence, and their combined result.
 
 mod assemble;
 mod lane;
@@ -70,7 +70,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
         lanes.iter().filter_map(Lane::longest).for_each(|text| crate::say(&text));
     }
     let climbed = climb(&session, &mut lanes, &labels(&task));
-    // the report goes to the terminal that was there before
+    // the report goes to the original screen of the terminal
     session.view = None;
     session.meters.take().into_iter().for_each(Meters::close);
     let keeping = std::mem::replace(&mut session.keeping, Keeping::nowhere());
@@ -92,12 +92,12 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     Ok(exit_code(&record))
 }
 
-/// What the steps of a ramp share.
+/// State shared by the steps of a ramp.
 struct RampSession {
     env: Arc<Env>,
-    /// Where the steps are written while they run.
+    /// Store of the steps while they run.
     keeping: Keeping,
-    /// Figures for others during a step.
+    /// Published figures during a step.
     meters: Option<Meters>,
     /// The terminal that shows each step.
     view: Option<View>,
@@ -137,7 +137,7 @@ fn open_view(task: &RampTask) -> Result<Option<View>, Failure> {
     first.map(|target| View::open(&target.plan, &target.name, Some(climb()))).transpose()
 }
 
-/// Makes room for the ramp in the store.
+/// Creates the ramp's entry in the store.
 fn keep(
     keeper: Keeper,
     task: &RampTask,
@@ -163,7 +163,7 @@ fn labels(task: &RampTask) -> Vec<String> {
     task.targets.iter().map(|target| target.label.clone()).collect()
 }
 
-/// The lanes in turns, there and back, so that none is always first.
+/// The lanes in alternating order, so that none is always first.
 fn climb(
     session: &RampSession,
     lanes: &mut [Lane],
@@ -179,7 +179,7 @@ fn climb(
             let others =
                 others.map(|other| lanes[other].left()).fold(LaneLeft::default(), Add::add);
             let outcome = lanes[row].step(session, &mut steps, others)?;
-            // an overload that ends the lane was a step as well
+            // an overload that ends the lane counts as a step
             for (index, step) in steps.iter().enumerate().skip(kept) {
                 session.keeping.step(index, &RampStepRecord::of(step, index + 1, labels));
             }
@@ -201,7 +201,7 @@ fn interrupted() -> Failure {
     Failure { code: Code::Interrupted, text }
 }
 
-/// Not even the first call got a connection: a result without steps that says so.
+/// The first call got no connection: a result without steps that reports it.
 fn unreached(
     run: &RunReport,
     task: &RampTask,
@@ -242,8 +242,8 @@ fn write(report: &RampRecord, task: &RampTask) -> Result<(), Failure> {
     )
 }
 
-/// The first that holds, as with `run`. The server fails if it does at the lowest load. An objective
-/// is missed if no load that was tried keeps it.
+/// The first that applies, as with `run`. The server fails if it does at the lowest load. An
+/// objective is missed if no tested load meets it.
 fn exit_code(report: &RampRecord) -> Code {
     let interrupted =
         report.steps.iter().any(|step| step.run.interrupted) || crate::signals::caught() > 0;

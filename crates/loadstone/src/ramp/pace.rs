@@ -1,12 +1,12 @@
-//! How long a ramp still takes: its steps are held for a known time, and what comes between them is
-//! estimated by the steps so far.
+//! Remaining time of a ramp: its steps are held for a known time, and the time between them is
+//! estimated from the previous steps.
 
 use engine::ramp::StepsLeft;
 use live::terminal::TimeLeft;
 use std::ops::Add;
 use units::Nanos;
 
-/// Time for which a lane's remaining steps are held, with what comes between them.
+/// Hold time of a lane's remaining steps, with the time between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LaneLeft {
     span: Nanos,
@@ -30,8 +30,8 @@ impl From<LaneLeft> for TimeLeft {
     }
 }
 
-/// What a lane's steps took beyond the time for which they were held: warm-up, the last responses and the
-/// rest before the next step.
+/// Time that a lane's steps took beyond their hold time: warm-up, the last responses and the pause
+/// before the next step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepPace {
     warm_up: Nanos,
@@ -44,7 +44,7 @@ impl StepPace {
         StepPace { warm_up, beyond: Nanos::ZERO, steps: 0 }
     }
 
-    /// A step that was held for `held` took `took` from the end of the one before.
+    /// A step held for `held` ended `took` after the end of the previous one.
     pub(super) fn step(&mut self, held: Nanos, took: Nanos) {
         let beyond = Nanos(took.0.saturating_sub(held.0));
         (self.beyond, self.steps) = (self.beyond.saturating_add(beyond), self.steps + 1);
@@ -70,7 +70,7 @@ mod tests {
         pace.step(s(10), s(11));
         pace.step(s(10), s(14));
         assert_eq!(pace.left(steps).span, s(50));
-        // a step that was broken off
+        // an interrupted step
         pace.step(s(10), s(1));
         let search = StepsLeft { at_most: true, ..steps };
         let both = pace.left(search) + LaneLeft { span: s(1), at_most: false };

@@ -1,5 +1,5 @@
-//! Between steps the target comes to rest. That is checked, not slept over: our sockets to it are
-//! closed on both sides, and a plain call is answered as before the first step.
+//! Between steps the target becomes idle. That is checked instead of sleeping: our sockets to it
+//! are closed on both sides, and a plain call is answered as fast as before the first step.
 
 use crate::exit::Failure;
 use conduit::Peer;
@@ -10,44 +10,44 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::Nanos;
 
-/// Calls before the first step; the slowest is what later ones are held against.
+/// Number of calls before the first step; the slowest is the reference for later ones.
 const CALLS_BEFORE: usize = 3;
-/// As before: at most this many times the slowest of those, or this much above it.
+/// As fast as before: at most this many times the slowest of those, or this much above it.
 const FACTOR: u64 = 2;
 const SLACK: Nanos = Nanos::from_millis(2);
 /// Pause between two checks, growing from the first to the last.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
-/// Statuses that ask for the request again, later: the load before may still be the cause.
+/// Statuses that ask for a later retry: the previous load may still be the cause.
 const LATER: [u16; 4] = [408, 425, 429, 503];
 
-/// A target at rest.
+/// Reference of an idle target.
 pub(crate) struct Rest {
     setup: Arc<Setup>,
     target: Arc<Session>,
-    /// Sockets of this machine that led to it before the first step.
+    /// This machine's sockets to it before the first step.
     sockets: usize,
     /// The slowest plain call.
     call: Nanos,
     addresses: Vec<SocketAddr>,
 }
 
-/// How the target was found.
+/// State of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stillness {
-    /// `failing`: the plain call got an answer that is a failure.
+    /// `failing`: the plain call got a failure response.
     AtRest {
         failing: bool,
     },
-    /// Not within the time it was given; the step may be run all the same.
+    /// Not idle within the time limit; the step may still run.
     Restless,
-    /// Nobody answers any more, with the reason.
+    /// The server no longer answers, with the reason.
     Gone(String),
     Interrupted,
 }
 
 impl Rest {
     /// # Errors
-    /// A plan that cannot be made into calls. `None`: a signal came.
+    /// A plan that cannot be turned into calls. `None`: a signal arrived.
     pub(crate) fn of(target: &Arc<Session>) -> Result<Option<Rest>, Failure> {
         let endpoints = target.endpoints().to_vec();
         let setup = Setup::new(target.base().clone(), endpoints, 1, Nanos::ZERO)
@@ -68,10 +68,10 @@ impl Rest {
         Ok(Some(rest))
     }
 
-    /// Waits until the target is at rest, at most `limit`; how long it took.
+    /// Waits until the target is idle, at most `limit`; returns how long it took.
     ///
     /// # Errors
-    /// A plain call that cannot even be tried.
+    /// A plain call that cannot be attempted.
     pub(crate) fn wait(&self, limit: Nanos) -> Result<(Stillness, Nanos), Failure> {
         let start = net::reactor::monotonic();
         let bound = Nanos(self.call.0.saturating_mul(FACTOR)).max(self.call + SLACK);

@@ -1,4 +1,4 @@
-//! What watches a step: the live line or view, and in a recovery the end of it.
+//! Watches a step: the live line or view, and the end of a recovery.
 
 use engine::{Order, Row};
 use sample::CallRecord;

@@ -56,7 +56,7 @@ impl Keeper {
             }
             Err(error) if wanted => Err(Failure::usage(error.to_string())),
             Err(error) => {
-                crate::say(&format!("this result is not kept: {error}"));
+                crate::say(&format!("this result is not stored: {error}"));
                 Ok(Keeper { store: None, wanted })
             }
         }
@@ -123,7 +123,7 @@ impl Keeper {
             Ok(recording) => Ok(Keeping { recording, wanted }),
             Err(error) if wanted => Err(Failure::usage(error.to_string())),
             Err(error) => {
-                crate::say(&format!("this result is not kept: {error}"));
+                crate::say(&format!("this result is not stored: {error}"));
                 Ok(Keeping { recording: None, wanted })
             }
         }
@@ -223,7 +223,7 @@ impl Keeping {
             }
             Err(error) => error,
         };
-        let text = format!("this result is not kept: {error}");
+        let text = format!("this result is not stored: {error}");
         if self.wanted {
             return Err(Failure { code: Code::NotWritten, text });
         }
@@ -234,7 +234,7 @@ impl Keeping {
     /// Removes the result from the store again: it has no content.
     pub(crate) fn discard(self) {
         if let Some(Err(error)) = self.recording.map(Recording::discard) {
-            crate::say(&format!("an empty result stays in the store: {error}"));
+            crate::say(&format!("an empty result remains in the store: {error}"));
         }
     }
 }
@@ -242,15 +242,16 @@ impl Keeping {
 fn tell(kept: &RecordingEnd, quiet: bool) {
     if kept.late > 0 {
         crate::say(&format!(
-            "the store was too slow for {} of the parts while they ran; what is kept now is whole",
+            "the store was too slow for {} of the parts while they ran; the stored result is \
+             complete",
             kept.late
         ));
     }
     if let Some(trouble) = &kept.trouble {
-        crate::say(&format!("while it ran: {trouble}; what is kept now is whole"));
+        crate::say(&format!("while it ran: {trouble}; the stored result is complete"));
     }
     if !quiet {
-        crate::say(&format!("kept as {0}: loadstone runs show {0}", kept.id));
+        crate::say(&format!("stored as {0}: loadstone runs show {0}", kept.id));
     }
 }
 

@@ -130,7 +130,8 @@ fn measured(session: Session, outputs: &Outputs, onlookers: Onlookers) -> Result
 fn admit(fleet: &dyn Fleet, plan: &Plan, outputs: &Outputs) -> Result<(), Failure> {
     if outputs.log.is_some() {
         return Err(Failure::usage(
-            "--log writes the calls of one machine, and a fleet's stay on its agents: leave --log out",
+            "--log writes the calls of one machine, and a fleet's calls stay on its agents: omit \
+             --log",
         ));
     }
     fleet.admit(plan).map_err(Failure::from_run)?;

@@ -134,7 +134,7 @@ fn plan_of(stored: &Stored) -> Result<String, Failure> {
         Stored::Torture(torture) => match &torture.beside {
             Some(beside) => beside.run.plan.toml().to_owned(),
             None => {
-                let text = "a torture has no plan: its command line is printed above its report";
+                let text = "a torture run has no plan: its command line is above its report";
                 return Err(Failure::usage(text));
             }
         },
@@ -149,7 +149,7 @@ fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure
         let found = store.find(id).map_err(refused)?;
         if found.to_string() != *id {
             return Err(Failure::usage(format!(
-                "{} is not deleted: it takes the id in full, {found}",
+                "{} is not deleted: write its full id, {found}",
                 units::quoted(id)
             )));
         }
@@ -160,7 +160,7 @@ fn delete(ids: &[String], yes: bool, option: &StoreArgs) -> Result<Code, Failure
     if exact.len() > 1 && !yes {
         let names: Vec<String> = exact.iter().map(ToString::to_string).collect();
         return Err(Failure::usage(format!(
-            "{} results would be deleted ({}); add --yes if that is meant",
+            "{} results would be deleted ({}); add --yes to confirm",
             exact.len(),
             names.join(", ")
         )));
@@ -202,13 +202,13 @@ fn import(file: &Path, option: &StoreArgs) -> Result<Code, Failure> {
     let mut lines =
         vec![format!("{} taken from {}", counted(imported.taken.len()), file.display())];
     let renamed = imported.taken.iter().filter(|(there, here)| there != here);
-    lines.extend(renamed.map(|(there, here)| format!("{there} is {here} here")));
+    lines.extend(renamed.map(|(there, here)| format!("{there} is stored as {here}")));
     if !imported.known.is_empty() {
         let names: Vec<String> = imported.known.iter().map(ToString::to_string).collect();
         lines.push(format!("here already: {}", names.join(", ")));
     }
     let left = imported.tags_left.iter();
-    lines.extend(left.map(|tag| format!("the tag {tag} stays with the result that has it here")));
+    lines.extend(left.map(|tag| format!("the tag {tag} stays on the local result")));
     said(&lines.join("\n"))
 }
 

@@ -1,11 +1,11 @@
-//! The list: what is named there, and the addresses that this leads to.
+//! The list: its entries, and their addresses.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use units::quoted;
 use url::Url;
 
-/// Lines of a list at most.
+/// Maximum number of lines in a list.
 const ENTRIES_MAX: usize = 10_000;
 /// The port of name servers (RFC 1035 section 4.2).
 const DNS_PORT: u16 = 53;
@@ -21,7 +21,7 @@ pub(super) struct SurveyedHost {
     pub(super) url: Option<Url>,
 }
 
-/// An address and port, with what the list calls it.
+/// An address and port, with its name in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listed {
     /// The first name is the requested one.
@@ -30,7 +30,7 @@ pub(super) struct Listed {
     pub(super) address: SocketAddr,
 }
 
-/// A line that leads nowhere.
+/// A line without a usable address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lost {
     pub(super) named: String,
@@ -97,7 +97,7 @@ fn name_server(line: &str) -> Result<SurveyedHost, String> {
     }
 }
 
-/// One visit per address and port, whatever the names are that lead there.
+/// One visit per address and port, however many names resolve to it.
 pub(super) fn resolved(entries: &[SurveyedHost]) -> Resolved {
     let mut all = Resolved::default();
     let mut rows: BTreeMap<SocketAddr, usize> = BTreeMap::new();

@@ -43,7 +43,7 @@ fn surveyed(one: &Listed, replies: &[Option<Vec<u8>>]) -> SurveyedServer {
     let reached = matches!(replies.first(), Some(Some(_)));
     let mut server = SurveyedServer::at(one.address, &one.names);
     if !reached {
-        return server.unreached("no reply to a plain question within 2 s");
+        return server.unreached("no reply to a plain query within 2 s");
     }
     let evidence: Vec<(String, String)> = QUERIES
         .iter()

@@ -32,14 +32,14 @@ impl Permit {
         let of = |wanted: Class| addresses().find(|address| class(address.ip()) == wanted);
         if let Some(address) = of(Class::Never) {
             return Err(Failure::usage(format!(
-                "{} is a reserved address (metadata, multicast or unspecified): refused; take it off \
-                 the list",
+                "{} is a reserved address (metadata, multicast or unspecified): refused; remove it \
+                 from the list",
                 address.ip()
             )));
         }
         if let Some(address) = of(Class::Public).filter(|_| !args.yes_i_may) {
             return Err(Failure::usage(format!(
-                "{} is a public address: refused. Where its owner lets you ask, say so with \
+                "{} is a public address: refused. If its owner permits it, confirm with \
                  --yes-i-may --owner NAME; it gets one plain request",
                 address.ip()
             )));

@@ -22,7 +22,7 @@ use url::Position;
 
 /// For a connection, and for each piece of a handshake.
 const WAIT: Duration = Duration::from_secs(5);
-/// Pieces of a handshake that are read.
+/// Maximum number of handshake pieces that are read.
 const PIECES_MAX: usize = 64;
 /// Bytes that are sent on one connection, and in a second for each new connection.
 const MESSAGE_MAX: u64 = 64 << 10;

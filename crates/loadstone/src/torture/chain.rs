@@ -131,7 +131,7 @@ fn own(args: &ChainArgs, host: IpAddr) -> Result<(), Failure> {
         Class::Local => Ok(()),
         Class::Private if args.safety.own.contains(&host) => Ok(()),
         Class::Private => Err(Failure::usage(format!(
-            "a private address may belong to somebody else; confirm with --own {host}"
+            "a private address may belong to another party; confirm with --own {host}"
         ))),
         class => Err(Failure::usage(format!(
             "{host} is {}: chain needs addresses of your own: on this machine, or private ones \

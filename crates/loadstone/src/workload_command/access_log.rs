@@ -12,7 +12,7 @@ use units::{Nanos, Rate, show};
 use url::Url;
 use workload::access_log::{Access, LineError, Log, LogReader};
 
-/// A line that is longer is not read to its end, and is no request.
+/// A longer line is not read to its end, and is not a request.
 pub(super) const LINE_MAX: u64 = 1 << 20;
 
 pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
@@ -119,7 +119,7 @@ fn left_out(log: &Log) -> String {
     let mut text = String::new();
     if log.left_out > 0 {
         let count = show::count(log.left_out);
-        write!(text, "; {count} left out for their method").expect("a String takes all text");
+        write!(text, "; {count} skipped for their method").expect("a String takes all text");
     }
     text + &broken(log.broken, log.first_broken.as_ref())
 }
@@ -184,7 +184,7 @@ pub(super) fn sped(at: Nanos, speed: f64) -> Nanos {
 }
 
 fn replay(log: &Log, args: &ImportArgs) -> Plan {
-    let base = args.base.as_ref().expect("the options were held against the format");
+    let base = args.base.as_ref().expect("the options were checked against the format");
     let targets = log.asks.iter().map(|ask| {
         let method = (ask.method != "GET").then(|| ask.method.clone());
         TargetPlan { method, ..TargetPlan::new(joined(base, &ask.target)) }

@@ -1,4 +1,4 @@
-//! `loadstone workload anonymise`: a log without what is personal in it, line by line.
+//! `loadstone workload anonymise`: removes personal data from a log, line by line.
 
 use super::access_log::{LINE_MAX, cannot_read, open};
 use crate::args::{AnonymiseArgs, Sink};
@@ -13,7 +13,7 @@ use std::path::Path;
 use units::{quoted, show};
 use workload::access_log::{Anonymised, Anonymiser, HashedPaths};
 
-/// Bytes of a key: fewer could be tried out.
+/// Minimum size of a key in bytes: a shorter one could be guessed.
 const KEY_MIN: usize = 16;
 const KEY_MAX: u64 = 4096;
 /// Path words that stay readable.
@@ -64,13 +64,13 @@ pub(super) fn anonymise(args: &AnonymiseArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Both are there, under whatever names.
+/// Both exist, under any names.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| std::fs::metadata(path).ok().map(|known| (known.dev(), known.ino()));
     place(one).is_some_and(|known| place(other) == Some(known))
 }
 
-/// Line by line, so that a log may be of any length.
+/// Line by line, so that a log may have any length.
 fn stream(
     args: &AnonymiseArgs,
     input: &mut dyn BufRead,
@@ -96,7 +96,7 @@ fn stream(
     }
 }
 
-/// That of the file, or one that is discarded at the end.
+/// The key of the file, or one that is discarded at the end.
 fn key(args: &AnonymiseArgs) -> Result<Vec<u8>, Failure> {
     let (path, most) = match &args.key_file {
         Some(path) => (path.as_path(), KEY_MAX),
@@ -109,8 +109,8 @@ fn key(args: &AnonymiseArgs) -> Result<Vec<u8>, Failure> {
     if key.len() < KEY_MIN {
         let path = quoted(&path.to_string_lossy());
         return Err(Failure::usage(format!(
-            "--key-file {path} holds {}; a key that nobody tries out has {KEY_MIN} or more (head -c 32 \
-             /dev/urandom)",
+            "--key-file {path} holds {}; a key that cannot be guessed has {KEY_MIN} or more (head \
+             -c 32 /dev/urandom)",
             counted(key.len() as u64, "byte")
         )));
     }
@@ -144,8 +144,8 @@ fn told(done: &Anonymised, args: &AnonymiseArgs) -> String {
             more => format!(" and {} more", show::count(more as u64)),
         };
         text.push_str(&format!(
-            "\nkept as words, {} times: {}{more}; look whether one of them names somebody: --paths all \
-             hashes them too",
+            "\nkept as words, {} times: {}{more}; check whether one of them names a person: \
+             --paths all hashes them too",
             show::count(done.kept_parts),
             shown.join(", ")
         ));

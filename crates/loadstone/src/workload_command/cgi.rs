@@ -12,8 +12,9 @@ pub(super) fn answer(args: &CgiArgs) -> Result<Code, Failure> {
     let meta = |name: &str| std::env::var(name).unwrap_or_default();
     if meta("GATEWAY_INTERFACE").is_empty() {
         return Err(Failure::usage(
-            "this is a program for a web server, which says by GATEWAY_INTERFACE and its like what is \
-             asked for (CGI, RFC 3875): give it to one; `loadstone site --files specweb99-like` calls it",
+            "this program is run by a web server, which sets GATEWAY_INTERFACE and further \
+             variables (CGI, RFC 3875): configure it there; `loadstone site --files \
+             specweb99-like` calls it",
         ));
     }
     let directories = args.directories()?;

@@ -46,7 +46,8 @@ fn told(found: &Description, pause: Nanos) -> String {
         (
             "Visits",
             format!(
-                "{}{} of {:.1} requests in the mean (median {}, longest {}), apart by pauses above {}",
+                "{}{} of {:.1} requests on average (median {}, longest {}), separated by pauses \
+                 above {}",
                 about(found.visits),
                 count(found.visits.count),
                 found.mean_visit,
@@ -75,7 +76,7 @@ fn told(found: &Description, pause: Nanos) -> String {
 fn advice(found: &Description) -> String {
     match found.model {
         Model::Open => {
-            "open: visits are short, and new ones come whatever the server does; run \
+            "open: visits are short, and new ones arrive whatever the server does; run \
                         --rate, or import --by requests"
         }
         Model::Closed => {
@@ -83,7 +84,7 @@ fn advice(found: &Description) -> String {
                           or import --by visits"
         }
         Model::PartlyOpen => {
-            "partly open: visits come by themselves, and then wait for responses; \
+            "partly open: visits arrive independently, and then wait for responses; \
                               run --session, or import --by visits"
         }
     }
@@ -126,7 +127,7 @@ fn margin(error: f64) -> String {
     show::share(2.0 * error)
 }
 
-/// Which figures are not exact, and by how much; `None`: all are.
+/// Inexact figures, and their error bounds; `None`: all are exact.
 fn approximate(found: &Description) -> Option<String> {
     let mut parts = Vec::new();
     let sampled = |counted: &Counted| (counted.error > 0.0).then_some(counted.weight);

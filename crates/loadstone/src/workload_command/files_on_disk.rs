@@ -8,7 +8,7 @@ use std::path::Path;
 use units::Seed;
 use workload::fileset::{File, FileSet};
 
-/// Bytes that are made, and written, at a time.
+/// Size of the pieces in which data is made and written, in bytes.
 const PIECE: usize = 1 << 20;
 
 pub(super) fn write(args: &FilesArgs) -> Result<Code, Failure> {
@@ -38,7 +38,7 @@ pub(super) fn write(args: &FilesArgs) -> Result<Code, Failure> {
     let folder = args.out.display();
     if written < count {
         crate::say(&format!(
-            "{folder} is not whole: {} of {} files are there; remove it before the next try",
+            "{folder} is incomplete: {} of {} files exist; remove it before the next attempt",
             units::show::count(written),
             units::show::count(count)
         ));
@@ -51,7 +51,7 @@ pub(super) fn write(args: &FilesArgs) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// The folder is made; one that holds something is left alone.
+/// The folder is created; an existing one must be empty.
 fn prepare(folder: &Path) -> Result<(), Failure> {
     let entries = std::fs::create_dir_all(folder).and_then(|()| std::fs::read_dir(folder));
     let entries = entries.with_context(|| format!("cannot write to {}", folder.display()));

@@ -13,9 +13,9 @@ use std::io::BufRead;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Elements that are listed one by one after an import; the plan has all of them.
+/// Maximum number of elements listed one by one after an import; the plan has all of them.
 const LISTED_MAX: usize = 10;
-/// Files of a folder, and folders in one another.
+/// Maximum number of files in a folder, and of nested folders.
 const FILES_MAX: usize = 5_000;
 const DEPTH_MAX: usize = 12;
 
@@ -167,7 +167,7 @@ fn summary(format: Format, imported: &Imported) -> String {
     format!("{}: {}", format.name(), counts(imported))
 }
 
-/// Runs the plan once with one user, and shows what became of each step.
+/// Runs the plan once with one user, and shows the result of each step.
 ///
 /// # Errors
 /// A plan that cannot be run; the exit code is 1 if a step fails.
@@ -176,7 +176,7 @@ pub(super) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     plan.scenarios.clear();
     plan.stages = None;
     plan.load = Load::Closed { users: 1, think: Think::None, session: None };
-    // the journeys of a plan are made in turn or by weight: more rounds make each of them likely
+    // the journeys of a plan are chosen in turn or by weight: more rounds make each of them likely
     let journeys = plan.journeys.as_ref().map_or(1, |journeys| journeys.journeys.len());
     let rounds = if plan.journeys.is_some() { journeys * journeys } else { plan.targets.len() };
     (plan.stop.requests, plan.stop.duration) = (Some(rounds as u64), None);
@@ -203,7 +203,7 @@ pub(super) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     Ok(if failed > 0 { Code::Missed } else { Code::Done })
 }
 
-/// A line for each step, and what was noticed.
+/// A line for each step, and remarks.
 fn steps(run: &RunRecord) -> String {
     let mut text = String::new();
     let mut counts = (0, 0, 0);

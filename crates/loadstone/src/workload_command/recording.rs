@@ -1,4 +1,4 @@
-//! `loadstone workload import` of what other tools wrote down: HAR, curl's commands, OpenAPI.
+//! `loadstone workload import` of recordings: HAR, curl commands, OpenAPI.
 
 use super::access_log::sped;
 use crate::args::{By, Disk, ImportArgs, ImportFrom, set_login, set_manner, set_targets};
@@ -14,7 +14,7 @@ use workload::recorded::{Curl, Recorded, Recording};
 
 /// Bytes at the start of a file that decide its format.
 pub(super) const SNIFFED: usize = 64 << 10;
-/// Longest text that is held as a whole: OpenAPI, commands.
+/// Maximum size of text held in memory: OpenAPI, commands.
 const TEXT_MAX: u64 = 64 << 20;
 /// Maximum number of reasons listed individually.
 const TOLD_MAX: usize = 10;
@@ -52,7 +52,7 @@ pub(super) fn sniff(name: &str, input: &mut dyn BufRead) -> std::io::Result<Impo
     })
 }
 
-/// Why a file of another tool cannot be imported; `None` of other files.
+/// Why a file of another tool cannot be imported; `None` for other files.
 ///
 /// # Errors
 /// It cannot be read.
@@ -91,11 +91,11 @@ pub(super) fn plan(
             let read = workload::recorded::read_openapi(&text, args.base.as_ref(), &read);
             read.map_err(|error| wrong(&error.0))?
         }
-        // other formats became plans before
+        // other formats were converted to plans before
         _ => {
             let text = text(input).map_err(|why| wrong(&why))?;
             let read = |path: &str| match path {
-                // it has been read to its end
+                // it has been read completely
                 "-" if args.log == "-" => {
                     Err("a command reads standard input (@-), from which the \
                                                commands are read: write them to a file"
@@ -109,14 +109,14 @@ pub(super) fn plan(
     let recording = chosen(recording, args, from);
     let left_out = left_out(&recording);
     if recording.requests.is_empty() {
-        return Err(wrong(&format!("it has no request that can be asked for{left_out}")));
+        return Err(wrong(&format!("it has no usable request{left_out}")));
     }
     let targets = distinct(&recording.requests);
     set_targets(&mut plan, &targets.each);
     if from == ImportFrom::Har {
         set_load(&mut plan, &recording.requests, &targets.rows, args);
     } else if args.by.is_some() {
-        return Err(wrong("it has no times, and --by goes by them; leave --by out"));
+        return Err(wrong("it has no times, which --by needs; omit --by"));
     }
     let requests = record::words::counted(recording.requests.len() as u64, "request");
     let count = record::words::counted(targets.each.len() as u64, "target");
@@ -152,7 +152,8 @@ fn commands(
         plan.request.compressed = compressed;
         let before = login.get_or_insert_with(|| curl.login.clone());
         if *before != curl.login {
-            let why = "its login is not that of command 1, and a plan has one; import them apart";
+            let why = "its login differs from that of command 1, and a plan has one; import them \
+                separately";
             return Err(format!("command {}: {why}", index + 1));
         }
         set_login(plan, &curl).map_err(|why| format!("command {}: {why}", index + 1))?;
@@ -161,7 +162,8 @@ fn commands(
     Ok(recording)
 }
 
-/// Options of some commands that hold for all requests of a plan, and in how many commands they are not.
+/// Options of some commands that apply to all requests of a plan, and the number of commands
+/// without them.
 fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
     let lacks = |option: &str, has: fn(&Curl) -> bool| {
         let lack = commands.iter().filter(|curl| !has(curl)).count();
@@ -177,7 +179,7 @@ fn shared(commands: &[Curl]) -> Vec<(String, u64)> {
     each.into_iter().flatten().collect()
 }
 
-/// Imported requests: of a HAR, only those to the first request's server, because a page uses
+/// Imported requests: from a HAR, only those to the first request's server, because a page uses
 /// others too; without logins, unless requested.
 fn chosen(recording: Recording, args: &ImportArgs, from: ImportFrom) -> Recording {
     let Recording { requests, mut left_out } = recording;
@@ -239,7 +241,7 @@ fn left_out(recording: &Recording) -> String {
     text
 }
 
-/// Requests that differ, and for each request which of them it is.
+/// Distinct requests, and the index of each request among them.
 struct Distinct<'a> {
     each: Vec<&'a Recorded>,
     rows: Vec<u32>,
@@ -258,8 +260,8 @@ fn distinct(requests: &[Recorded]) -> Distinct<'_> {
     Distinct { each, rows }
 }
 
-/// The recorded visit, made again and again by each user with its pauses; with `--by requests`, each
-/// request at its own time.
+/// The recorded visit, repeated by each user with its pauses; with `--by requests`, each request at
+/// its own time.
 fn set_load(plan: &mut Plan, requests: &[Recorded], rows: &[u32], args: &ImportArgs) {
     let at = |request: &Recorded| sped(request.at, args.speed());
     if args.by == Some(By::Requests) {

@@ -1,4 +1,4 @@
-//! `loadstone workload sequence`: the requests for a file set, in their order.
+//! `loadstone workload sequence`: the requests for a file set, in order.
 
 use crate::args::{Format, SequenceArgs, Sink};
 use crate::exit::{Code, Failure};

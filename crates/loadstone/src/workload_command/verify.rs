@@ -12,13 +12,13 @@ use units::{Nanos, quoted};
 use workload::access_log::Log;
 use workload::fileset::fit::{Fit, FitModel, Requests, fit_files, fit_requests};
 
-/// Files of a folder at most.
+/// Maximum number of files in a folder.
 const FILES_MAX: usize = 10_000_000;
-/// Requests of a sequence at most.
+/// Maximum number of requests in a sequence.
 const REQUESTS_MAX: usize = 10_000_000;
 /// Time cells of a log with a fine clock, and of one that counts seconds.
 const FINE: Nanos = Nanos::from_millis(10);
-/// A client that rests for longer has gone (as `describe` has it).
+/// A client silent for longer has left (as in `describe`).
 const PAUSE: Nanos = Nanos::from_secs(30 * 60);
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<Code, Failure> {
@@ -55,7 +55,7 @@ fn sizes_below(folder: &Path) -> Result<Vec<u64>, Failure> {
         };
         for entry in std::fs::read_dir(&folder).map_err(cannot)? {
             let entry = entry.map_err(cannot)?;
-            // a link is not followed: it may lead back
+            // links are not followed: they may lead back
             let kind = entry.file_type().map_err(cannot)?;
             if kind.is_dir() {
                 open.push(entry.path());
@@ -92,7 +92,7 @@ fn of_requests(args: &VerifyArgs, model: &FitModel) -> Result<(FitKind, u64, Fit
     Ok((FitKind::Sequence, 0, fit_requests(model, &requests)))
 }
 
-/// Targets by their paths, each once.
+/// Targets by path, without duplicates.
 #[derive(Default)]
 struct PathRows {
     rows: HashMap<String, u32>,
@@ -140,7 +140,7 @@ fn gaps(log: &Log) -> Vec<f64> {
     gaps
 }
 
-/// A list of URLs, or httperf's sessions as `workload sequence` deals them out: step by step, a user
+/// A list of URLs, or httperf's sessions as written by `workload sequence`: step by step, one user
 /// after another.
 fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
     let mut targets = PathRows::default();
@@ -165,7 +165,7 @@ fn of_sequence(input: &mut dyn BufRead) -> Result<Requests, String> {
             step(&line).map_err(|why| format!("line {number}: {why}"))?;
         offs_s.extend(think);
         let row = targets.row(target);
-        let session = sessions.last_mut().expect("there is one from the beginning");
+        let session = sessions.last_mut().expect("it must start at the root");
         match session.last_mut().filter(|_| line.starts_with([' ', '\t'])) {
             Some(burst) => burst.push(row),
             None => session.push(vec![row]),
@@ -197,15 +197,14 @@ fn step(line: &str) -> Result<ListedStep<'_>, String> {
         Some((_, rest)) => rest.find('/').map(|at| &rest[at..]),
         None => Some(url).filter(|url| url.starts_with('/')),
     };
-    let target = target.ok_or_else(|| {
-        format!("{} is no line of a log, and no URL or path", quoted(line.trim()))
-    })?;
+    let target = target
+        .ok_or_else(|| format!("{} is not a log line, a URL or a path", quoted(line.trim())))?;
     let mut think = None;
     for word in words {
         match word.split_once('=') {
             Some(("think", seconds)) => {
                 let seconds = seconds.parse::<f64>().ok().filter(|it| it.is_finite() && *it > 0.0);
-                think = Some(seconds.ok_or_else(|| format!("{} is no time", quoted(word)))?);
+                think = Some(seconds.ok_or_else(|| format!("{} is not a time", quoted(word)))?);
             }
             Some(("weight", _)) => {
                 return Err("a list with weights has no order; draw one from it first".to_owned());

@@ -1,4 +1,4 @@
-//! The plan for Apache (Debian's apache2) with CGI and Basic authorisation, in a folder of its own.
+//! The plan for Apache (Debian's apache2) with CGI and Basic authorization, in its own folder.
 
 use crate::support::apache::Apache;
 use crate::support::whole;

@@ -133,7 +133,7 @@ fn a_plan_of_everything_passes() {
 
 #[test]
 fn what_is_not_as_expected_fails_and_nothing_else() {
-    // one after the other, the sleep that happens to come first would end first
+    // in sequence, the first sleep would end first
     let (site, folder) = (Site::start(&[("sleep-parallel", "")]), tempfile::tempdir().unwrap());
     let plan = PLAN.replace("user = \"fred:flintstone\"", "user = \"fred:wrong\"");
     let plan = plan.replace("length = 1000", "length = 1001");
@@ -145,7 +145,7 @@ fn what_is_not_as_expected_fails_and_nothing_else() {
         r#"two sleeps: {"expected":"long, short","got":"short, long","what":"order"}"#,
     ];
     assert_eq!(failed(&json), got);
-    // the password stands in no output
+    // no output contains the password
     assert!(!json.to_string().contains("wrong"));
 }
 
@@ -159,7 +159,7 @@ fn a_server_that_closes_refuses_or_is_silent_can_be_expected() {
             Some(b"/half") => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").ok();
             }
-            // until the client has had enough
+            // until the client has read enough
             _ => drop(stream.read(&mut bytes)),
         }
     });

@@ -1,5 +1,5 @@
-//! The plan of the norm site against the norm site: it passes, and each switch that spoils one
-//! behaviour makes exactly that behaviour's steps fail.
+//! The plan of the norm site against the norm site: it passes, and each switch that breaks one
+//! behavior makes exactly that behavior's steps fail.
 
 use crate::servers::{Serving, give_away, open_folder, own_program, unprivileged};
 use crate::support::{run, text, whole};
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use tempfile::TempDir;
 
-/// What all sites of a test share.
+/// State shared by all sites of a test.
 struct Stage {
     program: PathBuf,
     _folder: TempDir,
@@ -23,9 +23,9 @@ impl Stage {
     }
 }
 
-/// A norm site with a tree of its own, run by somebody who may not read everything.
+/// A norm site with its own tree, run by an unprivileged user.
 struct Norm {
-    // ended before its folder goes
+    // ended before its folder is removed
     _serving: Serving,
     url: String,
     root: PathBuf,
@@ -40,7 +40,7 @@ impl Norm {
         let root = folder.path().join("site");
         let made = unprivileged(program).arg("site").arg("--init").arg(&root).output().unwrap();
         assert!(made.status.success(), "{made:?}");
-        // a link that leads out of the root
+        // a link out of the root
         std::fs::write(folder.path().join("secret.txt"), "not for you\n").unwrap();
         give_away(&folder.path().join("secret.txt"));
         let link = root.join("htdocs/sub/way-out");
@@ -52,7 +52,7 @@ impl Norm {
         Norm { _serving: serving, url, root, plans: tempfile::tempdir().unwrap(), _folder: folder }
     }
 
-    /// The plan as it is written out, with short sleeps.
+    /// The plan as written, with short sleeps.
     #[track_caller]
     fn check(&self, options: &[&str]) -> Value {
         let plan = run(&["check", "--init", "-"]).expect(&[0]).stdout;
@@ -87,7 +87,7 @@ fn with_max_clients_1_and_2_two_and_one_of_three_fail() {
     }
 }
 
-/// Switch, what else the site and the check are told, and the steps that fail.
+/// Switch, further options of the site and the check, and the steps that fail.
 type Confusion =
     (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
@@ -101,7 +101,7 @@ const CONFUSIONS: &[Confusion] = &[
     one("hw-text", &["2: hello world is one line"]),
     one("hw-type", &["2: hello world is text/plain"]),
     one("sleep-text", &["3: a sleep says how long it was"]),
-    // so long that a slow machine does not look like a sleep
+    // so long that a slow machine is not mistaken for a sleep
     (
         "sleep-short",
         &[],
@@ -122,7 +122,7 @@ const CONFUSIONS: &[Confusion] = &[
     one("index-sizes", &["4: the index has sizes"]),
     one("index-dates", &["4: the index has dates"]),
     one("index-icons", &["4: the index has icons by type"]),
-    one("index-empty", &["4: an empty directory says so"]),
+    one("index-empty", &["4: an empty directory is shown as empty"]),
     one("slash", &["4: a directory's URL ends in a slash"]),
     one("mime", &["4: the page of images", "4: its images"]),
     one("range", &["4: a part of a file"]),
@@ -130,32 +130,32 @@ const CONFUSIONS: &[Confusion] = &[
     one("escape", &["4: no link leads out of the root"]),
     one("odd-500", &["5: a socket is not found", "5: a pipe is not found"]),
     one("unreadable-404", &["5: an unreadable file is forbidden"]),
-    one("auth-wilma", &["secure: wilma with the right password stays out"]),
+    one("auth-wilma", &["secure: wilma with the right password is rejected"]),
     one(
         "auth-anybody",
         &[
-            "secure: fred with a wrong password stays out",
-            "secure: fred without a password stays out",
-            "secure: wilma with the right password stays out",
-            "secure: wilma with a wrong password stays out",
-            "secure: wilma without a password stays out",
-            "secure: barney with a wrong password stays out",
-            "secure: barney without a password stays out",
-            "secure: betty with a wrong password stays out",
-            "secure: betty without a password stays out",
-            "secure: who says no name stays out",
+            "secure: fred with a wrong password is rejected",
+            "secure: fred without a password is rejected",
+            "secure: wilma with the right password is rejected",
+            "secure: wilma with a wrong password is rejected",
+            "secure: wilma without a password is rejected",
+            "secure: barney with a wrong password is rejected",
+            "secure: barney without a password is rejected",
+            "secure: betty with a wrong password is rejected",
+            "secure: betty without a password is rejected",
+            "secure: a request without a name is rejected",
             "secure: the challenge names the realm",
         ],
     ),
     one(
         "auth-password",
         &[
-            "secure: fred with a wrong password stays out",
-            "secure: fred without a password stays out",
-            "secure: barney with a wrong password stays out",
-            "secure: barney without a password stays out",
-            "secure: betty with a wrong password stays out",
-            "secure: betty without a password stays out",
+            "secure: fred with a wrong password is rejected",
+            "secure: fred without a password is rejected",
+            "secure: barney with a wrong password is rejected",
+            "secure: barney without a password is rejected",
+            "secure: betty with a wrong password is rejected",
+            "secure: betty without a password is rejected",
         ],
     ),
     one(
@@ -180,7 +180,7 @@ const CONFUSIONS: &[Confusion] = &[
     one("line-count", &["9: a file of 105 kB has 5000 lines"]),
 ];
 
-/// Switches of behaviours that the test plan has no step for; their owners' tests have.
+/// Switches of behaviors without a step in the test plan; other tests cover them.
 const NOT_IN_THE_PLAN: &[&str] = &[];
 
 #[test]
@@ -191,7 +191,7 @@ fn every_switch_is_in_the_table() {
     assert_eq!(known, covered);
 }
 
-/// A share of the table: the shares run beside each other.
+/// A share of the table: the shares run in parallel.
 fn confuse(share: usize) {
     let (stage, mut wrong) = (Stage::new(), Vec::new());
     for (name, site, options, steps) in CONFUSIONS.iter().skip(share).step_by(4) {

@@ -1,4 +1,4 @@
-//! What the command says, writes and ends with.
+//! Output, files and exit code of the command.
 
 use crate::support::{Scripted, Site, free_port, program, run, run_with_input, text};
 use crate::{check, failed};

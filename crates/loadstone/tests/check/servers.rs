@@ -1,5 +1,5 @@
-//! Programs that serve while a test checks them: started as an unprivileged user, since root reads
-//! everything, and ended by their own number.
+//! Programs that serve while a test checks them: started as an unprivileged user, because root can
+//! read everything, and ended by their process number.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -19,7 +19,7 @@ pub(crate) fn open_folder() -> TempDir {
     folder
 }
 
-/// Whether this process may do anything.
+/// Returns whether this process is privileged.
 pub(crate) fn privileged() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -40,7 +40,7 @@ pub(crate) fn unprivileged(program: &Path) -> Command {
     command
 }
 
-/// This program, where the unprivileged user can reach it: in the folder, if not where it is.
+/// This program, at a path that the unprivileged user can access: in the folder, if not in its own.
 pub(crate) fn own_program(folder: &Path) -> PathBuf {
     let own = crate::support::binary();
     let reached =
@@ -74,7 +74,7 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
-        // it may be gone already
+        // it may have exited already
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).ok();
         self.child.wait().ok();
     }

@@ -1,4 +1,4 @@
-//! The same plan over every version of HTTP, and servers that do not speak the one that is asked for.
+//! The same plan over every version of HTTP, and servers without the requested version.
 
 use crate::support::quic::QuicSite;
 use crate::support::tls::{TlsOptions, TlsServer};
@@ -7,8 +7,8 @@ use crate::{check, failed};
 use serde_json::Value;
 use std::io::Write as _;
 
-/// Steps whose responses differ in everything that is looked at: bodies both ways, cookies, captures,
-/// fields, a large body, and two requests at the same moment.
+/// Steps whose responses differ in everything that is checked: bodies both ways, cookies, captures,
+/// fields, a large body, and two simultaneous requests.
 const PLAN: &str = r#"
 version = 1
 [check]
@@ -86,10 +86,10 @@ fn steps_and_plans_name_versions_of_their_own() {
     let ran = check(folder.path(), PLAN, &["--base", &plain, "--http", "auto"]).expect(&[2]);
     assert!(ran.stderr.contains("give one of 1.0, 1.1, 2, 3"), "{ran:?}");
     let ran = check(folder.path(), PLAN, &["--base", &plain, "--http", "3"]).expect(&[2]);
-    assert!(ran.stderr.contains("HTTP/3 is never without TLS"), "{ran:?}");
+    assert!(ran.stderr.contains("HTTP/3 requires TLS"), "{ran:?}");
 }
 
-/// A difference is told as it is over HTTP/1.1, and ends with 1.
+/// A difference is reported as over HTTP/1.1, with exit code 1.
 #[test]
 fn what_differs_is_told() {
     let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
@@ -100,7 +100,7 @@ fn what_differs_is_told() {
     assert!(failed[0].contains("greeting") && failed[0].contains("bye"), "{failed:?}");
 }
 
-/// Nobody who speaks the version: named, with the fix, and no other version is spoken.
+/// A server without the version is reported with the fix, and no other version is used.
 #[test]
 fn a_server_without_the_version_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -110,7 +110,11 @@ fn a_server_without_the_version_is_named() {
     let ran = check(folder.path(), PLAN, &["--base", &old.url(""), "--http", "2"]).expect(&[3]);
     let told = "the server speaks HTTP/1.x where HTTP/2 was asked for";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
-    assert!(ran.stderr.contains("Does it speak HTTP/2 here? With --http 1.1"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("Does the server speak HTTP/2 on this port? With --http 1.1"),
+        "{}",
+        ran.stderr
+    );
 
     let secure = TlsServer::start(&TlsOptions::default());
     let base = secure.url("/");
@@ -124,10 +128,10 @@ fn a_server_without_the_version_is_named() {
     let args = ["--base", &nobody, "--http", "3", "--insecure"];
     let ran = check(folder.path(), PLAN, &args).expect(&[3]);
     assert!(ran.stderr.contains("(UDP): connection refused"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("With --http 2 it is asked over TCP"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--http 2 uses TCP"), "{}", ran.stderr);
 }
 
-/// Setup and teardown of a journey speak what the run speaks.
+/// Setup and teardown of a journey use the version of the run.
 #[test]
 fn a_setup_goes_over_the_protocol_of_the_run() {
     let quic = QuicSite::start();
@@ -146,7 +150,7 @@ fn a_setup_goes_over_the_protocol_of_the_run() {
         std::fs::write(&file, text).unwrap();
         file
     };
-    // nobody listens there over TCP with TLS: HTTP/1.1 would not come through
+    // no server listens there over TCP with TLS: HTTP/1.1 would fail
     let file = plan("3", &quic.url("/"));
     let json = run(&["run", &file, "--ca", &quic.ca, "--json", "-"]).expect(&[0, 4]).json();
     assert_eq!(json["outcomes"]["succeeded"], 2, "{:#}", json["failures"]);

@@ -122,7 +122,7 @@ fn a_server_that_never_comes_is_told_with_its_last_words() {
     assert!(ran.stderr.contains("loadstone:   to build: make\n"), "{}", ran.stderr);
     let ran = scene.compare(&site, "kill -KILL $$", &[]).expect(&[3]);
     assert!(ran.stderr.contains("B's server ended by signal 9"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("It wrote nothing."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("It printed nothing."), "{}", ran.stderr);
     let mute = format!(": {}; sleep 500", scene.address);
     let ran = scene.compare(&mute, &site, &["--ready", "200ms"]).expect(&[3]);
     let told = "within 200 ms: ";
@@ -136,7 +136,7 @@ fn a_port_that_is_taken_is_told() {
     let url = taken.url("/hw");
     let site = scene.site("");
     let ran = run(&[&scene.words(&site, &site, &[])[..], &[&url]].concat()).expect(&[2]);
-    let told = format!("somebody answers at {url} before A's server is started");
+    let told = format!("a server answers at {url} before A's server is started");
     assert!(ran.stderr.contains(&told), "{}", ran.stderr);
     scene.nothing_is_left();
 }

@@ -51,7 +51,7 @@ fn single_runs_are_shown_and_not_judged() {
     place.measure("1", &site.url("/hw"));
     place.measure("1", &site.url("/hw"));
     let ran = place.run(&["compare", "run-1", "run-2"], &[0, 4]);
-    assert!(ran.stdout.starts_with("Too few runs to call anything"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("Too few runs to show"), "{}", ran.stdout);
     let ran = place.run(&["compare", "--fail-if", "p99 +5%", "run-1", "run-2"], &[2]);
     assert!(ran.stderr.contains("--fail-if needs 4 runs a side"), "{}", ran.stderr);
     // several of either side make a set
@@ -79,7 +79,7 @@ fn what_is_not_there_is_said() {
     let place = Place::new();
     let site = Site::start(&[]);
     let ran = place.run(&["compare", "run-1", "run-2"], &[2]);
-    assert!(ran.stderr.contains("nothing was kept there yet"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing was stored there yet"), "{}", ran.stderr);
     place.measure("1", &site.url("/hw"));
     for (args, told) in [
         (&["compare", "run-1", "run-7"][..], "\"run-7\" is no stored result"),
@@ -105,7 +105,7 @@ fn a_comparison_is_kept() {
     let url = site.url("/hw");
     let measured = ["compare", "-c", "1", "-n", "8", "--blocks", "5", &url, &url];
     let ran = place.run(&measured, &[0, 4]);
-    assert!(ran.stderr.contains("kept as compare-1"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("stored as compare-1"), "{}", ran.stderr);
     let ran = place.run(&["compare", "compare-1", "compare-1"], &[2]);
     assert!(ran.stderr.contains("compare-1 is a compare; compare takes runs"), "{}", ran.stderr);
 }

@@ -1,5 +1,4 @@
-//! Servers that nothing is wrong with: our own, and those that other people wrote in C
-//! and in Go.
+//! Servers without a bottleneck: our own, and others written in C and in Go.
 
 use crate::support::apache::Apache;
 use crate::support::caddy::Caddy;
@@ -10,7 +9,7 @@ use crate::{in_one_of_the_tries, told};
 /// One call at a time, a crowd, and an open load that any server keeps up with.
 const LOADS: [&[&str]; 3] = [&["-c", "1"], &["-c", "8"], &["--rate", "200/s"]];
 
-/// A client or a server whose processors are full is said to be so, and nothing else.
+/// A client or a server with saturated processors is reported as that, and nothing else.
 #[track_caller]
 fn not_accused(url: &str) {
     for load in LOADS {

@@ -1,5 +1,5 @@
-//! Packets that are really lost: a network namespace of its own, whose kernel drops a share of the
-//! segments that arrive. Only root may make one.
+//! Packets that are really lost: a separate network namespace, whose kernel drops a share of the
+//! arriving segments. Only root can create one.
 
 use crate::support::{behind, finish, untested};
 use crate::{in_one_of_the_tries, told};
@@ -12,7 +12,7 @@ const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/
 /// Longer packets carry data; shorter ones only open, acknowledge or end a connection.
 const BARE_MAX: u32 = 60;
 
-/// The server, at an address that its answers can be told by.
+/// The server, at an address that identifies its answers.
 const SERVER: &str = "127.0.0.2";
 
 /// A site in a namespace whose loopback loses packets.
@@ -46,8 +46,8 @@ impl Lossy {
         Lossy { child, url: url.trim_end().to_owned() }
     }
 
-    /// (id, evidence) of what a run in the same namespace finds. That the client is the limit may
-    /// come before: on a busy machine it is.
+    /// (id, evidence) of the findings of a run in the same namespace. The client's limit may come
+    /// first: on a busy machine it does.
     #[track_caller]
     fn findings(&self, load: &[&str]) -> Vec<(String, String)> {
         let namespace = format!("--net=/proc/{}/ns/net", self.child.id());
@@ -58,7 +58,7 @@ impl Lossy {
         found
     }
 
-    /// Retransmission is named before all else, with these words in its evidence.
+    /// Retransmission is named first, with these words in its evidence.
     fn named_first(&self, load: &[&str], signs: &[&str]) -> Result<(), String> {
         let found = self.findings(load);
         let right = found.first().is_some_and(|(id, evidence)| {
@@ -75,8 +75,7 @@ impl Drop for Lossy {
     }
 }
 
-/// Whether namespaces and packet filters are to be had; says plainly what is missing where they are
-/// not.
+/// Returns whether namespaces and packet filters are available; prints what is missing otherwise.
 fn to_be_had() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--net", "sh", "-c", "ip link set lo up && nft list ruleset && nsenter -V"]);
@@ -99,7 +98,7 @@ fn packets_lost_both_ways_are_named_first() {
     }
     let lossy = Lossy::start("");
     for load in [&["-c", "8"][..], &["--rate", "200/s"]] {
-        // both signs: our kernel's own count, and the time that the timer takes
+        // both signs: our kernel's own count, and the timer's delay
         in_one_of_the_tries(|| lossy.named_first(load, &["segments again on", "timer of 200 ms"]));
     }
 }

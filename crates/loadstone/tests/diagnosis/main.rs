@@ -1,6 +1,7 @@
-//! What the program says limits a real server: the site's weaknesses over real sockets, and healthy
-//! servers. The truth set at every load is in virtual time, in the tests of `sim`; here it is that the
-//! evidence arrives. A busy machine may add to a finding, so it is looked for, not counted.
+//! Bottlenecks of a real server: the site's weaknesses over real sockets, and healthy servers. The
+//! truth set at every load is in virtual time, in the tests of `sim`; these tests check that the
+//! evidence arrives. A busy machine may add to a finding, so tests search for it instead of
+//! counting.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -33,12 +34,12 @@ fn told(report: &Value) -> Vec<(String, String)> {
     found.iter().map(|one| (text(&one["id"]), text(&one["evidence"]))).collect()
 }
 
-/// Others may keep this machine busy while a real server is measured: what is right comes in one of
-/// so many tries.
+/// Other processes may load this machine while a real server is measured: the right result appears
+/// in one of this many attempts.
 const TRIES: usize = 6;
 
 /// # Panics
-/// With the reason of the last try, when none succeeds.
+/// With the reason of the last attempt, if none succeeds.
 #[track_caller]
 fn in_one_of_the_tries(mut once: impl FnMut() -> Result<(), String>) {
     let mut last = String::new();
@@ -51,13 +52,13 @@ fn in_one_of_the_tries(mut once: impl FnMut() -> Result<(), String>) {
     panic!("in none of {TRIES} tries: {last}");
 }
 
-/// A run against a site with these options, restarted for each try, finds this.
+/// A run against a site with these options, restarted for each attempt, finds this.
 #[track_caller]
 fn shows(id: &str, site: &[(&str, &str)], path: &str, run: &[&str]) {
     in_one_of_the_tries(|| has(id, &findings(site, path, run)));
 }
 
-/// Whether this is among what was found; all of that where it is not.
+/// Returns whether this is among the findings; all of them if not.
 fn has(id: &str, found: &[(String, String)]) -> Result<(), String> {
     let named = found.iter().any(|(known, _)| known == id);
     if named { Ok(()) } else { Err(format!("no {id} in {found:#?}")) }

@@ -1,4 +1,4 @@
-//! `--sut`: the server's own resources beside the run.
+//! `--sut`: the server's own resources during the run.
 
 use crate::support::http::{Recorder, response};
 use crate::support::{Site, measure, program, run};
@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A site in a process of its own.
+/// A site in a separate process.
 struct Server(Child, String);
 
 impl Server {

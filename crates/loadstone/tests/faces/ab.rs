@@ -1,5 +1,5 @@
-//! `loadstone ab` beside ApacheBench: the same command lines against the same servers. What was
-//! measured is masked; counts, bytes, sizes and all wording must be equal.
+//! `loadstone ab` compared with ApacheBench: the same command lines against the same servers.
+//! Measured values are masked; counts, bytes, sizes and all wording must be equal.
 
 use crate::support::http::{read_request, response};
 use crate::support::{Ran, Scripted, Site, finish, program, run};
@@ -20,7 +20,7 @@ fn ours(args: &[&str]) -> Ran {
     run(&[&["ab"], args].concat())
 }
 
-/// Runs both and demands the same exit code and the same text, but for what was measured.
+/// Runs both and requires the same exit code and the same text, except for measured values.
 #[track_caller]
 fn same(args: &[&str]) -> (Ran, Ran) {
     let (theirs, ours) = (original(args), ours(args));
@@ -36,7 +36,7 @@ fn assert_alike(args: &[&str], theirs: &Ran, ours: &Ran) {
     assert_eq!(theirs.code, ours.code, "{told}");
 }
 
-/// Lines whose numbers were measured, by how they begin (in HTML: what they contain).
+/// Lines with measured numbers, by their beginning (in HTML: their content).
 const MEASURED: [&str; 9] = [
     "Time taken for tests:",
     "Requests per second:",
@@ -49,7 +49,7 @@ const MEASURED: [&str; 9] = [
     "Waiting: ",
 ];
 
-/// Numbers that were measured become `#`; the remarks on how far median and mean lie apart go.
+/// Masks measured numbers as `#`; removes the remarks on the distance of median and mean.
 fn masked(text: &str) -> String {
     let mut lines = Vec::new();
     let mut percentages = false;
@@ -79,7 +79,7 @@ fn masked(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Numbers with the blanks that pad them become one `#`.
+/// Numbers with their padding become one `#`.
 fn digits_masked(text: &str) -> String {
     let mut out = String::new();
     for byte in text.chars() {
@@ -136,7 +136,7 @@ fn progress_goes_to_standard_error() {
     same(&["-w", "-n", "160", "-k", &url]);
 }
 
-/// What a terminal shows that both streams of a command go to, made by script(1).
+/// Terminal output with both streams of a command, made by script(1).
 fn on_a_terminal(front: &str, args: &[&str]) -> String {
     let mut command = Command::new("script");
     let line = format!("{front} {}", args.join(" "));
@@ -194,7 +194,7 @@ fn what_was_sent_and_received_is_told() {
     same(&["-v", "3", "-n", "1", &missing]);
 }
 
-/// A server that keeps what it was asked and answers as `body` says for each request.
+/// A server that records its requests and answers with `body` for each request.
 struct Listening {
     server: Scripted,
     heard: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -221,7 +221,7 @@ impl Listening {
     }
 }
 
-/// Head and body of one request, as they came.
+/// Head and body of one request, as received.
 pub(crate) fn request_bytes(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut reader = BufReader::new(stream);
@@ -280,7 +280,8 @@ fn another_length_than_the_first_is_a_failure() {
     }
 }
 
-/// To each head of a request the same bytes; the connection ends with them where they do not ask to be kept.
+/// The same bytes for each request head; the connection then closes unless the request keeps it
+/// alive.
 fn replying(reply: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         while request_bytes(&mut stream).is_some() {
@@ -320,13 +321,13 @@ fn any_version_and_any_method_are_taken() {
     }
 }
 
-/// Counts connections that are reset as soon as something has been asked on them.
+/// Counts connections that are reset as soon as they have sent something.
 #[test]
 fn the_first_reset_is_the_last_request() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let server = Scripted::start(move |mut stream, _| {
-        // what is left unread makes the end a reset
+        // unread data turns the close into a reset
         if stream.read(&mut [0; 1]).is_ok_and(|read| read == 1) {
             count.fetch_add(1, Ordering::SeqCst);
         }
@@ -352,7 +353,7 @@ fn a_proxy_that_refuses_the_tunnel_is_a_failure() {
     assert!(connect.contains("User-Agent: ApacheBench/2.3\r\n"), "{connect}");
 }
 
-/// A reader of standard output that has left ends nothing and changes no exit code.
+/// A closed reader of standard output ends nothing and does not change the exit code.
 #[test]
 fn a_reader_may_leave() {
     let site = Site::start(&[]);
@@ -442,7 +443,7 @@ fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
     ] {
         let (theirs, ours) = (original(&args), ours(&args));
         if args.contains(&"-E") {
-            // what OpenSSL itself adds to it is OpenSSL's
+            // messages added by OpenSSL are OpenSSL's
             let first = |ran: &Ran| ran.stderr.lines().next().map(str::to_owned);
             assert_eq!((first(&theirs), theirs.code), (first(&ours), ours.code));
         } else {
@@ -467,11 +468,11 @@ fn nobody_there_and_no_such_name() {
     let url = format!("http://127.0.0.1:{port}/");
     same(&["-n", "3", "-c", "2", &url]);
     same(&["-k", "-w", &url]);
-    // a resolver may have no answer at all for it; both ask the same one
+    // a resolver may have no answer for it; both query the same one
     same(&["http://no-such-name.invalid/"]);
     same(&["-X", "no-such-name.invalid:80", "http://127.0.0.1/"]);
     same(&["-X", "127.0.0.1", "http://127.0.0.1/"]);
-    // the port begins at the first colon, wherever that is
+    // the port begins at the first colon
     same(&["-X", &format!("[::1]:{port}"), "http://127.0.0.1/"]);
     same(&["-X", "[::1]", "http://127.0.0.1/"]);
     same(&["-B", "no-such-name.invalid", &url]);
@@ -544,7 +545,7 @@ fn a_reset_ends_the_run_unless_it_may_not() {
     };
     assert_eq!(once(&theirs), once(&ran));
     assert!(ran.stdout.contains("(Connect: 0, Receive: 4, Length: 0, Exceptions: 0)"), "{ran:#?}");
-    // and where it counts otherwise, that is said
+    // and if it counts differently, that is reported
     let server = start();
     let noted = ours(&["--notes", "-r", "-n", "4", &server.url("/")]).expect(&[0]);
     assert!(noted.stderr.contains("a failed connection counts once"), "{noted:#?}");
@@ -557,7 +558,7 @@ fn a_reset_ends_the_run_unless_it_may_not() {
 fn silence_ends_the_run_after_its_time() {
     let site = Site::start(&[("never-answer", "")]);
     same(&["-s", "1", "-n", "2", &site.url("/hw")]);
-    // the limit of `-t` is looked at when something happens
+    // the limit of `-t` is checked on events
     same(&["-s", "2", "-t", "1", "-n", "2", &site.url("/hw")]);
     same(&["-s", "1", "-t", "2", "-n", "2", &site.url("/hw")]);
 }
@@ -568,7 +569,7 @@ fn the_first_response_beyond_the_limit_is_the_last() {
     same(&["-t", "1", "-n", "5", &site.url("/hw")]);
 }
 
-/// Both against a server that sends `response` and ends the connection; ports are not compared.
+/// Both against a server that sends `response` and closes the connection; ports are not compared.
 #[track_caller]
 fn alike_on(response: &'static [u8], options: &[&str]) -> Ran {
     let start = || {
@@ -622,7 +623,7 @@ fn responses_without_a_head_count_as_there() {
     assert!(!ran.stdout.contains("Non-2xx"), "{ran:#?}");
 }
 
-/// Waits for the server to have answered, then interrupts the program.
+/// Waits until the server has answered, then interrupts the program.
 fn interrupted(mut command: Command, answered: &AtomicUsize) -> Ran {
     let before = answered.load(Ordering::SeqCst);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -730,7 +731,7 @@ fn lines_about_tls() {
     same(&["-n", "2", "-Z", "HIGH:!AES256:!CHACHA20", "-H", "Host: shop.example", &url]);
 }
 
-/// The number behind a label, as scripts take it out by a pattern like `^label:\s+([0-9.]+)`.
+/// The number after a label, as scripts extract it with a pattern like `^label:\s+([0-9.]+)`.
 fn figure(text: &str, label: &str, unit: &str) -> f64 {
     let found = text.lines().find_map(|line| {
         let rest = line.trim_start().strip_prefix(label)?.trim_start();
@@ -777,7 +778,7 @@ fn ours_beside_theirs() {
             "loadstone run {url} -c 2 -n 7 --http 1.0 --calls 1 -H 'X-A: b c' --progress-timeout 30s\n"
         )
     );
-    // by the name that it is called under
+    // by its own file name
     let folder = tempfile::tempdir().unwrap();
     let link = folder.path().join("ab");
     std::os::unix::fs::symlink(crate::support::binary(), &link).unwrap();
@@ -786,7 +787,7 @@ fn ours_beside_theirs() {
     let ran = finish(command, b"");
     assert!(ran.stdout.starts_with("This is ApacheBench, Version 2.3"), "{ran:#?}");
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-    // notes are for terminals, or for who asks
+    // notes are for terminals, or on request
     let ran = ours(&["--strict", "-n", "4", &url]).expect(&[0]);
     assert_eq!(ran.stderr, "");
 }

@@ -1,4 +1,4 @@
-//! h2load's face beside h2load itself: the same command lines against the same servers.
+//! h2load's face compared with h2load: the same command lines against the same servers.
 
 use crate::support::nghttpd::Nghttpd;
 use crate::support::nginx::Nginx;
@@ -27,17 +27,17 @@ struct Pair {
     ours: Ran,
 }
 
-/// One after the other: what one client takes from the server does not change the other's figures.
+/// In sequence: one client's load on the server does not affect the other's figures.
 fn both(args: &[&str]) -> Pair {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
     Pair { theirs: original(&args), ours: face(&args) }
 }
 
-/// Pairs made at most until the traffic is alike: a response's `date` costs 23 bytes more on each
-/// connection when a second begins between two of them.
+/// Maximum number of pairs until the traffic is equal: a response's `date` costs 23 bytes more on
+/// each connection if a second begins between two of them.
 const PAIRS_MAX: usize = 6;
 
-/// As [`both`], of a pair in which no second began where it shows.
+/// Like [`both`], for a pair in which no new second shows.
 fn alike(args: &[&str]) -> Pair {
     let traffic = |ran: &Ran| -> Option<String> {
         ran.stdout.lines().find(|line| line.starts_with("traffic:")).map(str::to_owned)
@@ -52,7 +52,7 @@ fn alike(args: &[&str]) -> Pair {
     pair
 }
 
-/// The text with what is measured replaced: times, rates, and what depends on them.
+/// The text with measured values replaced: times, rates, and figures derived from them.
 fn masked(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(masked_line).collect();
     // threads print in any order before the figures
@@ -67,7 +67,7 @@ fn masked_line(line: &str) -> String {
     }
     let row = ["time for request:", "time for connect:", "time to 1st byte:", "req/s           :"];
     if row.iter().any(|name| line.starts_with(name)) {
-        // the columns stand where they stand; only what was never measured is equal
+        // the columns are fixed; only values that were never measured are equal
         assert_eq!(line.len(), 74, "{line:?}");
         let zero = line.contains(" 0us         0us         0us         0us");
         return if zero { line.to_owned() } else { format!("{} #", &line[..17]) };
@@ -76,14 +76,14 @@ fn masked_line(line: &str) -> String {
 }
 
 impl Pair {
-    /// The same lines, streams and exit code, but for what is measured.
+    /// The same lines, streams and exit code, except for measured values.
     #[track_caller]
     fn agree(self) -> Pair {
         assert_eq!(masked(&self.ours.stdout), masked(&self.theirs.stdout), "{:#?}", self.ours);
         self.agree_beside()
     }
 
-    /// As [`Pair::agree`], without these lines, which a rate or the end of the time decides.
+    /// Like [`Pair::agree`], without these lines, which depend on a rate or the end of the time.
     #[track_caller]
     fn agree_without(self, names: &[&str]) -> Pair {
         let kept = |ran: &Ran| -> Vec<String> {
@@ -100,7 +100,7 @@ impl Pair {
     #[track_caller]
     fn agree_for_threads(self, names: &[&str]) -> Pair {
         let characters = |ran: &Ran| -> Vec<char> {
-            // an empty line may be an end of a line inside another
+            // an empty line may be the end of a line inside another
             let before = ran.stdout.split("finished in").next().unwrap_or_default();
             let mut all: Vec<char> = before.chars().collect();
             all.sort_unstable();
@@ -211,7 +211,7 @@ fn refused_alike(lines: &[&[&str]]) {
     for line in lines {
         let Pair { theirs, ours } = both(line);
         let sorted = |text: &str| {
-            // candidates of equal distance come in the order of their addresses there
+            // candidates of equal distance are in address order there
             let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
             lines.sort();
             lines
@@ -330,7 +330,7 @@ fn timed_runs_and_rates() {
         number.parse::<f64>().unwrap() * if unit == "ms" { 1e-3 } else { 1.0 }
     };
     for ran in [&pair.ours, &pair.theirs] {
-        // four pauses of 50 ms at least, whatever the machine does besides
+        // four pauses of at least 50 ms, whatever else the machine does
         assert!(seconds(ran) >= 0.199, "{ran:#?}");
     }
 }
@@ -367,7 +367,7 @@ fn over_tls() {
     }
 }
 
-/// Replies the same bytes to each request, and closes where they have no length.
+/// Answers each request with the same bytes, and closes if they have no length.
 fn replying(reply: &'static [u8]) -> Scripted {
     Scripted::start(move |mut stream, _| {
         while crate::ab::request_bytes(&mut stream).is_some() {
@@ -423,7 +423,7 @@ fn clients_without_a_descriptor_fail_alone() {
     };
     let ours = limited(&format!("{} h2load", crate::support::binary().display()));
     for ran in [limited("h2load"), ours] {
-        // how many there are depends on what else a program has open
+        // their number depends on the other descriptors of a program
         let lines = ran.stderr.lines().filter(|line| *line == "client could not connect to host");
         let (failed, good) = (requests(&ran, " failed"), requests(&ran, " succeeded"));
         assert_eq!((lines.count() as u64, failed + good), (failed, 60), "{ran:#?}");
@@ -439,7 +439,7 @@ fn nobody_there() {
     assert_eq!(requests(&ran, " failed"), 1_000, "{ran:#?}");
 }
 
-/// nginx ends a connection by GOAWAY after so many requests, and h2load fails the rest.
+/// nginx ends a connection by GOAWAY after N requests, and h2load fails the rest.
 #[test]
 fn a_limit_of_requests_per_connection() {
     let folder = tempfile::tempdir().unwrap();

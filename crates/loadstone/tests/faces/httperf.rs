@@ -1,5 +1,5 @@
-//! `loadstone httperf` against the original: the same command lines at the same site, compared line
-//! by line with what was measured masked, and with what was counted exact.
+//! `loadstone httperf` compared with the original: the same command lines at the same site,
+//! compared line by line with measured values masked and counts exact.
 
 use crate::support::http::{Recorder, read_request, response};
 use crate::support::tls::{TlsOptions, TlsServer};
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// Digits behind these words are counts or sizes and must agree; all others were measured.
+/// Digits after these words are counts or sizes and must agree; all others were measured.
 const EXACT: [&str; 11] = [
     "httperf ",
     "Total: connections",
@@ -153,7 +153,7 @@ fn lists_of_uris_and_sessions() {
         "--wsess 2,3,0.01 --failure-status 404 --uri /hw".to_owned(),
         format!("--wsesslog 4,0.01,{log} --rate 40"),
         format!("--wsesslog 3,0.01,{log}"),
-        // with a part in the page the original breaks off
+        // with a part in the page the original fails
         "--wsesspage 3,2,0.02 --uri /hw".to_owned(),
         "--wsesspage 2,2,0.02 --uri /hw --rate 20 --burst-length 2".to_owned(),
     ] {
@@ -176,7 +176,7 @@ fn errors_are_counted_where_the_original_counts_them() {
     same(hasty.address.port(), "--wsess 2,2,0");
 }
 
-/// A server that sends this, whatever it is asked, and closes.
+/// A server that sends this for every request, and closes.
 fn breaking_off(said: &'static str) -> Scripted {
     Scripted::start(move |mut stream, _| {
         read_request(&mut BufReader::new(&mut stream));
@@ -192,7 +192,7 @@ fn what_breaks_off_is_a_reset_as_there() {
     ] {
         same(breaking_off(said).address.port(), "--num-conns 3");
     }
-    // the exception that the guide names: httperf does not look at the length then
+    // the exception named in the guide: httperf ignores the length then
     let short = breaking_off("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf");
     let line = format!("--server 127.0.0.1 --port {} --num-conns 3", short.address.port());
     let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -218,7 +218,7 @@ fn over_tls() {
     let plain = Site::start(&[]);
     let line = format!("--server 127.0.0.1 --port {} --ssl", plain.port());
     let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
-    // what OpenSSL itself adds to it is OpenSSL's
+    // messages added by OpenSSL are OpenSSL's
     let first = |ran: Ran| (ran.stderr.lines().next().map(str::to_owned), ran.stdout, ran.code);
     assert_eq!(first(ours(&args)), first(original(&args)));
 }
@@ -250,7 +250,8 @@ fn certificates_are_checked_against_a_folder_of_authorities() {
     assert!(missing.stderr.contains("/no/such/folder: No such file"), "{missing:#?}");
 }
 
-/// A server that answers every connection's only request and keeps when each came, and which.
+/// A server that answers the only request of every connection, and records the time and request of
+/// each.
 struct Clock {
     server: Scripted,
     came: Arc<Mutex<Vec<Instant>>>,
@@ -281,9 +282,9 @@ impl Clock {
     }
 }
 
-/// Milliseconds at which the connections of a command line are to begin, out of its native plan.
+/// Scheduled milliseconds of the connections of a command line, from its native plan.
 fn intended(line: &str) -> Vec<f64> {
-    // without a Host line no option of ours says the same, and the plan is printed
+    // without a Host line no option of ours is equivalent, and the plan is printed
     let mut args = vec!["--native".to_owned(), "--no-host-hdr".to_owned()];
     args.extend(line.split_whitespace().map(str::to_owned));
     let plan = ours(&args).expect(&[0]).stdout;
@@ -301,9 +302,9 @@ fn intended(line: &str) -> Vec<f64> {
     }
 }
 
-/// How late each connection came at the most punctual of a few runs, in milliseconds. What this
-/// machine does beside makes connections late, never early, so that the least says when they were
-/// meant to come; of each run the earliest is taken for punctual.
+/// Lateness of each connection in the most punctual of several runs, in milliseconds. Other load on
+/// this machine makes connections late, never early, so the minimum is closest to the schedule; in
+/// each run the earliest is assumed punctual.
 fn lateness(
     clock: &Clock,
     rounds: usize,
@@ -349,7 +350,7 @@ fn connections_come_when_the_original_s_come() {
             assert!(near, "{law}, {name}: {late:.1?} beside {intended:.1?}");
         }
     }
-    // another client's instants are told apart from these
+    // another client's instants are distinguishable from these
     let line = "--period u0.02,0.12 --num-conns 12";
     let others = intended(&format!("{line} --client 1/2"));
     let late = lateness(&clock, 3, original, line, &others);
@@ -374,7 +375,7 @@ fn pages_come_with_their_parts_and_servers_take_turns() {
     assert!(ran.stdout.contains("Session length histogram: 0 0 0 0 0 0 0 0 2\n"), "{ran:#?}");
     let all = server.all();
     let count = |path: &str| all.iter().filter(|asked| asked.target() == path).count();
-    // the page once more: it is looked at before the run
+    // the page once more: it is checked before the run
     let counts = ["/page", "/a.png", "/b.png", "/f", "/x", "/s.js"].map(count);
     assert_eq!(counts, [5, 4, 4, 4, 0, 0], "{all:#?}");
     let servers = file("httperf-servers", b"127.0.0.1\0localhost\0");
@@ -429,7 +430,7 @@ fn what_the_original_refuses_is_refused_in_its_words() {
     }
 }
 
-/// What autobench 2.1 looks for in each run's output, as Perl patterns, in its order.
+/// Patterns that autobench 2.1 applies to each run's output, as Perl patterns, in its order.
 const AUTOBENCH: [&str; 7] = [
     r"(?m)^Total: .*replies (\d+)",
     r"(?m)^Connection rate: (\d+\.\d)",
@@ -440,7 +441,7 @@ const AUTOBENCH: [&str; 7] = [
     r"(?m)^Errors: total (\d+)",
 ];
 
-/// One line of autobench's table, made from a run's output as autobench makes it.
+/// One line of autobench's table, computed like autobench from a run's output.
 fn autobench_row(demanded: u32, output: &str) -> Vec<f64> {
     let found: Vec<Vec<f64>> = AUTOBENCH
         .iter()
@@ -461,7 +462,7 @@ fn autobench_fills_its_whole_table() {
     let site = Site::start(&[]);
     let mut table = Vec::new();
     for rate in [20_u32, 40, 60] {
-        // as autobench types it, abbreviations included
+        // as typed by autobench, including abbreviations
         let line = format!(
             "--server 127.0.0.1 --uri /hw --num-conn 10 --num-call 2 --timeout 20 --rate {rate} \
              --port {}",

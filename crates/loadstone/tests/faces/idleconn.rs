@@ -1,4 +1,4 @@
-//! `loadstone idleconn` beside the original, which comes with httperf.
+//! `loadstone idleconn` compared with the original, which is part of httperf.
 
 use crate::support::{Ran, Scripted, finish, program};
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Without the original's word on a limit of select(2), which is not ours.
+/// Without the original's message about a limit of select(2), which we do not have.
 fn told(ran: &Ran) -> (String, String, i32) {
     let stderr = ran.stderr.split_inclusive('\n').filter(|line| !line.contains("FD_SETSIZE"));
     (ran.stdout.clone(), stderr.collect(), ran.code)
@@ -29,7 +29,7 @@ fn wrong_command_lines_end_alike() {
     }
 }
 
-/// What a program says of three connections to a server that ends the first two at once.
+/// Output of a program with three connections to a server that closes the first two at once.
 fn kept_open(mut command: Command) -> String {
     let came = Arc::new(AtomicUsize::new(0));
     let (count, held) = (Arc::clone(&came), Mutex::new(Vec::new()));
@@ -54,8 +54,8 @@ fn kept_open(mut command: Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A program that is interrupted may not have counted its last connection yet: one round in which
-/// all is counted is enough.
+/// An interrupted program may not have counted its last connection yet: one round with complete
+/// counts is enough.
 #[test]
 fn connections_are_kept_and_counted() {
     const WHOLE: &str = "idleconn: creating and maintaining 3 idle connections\n\

@@ -1,4 +1,4 @@
-//! The faces beside the programs they stand in for.
+//! The faces compared with the original programs.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 

@@ -1,11 +1,11 @@
-//! `--native`: what each face prints is a command, or a few, that really run. They are given to a
-//! shell with `--print-plan` in them.
+//! `--native`: each face prints one or more commands that really run. They are given to a shell
+//! with `--print-plan` added.
 
 use crate::support::{finish, run};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The plan that the printed commands make.
+/// The plan made by the printed commands.
 #[track_caller]
 fn plan_of(args: &[&str], folder: &Path) -> String {
     let printed = run(&[&args[..1], &["--native"], &args[1..]].concat()).expect(&[0]);
@@ -38,7 +38,7 @@ fn scene() -> tempfile::TempDir {
     folder
 }
 
-/// Command lines, and a line that the plan must have.
+/// Command lines, and a line that the plan must contain.
 const LINES: &[(&str, &str)] = &[
     ("ab -n 9 -c 3 -k -H 'X: a b' http://h/", "requests = 9"),
     ("ab -n 9 -p {}/body -T text/x -A u:p http://h/a?b=1&c=2", "method = \"POST\""),

@@ -1,5 +1,6 @@
-//! `loadstone siege` beside siege 4.0.7: the same command lines against the same servers, with the
-//! same configuration. What was measured is masked; counts, bytes and all wording must be equal.
+//! `loadstone siege` compared with siege 4.0.7: the same command lines against the same servers,
+//! with the same configuration. Measured values are masked; counts, bytes and all wording must be
+//! equal.
 
 use crate::ab::request_bytes;
 use crate::support::http::response;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What both programs find in their home.
+/// Home folder for both programs.
 const CONF: &str = "verbose = true
 color = off
 json_output = false
@@ -23,7 +24,7 @@ reps = 1
 accept-encoding = gzip, deflate
 ";
 
-/// Runs of the original that end by a signal, at most.
+/// Maximum number of attempts of the original, which may end by a signal.
 const TRIES: usize = 4;
 
 /// A home with a configuration file. siege writes there; ours does not.
@@ -58,12 +59,12 @@ impl Home {
         finish(command, b"")
     }
 
-    /// Siege 4.0.7 now and then never ends, or dies of a signal, after the clock has lifted the
-    /// siege (with `-q` it does not even say that it has): then it is run again.
+    /// Siege 4.0.7 sometimes hangs, or dies of a signal, after the clock has lifted the siege (with
+    /// `-q` without a message): then it is run again.
     fn original(&self, args: &[&str]) -> Ran {
         for _ in 1..TRIES {
             let ran = self.original_once(args);
-            // killed; timeout's own code where it was not killed with it
+            // killed; timeout's own code if it was not killed with it
             let killed = matches!(ran.code, -1 | 137);
             if !killed {
                 return ran;
@@ -83,7 +84,7 @@ impl Home {
         self.run(program(&[&["siege"], args].concat()))
     }
 
-    /// Runs both and demands the same exit code and the same text, but for what was measured.
+    /// Runs both and requires the same exit code and the same text, except for measured values.
     #[track_caller]
     fn same(&self, args: &[&str]) -> Ran {
         let (theirs, ours) = (self.original(args), self.ours(args));
@@ -91,7 +92,7 @@ impl Home {
         ours
     }
 
-    /// As `same`, where several users' lines come in any order.
+    /// Like `same`, if several users' lines arrive in any order.
     #[track_caller]
     fn same_in_any_order(&self, args: &[&str]) -> Ran {
         let (theirs, ours) = (self.original(args), self.ours(args));
@@ -113,7 +114,7 @@ fn assert_alike(args: &[&str], theirs: &Ran, ours: &Ran, masked: impl Fn(&str) -
     assert_eq!(theirs.code, ours.code, "{told}");
 }
 
-/// Lines whose numbers were measured, by how they begin.
+/// Lines with measured numbers, by their beginning.
 const MEASURED: [&str; 7] = [
     "Elapsed time:",
     "Response time:",
@@ -194,7 +195,7 @@ fn statuses_count_as_there() {
     home.same(&["-r", "2", &gzip]);
     let refused = format!("http://127.0.0.1:{}/", free_port());
     home.same(&["-r", "3", &refused]);
-    // siege adds the text of an error number that the look-up of this machine may have left behind
+    // siege adds the text of an error number that this machine's resolver may have left behind
     let args = ["-r", "2", "http://nowhere.invalid/"];
     let (theirs, ours) = (home.original(&args), home.ours(&args));
     let left_behind = regex::Regex::new(
@@ -218,7 +219,7 @@ fn redirects_are_transactions_of_their_own() {
         home.same(&[&url]);
         home.same(&[&format!("{url} POST a=1")]);
     }
-    // an end that fails takes the whole way to it along
+    // a failed end removes the whole path to it
     let bad = site.url("/status/302?to=/status/500");
     let ran = home.same(&["-r", "2", &bad]);
     assert!(ran.stderr.contains("Failed transactions:\t           2\n"), "{ran:#?}");
@@ -253,7 +254,7 @@ fn one_request_is_looked_at() {
     home.same(&["-g"]);
 }
 
-/// A server that keeps what it was asked; pages are found by their path.
+/// A server that records its requests; pages are found by path.
 struct Listening {
     server: Scripted,
     heard: Arc<Mutex<Vec<String>>>,
@@ -288,7 +289,7 @@ impl Listening {
     }
 }
 
-/// What the server has for a path; nothing: it closes the connection.
+/// The server's response for a path; nothing: it closes the connection.
 fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
     let with = |fields: &str, body: &str| Some(response(200, fields, body));
     let challenge =
@@ -314,7 +315,7 @@ fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
         "/created" => Some(response(201, "Location: /target\r\n", "made")),
         "/gone" => None,
         "/loop" => Some(response(302, "Location: /loop\r\n", "")),
-        // a page that is a part of itself
+        // a page that includes itself
         nest if nest.starts_with("/nest/") => with(html, r#"<img src="deeper/x">"#),
         "/locked" => Some(response(403, "", "no entry")),
         "/empty" => with("Content-Type: text/plain\r\n", ""),
@@ -323,7 +324,7 @@ fn reply(path: &str, request: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Requests without what each run makes anew.
+/// Requests without the values that each run makes itself.
 fn comparable(requests: Vec<String>) -> Vec<String> {
     let made = regex::Regex::new(r#"(cnonce|response)="[^"]*"|\(null\)"#).unwrap();
     let order = regex::Regex::new(r"(?m)^Authorization: Digest .*$").unwrap();
@@ -415,7 +416,7 @@ fn each_user_logs_in_by_the_next_url() {
     let ran = home.ours(&["-c", "3", "-r", "1", &url]);
     let heard = server.take();
     let logins = |path: &str| heard.iter().filter(|text| text.contains(path)).count();
-    // users 0 and 2 begin with the first login, user 1 with the second
+    // users 0 and 2 start with the first login, user 1 with the second
     assert_eq!((logins("POST /in "), logins("GET /in2?b "), logins("GET /x ")), (2, 1, 3));
     assert!(ran.stderr.contains("Transactions:\t\t           6 hits\n"), "{ran:#?}");
 }
@@ -502,7 +503,7 @@ fn lists_of_urls_are_walked() {
     home.same_in_any_order(&["-f", &list, "-r", "3", "-c", "2"]);
     let from_conf = Home::new(&format!("file = {list}\n"));
     from_conf.same(&["-r", "2"]);
-    // drawn: how often each comes is chance, that they all are of the list is not
+    // random: the frequency of each is chance, that all are of the list is not
     let ran = home.ours(&["-i", "-f", &list, "-r", "40", "-c", "5"]);
     assert!(ran.stderr.contains("Transactions:\t\t         200 hits\n"), "{}", ran.stderr);
     assert!(ran.stdout.lines().all(|line| line.contains("/bytes/") || line.contains("/echo")));
@@ -645,7 +646,7 @@ fn a_home_without_a_file_gets_sieges_defaults_and_no_file() {
         finish(command, b"").stdout.replace(path, "HOME")
     };
     let original = run(&theirs, Command::new("siege"));
-    // it says first that it has written a file
+    // it first reports that it has written a file
     let shown = original.split_once("CURRENT").map(|(_, rest)| format!("CURRENT{rest}")).unwrap();
     assert_eq!(shown, run(&ours, program(&["siege"])));
     assert_eq!(std::fs::read_dir(ours.path()).unwrap().count(), 0);
@@ -686,7 +687,7 @@ fn what_cannot_be_asked_for_is_refused_in_the_same_words() {
 fn parsers_of_sieges_results_find_theirs() {
     let (site, home) = (Site::start(&[]), Home::new(""));
     let ran = home.ours(&["-c", "2", "-r", "5", &site.url("/bytes/100000")]);
-    // siege2csv, which comes with siege: what each of its columns is found by
+    // siege2csv, which is part of siege: its column patterns
     for pattern in [
         r".. Preparing \d* concurrent users.*",
         r"Transactions:\t\t +10 hits",
@@ -709,7 +710,7 @@ fn parsers_of_sieges_results_find_theirs() {
     let csv = std::fs::read_to_string(format!("{summary}.csv")).unwrap();
     let row: Vec<&str> = csv.lines().nth(1).unwrap().split(',').map(str::trim).collect();
     assert_eq!((row[0], row[1], row[3]), ("2", "10", "0.95"), "{csv}");
-    // the JSON is JSON
+    // the JSON is valid
     let ran = home.ours(&["-j", "-r", "3", &site.url("/hw")]);
     let document = ran.json();
     assert_eq!(

@@ -1,8 +1,8 @@
-//! `docs/lineage/three-tools.md`: what the figures of ab, siege and wrk have to do with each other.
+//! `docs/lineage/three-tools.md`: relations between the figures of ab, siege and wrk.
 
 use crate::support::{Site, run};
 
-/// The first number behind a label; `None`: no such line.
+/// The first number after a label; `None`: no such line.
 fn figure(text: &str, label: &str) -> f64 {
     let line = text.lines().find(|line| line.contains(label));
     let line = line.unwrap_or_else(|| panic!("{label} is not in {text}"));
@@ -16,7 +16,8 @@ fn near(found: f64, wanted: f64, off: f64, what: &str) {
     assert!((found / wanted - 1.0).abs() < off, "{what}: {found} is not {wanted}");
 }
 
-/// Requests over seconds; the time per request is that by the concurrency, and across all without it.
+/// Requests over seconds; the time per request is that times the concurrency, and across all
+/// without it.
 #[test]
 fn ab_s_figures_are_one_another_s() {
     let site = Site::start(&[]);
@@ -31,7 +32,7 @@ fn ab_s_figures_are_one_another_s() {
     near(figure(&text, "Transfer rate:"), total / 1024.0 / seconds, 0.01, "transfer rate");
 }
 
-/// The concurrency is the sum of the response times over the time, and no more than the users.
+/// The concurrency is the sum of the response times over the time, and at most the number of users.
 #[test]
 fn siege_s_figures_are_one_another_s() {
     let site = Site::start(&[]);

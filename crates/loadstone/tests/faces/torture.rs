@@ -1,5 +1,5 @@
 //! `loadstone torture.pl` against the built-in site. The script itself is not packaged: its report
-//! is compared with the template that is known of it.
+//! is compared with its known template.
 
 use crate::support::{Site, run, run_with_input};
 use std::collections::BTreeMap;
@@ -127,7 +127,7 @@ fn delays_are_taken_off_again() {
     }
 }
 
-/// Perl's numbers, and arguments that the script does not look at.
+/// Perl's numbers, and arguments that the script ignores.
 #[test]
 fn a_place_that_cannot_be_reached_is_a_status_503() {
     for url in ["http://name.invalid/", "https://127.0.0.1/", "127.0.0.1:80"] {
@@ -137,7 +137,7 @@ fn a_place_that_cannot_be_reached_is_a_status_503() {
     }
 }
 
-/// How often each path was asked, of an access log.
+/// Number of requests for each path, from an access log.
 fn asked(log: &std::path::Path) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in std::fs::read_to_string(log).unwrap().lines() {

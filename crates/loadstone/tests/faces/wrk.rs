@@ -1,4 +1,4 @@
-//! wrk's face beside wrk itself: the same command lines against the same site, at the same time.
+//! wrk's face compared with wrk: the same command lines against the same site, at the same time.
 
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{Ran, Scripted, Site, finish, program};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What both programs made of a command line.
+/// Results of both programs for a command line.
 struct Pair {
     theirs: Ran,
     ours: Ran,
@@ -28,7 +28,7 @@ fn face(args: &[String]) -> Ran {
     finish(program(&all), b"")
 }
 
-/// Runs both at once. `ours`: what is added for ours alone.
+/// Runs both at once. `ours`: further arguments for ours only.
 fn both_with(args: &[&str], ours: &[&str]) -> Pair {
     let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
     let mut extended: Vec<String> = ours.iter().map(|arg| (*arg).to_owned()).collect();
@@ -41,7 +41,7 @@ fn both_with(args: &[&str], ours: &[&str]) -> Pair {
         })
     };
     let mut pair = once();
-    // a machine that stands still for the second that a run takes stops one of them from asking anything: not
+    // a machine that stalls for the second of a run keeps one of them from sending anything: not
     // three times
     for _ in 0..2 {
         let asked = |ran: &Ran| number_before(ran, " requests in ").map(|count| count > 0);
@@ -61,21 +61,21 @@ fn script(name: &str) -> String {
     format!("{folder}/{name}.lua")
 }
 
-/// A script that a test writes itself.
+/// A script written by the test.
 fn written(name: &str, text: &str) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("wrk-{name}.lua"));
     std::fs::write(&path, text).expect("the target folder can be written to");
     path.to_str().expect("the target folder has a plain name").to_owned()
 }
 
-/// The text with what is measured replaced: numbers in the lines from the table on.
+/// The text with measured values replaced: numbers in the lines from the table on.
 fn masked(text: &str) -> Vec<String> {
     let mut measured = false;
     let mut lines = Vec::new();
     for line in text.lines() {
         if line.starts_with("  Thread Stats") {
             measured = true;
-            // a thread may print before or after the program says that the run begins
+            // a thread may print before or after the program announces the run
             lines.sort();
         }
         if !measured {
@@ -89,7 +89,7 @@ fn masked(text: &str) -> Vec<String> {
         };
         let words: Vec<String> = line.split_whitespace().map(word).collect();
         lines.push(words.join(" "));
-        // the table's columns stand where they stand
+        // the table's columns are fixed
         if line.starts_with("    Latency ") || line.starts_with("    Req/Sec ") {
             assert_eq!(line.len(), 50, "{line:?}");
         }
@@ -97,7 +97,7 @@ fn masked(text: &str) -> Vec<String> {
     lines
 }
 
-/// The number before these words, where a line has them.
+/// The number before these words, if a line has them.
 fn number_before(ran: &Ran, words: &str) -> Option<u64> {
     let line = ran.stdout.lines().find(|line| line.contains(words))?;
     line.split(words).next()?.split_whitespace().last()?.parse().ok()
@@ -110,7 +110,7 @@ fn number_after(ran: &Ran, words: &str) -> Option<f64> {
 }
 
 impl Pair {
-    /// The same lines, streams and exit code, but for what is measured.
+    /// The same lines, streams and exit code, except for measured values.
     #[track_caller]
     fn agree(self) -> Pair {
         assert_eq!(masked(&self.ours.stdout), masked(&self.theirs.stdout), "\n{:#?}", self.ours);
@@ -193,7 +193,7 @@ fn plain_runs() {
         let all = number_before(ran, " requests in ").unwrap() as f64;
         assert!((bad - all).abs() < 0.5, "each response is a 404: {ran:#?}");
     }
-    // a server that closes after each response is no error
+    // closing after each response is not an error
     let closing = Site::start(&[("close-after", "1")]);
     both(&["-t1", "-c2", "-d1", &closing.url("/hw")]).agree().worked();
 }
@@ -231,7 +231,7 @@ fn an_interrupt_prints_what_there_is() {
 fn responses_that_do_not_come() {
     let site = Site::start(&[("never-answer", "")]);
     let url = site.url("/");
-    // wrk counts no call that it never got a response to, and neither do we when told to be like it
+    // wrk does not count calls without a response, and neither do we when imitating it
     both_with(&["-t1", "-c2", "-d1", "-T1", &url], &["--strict"]).agree();
     let ours = face(&["-t1", "-c2", "-d1", "-T1", &url].map(str::to_owned));
     assert!(
@@ -243,8 +243,7 @@ fn responses_that_do_not_come() {
     assert!(pair.ours.stdout.contains("Socket errors: connect 0, read "), "{:#?}", pair.ours);
 }
 
-/// Runs a program against a site that ends while it goes on; gives back the columns of its line on
-/// errors.
+/// Runs a program against a site that ends meanwhile; returns the columns of its line on errors.
 fn errors_when_the_server_ends(mut command: Command) -> String {
     let site = Site::start(&[]);
     command.args(["-t1", "-c2", "-d2", &site.url("/hw")]);
@@ -350,7 +349,7 @@ fn scripts_that_go_wrong() {
         let path = written(name, text);
         let pair = both(&["-t1", "-c1", "-d1", "-s", &path, &url]);
         if ["later", "response"].contains(&name) {
-            // the thread may go wrong before wrk's main thread has said that the run begins
+            // the thread may fail before wrk's main thread announces the run
             assert!(pair.ours.stdout.starts_with(&pair.theirs.stdout), "{name}: {:#?}", pair.ours);
             assert_eq!(pair.ours.stderr, pair.theirs.stderr);
             assert_eq!(pair.ours.code, pair.theirs.code);
@@ -388,7 +387,7 @@ fn requests_that_wrks_own_parser_refuses() {
     for header in [": v", "Sp : v", "A: b\u{1}c"] {
         let pair = both(&[&["-H", header][..], &run].concat());
         for ran in [&pair.ours, &pair.theirs] {
-            // in which line it is differs from run to run: fields come out of a table of Lua
+            // its line differs from run to run: fields come out of a Lua table
             assert!(ran.stderr.starts_with("invalid character in header at "), "{ran:#?}");
             assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:#?}");
         }
@@ -430,8 +429,8 @@ fn wrk2_uses_all_of_its_connections() {
     assert!((10..=12).contains(&used.load(Ordering::SeqCst)), "{ran:#?}");
 }
 
-/// Debian's lua-cjson, lua-socket and lua-lpeg, which are linked against nothing of Lua's: they take
-/// its functions from the program that loads them.
+/// Debian's lua-cjson, lua-socket and lua-lpeg, which are not linked against Lua: they take its
+/// functions from the program that loads them.
 #[test]
 fn modules_in_c() {
     let site = Site::start(&[]);
@@ -464,7 +463,7 @@ fn too_few_descriptors_are_connect_errors() {
     let theirs = limited("wrk");
     let ours = limited(&format!("{} wrk", crate::support::binary().display()));
     for ran in [&ours, &theirs] {
-        // how many there are depends on what else a program has open
+        // their number depends on the other descriptors of a program
         let connect = number_after_word(ran, "Socket errors: connect");
         assert!((20..60).contains(&connect), "{ran:#?}");
         assert!(number_before(ran, " requests in ").is_some_and(|count| count > 0), "{ran:#?}");
@@ -472,7 +471,7 @@ fn too_few_descriptors_are_connect_errors() {
     assert_eq!((ours.stderr, ours.code), (theirs.stderr, theirs.code));
 }
 
-/// The whole number that follows these words, wherever they stand in a line.
+/// The whole number that follows these words, anywhere in a line.
 #[track_caller]
 fn number_after_word(ran: &Ran, words: &str) -> u64 {
     let (_, rest) = ran.stdout.split_once(words).unwrap_or_else(|| panic!("{words}: {ran:#?}"));
@@ -514,13 +513,14 @@ fn a_rate_gives_wrk2s_report() {
     assert!(lines.iter().filter(|line| row(line)).count() > 8, "{ran:#?}");
     let last = lines.iter().find(|line| line.trim_end().ends_with(" inf")).unwrap();
     let total: u64 = last.split_whitespace().nth(2).unwrap().parse().unwrap();
-    // what its four connections were waiting for at the end is counted there and not in the requests
+    // requests that its four connections were waiting for at the end are counted there, but not in
+    // the requests
     assert!(total <= count + 4 && total > 0, "{ran:#?}");
     let refused = face(&["-R0".to_owned(), site.url("/")]).expect(&[1]);
     assert_eq!(refused.stderr, "Throughput MUST be specified with the --rate or -R option\n");
 }
 
-/// How other programs read wrk's output: by the beginning of a line, then blanks.
+/// How other programs parse wrk's output: by the beginning of a line, then blanks.
 #[test]
 fn parsers_of_wrks_output() {
     let site = Site::start(&[]);

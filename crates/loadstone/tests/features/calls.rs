@@ -1,4 +1,4 @@
-//! The per-call log, read back.
+//! The per-call log, parsed.
 
 use crate::support::{Ran, run};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) struct Call {
     pub(crate) target: usize,
 }
 
-/// Runs with `--log` and gives the calls in the order of their index.
+/// Runs with `--log` and returns the calls in index order.
 #[track_caller]
 pub(crate) fn logged(args: &[&str]) -> Vec<Call> {
     let folder = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn nanos(text: &str) -> Option<i64> {
     Some(sign * (whole.parse::<i64>().unwrap() * 1_000_000_000 + part.parse::<i64>().unwrap()))
 }
 
-/// The gaps between neighbouring due instants, in nanoseconds.
+/// The gaps between neighboring due instants, in nanoseconds.
 pub(crate) fn gaps(calls: &[Call]) -> Vec<i64> {
     calls.windows(2).map(|pair| pair[1].intended - pair[0].intended).collect()
 }

@@ -1,4 +1,4 @@
-//! How connections are made, used, timed and closed, as the other end sees it.
+//! How connections are opened, used, timed and closed, as the other end sees it.
 
 use crate::peek;
 use crate::support::http::{Recorder, read_request, response};
@@ -14,7 +14,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// The plain call that goes first.
+/// The plain first call.
 fn serve_first(stream: &TcpStream) {
     let mut reader = BufReader::new(stream);
     while read_request(&mut reader).is_some() {
@@ -44,8 +44,8 @@ fn take(reader: &mut BufReader<&TcpStream>, count: usize) -> bool {
 
 #[test]
 fn a_pipeline_keeps_its_depth_and_a_group_goes_out_together() {
-    // the server holds every response back until four requests are in, then frees one place: a
-    // pipeline sends the next request at once, a group not before all four are answered
+    // the server holds every response back until it has four requests, then frees one place: a
+    // pipeline sends the next request at once, a group only after all four are answered
     for (option, refills) in [("--pipeline", true), ("--group", false)] {
         let (tell, told) = mpsc::channel();
         let server = Scripted::start(move |stream, connection| {
@@ -102,7 +102,7 @@ fn a_first_byte_that_does_not_come_has_a_limit_of_its_own() {
     assert_eq!(failures(&json), [("first-byte-timo".to_owned(), 2)]);
     assert!(number(&json, "/by_outcome/timed_out/p50") >= 0.1995, "{json:#}");
     assert!(number(&json, "/by_outcome/timed_out/max") < 20.0);
-    // the plain call that goes first has the same patience
+    // the plain first call has the same timeout
     assert_eq!(text(&json, "/first_call/failure/class"), "first-byte-timo");
 }
 
@@ -125,7 +125,7 @@ fn a_stalled_connection_is_given_up_and_a_slow_one_is_not() {
     args.extend(limits);
     let json = measured(&args, &[1]);
     assert_eq!(failures(&json), [("progress-timo".to_owned(), 2)]);
-    // 50 bytes at 50 a second: longer than the limit in all, no standstill
+    // 50 bytes at 50 a second: longer than the limit in total, without a pause
     let site = Site::start(&[("drip", "50B/s")]);
     let url = site.url("/bytes/50");
     let mut args = vec!["-c", "1", "-n", "1", &url];
@@ -225,7 +225,7 @@ fn families_are_kept_to_and_an_ipv6_literal_is_an_address() {
     let json = measure(&["-c", "1", "-n", "2", &format!("http://[::1]:{port}/")]);
     assert_eq!(outcomes(&json)[1], 2);
     assert_eq!(six.requests()[0].field("host"), Some(format!("[::1]:{port}").as_str()));
-    // nobody listens on the other family's port
+    // no server listens on the other family's port
     let named = format!("http://localhost:{port}/");
     let json = measured(&["-n", "1", "-4", &named], &[3]);
     assert_eq!(failures(&json), [("connrefused".to_owned(), 1)]);
@@ -274,7 +274,7 @@ fn a_unix_socket_without_room_is_waited_for() {
     }
 }
 
-/// Nobody accepts what fills the queue.
+/// No server accepts connections beyond the queue.
 #[test]
 fn a_unix_socket_that_stays_full_is_a_connect_timeout() {
     let folder = tempfile::tempdir().unwrap();
@@ -287,7 +287,7 @@ fn a_unix_socket_that_stays_full_is_a_connect_timeout() {
     let ran = run(&[&["run", "--unix", path][..], &patience].concat()).expect(&[3]);
     assert_eq!(failures(&ran.json()), [("connect-timo".to_owned(), 1)]);
     assert!(ran.stderr.contains("no connection within the connect timeout"), "{}", ran.stderr);
-    // room for the first call, and then for nobody
+    // room for the first call, and then for none
     let (over, end) = mpsc::channel::<()>();
     drop(listener.accept().unwrap());
     std::thread::spawn(move || {
@@ -328,7 +328,7 @@ fn a_proxy_is_asked_in_absolute_form_with_its_login() {
 
 #[test]
 fn https_goes_through_a_proxy_by_a_tunnel() {
-    // the first call and two users; where no version is given, one more asks whether HTTP/2 is offered
+    // the first call and two users; without a version, one more checks whether HTTP/2 is offered
     for (version, tunnels) in [(&["--http", "1.1"][..], 3), (&[], 4)] {
         let server = TlsServer::start(&TlsOptions::default());
         let proxy = Proxy::to(format!("127.0.0.1:{}", server.port()));
@@ -354,13 +354,13 @@ fn https_goes_through_a_proxy_by_a_tunnel() {
     }
 }
 
-/// What comes before the users goes their way: through the proxy, and under the name that they ask for.
+/// Connections before the users go the same way: through the proxy, and under the same name.
 #[test]
 fn a_setup_goes_the_way_of_the_calls() {
     let server = TlsServer::start(&TlsOptions::default());
     let proxy = Proxy::to(format!("127.0.0.1:{}", server.port()));
     let folder = tempfile::tempdir().unwrap();
-    // no certificate has this name, and no resolver
+    // neither a certificate nor a resolver knows this name
     let url = format!("https://nowhere.invalid:{}/", server.port());
     let plan = format!(
         "version = 1\nurl = '{url}'\n[load]\nusers = 1\n[stop]\nrequests = 2\n\
@@ -409,7 +409,7 @@ fn socket_options_reach_the_socket() {
     let plain = look(&[]);
     assert!(plain.nodelay);
     assert!(!look(&["--no-nodelay"]).nodelay);
-    // Linux doubles what is asked for (socket(7))
+    // Linux doubles the requested size (socket(7))
     let small = look(&["--send-buffer", "20k", "--recv-buffer", "30k"]);
     assert_eq!((small.send_buffer, small.receive_buffer), (40 << 10, 60 << 10));
     assert_ne!(plain.send_buffer, small.send_buffer);

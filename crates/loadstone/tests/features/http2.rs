@@ -1,4 +1,4 @@
-//! HTTP/2 from the command line: what is measured, what is told, and what cannot be.
+//! HTTP/2 from the command line: measurements, messages, and refusals.
 
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{Scripted, Site, measured, outcomes, run, text, whole};
@@ -25,7 +25,7 @@ fn streams_share_connections_and_are_counted() {
     assert_eq!(whole(&json, "/connections/established"), whole(&json, "/client/threads"));
 }
 
-/// The site takes heads of 64 KiB, over HTTP/2 as over HTTP/1.1.
+/// The site accepts heads of 64 KiB, over HTTP/2 as over HTTP/1.1.
 #[test]
 fn a_head_of_forty_kilobytes_is_served() {
     let site = Site::start(&[]);
@@ -74,7 +74,7 @@ fn the_text_says_what_was_spoken() {
     assert!(said.contains("fields: ") && said.contains(" saved)"), "{said}");
 }
 
-/// A server that does not speak it is named before anything is measured.
+/// A server without HTTP/2 is reported before anything is measured.
 #[test]
 fn a_server_without_http2_is_named() {
     let old = Scripted::start(|mut stream, _| {
@@ -83,7 +83,11 @@ fn a_server_without_http2_is_named() {
     let ran = run(&["run", "-n", "5", "--http", "2", &old.url("/")]).expect(&[3]);
     let told = "the server speaks HTTP/1.x where HTTP/2 was asked for";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
-    assert!(ran.stdout.contains("Does it speak HTTP/2 here? With --http"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("Does the server speak HTTP/2 on this port? With --http"),
+        "{}",
+        ran.stdout
+    );
 
     let secure = TlsServer::start(&TlsOptions::default());
     let args = ["run", "-n", "5", "--http", "2", "--ca", &secure.files.ca, &secure.url("/")];
@@ -122,7 +126,8 @@ fn a_plan_file_says_the_same() {
     assert_eq!(run(&["run", "--print-plan", &file]).expect(&[0]).stdout, plan);
 }
 
-/// The field goes with every request, a target's own in its place; the plan and the report say so.
+/// The field is sent with every request, a target's own in its place; the plan and the report show
+/// it.
 #[test]
 fn a_priority_is_sent_and_told() {
     let site = Site::start(&[]);
@@ -130,7 +135,7 @@ fn a_priority_is_sent_and_told() {
     let args = ["run", "-n", "20", "--http", "2", "--priority", "u=1, i", "--full", &url];
     let said = run(&args).expect(&[0, 4]).stdout;
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "Priority u=1, i: a field of each request, and a frame PRIORITY_UPDATE before it";
+    let told = "Priority u=1, i: a field of each request, and a PRIORITY_UPDATE frame before it";
     assert!(said.contains(told), "{said}");
     let plan = run(&["run", "--print-plan", "--priority", "i", &url]).expect(&[0]).stdout;
     assert!(plan.contains("priority = \"u=3, i\""), "{plan}");

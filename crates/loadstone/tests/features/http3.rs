@@ -1,5 +1,4 @@
-//! HTTP/3 from the command line: what is measured, what is told, what cannot be, and that nothing else
-//! is spoken instead.
+//! HTTP/3 from the command line: measurements, messages, refusals, and no fallback.
 
 use crate::support::quic::QuicSite;
 use crate::support::tls::{TlsOptions, TlsServer};
@@ -25,17 +24,17 @@ fn options_that_do_not_go_together_are_refused() {
     }
 }
 
-/// A server that is there over TCP, and not over UDP: the fix is named, and not taken silently.
+/// A server on TCP but not on UDP: the fix is named, and not applied silently.
 #[test]
 fn without_udp_nothing_is_measured() {
     let server = TlsServer::start(&TlsOptions::default());
     let url = server.url("/");
     let ran = run(&["run", "-n", "5", "--http", "3", "--ca", &server.files.ca, &url]).expect(&[3]);
     assert!(ran.stderr.contains("(UDP): connection refused"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("With --http 2 it is asked over"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("--http 2 uses"), "{}", ran.stdout);
 }
 
-/// What drops UDP says nothing: the time to connect runs out.
+/// A firewall that drops UDP sends nothing: the connect timeout expires.
 #[test]
 fn silence_is_a_time_out() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -44,7 +43,7 @@ fn silence_is_a_time_out() {
     let ran = run(&args).expect(&[3]);
     let told = "no connection within the connect timeout";
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
-    assert!(ran.stdout.contains("With --http 2 it is asked over"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("--http 2 uses"), "{}", ran.stdout);
 }
 
 #[test]
@@ -100,7 +99,7 @@ fn users_resume_their_own_sessions_over_quic() {
         let line = ["-c", "2", "--threads", "1", "-n", "8", "--calls", "1"];
         let json = site.measured(&[&line[..], option, &[&url]].concat());
         assert_eq!(whole(&json, "/http3/quic/handshakes"), 8);
-        // without the option the second user's first connection may go out before a ticket is there
+        // without the option the second user's first connection may open before a ticket arrives
         let found = whole(&json, "/http3/quic/resumed");
         assert!(found == resumed || (option.is_empty() && found == 6), "{option:?}: {found}");
     }
@@ -118,8 +117,8 @@ fn the_text_says_what_was_spoken() {
     assert!(said.contains("QUIC          10 handshakes, "), "{said}");
 }
 
-/// Each connection after a worker's first has its first call in early data; what the server does about it
-/// is counted apart, and no call is lost.
+/// Each connection after a worker's first has its first call in early data; the server's decision
+/// is counted separately, and no call is lost.
 #[test]
 fn early_data_is_counted_apart() {
     for (door, counts) in
@@ -136,7 +135,7 @@ fn early_data_is_counted_apart() {
             assert_eq!(told, counts, "{door}");
             continue;
         }
-        // accepted by TLS, and answered with 425 as long as the handshake is not over
+        // accepted by TLS, and answered with 425 until the handshake is complete
         let [sent, accepted, rejected, too_early] = told;
         assert_eq!((sent, rejected), (accepted, 0));
         assert!(too_early > 0 && too_early <= sent, "{told:?}");
@@ -153,7 +152,7 @@ fn early_data_is_for_requests_that_do_no_harm() {
     for (args, told) in [
         (&["--method", "POST"][..], "cannot go with the method \"POST\""),
         (&["--no-resumption"], "--early-data cannot go with --no-resumption"),
-        (&["--http", "1.1", "--tls", "1.2"], "early data is of TLS 1.3"),
+        (&["--http", "1.1", "--tls", "1.2"], "early data needs TLS 1.3"),
     ] {
         let all = [&["run", "--early-data", "https://127.0.0.1:1/"][..], args].concat();
         let ran = run(&all).expect(&[2]);
@@ -174,7 +173,7 @@ fn connections_go_on_from_another_port() {
     let made = whole(&json, "/http3/migration/made");
     assert!((15..=20).contains(&made), "{made}");
     let validated = whole(&json, "/http3/migration/validated");
-    // the last change may be made with the last calls
+    // the last change may happen with the last calls
     assert!(made - validated <= 2, "{made} {validated}");
     assert_eq!(whole(&json, "/http3/migration/calls_lost"), 0);
     assert!(json["http3"]["migration"]["time_s"]["mean"].as_f64().unwrap() > 0.0);
@@ -185,7 +184,7 @@ fn connections_go_on_from_another_port() {
     assert!(ran.stderr.contains("add --http 3, or drop it"), "{}", ran.stderr);
 }
 
-/// A limit of standstill is counted from the last bytes, in the plain call that goes first too.
+/// The progress timeout is counted from the last bytes, in the plain first call too.
 #[test]
 fn a_first_call_that_goes_on_is_waited_for() {
     let site = QuicSite::start();

@@ -1,4 +1,4 @@
-//! `--stack kernel:batches`: the kernel's sockets by io_uring, beside what they do by readiness.
+//! `--stack kernel:batches`: the kernel's sockets by io_uring, compared with epoll.
 
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const RING: &str = "kernel:batches";
 
-/// Both ways, with what the report calls them.
+/// Both ways, with their names in the report.
 fn ways(site: &Site) -> [(&'static str, &'static str); 2] {
     let tried = run(&["run", &site.url("/"), "--stack", RING, "-n", "1", "-c", "1"]);
     let fallback = tried.stderr.contains("--stack kernel:batches: sockets go one by one, by epoll");
@@ -40,16 +40,17 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
             let words = ["--stack", stack, "-n", "400", &url];
             let report = measured(&[&words[..], more].concat(), &[0, 4]);
             assert_eq!(outcomes(&report), [400, 400, 0, 0, 0, 0], "{stack} {more:?}");
-            // a scheduling policy may stand behind it
+            // a scheduling policy may follow
             let said = text(&report, "/client/io").split(',').next();
             assert_eq!(said, Some(io), "{stack} {more:?}");
-            // the plain call went first
+            // after the plain first call
             assert_eq!(site.served().requests - before, 401, "{stack} {more:?}");
         }
     }
 }
 
-/// Responses longer than a buffer, and than all that the worker reads at once, between short ones.
+/// Responses longer than a buffer, and than everything that the worker reads at once, between short
+/// ones.
 #[test]
 fn long_and_short_responses_come_whole() {
     let site = Site::start(&[]);
@@ -67,7 +68,7 @@ fn long_and_short_responses_come_whole() {
     }
 }
 
-/// An upload that no buffer holds, and of which the socket takes a little at a time.
+/// An upload larger than any buffer, which the socket accepts in small parts.
 #[test]
 fn an_upload_larger_than_the_sockets_buffers_arrives_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -104,7 +105,7 @@ fn an_upload_larger_than_the_sockets_buffers_arrives_as_it_is() {
     }
 }
 
-/// A host that the first call is led to is added to what was made ready, and nothing of it is lost.
+/// A host that the first call is redirected to is added to the prepared ones, without losing any.
 #[test]
 fn a_redirect_to_another_host_goes_the_same_way() {
     let site = Site::start(&[]);
@@ -124,7 +125,7 @@ fn a_redirect_to_another_host_goes_the_same_way() {
     }
 }
 
-/// What a server does to connections has the same names either way.
+/// Server behavior is reported with the same names either way.
 #[test]
 fn ends_and_resets_are_told_apart_as_by_readiness() {
     let site = Site::start(&[]);
@@ -158,8 +159,8 @@ fn half_way(mut stream: TcpStream, connection: usize, reset: bool) {
     }
 }
 
-/// A server that ends each connection with its second response, in one segment, and does not say so
-/// before: the end is heard with the response, so that no request goes out behind it.
+/// A server that closes each connection with its second response, in one segment, without
+/// announcing it: the close is noticed with the response, so no request is sent after it.
 #[test]
 fn ends_that_come_with_a_response_are_heard_with_it() {
     let site = Site::start(&[]);
@@ -172,7 +173,7 @@ fn ends_that_come_with_a_response_are_heard_with_it() {
                     return;
                 }
                 tell.send(connection).ok();
-                // the end goes with it
+                // the end arrives with it
                 set_tcp_cork(&stream, served == 1).ok();
                 stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").ok();
             }
@@ -180,9 +181,9 @@ fn ends_that_come_with_a_response_are_heard_with_it() {
         let words = ["--stack", stack, "-n", "200", "-c", "4", &server.url("/")];
         let report = measured(&words, &[0, 4]);
         assert_eq!(outcomes(&report), [200, 200, 0, 0, 0, 0], "{stack}");
-        // the third call of a connection was not written to it: each was asked for once
+        // the third call of a connection was not written to it: each was sent once
         assert_eq!(asked.try_iter().filter(|connection| *connection > 0).count(), 200, "{stack}");
-        // two calls each, but for the last ones of the four users
+        // two calls each, except for the last ones of the four users
         let established = whole(&report, "/connections/established");
         assert!((100..=104).contains(&established), "{stack}: {established}");
     }
@@ -217,7 +218,7 @@ fn tls_and_http2_are_spoken_over_it() {
     }
 }
 
-/// As a profile of a container does it: io_uring_setup is refused, by a filter of system calls.
+/// Like a container's profile: a system call filter refuses io_uring_setup.
 const FORBIDDEN: &str = r"
 import ctypes, os, struct, sys
 EPERM_FOR_425 = [(0x20, 0, 0, 0), (0x15, 0, 1, 425), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7fff0000)]
@@ -250,7 +251,7 @@ fn where_the_kernel_refuses_a_note_says_so() {
     assert!(text(&report, "/client/io").starts_with("epoll"), "{}", report["client"]);
 }
 
-/// A plan file says it as the option does, and datagrams do not go by it.
+/// A plan file has the same setting, and datagrams do not use it.
 #[cfg(feature = "h3")]
 #[test]
 fn http3_goes_by_readiness_and_says_so() {

@@ -13,7 +13,7 @@ fn n_calls_are_made_by_c_users_and_each_is_counted_once() {
     assert_eq!(whole(&json, "/connections/attempted"), 3);
     assert_eq!(whole(&json, "/connections/peak"), 3);
     let served = site.stop();
-    // one plain call goes first
+    // after one plain call
     assert_eq!((served.requests, served.connections), (61, 4));
 }
 
@@ -31,7 +31,7 @@ fn d_ends_the_window_and_what_was_due_is_followed() {
     let [due, succeeded, rest @ ..] = outcomes(&json);
     assert_eq!(number(&json, "/duration_s"), 0.3);
     assert_eq!((due, rest), (succeeded, [0; 4]));
-    // two users, at least 40 ms a call: 7 whole calls and one begun in the window
+    // two users, at least 40 ms a call: 7 complete calls and one begun in the window
     assert!((2..=16).contains(&due), "{json:#}");
     assert!(number(&json, "/response_time_s/p50") >= 0.04);
     assert_eq!(site.stop().requests, due + 1);
@@ -111,7 +111,7 @@ fn sessions_arrive_openly_and_their_calls_follow_each_other() {
     assert_eq!(outcomes(&json)[..2], [40, 40]);
     assert_eq!(whole(&json, "/sessions/started"), 10);
     assert_eq!(whole(&json, "/sessions/completed"), 10);
-    // the rate that was asked for, however long the last of ten sessions takes
+    // the requested rate, however long the last of ten sessions takes
     assert_eq!(number(&json, "/sessions/intended_per_s"), 100.0);
     let served = site.stop();
     assert_eq!(served.requests, 41);
@@ -136,7 +136,7 @@ fn think_time_lies_between_a_response_and_the_next_due_instant() {
     let exponential = pauses("exp:5ms");
     assert!(exponential.iter().any(|pause| *pause < 5_000_000), "{exponential:?}");
     assert!(exponential.iter().any(|pause| *pause > 5_000_000), "{exponential:?}");
-    // users of a session think too
+    // users of a session also have think time
     let calls = ["--rate", "100/s", "--session", "3", "-n", "1", "--think", "30ms", &url];
     let spread = gaps(&logged(&calls));
     assert!(spread.len() == 2 && spread.iter().all(|gap| *gap >= 30_000_000), "{spread:?}");
@@ -153,7 +153,7 @@ fn a_full_pool_and_a_full_queue_drop_with_a_count() {
     let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
     assert_eq!((due, failed, timed_out, abandoned), (40, 0, 0, 0));
     assert_eq!(succeeded + dropped, 40);
-    // 100 ms of arrivals, 50 ms a call: no more than a few can have been served
+    // 100 ms of arrivals, 50 ms a call: only a few can have been served
     assert!(dropped >= 20, "{json:#}");
     assert_eq!(failures(&json), [("connections-max".to_owned(), dropped)]);
     assert_eq!(whole(&json, "/connections/peak"), 1);
@@ -176,7 +176,7 @@ fn an_abort_rule_ends_a_run_of_failures() {
     let json = measured(&args, &[1, 4]);
     assert!(text(&json, "/aborted").contains("failures>20% for 300ms"), "{json:#}");
     assert!(number(&json, "/elapsed_s") < 50.0);
-    // the rule holds for a run that keeps it
+    // the rule does not end a run that stays within it
     let site = Site::start(&[]);
     let url = site.url("/hw");
     let json = measure(&["-c", "1", "-d", "300ms", "--abort-if", rule[1], &url]);
@@ -248,7 +248,7 @@ fn the_seed_decides_all_that_is_random() {
 fn an_objective_that_is_missed_gives_exit_code_1() {
     let site = Site::start(&[("delay", "20ms")]);
     let url = site.url("/hw");
-    // a busy machine may make the run INVALID, which is told before an objective
+    // a busy machine may make the run INVALID, which takes precedence over an objective
     let bounds = "p50<1ms, failures<=0.1%";
     let json = measured(&["-c", "2", "-n", "20", "--slo", bounds, &url], &[1, 4]);
     let state = text(&json, "/verdict/state");
@@ -273,7 +273,7 @@ fn an_expectation_that_is_missed_gives_exit_code_1() {
     let url = server.url("/");
     let json = measured(&["-c", "1", "-n", "20", "--expect-status", "200", &url], &[1, 4]);
     assert_eq!(outcomes(&json)[1..3], [16, 4]);
-    // without one asked for, a failed call is a figure, not a verdict on the server
+    // without an objective, a failed call is a figure, not a verdict on the server
     let json = measured(&["-c", "1", "-n", "20", &url], &[0, 4]);
     assert_eq!(outcomes(&json)[1..3], [16, 4]);
 }

@@ -1,4 +1,4 @@
-//! What the binary promises to its users, one option at a time, against servers in this process.
+//! The binary's options, one at a time, against servers in this process.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 #![allow(clippy::float_cmp, reason = "figures compared this way are exact by their making")]

@@ -1,4 +1,5 @@
-//! `loadstone netpath`, and runs through a path: real packets, devices and namespaces of our own.
+//! `loadstone netpath`, and runs through a path: real packets, with separate devices and
+//! namespaces.
 
 #[cfg(feature = "h3")]
 use crate::support::quic::QuicSite;
@@ -13,8 +14,8 @@ use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 /// An ordinary user's PATH on Debian lacks the folder of tc.
 const FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
-/// Whether this user may make a path to a server of this host; says plainly what is missing
-/// where not.
+/// Returns whether this user can create a path to a server of this host; prints what is missing if
+/// not.
 fn to_be_had() -> bool {
     let tried = run(&["netpath", "-q", "--rtt", "0ms", "--", "true"]);
     if tried.code == 0 {
@@ -44,13 +45,13 @@ fn a_program_reaches_a_server_of_the_loopback_over_the_path() {
     let (status, connect) = ran.stdout.split_once(' ').expect("two words of curl");
     assert_eq!((ran.code, status), (0, "200"), "{ran:#?}");
     assert!(connect.parse::<f64>().unwrap() >= 0.060, "{ran:#?}");
-    // the report is on standard error, and the program's output alone
+    // the report is on standard error, and only the program's output on standard output
     for part in [
         "loadstone: path rtt=60ms, loss=list:900, seed 7, ",
         "loadstone:   up: ",
         "loadstone:   down: ",
         " 0 lost; delay 30.0 ms, 1 packets lost by number\n",
-        "round trip asked for 60.0 ms",
+        "configured round trip 60.0 ms",
         "delivered late by ",
     ] {
         assert!(ran.stderr.contains(part), "{part}\n{ran:#?}");
@@ -65,7 +66,7 @@ fn exit_codes_are_handed_on() {
     }
     let code = |program: &[&str]| netpath(&["-q", "--rtt", "1ms"], program).code;
     assert_eq!(code(&["sh", "-c", "exit 7"]), 7);
-    // a program that a signal ended, as shells tell it
+    // a program ended by a signal, in the shells' convention
     assert_eq!(code(&["sh", "-c", "kill -KILL $$"]), 137);
     let none = netpath(&["-q", "--rtt", "1ms"], &["/nowhere/at-all"]);
     assert_eq!((none.code, code(&["/etc"])), (127, 126));
@@ -75,7 +76,7 @@ fn exit_codes_are_handed_on() {
     );
 }
 
-/// A netpath under way, whose program has said a first line.
+/// A running netpath, whose program has printed its first line.
 struct UnderWay {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -100,7 +101,7 @@ impl UnderWay {
         UnderWay { child, out, err }
     }
 
-    /// The name of the device on this host, which standard error begins with.
+    /// The name of the device on this host, printed first on standard error.
     fn device(&mut self) -> String {
         let mut said = String::new();
         self.err.read_line(&mut said).unwrap();
@@ -125,8 +126,8 @@ fn signals_are_passed_on() {
     assert_eq!((rest.as_str(), under_way.child.wait().unwrap().code()), ("got it\n", Some(9)));
 }
 
-/// Everything that was started holds the program's standard output: its end is theirs. One of them
-/// has even left the session.
+/// Every started process holds the program's standard output: the pipe closes when all have ended.
+/// One of them has even left the session.
 #[test]
 fn nothing_stays_behind_after_a_kill() {
     if !to_be_had() {
@@ -202,8 +203,8 @@ fn what_is_no_trace_is_refused_with_its_line() {
     }
 }
 
-/// One packet of 1,500 bytes every 4 ms on the way down, and nothing that holds them up on the way:
-/// 3 Mbit/s, of which 1,448 of 1,500 bytes are content. The plan that is kept needs no file.
+/// One packet of 1,500 bytes every 4 ms on the way down, without further delay: 3 Mbit/s, of which
+/// 1,448 of 1,500 bytes are content. The stored plan needs no file.
 #[test]
 fn a_run_goes_through_a_recorded_link() {
     if !to_be_had() {
@@ -219,14 +220,15 @@ fn a_run_goes_through_a_recorded_link() {
     let document = measured(&[&[url.as_str()][..], &load].concat(), &[0, 1, 4]);
     let content = number(&document, "/throughput_per_s") * 20_000.0;
     let most = 1_500.0 / 0.004 * 1_448.0 / 1_500.0;
-    // what ended just before the window and is handed over late counts too: a call of each user at most
+    // calls that ended just before the window and are delivered late count too: at most one per
+    // user
     assert!((0.6..=1.12).contains(&(content / most)), "{content} of {most} bytes a second");
     let held = &document["plan"]["connection"]["traces"][&*file.to_string_lossy()];
     assert_eq!(held.as_str(), Some("4*4"), "{}", document["plan"]["connection"]);
     assert_eq!(text(&document, "/plan/connection/path"), path);
 }
 
-/// More than the four that there were parts of the network for, all started at once.
+/// More than the four available parts of the network, all started at once.
 #[test]
 fn many_paths_stand_beside_each_other() {
     if !to_be_had() {
@@ -238,7 +240,7 @@ fn many_paths_stand_beside_each_other() {
     let mut devices: Vec<String> = std::thread::scope(|scope| {
         let start = || UnderWay::start(&["--rtt", "1ms"], script, &[&url]);
         let all: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
-        // all of them stand before the first is ended
+        // all of them are set up before the first is ended
         let mut all: Vec<UnderWay> = all.into_iter().map(|one| one.join().unwrap()).collect();
         let devices = all.iter_mut().map(UnderWay::device).collect();
         for one in &mut all {
@@ -266,8 +268,8 @@ fn without_permission_the_error_names_the_fix() {
     assert!(ran.stderr.contains("; fix: run as root, or "), "{ran:#?}");
 }
 
-/// An ordinary user, where the device may be opened as on most distributions: both ends in
-/// namespaces of his own. The device's node is another one in a mount namespace of this test.
+/// An unprivileged user, if the device may be opened as on most distributions: both ends in the
+/// user's own namespaces. The device's node is another one in a mount namespace of this test.
 #[test]
 fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
     if !to_be_had() {
@@ -289,8 +291,8 @@ fn an_ordinary_user_has_a_path_between_two_programs_of_his() {
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "65534\n200"), "{ran:#?}");
 }
 
-/// A new network has the congestion control of the host's first network; one in which somebody asked for
-/// another one is to be seen through a path as it is without.
+/// A new network has the congestion control of the host's first network; a non-default one of the
+/// current network must be used through a path too.
 #[test]
 fn both_ends_send_by_the_congestion_control_that_is_here() {
     if !to_be_had() {
@@ -300,7 +302,7 @@ fn both_ends_send_by_the_congestion_control_that_is_here() {
     let name = "/proc/sys/net/ipv4/tcp_congestion_control";
     let (all, first) =
         (std::fs::read_to_string(names).unwrap(), std::fs::read_to_string(name).unwrap());
-    // Reno is always there; where it is the only one, nothing can be told apart
+    // Reno is always available; if it is the only one, nothing can be distinguished
     let other = all.split_whitespace().find(|one| *one != first.trim()).unwrap_or("reno");
     let script = format!("echo {other} > {name} && exec \"$0\" \"$@\"");
     let mut command = behind(&["unshare", "--map-root-user", "--net", "sh", "-c", &script]);
@@ -337,15 +339,15 @@ fn a_run_goes_through_a_path_and_says_so() {
     }
     assert_eq!(whole(path, "/overflowed"), 0);
     assert!(!causes(&document).contains(&"path-overload"));
-    // the connection and the plan that is kept go the same way
+    // the connection and the stored plan behave the same way
     assert_eq!(text(&document, "/plan/connection/path"), "rtt=50ms");
     assert!(number(&document, "/tcp/rtt_s/p50") >= 0.050, "{}", document["tcp"]);
     let report = run(&["run", &url, "--path", "rtt=50ms", "-n", "8", "-c", "2", "--full"]);
     assert!(report.stdout.contains("Path          rtt=50ms, seed 1, "), "{report:#?}");
-    assert!(report.stdout.contains("round trip asked for 50.0 ms"), "{report:#?}");
+    assert!(report.stdout.contains("configured round trip 50.0 ms"), "{report:#?}");
 }
 
-/// Each user has an address and a link of its own; the report tells them apart.
+/// Each user has a separate address and link; the report distinguishes them.
 #[test]
 fn each_client_is_behind_a_path_of_its_own() {
     if !to_be_had() {
@@ -363,19 +365,19 @@ fn each_client_is_behind_a_path_of_its_own() {
     assert_eq!((whole(&rows[0], "/clients"), whole(&rows[1], "/clients")), (3, 1));
     let calls = |row: usize| whole(&rows[row], "/succeeded");
     assert_eq!(calls(0) + calls(1), 200);
-    // whoever is near calls oftener in the same time: a round trip each, and one more at first
+    // near users call more often in the same time: a round trip each, and one more at first
     assert!(calls(0) > calls(1), "{rows:?}");
     assert!(number(&rows[1], "/response_time_s/min") >= 0.150, "{rows:?}");
     assert!(number(&rows[0], "/response_time_s/p50") < 0.100, "{rows:?}");
     for row in 0..2 {
         assert!(document["slo"][row]["met"].as_bool().unwrap(), "{}", document["slo"]);
-        // what the links counted is kept apart too
+        // the links' counts are separate too
         assert!(whole(&document, &format!("/path/kinds/{row}/up/arrived")) >= calls(row));
     }
     assert_eq!(text(&document, "/plan/connection/clients"), clients);
 }
 
-/// Datagrams go through a path as segments do, and back from the address that was asked.
+/// Datagrams go through a path like segments, and return from the requested address.
 #[cfg(feature = "h3")]
 #[test]
 fn http3_goes_through_a_path() {
@@ -416,7 +418,7 @@ fn a_udp_server_replies_from_the_address_that_was_asked() {
                 server.send_to(&datagram[..length], from).unwrap();
             }
         });
-        // a connected socket; the last datagram comes in fragments
+        // a connected socket; the last datagram is fragmented
         let script = format!(
             "exec 3<>/dev/udp/127.0.0.1/{port}; for n in 1 2 3000; do \
              printf \"%0${{n}}d\" 7 >&3; timeout 5 dd bs=4000 count=1 <&3 2>/dev/null | wc -c; done"
@@ -428,7 +430,7 @@ fn a_udp_server_replies_from_the_address_that_was_asked() {
     }
 }
 
-/// Of an open load each arrival is a client: the shares are those of the calls.
+/// In an open load each arrival is a client: the shares are those of the calls.
 #[test]
 fn arrivals_are_clients_in_turn() {
     if !to_be_had() {
@@ -454,10 +456,10 @@ fn arrivals_are_clients_in_turn() {
 fn what_is_no_population_is_refused() {
     for (options, said) in [
         (&["--clients", "dsl:60%, 3g:30%"][..], "its shares add up to 90.0 %, not 100 %"),
-        (&["--clients", "10"], "10 says how many, which here is -c 10; --clients says who"),
+        (&["--clients", "10"], "10 is a number, which -c 10 sets; --clients names profiles"),
         (&["--clients", "dsl:50%, 3gg:50%"], "\"3gg\" is not a profile; near: 3g; "),
         (&["--clients", "dsl:120%, 3g:-20%"], "\"120%\" is not a share; write one from 0% to 100%"),
-        (&["--clients", "dsl:90%, 3g:10%", "-c", "2"], "none is behind \"3g\"; give -c 10 or more"),
+        (&["--clients", "dsl:90%, 3g:10%", "-c", "2"], "clients uses \"3g\"; give -c 10 or more"),
         (&["--clients", "dsl:100%", "--slo", "3g: p99<1s"], "is called \"3g\"; there are: dsl"),
         (&["--clients", "dsl:100%", "--path", "3g"], "--clients and --path contradict each other"),
     ] {
@@ -467,8 +469,8 @@ fn what_is_no_population_is_refused() {
     }
 }
 
-/// The load stays and the path is varied: a user who waits two more hundredths of a second for each
-/// response gets so many less.
+/// The load is constant and the path is varied: a user who waits two more hundredths of a second
+/// for each response gets correspondingly fewer.
 #[test]
 fn a_ramp_varies_the_path_at_one_load() {
     if !to_be_had() {
@@ -486,7 +488,7 @@ fn a_ramp_varies_the_path_at_one_load() {
     assert_eq!(levels, [0.01, 0.03, 0.05]);
     let most = |row: usize| 2.0 / levels[row];
     for row in 0..3 {
-        // a closed load of two users makes at most a call each in a round trip
+        // a closed load of two users makes at most one call each per round trip
         assert!(number(&steps[row], "/goodput_per_s") <= most(row) * 1.05, "{row}");
         let path = format!("loss=list:9999, rtt={}us", levels[row] * 1e6);
         assert_eq!(text(&steps[row], "/path/spec"), path);
@@ -504,7 +506,7 @@ fn a_ramp_varies_the_path_at_one_load() {
 #[test]
 fn what_cannot_be_varied_is_refused() {
     for (options, said) in [
-        (&["--vary", "loss=5%"][..], "it has no two ends"),
+        (&["--vary", "loss=5%"][..], "it is not a range"),
         (
             &["--vary", "speed=1..2"],
             "\"speed\" is not a property that can be varied; write one like",
@@ -534,7 +536,7 @@ fn a_comparison_goes_through_a_path() {
     let document = ran.expect(&[0, 1, 4]).json();
     for side in ["before", "after"] {
         let runs = document[side]["runs"].as_array().expect("runs");
-        // a block of 100 ms may be over before this machine gets to a call
+        // a block of 100 ms may be over before this machine makes a call
         let called: Vec<&Value> =
             runs.iter().filter(|run| number(run, "/throughput_per_s") > 0.0).collect();
         assert!(!called.is_empty(), "{runs:?}");
@@ -559,14 +561,14 @@ fn a_torture_goes_through_a_path() {
     let document = ran.json();
     assert_eq!(text(&document, "/path/spec"), "rtt=20ms, loss=1%");
     assert!(whole(&document, "/path/kinds/0/up/arrived") > 0);
-    // good users are on a line of their own, as long as this one
+    // users within the bound are on a separate link, for as long as this one
     let users = &document["beside"]["run"];
     assert_eq!(text(users, "/path/spec"), "rtt=20ms, loss=1%");
     assert!(number(users, "/service_time_s/min") >= 0.020, "{users}");
 }
 
-/// A response of so many segments takes so many round trips when the server begins with a window of
-/// ten (RFC 6928) and doubles it: 10, 20, 40. One more is the handshake's.
+/// A response of N segments takes a fixed number of round trips if the server begins with a window
+/// of ten (RFC 6928) and doubles it: 10, 20, 40. One more is the handshake's.
 #[test]
 fn slow_start_takes_the_rounds_of_the_textbook() {
     if !to_be_had() {
@@ -579,13 +581,13 @@ fn slow_start_takes_the_rounds_of_the_textbook() {
             &[&url, "--path", "rtt=100ms", "-c", "8", "-n", "16", "--calls", "1"],
             &[0, 4],
         );
-        // the quickest: other work on the machine makes none of them quicker
+        // the fastest: other work on the machine makes none of them faster
         let took = number(&document, "/service_time_s/min");
         assert_eq!((took / 0.1).floor() as u64, 1 + rounds, "{bytes} bytes in {took} s");
     }
 }
 
-/// A SYN, or its answer, that is lost is sent again after a second: at 5 % each way, 1 − 0.95² of
+/// A lost SYN, or a lost reply to it, is sent again after a second: at 5 % each way, 1 − 0.95² of
 /// all connections take that long.
 #[test]
 fn lost_handshakes_cost_a_second() {
@@ -618,7 +620,7 @@ fn lost_handshakes_cost_a_second() {
         + whole(&document, "/path/kinds/0/down/lost_to_model");
     assert!(lost > 0);
     let lines = std::fs::read_to_string(log.path()).unwrap();
-    // what is lost later costs 200 ms and its double: a second of service time is a handshake's
+    // later losses cost 200 ms and its double: a second of service time means a lost handshake
     let service = |line: &str| line.split('\t').nth(3).and_then(|column| column.parse().ok());
     let slow = lines.lines().skip(1).filter_map(service).filter(|span: &f64| *span >= 0.95).count();
     let share = slow as f64 / f64::from(CONNECTIONS);
@@ -631,14 +633,14 @@ fn lost_handshakes_cost_a_second() {
     assert!(!found.contains(&"accept-queue-overflow"), "{found:?}");
 }
 
-/// Bytes a second of one download of curl's, as curl has it.
+/// Bytes a second of one download by curl, as reported by curl.
 fn downloaded(ran: &str) -> f64 {
     ran.trim().parse().unwrap_or_else(|_| panic!("no speed: {ran:?}"))
 }
 
-/// The kernel's own shaper (TBF) on the device of a path that does nothing, against a path with that
-/// rate: the same download comes as fast through both, within 5 %. Where other programs take the cores
-/// in the middle of one, both are made again.
+/// The kernel's own shaper (TBF) on the device of a path without effect, compared with a path of
+/// that rate: the same download is equally fast through both, within 5 %. If other programs take
+/// the cores during one, both are repeated.
 #[test]
 fn a_rate_is_what_the_kernels_shaper_makes_of_it() {
     if !to_be_had() {
@@ -679,8 +681,8 @@ fn shaped_by_the_kernel(curl: &[&str]) -> f64 {
     downloaded(&rest)
 }
 
-/// Mathis, Semke, Mahdavi and Ott (1997): a connection of Reno's carries 1.22 · MSS / (RTT · √p). Four
-/// times the loss halves it, or more than that where timeouts come in (Padhye et al., 1998). The figure
+/// Mathis, Semke, Mahdavi and Ott (1997): a connection of Reno's carries 1.22 · MSS / (RTT · √p).
+/// Four times the loss halves it, or more if timeouts occur (Padhye et al., 1998). The figure
 /// itself holds within the factor that its constant, 4 s of losses and a busy machine leave open.
 #[test]
 fn loss_takes_what_the_formula_says() {
@@ -689,7 +691,7 @@ fn loss_takes_what_the_formula_says() {
         return;
     }
     let exe = program::<&str>(&[]).get_program().to_string_lossy().into_owned();
-    // the formula is Reno's: the server has it, whatever this machine prefers
+    // the formula is for Reno: the server uses it, whatever this machine's default
     let server = format!(
         "echo reno > /proc/sys/net/ipv4/tcp_congestion_control && exec {exe} site --listen 127.0.0.1:80"
     );

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// The norm site in a process of its own.
+/// The norm site in a separate process.
 struct Norm {
     child: Child,
     url: String,
@@ -39,7 +39,7 @@ impl Norm {
         String::from_utf8_lossy(&response).into_owned()
     }
 
-    /// Ended as by a service manager: exit code and what it told.
+    /// Ended as by a service manager: returns the exit code and the output.
     fn stop(mut self) -> (Option<i32>, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("our own child");
@@ -86,7 +86,7 @@ fn a_tree_that_was_written_out_is_served_with_its_own_log() {
     assert_eq!(site.stop().0, Some(0));
     let log = std::fs::read_to_string(format!("{tree}/var/errors")).unwrap();
     assert_eq!(log.matches(" Info: New connection from 127.0.0.1:").count(), 1, "{log}");
-    // the chapter: the tmp directory is empty, the var directory has the log alone
+    // the chapter: the tmp directory is empty, the var directory has only the log
     let names = |name: &str| std::fs::read_dir(format!("{tree}/{name}")).unwrap().count();
     assert_eq!((names("tmp"), names("var"), names("odd")), (0, 1, 0));
 }

@@ -35,7 +35,7 @@ fn what_the_server_says_of_its_work_has_figures_of_its_own() {
         assert_eq!(whole(&json, &format!("/server_timing_s/{name}/count")), 20, "{name}");
         let least = number(&json, &format!("/server_timing_s/{name}/min"));
         assert!(least > 0.001_99, "{name}: {least}");
-        // a part of the service time, told by a clock that ran within it
+        // a part of the service time, from a clock that ran within it
         let most = number(&json, &format!("/server_timing_s/{name}/max"));
         assert!(most <= number(&json, "/service_time_s/max") * 1.01, "{name}: {most}");
     }
@@ -100,7 +100,7 @@ fn json_goes_to_a_file_or_alone_to_standard_output() {
     assert_eq!(outcomes(&json)[0], 20);
 }
 
-/// What a message on a connection's last call has more than the others.
+/// Additional length of a message on a connection's last call.
 const CLOSED: &str = "Connection: close\r\n";
 
 /// Everything of section 2 of the design page.
@@ -177,10 +177,10 @@ fn the_json_has_every_name_and_agrees_with_the_site() {
     assert_eq!(json["status"], serde_json::json!({"200": 100}));
     assert_eq!(after.responses[&200], 101);
     assert_eq!(whole(&json, "/bytes/body"), 500_000);
-    // 101 responses were sent, one of them to the plain call that goes first, and closed after it
+    // 101 responses were sent, one of them to the plain first call, and closed after it
     let sent = after.bytes_sent - before.bytes_sent - CLOSED.len() as u64;
     assert_eq!(whole(&json, "/bytes/received") * 101, sent * 100);
-    // and the same of requests
+    // and the same for requests
     let received = after.bytes_received - before.bytes_received - CLOSED.len() as u64;
     assert_eq!(whole(&json, "/bytes/sent") * 101, received * 100);
     let throughput = number(&json, "/throughput_per_s");
@@ -278,7 +278,7 @@ fn the_histograms_are_read_back_by_the_public_reader() {
     assert!((found[0].2 as f64 / 1e9 / max - 1.0).abs() < 0.002, "{} {max}", found[0].2);
 }
 
-/// RFC 4648 §4, for what is known to be right.
+/// RFC 4648 §4, for valid input.
 fn base64(text: &str) -> Vec<u8> {
     let value = |byte: u8| match byte {
         b'A'..=b'Z' => byte - b'A',
@@ -330,7 +330,7 @@ fn the_page_stands_alone() {
 
 #[test]
 fn conforming_connections_are_judged_by_threshold_and_rule() {
-    // 500 bytes at 1000 a second: 8 kbit/s, and not more
+    // 500 bytes at 1000 a second: at most 8 kbit/s
     let site = Site::start(&[("drip", "1000B/s")]);
     let url = site.url("/bytes/500");
     let judge = |options: &[&str]| {
@@ -373,13 +373,13 @@ fn failures_have_a_class_and_one_to_blame() {
         assert_eq!(text(&json, "/verdict/state"), "INVALID");
         let mut causes = json["verdict"]["causes"].as_array().unwrap().iter();
         assert!(causes.any(|cause| cause["id"] == "all-failed"), "{}", json["verdict"]);
-        // a fast failure improves no quantile
+        // a fast failure does not improve a quantile
         assert_eq!(whole(&json, "/response_time_s/count"), 0);
         assert_eq!(whole(&json, "/by_outcome/failed/count"), 3);
     }
 }
 
-/// A second of the series that says zero has not been measured: sending calls costs CPU.
+/// A second of the series with zero CPU was not measured: sending calls costs CPU.
 #[test]
 fn each_row_of_the_series_says_what_the_client_used() {
     let site = Site::start(&[("null", "")]);

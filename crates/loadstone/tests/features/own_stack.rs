@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::process::Command;
 use std::sync::mpsc::channel;
 
-/// Whether this user may make a network device here; says plainly what is missing where not.
+/// Returns whether this user can create a network device here; prints what is missing if not.
 fn to_be_had(site: &Site) -> bool {
     let tried = run(&["run", &site.url("/"), "--stack", "own", "-n", "1", "-c", "1", "-q"]);
     if tried.code != 3 && tried.code != 2 {
@@ -21,8 +21,8 @@ fn to_be_had(site: &Site) -> bool {
     untested(&plea)
 }
 
-/// How packets can go, and what the report calls it: in batches, where this machine's kernel has that,
-/// one by one, and as their number says.
+/// Modes of sending packets, with their names in the report: in batches, if this machine's kernel
+/// supports it, one by one, and depending on their number.
 fn ways(site: &Site) -> [(&'static str, &'static str); 3] {
     let tried = run(&["run", &site.url("/"), "--stack", "own:batches", "-n", "1", "-c", "1"]);
     let fallback = tried.stderr.contains("--stack own:batches: packets go one by one: ");
@@ -53,8 +53,8 @@ fn every_call_is_answered_on_kept_and_on_new_connections() {
     }
 }
 
-/// Neither the run begins with the port of the first call, nor a repeat with those of the one before: the server
-/// may not have ended those connections yet.
+/// Neither the run starts with the port of the first call, nor a repeat with those of the previous
+/// one: the server may not have closed those connections yet.
 #[test]
 fn connections_that_come_later_have_other_ports() {
     if !to_be_had(&Site::start(&[])) {
@@ -77,8 +77,8 @@ fn connections_that_come_later_have_other_ports() {
     assert!(seen.len() >= 9 && distinct.len() == seen.len(), "{seen:?}");
 }
 
-/// Long responses come in packets of up to 64 KiB, of which few wait at once, between short ones, of
-/// which many do.
+/// Long responses arrive in packets of up to 64 KiB, few of which are queued at once, between short
+/// ones, many of which are.
 #[test]
 fn long_and_short_packets_come_whole() {
     let site = Site::start(&[]);
@@ -103,7 +103,7 @@ fn long_and_short_packets_come_whole() {
 }
 
 /// The server sends its second SYN-ACK after a second: a first one that went to the other worker
-/// would show.
+/// would be noticed.
 #[test]
 fn no_worker_gets_the_packets_of_another() {
     let site = Site::start(&[]);
@@ -156,8 +156,8 @@ fn the_report_says_what_it_did() {
     assert!(kernel["stack"].is_null(), "{}", kernel["stack"]);
 }
 
-/// As through the forwarder: the round trip is in every connect and response, packets are lost as the
-/// seed says, and nothing is lost but by the model.
+/// As through the forwarder: the round trip is in every connect and response, packets are lost as
+/// the seed determines, and no packet is lost except by the model.
 #[test]
 fn a_path_inside_delays_and_loses_as_it_is_asked_to() {
     let site = Site::start(&[]);
@@ -179,9 +179,9 @@ fn a_path_inside_delays_and_loses_as_it_is_asked_to() {
     for direction in ["up", "down"] {
         assert_eq!(way(&report, direction, "lost_to_model"), 1, "{}", report["path"]);
     }
-    // all that was sent came to the link, and all that left it came in
+    // all sent packets came to the link, and all that left it came in
     assert_eq!(way(&report, "up", "arrived"), whole(&report, "/stack/sent"));
-    // each packet has an instant of its own, so that none waits for a batch
+    // each packet has a separate instant, so none waits for a batch
     assert_eq!(text(&report, "/client/io"), "own TCP over TUN");
     assert_eq!(whole(&report, "/path/overflowed"), 0);
     assert!(report["first_call"]["took_s"].as_f64().expect("a number") >= 0.060);
@@ -204,11 +204,11 @@ fn the_link_of_a_path_is_that_of_all_threads() {
     let way = |way: &str, what: &str| whole(&report, &format!("/path/kinds/0/{way}/{what}"));
     assert_eq!(whole(&report, "/path/kinds/0/clients"), 1);
     assert_eq!(way("up", "arrived"), whole(&report, "/stack/sent"));
-    // what the server sent last may be on the link still
+    // the server's last packets may still be on the link
     let (came, left) = (way("down", "delivered"), whole(&report, "/stack/received"));
     assert_eq!(came, left);
-    // addresses are used again: a server may still resend to those of a run that has ended, so that nothing
-    // is said of foreign packets
+    // addresses are reused: a server may still resend to those of an ended run, so foreign packets
+    // are not reported
     assert_eq!(whole(&report, "/path/overflowed"), 0);
 }
 
@@ -234,7 +234,7 @@ fn clients_inside_have_paths_of_their_own() {
     }
 }
 
-/// WebMark's law: what the client sends is delayed by the whole round trip, what it gets is not.
+/// WebMark's law: the client's packets are delayed by the whole round trip, the server's are not.
 #[test]
 fn webmarks_mode_delays_what_the_client_sends() {
     let site = Site::start(&[]);
@@ -242,7 +242,7 @@ fn webmarks_mode_delays_what_the_client_sends() {
         return;
     }
     let path = "webmark, rate=1.5M, delay=25ms";
-    // one after the other: a machine that stands still once delays one of them
+    // in sequence: a machine that stalls once delays one of them
     let one_by_one = ["-n", "8", "-c", "1", "--calls", "1"];
     let url = site.url("/");
     let words = [&["--stack", "own", "--path", path, &url][..], &one_by_one].concat();
@@ -264,16 +264,16 @@ fn idle_connections_are_held_and_counted_over_both_stacks() {
         assert_eq!([held("wanted"), held("stood"), held("open")], [150; 3], "{stack}");
         assert_eq!(held("failed") + held("closed") + held("reset"), 0, "{stack}");
         assert!(report["held"]["age_s"].is_null());
-        // they are none of the load's
+        // they do not belong to the load
         assert_eq!(whole(&report, "/connections/established"), 2, "{stack}");
     }
 }
 
-/// What the server's kernel says of the connections that come to it, and the run's report.
+/// Connections as the server's kernel sees them, and the run's report.
 fn agreed(traits: &[&str]) -> (String, Value) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();
-    // the first call of a run has a connection of its own
+    // the first call of a run has a separate connection
     let server = std::thread::spawn(move || {
         let answer = |_: u32| {
             let (mut peer, _) = listener.accept().expect("the run's connection");
@@ -297,7 +297,7 @@ fn agreed(traits: &[&str]) -> (String, Value) {
     (server.join().expect("a server that ends"), report)
 }
 
-/// A server's kernel sees the connection as it was asked to be, and not otherwise.
+/// A server's kernel sees the connection as requested, and not otherwise.
 #[test]
 fn a_connection_has_the_traits_that_it_is_given() {
     let site = Site::start(&[]);
@@ -314,13 +314,13 @@ fn a_connection_has_the_traits_that_it_is_given() {
     assert_eq!(has(&other, "ecn"), marks.trim() != "0", "{other}");
     let plan = text(&report, "/plan/driver/tcp");
     assert_eq!(plan, "ecn,no-sack,no-timestamps,receive-window=16384");
-    // 10,000 bytes of content: ten segments go at once, or two
+    // 10,000 bytes of content: ten segments are sent at once, or two
     let took = |traits: &[&str]| {
         let path = ["--stack", "own", "--path", "rtt=100ms", "-n", "4", "-c", "1", "--calls", "1"];
         let content = "x".repeat(10_000);
         let url = site.url("/echo");
         let report = measured(&[&path[..], traits, &["--body", &content, &url]].concat(), &[0, 4]);
-        // the quickest: other work on the machine makes none of them quicker
+        // the fastest: other work on the machine makes none of them faster
         number(&report, "/response_time_s/min")
     };
     let (ten, one) = (took(&[]), took(&["--tcp", "initial-window=1"]));
@@ -342,7 +342,7 @@ fn addresses_are_chosen_or_refused_with_the_fix() {
     assert!(matches!(chosen.code, 0 | 4) && chosen.stderr.contains(said), "{chosen:#?}");
     for (prefix, said) in [
         ("10.9.1.0/16", "the first of its addresses is 10.9.0.0"),
-        ("127.0.0.0/8", "no packet of a network comes from there"),
+        ("127.0.0.0/8", "packets cannot come from these addresses"),
         ("10.9.0.0", "it has no /BITS"),
     ] {
         let refused = from(prefix);
@@ -351,14 +351,14 @@ fn addresses_are_chosen_or_refused_with_the_fix() {
     }
 }
 
-/// Runs a script of sh in a network of its own, where routes and devices are nobody else's.
+/// Runs a shell script in a separate network, where no other routes and devices exist.
 fn in_a_network(script: &str) -> crate::support::Ran {
     let mut command = behind(&["unshare", "-n", "sh", "-c", script, "sh"]);
     command.args(["run", "--stack", "own", "-n", "4", "-q"]);
     finish(command, b"")
 }
 
-/// One sentence each, exit code 2, and the network as before.
+/// One sentence each, exit code 2, and an unchanged network.
 #[test]
 fn bad_situations_are_told_and_leave_nothing_behind() {
     let site = Site::start(&[]);
@@ -405,8 +405,8 @@ fn bad_situations_are_told_and_leave_nothing_behind() {
     }
 }
 
-/// A run of one thread in a network of its own, with a server there, and something that is done to its device
-/// when some hundred packets have come over it.
+/// A run of one thread in a separate network, with a server there, and an action on its device
+/// after some hundred packets.
 fn meddled_with(deed: &str, more: &[&str]) -> Value {
     let script = format!(
         "ip link set lo up
@@ -423,8 +423,8 @@ fn meddled_with(deed: &str, more: &[&str]) -> Value {
     finish(command, b"").json()
 }
 
-/// The device's queue has room for one packet: what finds it full is counted as missed, and behind a path as
-/// lost to the emulation too.
+/// The device's queue has room for one packet: packets beyond it are counted as missed, and behind
+/// a path as lost to the emulation too.
 #[test]
 fn packets_that_find_the_devices_queue_full_are_counted() {
     if !to_be_had(&Site::start(&[])) {
@@ -440,7 +440,7 @@ fn packets_that_find_the_devices_queue_full_are_counted() {
     assert!(missed > 0 && missed == lost, "{missed} {lost}");
 }
 
-/// New connections fail at once, and nobody spins meanwhile.
+/// New connections fail at once, without busy waiting.
 #[test]
 fn a_device_that_is_deleted_costs_no_cpu_and_is_told() {
     if !to_be_had(&Site::start(&[])) {
@@ -461,13 +461,13 @@ fn a_device_that_is_deleted_costs_no_cpu_and_is_told() {
     }
 }
 
-/// For `--cpus`, as far as there are so many: without it a core is left to the server.
+/// For `--cpus`, if there are that many: without it a core is left to the server.
 fn two_cores() -> String {
     let ours = crate::peek::own_cores().into_iter().take(2);
     ours.map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// The prefix is one's: the devices are there for all threads from the start.
+/// The prefix can be used once: the devices exist for all threads from the start.
 #[test]
 fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
     let site = Site::start(&[("service", "5ms")]);
@@ -486,8 +486,8 @@ fn a_ramp_from_chosen_addresses_goes_on_with_more_threads() {
     }
 }
 
-/// Two threads would have a part of 29 addresses each, and 31 clients can have one thread alone: the prefix is
-/// left whole for them.
+/// Two threads would have 29 addresses each, and 31 clients fit one thread only: the prefix is not
+/// divided for them.
 #[test]
 fn clients_have_the_prefix_that_more_threads_would_divide() {
     let site = Site::start(&[]);
@@ -504,7 +504,7 @@ fn clients_have_the_prefix_that_more_threads_would_divide() {
     }
 }
 
-/// Two targets in turns have one prefix, whichever of them comes first.
+/// Two targets in turns share one prefix, in either order.
 #[test]
 fn targets_with_other_threads_share_chosen_addresses() {
     let site = Site::start(&[]);
@@ -534,7 +534,8 @@ fn targets_with_other_threads_share_chosen_addresses() {
     assert!(refused.stderr.contains(said), "{refused:#?}");
 }
 
-/// The 31 clients of the first step have one thread, and the prefix is left whole for them; 32 could have two.
+/// The 31 clients of the first step have one thread, and the prefix is not divided for them; 32
+/// could have two.
 #[test]
 fn later_clients_have_the_parts_of_the_first_step() {
     let site = Site::start(&[]);
@@ -556,7 +557,8 @@ fn later_clients_have_the_parts_of_the_first_step() {
     }
 }
 
-/// All steps of a ramp that doubles from one user on, with a thread for each user as far as there are cores.
+/// All steps of a ramp that doubles from one user, with a thread for each user up to the number of
+/// cores.
 #[track_caller]
 pub(crate) fn each_step_has_its_threads(ramp: &Value) {
     let steps = ramp["steps"].as_array().expect("steps");

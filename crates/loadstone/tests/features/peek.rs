@@ -1,5 +1,5 @@
-//! A look into the running program from outside: its threads and its sockets, by way of /proc and
-//! descriptors lent by the kernel.
+//! Observes the running program from outside: its threads and its sockets, through /proc and
+//! descriptors duplicated by the kernel.
 
 use rustix::net::sockopt;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 #[derive(Debug)]
 pub(crate) struct Thread {
-    /// As the kernel writes lists: `0`, `0-1`, `0,2`.
+    /// Parses the kernel's lists: `0`, `0-1`, `0,2`.
     pub(crate) cores: String,
     pub(crate) nice: i64,
 }

@@ -1,4 +1,4 @@
-//! The commands beside `run`: demo, calibrate, completions, the manual.
+//! The commands other than `run`: demo, calibrate, completions, the manual.
 
 use crate::support::{Site, behind, finish, outcomes, program, run, text, whole};
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn a_calibration_is_kept_and_used_by_later_runs() {
     let doubted = !told["doubts"].as_array().unwrap().is_empty();
     assert_eq!(kept.exists(), !doubted, "what is not believed is not kept: {told:#}");
     if doubted {
-        // this machine is busy: as it would be kept on a quiet one
+        // this machine is busy: stored as on a quiet one
         told["doubts"] = Value::Array(Vec::new());
         std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
         std::fs::write(&kept, told.to_string()).unwrap();
@@ -70,7 +70,7 @@ fn a_calibration_is_kept_and_used_by_later_runs() {
     assert_eq!(whole(&json, "/outcomes/succeeded"), 5);
 }
 
-/// Long options of a command, out of its own help.
+/// Long options of a command, from its own help.
 fn options_of(command: &str) -> BTreeSet<String> {
     let help = run(&[command, "--help"]).expect(&[0]).stdout;
     let word = |line: &str| {
@@ -124,7 +124,7 @@ fn the_client_s_scheduling_is_reported() {
         command.args(["run", &site.url("/hw"), "-n", "5", "-c", "1", "--quiet", "--json", "-"]);
         text(&finish(command, b"").json(), "/client/io").to_owned()
     };
-    // batch scheduling is everybody's to choose
+    // every user may choose batch scheduling
     assert_eq!(io(behind(&["chrt", "-b", "0"])), "epoll, SCHED_BATCH");
     assert!(!io(program::<&str>(&[])).contains("BATCH"));
 }

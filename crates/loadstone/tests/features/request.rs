@@ -1,4 +1,4 @@
-//! What is sent, as the server sees it, and what is expected of the response.
+//! Requests as the server sees them, and expectations on the response.
 
 use crate::support::apache::Apache;
 use crate::support::http::{Recorder, Request, response};
@@ -7,7 +7,7 @@ use crate::support::{Site, failures, measure, measured, outcomes, run, run_with_
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One call with options; the request of the run, after the plain one that goes first.
+/// One call with options; the request of the run, after the plain first call.
 #[track_caller]
 fn seen(options: &[&str]) -> Request {
     seen_at("/page?q=1", options)
@@ -125,7 +125,7 @@ fn compressed_asks_and_counts_wire_and_decoded_bytes_apart() {
     let options = ["--compressed", "--expect-length", "100000"];
     let json = measure(&["-c", "1", "-n", "3", options[0], options[1], options[2], &url]);
     assert_eq!(outcomes(&json)[1], 3, "the expected length is that of the decoded body");
-    // without it nothing is undone
+    // without it nothing is decoded
     let json = measure(&["-c", "1", "-n", "3", &url]);
     assert_eq!(whole(&json, "/bytes/decoded"), whole(&json, "/bytes/body"));
 }
@@ -169,7 +169,7 @@ fn each_user_keeps_its_own_cookies() {
     assert_eq!((requests.len(), without), (30, 3));
     let cookies: BTreeSet<&str> =
         requests.iter().filter_map(|request| request.field("cookie")).collect();
-    // user0 was given to the plain call that goes first
+    // user0 was used by the plain first call
     assert!(
         cookies.is_subset(&BTreeSet::from(["id=user1", "id=user2", "id=user3"])),
         "{cookies:?}"
@@ -232,7 +232,8 @@ fn lengths_and_bodies_are_compared_with_what_is_expected() {
     }
 }
 
-/// Apache asks for Digest (RFC 7616 with MD5): each user logs in once, a wrong password never does.
+/// Apache requires Digest (RFC 7616 with MD5): each user logs in once, a wrong password never
+/// succeeds.
 #[test]
 fn digest_is_what_apache_lets_in() {
     let apache =
@@ -257,7 +258,7 @@ fn digest_is_what_apache_lets_in() {
     assert!(!json.to_string().contains("rocks"), "a password is shown");
     let json = measured(&["-c", "1", "-n", "3", "--digest", "fred:stone", &url], &[1]);
     assert_eq!(outcomes(&json)[2], 3);
-    // a plan keeps it, and is run again
+    // a plan stores it, and can be run again
     let plan = run(&["run", &url, "-n", "4", "-c", "1", "--digest", "fred:rocks", "--print-plan"]);
     assert!(plan.stdout.contains("digest = \"fred:***masked***\""), "{}", plan.stdout);
     let folder = tempfile::tempdir().unwrap();
@@ -284,7 +285,7 @@ fn signatures_go_with_every_request() {
     assert!(ran.stderr.contains("aws:amz:eu-central-1:s3"), "{}", ran.stderr);
 }
 
-/// Logins are proved whoever makes the request, and whatever carries it.
+/// Logins work for every source of requests, and over every protocol.
 #[test]
 fn digest_goes_over_every_version() {
     let (site, quic) = (Site::start(&[]), QuicSite::start());
@@ -300,7 +301,7 @@ fn digest_goes_over_every_version() {
     let json = quic.measured(&["-c", "2", "-n", "20", "--digest", "fred:flintstone", &url]);
     assert_eq!((whole(&json, "/status/200"), whole(&json, "/status/401")), (20, 2));
     assert_eq!(whole(&json, "/first_call/status"), 200);
-    // a wrong password is a failure over each
+    // a wrong password fails over each of them
     let line = ["-c", "1", "-n", "3", "--http", "2", "--digest", "fred:x", &site.url("/digest")];
     assert_eq!(outcomes(&measured(&line, &[1]))[2], 3);
 }
@@ -316,7 +317,7 @@ fn a_command_of_curl_brings_its_login() {
     run(&["run", "--curl", &command, "-c", "1", "-n", "2", "-q"]).expect(&[0, 4]);
     let value = server.all()[1].field("authorization").unwrap().to_owned();
     assert!(value.starts_with("AWS4-HMAC-SHA256 Credential=KEY/"), "{value}");
-    // an imported plan has the login, and commands that disagree are told apart
+    // an imported plan has the login, and conflicting commands are reported
     let folder = tempfile::tempdir().unwrap();
     let (file, plan) = (folder.path().join("c.sh"), folder.path().join("p.toml"));
     let digest = "curl --digest -u fred:flintstone http://127.0.0.1:1/a\n";

@@ -28,7 +28,7 @@ fn a_script_makes_the_requests() {
     let line = ["run", &url, "--script", &path, "-c", "1", "-n", "4", "--full", "--", "5"];
     let ran = run(&line).expect(&[0, 4]);
     let asked: Vec<String> = server.all().iter().map(|ask| ask.target().to_owned()).collect();
-    // the plain call goes first; a script's first text is made once more, to be looked at
+    // after the plain first call; a script's first text is made once more, to be checked
     assert_eq!(asked, ["/start", "/10", "/15", "/20", "/25"]);
     assert!(ran.stdout.starts_with(&format!("{url} GET\n")), "{ran:#?}");
     assert!(ran.stdout.ends_with("\n4 done, true 1\n"), "{ran:#?}");
@@ -80,7 +80,7 @@ fn a_plan_holds_its_script() {
     std::fs::write(&file, printed).unwrap();
     run(&["run", file.to_str().unwrap(), "--repeat", "2", "-q"]).expect(&[0, 4]);
     let asked: Vec<String> = server.all().iter().map(|ask| ask.target().to_owned()).collect();
-    // each repeat has a state of its own
+    // each repeat has a separate state
     assert_eq!(asked, ["/", "/4", "/6", "/8", "/4", "/6", "/8"]);
 }
 
@@ -159,8 +159,8 @@ fn a_script_carries_users_on_their_journey() {
         };
         assert_eq!(row("log in")["count"], 3, "each user logs in once");
         assert_eq!(row("me")["succeeded"], 12);
-        // two redirects and the page, each a call of its own; the last of one of them is failed by the
-        // script's own error
+        // two redirects and the page, each a separate call; the script's own error fails the last
+        // of one of them
         assert_eq!(
             (row("order")["count"].clone(), row("order")["succeeded"].clone()),
             (36.into(), 35.into())
@@ -195,7 +195,7 @@ fn a_journey_s_script_goes_to_the_servers_that_it_names() {
             ["/b?c", "/b?c"].map(str::to_owned).to_vec(),
         )
     );
-    // what no list names is not asked
+    // URLs outside the lists are not requested
     let text = text.replacen("servers", "others", 1);
     let path = written("servers", &text);
     let json = measured(&[&url, "--script", &path, "-c", "1", "-n", "2"], &[0, 1, 4]);
@@ -221,14 +221,14 @@ fn a_wrong_journey_is_told_before_the_first_packet() {
     }
     let path = written("wrong-body", "function journey() end");
     let ran = run(&["run", &url, "--script", &path, "--body", "x"]).expect(&[2]);
-    assert!(ran.stderr.contains("each step has a body of its own"), "{ran:#?}");
+    assert!(ran.stderr.contains("each step has its own body"), "{ran:#?}");
     assert!(server.all().is_empty());
-    // a script that never asks for anything ends the run, and so does one whose init fails
+    // a script that never makes a request ends the run, and so does one whose init fails
     let ran = run(&["run", &url, "--script", &path, "-c", "1", "-n", "5", "-q"]);
     assert_ne!(ran.code, 101, "{ran:#?}");
     let path = written("wrong-first", "function journey()\n  error('at once')\nend");
     let ran = run(&["run", &url, "--script", &path, "-c", "1", "-n", "5"]);
-    // where a line ends depends on how long the path is
+    // the line breaks depend on the length of the path
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(":2: at once"), "{ran:#?}");
     let path = written("wrong-init", "function init() error('no') end\nfunction journey() end");
@@ -261,8 +261,8 @@ fn a_plan_mixes_journeys_of_steps_and_of_scripts() {
     }
 }
 
-/// What a script with wrk's interface writes is proved as well: its own text is sent again with the
-/// answer, and it sees no challenge.
+/// The login also works for the requests of a script with wrk's interface: its own text is sent
+/// again with the answer, and the script sees no challenge.
 #[test]
 fn a_script_s_requests_are_proved() {
     let site = Site::start(&[]);

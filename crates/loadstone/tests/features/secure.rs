@@ -1,11 +1,11 @@
-//! TLS as the server sees it, and what the result says of it.
+//! TLS as the server sees it, and as the result reports it.
 
 use crate::support::nginx::Nginx;
 use crate::support::tls::{Handshake, Pki, TlsOptions, TlsServer};
 use crate::support::{failures, keep, measure, measured, outcomes, text, whole};
 use serde_json::Value;
 
-/// No handshake before the run that asks whether HTTP/2 is offered.
+/// No handshake before the run checks whether HTTP/2 is offered.
 const FIXED: [&str; 2] = ["--http", "1.1"];
 
 /// Runs against the server with its authority trusted, and more options.
@@ -17,7 +17,7 @@ fn secure(server: &TlsServer, options: &[&str]) -> Value {
     measure(&args)
 }
 
-/// One connection with options, as the server saw it and as the result tells it.
+/// One connection with options, as the server saw it and as the result reports it.
 #[track_caller]
 fn handshake(options: &TlsOptions, args: &[&str]) -> (Handshake, Value) {
     let server = TlsServer::start(options);
@@ -85,7 +85,7 @@ fn sessions_are_resumed_unless_told_otherwise() {
             let seen = server.handshakes(8);
             let resumed = seen.iter().filter(|handshake| handshake.resumed).count() as u64;
             assert_eq!(whole(&json, "/tls/resumed"), resumed, "{version} {option:?}");
-            // the first connection of the only worker has nothing to resume
+            // the first connection of the only worker has no session to resume
             assert_eq!(resumed, if resumes { 7 } else { 0 }, "{version} {option:?}");
             let told: u64 = json["tls"]["agreed"]
                 .as_array()
@@ -115,7 +115,7 @@ fn only_trusted_certificates_pass_unless_told_otherwise() {
 fn a_name_is_sent_and_checked_in_place_of_the_urls() {
     let plain = TlsOptions::default();
     assert_eq!(handshake(&plain, &[]).0.sni.as_deref(), Some("localhost"));
-    // RFC 6066 §3: an address is no name to send
+    // RFC 6066 §3: an address is not sent as a name
     for (option, sni) in
         [(&[][..], None), (&["--server-name", "shop.example"], Some("shop.example"))]
     {
@@ -139,7 +139,7 @@ fn protocols_are_offered_as_asked() {
     let (seen, json) = handshake(&options, &[]);
     assert_eq!(seen.alpn.as_deref(), Some("http/1.1"));
     assert_eq!(text(&json, "/tls/agreed/0/alpn"), "http/1.1");
-    // without a version, a handshake without a request asks for HTTP/2; the run is the same
+    // without a version, a handshake without a request checks for HTTP/2; the run is the same
     let server = TlsServer::start(&options);
     let json = secure(&server, &["-n", "3"]);
     let seen = server.handshakes(2);
@@ -166,15 +166,15 @@ fn a_client_certificate_is_shown_to_a_server_that_demands_one() {
         let json = measured(&["-n", "2", "--tls", version, "--ca", &files.ca, &url], &[1, 3]);
         assert_eq!(outcomes(&json)[1], 0, "{version}");
         assert_eq!(text(&json, "/failures/0/class"), "tls", "{version}");
-        // TLS 1.3 tells only after the handshake, when the call is under way
+        // TLS 1.3 reports it only after the handshake, when the call is in flight
         let told = json["first_call"]["failure"]["advice"].as_str();
         let advice = told.unwrap_or_else(|| text(&json, "/verdict/causes/0/advice"));
         assert!(advice.contains("--cert"), "{version}: {advice}");
     }
 }
 
-/// Over TCP too the first calls of resumed connections go out early; nginx, which shares nothing with us,
-/// takes them or finds them too early.
+/// Over TCP too the first calls of resumed connections are sent early; nginx, an independent
+/// implementation, accepts them or answers 425.
 #[test]
 fn early_data_goes_to_nginx_over_both_protocols() {
     let (pki, folder) = (Pki::new(), tempfile::tempdir().unwrap());
@@ -214,10 +214,10 @@ fn each_user_resumes_its_own_sessions() {
         let seen = server.handshakes(24);
         let resumed = seen.iter().filter(|handshake| handshake.resumed).count() as u64;
         assert_eq!(whole(&json, "/tls/resumed"), resumed);
-        // each of the three makes a full handshake, and only one
+        // each of the three makes exactly one full handshake
         assert_eq!(resumed, 21, "{version}");
     }
-    // sessions that arrive are new users: none has a handshake to resume but its own
+    // arriving sessions are new users: each can resume only its own handshakes
     let server = TlsServer::start(&TlsOptions::default());
     let url = server.url("/");
     let line = [

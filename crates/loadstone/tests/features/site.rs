@@ -1,4 +1,4 @@
-//! `loadstone site`: each option arrives, as a client that knows nothing of us sees it.
+//! `loadstone site`: each option takes effect, as an independent client sees it.
 
 use crate::support::{finish, program, run};
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The command in a process of its own.
+/// The command in a separate process.
 struct Server {
     child: Child,
     /// The first line of its output.
@@ -40,7 +40,7 @@ impl Server {
         stream
     }
 
-    /// Everything that comes back on a connection of its own, until the site closes it.
+    /// Everything received on a separate connection, until the site closes it.
     fn get(&self, path: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(last(path).as_bytes()).unwrap();
@@ -49,7 +49,7 @@ impl Server {
         String::from_utf8_lossy(&response).into_owned()
     }
 
-    /// Ended by the signal of a service manager: exit code and what it told.
+    /// Ended by a service manager's signal: returns the exit code and the output.
     fn stop(mut self) -> (i32, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -68,7 +68,7 @@ impl Drop for Server {
 }
 
 thread_local! {
-    /// The options that this thread's servers had.
+    /// Options given to this thread's servers.
     static SEEN: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
 }
 
@@ -80,7 +80,7 @@ fn last(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
 }
 
-/// What comes within a moment; nothing when the peer says nothing.
+/// Bytes received within a moment; empty if the peer is silent.
 fn soon(stream: &mut TcpStream) -> Result<usize, ErrorKind> {
     stream.set_read_timeout(Some(Duration::from_millis(150))).unwrap();
     stream.read(&mut [0; 4096]).map_err(|error| match error.kind() {
@@ -99,14 +99,14 @@ fn every_option_of_the_site_arrives() {
     misbehaviour();
     weaknesses();
     let seen = SEEN.with_borrow(BTreeSet::clone);
-    // over QUIC they are asked in http3.rs
+    // over QUIC they are tested in http3.rs
     let here = |name: &str| !["http3", "early-data"].contains(&name);
     for option in ::site::OPTIONS.iter().filter(|option| here(option.name)) {
         assert!(seen.contains(&format!("--{}", option.name)), "--{} is not tested", option.name);
     }
 }
 
-/// How long a response to `/hw` takes at least, on a connection of its own.
+/// Minimum time of a response to `/hw`, on a separate connection.
 fn takes(server: &Server, span: Duration) {
     let before = Instant::now();
     let response = server.get("/hw");
@@ -115,7 +115,7 @@ fn takes(server: &Server, span: Duration) {
 
 fn weaknesses() {
     let ms = Duration::from_millis;
-    // responses leave at the ticks of one clock: the third comes two ticks behind the first
+    // responses are sent at the ticks of one clock: the third arrives two ticks after the first
     let ticking = Server::start(&["--quantum", "60ms"]);
     let before = Instant::now();
     for _ in 0..3 {
@@ -280,7 +280,7 @@ fn limits() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
-/// How long `count` requests take that are made at once.
+/// Time of `count` simultaneous requests.
 fn together(server: &Server, path: &str, count: usize) -> Duration {
     let start = Instant::now();
     let mut streams: Vec<TcpStream> = (0..count).map(|_| server.connect()).collect();
@@ -310,7 +310,7 @@ fn times() {
     }
     assert!(longest >= ms(200), "{longest:?}");
 
-    // one sleeper at a time: a short one behind a long one is late; in parallel it is not
+    // one sleeper at a time: a short one after a long one is late; in parallel it is not
     assert!(together(&Server::start(&[]), "/sleep?0.1", 3) >= ms(300));
     let server = Server::start(&["--sleep-parallel"]);
     let mut long = server.connect();
@@ -345,7 +345,8 @@ fn misbehaviour() {
         stream.write_all(request(path).as_bytes()).unwrap();
         let mut bytes = Vec::new();
         let mut buffer = [0; 4096];
-        // silence says that nothing more comes; a busy machine may be slow to say the first word
+        // silence means that nothing more will arrive; a busy machine may be slow to send the first
+        // byte
         let silence = Some(Duration::from_millis(500));
         if options == ["--never-answer"] {
             stream.set_read_timeout(silence).unwrap();

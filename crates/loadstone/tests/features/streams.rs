@@ -19,14 +19,14 @@ fn events_by_a_schedule_are_seen_as_they_were_sent() {
         assert_eq!(seen["form"], form);
         assert_eq!(whole(&seen, "/first_event_s/count"), 4);
         assert_eq!(whole(&seen, "/between_events_s/count"), 20);
-        // a timer may be late, never early; and a busy machine can put two events into one read
+        // a timer may be late, never early; and a busy machine can read two events at once
         assert!(seen["first_event_s"]["min"].as_f64() >= Some(0.039), "{seen:#}");
         let sum = seen["between_events_s"]["mean"].as_f64().unwrap() * 20.0;
         let spread = seen["mean_between_events_s"]["mean"].as_f64().unwrap() * 20.0;
         assert!((sum - spread).abs() < 0.01 * sum, "the same gaps, summed twice: {seen:#}");
         assert!(seen["stream_events_per_s"]["median"].as_f64() > Some(0.0), "{seen:#}");
     }
-    // without the option nothing is looked at
+    // without the option responses are not examined
     let line = [&url("sse"), "-n", "1", "-c", "1"];
     assert_eq!(streams(&line, &[0, 4]), Value::Null);
 }
@@ -65,7 +65,7 @@ fn a_step_says_itself_whether_it_is_a_stream() {
     assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (4, 20), "{seen:#}");
     std::fs::write(&plan, text("false")).unwrap();
     let seen = streams(&[path, "--stream", "lines"], &[0, 4]);
-    // the page alone: one line without an end
+    // the page itself: one line without an end
     assert_eq!((whole(&seen, "/whole"), whole(&seen, "/events")), (4, 4), "{seen:#}");
     std::fs::write(&plan, text("'xml'")).unwrap();
     let ran = run(&["run", path]).expect(&[2]);

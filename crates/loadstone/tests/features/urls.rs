@@ -133,7 +133,7 @@ fn one_list_may_name_several_servers() {
     let json = measure(&["-c", "2", "-n", "10", "--urls", &list]);
     assert_eq!(outcomes(&json), [10, 10, 0, 0, 0, 0]);
     assert_eq!(whole(&json, "/bytes/body"), 60);
-    // the plain call that goes first goes to the first line's server
+    // the plain first call goes to the first line's server
     assert_eq!((one.stop().requests, two.stop().requests), (6, 5));
 }
 
@@ -257,7 +257,7 @@ fn urls_that_match_a_pattern_share_a_row() {
         ]
     );
     assert_eq!(json["slo"][0]["met"], true);
-    // what the record holds is enough to render it again, the log keeps the lines of the list
+    // the record contains enough to render it again, the log the lines of the list
     let calls = logged(&[&options[..], &["--fold", "/bytes/{n}"]].concat());
     assert_eq!(calls.iter().map(|call| call.target).max(), Some(1_201));
 }

@@ -1,10 +1,10 @@
-//! `--verify`, over sockets: bodies held against the first, against a file set, against a manifest.
+//! `--verify`, over sockets: bodies compared with the first, with a file set, with a manifest.
 
 use crate::support::{Scripted, Site, measured, run};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a run says of its bodies.
+/// A run's results about its bodies.
 fn verified(args: &[&str], codes: &[i32]) -> serde_json::Value {
     measured(args, codes)["verified"].clone()
 }
@@ -37,7 +37,7 @@ fn a_file_set_is_known_by_its_seed() {
         assert_eq!((&right["against"], &right["compared"]), (&"files".into(), &200.into()));
         assert_eq!(right["examples"], serde_json::json!([]), "{http}");
     }
-    // the files of another seed are as long, and others
+    // the files of another seed have the same lengths and other contents
     let wrong = against("--verify=set:surge-like:files=40@8", "1.1", &[1]);
     assert!(wrong["differing"].as_u64() > Some(0), "{wrong:#}");
     let first = against("--verify", "1.1", &[0, 4]);
@@ -56,7 +56,7 @@ fn a_body_of_another_page_is_named_as_such() {
     });
     let url = |path: &str| format!("http://{}/{path}", server.address);
     fs::write(&list, format!("{}\n{}\n", url("one"), url("two"))).unwrap();
-    // as `printf 'page one' | xxh128sum` has it
+    // as printed by `printf 'page one' | xxh128sum`
     let sums = "6f5f47381b030e9f3d3c8af1d17eccdf  ./one\n";
     fs::write(&manifest, sums).unwrap();
     let list = list.to_str().unwrap();
@@ -70,7 +70,7 @@ fn a_body_of_another_page_is_named_as_such() {
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("400 bodies compared with the first of each URL: 20 wrong"), "{said}");
     assert!(said.contains("was answered with the body of http://127.0.0.1:"), "{said}");
-    // a page that the manifest does not know is said before the first request
+    // a page missing in the manifest is reported before the first request
     let how = format!("--verify={}", manifest.display());
     let ran = run(&["run", "--urls", list, "-n", "4", &how]).expect(&[2]);
     assert!(ran.stderr.contains("--verify: the manifest has no line for \"/two\""), "{ran:#?}");

@@ -1,4 +1,4 @@
-//! `loadstone workload files` and `sequence`: what is written, what is served, what is refused.
+//! `loadstone workload files` and `sequence`: files written, files served, refusals.
 
 use crate::support::{Site, run, run_with_input};
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Files below a folder, by their path within it.
+/// Files below a folder, by relative path.
 fn below(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -125,12 +125,12 @@ fn what_cannot_be_made_is_refused_with_the_way_out() {
     let full = text(folder.path());
     let file = folder.path().join("mine");
     for (args, code, why) in [
-        (vec!["files", "nope", "-o", "x"], 2, "no such file set; there are surge-like"),
+        (vec!["files", "nope", "-o", "x"], 2, "no such file set; choose from surge-like"),
         (vec!["files", "surge-like", "-o", full], 2, "is not empty; give a new folder"),
         (vec!["files", "surge-like", "-o", text(&file)], 5, "cannot write to "),
         (vec!["files", "surge-like"], 2, "--out <DIR>"),
         (vec!["sequence", "nope"], 2, "or one of webmark and surge"),
-        (vec!["sequence", "webstone-like", "--users", "3"], 2, "--users is for surge-like alone"),
+        (vec!["sequence", "webstone-like", "--users", "3"], 2, "--users is for surge-like only"),
         (vec!["sequence", "webmark", "--off-times"], 2, "add --format sessions"),
         (
             vec!["sequence", "surge", "--format", "urls", "--users", "2"],
@@ -149,7 +149,7 @@ fn what_cannot_be_made_is_refused_with_the_way_out() {
     assert_eq!(std::fs::read_to_string(file).unwrap(), "kept");
 }
 
-/// A log of the combined format: three clients, the second of them twice, with a pause between.
+/// A log in the combined format: three clients, the second of them twice, with a pause between.
 const LOG: &str = "\
 10.0.0.1 - - [10/Oct/2000:13:55:36 +0000] \"GET /hw HTTP/1.1\" 200 11 \"-\" \"a\"
 10.0.0.2 - - [10/Oct/2000:13:55:36 +0000] \"HEAD /bytes/9?x=1 HTTP/1.1\" 200 9 \"-\" \"a\"
@@ -172,7 +172,7 @@ fn a_log_is_asked_again_at_its_times() {
         let ran = run(&[&args[..], &rest].concat()).expect(&[0]);
         assert_eq!(
             ran.stderr,
-            "loadstone: 4 requests for 3 targets in 500 ms; 1 left out for their method; 1 line \
+            "loadstone: 4 requests for 3 targets in 500 ms; 1 skipped for their method; 1 line \
              is not a request (the first is line 5: no request that can be sent)\n"
         );
         let calls = folder.path().join("calls.txt");
@@ -180,7 +180,7 @@ fn a_log_is_asked_again_at_its_times() {
         let json = run(&args).expect(&[0, 4]).json();
         assert_eq!(json["status"], serde_json::json!({"200": 4}), "{json}");
         drop(site);
-        // the site writes its log when a connection rests: in no order
+        // the site writes its log when a connection is idle: in any order
         let served = std::fs::read_to_string(served).unwrap();
         let request = |line: &str| line.split('"').nth(1).unwrap().to_owned();
         let requests: BTreeSet<String> = served.lines().map(request).collect();
@@ -215,8 +215,8 @@ fn a_log_is_described() {
         ran.stdout,
         "\
 Requests    5 for 4 targets by 2 clients in 10.0 s
-Load        open: visits are short, and new ones come whatever the server does; run --rate, or import --by requests
-Visits      3 of 1.7 requests in the mean (median 1, longest 3), apart by pauses above 5.00 s
+Load        open: visits are short, and new ones arrive whatever the server does; run --rate, or import --by requests
+Visits      3 of 1.7 requests on average (median 1, longest 3), separated by pauses above 5.00 s
 Arrivals    0.222/s, 2/s in the busiest second; variance over mean 2.00 (Poisson 1)
 Popularity  the most popular tenth of the targets has 40.0 % of the requests
 Statuses    2xx 4, 4xx 1
@@ -262,7 +262,8 @@ fn a_plan_of_surge_s_users_runs() {
     assert_eq!(json["status"], serde_json::json!({ "200": requests }));
 }
 
-/// A page, what it loads from its own server and from another, and a form, as a browser writes it.
+/// A page, its resources from its own server and from another, and a form, as a browser records
+/// them.
 const HAR: &str = r#"{"log":{"version":"1.2","entries":[
 {"startedDateTime":"2026-11-24T09:00:00.000Z","request":{"method":"GET","url":"https://shop.invalid/hw",
  "headers":[{"name":"Accept","value":"text/html"},{"name":"Cookie","value":"id=secret"},{"name":"Host","value":"shop.invalid"}]}},
@@ -332,7 +333,7 @@ fn commands_and_descriptions_become_plans() {
 #[test]
 fn a_recording_that_is_none_is_refused() {
     for (args, input, why) in [
-        (vec!["import", "-"], LOG, "an access log does not say which server it is of"),
+        (vec!["import", "-"], LOG, "an access log does not name its server"),
         (vec!["import", "-", "--logins", "http://h/"], LOG, "--logins is for a HAR file"),
         (vec!["import", "-", "--from", "har"], "{}", "it is not a HAR: it has no log with entries"),
         (vec!["import", "-"], "curl h -Z", "command 1: curl's option \"-Z\" is not known"),
@@ -351,7 +352,7 @@ fn a_recording_that_is_none_is_refused() {
     assert!(ran.stderr.contains("give --proxy in place of curl's option -x"), "{ran:#?}");
 }
 
-/// What a model makes fits it, as files, as a list, as sessions; what another makes does not.
+/// A model's output fits the model, as files, as a list, as sessions; another model's does not.
 #[test]
 fn files_and_sequences_are_held_against_their_model() {
     let folder = tempfile::tempdir().unwrap();
@@ -372,7 +373,7 @@ fn files_and_sequences_are_held_against_their_model() {
     let sequence = ["workload", "sequence", set, "--seed", "3", "-o", text(&list)];
     run(&sequence).expect(&[0]);
     let told = verify(&list, set, 0);
-    for name in ["sizes asked for", "popularity", "stack distances"] {
+    for name in ["requested sizes", "popularity", "stack distances"] {
         assert!(told.contains(&format!("{name}: fits")), "{told}");
     }
     let record: serde_json::Value =
@@ -403,10 +404,7 @@ fn what_cannot_be_held_against_a_model_is_refused() {
         ran.stderr
     };
     for (what, why) in [
-        (
-            path("rubbish", "rubbish\n"),
-            "line 1: \"rubbish\" is no line of a log, and no URL or path",
-        ),
+        (path("rubbish", "rubbish\n"), "line 1: \"rubbish\" is not a log line, a URL or a path"),
         (path("weights", "/a weight=3\n"), "line 1: a list with weights has no order"),
         (path("think", "/a think=soon\n"), "line 1: \"think=soon\" is no time"),
         (path("nothing", "# no line\n"), "it has no request"),
@@ -426,7 +424,7 @@ fn what_cannot_be_held_against_a_model_is_refused() {
     );
 }
 
-/// A log that is anonymised first is the same load: what is described, imported and verified.
+/// An anonymized log is the same load: described, imported and verified.
 #[test]
 fn an_anonymised_log_is_the_same_load() {
     let line = |client: u32, path: &str, second: u32| {
@@ -447,7 +445,7 @@ fn an_anonymised_log_is_the_same_load() {
         run_with_input(&["workload", "describe", "-"], log.as_bytes()).expect(&[0]).stdout
     };
     assert_eq!(described(&log), described(&ran.stdout));
-    // a key is forgotten, unless it is given
+    // the key is discarded, unless it is given
     let again = run_with_input(&args, log.as_bytes()).expect(&[0]);
     assert_ne!(ran.stdout, again.stdout);
     let folder = tempfile::tempdir().unwrap();
@@ -457,7 +455,7 @@ fn an_anonymised_log_is_the_same_load() {
     let first = run_with_input(&keyed, log.as_bytes()).expect(&[0]);
     assert_eq!(first.stdout, run_with_input(&keyed, log.as_bytes()).expect(&[0]).stdout);
     assert!(first.stderr.is_empty() && !first.stdout.contains("user"), "{first:#?}");
-    // the log is not written over, under whatever name it is given
+    // the log is not overwritten, under whatever name it is given
     let (kept, link) = (folder.path().join("access.log"), folder.path().join("link"));
     std::fs::write(&kept, &log).unwrap();
     std::os::unix::fs::symlink(&kept, &link).unwrap();
@@ -471,7 +469,7 @@ fn an_anonymised_log_is_the_same_load() {
     let ran = run_with_input(&over_key, log.as_bytes()).expect(&[2]);
     assert!(ran.stderr.contains("is the key, which would be lost"), "{ran:#?}");
     assert_eq!(std::fs::read(&key).unwrap(), [7; 32]);
-    // what is there stays until the new one is whole
+    // the existing file stays until the new one is complete
     let shared = folder.path().join("shared.log");
     std::fs::write(&shared, "yesterday's").unwrap();
     let to_file = [&args[..], &["-o", text(&shared)]].concat();
@@ -482,12 +480,12 @@ fn an_anonymised_log_is_the_same_load() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "nothing is left beside it");
     std::fs::write(&key, "short").unwrap();
     let short = run_with_input(&keyed, log.as_bytes()).expect(&[2]);
-    assert!(short.stderr.contains("holds 5 bytes; a key that nobody tries out"), "{short:#?}");
+    assert!(short.stderr.contains("holds 5 bytes; a key that cannot be guessed"), "{short:#?}");
     let none = run_with_input(&args, b"rubbish\n").expect(&[2]);
     assert!(none.stderr.contains("- has no request; 1 line is not a request"), "{none:#?}");
 }
 
-/// WebStone's figures agree with each other: users without pauses are all being served.
+/// WebStone's figures are consistent: all users without pauses are being served.
 #[test]
 fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
     let folder = tempfile::tempdir().unwrap();
@@ -508,12 +506,13 @@ fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
     assert_eq!(figure("Total number of pages read:"), calls);
     assert_eq!(figure("Server connection rate:"), calls / 2.0);
     assert_eq!(figure("Error Level:"), 0.0);
-    // whole seconds of the sum: up to half a client is lost in two seconds; what ends behind them counts whole
+    // whole seconds of the sum: up to half a client is lost in two seconds; calls that end later
+    // count in full
     let served = figure("Little's Load Factor:");
     assert!(served > 3.0 && served <= 6.0, "{printed}");
     let scores = run(&["report", text(&json), "--as", "webbench"]).expect(&[0]).stdout;
     assert!(scores.lines().nth(1).unwrap().trim_start().starts_with("4 "), "{scores}");
-    // of a load that waits for nobody these figures would mean something else
+    // in an open load these figures would mean something else
     run(&["run", &url, "--rate", "50/s", "-n", "20", "-q", "--json", text(&json)])
         .expect(&[0, 1, 4]);
     let refused = run(&["report", text(&json), "--as", "webstone"]).expect(&[2]).stderr;
@@ -523,8 +522,8 @@ fn a_run_is_printed_with_the_figures_of_webstone_and_webbench() {
     );
 }
 
-/// All operations against the built-in site: the mix, the pages of another process, the log of what was
-/// posted, two iterations and the score.
+/// All operations against the built-in site: the mix, the pages of another process, the log of the
+/// POSTs, two iterations and the score.
 #[test]
 fn a_run_after_specweb99_has_a_score() {
     let folder = tempfile::tempdir().unwrap();
@@ -549,7 +548,7 @@ fn a_run_after_specweb99_has_a_score() {
     let posts = &score["posts"];
     assert!(posts["answered"].as_u64().unwrap() > 0, "{posts}");
     assert_eq!((&posts["missing"], &posts["unknown"]), (&0.into(), &0.into()), "{posts}");
-    // the lines let 3.28 operations a second through
+    // the line rate allows 3.28 operations a second
     let rate = score["operations_per_s"].as_f64().unwrap();
     assert!((1.5..5.0).contains(&rate), "{rate}");
     let named = record["per_url"].as_array().unwrap().iter();
@@ -557,12 +556,12 @@ fn a_run_after_specweb99_has_a_score() {
     for operation in ["static GET", "dynamic GET", "custom ad GET", "POST"] {
         assert!(named.contains(&operation), "{named:?}");
     }
-    // the record says the same again
+    // the record reports the same again
     let again = run(&["report", text(&json)]).expect(&[0]);
     assert!(again.stdout.contains("\nScore         "), "{}", again.stdout);
 }
 
-/// The page of another process is that of this one.
+/// The page of another process equals that of this one.
 #[test]
 fn the_cgi_page_is_the_dynamic_page() {
     let site = Site::start(&[("files", "specweb99-like:directories=2"), ("seed", "3")]);
@@ -574,9 +573,9 @@ fn the_cgi_page_is_the_dynamic_page() {
     let own = page("specweb99");
     assert!(own.contains("<p>QUERY_STRING = /file_set/dir00001/class2_0\n"), "{own}");
     assert_eq!(own, page("specweb99-cgi"));
-    // the program by itself says whose it is
+    // run directly, the program explains its purpose
     let ran = run(&["workload", "cgi", "specweb99-like"]).expect(&[2]);
-    assert!(ran.stderr.contains("this is a program for a web server"), "{ran:#?}");
+    assert!(ran.stderr.contains("this program is run by a web server"), "{ran:#?}");
 }
 
 #[test]

@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Two networks with a veth between them: ls0 with 10.80.0.1 here, ls1 with 10.80.0.2 there.
 struct Wire {
     site: Child,
-    /// They keep the networks: here, there.
+    /// Processes that keep the networks alive: here, there.
     holders: [Child; 2],
     port: String,
 }
 
-/// What a program says first, of which it is known that it stands.
+/// First output of a program whose readiness is known.
 fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     let out = child.stdout.as_mut().expect("its output is piped");
@@ -27,7 +27,7 @@ fn first_line(child: &mut Child) -> String {
     line.trim().to_owned()
 }
 
-/// A network that goes with the program that holds it.
+/// A network that ends with its process.
 fn network() -> Option<Child> {
     let mut command = Command::new("unshare");
     command.args(["-n", "sh", "-c", "ip link set lo up && echo there && exec cat"]);
@@ -41,7 +41,7 @@ fn network() -> Option<Child> {
 }
 
 impl Wire {
-    /// `None`, and a word about it, where this user may not make networks or use AF_XDP.
+    /// `None`, with a message, if this user may not create networks or use AF_XDP.
     fn lay(link: &str) -> Option<Wire> {
         let (Some(here), Some(there)) = (network(), network()) else {
             untested("AF_XDP is not tested: a network of its own needs root");
@@ -80,7 +80,7 @@ impl Wire {
         finish(command, b"")
     }
 
-    /// What a script writes, in the client's network.
+    /// Output of a script in the client's network.
     fn here(&self, script: &str) -> String {
         Wire::within(&self.holders[0], script).stdout
     }
@@ -114,13 +114,13 @@ impl Wire {
         ran.expect(&[0, 4]).json()
     }
 
-    /// Whether a program is attached to ls0, and what else is said of it.
+    /// Returns whether a program is attached to ls0, and its other properties.
     fn state(&self) -> (bool, String) {
         let said = self.here("ip -d link show ls0");
         (said.contains(" xdp"), said.replace(" xdpgeneric", ""))
     }
 
-    /// Looks until a program is attached to ls0, or none is; each look is a program of its own.
+    /// Polls until a program is attached to ls0, or none is; each poll runs a program.
     fn await_program(&self, attached: bool) {
         let seen = (0..2_000).any(|_| self.state().0 == attached);
         assert!(seen, "a program is attached: not {attached}, after 2,000 looks");
@@ -153,7 +153,7 @@ fn every_call_is_answered_past_the_kernel() {
             assert_eq!(text(&report, "/client/io"), io);
         }
     }
-    // each had its answer from us, as the server's kernel knows
+    // our stack answered each of them, as the server's kernel shows
     let mac = wire.here("ip -br link show ls0");
     let mac = mac.split_whitespace().nth(2).unwrap();
     let known = wire.there("ip neigh show dev ls1");
@@ -161,7 +161,7 @@ fn every_call_is_answered_past_the_kernel() {
     assert!(ours >= 40, "{known}");
 }
 
-/// Packets of several frames in, segments of ours out; both with MTUs below and above a frame.
+/// Packets of several frames in, our segments out; both with MTUs below and above a frame.
 #[test]
 fn long_bodies_come_and_go_whole() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -210,13 +210,13 @@ fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut under_way = command.spawn().unwrap();
     wire.await_program(true);
-    // ARP of the kernel's own address too
+    // ARP for the kernel's own address too
     wire.here("ip neigh flush dev ls0");
     wire.there("ip neigh flush dev ls1");
     let words = ["--json", "-", "--stack", "kernel", "-n", "50", "-c", "5", &url];
     let kernel = finish(wire.command(&words), b"").expect(&[0, 4]).json();
     assert_eq!(whole(&kernel, "/outcomes/succeeded"), 50);
-    // who comes second is told
+    // the second program gets an error
     let second = wire.run(&["-n", "1", &url]);
     assert_eq!(second.code, 2, "{second:#?}");
     assert!(
@@ -231,8 +231,8 @@ fn the_kernels_traffic_goes_on_and_a_killed_run_leaves_nothing() {
     assert_eq!(whole(&wire.measured("", &["-n", "5", &url]), "/outcomes/succeeded"), 5);
 }
 
-/// Each thread has a part of the addresses, and a socket of each queue: what goes to its part comes to it,
-/// by whichever queue.
+/// Each thread has a part of the addresses, and a socket of each queue: packets for its part arrive
+/// through any queue.
 #[test]
 fn threads_have_addresses_and_sockets_of_their_own() {
     for link in ["numtxqueues 1 numrxqueues 1", "numtxqueues 4 numrxqueues 4"] {
@@ -252,8 +252,8 @@ fn threads_have_addresses_and_sockets_of_their_own() {
             }
         }
         let said = wire.run(&["--threads", "2", "-n", "2", &wire.url("/hw")]).stderr;
-        assert!(said.contains(", 2 threads with a part of the addresses each)"), "{said}");
-        // 64 addresses in parts of 32, of which the first and the last are nobody's
+        assert!(said.contains(", 2 threads, each with its own addresses)"), "{said}");
+        // 64 addresses in parts of 32, whose first and last are unused
         assert!(said.contains("come from 10.80.0.129 to 10.80.0.190, by"), "{said}");
         let few = finish(
             wire.command(&[
@@ -275,8 +275,8 @@ fn threads_have_addresses_and_sockets_of_their_own() {
     }
 }
 
-/// A prefix that is on no link, with a route back by way of one of its addresses: one neighbour for the
-/// server in place of hundreds. The server's own address is behind a gateway.
+/// A prefix outside the link, with a route back through one of its addresses: one neighbor for the
+/// server instead of hundreds. The server's own address is behind a gateway.
 #[test]
 fn routes_and_gateways_are_followed() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -286,7 +286,7 @@ fn routes_and_gateways_are_followed() {
     let far = format!("http://192.0.2.5:{}/hw", wire.port);
     let run = |stack: &str| {
         let words = ["--json", "-", "--stack", stack, "--sources", "10.99.0.0/24", "-n", "40"];
-        // a thread has a neighbour at the server: its own first address
+        // a thread has a neighbor at the server: its own first address
         let more = ["-c", "9", "--threads", "1", &far];
         finish(wire.command(&[&words[..], &more].concat()), b"")
     };
@@ -315,7 +315,7 @@ fn site_of_ipv6(wire: &Wire) -> (Child, String) {
     (site, port)
 }
 
-/// Calls over IPv6 by ND of ours, long bodies both ways, threads, gateways, and what is in the way.
+/// Calls over IPv6 with our own ND, long bodies both ways, threads, gateways, and obstacles.
 #[test]
 fn ipv6_goes_the_same_way() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -341,10 +341,11 @@ fn ipv6_goes_the_same_way() {
             assert_eq!(text(&report, "/client/io"), io);
         }
     }
-    // each had its answer from us, as the server's kernel knows
+    // our stack answered each of them, as the server's kernel shows
     let known = wire.there("ip -6 neigh show dev ls1");
     assert!(known.matches("fd00:80::ff00:").count() >= 40, "{known}");
-    // another prefix, with a route back by way of one of its addresses; the way there by a link-local address
+    // another prefix, with a route back through one of its addresses; the way there by a link-local
+    // address
     wire.there("ip -6 route add fd00:99::/64 via fd00:99::1 dev ls1 onlink");
     let local = wire.there("ip -6 -o addr show dev ls1 scope link");
     let local = local.split_whitespace().nth(3).unwrap().trim_end_matches("/64");
@@ -360,8 +361,8 @@ fn ipv6_goes_the_same_way() {
         (part, url("fd00:80::9", "/"), "fd00:80::9 does not respond to ND on ls0; fix: "),
         ("fd00:80::/112", far.clone(), "fd00:80::1 is an address of this host; fix: "),
         (part, url("::1", "/"), "::1 is an address of this host, which packets sent by ls0 cannot"),
-        (part, wire.url("/hw"), "has no IPv6 address, of which the addresses are that its"),
-        ("10.80.0.128/26", far, "has no IPv4 address, of which the addresses are that its"),
+        (part, wire.url("/hw"), "has no IPv6 address, but its"),
+        ("10.80.0.128/26", far, "has no IPv4 address, but its"),
     ] {
         let ran = run("own:xdp=ls0", sources, &["-n", "1", &url]);
         assert_eq!(ran.code, 2, "{said}\n{ran:#?}");
@@ -407,7 +408,7 @@ fn ipv6_over_tun(wire: &Wire, port: &str) {
     assert!(near.stderr.contains(said), "{near:#?}");
 }
 
-/// Does something on a thread of its own whose sockets are in a network.
+/// Runs code on a separate thread whose sockets are in a network.
 fn in_network<T: Send + 'static>(holder: &Child, work: impl FnOnce() -> T + Send + 'static) -> T {
     let network = std::fs::File::open(format!("/proc/{}/ns/net", holder.id())).unwrap();
     let thread = std::thread::spawn(move || {
@@ -417,8 +418,8 @@ fn in_network<T: Send + 'static>(holder: &Child, work: impl FnOnce() -> T + Send
     thread.join().unwrap()
 }
 
-/// A host that nobody knew of before a response named it: it is asked for when the first packet goes to it,
-/// which waits for the answer.
+/// A host that is unknown until a response names it: it is resolved when the first packet is sent
+/// to it, which waits for the answer.
 #[test]
 fn a_host_that_is_met_on_the_way_is_asked_for() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -435,13 +436,13 @@ fn a_host_that_is_met_on_the_way_is_asked_for() {
     });
     let report = wire.measured("", &["-n", "20", "-c", "4", "--follow", &server.url("/")]);
     assert_eq!(whole(&report, "/outcomes/succeeded"), 20);
-    // the first packet of all did not get lost
+    // the first packet of all was not lost
     assert_eq!(whole(&report, "/stack/syn_retransmitted"), 0, "{}", report["stack"]);
-    // its end is told to it by a connection
+    // a connection signals its end
     in_network(&wire.holders[1], move || drop(server));
 }
 
-/// A server in the other network, at this address, that does something there at the second request: the first
+/// A server in the other network, at this address, that acts there at the second request: the first
 /// is not the run's.
 fn meddling(
     wire: &Wire,
@@ -468,8 +469,8 @@ fn shell(script: &str) {
     assert!(done.success(), "{script}");
 }
 
-/// Somebody takes an address of ours while the run lasts: the first of two that had no connection. The question
-/// where the kernel's address here is comes from there, and is about none of ours.
+/// Another host takes an address of ours during the run: the first of two that had no connection.
+/// The query for the kernel's address here comes from there, and is not about ours.
 fn taken_meanwhile(
     wire: &Wire,
     server: &'static str,
@@ -488,7 +489,7 @@ fn taken_meanwhile(
     in_network(&wire.holders[1], move || drop(server));
     let mac = wire.there("ip -br link show ls1");
     let mac = mac.split_whitespace().nth(2).unwrap();
-    let said = format!("is in use by {mac} as well: what the server sent there");
+    let said = format!("is in use by {mac} as well: the server's packets");
     let flat: Vec<&str> = ran.stdout.split_whitespace().collect();
     assert!(flat.join(" ").contains(&said), "{said}\n{ran:#?}");
 }
@@ -504,7 +505,7 @@ fn an_address_that_somebody_takes_meanwhile_is_told() {
     taken_meanwhile(&wire, "[fd00:80::2]:0", part, "/64 nodad");
 }
 
-/// The wire is cut: what the device then drops is counted.
+/// The cable is cut: packets that the device then drops are counted.
 #[test]
 fn packets_that_the_device_drops_are_counted() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -518,7 +519,8 @@ fn packets_that_the_device_drops_are_counted() {
     assert!(whole(&ran.json(), "/stack/refused") > 0, "{ran:#?}");
 }
 
-/// What is done here and there before, the device, the prefix, the URL (empty: the site's), and what is said.
+/// Actions here and there before the run, the device, the prefix, the URL (empty: the site's), and
+/// the message.
 const BAD: &[[&str; 6]] = &[
     ["", "", "none0", "10.80.0.128/26", "", "no network device none0 exists"],
     ["", "", "lo", "10.80.0.128/26", "", "lo is the loopback device, whose packets never"],
@@ -559,7 +561,7 @@ const BAD: &[[&str; 6]] = &[
     ["ip link set ls0 mtu 1500 down", "", "ls0", "10.80.0.128/26", "", "ls0 is down; fix: "],
 ];
 
-/// One sentence each, exit code 2, and the device as before.
+/// One sentence each, exit code 2, and an unchanged device.
 #[test]
 fn bad_situations_are_told() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };
@@ -577,7 +579,7 @@ fn bad_situations_are_told() {
     }
 }
 
-/// What is looked for without a device.
+/// Checks that need no device.
 #[test]
 fn what_af_xdp_needs_is_told() {
     let url = "http://10.80.0.2:9/";
@@ -593,7 +595,7 @@ fn what_af_xdp_needs_is_told() {
         untested("AF_XDP without rights is not tested: only root can do without them");
         return;
     }
-    // the right to load programs is not there
+    // the privilege to load programs is missing
     let without = ["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf"];
     let script =
         "ip link add ls0 type veth peer name ls1 && ip link set ls0 up && exec \"$0\" \"$@\"";
@@ -610,7 +612,7 @@ fn what_af_xdp_needs_is_told() {
     );
 }
 
-/// Both sides of a comparison stand at once, and the device's queues are one's.
+/// Both sides of a comparison exist at once and share the device's queues.
 #[test]
 fn two_targets_share_the_device() {
     let Some(wire) = Wire::lay("") else { return };
@@ -636,8 +638,9 @@ fn two_targets_share_the_device() {
     }
 }
 
-/// The first step has work for one thread, those behind it for all, and the device is one's: it is there for
-/// all from the start. More users bring no more of a server that takes 5 ms for each call in turn.
+/// The first step has work for one thread, later ones for all, and the device is shared: it exists
+/// for all from the start. More users gain nothing from a server that takes 5 ms for each call in
+/// turn.
 #[test]
 fn a_ramp_goes_on_with_more_threads() {
     let Some(wire) = Wire::lay("numtxqueues 1 numrxqueues 1") else { return };

@@ -1,4 +1,4 @@
-//! What a fleet loses: agents, its server, its manager, room on its disk.
+//! Losses of a fleet: agents, its server, its manager, disk space.
 
 use crate::network::own_server;
 use crate::support::{Site, finish, program, run, text, whole};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Waits for the end of a fleet; its report and what it said.
+/// Waits for the end of a fleet; returns its report and output.
 fn report_of(output: &Output) -> (Value, String) {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let report = serde_json::from_slice(&output.stdout);
@@ -27,7 +27,8 @@ fn a_frozen_agents_part_is_continued_and_no_call_is_sent_twice() {
     let agent = until(&site, || agents_of(child.id()).first().copied());
     signal(agent, "STOP");
     let frozen = Instant::now();
-    // suspected after 2 s, silenced within 5 s more, and its part is another's from the next second on
+    // suspected after 2 s, silenced within 5 s more, and its part belongs to another from the next
+    // second on
     until(&site, || (frozen.elapsed() > Duration::from_millis(9_600)).then_some(()));
     signal(agent, "CONT");
     let (report, said) = report_of(&child.wait_with_output().unwrap());
@@ -48,7 +49,7 @@ fn a_frozen_agents_part_is_continued_and_no_call_is_sent_twice() {
     let agents = report["fleet"]["agents"].as_array().unwrap();
     let gone: Vec<&Value> = agents.iter().filter(|agent| whole(agent, "/lost") > 0).collect();
     assert_eq!(gone.len(), 1, "{agents:?}");
-    assert_eq!(text(gone[0], "/ending"), "others went on with its part");
+    assert_eq!(text(gone[0], "/ending"), "others took over its part");
 }
 
 #[test]
@@ -67,12 +68,12 @@ fn the_next_run_begins_without_an_agent_that_was_lost() {
     assert_eq!((due, succeeded + lost), (240, 240), "{said}");
     // at most half of the first run
     assert!((1..=60).contains(&lost), "{lost}: {said}");
-    // the run that tells who was lost
+    // the run that reports the lost agents
     assert_eq!(report["fleet"]["agents"].as_array().map(Vec::len), Some(2));
     assert_eq!(whole(&report, "/fleet/lost"), lost);
 }
 
-/// Runs `command` with `dir` as a file system of its own with little room; `None`: not on this machine.
+/// Runs `command` with `dir` as a separate small file system; `None`: not possible on this machine.
 fn in_little_room(command: &Command, dir: &Path) -> Option<Command> {
     let mount = "mount -t tmpfs -o size=1m none \"$0\" && exec \"$@\"";
     let unshared = |words: &mut Command| {
@@ -132,7 +133,7 @@ fn a_server_killed_on_a_full_disk_restarts_and_no_call_is_lost() {
     assert!(!causes.contains("agent-lost"), "{causes}");
 }
 
-/// An operator's server, and keys for agents that are told so.
+/// An operator's server, and keys for agents that use it.
 struct Hub {
     dir: PathBuf,
     nats: String,
@@ -203,7 +204,7 @@ fn a_manager_that_is_frozen_for_three_seconds_misses_nothing() {
     until(&site, || (site.served().requests > 20).then_some(()));
     signal(manager.id(), "STOP");
     let (frozen, before) = (Instant::now(), site.served().requests);
-    // its server keeps what it does not take, and the agents go on
+    // its server drops what it cannot store, and the agents continue
     until(&site, || (frozen.elapsed() > Duration::from_secs(3)).then_some(()));
     let meanwhile = site.served().requests - before;
     signal(manager.id(), "CONT");
@@ -245,7 +246,7 @@ fn a_run_is_taken_over_without_an_agent_that_died_too() {
         process.0.kill().unwrap();
         process.0.wait().unwrap();
     }
-    // the number of agents is known to the run
+    // the number of agents is part of the run
     let (report, said) =
         report_of(&hub.manager(&[&["--attach"], &work[..]].concat()).output().unwrap());
     assert_eq!(whole(&report, "/outcomes/due"), 200, "{said}");

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Site, finish, number, program, run, text, whole};
 
-/// The tests need the server that a fleet talks through.
+/// The tests need the fleet's message server.
 fn need_server() {
     let there = Command::new("nats-server").arg("--version").output().is_ok();
     assert!(there, "nats-server is missing: apt-get install nats-server");
@@ -64,7 +64,7 @@ fn children_of(pid: u32, word: &str) -> Vec<u32> {
     pids.filter(is_one).collect()
 }
 
-/// What comes to be while the site goes on; its own wait paces the looking.
+/// Polls a condition while the site runs; its own wait paces the polling.
 fn until<T>(site: &Site, mut what: impl FnMut() -> Option<T>) -> T {
     for _ in 0..4_000 {
         if let Some(found) = what() {
@@ -90,7 +90,7 @@ fn a_killed_agent_is_named_and_no_arrival_is_forgotten() {
     let site = Site::start(&[]);
     let mut command = fleet("2", &["--rate", "50/s", "-d", "9s"], &site.url("/"));
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // more than the first call: the load has begun
+    // more than the first call: the load has started
     until(&site, || (site.served().requests > 20).then_some(()));
     let agents = until(&site, || Some(agents_of(child.id())).filter(|agents| agents.len() == 2));
     kill(agents[0]);

@@ -1,5 +1,5 @@
-//! Manager, agents and a watch as they are on several machines: credentials of their own, TLS between
-//! them, a certificate each where the server asks for it.
+//! Manager, agents and a watch as on several machines: separate credentials, TLS between them, a
+//! certificate each if the server requires it.
 
 use crate::support::tls::Pki;
 use crate::support::{Site, keep, program, run, text, whole};
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// A manager with its credentials, and where agents find it.
+/// A manager with its credentials, and its URL for agents.
 struct Camp {
     dir: PathBuf,
     manager: Ended,
@@ -37,7 +37,7 @@ impl Camp {
                 break place.to_owned();
             }
         };
-        // what it says further is for people
+        // its further output is for people
         std::thread::spawn(move || lines.for_each(drop));
         Camp { dir, manager, place, _folder: folder }
     }
@@ -72,7 +72,7 @@ fn a_fleet_on_a_network_shows_certificates_both_ways() {
     let options = [&tls[..], &trust, &["--listen", "127.0.0.1:0"]].concat();
     let camp = Camp::open("1", &options, &["--rate", "50/s", "-n", "20", &url]);
     assert!(camp.place.starts_with("tls://"), "{}", camp.place);
-    // a certificate of one's own is asked for, and an unknown authority is not believed
+    // a client certificate is required, and an unknown authority is not trusted
     let creds = camp.dir.join("agent-0.creds").display().to_string();
     let tried = |more: &[&str]| {
         let words = ["fleet", "agent", "--manager", &camp.place, "--creds", &creds, "--wait", "1s"];
@@ -97,11 +97,11 @@ fn the_targets_machine_is_watched_in_the_same_run() {
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
     let listen = format!("127.0.0.1:{port}");
     let mut watch = camp.join("watch", "watch.creds", &["--listen", &listen]);
-    // an agent's credentials are no watch's
+    // an agent's credentials are not valid for a watch
     let creds = camp.dir.join("agent-0.creds").display().to_string();
     let words =
         ["fleet", "watch", "--manager", &camp.place, "--creds", &creds, "--listen", &listen];
-    assert!(run(&words).expect(&[2]).stderr.contains("take watch.creds"));
+    assert!(run(&words).expect(&[2]).stderr.contains("use watch.creds"));
     let report = camp.report();
     let name = text(&report, "/sut/name");
     assert!(name.contains(" on "), "{name}");
@@ -162,8 +162,8 @@ fn another_manager_takes_a_run_over_and_loses_no_call() {
     let other = manager(&["--attach"], "60/s").stderr(Stdio::piped()).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     let why = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert!(why.contains("the agents hold a run of another plan"), "{why}");
-    // the seconds before its time are asked for too
+    assert!(why.contains("the agents run another plan"), "{why}");
+    // the seconds before it joined are requested too
     let report = manager(&["--attach"], "50/s").output().unwrap();
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(whole(&report, "/outcomes/due"), 200);

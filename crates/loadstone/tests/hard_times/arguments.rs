@@ -61,11 +61,11 @@ const VALUED: &[&str] = &[
     "--body-file",
 ];
 
-/// Options that say how long it takes, with values that a test can wait for.
+/// Options that set its duration, with values that a test can wait for.
 const BOUNDS: &[&str] = &["-d", "-n", "--warmup", "--repeat", "--timeout"];
 const BOUND_VALUES: &[&str] = &["", "0", "1", "2", "7", "30ms", "1ns", "-1", "x", "1e300", "2.5"];
 
-/// Options that stand alone.
+/// Options without a value.
 const SWITCHES: &[&str] = &[
     "--random",
     "--once",
@@ -86,7 +86,7 @@ const SWITCHES: &[&str] = &[
     "--print-plan",
 ];
 
-/// Values: good for one option or another, at the edges, and nonsense.
+/// Values: valid for one option or another, at the bounds, and nonsense.
 const VALUES: &[&str] = &[
     "0",
     "1",
@@ -160,8 +160,8 @@ const VALUES: &[&str] = &[
     "localhost",
 ];
 
-/// Options that write, or keep, with what they may name: files of the test's own folder, devices that
-/// keep nothing, and what cannot be.
+/// Options that write or store, with possible targets: files of the test's own folder, devices that
+/// store nothing, and invalid ones.
 const WRITERS: &[&str] = &["--json", "--csv", "--html", "--hdr", "--log", "--store"];
 const FILES: &[&str] = &[
     "-",
@@ -178,7 +178,7 @@ const FILES: &[&str] = &[
     "site.sock",
 ];
 
-/// Options of `ramp`, with loads that are soon over.
+/// Options of `ramp`, with short loads.
 const RAMP_VALUED: &[&str] =
     &["--from", "--to", "--step", "--factor", "--find", "--slo", "--repeat"];
 const RAMP_VALUES: &[&str] = &[
@@ -224,7 +224,7 @@ const COMPARE_VALUES: &[&str] = &[
 ];
 const COMPARE_SWITCHES: &[&str] = &["--force", "-q", "--print-plan", "--percentiles"];
 
-/// What names a kept result, or nothing.
+/// Names of a stored result, or of none.
 const RESULTS: &[&str] = &[
     "last",
     "last~0",
@@ -315,8 +315,8 @@ static KEPT: LazyLock<TempDir> = LazyLock::new(|| {
     folder
 });
 
-/// Runs a command line in a folder of its own, beside a store with a result. However it ends, nothing
-/// panics, and who is refused is told why.
+/// Runs a command line in a separate folder, with a store that has a result. However it ends,
+/// nothing panics, and refusals have a reason.
 fn promised(args: &[String], codes: &[i32]) -> Result<Ran, TestCaseError> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(KEPT.path().join("kept.db"), folder.path().join("kept.db")).unwrap();
@@ -333,10 +333,10 @@ fn promised(args: &[String], codes: &[i32]) -> Result<Ran, TestCaseError> {
 }
 
 const MEASURED: &[i32] = &[0, 1, 2, 3, 4, 5];
-/// Who only reads has no connection to miss, and judges nothing.
+/// Commands that only read have no connection to miss, and judge nothing.
 const READ: &[i32] = &[0, 2, 5];
 
-/// Adds options that the line does not have yet, so that it is over soon.
+/// Adds options that the line lacks, so that it ends soon.
 fn bounded(args: &mut Vec<String>, bounds: &[(&str, &str)]) {
     for (name, value) in bounds {
         if !args.iter().any(|arg| arg.starts_with(name)) {
@@ -372,7 +372,7 @@ proptest! {
         args.extend((command == "runs").then(|| task.to_owned()));
         args.extend(words);
         bounded(&mut args, &[("--store", "kept.db")]);
-        // a comparison of stored runs is judged as they were
+        // a comparison of stored runs is judged by their own verdicts
         promised(&args, if command == "compare" { MEASURED } else { READ })?;
     }
 }

@@ -1,5 +1,6 @@
-//! Wrong input and hard times: what cannot be is refused in words that name the input and the way
-//! out; what breaks under a run is counted; nothing ends in a panic, a hang or half a result.
+//! Wrong input and difficult conditions: invalid input is refused with a message that names the
+//! input and the fix; failures during a run are counted; nothing ends in a panic, a hang or an
+//! incomplete result.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 #![allow(clippy::print_stderr, reason = "a test says plainly what this machine does not allow")]

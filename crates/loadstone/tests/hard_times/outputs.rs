@@ -1,4 +1,4 @@
-//! Results that cannot be written, terminals that are gone, and what a plain terminal is told.
+//! Results that cannot be written, closed terminals, and the output of a plain terminal.
 
 use super::running::{Running, namespace, shell, unprivileged};
 use crate::support::http::Recorder;
@@ -71,7 +71,7 @@ fn a_full_disk_leaves_nothing_that_looks_whole() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_str().unwrap().to_owned();
     for option in ["--html", "--log"] {
-        // 16 KiB hold neither the page nor the lines of 2,000 calls; an old result is there already
+        // 16 KiB hold neither the page nor the lines of 2,000 calls; an old result exists already
         let script = r#"mount -t tmpfs -o size=16k none "$PLACE" && echo old > "$PLACE/out" &&
             { "$0" "$@" > /dev/null; code=$?; ls -A "$PLACE"; cat "$PLACE/out"; exit $code; }"#;
         let Some(mut command) = namespace(&["-m"], script) else { return };
@@ -118,7 +118,7 @@ fn a_symbolic_link_stays_and_its_target_gets_the_result() {
     for option in FILES {
         let target = folder.path().join("kept").join(&option[2..]);
         let link = folder.path().join(format!("latest{option}"));
-        // relative to the link's folder, and of two steps
+        // relative to the link's folder, and in two steps
         let step = folder.path().join(format!("step{option}"));
         std::os::unix::fs::symlink(format!("kept/{}", &option[2..]), &step).unwrap();
         std::os::unix::fs::symlink(&step, &link).unwrap();
@@ -153,7 +153,7 @@ fn open_descriptors_are_written_to() {
     is_log_and_report(&ran.stdout, 7);
     let ran = run(&["run", "-n", "7", "--csv", "/dev/stderr", &url]).expect(&[0, 4]);
     assert!(ran.stderr.contains("at_s,"), "{ran:#?}");
-    // standard output is a file: what it holds stays, and log and report do not overwrite each other
+    // standard output is a file: its content stays, and log and report do not overwrite each other
     let all = folder.path().join("all");
     std::fs::write(&all, "before\n").unwrap();
     for (redirection, name) in
@@ -194,7 +194,7 @@ fn a_named_pipe_has_one_beginning_and_one_end() {
     }
 }
 
-/// Until the site has answered so many requests.
+/// Until the site has answered this many requests.
 pub(crate) fn wait_for(site: &Site, requests: u64) {
     while site.served().requests < requests {
         // the site's own wait: no clock of the test's
@@ -233,13 +233,13 @@ fn a_reader_that_went_away() {
     let mut command = program(&["run", "-n", "5", "--json", path.to_str().unwrap()]);
     command.arg(site.url("/hw")).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // nobody reads what it has to say, on either stream
+    // no reader on either stream
     drop((child.stdout.take(), child.stderr.take()));
     assert_eq!(child.wait().unwrap().code(), Some(5));
     assert_eq!(succeeded(&path), 5);
 }
 
-/// A run on a terminal of its own, 80 columns wide, by script(1).
+/// A run on a separate terminal, 80 columns wide, by script(1).
 fn on_a_terminal(env: &[(&str, &str)], url: &str) -> String {
     let program = program::<&str>(&[]);
     let binary = program.get_program().to_str().unwrap().to_owned();
@@ -264,7 +264,7 @@ fn colour_only_where_it_is_wanted() {
     }
     let dumb = on_a_terminal(&[("TERM", "dumb")], &url);
     assert!(!dumb.contains('\u{1b}'), "{dumb:?}");
-    // not a terminal: no escape whatever the environment says
+    // not a terminal: no escape whatever the environment sets
     let mut command = program(&["run", "-n", "5", &url]);
     command.env("TERM", "xterm").env("CLICOLOR_FORCE", "1");
     assert!(!finish(command, b"").expect(&[0, 4]).stdout.contains('\u{1b}'));

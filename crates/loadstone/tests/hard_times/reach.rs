@@ -1,4 +1,4 @@
-//! Nobody there, somebody who does not speak our language, somebody who says nothing.
+//! No server, a server of another protocol, a silent server.
 
 use super::running::namespace;
 use crate::support::tls::{TlsOptions, TlsServer};
@@ -7,7 +7,7 @@ use crate::support::{
 };
 use std::io::{Read, Write};
 
-/// JSON of a run that got no connection, and what it said on standard error.
+/// JSON of a run without a connection, and its standard error.
 #[track_caller]
 fn no_connection(args: &[&str]) -> (serde_json::Value, String) {
     let mut all = vec!["run", "--json", "-"];
@@ -34,7 +34,7 @@ fn a_port_that_nobody_listens_on() {
     assert!(said.contains(&url) && said.contains("refused"), "{said}");
     let advice = text(&json, "/verdict/causes/0/advice").to_owned();
     assert!(advice.contains("Start the server"), "{advice}");
-    // the same for people: the server first, then the verdict, and no table of nothing
+    // the same as text: the server first, then the verdict, and no empty table
     let told = run(&["run", &url]).expect(&[3]);
     assert!(told.stdout.starts_with("Server        refusing: "), "{}", told.stdout);
     assert!(told.stdout.contains("\nMeasurement   INVALID\n"), "{}", told.stdout);
@@ -75,7 +75,7 @@ fn a_port_that_accepts_and_never_answers() {
 
 #[test]
 fn limits_for_the_first_byte_and_for_standing_still() {
-    // the whole-call limit is far off: each of the two must end the calls by itself
+    // the whole-call limit is far off: each of the two must end the calls
     let mute = Scripted::start(|mut stream, _| {
         std::io::copy(&mut stream, &mut std::io::sink()).ok();
     });
@@ -125,7 +125,7 @@ fn tls_to_a_port_that_says_nothing() {
     });
     let url = format!("https://{}/", mute.address);
     let (_, said) = no_connection(&["--connect-timeout", "200ms", "--insecure", &url]);
-    assert!(said.contains(&url) && said.contains("handshake was not over in time"), "{said}");
+    assert!(said.contains(&url) && said.contains("handshake did not finish in time"), "{said}");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_certificate_that_is_not_trusted_names_the_ways_out() {
     assert_eq!(failures(&json), [("certificate".to_owned(), 1)]);
     let advice = text(&json, "/verdict/causes/0/advice");
     assert!(advice.contains("--ca FILE") && advice.contains("--insecure"), "{advice}");
-    // a trusted issuer does not make another name's certificate good
+    // a trusted issuer does not make a certificate of another name valid
     let other = ["--ca", &server.files.ca, "--server-name", "other.example", &url];
     assert_eq!(failures(&no_connection(&other).0), [("certificate".to_owned(), 1)]);
     for way in [vec!["--ca", &server.files.ca], vec!["--insecure"]] {
@@ -147,7 +147,7 @@ fn a_certificate_that_is_not_trusted_names_the_ways_out() {
     }
 }
 
-/// Most servers under test have signed their own certificate.
+/// Most servers under test have self-signed certificates.
 #[test]
 fn each_command_names_insecure_for_an_untrusted_certificate() {
     let server = TlsServer::start(&TlsOptions::default());
@@ -174,7 +174,7 @@ fn each_command_names_insecure_for_an_untrusted_certificate() {
 fn a_client_certificate_that_is_missing() {
     let options = TlsOptions { client_certificate: true, ..TlsOptions::default() };
     let server = TlsServer::start(&options);
-    // in TLS 1.3 the client learns of it only after its own end of the handshake
+    // in TLS 1.3 the client learns of it only after its own part of the handshake
     let args = ["-n", "2", "-c", "1", "--ca", &server.files.ca, &server.url("/")];
     let json = measured(&args, &[1, 3]);
     assert_eq!(outcomes(&json)[1], 0);

@@ -1,4 +1,4 @@
-//! Descriptors and local ports that do not suffice.
+//! Too few descriptors and local ports.
 
 use super::running::{namespace, unprivileged};
 use crate::support::{Scripted, Site, failures, finish, outcomes, whole};
@@ -55,7 +55,7 @@ fn a_growing_pool_keeps_within_the_descriptors() {
     let Some(mut command) = unprivileged(&["--nofile=100:100"]) else { return };
     command.args(["run", "--json", "-", "--rate", "500/s", "-d", "200ms", "--timeout", "300ms"]);
     command.arg(mute.url("/"));
-    // 1: the client stood still until the first calls had timed out, and the others found room
+    // 1: the client stalled until the first calls had timed out, and the others found room
     let json = finish(command, b"").expect(&[1, 4]).json();
     let [due, succeeded, _, timed_out, dropped, abandoned] = outcomes(&json);
     assert_eq!((due, succeeded, abandoned), (100, 0, 0));
@@ -68,7 +68,7 @@ fn a_growing_pool_keeps_within_the_descriptors() {
     );
 }
 
-/// A site and a client in a network of their own with twenty local ports.
+/// A site and a client in a separate network with twenty local ports.
 const TWENTY_PORTS: &str = r#"
     ip link set lo up && sysctl -qw net.ipv4.ip_local_port_range="40000 40019" || exit 99
     mkfifo "$PLACE/url"
@@ -79,7 +79,7 @@ const TWENTY_PORTS: &str = r#"
     kill $!
     exit $code"#;
 
-/// The same, where another program holds most of the ports and keeps them.
+/// The same with most of the ports held by another program.
 const FEW_PORTS_LEFT: &str = r#"
     ip link set lo up && sysctl -qw net.ipv4.ip_local_port_range="40000 40019" || exit 99
     mkfifo "$PLACE/url"

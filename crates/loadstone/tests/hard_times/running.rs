@@ -1,4 +1,4 @@
-//! A program that runs while the test does something to it, and the surroundings it is put into.
+//! A program that runs while the test acts on it and its environment.
 
 use crate::support::{Ran, behind, program};
 use rustix::process::{Pid, Signal, kill_process};
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Nothing that is waited for may take longer.
+/// Time limit of every wait.
 pub(crate) const WALL_MAX: Duration = Duration::from_secs(60);
 
 /// A started program.
@@ -23,7 +23,7 @@ impl Running {
         Running::of(program(args))
     }
 
-    /// Any command; what it writes is read all the time.
+    /// Any command; its output is read continuously.
     pub(crate) fn of(mut command: Command) -> Running {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);
@@ -33,18 +33,18 @@ impl Running {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        // it may have ended since it was looked at: how, its end says
+        // it may have ended since the check: its exit shows how
         let sent = kill_process(self.pid, signal);
         assert!(matches!(sent, Ok(()) | Err(rustix::io::Errno::SRCH)), "{sent:?}");
     }
 
-    /// Whether it has ended, now or within a moment.
+    /// Returns whether it has ended, now or within a moment.
     pub(crate) fn ended(&mut self) -> bool {
         self.output = self.output.take().or(self.told.recv_timeout(Duration::from_millis(10)).ok());
         self.output.is_some()
     }
 
-    /// Waits until no signal of that kind waits for it any more, and a moment for what its handler does.
+    /// Waits until no signal of that kind is pending any more, and a moment for its handler.
     pub(crate) fn wait_until_taken(&mut self, signal: Signal) {
         let waits = |status: &str| {
             let mask = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
@@ -77,8 +77,8 @@ pub(crate) fn shell(script: &str) -> Command {
     behind(&["sh", "-c", script])
 }
 
-/// The same in namespaces of its own, which only root may make: `None`, and a word about it, where
-/// that is not to be had. `kinds`: options of unshare(1).
+/// The same in separate namespaces, which only root can create: `None`, with a message, if that is
+/// not possible. `kinds`: options of unshare(1).
 pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     let mut front = vec!["unshare"];
     front.extend(kinds);
@@ -91,8 +91,8 @@ pub(crate) fn namespace(kinds: &[&str], script: &str) -> Option<Command> {
     Some(behind(&front))
 }
 
-/// An unprivileged user: root drops to nobody, everybody else stays who they are. `None`, and a word
-/// about it, where nobody may not even start the binary.
+/// An unprivileged user: root drops to nobody, other users stay. `None`, with a message, if nobody
+/// cannot start the binary.
 pub(crate) fn unprivileged(limits: &[&str]) -> Option<Command> {
     let mut front = Vec::new();
     if rustix::process::geteuid().is_root() {

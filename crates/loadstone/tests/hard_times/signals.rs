@@ -1,4 +1,4 @@
-//! Signals: a report of what was measured, nothing left open, and an end in any case.
+//! Signals: a report of the measured part, nothing left open, and an end in any case.
 
 use super::outputs::wait_for;
 use super::running::{Running, WALL_MAX, shell};
@@ -19,7 +19,7 @@ fn a_signal_ends_the_run_with_a_report() {
         let running = Running::start(&["run", "--json", "-", "-c", "3", "-d", "10m", &url]);
         wait_for(&site, 50);
         running.signal(signal);
-        // a busy machine may make so short a run INVALID, which comes first
+        // a busy machine may make such a short run INVALID, which takes precedence
         let json = running.end().expect(&[130, 4]).json();
         let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
         assert_eq!(due, succeeded + failed + timed_out + dropped + abandoned, "{signal:?}");
@@ -27,7 +27,7 @@ fn a_signal_ends_the_run_with_a_report() {
         assert_eq!(json["interrupted"], true);
         let causes = json["verdict"]["causes"].as_array().unwrap();
         assert!(causes.iter().any(|cause| cause["id"] == "interrupted"), "{causes:?}");
-        // what the client counted, the server answered, and one plain call went first
+        // the server answered what the client counted, and one plain first call
         let served = site.stop().requests;
         assert!(succeeded < served && served <= 1 + succeeded + abandoned, "{signal:?}");
     }
@@ -35,7 +35,7 @@ fn a_signal_ends_the_run_with_a_report() {
 
 #[test]
 fn calls_under_way_are_abandoned() {
-    // the first call is answered, no other ever
+    // only the first call is answered
     let (tell, told) = channel();
     let server = Scripted::start(move |mut stream, index| {
         let mut buffer = [0; 4096];
@@ -58,7 +58,8 @@ fn calls_under_way_are_abandoned() {
     assert_eq!(outcomes(&json), [5, 0, 0, 0, 0, 5]);
 }
 
-/// Uploads that nobody reads, half of each with the sockets: either way of writing them is given up at once.
+/// Uploads that no server reads, half of each with the sockets: either way of writing them is
+/// abandoned at once.
 #[test]
 fn uploads_under_way_are_abandoned() {
     for stack in ["kernel", "kernel:batches"] {
@@ -115,7 +116,7 @@ fn a_signal_during_the_first_call_ends_it() {
 
 #[test]
 fn a_second_signal_ends_at_once() {
-    // of either kind: who asks politely first sends the other one then
+    // of either kind: a polite first signal is followed by the other one
     for (first, then) in [(Signal::INT, Signal::INT), (Signal::INT, Signal::TERM)] {
         ends_at_once_by(first, then);
     }
@@ -126,13 +127,13 @@ fn ends_at_once_by(first: Signal, then: Signal) {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("log");
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    // the log goes to a pipe that nobody empties: writing it blocks for ever
+    // the log is a pipe without a reader: writing it blocks forever
     let stuffed = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     let log = pipe.to_str().unwrap();
     let mut running = Running::start(&["run", "-d", "10m", "--log", log, &site.url("/hw")]);
     // more lines than a pipe holds
     wait_for(&site, 20_000);
-    // two that come at the same instant are one to the kernel: so they come until one has worked
+    // two simultaneous signals are one to the kernel: they are repeated until one has worked
     running.signal(first);
     if first == then {
         while !running.ended() {
@@ -178,7 +179,7 @@ fn a_terminal_that_is_closed_is_a_hangup() {
     script.args(["-qec", &line, "/dev/null"]).stdin(std::process::Stdio::null());
     let running = Running::of(script);
     wait_for(&site, 50);
-    // the terminal's other end goes away with the program that holds it
+    // the terminal's other end closes with the program that holds it
     running.signal(Signal::KILL);
     running.end();
     let text = told.recv_timeout(WALL_MAX).unwrap().unwrap();

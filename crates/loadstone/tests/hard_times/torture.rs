@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// Memory that the client may write to, in bytes: beyond it, allocation fails and the program with
-/// it. The kernel does not count what is only reserved.
+/// Limit of writable memory of the client, in bytes: beyond it, allocation fails and the program
+/// ends. The kernel does not count memory that is only reserved.
 const MEMORY_MAX: &str = "--data=200000000";
 
-/// Runs against a hostile server within the bound of memory.
+/// Runs against a hostile server within the memory limit.
 #[track_caller]
 fn survive(args: &[&str]) -> serde_json::Value {
     let mut command = behind(&["prlimit", MEMORY_MAX, "--"]);
@@ -24,7 +24,7 @@ fn survive(args: &[&str]) -> serde_json::Value {
     json
 }
 
-/// A server that says the same on each connection, once it was asked, as long as it is listened to.
+/// A server that sends the same on each connection, after the first request, as long as it is read.
 fn saying(first: impl Into<Vec<u8>>, then: impl Into<Vec<u8>>) -> Scripted {
     let (first, then) = (first.into(), then.into());
     Scripted::start(move |mut stream, _| {
@@ -49,7 +49,7 @@ fn asked(stream: &TcpStream) -> bool {
     }
 }
 
-/// The share of a class among what did not succeed: all of it.
+/// The share of a class among the failures: all of them.
 #[track_caller]
 fn all_of(json: &serde_json::Value, class: &str) {
     let [due, succeeded, ..] = outcomes(json);
@@ -84,7 +84,7 @@ fn chunks_without_an_end() {
     all_of(&survive(&["-n", "4", &zeros.url("/")]), "bad-framing");
     let size = saying(format!("{head}fffffffffffffffff\r\n"), "y".repeat(10_000));
     all_of(&survive(&["-n", "4", &size.url("/")]), "bad-framing");
-    // a body that never ends is no fault of form: the whole call's limit ends it
+    // an endless body is not a format error: the whole call's limit ends it
     let data = saying(head, format!("1000\r\n{}\r\n", "y".repeat(4096)));
     all_of(&survive(&["-n", "4", &data.url("/")]), "client-timo");
 }
@@ -110,11 +110,11 @@ fn lengths_that_cannot_be() {
 
 #[test]
 fn a_body_that_drips() {
-    // a byte now and then: standing still is not what ends it
+    // an occasional byte: the progress timeout does not end it
     let server = Scripted::start(|mut stream, _| {
         if asked(&stream) {
             stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n").ok();
-            // the pace is the reader's: it never closes before its limit
+            // the reader sets the pace: it never closes before its limit
             while stream.write_all(b".").is_ok() && stream.flush().is_ok() {
                 let pause = std::time::Duration::from_millis(20);
                 stream.set_read_timeout(Some(pause)).ok();
@@ -134,7 +134,7 @@ fn a_connection_that_ends_at_every_byte_of_the_response() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
     let server = Scripted::start(|mut stream, index| {
         if asked(&stream) {
-            // connection 0 is the call that goes first
+            // connection 0 is the first call
             stream.write_all(&RESPONSE[..index.wrapping_sub(1) % RESPONSE.len()]).ok();
         }
     });
@@ -152,7 +152,7 @@ fn responses_that_nobody_asked_for() {
     let twice = saying([one.clone(), one.clone()].concat(), "");
     let json = survive(&["-n", "4", &twice.url("/")]);
     assert_eq!(outcomes(&json)[..2], [4, 4]);
-    // of two responses in one piece the second belongs to nobody, and is not given to the next call
+    // the second of two responses in one piece belongs to no call, and is not given to the next one
     assert_eq!(failures(&json), [("unasked".to_owned(), 4)]);
     let flood = saying(one.clone(), one);
     let json = survive(&["-n", "4", &flood.url("/")]);
@@ -212,7 +212,7 @@ fn a_flood_of_cookies() {
     });
     let json = survive(&["-n", "50", "--cookies", &server.url("/")]);
     assert_eq!(outcomes(&json)[0], 50);
-    // what comes back is bounded too
+    // the decoded size is limited too
     let longest =
         server.all().iter().filter_map(|request| request.field("cookie")).map(str::len).max();
     assert!(longest.unwrap_or(0) < 100_000, "{longest:?}");
@@ -236,7 +236,7 @@ fn a_gzip_bomb() {
             while asked(&stream) && stream.write_all(&all).is_ok() {}
         },
     );
-    // looked into by the expectation, so that the body is wanted
+    // searched by the expectation, so the body is needed
     for expect in ["--expect-length=5", "--expect-body=needle", "--expect-body=sha256:00"] {
         let mut command = behind(&["prlimit", MEMORY_MAX, "--"]);
         command.args(["run", "--json", "-", "-n", "2", "-c", "2", "--timeout", "20s"]);

@@ -4,8 +4,8 @@ use super::running::Running;
 use crate::support::{Site, failures, free_port, measured, outcomes};
 use std::time::Duration;
 
-/// A site that dies after fifty requests, at a port that nobody gets meanwhile: neither another program nor, as the end
-/// that calls it, a connection of the client's own.
+/// A site that dies after fifty requests, at a port that no other program and no connection of the
+/// client can get meanwhile.
 fn dying() -> Site {
     let address = format!("127.0.0.1:{}", free_port());
     Site::start(&[("die-after", "50"), ("listen", &address)])
@@ -14,18 +14,19 @@ fn dying() -> Site {
 #[test]
 fn a_server_that_dies_is_counted_to_the_last_call() {
     let site = dying();
-    // 1 where the end was long enough for the server to be called gone
+    // 1 if the outage was long enough for the server to count as gone
     let json = measured(&["-n", "80", "-c", "4", &site.url("/hw")], &[0, 1, 4]);
     let [due, succeeded, failed, timed_out, dropped, abandoned] = outcomes(&json);
     assert_eq!(due, 80);
     assert_eq!([timed_out, dropped, abandoned], [0; 3]);
-    // the plain call that goes first took one of the fifty
+    // the plain first call took one of the fifty
     assert!(succeeded <= 49 && failed >= 31 && succeeded + failed == due, "{succeeded}, {failed}");
     let refused = failures(&json).into_iter().find(|(class, _)| class == "connrefused");
     assert!(refused.is_some_and(|(_, count)| count > 0), "{:?}", failures(&json));
 }
 
-/// However many calls it served before: whoever asks by exit code alone must not read "all well".
+/// However many calls it served before: a caller that checks only the exit code must not read "all
+/// well".
 #[test]
 fn a_server_that_is_gone_at_the_end_makes_the_exit_code_1() {
     let site = dying();
@@ -39,7 +40,7 @@ fn a_server_that_is_gone_at_the_end_makes_the_exit_code_1() {
 fn a_server_that_comes_back_is_used_again() {
     let first = dying();
     let (address, url) = (first.authority(), first.url("/hw"));
-    // each user of a dead server asks a hundred times a second: the run lasts until it is back
+    // each user of a dead server tries a hundred times a second: the run lasts until it is back
     let running = Running::start(&["run", "--json", "-", "-n", "2000", "-c", "4", &url]);
     while !first.wait(Duration::from_millis(50)) {}
     let before = first.stop().requests;
@@ -51,6 +52,6 @@ fn a_server_that_comes_back_is_used_again() {
     assert_eq!(due, succeeded + failed + timed_out + dropped + abandoned);
     let after = second.stop().requests;
     assert!(after > 0, "nobody asked the server that had come back");
-    // a response may have died with the server; none can have come from nowhere
+    // a response may have died with the server; none can appear from nowhere
     assert!(succeeded > 49 && succeeded < before + after, "{succeeded} of {before} + {after}");
 }

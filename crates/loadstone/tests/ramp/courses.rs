@@ -1,4 +1,4 @@
-//! What is run, and what is written.
+//! Steps that are run, and output that is written.
 
 use super::{ENDED, words};
 use crate::support::{Site, number, run, text};
@@ -31,7 +31,7 @@ fn a_population_at_a_server_that_serves_one_at_a_time() {
     assert_eq!(text(&report, "/axis"), "population");
     assert_eq!(levels(&report, "up"), [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]);
     for step in steps(&report) {
-        // never more than the server can do, however slow the machine
+        // never more than the server's capacity, however slow the machine
         assert!(number(step, "/throughput_per_s") <= 205.0, "{step:#}");
         assert_eq!(text(step, "/schema"), "loadstone.run/1");
         assert_eq!(text(step, "/label"), url);
@@ -79,7 +79,7 @@ fn a_search_ends_at_an_objective_that_always_holds() {
         ["--population", "--to", "4", "--find", "failures<50%", "--no-overload", &site.url("/hw")];
     let report = ramp(&args);
     let end = &report["capacity"]["end"];
-    // a client at its limit is the one other way for a search to end here
+    // otherwise the search can only end at the client's own limit
     assert!(
         end == "never-missed" || end == "client-limited" || report["capacity"].is_null(),
         "{end}"

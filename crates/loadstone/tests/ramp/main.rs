@@ -1,5 +1,6 @@
-//! `loadstone ramp` as a user runs it, against servers in this process. What a busy machine may make
-//! of the figures is not tested here: the curves are, in virtual time, in `crates/load/sim/tests/ramp.rs`.
+//! `loadstone ramp` from a user's view, against servers in this process. Figures that depend on the
+//! machine are not tested here: the curves are, in virtual time, in
+//! `crates/load/sim/tests/ramp.rs`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
 
@@ -10,10 +11,10 @@ mod courses;
 mod trouble;
 mod wrong;
 
-/// Codes of a ramp that came to its end: on a busy machine no step may be usable (4).
+/// Exit codes of a completed ramp: on a busy machine no step may be usable (4).
 const ENDED: &[i32] = &[0, 4];
 
-/// A command line as it is typed, and what has no place in one: a URL.
+/// A command line as typed, and a part that cannot be in one: a URL.
 fn words<'a>(line: &'a str, last: &'a str) -> Vec<&'a str> {
     line.split_whitespace().chain([last]).collect()
 }

@@ -1,4 +1,4 @@
-//! Targets that die or are not there, a signal in the middle, results that cannot be written.
+//! Targets that die or do not exist, a signal in the middle, results that cannot be written.
 
 use super::words;
 use crate::support::{Site, free_port, program, run, text};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_target_that_dies_leaves_what_is_known() {
-    // at a port that nobody gets when it is gone
+    // at a port that no other program gets when it has exited
     let address = format!("127.0.0.1:{}", free_port());
     let site = Site::start(&[("die-after", "120"), ("service", "1ms"), ("listen", &address)]);
     let line = "ramp --population --from 1 --to 20 --step 1 --hold 100ms --settle 300ms --json -";
@@ -47,7 +47,7 @@ fn a_signal_ends_the_ramp_with_a_report() {
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    // where the one step that was broken off is all there is, nothing can be used
+    // if the interrupted step is the only one, nothing is usable
     assert!(matches!(output.status.code(), Some(130 | 4)), "{:?}", output.status);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["steps"].as_array().unwrap().len(), 1);
@@ -69,7 +69,7 @@ fn a_result_that_cannot_be_written_is_said_first() {
     assert_eq!(site.served().requests, 0);
 }
 
-/// The disk fills while results are written: told, and no part of a result looks whole.
+/// The disk fills while results are written: reported, and no partial result looks complete.
 #[test]
 fn a_full_disk_is_told() {
     let site = Site::start(&[]);

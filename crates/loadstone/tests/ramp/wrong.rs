@@ -10,7 +10,7 @@ fn what_cannot_be() {
         (&[], "no URL is given"),
         (
             &["--rate", "5/s", url],
-            "--rate: a ramp sets the rate of each step; give --from and --to",
+            "--rate: a ramp sets the rate of its steps; give --from and --to",
         ),
         (&["-c", "5", url], "give --population"),
         (&["-d", "5s", url], "each step of a ramp lasts --hold"),
@@ -59,7 +59,7 @@ fn the_plan_can_be_read_before() {
     );
     assert!(found.contains("\n#   10/s, 20/s, 30/s\n"), "{found}");
     assert!(found.contains("http://h/?x=1"), "{found}");
-    // many of them are wrapped, and what is printed is a plan
+    // many of them are wrapped, and the output is a plan
     let line =
         "ramp --print-plan --population --from 1 --to 900 --step 3 --repeat 2 --down --shuffle";
     let found = run(&words(line, "http://127.0.0.1:1/")).expect(&[0]).stdout;

@@ -45,7 +45,7 @@ fn a_run_is_shown_again_as_it_was() {
     let url = site.url("/hw");
     let ran = keeping(data.path(), &["run", "-n", "200", "-c", "2", "--json", json_name, &url]);
     let ran = ran.expect(&[0, 4]);
-    assert!(ran.stderr.contains("kept as run-1: loadstone runs show run-1"), "{ran:#?}");
+    assert!(ran.stderr.contains("stored as run-1: loadstone runs show run-1"), "{ran:#?}");
     let shown = keeping(data.path(), &["runs", "show", "last"]).expect(&[0]);
     assert_eq!(below_heading(&shown.stdout), ran.stdout);
     let shown = keeping(data.path(), &["runs", "show", "1", "--json", "-"]).expect(&[0]);
@@ -54,7 +54,7 @@ fn a_run_is_shown_again_as_it_was() {
     let other = data.path().join("other.db");
     let other = other.to_str().unwrap();
     let listed = keeping(data.path(), &["runs", "list", "--store", other]);
-    assert!(listed.expect(&[2]).stderr.contains("nothing was kept there yet"));
+    assert!(listed.expect(&[2]).stderr.contains("nothing was stored there yet"));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_ramp_is_shown_again_as_it_was() {
     let url = site.url("/hw");
     let words = ["ramp", "--from", "20", "--to", "40", "--step", "20", "--hold", "300ms"];
     let ran = keeping(data.path(), &[&words[..], &[&url]].concat()).expect(&[0, 1, 4]);
-    assert!(ran.stderr.contains("kept as ramp-1"), "{ran:#?}");
+    assert!(ran.stderr.contains("stored as ramp-1"), "{ran:#?}");
     let shown = keeping(data.path(), &["runs", "show", "ramp-1"]).expect(&[0]);
     assert_eq!(below_heading(&shown.stdout), ran.stdout);
     // nobody asked for a capacity under an objective
@@ -127,7 +127,7 @@ fn nothing_is_kept_where_nothing_shall_be() {
     keeping(data.path(), &["ab", "-n", "5", &url]).expect(&[0]);
     assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0, "no file was made");
     let listed = keeping(data.path(), &["runs", "list"]).expect(&[0]);
-    assert!(listed.stderr.contains("nothing was kept there yet"), "{listed:#?}");
+    assert!(listed.stderr.contains("nothing was stored there yet"), "{listed:#?}");
     assert_eq!(std::fs::read_dir(data.path()).unwrap().count(), 0, "nor by looking");
 }
 

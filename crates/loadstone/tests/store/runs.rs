@@ -36,7 +36,7 @@ fn results_are_listed_named_moved_and_deleted() {
     assert!(on(&["delete", "run-1", "run-2"]).expect(&[2]).stderr.contains("add --yes"));
     for inexact in ["last", "before", "1"] {
         let refused = on(&["delete", inexact]).expect(&[2]);
-        assert!(refused.stderr.contains("it takes the id in full"), "{refused:#?}");
+        assert!(refused.stderr.contains("write its full id"), "{refused:#?}");
     }
     on(&["delete", "run-1", "run-2", "--yes"]).expect(&[0]);
     assert_eq!(on(&["list"]).stdout.lines().count(), 2);

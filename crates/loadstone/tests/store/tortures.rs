@@ -29,7 +29,7 @@ fn a_torture_is_kept_listed_and_shown_again_in_every_form() {
     let (junit, probes) = (at("t.xml"), at("t.csv"));
     let files = ["--json", &json, "--html", &html, "--junit", &junit, "--probes", &probes];
     let ran = torture(data.path(), &site, &files).expect(&[1]);
-    assert!(ran.stderr.contains("kept as torture-1: loadstone runs show torture-1"), "{ran:#?}");
+    assert!(ran.stderr.contains("stored as torture-1: loadstone runs show torture-1"), "{ran:#?}");
     let listed = keeping(data.path(), &["runs", "list"]).expect(&[0]).stdout;
     let line = listed.lines().nth(1).unwrap();
     assert!(line.contains("  fail  ") && line.contains("  1 finding in 2 cases  "), "{listed}");

@@ -1,5 +1,5 @@
-//! A private Apache: Debian's program and modules with a configuration, a port and a log of its own
-//! in a folder that goes with it. Nothing of the packaged service is read or touched.
+//! A private Apache: Debian's program and modules with its own configuration, port and log in a
+//! temporary folder. The packaged service is not read or changed.
 
 use super::free_port;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const PROGRAM: &str = "/usr/sbin/apache2";
 const MODULES: &str = "/usr/lib/apache2/modules";
-/// How long it may take to listen.
+/// Time limit until it listens.
 const START_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct Apache {
@@ -23,8 +23,8 @@ pub(crate) struct Apache {
 }
 
 impl Apache {
-    /// `modules` by the names of their files (`mod_mime`: `mime`); prefork and authz_core are there
-    /// always. `configure` fills the folder and returns further directives.
+    /// `modules` by the names of their files (`mod_mime`: `mime`); prefork and authz_core are
+    /// always included. `configure` fills the folder and returns further directives.
     #[track_caller]
     pub(crate) fn start(modules: &[&str], configure: impl Fn(&Path) -> String) -> Apache {
         // a port may be taken between its choice and its use: then another is chosen
@@ -40,7 +40,7 @@ impl Apache {
 
     fn try_start(modules: &[&str], configure: &impl Fn(&Path) -> String) -> Result<Apache, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        // as root it serves as an ordinary user, who must get at its pages
+        // as root it serves as an unprivileged user, who must be able to read its pages
         open_to_all(folder.path())?;
         let port = free_port();
         let more = configure(folder.path());
@@ -51,7 +51,7 @@ impl Apache {
         let log = log.map_err(|error| error.to_string())?;
         let mut command = Command::new(PROGRAM);
         command.arg("-f").arg(&file).arg("-DFOREGROUND").env_clear().env("PATH", "/usr/bin:/bin");
-        // its children share its group, so that all can be ended at once
+        // its children share its group, so all can be ended at once
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let child = command.spawn().map_err(|error| {
             format!("{PROGRAM}: {error}; `cargo xtask test` installs it (Debian: apache2-bin)")
@@ -72,7 +72,7 @@ impl Apache {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// What it has to complain about.
+    /// Its error output.
     pub(crate) fn said(&self) -> String {
         let read = |name: &str| std::fs::read_to_string(self.folder.path().join(name));
         [read("output.log"), read("error.log")].map(Result::unwrap_or_default).concat()

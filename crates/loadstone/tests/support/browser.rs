@@ -1,5 +1,5 @@
-//! Headless Chromium, driven over its DevTools protocol through two pipes: no port, no library. What
-//! a test does with it is what a reader does: open, look, point, click, drag.
+//! Headless Chromium, driven over its DevTools protocol through two pipes: no port, no library.
+//! Tests act like a reader: open, look, point, click, drag.
 
 use base64::Engine;
 use serde_json::{Value, json};
@@ -10,13 +10,13 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// No single answer of the browser may take longer; it is then ended and the test fails.
+/// Time limit of each answer of the browser; then it is ended and the test fails.
 const RESPONSE_MAX: Duration = Duration::from_secs(60);
 
-/// How long [`Browser::wait_for`] looks, in milliseconds; below [`RESPONSE_MAX`].
+/// Polling time of [`Browser::wait_for`], in milliseconds; below [`RESPONSE_MAX`].
 const LOOK_MAX_MS: u32 = 40_000;
 
-/// The browser takes commands on descriptor 3 and answers on 4, each ended by a zero byte.
+/// The browser reads commands on descriptor 3 and answers on 4, each ended by a zero byte.
 const START: &str = "exec chromium --remote-debugging-pipe \"$@\" 3<&0 4>&1 </dev/null >/dev/null";
 
 const OPTIONS: &[&str] = &[
@@ -108,7 +108,7 @@ impl Browser {
         }
     }
 
-    /// The next message; what is an event is noted.
+    /// The next message; events are recorded.
     #[track_caller]
     fn next(&mut self, waiting_for: &str) -> Value {
         let message = self.from.recv_timeout(RESPONSE_MAX);
@@ -130,7 +130,7 @@ impl Browser {
         message
     }
 
-    /// What went wrong in the page so far: exceptions, breaches of its policy, failed requests.
+    /// Errors of the page so far: exceptions, policy violations, failed requests.
     pub(crate) fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -160,14 +160,14 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// The text of the first element that a selector names.
+    /// The text of the first element that a selector matches.
     #[track_caller]
     pub(crate) fn text(&mut self, selector: &str) -> String {
         let text = self.eval(&format!("document.querySelector({}).innerText", json!(selector)));
         text.as_str().unwrap().to_owned()
     }
 
-    /// Waits until an expression is true; one that throws is not yet.
+    /// Waits until an expression is true; one that throws counts as false.
     #[track_caller]
     pub(crate) fn wait_for(&mut self, expression: &str) {
         let looking = format!(
@@ -179,7 +179,7 @@ impl Browser {
         self.eval(&looking);
     }
 
-    /// Waits until the browser has drawn what has changed.
+    /// Waits until the browser has drawn the changes.
     #[track_caller]
     pub(crate) fn drawn(&mut self) {
         self.eval("new Promise(ok => requestAnimationFrame(() => requestAnimationFrame(ok)))");
@@ -213,7 +213,7 @@ impl Browser {
         }
     }
 
-    /// Clicks on what leads to another page, and waits until that is loaded.
+    /// Clicks a link to another page, and waits until that is loaded.
     #[track_caller]
     pub(crate) fn follow(&mut self, selector: &str) {
         let before = self.loaded;
@@ -221,7 +221,7 @@ impl Browser {
         self.loaded_after(before, selector);
     }
 
-    /// Does what makes the page open another one by itself, and waits until that is loaded.
+    /// Runs an action that makes the page open another one, and waits until that is loaded.
     #[track_caller]
     pub(crate) fn led_on_by(&mut self, act: impl FnOnce()) {
         let before = self.loaded;
@@ -269,7 +269,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", json!({"media": media, "features": features}));
     }
 
-    /// Whether pages opened from now on may run scripts.
+    /// Enables or disables scripts for pages opened from now on.
     #[track_caller]
     pub(crate) fn scripts(&mut self, allowed: bool) {
         self.call("Emulation.setScriptExecutionDisabled", json!({"value": !allowed}));
@@ -287,7 +287,7 @@ impl Browser {
         bytes(&self.call("Page.captureScreenshot", params)["data"])
     }
 
-    /// Where `LOADSTONE_SHOTS` names a folder, what the reader sees is kept there.
+    /// Keeps screenshots in the folder of `LOADSTONE_SHOTS`, if set.
     #[track_caller]
     pub(crate) fn keep_shot(&mut self, name: &str) {
         if let Some(folder) = std::env::var_os("LOADSTONE_SHOTS") {
@@ -296,8 +296,8 @@ impl Browser {
         }
     }
 
-    /// The page on the screen of a phone can be read without scrolling sideways, and what `look`
-    /// holds there; afterwards the window is as wide as before.
+    /// Checks that the page on a phone's screen needs no horizontal scrolling, and runs `look`
+    /// there; afterwards the window has its previous width.
     #[track_caller]
     pub(crate) fn on_a_phone(&mut self, name: &str, look: impl FnOnce(&mut Browser)) {
         self.window(PHONE.0, PHONE.1);
@@ -309,7 +309,7 @@ impl Browser {
         self.window(DESK.0, DESK.1);
     }
 
-    /// [`Browser::on_a_phone`], and nothing else is looked at.
+    /// [`Browser::on_a_phone`] without further checks.
     #[track_caller]
     pub(crate) fn fits_a_phone(&mut self, name: &str) {
         self.on_a_phone(name, |_| {});
@@ -335,7 +335,7 @@ impl Drop for Browser {
     }
 }
 
-/// Of a desk, in the pixels that a style sheet counts.
+/// Of a desktop, in CSS pixels.
 const DESK: (u32, u32) = (1_280, 900);
 /// Of a common phone.
 const PHONE: (u32, u32) = (390, 844);

@@ -1,4 +1,4 @@
-//! A private Caddy that serves one page: a server in Go, whose net/http answers, over HTTP/3 by quic-go.
+//! A private Caddy that serves one page: a server in Go, using net/http and, for HTTP/3, quic-go.
 
 use super::free_port;
 use std::net::TcpStream;
@@ -7,17 +7,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long it may take to listen.
+/// Time limit until it listens.
 const START_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct Caddy {
     child: Child,
-    /// Its configuration, page and state; held for as long as it runs.
+    /// Its configuration, page and state; kept while it runs.
     folder: TempDir,
     port: u16,
 }
 
-/// Of a Caddy with TLS: where the certificate of its own authority is, below its folder.
+/// Path of its authority's certificate below its folder, if it uses TLS.
 const AUTHORITY: &str = "state/pki/authorities/local/root.crt";
 
 impl Caddy {
@@ -37,8 +37,8 @@ impl Caddy {
         started.expect("caddy starts within five tries")
     }
 
-    /// The same over TLS with an authority of its own, and so over HTTP/3 too; `/echo` gives a body
-    /// back, and `/moved` leads to the page.
+    /// The same over TLS with its own authority, and therefore over HTTP/3 too; `/echo` returns a
+    /// body, and `/moved` redirects to the page.
     #[track_caller]
     pub(crate) fn start_secure(page: &str) -> Caddy {
         let started = (0..5).find_map(|_| {
@@ -84,7 +84,7 @@ impl Caddy {
         let root = folder.path();
         std::fs::write(root.join("page.html"), page).unwrap();
         let configuration = serde_json::json!({
-            // its port is always the same, and nobody asks it anything here
+            // its port is fixed, and unused here
             "admin": {"disabled": true},
             "storage": {"module": "file_system", "root": root.join("state")},
             "apps": apps(root, port),

@@ -1,17 +1,17 @@
-//! A small HTTP server that writes down what it was asked and answers as the test says. It reads
-//! one request, answers, reads the next: who needs another order uses `Scripted`.
+//! A small HTTP server that records its requests and answers as the test sets. It reads one
+//! request, answers, reads the next: for another order use `Scripted`.
 
 use super::Scripted;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A request as it stood on the wire.
+/// A request as received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
-    /// Of the connection, from 0; connection 0 is the plain call that goes first.
+    /// Number of the connection, from 0; connection 0 is the plain first call.
     pub(crate) connection: usize,
-    /// The address that it came from.
+    /// The client's address.
     pub(crate) peer: String,
     /// The first line.
     pub(crate) line: String,
@@ -59,7 +59,7 @@ pub(crate) fn response(status: u16, fields: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} Text\r\n{fields}Content-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 
-/// The server, with its notes.
+/// The server, with its records.
 pub(crate) struct Recorder {
     server: Scripted,
     notes: Arc<Mutex<Vec<Request>>>,
@@ -95,12 +95,12 @@ impl Recorder {
         self.server.address.port()
     }
 
-    /// Everything asked so far, in the order of its end; the plain call that goes first included.
+    /// All requests so far, in the order of their ends, including the plain first call.
     pub(crate) fn all(&self) -> Vec<Request> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the run asked: all but the plain call that goes first.
+    /// Requests of the run: all but the plain first call.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.all().into_iter().filter(|request| request.connection > 0).collect()
     }

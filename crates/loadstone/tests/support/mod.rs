@@ -1,5 +1,5 @@
-//! What the tests of the binary stand on: the program run as a user runs it, and servers whose
-//! behaviour a test can choose or whose books it can read.
+//! Support for tests of the binary: the program run as a user runs it, and servers with settable
+//! behavior or readable counts.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up its scene has failed")]
@@ -29,10 +29,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// No invocation may take longer; it is ended and the test fails.
+/// Time limit of an invocation; then it is ended and the test fails.
 const WALL_MAX: Duration = Duration::from_secs(60);
 
-/// What an invocation left behind.
+/// Result of an invocation.
 #[derive(Debug)]
 pub(crate) struct Ran {
     /// The exit code; -1 when a signal ended the program.
@@ -42,14 +42,14 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// Standard output as JSON and nothing else.
+    /// Standard output, which must be JSON only.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no JSON alone on standard output: {error}\n{self:#?}"))
     }
 
-    /// Itself, when the exit code is one of these.
+    /// Returns itself if the exit code is one of these.
     #[track_caller]
     pub(crate) fn expect(self, codes: &[i32]) -> Ran {
         assert!(
@@ -61,15 +61,15 @@ impl Ran {
     }
 }
 
-/// The program under test: the one that cargo built beside the tests, or the one that `LOADSTONE_BIN`
-/// names. `cargo xtask test` names the release build there, so that the same tests see what people
-/// install without being built a second time.
+/// The program under test: the one that cargo built beside the tests, or the one that
+/// `LOADSTONE_BIN` names. `cargo xtask test` names the release build there, so that the same tests
+/// cover the installed program without being built a second time.
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("LOADSTONE_BIN")
         .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_loadstone")), PathBuf::from)
 }
 
-/// The program with arguments, in an environment that no setting of this machine reaches.
+/// The program with arguments, in a clean environment.
 pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     let mut command = Command::new(binary());
     command.args(args.iter().map(AsRef::as_ref));
@@ -78,14 +78,14 @@ pub(crate) fn program<S: AsRef<str>>(args: &[S]) -> Command {
     }
     let nowhere = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no-state-here");
     command.env("LANG", "C.UTF-8").env("XDG_STATE_HOME", nowhere);
-    // nothing is kept where a test does not say so
+    // nothing is stored unless a test requests it
     command.env("LOADSTONE_STORE", "none");
     command.stdin(Stdio::null());
     command
 }
 
-/// Another program in front of this one, in the same clean surroundings: `front`, then the path of
-/// the binary; arguments for it are added by the caller.
+/// Another program in front of this one, in the same clean environment: `front`, then the path of
+/// the binary; the caller adds its arguments.
 pub(crate) fn behind(front: &[&str]) -> Command {
     let plain = program::<&str>(&[]);
     let mut command = Command::new(front[0]);
@@ -100,7 +100,7 @@ pub(crate) fn behind(front: &[&str]) -> Command {
     command
 }
 
-/// Runs the program to its end.
+/// Runs the program to completion.
 #[track_caller]
 pub(crate) fn run<S: AsRef<str>>(args: &[S]) -> Ran {
     finish(program(args), b"")
@@ -114,14 +114,14 @@ pub(crate) fn run_with_input<S: AsRef<str>>(args: &[S], input: &[u8]) -> Ran {
     finish(command, input)
 }
 
-/// `loadstone run … --json -`, whose measurement may be judged in any way: a busy machine makes
-/// short runs INVALID. Exit codes 0 and 4 are both accepted, nothing else.
+/// `loadstone run … --json -`, with any verdict: a busy machine makes short runs INVALID. Exit
+/// codes 0 and 4 are both accepted, no others.
 #[track_caller]
 pub(crate) fn measure<S: AsRef<str>>(args: &[S]) -> Value {
     measured(args, &[0, 4])
 }
 
-/// As [`measure`], with the exit codes that are right.
+/// As [`measure`], with the expected exit codes.
 #[track_caller]
 pub(crate) fn measured<S: AsRef<str>>(args: &[S], codes: &[i32]) -> Value {
     let mut all = vec!["run", "--json", "-"];
@@ -129,14 +129,14 @@ pub(crate) fn measured<S: AsRef<str>>(args: &[S], codes: &[i32]) -> Value {
     run(&all).expect(codes).json()
 }
 
-/// Runs a command that was prepared by [`program`], with a bound on its time.
+/// Runs a command prepared by [`program`], with a time limit.
 #[track_caller]
 pub(crate) fn finish(mut command: Command, input: &[u8]) -> Ran {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = rustix::process::Pid::from_child(&child);
     if let Some(mut pipe) = child.stdin.take() {
         let input = input.to_vec();
-        // a program that does not read its input closes the pipe: that is its right
+        // a program that does not read its input may close the pipe
         thread::spawn(move || pipe.write_all(&input).ok());
     }
     let (tell, told) = mpsc::channel();
@@ -157,7 +157,7 @@ pub(crate) fn finish(mut command: Command, input: &[u8]) -> Ran {
     }
 }
 
-/// False: a test says plainly what it needs and cannot have here. Where CI is set everything has to be there.
+/// Returns false, and prints the test's missing requirement. In CI every requirement must be met.
 pub(crate) fn untested(plea: &str) -> bool {
     assert!(std::env::var_os("CI").is_none(), "{plea}");
     // a closed standard error is not a failure
@@ -171,14 +171,14 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// With options as `loadstone site` takes them; a switch has the empty value.
+    /// With options of `loadstone site`; a switch has the empty value.
     #[track_caller]
     pub(crate) fn start(options: &[(&str, &str)]) -> Site {
         let mut config = site::Config::on_free_port();
         for (name, value) in options {
             config.parse_option(name, value).unwrap();
         }
-        // pages by CGI are made by the program
+        // the program makes CGI pages
         config.cgi = Some(env!("CARGO_BIN_EXE_loadstone").into());
         Site { site: site::Site::start(config).unwrap() }
     }
@@ -188,7 +188,7 @@ impl Site {
         format!("{}{path}", self.site.url())
     }
 
-    /// `127.0.0.1:port`, for what is no URL.
+    /// `127.0.0.1:port`, for uses other than URLs.
     pub(crate) fn authority(&self) -> String {
         self.site.url().trim_start_matches("http://").to_owned()
     }
@@ -197,7 +197,7 @@ impl Site {
         self.authority().rsplit_once(':').unwrap().1.parse().unwrap()
     }
 
-    /// Waits for the site to end by its own rule; true when it has.
+    /// Waits for the site to end by its own option; true when it has.
     pub(crate) fn wait(&self, span: Duration) -> bool {
         self.site.wait(span)
     }
@@ -206,20 +206,20 @@ impl Site {
         self.site.served()
     }
 
-    /// The books after the last response.
+    /// The counts after the last response.
     pub(crate) fn stop(self) -> site::Served {
         self.site.stop().unwrap()
     }
 }
 
-/// A TCP server that does with each connection what the test says, one thread a connection.
-/// Connection 0 is the plain call that goes first in every run.
+/// A TCP server whose handling of each connection the test sets, one thread a connection.
+/// Connection 0 is the plain first call of every run.
 pub(crate) struct Scripted {
     pub(crate) address: SocketAddr,
     over: Arc<AtomicBool>,
 }
 
-/// A peer that hangs must not hang the test.
+/// A hanging peer must not hang the test.
 const READ_MAX: Duration = Duration::from_secs(30);
 
 impl Scripted {
@@ -227,8 +227,8 @@ impl Scripted {
         Scripted::on("127.0.0.1:0", talk)
     }
 
-    /// To each head of a request, on connections that stay, the status and the body that `response`
-    /// gives; bodies of requests are taken for heads.
+    /// Answers each request head, on persistent connections, with the status and body of
+    /// `response`; bodies of requests are read as heads.
     pub(crate) fn answering(
         response: impl Fn(&[u8]) -> (&'static str, &'static str) + Send + Sync + 'static,
     ) -> Scripted {
@@ -251,7 +251,7 @@ impl Scripted {
         })
     }
 
-    /// 500 on every percent-encoded NUL; whatever else is a request is served.
+    /// 500 on every percent-encoded NUL; any other request is served.
     pub(crate) fn failing_on_nul() -> Scripted {
         Scripted::answering(|head| {
             let broken = head.windows(3).any(|three| three == b"%00");
@@ -259,7 +259,7 @@ impl Scripted {
         })
     }
 
-    /// On an address of the test's choice.
+    /// On an address chosen by the test.
     pub(crate) fn on(
         address: &str,
         talk: impl Fn(TcpStream, usize) + Send + Sync + 'static,
@@ -291,7 +291,7 @@ impl Scripted {
 impl Drop for Scripted {
     fn drop(&mut self) {
         self.over.store(true, Ordering::SeqCst);
-        // wakes the listener up, so that its thread ends and the port is free again
+        // wakes the listener, so that its thread ends and the port is free again
         TcpStream::connect(self.address).ok();
     }
 }

@@ -1,5 +1,5 @@
-//! A proxy that believes what HTTP/2 lets it: every field and every pseudo-field becomes a part of a message of
-//! HTTP/1.1 as its bytes are. It reads the literals that torture writes, and no other form of HPACK.
+//! A naive proxy: every field and pseudo-field of HTTP/2 becomes part of an HTTP/1.1 message, byte
+//! for byte. It reads only the HPACK literals that torture sends.
 
 use super::Scripted;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! nghttp2's own server, in a folder of its own that it serves.
+//! nghttp2's own server, serving a temporary folder.
 
 use super::free_port;
 use super::tls::Pki;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long it may take to listen.
+/// Time limit until it listens.
 const START_MAX: Duration = Duration::from_secs(20);
 
 pub(crate) struct Nghttpd {

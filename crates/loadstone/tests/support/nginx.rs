@@ -1,5 +1,4 @@
-//! A private nginx that serves one page: a configuration and a port of its own in a folder that goes
-//! with it.
+//! A private nginx that serves one page: with its own configuration and port in a temporary folder.
 
 use super::free_port;
 use std::fmt::Write as _;
@@ -8,14 +7,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long it may take to listen.
+/// Time limit until it listens.
 const START_MAX: Duration = Duration::from_secs(20);
 
 /// An ordinary user's PATH on Debian lacks the first folders.
 const FOLDERS: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/usr/bin"];
 
-/// Whether the nginx of this folder has its ports: it writes its number then. That somebody can be reached at a
-/// port says less, because a server of another test may have taken it, and nginx tries for seconds to get it.
+/// Returns whether the nginx of this folder has its ports: it writes its pid file then. A reachable
+/// port proves less, because a server of another test may have taken it, and nginx retries for
+/// seconds.
 pub(crate) fn is_listening(folder: &Path) -> bool {
     std::fs::read_to_string(folder.join("pid")).is_ok_and(|number| number.ends_with('\n'))
 }
@@ -32,13 +32,13 @@ pub(crate) fn program() -> String {
 
 pub(crate) struct Nginx {
     child: Child,
-    /// Its configuration, page and log; held for as long as it runs.
+    /// Its configuration, page and log; kept while it runs.
     folder: TempDir,
     port: u16,
 }
 
 impl Nginx {
-    /// `page` under `/page.html`, to any number of calls a connection.
+    /// `page` under `/page.html`, with unlimited calls per connection.
     #[track_caller]
     pub(crate) fn start(page: &str) -> Nginx {
         // a port may be taken between its choice and its use: then another is chosen
@@ -51,13 +51,13 @@ impl Nginx {
         Nginx::proxy(origin, "")
     }
 
-    /// The same, spoken to in HTTP/2 with prior knowledge alone.
+    /// The same over HTTP/2 with prior knowledge only.
     #[track_caller]
     pub(crate) fn http2_in_front_of(origin: u16) -> Nginx {
         Nginx::proxy(origin, " http2")
     }
 
-    /// Over TLS 1.3, whose early data it takes; `/late` answers what came early with 425. `files`: of the
+    /// Over TLS 1.3 with early data; `/late` answers early requests with 425. `files`: of the
     /// certificate and its key.
     #[track_caller]
     pub(crate) fn with_early_data(protocol: &str, files: [&str; 2]) -> Nginx {

@@ -1,26 +1,26 @@
-//! Ports for servers that have to know theirs before they start, and for addresses where nobody listens.
+//! Ports for servers that must know theirs before they start, and for addresses without a listener.
 
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Below are the ports of services that this machine may have.
+/// Lower ports may belong to services of this machine.
 const FIRST: u16 = 10_000;
 
-/// Where Linux says from which ports it serves those who ask for any.
+/// Linux's file with the range of ephemeral ports.
 const HANDED_OUT: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
-/// How many were given away.
+/// Number of assigned ports.
 static GIVEN: AtomicU32 = AtomicU32::new(0);
 
-/// A port of 127.0.0.1 that nobody listens on, and that nobody else gets: each is given to one test of this
-/// process, and the kernel gives none of them to a socket that asks for any port or connects. One that the
-/// kernel chose could be somebody's before it is used.
+/// A port of 127.0.0.1 without a listener that no other test gets: each is given to one test of
+/// this process, and the kernel gives none of them to a socket that connects or asks for any port.
+/// A port chosen by the kernel could be taken before it is used.
 ///
 /// # Panics
 /// Every one of the ports is taken.
 pub(crate) fn free_port() -> u16 {
     let ports = apart(&std::fs::read_to_string(HANDED_OUT).unwrap_or_default());
-    // another test program may run beside this one: it begins elsewhere
+    // another test program may run in parallel: it starts elsewhere
     let begin = std::process::id().wrapping_mul(397);
     for _ in &ports {
         let turn = begin.wrapping_add(GIVEN.fetch_add(1, Ordering::Relaxed));
@@ -33,8 +33,8 @@ pub(crate) fn free_port() -> u16 {
     panic!("no port from {FIRST} on is free");
 }
 
-/// The ports from [`FIRST`] on outside of the range that Linux has written; all of them where the range leaves
-/// none, or is not to be read.
+/// The ports from [`FIRST`] on outside of Linux's ephemeral range; all of them if the range leaves
+/// none, or is unreadable.
 fn apart(range: &str) -> Vec<u16> {
     let mut ends = range.split_whitespace().map_while(|end| end.parse::<u16>().ok());
     let handed_out = ends.next().zip(ends.next()).map(|(low, high)| low..=high);

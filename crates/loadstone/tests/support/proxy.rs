@@ -13,7 +13,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Carries everything to where it says, whatever the name: `to` is the address of the origin.
+    /// Forwards everything to `to`, the address of the origin, whatever the name.
     pub(crate) fn to(origin: String) -> Proxy {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let book = Arc::clone(&seen);
@@ -46,7 +46,7 @@ impl Proxy {
     }
 }
 
-/// One exchange on a connection of its own, whose response ends with it.
+/// One exchange on a separate connection, whose response ends with it.
 fn forward(mut client: &TcpStream, origin: &str, line: &str) -> std::io::Result<()> {
     let target = line.split(' ').nth(1).unwrap_or_default();
     let path = target.splitn(4, '/').nth(3).unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::tls::Pki;
 use super::{Site, keep, measured};
 
-/// The built-in site over QUIC, by quinn and h3, with a certificate of the test's own.
+/// The built-in site over QUIC, by quinn and h3, with a test certificate.
 pub(crate) struct QuicSite {
     pub(crate) site: Site,
     pub(crate) ca: String,

@@ -1,4 +1,4 @@
-//! Certificates made on the spot, and a TLS server that tells what each handshake agreed on.
+//! Test certificates, and a TLS server that reports the parameters of each handshake.
 
 use super::http::{read_request, response};
 use super::{Scripted, keep};
@@ -22,7 +22,7 @@ pub(crate) struct Pair {
     pub(crate) key: String,
 }
 
-/// A certificate authority with what it has signed.
+/// A certificate authority with its signed certificates.
 pub(crate) struct Pki {
     pub(crate) ca: String,
     pub(crate) server: Pair,
@@ -53,7 +53,7 @@ impl Pki {
     }
 }
 
-/// What the server demands and offers.
+/// Requirements and offers of the server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TlsOptions {
     /// Only clients with a certificate of our authority.
@@ -67,7 +67,7 @@ pub(crate) struct TlsOptions {
 /// A handshake as the server saw it.
 #[derive(Clone, Debug)]
 pub(crate) struct Handshake {
-    /// Of the connection, from 0; connection 0 is the plain call that goes first.
+    /// Number of the connection, from 0; connection 0 is the plain first call.
     pub(crate) connection: usize,
     pub(crate) version: String,
     pub(crate) cipher: String,
@@ -123,13 +123,13 @@ impl TlsServer {
         self.server.address.port()
     }
 
-    /// An https URL with the name that the certificate is for.
+    /// An https URL with the certificate's name.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.port())
     }
 
-    /// The finished handshakes of the run, in the order of their connections: all but that of the
-    /// plain call that goes first. Waits until `count` connections have ended.
+    /// The completed handshakes of the run, in connection order: all but that of the plain first
+    /// call. Waits until `count` connections have ended.
     pub(crate) fn handshakes(&self, count: usize) -> Vec<Handshake> {
         let (book, more) = &*self.seen;
         let seen = book.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,26 +27,26 @@ const CONDUCTS: [(Conduct, &str, &str); 4] = [
     (
         Conduct::Gone,
         "server-gone",
-        "Look at the server's log, its exit status and the kernel's log (dmesg: out of memory, \
-         a signal) at that instant, and repeat with --sut to see its memory and descriptors.",
+        "Check the server's log, its exit status and the kernel's log (dmesg: out of memory, a \
+         signal) at that instant, and repeat with --sut to record its memory and descriptors.",
     ),
     (
         Conduct::Refusing,
         "server-refusing",
-        "Look whether the server still listens, and whether its limit of connections or \
-         descriptors was reached at that instant.",
+        "Check whether the server still listens, and whether it reached its limit of connections \
+         or descriptors at that instant.",
     ),
     (
         Conduct::Stalled,
         "server-stalled",
-        "Look what every worker of the server waits for: a lock, a database, a full disk; a \
-         stack of each thread taken at that moment tells.",
+        "Check what each worker of the server waits for (a lock, a database, a full disk): take a \
+         stack trace of each thread at that moment.",
     ),
     (
         Conduct::Failing,
         "server-failing",
-        "Look at the server's log for these responses, and lower the load until they end: that \
-         tells a fault from overload.",
+        "Check the server's log for these responses, and lower the load until they end, which \
+         distinguishes a fault from overload.",
     ),
 ];
 

@@ -89,7 +89,7 @@ pub struct Resolved {
     pub took: Nanos,
 }
 
-/// The plain call that goes first.
+/// The plain first call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FirstCall {
     /// 0 without a response.

@@ -11,9 +11,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 /// Text for every record, after the sentence of its type.
-const GENERAL: &str = "Times are in seconds, rates per second, shares 0 to 1; a figure that cannot be \
-                       had is null. Every key that this version always writes is required; a later \
-                       one may write more.";
+const GENERAL: &str = "Times are in seconds, rates per second, shares 0 to 1; an unavailable \
+    figure is null. Every key that this version always writes is required; later versions may add \
+    keys.";
 
 /// A schema as a file of `docs/schema`.
 #[derive(Clone, Debug, PartialEq, Eq)]

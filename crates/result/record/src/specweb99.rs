@@ -60,7 +60,7 @@ impl Score {
         let rate = format!("{:.2} operations/s each", self.operations_per_s);
         match self.value() {
             Some(score) => format!("{}: {found}, {rate}", show::count(score)),
-            None => format!("none: {found}, {rate}; below 95 % there is none"),
+            None => format!("none: {found}, {rate}; a result needs 95 %"),
         }
     }
 }

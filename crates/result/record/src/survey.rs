@@ -123,7 +123,7 @@ impl SurveyedServer {
         }
     }
 
-    /// A line that leads nowhere.
+    /// A line without a usable address.
     pub fn lost(name: &str, why: &str) -> SurveyedServer {
         SurveyedServer::named(vec![name.to_owned()]).unreached(why)
     }

@@ -123,9 +123,13 @@ fn tests(property: &PropertyRecord) -> Vec<String> {
     let mut said = Vec::new();
     if let Some(test) = &property.anderson_darling {
         said.push(format!(
-            "Anderson-Darling: {} of {} sub-samples of {} above 2.492 (5 %; up to {} are chance); A² of \
-             all {}: {:.1} (of many values it rejects every law)",
-            test.rejected, test.samples, test.size, test.rejected_max, show::count(property.count),
+            "Anderson-Darling: {} of {} sub-samples of {} above 2.492 (5 %; up to {} are chance); \
+             A² of all {}: {:.1} (with many values it rejects every law)",
+            test.rejected,
+            test.samples,
+            test.size,
+            test.rejected_max,
+            show::count(property.count),
             test.whole
         ));
     }

@@ -21,7 +21,7 @@ pub(crate) fn facts(fleet: &FleetRecord) -> Vec<(&'static str, String)> {
     }
     match order.len().saturating_sub(SHOWN) {
         0 => {}
-        more => lines.push(("", format!("{more} more agents, less odd than these"))),
+        more => lines.push(("", format!("{more} more agents, less unusual than these"))),
     }
     lines.extend(moves(fleet).into_iter().map(|text| ("", text)));
     lines.extend(fleet.budgets.iter().map(|budget| {

@@ -32,7 +32,7 @@ pub(crate) fn facts(path: &PathRecord) -> Vec<(&'static str, String)> {
         } else {
             String::new()
         };
-        facts.push(("", format!("{who}round trip asked for {}", seconds(kind.rtt_asked_s))));
+        facts.push(("", format!("{who}configured round trip {}", seconds(kind.rtt_asked_s))));
         facts.push(("", format!("up: {}", direction(&kind.up))));
         facts.push(("", format!("down: {}", direction(&kind.down))));
     }

@@ -24,13 +24,13 @@ pub(crate) fn facts(stack: &StackRecord) -> Vec<(&'static str, String)> {
         ),
     )];
     let odd: Vec<String> = [
-        (stack.out_of_order, "segments came out of order"),
-        (stack.duplicate, "segments brought nothing new"),
+        (stack.out_of_order, "segments arrived out of order"),
+        (stack.duplicate, "segments carried no new data"),
         (stack.challenges, "doubtful segments answered"),
         (stack.resets_received, "resets received"),
         (stack.resets_sent, "resets sent"),
-        (stack.refused, "packets were not taken by the network device"),
-        (stack.missed, "packets came and found no room"),
+        (stack.refused, "packets were rejected by the network device"),
+        (stack.missed, "packets were dropped because buffers were full"),
         (stack.tuples_out, "connections found no free address and port"),
     ]
     .iter()
@@ -68,9 +68,9 @@ mod tests {
         let odd = StackFacts { retransmitted: 3, refused: 2, missed: 5, out_of_order: 1, ..quiet };
         assert_eq!(
             lines(&odd),
-            "8 connections established; 1,200 packets sent, 1,100 received; 3 sent again (0 SYNs; 0 \
-             timeouts, 0 fast recoveries)\n1 segments came out of order, 2 packets were not taken by \
-             the network device, 5 packets came and found no room\n"
+            "8 connections established; 1,200 packets sent, 1,100 received; 3 sent again (0 SYNs; \
+             0 timeouts, 0 fast recoveries)\n1 segments arrived out of order, 2 packets were \
+             rejected by the network device, 5 packets were dropped because buffers were full\n"
         );
     }
 }

@@ -40,9 +40,9 @@ fn document(record: &SurveyRecord) -> Document {
     let servers = record.servers.iter();
     told.add(Forms::LONG, servers.flat_map(one_server).chain([Block::Gap]));
     told.add(Forms::PAGE, [heading("Servers"), Block::Table(side_by_side(record))]);
-    let legend = "Agreed: words and behaviour are one software's. Disputed: they are not; the name was \
-                  changed, or a proxy stands in front. Behaved: it says nothing. Claimed: its behaviour \
-                  was not seen, or is not known.";
+    let legend = "Agreed: name and behavior belong to the same software. Disputed: they do not; \
+        the name was changed, or there is a proxy in front. Behaved: the server sends no name. \
+        Claimed: its behavior was not observed, or is not known.";
     told.add(Forms::PAGE, [say(Voice::Soft, legend)]);
     told.add(Forms::TEXT, [say(Voice::Plain, name)]);
     told

@@ -84,7 +84,7 @@ pub(crate) fn measured(started_unix_s: f64, facts: &EnvironmentRecord) -> String
 fn lateness(times: &RunTimes, quantile: f64) -> String {
     let doubt = times.doubt.as_ref().filter(|doubt| doubt.shows(quantile));
     doubt.map_or(String::new(), |doubt| {
-        format!(" (of which client delay: {} at most)", show::duration(doubt.at(quantile)))
+        format!(" (including at most {} of client delay)", show::duration(doubt.at(quantile)))
     })
 }
 

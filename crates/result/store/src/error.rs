@@ -71,9 +71,9 @@ impl fmt::Display for StoreError {
                 "no folder for the results store: neither XDG_DATA_HOME nor HOME is set; name a file \
                  with --store FILE, or --store none",
             ),
-            StoreError::Off => f.write_str("with --store none there is no results store to look in"),
+            StoreError::Off => f.write_str("with --store none there is no results store"),
             StoreError::Missing(path) => {
-                write!(f, "there is no results store {}: nothing was kept there yet", path.display())
+                write!(f, "there is no results store {}: nothing was stored there yet", path.display())
             }
             StoreError::NoFolder(path) => {
                 let folder = path.parent().unwrap_or(path).display();
@@ -86,7 +86,7 @@ impl fmt::Display for StoreError {
             }
             StoreError::Foreign(path) => write!(
                 f,
-                "{} is not a results store of loadstone; it is left alone: give another name with \
+                "{} is not a results store of loadstone; it is not changed: give another name with \
                  --store",
                 path.display()
             ),
@@ -107,13 +107,13 @@ impl fmt::Display for StoreError {
                 path.display()
             ),
             StoreError::Unknown { wanted, why } => {
-                write!(f, "{} is no stored result: {why}", units::quoted(wanted))
+                write!(f, "{} is not a stored result: {why}", units::quoted(wanted))
             }
             StoreError::BadTag { tag, why } => {
                 write!(f, "{} cannot be a tag: {why}", units::quoted(tag))
             }
             StoreError::Running(id) => {
-                write!(f, "{id} is still running; wait for its end, or end it first")
+                write!(f, "{id} is still running; wait until it ends, or stop it first")
             }
         }
     }
@@ -130,8 +130,8 @@ impl StoreError {
                  that version, or another file with --store"
             ),
             StoreError::Older { version, known, .. } => format!(
-                "is of schema {version} and cannot be brought to {known} here: make it writable, or \
-                 copy it"
+                "is of schema {version} and cannot be upgraded to {known} here: make it writable, \
+                 or copy it"
             ),
             StoreError::Locked(_) => {
                 "is locked by another program: wait until it is done, or give \
@@ -144,9 +144,9 @@ impl StoreError {
             StoreError::Full(_) => "cannot grow: the disk is full; make room, or give a file on \
                  another disk with --store"
                 .to_owned(),
-            StoreError::Damaged { why, .. } => format!(
-                "is damaged ({why}): the next run keeps it under another name and begins a new one"
-            ),
+            StoreError::Damaged { why, .. } => {
+                format!("is damaged ({why}): the next run renames it and starts a new one")
+            }
             StoreError::Refused { why, .. } => {
                 format!("cannot be used: {why}; give another file with --store, or --store none")
             }

@@ -160,8 +160,8 @@ impl Store {
                 })?;
                 self.notes.extend(copy.map(|copy| {
                     format!(
-                        "the results store {} was brought from schema {version} to {known}; as it \
-                         was, it is kept as {}",
+                        "the results store {} was upgraded from schema {version} to {known}; the \
+                         original is kept as {}",
                         self.path.display(),
                         copy.display()
                     )
@@ -234,7 +234,7 @@ fn set_aside(path: &Path, steps: &[&str]) -> Result<Store, StoreError> {
     let mut store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     store.prepare(steps)?;
     store.notes.push(format!(
-        "the results store {} is damaged ({why}); it is kept as {}, and a new one is begun",
+        "the results store {} is damaged ({why}); it is kept as {}, and a new one is started",
         path.display(),
         kept.display()
     ));
@@ -283,7 +283,7 @@ fn free_name(path: &Path, why: &str) -> Result<PathBuf, StoreError> {
     let mut names = (1..=COPIES_MAX).map(|n| sibling_path(path, &format!("{why}-{n}")));
     names.find(|name| !name.exists()).ok_or_else(|| StoreError::Refused {
         path: path.to_owned(),
-        why: format!("{COPIES_MAX} copies are kept beside it already; remove some"),
+        why: format!("{COPIES_MAX} copies are kept next to it already; remove some"),
     })
 }
 

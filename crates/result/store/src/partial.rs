@@ -28,8 +28,8 @@ pub(crate) struct Begun {
 impl Begun {
     fn why(&self, after: &str) -> String {
         match self.alive {
-            true => format!("still running {after}: these are the figures so far"),
-            false => format!("its program was killed {after}: these are the figures until then"),
+            true => format!("still running {after}: the figures so far"),
+            false => format!("its program was killed {after}: the figures until then"),
         }
     }
 }

@@ -138,7 +138,7 @@ impl Recording {
         }
     }
 
-    /// Removes the result from the store again: it has no content.
+    /// Removes the empty result from the store.
     ///
     /// # Errors
     /// See [`StoreError`].

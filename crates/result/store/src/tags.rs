@@ -74,10 +74,13 @@ fn check(tag: &str) -> Result<(), StoreError> {
         return Err(bad("it has 1 to 64 characters"));
     }
     if !tag.chars().all(allowed) || tag.starts_with('-') {
-        return Err(bad("it is made of letters, digits and - _ . + / : @, and begins with no -"));
+        return Err(bad(
+            "it is made of letters, digits and - _ . + / : @, and does not begin with \
+            -",
+        ));
     }
     if number(tag) || kind.is_some_and(number) || tag == "last" || tag.starts_with("last~") {
-        return Err(bad("it would be taken for an id"));
+        return Err(bad("it looks like an id"));
     }
     Ok(())
 }

@@ -26,11 +26,11 @@ impl Store {
     /// A file that is there already, or that cannot be written.
     pub fn export(&mut self, path: &Path, ids: &[RunId]) -> Result<(), StoreError> {
         if path.exists() {
-            let why = "there is such a file already; give a new name".to_owned();
+            let why = "the file exists already; give a new name".to_owned();
             return Err(StoreError::Refused { path: path.to_owned(), why });
         }
         if path.as_os_str() == ":memory:" {
-            let why = "what is in memory is gone with this program; name a file".to_owned();
+            let why = "a store in memory ends with this program; name a file".to_owned();
             return Err(StoreError::Refused { path: path.to_owned(), why });
         }
         let other = Store::open(&StorePlace::File(path.to_owned()))?;

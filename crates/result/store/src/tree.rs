@@ -122,7 +122,7 @@ macro_rules! whole {
             fn unpack(value: &Value, _: &mut StoredHists) -> Result<Self, Damage> {
                 let whole = value.as_u64().map(i128::from).or(value.as_i64().map(i128::from));
                 let fits = whole.and_then(|number| <$number>::try_from(number).ok());
-                fits.ok_or_else(|| Damage::new(format!("{value} is no such number")))
+                fits.ok_or_else(|| Damage::new(format!("{value} is out of range")))
             }
 
         }

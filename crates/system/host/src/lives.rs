@@ -54,8 +54,8 @@ impl Lives {
         }
         if lives.listeners().next().is_none() {
             return Err(format!(
-                "no process of this machine is seen that listens on {address}: it is elsewhere, or \
-                 another user's (root sees all)"
+                "no visible process of this machine listens on {address}: it is elsewhere, or \
+                 belongs to another user (root sees all)"
             ));
         }
         Ok(lives)
@@ -225,7 +225,7 @@ fn no_listener(pid: u32, address: SocketAddr, holders: &[u32]) -> String {
         .map(|pid| format!("{pid} ({})", crate::process_name(pid)))
         .collect();
     let who = match others.as_slice() {
-        [] => "nobody does that may be seen".to_owned(),
+        [] => "no visible process does".to_owned(),
         some => format!("process {} does", some.join(" and ")),
     };
     format!("process {pid} ({name}) does not listen on {address}: {who}")

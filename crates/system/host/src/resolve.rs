@@ -70,7 +70,7 @@ impl fmt::Display for ResolveError {
             ResolveError::NotFound { .. } => {
                 "; check its spelling, or give the address with --resolve"
             }
-            ResolveError::OtherFamily { .. } => "; leave -4 or -6 away",
+            ResolveError::OtherFamily { .. } => "; omit -4 or -6",
             ResolveError::TimedOut { .. } => " The address can be given with --resolve",
         };
         write!(f, "{}{way}", self.why())

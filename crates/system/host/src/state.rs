@@ -66,7 +66,7 @@ pub fn load_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, StateErr
         return Err(StateError::new(path, "read", format!("it is larger than {LOAD_MAX} bytes")));
     }
     let value = serde_json::from_slice(&text).map_err(|error| {
-        StateError::new(path, "understand", format!("{error}; delete it to start afresh"))
+        StateError::new(path, "understand", format!("{error}; delete it to start over"))
     })?;
     Ok(Some(value))
 }

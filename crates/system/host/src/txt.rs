@@ -120,7 +120,7 @@ fn understand(reply: &[u8], id: u16) -> io::Result<TxtRecords> {
     }
     match packet.rcode() {
         RCODE::NoError | RCODE::NameError => {}
-        other => return Ok(Err(format!("the name server says {other:?}"))),
+        other => return Ok(Err(format!("the name server answered {other:?}"))),
     }
     let records = packet.answers.iter().filter_map(|record| match &record.rdata {
         // a proof is ASCII: anything that is not UTF-8 is not a proof

@@ -139,7 +139,7 @@ fn round_trips(text: &str, asked: Nanos) -> Result<CheckLine, PathTrouble> {
     let came = spans.len() as u32;
     Ok(CheckLine {
         text: format!(
-            "round trip {} for {} asked for (median of {came} of {ROUND_TRIPS}; at most {} off); \
+            "round trip {} for {} configured (median of {came} of {ROUND_TRIPS}; at most {} off); \
              handed over late by {} (p50), {} (p99)",
             show::duration(median),
             show::duration(asked),
@@ -184,8 +184,8 @@ fn losses() -> Result<[CheckLine; 2], PathTrouble> {
     Ok([
         CheckLine {
             text: format!(
-                "lost {lost} of {PACKETS} packets for {} asked for (within {four_sigma:.0} of {:.0}), {} \
-                 of them by the model",
+                "lost {lost} of {PACKETS} packets for {} configured (within {four_sigma:.0} of \
+                 {:.0}), {} of them by the model",
                 show::share(LOSS),
                 sent * LOSS,
                 facts.kinds[0].up.lost_to_model
@@ -218,7 +218,7 @@ fn rate() -> Result<CheckLine, PathTrouble> {
     let off = (carried / RATE - 1.0).abs();
     Ok(CheckLine {
         text: format!(
-            "carried {:.2} Mbit/s for {} asked for, {} offered (at most {} off)",
+            "carried {:.2} Mbit/s for {} configured, {} offered (at most {} off)",
             carried / 1e6,
             RATE / 1e6,
             RATE * RATE_EXCESS / 1e6,

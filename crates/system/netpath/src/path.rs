@@ -379,13 +379,13 @@ impl NetPath {
     pub fn facts(&self) -> Result<PathFacts, PathTrouble> {
         let (tell, told) = channel();
         self.line.send(ForwardOrder::Tell(tell));
-        let silent = || std::io::Error::other("the forwarder is silent; this is a bug");
+        let silent = || std::io::Error::other("the forwarder does not respond; this is a bug");
         let tally: Tally = told
             .recv_timeout(Duration::from_secs(10))
             .map_err(|_| PathTrouble::Other("the path".to_owned(), silent()))?;
         if let Some(why) = tally.broken {
             let broken = std::io::Error::other(why);
-            return Err(PathTrouble::Other("the path has broken down".to_owned(), broken));
+            return Err(PathTrouble::Other("the path has failed".to_owned(), broken));
         }
         let mut facts = tally.facts(&self.population, &self.dealt, self.seed);
         facts.overflowed += self.dropped_since()?;

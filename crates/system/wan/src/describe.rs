@@ -12,11 +12,13 @@ pub fn describe(link: &LinkSpec) -> String {
         Carrier::Unlimited => {}
         Carrier::Bits { per_second, overhead, burst } => {
             parts.push(show_bits(*per_second as f64));
-            parts.extend((*overhead > 0).then(|| format!("{overhead} bytes more a packet")));
+            parts.extend(
+                (*overhead > 0).then(|| format!("{overhead} bytes of overhead per packet")),
+            );
             parts.extend((*burst > 0).then(|| format!("bursts of {}", show::bytes(*burst))));
         }
         Carrier::Trace(trace) => {
-            parts.push(format!("a trace of {} in the mean", show_bits(trace.bits_per_second())));
+            parts.push(format!("a trace of {} on average", show_bits(trace.bits_per_second())));
         }
     }
     delay(link, &mut parts);
@@ -41,7 +43,7 @@ pub fn describe(link: &LinkSpec) -> String {
             show::duration(outage.away),
             show::duration(outage.there),
             if outage.random { " (means)" } else { "" },
-            if outage.loses { ", what comes meanwhile is lost" } else { "" },
+            if outage.loses { ", packets meanwhile are lost" } else { "" },
         ));
     }
     for (name, share) in [("duplicated", link.duplicate), ("corrupted", link.corrupt)] {

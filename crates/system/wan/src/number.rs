@@ -21,7 +21,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 /// Bits per second: `640k`, `5M`, `1G`, `2.5Mbit/s`; decimal prefixes, as for link rates.
 pub(crate) fn bits(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| {
-        format!("{} is no bit rate: {why}; write one like 640k, 5M or 1G (bit/s)", quoted(text))
+        format!("{} is not a bit rate: {why}; write one like 640k, 5M or 1G (bit/s)", quoted(text))
     };
     let trimmed = text.trim();
     let bare = ["bit/s", "bits/s", "bps", "bit"]

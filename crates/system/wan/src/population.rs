@@ -57,7 +57,7 @@ impl Population {
             let name = name.unwrap_or(&path.text).to_owned();
             let share = share(of).map_err(wrong)?;
             if share <= 0.0 {
-                return Err(wrong(format!("the share of {} is nothing", quoted(&name))));
+                return Err(wrong(format!("the share of {} is 0", quoted(&name))));
             }
             if parts.iter().any(|part| part.name == name) {
                 return Err(wrong(format!(

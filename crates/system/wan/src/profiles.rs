@@ -50,16 +50,12 @@ const fn requests(name: &'static str, text: &'static str, about: &'static str) -
 }
 
 const PROFILES: [Profile; 43] = [
-    packets(
-        "perfect",
-        "rtt=0ms",
-        "a path that does nothing, to see what the forwarder itself costs",
-    ),
+    packets("perfect", "rtt=0ms", "a path without effect, to measure the cost of the forwarder"),
     packets("lan", "rate=1G, rtt=300us", "a switched gigabit network; order of magnitude"),
     packets(
         "wifi",
         "rate=50M, rtt=6ms, jitter=2ms, dist=exp, loss=0.1%, burst=3",
-        "a Wi-Fi of a home with neighbours; order of magnitude",
+        "home Wi-Fi with neighbors; order of magnitude",
     ),
     packets("fibre", "down-rate=20M, up-rate=5M, rtt=4ms", "fibre to the home, WebPageTest's FIOS"),
     packets(
@@ -87,7 +83,7 @@ const PROFILES: [Profile; 43] = [
     packets(
         "5g-mmwave",
         "down-rate=1G, up-rate=100M, rtt=20ms, outage=4s:400ms",
-        "5G in millimetre waves, moving: walls and bodies take it away; order of magnitude",
+        "5G in millimetre waves, moving: walls and bodies block it; order of magnitude",
     ),
     packets(
         "train",
@@ -163,11 +159,7 @@ const PROFILES: [Profile; 43] = [
         "down-rate=240k, up-rate=200k, up-delay=440ms, down-delay=400ms",
         "Facebook's ATC, Edge",
     ),
-    packets(
-        "atc-3g",
-        "down-rate=780k, up-rate=330k, delay=100ms",
-        "Facebook's ATC, 3G in the mean",
-    ),
+    packets("atc-3g", "down-rate=780k, up-rate=330k, delay=100ms", "Facebook's ATC, 3G average"),
     packets(
         "atc-3g-good",
         "down-rate=850k, up-rate=420k, up-delay=100ms, down-delay=90ms",

@@ -251,8 +251,8 @@ impl Draft {
         }
         if text.trim().is_empty() {
             return Err(
-                "it is empty; name a profile (`loadstone netpath profiles` lists them) or \
-                        say rtt=, loss=, rate="
+                "it is empty; name a profile (`loadstone netpath profiles` lists them) or give \
+                 rtt=, loss=, rate="
                     .to_owned(),
             );
         }
@@ -267,7 +267,7 @@ impl Draft {
                 }
                 None => {
                     return Err(format!(
-                        "{} has no value; a profile's name stands first, the rest is key=value",
+                        "{} has no value; a profile's name comes first, then key=value",
                         quoted(item)
                     ));
                 }
@@ -341,8 +341,8 @@ impl Draft {
         // if given for both directions it applies to up: packets of the server are not delayed
         if let Some(key) = self.idle {
             return Err(format!(
-                "down-{key}= has no effect beside webmark, which delays only what the client sends: \
-                 say {key}= or up-{key}="
+                "down-{key}= has no effect beside webmark, which delays only the client's packets: \
+                 write {key}= or up-{key}="
             ));
         }
         let of = |draft: LinkDraft| LinkDraft { bits: None, ..draft }.finish();
@@ -377,8 +377,8 @@ fn unknown_profile(name: &str) -> String {
         .collect();
     let hint = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
     format!(
-        "{} is not a profile{hint}; `loadstone netpath profiles` lists them, and rtt=, delay=, loss=, \
-         rate= say it in figures",
+        "{} is not a profile{hint}; `loadstone netpath profiles` lists them, and rtt=, delay=, \
+         loss=, rate= set it in figures",
         quoted(name)
     )
 }
@@ -436,7 +436,7 @@ impl LinkDraft {
         }
         link.carrier = match (self.trace, self.bits) {
             (Some(_), Some(_)) => {
-                return Err("rate= and trace= both say how fast it is; keep one".to_owned());
+                return Err("rate= and trace= both set the rate; keep one".to_owned());
             }
             (Some(trace), None) => Carrier::Trace(trace),
             (None, Some(per_second)) => {
@@ -449,8 +449,8 @@ impl LinkDraft {
             return Err("bucket= and overhead= belong to a rate; add rate=".to_owned());
         }
         if matches!(link.carrier, Carrier::Trace(_)) && link.outage.is_some_and(|it| !it.loses) {
-            return Err("a trace says itself when nothing is carried; outage= beside it can only \
-                        lose (outage=10s:1s:lose)"
+            return Err("a trace defines its own gaps; an outage= with it can only lose packets \
+                (outage=10s:1s:lose)"
                 .to_owned());
         }
         link.queue.limit = match self.queue {
@@ -477,7 +477,7 @@ fn named<T: Clone>(value: &str, names: &[(&str, T)]) -> Result<T, String> {
     let found = names.iter().find(|(name, _)| *name == value);
     found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
         let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        format!("{} is not known; say {}", quoted(value), known.join(" or "))
+        format!("{} is not known; write {}", quoted(value), known.join(" or "))
     })
 }
 
@@ -508,7 +508,7 @@ fn loss(value: &str) -> Result<Loss, String> {
                 return Err(LOSSES.to_owned());
             };
             if p13 + p14 > 1.0 || p31 + p32 > 1.0 {
-                return Err("the ways out of a state add up to more than 100 %".to_owned());
+                return Err("the transitions from a state add up to more than 100 %".to_owned());
             }
             Ok(Loss::FourState { p13, p31, p32, p23, p14 })
         }
@@ -533,7 +533,7 @@ const LOSSES: &str = "a loss is a share (1%), ge:P:R[:BAD[:GOOD]], states:P13:P3
 fn burst(value: &str) -> Result<f64, String> {
     let length: Option<f64> = value.parse().ok();
     length.filter(|length| (1.0..=1e6).contains(length)).ok_or_else(|| {
-        format!("{} is no mean length of a burst; give packets, 1 or more", quoted(value))
+        format!("{} is not a mean burst length; give packets, 1 or more", quoted(value))
     })
 }
 
@@ -542,7 +542,7 @@ fn in_bursts(loss: &Loss, length: f64) -> Result<Loss, String> {
         Loss::None => Ok(Loss::None),
         Loss::Bernoulli(share) if share < 1.0 => match Loss::in_bursts(share, length) {
             Loss::Gilbert { to_bad, .. } if to_bad > 1.0 => Err(format!(
-                "so much loss cannot come in bursts of only {length} packets; give a longer burst"
+                "this loss cannot occur in bursts of only {length} packets; give a longer burst"
             )),
             chain => Ok(chain),
         },
@@ -563,7 +563,7 @@ fn outage(value: &str) -> Result<Option<Outage>, String> {
     }
     const FORM: &str = "an outage is THERE:AWAY[:fixed][:lose], such as 30s:2s";
     if !value.contains(':') {
-        return Err(format!("{} is no outage; {FORM}", quoted(value)));
+        return Err(format!("{} is not an outage; {FORM}", quoted(value)));
     }
     let mut parts = value.split(':');
     let mut span = || {
@@ -593,7 +593,7 @@ fn queue(value: &str) -> Result<QueueLimit, String> {
     if let Some(packets) = value.strip_suffix('p') {
         let most = whole(packets, QUEUE_PACKETS_MAX)?;
         return if most == 0 {
-            Err("a queue without room loses all".to_owned())
+            Err("a queue of size 0 loses all packets".to_owned())
         } else {
             Ok(QueueLimit::Packets(most as u32))
         };
@@ -605,7 +605,8 @@ fn queue(value: &str) -> Result<QueueLimit, String> {
             Ok(QueueLimit::Bytes(bytes))
         }
         _ => Err(format!(
-            "{} is no queue; give packets (100p) or bytes (64k), at least one packet of 1500 bytes",
+            "{} is not a queue; give packets (100p) or bytes (64k), at least one packet of 1500 \
+             bytes",
             quoted(value)
         )),
     }

@@ -48,7 +48,7 @@ pub struct NoTraces;
 
 impl TraceSource for NoTraces {
     fn trace(&self, file: &str) -> Result<Arc<Trace>, String> {
-        Err(format!("the trace {} cannot be read: no files are at hand here", quoted(file)))
+        Err(format!("the trace {} cannot be read: files are not available here", quoted(file)))
     }
 }
 

@@ -152,7 +152,7 @@ impl Desk {
         while !self.machine.seats().values().all(|seat| seat.whole) {
             self.turn();
             if net::reactor::monotonic() > stopped + Nanos::from_secs(20) {
-                return Err("not every agent came to its end".into());
+                return Err("not every agent finished".into());
             }
         }
         let ended = (net::reactor::monotonic() - stopped).as_secs_f64();

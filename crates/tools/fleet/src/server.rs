@@ -152,7 +152,7 @@ impl NatsServer {
 
     /// Ends the process.
     pub fn end(&mut self) {
-        // it may have ended by itself; then there is nothing to end
+        // it may have ended already; then there is nothing to end
         self.child.kill().ok();
         self.child.wait().ok();
     }

@@ -50,23 +50,28 @@ pub enum Break {
 
 /// Every switch with its name and what it does, in the order for help.
 pub const BREAKS: &[(Break, &str, &str)] = &[
-    (Break::Welcome, "welcome", "the welcome page does not say Welcome"),
-    (Break::IndexParent, "index-parent", "a directory's index has no way up"),
+    (Break::Welcome, "welcome", "the welcome page lacks the word Welcome"),
+    (Break::IndexParent, "index-parent", "a directory's index has no link to its parent"),
     (Break::IndexSizes, "index-sizes", "a directory's index shows no sizes"),
     (Break::IndexDates, "index-dates", "a directory's index shows no dates"),
     (Break::IndexIcons, "index-icons", "a directory's index has one icon for everything"),
-    (Break::IndexEmpty, "index-empty", "the index of an empty directory does not say so"),
+    (
+        Break::IndexEmpty,
+        "index-empty",
+        "the index of an empty directory does not report that it is \
+        empty",
+    ),
     (Break::Slash, "slash", "a directory's URL without its final slash is not redirected"),
     (Break::Mime, "mime", "every file is application/octet-stream"),
     (Break::Ranges, "range", "ranges are ignored"),
-    (Break::NotModified, "not-modified", "a file that the client has is sent again"),
+    (Break::NotModified, "not-modified", "a file that the client has cached is sent again"),
     (Break::Escape, "escape", "links that lead out of a directory's root are followed"),
     (Break::OddFiles, "odd-500", "sockets, pipes and devices give 500"),
     (Break::Unreadable, "unreadable-404", "unreadable files give 404"),
     (Break::AuthWilma, "auth-wilma", "wilma enters with her password"),
     (Break::AuthAnybody, "auth-anybody", "anybody enters, with or without a password"),
     (Break::AuthPassword, "auth-password", "any password does"),
-    (Break::AuthGroup, "auth-group", "who is allowed by a group stays out"),
+    (Break::AuthGroup, "auth-group", "users allowed by a group are rejected"),
     (Break::AuthRealm, "auth-realm", "the challenge names another realm"),
     (Break::CgiQuery, "cgi-query", "QUERY_STRING arrives decoded"),
     (Break::CgiEnv, "cgi-env", "SERVER_SOFTWARE is missing from a script's environment"),
@@ -74,15 +79,15 @@ pub const BREAKS: &[(Break, &str, &str)] = &[
     (Break::FormGreeting, "form-greeting", "the form greets with the names swapped"),
     (Break::LineCount, "line-count", "the line counter counts one line too many"),
     (Break::Menu, "menu", "the welcome page has no menu"),
-    (Break::HwText, "hw-text", "/hw says something else"),
+    (Break::HwText, "hw-text", "/hw returns another text"),
     (Break::HwType, "hw-type", "/hw is sent as text/html"),
-    (Break::SleepText, "sleep-text", "/sleep does not say how long it slept"),
+    (Break::SleepText, "sleep-text", "/sleep does not report how long it slept"),
     (Break::SleepShort, "sleep-short", "/sleep answers at once"),
     (Break::SleepParallel, "sleep-parallel", "/sleep serves all requests at once"),
     (Break::MaxClients, "max-clients", "connections beyond MaxClients are served"),
     (Break::SpoolLeft, "spool-left", "temporary files stay behind"),
-    (Break::LogConnections, "log-connections", "the log tells of no new connection"),
-    (Break::LogTmpFile, "log-tmpfile", "the log names no temporary file"),
+    (Break::LogConnections, "log-connections", "the log does not report new connections"),
+    (Break::LogTmpFile, "log-tmpfile", "the log does not name temporary files"),
 ];
 
 /// The switches that are on.

@@ -50,7 +50,7 @@ impl Sleep {
         }
         let text = ask.query.as_deref().unwrap_or_default();
         let Some(span) = seconds(text) else {
-            let advice = "Say how long, in seconds from 0 to 3600: /sleep?3\n";
+            let advice = "Give the time in seconds, from 0 to 3600: /sleep?3\n";
             return Reply::text(StatusCode::BAD_REQUEST, advice);
         };
         let span = if breaks.has(Break::SleepShort) { Duration::ZERO } else { span };
@@ -85,7 +85,7 @@ fn not_for(method: &Method) -> Option<Reply> {
             content: Content::Empty,
         },
         _ => {
-            let text = format!("{method} is not for this page; it takes {METHODS}.\n");
+            let text = format!("{method} is not allowed for this page; it takes {METHODS}.\n");
             Reply::text(StatusCode::METHOD_NOT_ALLOWED, text)
         }
     };

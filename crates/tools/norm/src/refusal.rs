@@ -27,7 +27,7 @@ const METHODS: [Method; 7] = [
 pub(crate) fn of(parts: &Parts) -> Option<Reply> {
     let headers = &parts.headers;
     if !METHODS.contains(&parts.method) {
-        let text = format!("{} is no method of this server.\n", parts.method);
+        let text = format!("{} is not a method of this server.\n", parts.method);
         return Some(Reply::text(StatusCode::NOT_IMPLEMENTED, text));
     }
     if parts.uri.path_and_query().is_some_and(|target| target.as_str().len() > TARGET_MAX) {

@@ -15,7 +15,7 @@ pub(crate) enum BadPath {
 /// with `/`, keeps a final one (RFC 3986 §5.2.4, but for steps above the root, which are refused).
 pub(crate) fn clean_path(raw: &str) -> Result<String, BadPath> {
     if !raw.starts_with('/') {
-        return Err(BadPath::Syntax("The target is no path."));
+        return Err(BadPath::Syntax("The target is not a path."));
     }
     if !raw.contains('%') && !raw.contains("//") && !raw.contains("/.") {
         return Ok(raw.to_owned());

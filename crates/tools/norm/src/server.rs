@@ -124,7 +124,7 @@ impl std::fmt::Display for StartError {
             ),
             StartError::OddFiles { path, reason } => write!(
                 f,
-                "cannot make odd files in {}: {reason}; drop OddFiles, or let us write there",
+                "cannot make odd files in {}: {reason}; drop OddFiles, or make it writable",
                 path.display()
             ),
             StartError::Script(why) => f.write_str(why),
@@ -238,7 +238,7 @@ impl NormServer {
         // their threads wait for them
         self.shared.places.stop();
         let ended = self.threads.drain(..).map(JoinHandle::join).all(|thread| thread.is_ok());
-        assert!(ended, "a serving thread ended by a bug of its own");
+        assert!(ended, "a serving thread ended because of a bug");
     }
 }
 

@@ -313,8 +313,8 @@ fn node_path(value: &Spanned<String>) -> Result<String, Wrong> {
         return Ok(path.clone());
     }
     let text = format!(
-        "{} is no path of a node: write one like /, /sub or /cgi/env, without dot segments and \
-         without / at the end",
+        "{} is not the path of a node: write one like /, /sub or /cgi/env, without dot segments \
+         and without / at the end",
         quoted(path)
     );
     Err(Wrong::at(value, text))
@@ -368,7 +368,7 @@ fn kind(root: &Path, spanned: &Spanned<WrittenNode>) -> Result<NodeKind, Wrong> 
         "hw" => Ok(NodeKind::BuiltIn(BuiltIn::Hello)),
         "sleep" => Ok(NodeKind::BuiltIn(BuiltIn::Sleep)),
         other => {
-            let text = format!("{} is no built-in handler: hw or sleep", quoted(other));
+            let text = format!("{} is not a built-in handler: hw or sleep", quoted(other));
             Err(Wrong::at(name, text))
         }
     }

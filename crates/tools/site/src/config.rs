@@ -138,7 +138,7 @@ pub const OPTIONS: &[OptionInfo] = &[
         "The firing range of torture with these defects; list names them",
     ),
     flag("null", "Null server: one constant response of 13 bytes, as fast as possible"),
-    with("delay", "TIME", "Answer this long after the request: 10ms, 5ms..20ms or exp:10ms"),
+    with("delay", "TIME", "Delay each response by TIME: 10ms, 5ms..20ms or exp:10ms"),
     with(
         "service",
         "TIME",
@@ -156,7 +156,7 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("close-after", "N", "Close each connection after N responses"),
     with("drip", "RATE", "Send bodies slowly: 100B/s"),
     with("workers", "N", "Do the work of --service with N workers instead of one"),
-    with("quantum", "TIME", "Responses leave at the ticks of a clock, TIME apart: 20ms"),
+    with("quantum", "TIME", "Send responses only at the ticks of a clock, TIME apart: 20ms"),
     flag("nagle", "Write head and body separately, with Nagle's algorithm on"),
     with(
         "rate-limit",
@@ -166,12 +166,12 @@ pub const OPTIONS: &[OptionInfo] = &[
     with("cold", "TIME:TIMES", "Be TIMES times slower for TIME after the first request: 4s:5"),
     with("leak", "TIME", "Each request takes this much longer than the one before: 10us"),
     with("bandwidth", "RATE", "All bodies together are sent at this rate: 1M/s"),
-    with("contention", "A:B", "Calls in work slow each other down (Gunther's law): 0.05:0.002"),
+    with("contention", "A:B", "Concurrent calls slow each other down (Gunther's law): 0.05:0.002"),
     with("late", "SHARE:TIME", "Answer this share with 504 after TIME: 1%:2s"),
-    with("other-delay", "TIME", "The --delay of every other connection, as behind a balancer"),
+    with("other-delay", "TIME", "The --delay of every second connection, as behind a balancer"),
     with("accept-every", "TIME", "Accept at most one connection in this time"),
     with("backlog", "N", "Connections that wait to be accepted [16384]"),
-    with("wrong-length", "short|long", "Declare 5 bytes less or more than are sent"),
+    with("wrong-length", "short|long", "Declare 5 bytes fewer or more than are sent"),
     flag("garbage", "Answer with bytes that are not HTTP"),
     flag("never-answer", "Read requests and send nothing"),
     flag("close-early", "Close once the request is read"),
@@ -268,7 +268,7 @@ impl Config {
                 let size = parse_size(value).map_err(|error| refuse(error.to_string()))?;
                 if size > URI_MAX {
                     return Err(refuse(
-                        "63K is the most: a head has 64K at most, and a longer one is 431, not 414"
+                        "the maximum is 63K: a head above 64K is answered with 431, not 414"
                             .to_owned(),
                     ));
                 }
@@ -324,9 +324,7 @@ impl Config {
             return conflict("--null answers as fast as it can: leave out the faults, or --null");
         }
         if self.range.is_some() && (self.null || self.faults.any() || self.log.is_some()) {
-            return conflict(
-                "--range has defects of its own: leave out the faults, --null and --log",
-            );
+            return conflict("--range has its own defects: leave out the faults, --null and --log");
         }
         if self.range.is_some() && matches!(self.listen, Listen::Unix(_)) {
             return conflict("--range listens on TCP: give --listen ADDR:PORT");
@@ -351,7 +349,7 @@ impl Config {
             );
         }
         if self.early_data.is_some() && self.http3.is_none() {
-            return conflict("--early-data is of HTTP/3 here: add --http3 CERT,KEY");
+            return conflict("--early-data needs HTTP/3 here: add --http3 CERT,KEY");
         }
         if self.early_data == Some(EarlyData::TooEarly) && self.range.is_some() {
             return conflict(
@@ -401,7 +399,7 @@ impl Faults {
         };
         match self.misbehaviour {
             Some(other) if other != misbehaviour => Err(SiteError::Conflict(format!(
-                "--{name} excludes {other:?}: a response goes wrong in one way at a time; start a \
+                "--{name} excludes {other:?}: only one fault per response; start a \
                  second site for the other"
             ))),
             _ => {

@@ -8,7 +8,7 @@ use units::quoted;
 /// Error that prevents or ends a site.
 #[derive(Debug)]
 pub enum SiteError {
-    /// The address cannot be listened on.
+    /// The address cannot be used.
     Listen { address: String, reason: io::Error },
     /// The address is invalid.
     Address { text: String, why: String },
@@ -61,9 +61,7 @@ impl std::fmt::Display for SiteError {
                 write!(f, "cannot write the log {}: {reason}", path.display())
             }
             SiteError::Resources(reason) => write!(f, "the site cannot start: {reason}"),
-            SiteError::Crashed => {
-                f.write_str("the site ended by a bug of its own; please report it")
-            }
+            SiteError::Crashed => f.write_str("the site ended because of a bug; please report it"),
         }
     }
 }

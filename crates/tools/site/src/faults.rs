@@ -171,8 +171,8 @@ impl Faults {
         }
         if self.one_at_a_time && !timed {
             return Some(
-                "--one-at-a-time needs --delay, --service or --drip: without one a response takes \
-                 no time that another could wait for",
+                "--one-at-a-time needs --delay, --service or --drip: without one no response takes \
+                 any time",
             );
         }
         None

@@ -47,7 +47,7 @@ impl Listen {
             None => ("", typed),
         };
         if host.contains(':') && !(host.starts_with('[') && host.ends_with(']')) {
-            return Err(bad("an IPv6 address stands in brackets"));
+            return Err(bad("an IPv6 address needs brackets"));
         }
         let port: u16 = port.parse().map_err(|_| bad("the port must be a number 0–65535"))?;
         let host = if host.is_empty() { "127.0.0.1" } else { host };

@@ -22,7 +22,7 @@ const EMPTY: Duration = Duration::from_secs(30);
 /// How long data after the response is read.
 const BEHIND: Duration = Duration::from_millis(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-const BODY: &str = "Loadstone's origin heard it.\n";
+const BODY: &str = "Loadstone's origin received it.\n";
 
 /// Bytes received on one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -200,7 +200,7 @@ fn login(query: Option<&str>) -> Result<Route, Refusal> {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if name.is_empty() || name.len() > NAME_MAX || !plain {
         return Err(bad(format!(
-            "Say who you are, with letters, digits, - and _, at most {NAME_MAX}: /login?name=fred.\n"
+            "Give a name of letters, digits, - and _, at most {NAME_MAX}: /login?name=fred.\n"
         )));
     }
     Ok(Route::Login { name })
@@ -242,7 +242,7 @@ fn number(text: &str, min: u64, max: u64) -> Result<u64, Refusal> {
 fn pause(query: &str, page: &str) -> Result<(String, Nanos), Refusal> {
     let span = time_of(query).filter(|span| *span <= SLEEP_MAX);
     let span = span.ok_or_else(|| {
-        bad(format!("Say how many seconds to take, at most 3600, like {page}?3 or {page}?0.5.\n"))
+        bad(format!("Give the seconds to take, at most 3600, like {page}?3 or {page}?0.5.\n"))
     })?;
     Ok((format!("{}", span.as_secs_f64()), span))
 }
@@ -272,8 +272,8 @@ fn chunked(len: u64, query: Option<&str>) -> Result<Route, Refusal> {
 fn events(query: Option<&str>) -> Result<Route, Refusal> {
     let refusal = || {
         bad(format!(
-            "Say how many events (1-{EVENTS_MAX}) and their times, like \
-             /events?n=20&every=50ms&first=200ms&form=sse (or lines), an hour at most in all.\n"
+            "Give the number of events (1-{EVENTS_MAX}) and their times, like \
+             /events?n=20&every=50ms&first=200ms&form=sse (or lines), at most an hour in total.\n"
         ))
     };
     let count = match value_of(query, "n") {
@@ -301,12 +301,10 @@ fn events(query: Option<&str>) -> Result<Route, Refusal> {
 /// `?delay=20ms&push=10&lose=0.01&stall=1s&every=5s&close=1011&after=100&room=NAME`.
 fn socket(query: Option<&str>) -> Result<Route, Refusal> {
     let refusal = || {
-        bad(
-            "Say what to do beside echoing: /ws?delay=20ms, push=10 (messages per second, at most 10000), \
-             lose=0.01 (a share), stall=1s&every=5s, close=1011&after=100 (close=0: without a close \
-             frame), room=NAME (messages go to all in the room).\n"
-                .to_owned(),
-        )
+        bad("Give the behavior in addition to echoing: /ws?delay=20ms, push=10 (messages per \
+             second, at most 10000), lose=0.01 (a share), stall=1s&every=5s, close=1011&after=100 \
+             (close=0: without a close frame), room=NAME (messages go to all in the room).\n"
+            .to_owned())
     };
     let time = |name: &str| match value_of(query, name) {
         Some(text) => time_of(text).filter(|span| *span <= SLEEP_MAX).map(Some).ok_or_else(refusal),

@@ -78,7 +78,7 @@ impl RateLimit {
         let status = match parts.next() {
             None | Some("429") => 429,
             Some("503") => 503,
-            Some(_) => return Err("what is refused is answered 429 or 503".to_owned()),
+            Some(_) => return Err("refused calls are answered 429 or 503".to_owned()),
         };
         if parts.next().is_some() {
             return Err("write a rate, a burst and a status, like 100/s:20:503".to_owned());

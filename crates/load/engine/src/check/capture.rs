@@ -1,16 +1,16 @@
-//! Values taken out of a response. Pure.
+//! Captures values from a response. Pure.
 
 use super::judge::{ResponseParts, compiled, excerpt};
 use plan::check::{Capture, CaptureFrom, Difference, JsonPlace, Take, ValueSource};
 use protocol::http1::fields;
 
-/// Values that a capture looks through at most, where it does not take the first.
+/// Maximum number of values that a capture examines, if it does not take the first.
 const FOUND_MAX: usize = 10_000;
 
 /// The value of a capture. `draw`: a random number below its argument.
 ///
 /// # Errors
-/// What was looked for, and the beginning of what was searched.
+/// The expression, and the beginning of the searched text.
 pub(crate) fn capture(
     capture: &Capture,
     seen: &ResponseParts<'_>,

@@ -50,7 +50,7 @@ impl<'a> ResponseParts<'a> {
     }
 }
 
-/// Holds a response against all that is expected of one.
+/// Compares a response with all of its expectations.
 ///
 /// # Errors
 /// The first difference.
@@ -123,10 +123,10 @@ fn header(name: &str, rule: &HeaderRule, head: &[u8], captured: &dyn ValueSource
     }
 }
 
-/// A rule's requirement, and whether a value meets it.
+/// The requirement of a rule, and whether a value meets it.
 ///
 /// # Errors
-/// The rule's own text cannot be made.
+/// The rule's own text cannot be rendered.
 pub(crate) fn meets(
     rule: &HeaderRule,
     value: Option<&[u8]>,
@@ -231,7 +231,7 @@ fn exact(what: &str, wanted: &[u8], got: &[u8]) -> Judged {
         return Ok(());
     }
     let same = wanted.iter().zip(got).take_while(|(a, b)| a == b).count();
-    // a little of what is the same shows where it is
+    // some equal text before the difference shows its place
     let from = same.saturating_sub(12);
     let what = if same == 0 { what.to_owned() } else { format!("{what} at byte {}", same + 1) };
     Err(Difference::new(what, excerpt(wanted, from), excerpt(got, from)))
@@ -304,7 +304,7 @@ fn json(
     Ok(())
 }
 
-/// Numbers are the same when their values are: 1 and 1.0.
+/// Numbers are equal if their values are: 1 and 1.0.
 fn same_json(wanted: &serde_json::Value, got: &serde_json::Value) -> bool {
     use serde_json::Value;
     match (wanted, got) {
@@ -441,7 +441,7 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 /// Characters of an excerpt.
 const EXCERPT: usize = 72;
 
-/// Some of the bytes from `from` on, quoted, what is no text escaped.
+/// Quotes some of the bytes from `from` on; bytes that are not text are escaped.
 pub(crate) fn excerpt(bytes: &[u8], from: usize) -> String {
     if bytes.is_empty() {
         return "nothing".to_owned();

@@ -15,7 +15,7 @@ const AGENT: &str = concat!("loadstone/", env!("CARGO_PKG_VERSION"));
 
 /// Checks that the request is valid for any captured values.
 pub(super) fn rehearse(plan: &CheckPlan, ask: &Ask) -> Result<(), String> {
-    // of a captured value nothing is known yet
+    // captured values are not known yet
     if ask.url.settled().is_none() {
         return Ok(());
     }
@@ -57,7 +57,7 @@ pub(super) fn prepare(
     let version = ask.version;
     if version == HttpVersion::Http3 && made.url.scheme() != "https" {
         let url = &made.url;
-        return Err(format!("HTTP/3 is never without TLS, and this is {url}: write https://"));
+        return Err(format!("HTTP/3 requires TLS, and this is {url}: write https://"));
     }
     let message = Message::translated(version, &made.url, bytes, rendered.asked, ask.close);
     let message = message.map_err(|error| error.to_string())?;
@@ -76,7 +76,7 @@ pub(crate) struct Assembled {
 }
 
 /// # Errors
-/// A value that is not there, or one with which there is no URL or no request: a sentence.
+/// A missing value, or one that makes an invalid URL or request: a sentence.
 pub(crate) fn assemble(
     base: &Url,
     ask: &Ask,
@@ -130,7 +130,7 @@ fn expanded(
     pairs.iter().map(|(name, value)| Ok((name.clone(), value.expand(captured)?))).collect()
 }
 
-/// A field of ours, unless the step has one of that name.
+/// A default field, unless the step has one of that name.
 fn add(headers: &mut Vec<(String, String)>, name: &str, value: String) {
     if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
         headers.push((name.to_owned(), value));

@@ -1,4 +1,4 @@
-//! Whole plans in a simulated world given by a table: requests and results.
+//! Runs whole plans in a simulated world given by a table of requests and results.
 
 use super::*;
 use crate::exchange::Reply;
@@ -6,7 +6,7 @@ use plan::NoFiles;
 use plan::check::{Given, from_toml};
 use protocol::http1::response::ResponseFacts;
 
-/// Answers by the request line; everything that was sent is kept.
+/// Answers by the request line; keeps everything that was sent.
 struct Table {
     now: Nanos,
     responses: Vec<(&'static str, &'static str)>,
@@ -67,7 +67,7 @@ impl CheckWorld for Table {
         !self.files.is_empty()
     }
 
-    /// Each look sees the next state of the file, the last one for ever.
+    /// Each access sees the next state of the file, and then the last one.
     fn read_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
         let found = self.files.iter_mut().find(|(known, _)| *known == path);
         let (_, states) = found.ok_or_else(|| format!("{path}: no such file"))?;
@@ -234,7 +234,7 @@ fn a_request_that_cannot_be_made_is_told_beforehand() {
     insta::assert_snapshot!(messages.join("\n"));
 }
 
-/// An error of GraphQL comes with 200; it is reported with its place.
+/// GraphQL reports an error with status 200; it is reported with its place.
 #[test]
 fn errors_of_graphql_are_found_in_a_good_response() {
     let steps = "[[step]]\nname = 'me'\nmethod = 'POST'\nurl = '/graphql'\n\

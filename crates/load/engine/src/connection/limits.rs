@@ -1,4 +1,4 @@
-//! When a connection's time limits expire, and for which of its calls.
+//! Time limits of connections, and the calls they apply to.
 
 use super::{Conn, ConnState, Work};
 use crate::call::Call;
@@ -7,7 +7,7 @@ use sample::FailureClass;
 use units::Nanos;
 
 impl Conn {
-    /// The next instant at which something must have happened; `NEVER` when nothing is awaited.
+    /// The next instant at which an event must have happened; `NEVER` if none is awaited.
     #[inline]
     pub(crate) fn deadline(&self, limits: &Timeouts) -> Nanos {
         let Some(work) = &self.work else { return Nanos::NEVER };

@@ -5,7 +5,7 @@ use crate::speaker::websocket::{Conclusion, SocketNews};
 use units::Nanos;
 
 impl Conn {
-    /// What happened on the WebSocket since this was last asked.
+    /// Events on the WebSocket since the last query.
     #[inline]
     pub(crate) fn take_news(&mut self) -> Option<SocketNews> {
         self.work.as_mut()?.speaker.socket()?.take_news()

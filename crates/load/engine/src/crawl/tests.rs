@@ -1,10 +1,10 @@
-//! Walks through sites that are tables.
+//! Crawls sites that are tables.
 
 use super::*;
 use crate::exchange::Trouble;
 use protocol::http1::response::ResponseFacts;
 
-/// Answers by path: status, fields, body. What is not in it is not found.
+/// Answers by path: status, fields, body. Any other path is not found.
 struct Table {
     responses: Vec<(&'static str, u16, &'static str, &'static str)>,
     sent: Vec<String>,

@@ -9,18 +9,18 @@ use url::Url;
 use workload::Template;
 
 /// Hint if there is no HTTP/3 peer.
-pub(super) const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP come through? \
-                        With --http 2 it is asked over TCP.";
+pub(super) const OVER_TCP: &str = "Is HTTP/3 (QUIC, over UDP) served at this port, and does UDP \
+    get through? --http 2 uses TCP.";
 /// The same if there is a peer.
-pub(super) const ASK_OVER_TCP: &str = "With --http 2 it is asked over TCP.";
+pub(super) const ASK_OVER_TCP: &str = "--http 2 uses TCP.";
 /// Hint if the peer may not support HTTP/2.
 pub(super) const SPEAK_HTTP1: &str =
-    "Does it speak HTTP/2 here? With --http 1.1 it is asked in the older way.";
+    "Does the server speak HTTP/2 on this port? --http 1.1 uses the older protocol.";
 
 /// One request, by the protocol that carries it.
 #[derive(Clone, Debug)]
 pub enum Message {
-    /// Nothing: the connection with its TLS is all that is wanted.
+    /// Nothing: only the connection with its TLS is wanted.
     Handshake,
     /// Bytes for a connection of HTTP/1.x.
     Http1 { bytes: Vec<u8>, asked: Asked },
@@ -31,8 +31,8 @@ pub enum Message {
 }
 
 impl Message {
-    /// A whole request in HTTP/1's form, for the version that is to carry it. `last`: the connection
-    /// is to carry no other.
+    /// Converts a complete HTTP/1 request for the version that carries it. `last`: the connection
+    /// carries no other.
     ///
     /// # Errors
     /// Reason why that version cannot carry it.
@@ -110,8 +110,8 @@ impl Message {
     }
 }
 
-/// Why a connection with this ALPN result (empty for none) cannot be used for HTTP/2; `None` if it
-/// can.
+/// Returns why a connection with this ALPN result (empty for none) cannot be used for HTTP/2;
+/// `None` if it can.
 fn not_http2(agreed: &str) -> Option<Trouble> {
     if agreed == http2::ALPN {
         return None;

@@ -1,4 +1,4 @@
-//! Settings of exchanges in which the time of each part of a response matters, and not its whole
+//! Settings of exchanges that limit the time of each part of a response, and do not need its whole
 //! body.
 
 use conduit::OpenOptions;
@@ -27,9 +27,9 @@ const LINGER: Nanos = Nanos::from_millis(500);
 pub struct ResponseLimits {
     /// From the moment the requests go out to the first byte of the response.
     pub first_byte: Option<Nanos>,
-    /// The longest standstill of the connection since they went out.
+    /// Longest pause of the connection since they were sent.
     pub progress: Option<Nanos>,
-    /// The same until the response begins; `None`: as long as any other.
+    /// Longest pause until the response begins; `None`: the same limit.
     pub answer: Option<Nanos>,
     /// Kept bytes of a body. A body above [`super::BODY_MAX`] bytes is not read further, and the
     /// response is truncated. `None`: all are kept, and a longer body is a failure.
@@ -45,7 +45,7 @@ impl Default for ResponseLimits {
     }
 }
 
-/// When those limits are reached.
+/// Instants at which those limits are reached.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Patience {
     first_byte: Option<Nanos>,
@@ -73,7 +73,7 @@ impl Patience {
         }
     }
 
-    /// The limit that is reached first, and what it is called then.
+    /// The limit that is reached first, and its name at that time.
     pub(super) fn next(&self) -> Option<(Nanos, FailureClass)> {
         let first = self.first_byte.map(|at| (at, FailureClass::FirstByteTimeout));
         let still = self.progress.map(|at| (at, FailureClass::ProgressTimeout));

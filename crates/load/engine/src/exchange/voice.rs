@@ -1,4 +1,4 @@
-//! Protocol on a connection with one request.
+//! The protocol of a connection with one request.
 
 use super::message::{ASK_OVER_TCP, SPEAK_HTTP1};
 use super::{BODY_MAX, Message, Trouble};
@@ -26,7 +26,7 @@ pub(super) struct Said {
     pub(super) used: usize,
     /// Some of it was the response's.
     pub(super) begun: bool,
-    /// The response is whole.
+    /// The response is complete.
     pub(super) done: bool,
 }
 
@@ -63,7 +63,7 @@ impl Voice {
     /// Processes input; content is appended to `body`, protocol replies to `out`.
     ///
     /// # Errors
-    /// There will be no whole response.
+    /// There will be no complete response.
     pub(super) fn hear(
         &mut self,
         cache: &mut HeadCache,
@@ -88,7 +88,7 @@ impl Voice {
         }
     }
 
-    /// No evidence that the peer uses another protocol.
+    /// The peer may use another protocol.
     pub(super) fn is_met(&self) -> bool {
         match self {
             Voice::Http1(_) => true,
@@ -118,7 +118,7 @@ impl Voice {
         }
     }
 
-    /// Facts and head of the response that is whole.
+    /// Facts and head of the complete response.
     pub(super) fn reply(&self) -> (ResponseFacts, Vec<u8>) {
         match self {
             Voice::Http1(reader) => (reader.facts(), reader.head().to_vec()),

@@ -1,7 +1,8 @@
 use super::*;
 use std::collections::VecDeque;
 
-/// A world in which every connection is decided at the next turn, in the order of their opening.
+/// A world in which every connection is established or refused at the next turn, in the order of
+/// opening.
 #[derive(Debug, Default)]
 struct World {
     now: Nanos,
@@ -119,7 +120,7 @@ fn what_the_server_ends_is_counted_with_its_age() {
     assert_eq!(held.io.closed, [3, 0, 2]);
 }
 
-/// A million idle connections are eight megabytes here.
+/// A million idle connections use eight megabytes here.
 #[test]
 fn a_held_connection_takes_eight_bytes() {
     assert_eq!(size_of::<HeldLine>(), 8);

@@ -1,4 +1,4 @@
-//! What a user takes along.
+//! State that a user carries.
 
 use super::Travel;
 use super::traveller::Traveller;
@@ -6,7 +6,7 @@ use plan::check::ValueSource;
 use plan::journey::{Feeder, FeederRows, ITERATION_NUMBER, USER_NUMBER};
 use regex::bytes::Regex;
 
-/// Values by name; few, so that looking through them is quick. A name once there keeps its memory.
+/// Values by name; few, so a linear search is fast. A name keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Carried(Vec<(String, Option<String>)>);
 
@@ -33,21 +33,21 @@ impl Carried {
 /// The row of a feeder that an iteration took.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
-    /// The iteration has taken one. Otherwise the rest is of an earlier iteration.
+    /// The iteration has taken one. Otherwise the rest belongs to an earlier iteration.
     pub(super) is_taken: bool,
     pub(super) row: u64,
     /// Its values, where they are generated.
     pub(super) generated: Vec<String>,
 }
 
-/// Where the value of a name is found: what its text says, read once.
+/// Location of a name's value, parsed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ValuePlace {
     User,
     Iteration,
     /// Places of a feeder and of a column of it.
     Fed(usize, usize),
-    /// Captured, or given to all.
+    /// Captured, or shared by all.
     Named(String),
     /// It has no value.
     Nowhere,
@@ -74,7 +74,7 @@ fn fed_place(feeders: &[Feeder], feeder: &str, column: &str) -> Option<(usize, u
     Some((at, column))
 }
 
-/// All values that a user has.
+/// All values of a user.
 pub(super) struct CarriedView<'a> {
     pub(super) travel: &'a Travel,
     pub(super) traveller: &'a Traveller,

@@ -1,5 +1,4 @@
-//! Steps that are made once, before or after everything: by single exchanges, outside of what is
-//! measured.
+//! Steps that run once, before or after the run: as single exchanges, outside the measurement.
 
 use super::guide::words;
 use super::request;
@@ -13,19 +12,19 @@ use std::collections::BTreeMap;
 use units::Nanos;
 use workload::{Jar, Template};
 
-/// Why such a step came to nothing.
+/// Why such a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrandTrouble {
     pub step: String,
-    /// Of the plan file, from 1.
+    /// Line in the plan file, from 1.
     pub line: usize,
     pub why: String,
     /// A connection was made.
     pub connected: bool,
 }
 
-/// Makes the steps in order, with the plan's login where they have none of their own; `unix_s`: now, for
-/// signatures. What they capture is added to `values`, cookies to `jar`.
+/// Runs the steps in order, with the plan's login unless they have their own; `unix_s`: now, for
+/// signatures. Captured values are added to `values`, cookies to `jar`.
 ///
 /// # Errors
 /// The first step that cannot be made, or whose response is not as expected.
@@ -92,7 +91,7 @@ fn errand(
     Ok(())
 }
 
-/// One exchange, and how long it took.
+/// One exchange, and its duration.
 fn asked(
     plan: &Plan,
     template: &Template,
@@ -103,7 +102,7 @@ fn asked(
     let message = Message::of(template.clone(), jar.header(&url));
     let sent = Outgoing { url, message, timeout: plan.timeouts.call };
     let Some(heard) = caller.exchange(vec![sent]).pop() else {
-        return Err(("no word of this request came back".to_owned(), true));
+        return Err(("no response to this request".to_owned(), true));
     };
     let reply = heard.result.map_err(|trouble| (trouble.with_way_out(), heard.connected))?;
     Ok((heard.took, reply))

@@ -20,10 +20,10 @@ use units::{Nanos, NumberMap, Stream};
 use workload::schedule::Share;
 use workload::{Actor, CallEnd, Guide, GuideCall, Step, Template, WholeResponse};
 
-/// Iterations without a call after which a user leaves: nothing in its journeys can be made.
+/// Number of iterations without a call after which a user leaves: no step of its journeys can run.
 const EMPTY_MAX: u32 = 1_000;
 
-/// Requests of ended calls that wait for the next call at most, and the longest that do.
+/// Maximum number, and maximum length, of ended calls' requests kept for reuse.
 const SPARES_MAX: usize = 1_024;
 const SPARE_BYTES_MAX: usize = 64 << 10;
 
@@ -33,7 +33,7 @@ pub(super) struct JourneyGuide {
     leader: Leader,
 }
 
-/// All that leads the users on, but the users.
+/// State of the guide, without the users.
 #[derive(Debug)]
 struct Leader {
     travel: Arc<Travel>,
@@ -46,14 +46,14 @@ struct Leader {
     spares: Vec<Box<Template>>,
     room: FillRoom,
     share: Share,
-    /// Iterations begun by this worker, and how many it is to begin.
+    /// Iterations begun by this worker, and their maximum.
     begun: u64,
     most: u64,
     /// The iterations before this one have been counted in `turns`.
     counted: u64,
     /// By place of the feeder: iterations that take a row of it, among those counted.
     turns: Vec<u64>,
-    /// By row of the journey: the program that carries it out.
+    /// By row of the journey: the program that runs it.
     actors: Vec<Option<Box<dyn Actor>>>,
 }
 
@@ -80,7 +80,7 @@ impl JourneyGuide {
 }
 
 impl Leader {
-    /// The index of the next iteration; `None` when this worker's part of them is done.
+    /// The index of the next iteration; `None` when this worker's part is done.
     fn next_iteration(&mut self, user: u64) -> Option<u64> {
         if self.travel.single {
             return Some(user);
@@ -93,8 +93,8 @@ impl Leader {
         Some(index)
     }
 
-    /// The journey of an iteration. Counts, for each feeder, the iterations up to it that take a row:
-    /// every worker draws for every index, so that the rows do not depend on how many there are.
+    /// Journey of an iteration. Counts, for each feeder, the iterations up to it that take a row:
+    /// every worker draws for every index, so the rows do not depend on the number of workers.
     fn journey_of(&mut self, iteration: u64) -> (usize, Stream) {
         let (journey, stream) = self.travel.draw(iteration);
         if self.travel.counts_turns() {
@@ -109,7 +109,7 @@ impl Leader {
         (journey, stream)
     }
 
-    /// Puts the user at the beginning of an iteration. False when there is none for it.
+    /// Starts an iteration for the user. Returns false if there is none.
     fn begin(&mut self, traveller: &mut Traveller, now: Nanos) -> bool {
         let Some(iteration) = self.next_iteration(traveller.user) else { return false };
         let (journey, stream) = self.journey_of(iteration);
@@ -132,7 +132,7 @@ impl Leader {
         true
     }
 
-    /// The user's next call, through iterations that have none. `fresh`: it stands at the end of one.
+    /// The user's next call; skips iterations without calls. `fresh`: it is at the end of one.
     fn lead(&mut self, traveller: &mut Traveller, mut fresh: bool, now: Nanos) -> Step {
         for _ in 0..EMPTY_MAX {
             if fresh && !self.begin(traveller, now) {
@@ -168,7 +168,7 @@ impl Leader {
         Step::Leave
     }
 
-    /// The program's part, where one carries the user's journey out.
+    /// The part of the program, if one runs the user's journey.
     fn stage<'a>(
         &'a mut self,
         traveller: &'a mut Traveller,
@@ -282,7 +282,7 @@ impl Guide for JourneyGuide {
     }
 }
 
-/// One response held against its step.
+/// Compares a response with its step.
 struct Judging<'a> {
     travel: &'a Travel,
     traveller: &'a mut Traveller,
@@ -304,7 +304,7 @@ impl Judging<'_> {
         }
         let travel = self.travel;
         let card = &travel.steps[step as usize];
-        // what the plan says of the status is the step's to say
+        // the step overrides the plan's rule on the status
         let planned = planned.filter(|class| !card.expects || *class != FailureClass::Status);
         if planned.is_some() {
             return planned;
@@ -331,12 +331,12 @@ impl Judging<'_> {
         missing.then_some(FailureClass::Capture)
     }
 
-    /// Takes the step's values out of a response. True where one is missing that must be there.
+    /// Captures the step's values from a response. Returns true if a required value is missing.
     fn capture(&mut self, seen: &ResponseParts<'_>) -> bool {
         let card = &self.travel.steps[self.heard.row as usize];
         let mut missing = false;
         for (number, (name, wanted)) in (card.step.first_capture..).zip(&card.step.ask.capture) {
-            // drawn whether it is needed or not, so that what is drawn later does not depend on it
+            // always drawn, so that later draws do not depend on whether it is used
             let drawn = self.traveller.draw(u64::MAX);
             let mut draw = |most: u64| ((u128::from(drawn) * u128::from(most)) >> 64) as u64;
             let view = CarriedView { travel: self.travel, traveller: self.traveller };
@@ -355,7 +355,7 @@ impl Judging<'_> {
     }
 }
 
-/// A response's content with its coding undone; `None`: that cannot be.
+/// Decodes a response's content; `None`: it cannot be decoded.
 pub(super) fn content<'a>(plan: &plan::Plan, heard: &WholeResponse<'a>) -> Option<Cow<'a, [u8]>> {
     let coded = plan.request.compressed && !heard.body.is_empty();
     let coding = if coded { fields::content_encoding(heard.head) } else { None };

@@ -1,4 +1,4 @@
-//! Journeys as lists of operations, so that where a user stands is a number.
+//! Journeys as lists of operations, so that a user's position is a number.
 
 use super::stencil::Stencil;
 use plan::check::{CaptureFrom, Content};
@@ -10,40 +10,40 @@ use std::sync::Arc;
 use url::Url;
 use workload::with_target;
 
-/// One thing to do.
+/// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Step {
         row: u32,
     },
-    /// A block begins; where it is left out, it goes on at `past`.
+    /// Start of a block; if it is skipped, execution continues at `past`.
     Enter {
         block: u32,
         past: u32,
     },
-    /// A round of a block is done; the next one begins at `start`.
+    /// End of a block's round; the next one begins at `start`.
     Exit {
         block: u32,
         start: u32,
     },
 }
 
-/// A step with what is known of it beforehand.
+/// A step with data prepared in advance.
 #[derive(Clone, Debug)]
 pub(super) struct StepCard {
     pub(super) step: JourneyStep,
-    /// Nothing is put into its request: it is the plan's target of its row, as it stands.
+    /// The request has no inserted values: it is the plan's target of its row.
     pub(super) is_static: bool,
-    /// Its request with holes for values, where it can be cut so.
+    /// Its request with holes for values, if it can be cut that way.
     pub(super) stencil: Option<Stencil>,
-    /// Its response must be held against more than the plan's own expectations.
+    /// Its response must be compared with more than the plan's own expectations.
     pub(super) expects: bool,
     pub(super) looks_at_bodies: bool,
-    /// Its response is held against nothing and captured from by nothing.
+    /// Its response is not checked and nothing is captured from it.
     pub(super) judges_nothing: bool,
 }
 
-/// A block with what is known of it beforehand.
+/// A block with data prepared in advance.
 #[derive(Clone, Debug)]
 pub(super) struct BlockCard {
     pub(super) transaction: u32,
@@ -53,17 +53,17 @@ pub(super) struct BlockCard {
 #[derive(Clone, Debug)]
 pub(super) struct JourneyCard {
     pub(super) ops: Vec<Op>,
-    /// Places of the feeders that an iteration takes a row of.
+    /// Places of the feeders of which an iteration takes a row.
     pub(super) feeders: Vec<usize>,
     pub(super) think: Option<Think>,
     pub(super) failure: AfterFailure,
     pub(super) refresh: Option<Refresh>,
-    /// Where a program carries it out: row of the first of its steps.
+    /// If a program runs it: row of the first of its steps.
     pub(super) first_row: u32,
 }
 
-/// What the requests of several steps have in common. One copy each: requests keep their memory from step
-/// to step, and a worker recognizes the endpoint of a URL that it has just seen by its address.
+/// Data shared by the requests of several steps. One copy each: requests keep their memory from
+/// step to step, and a worker recognizes the endpoint of a recent URL by its address.
 #[derive(Debug, Default)]
 pub(super) struct SharedProgram {
     bases: Vec<Arc<Url>>,

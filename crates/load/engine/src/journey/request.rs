@@ -8,13 +8,13 @@ use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
 use workload::Template;
 
-/// Nothing is put into the request later.
+/// No values are inserted later.
 pub(super) fn is_static(step: &JourneyStep) -> bool {
     step.is_settled()
 }
 
-/// The request of a step's row in the target list: its own, where nothing is put into it later; and
-/// otherwise a GET of the base, which only the call that goes first may send.
+/// The request of a step's row in the target list: its own, if no values are inserted; otherwise a
+/// GET of the base, which only the first call may send.
 pub(crate) fn template(
     plan: &Plan,
     step: &JourneyStep,
@@ -30,10 +30,10 @@ pub(crate) fn template(
     made.map_err(|error| error.to_string())
 }
 
-/// The request with values put in.
+/// The request with its values.
 ///
 /// # Errors
-/// A value that is not there, or one with which there is no request.
+/// A missing value, or one that makes an invalid request.
 pub(super) fn make(
     plan: &Plan,
     step: &JourneyStep,

@@ -1,4 +1,4 @@
-//! Journeys that a program carries out: its calls, and what it says of their responses.
+//! Journeys that a program runs: its calls, and its judgment of their responses.
 
 use super::Travel;
 use super::carried::CarriedView;
@@ -16,10 +16,10 @@ use workload::{
     Step, Template, WholeResponse,
 };
 
-/// Requests in a row that cannot be made, after which an iteration is given up.
+/// Number of consecutive invalid requests after which an iteration is abandoned.
 const REFUSED_MAX: u32 = 1_000;
 
-/// One user on the journey of a program.
+/// One user on a program's journey.
 pub(super) struct Performance<'a> {
     pub(super) travel: &'a Travel,
     pub(super) actor: &'a mut dyn Actor,
@@ -66,7 +66,7 @@ impl Performance<'_> {
                 }
                 Some(ActorAction::Broke(_)) => {
                     if self.traveller.calls == 0 {
-                        // no call has failed by it, and the iteration has
+                        // no call failed because of it, but the iteration did
                         let transaction = self.traveller.journey as u32;
                         let took = Nanos::ZERO;
                         self.note(Noticed::Together { transaction, took, failed: true });
@@ -81,7 +81,7 @@ impl Performance<'_> {
         None
     }
 
-    /// What is wrong with a response; `planned`: what is by the plan.
+    /// Fault of a response; `planned`: by the plan.
     pub(super) fn judge(
         &mut self,
         heard: &WholeResponse<'_>,
@@ -108,7 +108,7 @@ impl Performance<'_> {
         class.or(self.take(act, Some(heard.row)))
     }
 
-    /// A call has ended. The program hears of one without a response only now.
+    /// A call has ended. The program is notified here of a call without a response.
     pub(super) fn ended(&mut self, came: &CallEnd<'_>) {
         let sample = came.sample;
         let failed = came.outcome != Outcome::Succeeded;
@@ -129,8 +129,8 @@ impl Performance<'_> {
         }
     }
 
-    /// Notes what the program said of the call that has ended, and keeps what it wants next. `row`:
-    /// of that call; `None`: there was none yet, and the first step stands for the journey.
+    /// Records the program's judgment of the ended call, and its next action. `row`: of that call;
+    /// `None`: there was none yet, and the first step represents the journey.
     fn take(&mut self, act: ActorTurn, row: Option<u32>) -> Option<FailureClass> {
         let step = row.unwrap_or_else(|| self.row(0));
         for difference in act.checks {

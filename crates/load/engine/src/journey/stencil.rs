@@ -1,9 +1,9 @@
-//! A step's request, cut once, with holes where values go: to fill it are a few copies, where making it
-//! goes from text to URL to bytes.
+//! A step's request, cut once, with holes for values: filling it takes a few copies, while making
+//! it goes from text to URL to bytes.
 //!
-//! It is cut from what [`request::make`] makes of marks in place of values, so that there is one way to
-//! make a request. What cannot be cut so, and a value that needs more than to be copied, is left to that
-//! way: then nothing is filled.
+//! It is cut from the output of [`request::make`] with marks in place of values, so that there is
+//! one way to make a request. A request that cannot be cut, and a value that needs more than a
+//! copy, are left to [`request::make`]: then nothing is filled.
 
 use super::carried::{CarriedView, ValuePlace};
 use super::decimal::put_decimal;
@@ -20,7 +20,7 @@ use url::Url;
 use url::form_urlencoded::byte_serialize;
 use workload::{RequestUrl, Stripped, Template};
 
-/// Room for a value, where the memory of a request is reserved.
+/// Bytes reserved for a value.
 const VALUE_LENGTH: usize = 16;
 
 #[derive(Clone, Debug)]
@@ -29,9 +29,9 @@ pub(super) struct Stencil {
     method: Arc<str>,
     asked: Asked,
     version: HttpVersion,
-    /// Request line and field lines, but for that of Connection.
+    /// Request line and field lines, except Connection.
     head: Vec<StencilPart>,
-    /// The line of Connection, on a connection that stays open and with the last call on one.
+    /// The Connection line, on a connection that stays open and with the last call on one.
     kept: String,
     last: String,
     /// The empty line and the body.
@@ -72,17 +72,17 @@ struct Hole {
 /// Encoding of an inserted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Put {
-    /// As it is, in the value of a field.
+    /// Unchanged, in the value of a field.
     Field,
     Text(Fill),
-    /// As a part of a URL in which dot segments are worked out (RFC 3986 section 5.2.4).
+    /// Part of a URL whose dot segments are resolved (RFC 3986 section 5.2.4).
     Segment,
-    /// `application/x-www-form-urlencoded`, as the pairs of a query are too.
+    /// `application/x-www-form-urlencoded`, like the pairs of a query.
     Pair,
 }
 
 impl Put {
-    /// False where the value needs more than to be copied.
+    /// Returns false if the value needs more than a copy.
     fn put(self, value: &str, out: &mut String) -> bool {
         match self {
             Put::Field if !is_plain_field(value) => return false,
@@ -101,7 +101,7 @@ impl Put {
     }
 }
 
-/// By byte, as each call looks at the bytes of its values.
+/// Indexed by byte, because each call examines the bytes of its values.
 const UNRESERVED: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < 128 {
@@ -112,18 +112,18 @@ const UNRESERVED: [bool; 256] = {
     table
 };
 
-/// All of it stays as it is in a URL and in a form: `~` would not in a form.
+/// Unchanged in a URL and in a form: `~` is not, in a form.
 fn is_unreserved(value: &str) -> bool {
     value.bytes().all(|byte| UNRESERVED[usize::from(byte)])
 }
 
-/// All of it stays as it is in a JSON string (RFC 8259 section 7).
+/// Unchanged in a JSON string (RFC 8259 section 7).
 fn is_plain_json(value: &str) -> bool {
     value.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
-/// Nothing that is refused in a field's value (RFC 9110 section 5.5), and nothing that moves its ends: those
-/// of the whole are taken off where they are blank.
+/// Nothing that is refused in a field's value (RFC 9110 section 5.5), and no blanks at its ends,
+/// which would be trimmed.
 fn is_plain_field(value: &str) -> bool {
     let edge = |byte: Option<&u8>| !matches!(byte, None | Some(b' ' | b'\t'));
     let bytes = value.as_bytes();
@@ -132,7 +132,7 @@ fn is_plain_field(value: &str) -> bool {
         && bytes.iter().all(|byte| !byte.is_ascii_control() || *byte == b'\t')
 }
 
-/// A mark for each hole, given out in the order in which values are asked for.
+/// A mark for each hole, in the order in which values are requested.
 struct ValueMarks<'a> {
     holes: Vec<(&'a str, Put)>,
     texts: Vec<String>,
@@ -140,11 +140,10 @@ struct ValueMarks<'a> {
 }
 
 impl<'a> ValueMarks<'a> {
-    /// The holes of a request, in the order in which they are filled; `None` where a value is not put
-    /// in as a text.
+    /// The holes of a request, in filling order; `None` if a value is not inserted as text.
     fn of(ask: &'a Ask) -> Option<ValueMarks<'a>> {
         let mut holes: Vec<(&str, Put)> = Vec::new();
-        // a path is sent as it is written; of what else is written a URL is made
+        // a path is sent as written; any other text becomes a URL
         let path = ask.url.beginning().starts_with('/');
         let part = if path { Put::Text(ask.url.fill()) } else { Put::Segment };
         holes.extend(ask.url.names().map(|name| (name, part)));
@@ -178,21 +177,21 @@ impl ValueSource for ValueMarks<'_> {
     fn value(&self, name: &str) -> Option<&str> {
         let number = self.given.get();
         self.given.set(number + 1);
-        // another order than the one above: then there is no stencil
+        // the order differs from the above: there is no stencil
         self.holes.get(number).filter(|(known, _)| *known == name)?;
         self.texts.get(number).map(String::as_str)
     }
 }
 
 impl Stencil {
-    /// `None`: the request has to be made anew each time.
+    /// `None`: the request must be made again each time.
     pub(super) fn of(
         plan: &Plan,
         step: &JourneyStep,
         feeders: &[Feeder],
         shared: &mut SharedProgram,
     ) -> Option<Stencil> {
-        // a value at the beginning is a URL of its own; with a proxy the target is a whole URL
+        // a value at the beginning is a separate URL; with a proxy the target is a complete URL
         if step.ask.url.beginning().is_empty() || plan.connection.proxy.is_some() {
             return None;
         }
@@ -233,12 +232,12 @@ impl Stencil {
             head,
             tail,
         };
-        // each mark was found where it was looked for, and once
+        // each mark was found at its place, and once
         (holes == marks.holes.len()).then_some(stencil)
     }
 
-    /// The request with values put in, in the memory of one of `spares`; `None`: it has to be made by the
-    /// other way, which also says what is wrong with a value.
+    /// The request with its values, in the memory of one of `spares`; `None`: it must be made by
+    /// [`request::make`], which also reports what is wrong with a value.
     #[expect(
         clippy::vec_box,
         reason = "a call holds its request in a box, which goes back as it is"
@@ -256,7 +255,7 @@ impl Stencil {
                 room.body.as_bytes()
             }
         };
-        // of the tail, all behind the empty line is the body
+        // everything after the empty line is the body
         fill(&self.head, values, tail.len() - 2, &mut room.head)?;
         let head = room.head.as_bytes();
         let mut template = spares.pop().unwrap_or_else(|| self.fresh());
@@ -290,7 +289,7 @@ impl Stencil {
         })
     }
 
-    /// A request of any step, or one that a redirect has brought about, becomes one of this step.
+    /// Turns the request of any step, or of a redirect, into one of this step.
     fn renew(&self, template: &mut Template) {
         template.url.renew(&self.base);
         if !Arc::ptr_eq(&template.method, &self.method) {
@@ -301,7 +300,7 @@ impl Stencil {
     }
 }
 
-/// Writes the head, the line of Connection, and what follows. Returns where the fields end.
+/// Writes the head, the Connection line, and the rest. Returns where the fields end.
 fn put_together(out: &mut Vec<u8>, [head, connection, tail]: [&[u8]; 3]) -> usize {
     out.clear();
     out.extend_from_slice(head);
@@ -312,7 +311,7 @@ fn put_together(out: &mut Vec<u8>, [head, connection, tail]: [&[u8]; 3]) -> usiz
 }
 
 impl Tail {
-    /// Bytes, without those of values.
+    /// Bytes, excluding those of values.
     fn length(&self) -> usize {
         match self {
             Tail::Plain(bytes) => bytes.len(),
@@ -354,7 +353,7 @@ fn fill(
     Some(())
 }
 
-/// The head before and behind the digits of its Content-Length, which must be there once.
+/// The head before and after the digits of its Content-Length, which must occur once.
 fn around_length(head: &str, length: usize) -> Option<(&str, &str)> {
     let line = format!("\r\nContent-Length: {length}\r\n");
     let at = head.find(&line).filter(|_| head.matches(&line).count() == 1)?;
@@ -369,7 +368,7 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// `None` where a mark stands in it twice.
+    /// `None` if a mark occurs in it twice.
     fn cut(&self, text: &str) -> Option<Vec<StencilPart>> {
         let mut found: Vec<(usize, usize)> = Vec::new();
         for (number, mark) in self.marks.texts.iter().enumerate() {
@@ -452,8 +451,8 @@ mod tests {
         user = "{{v}}:{{w}}"
     "#;
 
-    /// For each step that takes values: whether its request was filled, and whether it could be made.
-    /// What is filled is what is made.
+    /// For each step with values: whether its request was filled, and whether it could be made.
+    /// Both must be equal.
     fn with_values(version: &str, v: Option<&str>, w: &str) -> String {
         let text = STEPS.replace("[load]", &format!("[request]\nhttp = \"{version}\"\n[load]"));
         let mut plan = plan::from_toml(&text, &plan::NoFiles).unwrap();
@@ -507,7 +506,7 @@ mod tests {
     fn a_filled_request_is_the_one_that_is_made() {
         for version in ["1.0", "1.1", "2"] {
             let with = |v, w| with_values(version, Some(v), w);
-            // made anew are a URL that is all value, and a login
+            // made again: a URL that is one value, and a login
             assert_eq!(with("plain", "00c0ffee"), "fffffmfm", "{version}");
             for v in ["a b/c?d#e%f&g=h+i", "ä€𝄞", "\"quoted\\", "..", "hOlE000000eLoH", "a\tb"]
             {
@@ -522,7 +521,7 @@ mod tests {
         for (v, told) in [
             (Some(" trimmed "), "mmfffmfm"),
             (Some("line\r\nX: y"), "--fff-f-"),
-            // what stands beside it may be an end of the field then
+            // the next byte may then be the end of the field
             (Some(""), "mmfffmmm"),
             // a whole URL loses its dot segments
             (Some("a.."), "fffffmmm"),

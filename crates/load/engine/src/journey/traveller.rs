@@ -1,4 +1,4 @@
-//! One user on its way: where it stands, what it carries, what it does next.
+//! One user on its journey: its position, its values, its next action.
 
 use super::Travel;
 use super::carried::{Carried, CarriedView, Taken};
@@ -14,10 +14,10 @@ use units::{Nanos, Purpose, Stream};
 use url::Url;
 use workload::ActorAction;
 
-/// Operations without a call after which an iteration is given up: loops of nothing.
+/// Number of operations without a call after which an iteration is abandoned: an empty loop.
 const OPS_MAX: u32 = 100_000;
 
-/// What the user does next.
+/// Next action of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     Call(u32),
@@ -42,7 +42,7 @@ pub(super) struct Traveller {
     pub(super) journey: usize,
     /// The next operation.
     at: usize,
-    /// Rounds left of the step that it stands at; 0: not begun.
+    /// Rounds left of the current step; 0: not begun.
     rounds: u32,
     inside: Vec<Inside>,
     took: Nanos,
@@ -51,16 +51,16 @@ pub(super) struct Traveller {
     pub(super) calls: u32,
     /// Draws of this iteration.
     stream: Stream,
-    /// Kept for an iteration, and as long as the user is there.
+    /// Kept for an iteration, or as long as the user exists.
     pub(super) carried: Carried,
     pub(super) kept: Carried,
     /// By place of the feeder.
     pub(super) taken: Vec<Taken>,
-    /// Steps that are made once and have succeeded.
+    /// Steps that run once and have succeeded.
     done: BTreeSet<u32>,
-    /// A login to be made before the step that was answered as an expired one is.
+    /// A login to repeat before the step whose response reported an expired one.
     login_due: Option<u32>,
-    /// It has logged in again for the step that it stands at.
+    /// It has logged in again for the current step.
     refreshed: bool,
     /// The pause before the next call.
     pub(super) pause: Nanos,
@@ -68,11 +68,11 @@ pub(super) struct Traveller {
     /// Server of the WebSocket that a step opened last.
     pub(super) socket: Option<Arc<Url>>,
     pub(super) iteration: u64,
-    /// Of a journey that a program carries out: what it wants next.
+    /// Next action of a program's journey.
     pub(super) action: Option<ActorAction>,
-    /// The statuses that it expects of the call under way.
+    /// The expected statuses of the call in flight.
     pub(super) statuses: Vec<u16>,
-    /// It has heard what came back.
+    /// It has received the result.
     pub(super) answered: bool,
 }
 
@@ -120,7 +120,7 @@ impl Traveller {
         (self.login_due, self.refreshed) = (None, false);
     }
 
-    /// The next call of the iteration. What ends on the way is told.
+    /// The next call of the iteration. Blocks that end before it are reported.
     pub(super) fn advance(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) -> Move {
         if let Some(row) = self.login_due {
             return Move::Call(row);
@@ -166,7 +166,7 @@ impl Traveller {
         low + self.stream.below(u64::from(high - low) + 1) as u32
     }
 
-    /// Whether a part is made this time.
+    /// Decides whether a part runs this time.
     fn enters(&mut self, travel: &Travel, guard: &StepGuard) -> bool {
         let lucky = guard.chance >= 1.0 || self.stream.unit() < guard.chance;
         lucky && self.holds(travel, &guard.when)
@@ -201,13 +201,13 @@ impl Traveller {
     fn leave_block(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) {
         let Some(Inside { block, took, failed, .. }) = self.inside.pop() else { return };
         let transaction = travel.blocks[block as usize].transaction;
-        // in which no call was made, there is nothing that took time
+        // without a call there is nothing to time
         if took > Nanos::ZERO || failed {
             told.push(Remark { at: now, fact: Noticed::Together { transaction, took, failed } });
         }
     }
 
-    /// The iteration is over, and the blocks that it was in.
+    /// The iteration is over, with its open blocks.
     pub(super) fn finish(&mut self, travel: &Travel, now: Nanos, told: &mut Vec<Remark>) {
         while !self.inside.is_empty() {
             self.leave_block(travel, now, told);
@@ -218,7 +218,7 @@ impl Traveller {
         }
     }
 
-    /// The step that it stands at cannot be made.
+    /// The current step cannot be made.
     pub(super) fn skip(&mut self) {
         if self.login_due.take().is_none() {
             self.rounds = 0;
@@ -227,13 +227,13 @@ impl Traveller {
         self.mark_failed();
     }
 
-    /// The iteration has failed, and the blocks that it is in.
+    /// The iteration has failed, with its open blocks.
     pub(super) fn mark_failed(&mut self) {
         self.failed = true;
         self.inside.iter_mut().for_each(|inside| inside.failed = true);
     }
 
-    /// A response says that the login has expired. True where another one is tried.
+    /// The response reports an expired login. Returns true if another login is tried.
     pub(super) fn refresh(&mut self, travel: &Travel, row: u32, status: u16) -> bool {
         let Some(refresh) = &travel.journeys[self.journey].refresh else { return false };
         let told = refresh.statuses.iter().any(|(from, to)| (*from..=*to).contains(&status));
@@ -258,9 +258,9 @@ impl Traveller {
             self.done.insert(row);
         }
         match self.login_due {
-            // its response said that the login has expired: the login goes first, at once
+            // its response reported an expired login: the login goes first, at once
             Some(login) if login != row => return,
-            // the login is made, and the step is made again
+            // the login succeeded, and the step is repeated
             Some(_) => return self.login_due = None,
             None => {}
         }
@@ -280,11 +280,11 @@ impl Traveller {
         }
     }
 
-    /// Keeps what was captured, or that nothing was.
+    /// Keeps the captured values, or that there were none.
     pub(super) fn keep(&mut self, name: &str, value: Option<String>, scope: Scope) {
         match scope {
             Scope::Iteration => self.carried.set(name, value),
-            // a user keeps what it had
+            // a user keeps its previous values
             Scope::User if value.is_none() => {}
             Scope::User => self.kept.set(name, value),
         }

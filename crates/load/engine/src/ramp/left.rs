@@ -1,4 +1,4 @@
-//! How much of a ramp is still to come.
+//! Remaining steps of a ramp.
 
 use super::{Agenda, FILL_IN, HALVINGS_MAX, OVERLOAD_FACTORS, Phase, Range, STEPS_MAX};
 use std::collections::BTreeSet;
@@ -9,9 +9,9 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepsLeft {
     pub steps: usize,
-    /// Time for which they are held together.
+    /// Total time of their holds.
     pub held: Nanos,
-    /// The results decide how many of them are run.
+    /// The results decide how many of them run.
     pub at_most: bool,
 }
 
@@ -39,7 +39,7 @@ impl Add for StepsLeft {
 }
 
 impl Agenda {
-    /// The steps after the one that was returned last. Nothing is left of a ramp that cannot continue.
+    /// The steps after the last returned one. A ramp that cannot continue has none.
     pub fn left(&self) -> StepsLeft {
         if self.unusable().is_some() {
             return StepsLeft::default();
@@ -107,7 +107,7 @@ impl Agenda {
         }
     }
 
-    /// Levels of the way up that are done, under way or in the queue, in bits.
+    /// Levels of the way up that are done, running or in the queue, as bits.
     fn begun_levels(&self) -> Vec<f64> {
         let done = self.done.iter().filter(|(purpose, _)| *purpose == super::Purpose::Up);
         let mut levels: BTreeSet<u64> = done.map(|(_, point)| point.level.to_bits()).collect();

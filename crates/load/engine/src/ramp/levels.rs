@@ -2,7 +2,7 @@
 
 use super::STEPS_MAX;
 
-/// How a staircase gets from its lowest level to its highest.
+/// Progression of a staircase from its lowest level to its highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Staircase {
     /// By the same difference.
@@ -11,8 +11,8 @@ pub enum Staircase {
     Factor(f64),
 }
 
-/// `from`, `from + step`, … and at last `to`, which is a level in any case. `None` for more than
-/// [`STEPS_MAX`] levels or figures that make no staircase.
+/// `from`, `from + step`, … and finally `to`, which is always a level. `None` for more than
+/// [`STEPS_MAX`] levels or invalid figures.
 pub fn linear(from: f64, to: f64, step: f64) -> Option<Vec<f64>> {
     let sound = from >= 0.0 && to >= from && step > 0.0 && to.is_finite();
     if !sound || (to - from) / step > STEPS_MAX as f64 {
@@ -22,7 +22,7 @@ pub fn linear(from: f64, to: f64, step: f64) -> Option<Vec<f64>> {
     Some(closed((0..=whole).map(|index| from + step * index as f64).collect(), to))
 }
 
-/// `from`, `from × factor`, … and at last `to`. As [`linear`].
+/// `from`, `from × factor`, … and finally `to`. Like [`linear`].
 pub fn geometric(from: f64, to: f64, factor: f64) -> Option<Vec<f64>> {
     let sound = from > 0.0 && to >= from && factor > 1.0 && to.is_finite() && factor.is_finite();
     if !sound || (to / from).ln() / factor.ln() > STEPS_MAX as f64 {

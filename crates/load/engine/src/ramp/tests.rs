@@ -162,7 +162,7 @@ fn a_client_that_is_late_once_goes_on_and_twice_at_first_ends() {
     assert!(curve.notes[0].starts_with("2 of 2 steps cannot be used"), "{:?}", curve.notes);
 }
 
-/// A ramp never goes up on steps that it has thrown away.
+/// A ramp never builds on discarded steps.
 #[test]
 fn nothing_is_built_on_unusable_steps() {
     let react = |level: f64| Point { client_limited: level > 15.0, ..saturates(1e9, level) };
@@ -196,7 +196,7 @@ fn a_search_finds_the_capacity_and_goes_beyond_it() {
         SearchConfig { short_length: 1.0 / 3.0, ..SearchConfig::from(10.0, objectives.clone()) };
     let range = Range::Automatic { from: 10.0, to: 1e6 };
     let course = Course { find: Some(config), objectives, overload: true, ..course(range) };
-    // sharp: the objective holds up to 261
+    // exact: the objective holds up to 261
     let react = |level| Point { met: Some(level <= 261.0), ..saturates(300.0, level) };
     let (steps, curve) = walk(course, react);
     let capacity = curve.capacity.unwrap().at;
@@ -264,7 +264,7 @@ fn staircases() {
     assert_eq!(Staircase::Factor(1.3).levels(1.0, 3.0, true).unwrap(), [1.0, 2.0, 3.0]);
 }
 
-/// Walks a course and checks at each step that what follows was announced.
+/// Runs a course and checks at each step that the remaining steps were announced.
 fn announced(course: Course, react: impl Fn(f64) -> Point) -> Vec<StepsLeft> {
     let mut agenda = Agenda::new(course);
     let mut seen: Vec<(StepsLeft, Nanos)> = vec![(agenda.left(), Nanos::ZERO)];

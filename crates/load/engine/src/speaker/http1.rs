@@ -11,8 +11,8 @@ use workload::Template;
 #[derive(Debug)]
 pub(crate) struct Http1 {
     reader: ResponseReader,
-    /// The reader is set to the oldest call. It is set when that call's first byte is there, so
-    /// that the facts and the head of the response before stay until then.
+    /// The reader is set to the oldest call. It is set when that call's first byte arrives, so that
+    /// the facts and the head of the previous response are kept until then.
     reading: bool,
 }
 
@@ -40,7 +40,7 @@ impl Http1 {
         }
     }
 
-    /// Takes a piece of the oldest call's response in; `asked`: by what.
+    /// Processes a piece of the oldest call's response; `asked`: its request.
     #[inline(always)]
     pub(crate) fn hear(
         &mut self,
@@ -76,7 +76,7 @@ impl Http1 {
         ended.map_err(|error| class_of(&error))
     }
 
-    /// The response would arrive all the same, before those of later calls.
+    /// The response would still arrive, before those of later calls.
     pub(super) fn withdraw(&mut self, _call: usize, _out: &mut Vec<u8>) -> bool {
         false
     }

@@ -136,7 +136,7 @@ impl Http2 {
         self.session.done_id()
     }
 
-    /// Nothing is outstanding, and nothing further can be asked.
+    /// Nothing is outstanding, and no further request is possible.
     pub(super) fn is_over(&self) -> bool {
         self.session.outstanding() == 0 && self.session.is_going_away()
     }

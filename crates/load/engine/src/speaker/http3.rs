@@ -32,8 +32,8 @@ impl Http3 {
         self.session.start(out);
     }
 
-    /// The peer's limit is kept below: a call waits on its connection for its stream, because the
-    /// limit grows with each response, a little later than that.
+    /// The peer's limit is enforced below: a call waits on its connection for its stream, because
+    /// the limit grows shortly after each response.
     #[inline]
     pub(super) fn capacity(&self, depth: u32) -> u32 {
         if self.session.is_open() { depth } else { 0 }
@@ -91,7 +91,7 @@ impl Http3 {
         }
     }
 
-    /// A stream ends by itself; the end of the connection is the end of none.
+    /// A stream ends by its own frame; the end of the connection does not complete it.
     pub(super) fn hear_end(&mut self) -> Result<(), FailureClass> {
         let begun = self.session.partial(0).is_some();
         Err(if begun { FailureClass::Truncated } else { FailureClass::ClosedEarly })
@@ -135,7 +135,7 @@ impl Http3 {
         Some(Late { place, bytes: 0, begins: false })
     }
 
-    /// Nothing is outstanding, and nothing further can be asked.
+    /// Nothing is outstanding, and no further request is possible.
     pub(super) fn is_over(&self) -> bool {
         self.session.outstanding() == 0 && self.session.is_going_away()
     }

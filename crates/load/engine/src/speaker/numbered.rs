@@ -22,7 +22,7 @@ pub(crate) struct Numbered {
     next: u8,
     /// The streams outstanding, in the order of their calls.
     streams: Vec<NumberedStream>,
-    /// The peer takes no more.
+    /// The peer accepts no more.
     going_away: bool,
     facts: ResponseFacts,
 }

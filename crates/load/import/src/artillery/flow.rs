@@ -41,7 +41,7 @@ impl DraftReader<'_> {
                 let why = match key {
                     "function" => "functions are JavaScript, which is not executed",
                     "emit" | "send" | "connect" | "namespace" => "it is not a request over HTTP",
-                    _ => "it is not known here",
+                    _ => "it is not supported",
                 };
                 self.draft.left_out.add(
                     inner.line,
@@ -59,7 +59,7 @@ impl DraftReader<'_> {
             return self.draft.left_out.add(
                 node.line,
                 "think",
-                "it is not a time that is known before the run",
+                "its time is unknown before the run",
             );
         };
         match last_step(pieces) {
@@ -189,7 +189,7 @@ impl DraftReader<'_> {
                     "beforeRequest" | "afterResponse" => {
                         "functions are JavaScript, which is not executed"
                     }
-                    _ => "it is not known here",
+                    _ => "it is not supported",
                 };
                 self.draft.left_out.add(node.line, format!("{other} of {}", step.name), why);
             }

@@ -67,7 +67,7 @@ impl DraftReader<'_> {
             kind if kind.contains("JSR223") || kind.contains("BeanShell") => {
                 self.script_of_sampler(element)
             }
-            _ => self.leave_out(element, "it is not known here"),
+            _ => self.leave_out(element, "it is not supported"),
         }
     }
 

@@ -42,7 +42,7 @@ impl DraftReader<'_> {
                     self.leave_out(element, "it is not a request over HTTP")
                 }
                 "JSR223Sampler" | "BeanShellSampler" | "BSFSampler" => self.script(element),
-                _ => self.leave_out(element, "it is not known here"),
+                _ => self.leave_out(element, "it is not supported"),
             }
         }
         pieces
@@ -121,7 +121,11 @@ impl DraftReader<'_> {
         let mut parts = self.parts(&all, &scope, depth + 1);
         if parts.is_empty() {
             if matches!(element.kind(), "ModuleController" | "IncludeController") {
-                self.leave_out(element, "what it names elsewhere is not followed; import it apart");
+                self.leave_out(
+                    element,
+                    "what it names elsewhere is not followed; import it \
+                    separately",
+                );
             }
             return;
         }
@@ -188,7 +192,7 @@ impl DraftReader<'_> {
                 return None;
             }
             Err(_) => {
-                let why = "its loop count is known in the run alone; its steps are made once";
+                let why = "its loop count is known only during the run; its steps are made once";
                 self.leave_out(element, why);
             }
         }
@@ -251,7 +255,8 @@ impl DraftReader<'_> {
         }
         if parts.len() > 1 {
             self.draft.notes.push(format!(
-                "{} {}: each of its {} parts is made with the same probability, so a round may make none or several.",
+                "{} {}: each of its {} parts runs with the same probability, so a round may run \
+                 none or several.",
                 element.kind(),
                 element.name(),
                 parts.len()

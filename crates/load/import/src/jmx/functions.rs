@@ -84,7 +84,7 @@ impl Functions {
             }
             "intSum" | "longSum" => match sum(&settled, texts.len()) {
                 Some(sum) => return Text::plain(sum.to_string()),
-                None => "sums of values that are known in the run alone",
+                None => "sums of values that are known only during the run",
             },
             "samplerName" | "threadGroupName" | "machineName" | "machineIP" | "TestPlanName" => {
                 return Text::plain("jmeter");
@@ -98,7 +98,7 @@ impl Functions {
                 return texts.first().cloned().unwrap_or_default();
             }
             "Random" => "its bounds are not numbers that are known before the run",
-            "time" | "timeShift" | "RandomDate" => "dates are not made; 2027-01-15 is sent",
+            "time" | "timeShift" | "RandomDate" => "dates are not computed; 2027-01-15 is sent",
             _ => "this function is not known",
         };
         unknown(call, fault, line, left_out)

@@ -35,7 +35,7 @@ impl DraftReader<'_> {
             }
             "ThreadGroup" | "OpenModelThreadGroup" => self.usual(element, &mut load),
             kind => {
-                let why = format!("the load of a {kind} is not known: one user for 60 s");
+                let why = format!("the load of a {kind} is unknown: one user for 60 s");
                 self.leave_out(element, &why);
                 load.duration = Some(seconds(ENDLESS));
             }
@@ -84,7 +84,7 @@ impl DraftReader<'_> {
         load.iterations = loops.map(|loops| (loops * users as u64).max(1));
         if loops.is_none() && duration.is_none() {
             load.duration = Some(seconds(ENDLESS));
-            self.leave_out(element, "it loops for ever; the run takes 60 s, set another duration");
+            self.leave_out(element, "it loops forever; the run takes 60 s, set another duration");
         }
         load.kind = match users > 1.0 && ramp > 0.0 {
             true => {

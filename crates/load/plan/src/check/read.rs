@@ -57,8 +57,8 @@ pub fn from_toml(
     let mut top = Table::new(text, 0, "a check plan", parsed.get_ref());
     if let Some(key) = LOAD_KEYS.iter().find(|key| top.find(key).is_some()) {
         return Err(ParseError(format!(
-            "this is the plan of a load and not a check plan (it has {key}): carry it out with \
-             loadstone run"
+            "this is the plan of a load and not a check plan (it has {key}): run it with loadstone \
+             run"
         )));
     }
     match top.take("version").map(|node| node.typed()).transpose()?.as_deref() {

@@ -89,7 +89,7 @@ impl<const TABLE: usize> Keys<TABLE> {
             (
                 has("pipeline") && has("streams"),
                 "streams",
-                "it is pipeline by its name in HTTP/2: give one of them",
+                "it is the HTTP/2 name of pipeline: give one of them",
             ),
             (
                 other,

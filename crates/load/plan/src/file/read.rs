@@ -27,7 +27,7 @@ pub fn from_toml(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError>
              back in place, or give the rows as text"
         ))),
         Some((table, key)) => {
-            let why = "its secret was masked when the plan was printed; put it in before the run";
+            let why = "its secret was masked when the plan was printed; insert it before the run";
             Err(Table(table).fault(&key, why))
         }
     }
@@ -85,7 +85,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
         return Err(ParseError("the plan is longer than 1 GiB".to_owned()));
     }
     let file: PlanFile = toml::from_str(text).map_err(|error| match is_check_plan(text) {
-        true => ParseError("this is a check plan: carry it out with loadstone check".to_owned()),
+        true => ParseError("this is a check plan: run it with loadstone check".to_owned()),
         false => ParseError(format!("the plan is wrong: {}", error.to_string().trim_end())),
     })?;
     check_version(file.version)?;
@@ -130,7 +130,7 @@ fn read(text: &str, files: &dyn FileSource) -> Result<Plan, ParseError> {
     file.measure.unwrap_or_default().read(&mut plan, inputs)?;
     file.driver.unwrap_or_default().read(&mut plan, inputs)?;
     if file.load.is_some() && file.scenario.is_some() {
-        let why = "each scenario has a load of its own: drop [load], or make a scenario of it";
+        let why = "each scenario has its own load: drop [load], or turn it into a scenario";
         return Err(Table("").fault("load", why));
     }
     file.load.unwrap_or_default().read(&mut plan, inputs)?;

@@ -86,7 +86,7 @@ fn logins_that_are_proved_are_masked_and_kept() {
     }
     for (request, why) in [
         ("aws_sigv4 = 'aws'", "give key and secret too, as user"),
-        ("aws_sigv4 = 'a/b'\nuser = 'k:s'", "is no scope of a signature"),
+        ("aws_sigv4 = 'a/b'\nuser = 'k:s'", "is not the scope of a signature"),
         ("digest = 'a:b'\nuser = 'c:d'", "give one login only"),
     ] {
         let error = read(request).unwrap_err().0;
@@ -129,10 +129,10 @@ fn secrets_are_masked_and_a_masked_plan_is_refused() {
         messages.push(from_toml(&one, &NoFiles).unwrap_err().to_string());
     }
     insta::assert_snapshot!(messages.join("\n"), @"
-    the plan's [request] headers: its secret was masked when the plan was printed; put it in before the run
-    the plan's [request] user: its secret was masked when the plan was printed; put it in before the run
-    the plan's [connection] proxy: its secret was masked when the plan was printed; put it in before the run
-    the plan's [tls] key: its secret was masked when the plan was printed; put it in before the run
+    the plan's [request] headers: its secret was masked when the plan was printed; insert it before the run
+    the plan's [request] user: its secret was masked when the plan was printed; insert it before the run
+    the plan's [connection] proxy: its secret was masked when the plan was printed; insert it before the run
+    the plan's [tls] key: its secret was masked when the plan was printed; insert it before the run
     ");
     let bearer = "version = 1\nurl = 'h'\n[request]\nbearer = '***masked***'\n";
     assert!(from_toml(bearer, &NoFiles).unwrap_err().0.contains("[request] bearer: its secret"));
@@ -203,7 +203,7 @@ fn a_list_has_no_false_and_a_depth_one_name() {
     assert!(told.contains("it cannot be false"), "{told}");
     let told =
         error_of("url = 'h'\n[request]\nhttp = '2'\n[connection]\npipeline = 2\nstreams = 3");
-    assert!(told.contains("it is pipeline by its name in HTTP/2: give one of them"), "{told}");
+    assert!(told.contains("it is the HTTP/2 name of pipeline: give one of them"), "{told}");
 }
 
 fn error_of(text: &str) -> String {

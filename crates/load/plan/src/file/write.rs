@@ -71,10 +71,9 @@ fn written(plan: &Plan, secrets: Secrets, journeys: Option<toml::Table>) -> Stri
         teardown: part("teardown"),
     };
     let text = toml::to_string(&file).expect("the tables hold nothing that TOML cannot hold");
-    let mut lines =
-        "# A plan for loadstone: `loadstone run FILE.toml` carries it out.\n".to_owned();
+    let mut lines = "# A plan for loadstone: `loadstone run FILE.toml` runs it.\n".to_owned();
     if text.contains(MASK) {
-        lines.push_str("# Secrets are masked: put them in before it is run.\n");
+        lines.push_str("# Secrets are masked: insert them before running it.\n");
     }
     lines + &text
 }

@@ -217,7 +217,7 @@ impl JourneyReader<'_> {
 
     fn parts(&mut self, node: &Node<'_>, depth: usize) -> Result<Vec<JourneyPart>, ParseError> {
         if depth > DEPTH_MAX {
-            return Err(node.fault(format!("steps lie in one another more than {DEPTH_MAX} deep")));
+            return Err(node.fault(format!("steps are nested more than {DEPTH_MAX} deep")));
         }
         node.tables()?.into_iter().map(|table| self.part(table, depth)).collect()
     }
@@ -399,7 +399,7 @@ impl JourneyReader<'_> {
         if let Some(node) = table.take("chance") {
             guard.chance = stats::parse_share(&node.typed()?).map_err(|why| node.fault(why))?;
             if guard.chance <= 0.0 {
-                return Err(node.fault("a chance of nothing leaves the step out; delete it"));
+                return Err(node.fault("a chance of 0 disables the step; delete it"));
             }
         }
         if let Some(node) = table.take("repeat") {
@@ -424,7 +424,10 @@ impl JourneyReader<'_> {
         if let Some(node) = table.take("until") {
             guard.until = self.conditions(&node)?;
             if guard.repeat == (1, 1) {
-                return Err(node.fault("it ends a loop: give repeat too, the rounds at most"));
+                return Err(node.fault(
+                    "it ends a loop: give repeat too, the maximum number of \
+                    rounds",
+                ));
             }
         }
         Ok(guard)
@@ -455,7 +458,7 @@ const PART_RULE: &str = "give one of url (a request), connect, send, expect and 
                          and steps in it (a block)";
 
 /// Why a name is invalid for a step.
-const NAME_RULE: &str = "a name has no <, >, =, comma or end of line in it";
+const NAME_RULE: &str = "a name must not contain <, >, =, a comma or a line end";
 
 /// Objectives can name it.
 pub(super) fn is_speakable(name: &str) -> bool {
@@ -466,7 +469,7 @@ fn wants_a_response(outcome: Wanted, table: &Table<'_>) -> Result<(), ParseError
     if outcome == Wanted::Response {
         return Ok(());
     }
-    Err(table.fault("a journey goes on with the responses; outcome is for check plans"))
+    Err(table.fault("a journey needs the responses; outcome is for check plans"))
 }
 
 /// Values that the steps of a journey capture for the user's lifetime.

@@ -142,7 +142,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
         (&format!("{ONE}capture = {{ a = {{ regex = '(' }} }}\n"), "line 8: regex: "),
         (
             &format!("{ONE}capture = {{ a = {{ }} }}\n"),
-            "give status, header, cookie, json, css or regex",
+            "give its source: status, header, cookie, json, css or regex",
         ),
         (
             &format!("{ONE}capture = {{ a = {{ header = 'x', scope = 'run' }} }}\n"),
@@ -165,7 +165,7 @@ fn a_wrong_step_is_refused_with_its_line_and_the_way_out() {
             "[[journey]]\nname = 'j'\nrefresh = { step = 'q' }\n[[journey.step]]\nname = 's'\nurl = '/x'\n",
             "line 5: step: \"q\" is not a step of this journey",
         ),
-        (&format!("order = 'random'\n{ONE}"), "journeys have weights of their own"),
+        (&format!("order = 'random'\n{ONE}"), "journeys have their own weights"),
         (&format!("[connection]\npipeline = 2\n{ONE}"), "a user waits for each response"),
         (
             &format!("[load]\nsession = 3\nrate = '1/s'\n{ONE}"),
@@ -213,7 +213,7 @@ fn a_wrong_feeder_is_refused_with_its_line_and_the_way_out() {
         ),
         (
             &format!("[[feeder]]\nname = 'f'\ngenerate = {{ a = 'hex' }}\n{ONE}"),
-            "\"hex\" is not a law",
+            "\"hex\" is not a generator",
         ),
         (
             &format!("[[setup]]\nname = 'x'\nurl = '/{{{{user.number}}}}'\n{ONE}"),

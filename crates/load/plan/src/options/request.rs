@@ -107,7 +107,7 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "Basic authorisation", ..ROW },
     Setting { name: "digest", value: "NAME:PASSWORD", without: &["user", "bearer", "aws-sigv4"],
         field: login!("digest", parse_digest, replaced), shown: |plan| is_given(plan, "digest"),
-        help: "Digest authorisation, as soon as the server asks for it", ..ROW },
+        help: "Digest authentication, as soon as the server requests it", ..ROW },
     Setting { name: "aws-sigv4", value: "SCOPE", needs: Some("user"),
         field: login!("aws_sigv4", parse_aws_sigv4, signed), shown: |plan| is_given(plan, "aws_sigv4"),
         help: "Sign each request with the key and secret of --user: aws:amz:REGION:SERVICE; without region and service those in the host's name", ..ROW },
@@ -131,5 +131,5 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting { name: "cookies", common: true, field: field!(at request.cookies, SWITCH),
         help: "Keep cookies per user and send them back", ..ROW },
     Setting { field: field!(at request.last_cookie, SWITCH), page: "plans",
-        help: "Of a user's cookies only the one that was set last is sent", ..ROW },
+        help: "Send only the cookie of a user that was set last", ..ROW },
 ];

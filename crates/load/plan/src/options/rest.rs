@@ -58,7 +58,7 @@ pub(super) static GRPC: &[Setting] = &[
     Setting { name: "message", value: "JSON|@FILE", without: &["body", "body-file"], field: MESSAGE,
         help: "The request as JSON; a list of messages for a client stream [default: an empty message]", ..GRPC_CALL },
     Setting { name: "proto", value: "FILE", without: &["protoset"],
-        help: "The .proto file that describes the method [default: the server is asked by reflection]", ..GRPC_CALL },
+        help: "The .proto file that describes the method [default: server reflection]", ..GRPC_CALL },
     Setting { name: "proto-path", value: "LIST", needs: Some("proto"),
         help: "Folders in which imports of --proto are found, separated by commas [default: its own]", ..GRPC_CALL },
     Setting { name: "protoset", value: "FILE", field: content!(grpc.descriptors, typed: "_file", secret: false),
@@ -66,7 +66,7 @@ pub(super) static GRPC: &[Setting] = &[
     Setting { name: "grpc-status", value: "LIST", field: field!(at grpc.status, GRPC_STATUSES),
         help: "Status codes of gRPC that count as success: OK,NOT_FOUND or 0,5 [default: OK]", ..GRPC_CALL },
     Setting { name: "grpc-timeout", value: "TIME", field: DEADLINE,
-        help: "Deadline that the server is given (grpc-timeout); --timeout is the client's own", ..GRPC_CALL },
+        help: "Deadline sent to the server (grpc-timeout); --timeout is the client's", ..GRPC_CALL },
 ];
 
 /// A message as text, or after `@` the name of its file.
@@ -125,7 +125,7 @@ pub(super) static TIME_LIMITS: &[Setting] = &[
     Setting { name: "progress-timeout", field: field!(off timeouts.progress, DURATION),
         help: "Without any progress on a connection that has a call in flight [default: none]", ..LIMIT },
     Setting { field: field!(off timeouts.answer, DURATION), page: "plans",
-        help: "The same while the first byte of a response is awaited", ..LIMIT },
+        help: "Without any progress while waiting for the first byte of a response", ..LIMIT },
 ];
 
 const SECURE: Setting = Setting { heading: "TLS", page: "connections", ..SETTING };
@@ -147,8 +147,9 @@ pub(super) static TLS: &[Setting] = &[
     Setting { name: "early-data", field: field!(at tls.early_data, SWITCH), shown: |plan| plan.tls.early_data,
         help: "Send requests with the first flight of a resumed handshake (0-RTT); GET, HEAD and OPTIONS only", ..SECURE },
     Setting { name: "user-sessions", without: &["no-resumption"], field: field!(at tls.user_sessions, SWITCH),
-        help: "Each user resumes its own TLS sessions alone, and makes a full handshake at first", ..SECURE },
-    Setting { field: field!(at tls.sni, SWITCH), page: "plans", help: "Tell the server the name that is asked for (SNI)", ..SECURE },
+        help: "Each user resumes only its own TLS sessions and starts with a full handshake", ..SECURE },
+    Setting { field: field!(at tls.sni, SWITCH), page: "plans", help: "Send the name of the server \
+        in the handshake (SNI)", ..SECURE },
     Setting { name: "alpn", value: "LIST", field: field!(at tls.alpn, NAMES),
         help: "ALPN protocols to offer, or none [default: http/1.1]", ..SECURE },
     Setting { name: "server-name", value: "NAME", field: field!(off tls.server_name, TEXT),
@@ -183,7 +184,7 @@ pub(super) static MEASURING: &[Setting] = &[
         bounds: &[within(0.01, 3_600.0, "takes a time from 10ms to 1h: the length of a row of the time series")],
         help: "Interval of the time series [default: 1s]", ..MEASURE },
     Setting { field: field!(at measure.tcp_info_share, NUMBER), bounds: &[within(0.0, 1.0, "is a share from 0 to 1")],
-        help: "Share of closing connections whose TCP_INFO is taken", page: "plans", ..MEASURE },
+        help: "Share of closing connections whose TCP_INFO is read", page: "plans", ..MEASURE },
     Setting { name: "doubt-max", value: "SHARE", page: "verdict", field: field!(at measure.doubt_max, SHARE),
         bounds: &[within(0.0, 1.0, "takes a share from 0 % to 100 %, such as 25%")],
         help: "Largest share of the p99 that may be the client's own delay [default: 25%]", ..MEASURE },

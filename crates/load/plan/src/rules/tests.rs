@@ -103,7 +103,7 @@ fn hosts_are_as_urls_name_them() {
     for (text, why) in [
         ("", "it is empty"),
         ("http://h/", "it is a URL"),
-        ("h:80", "it has a port, and every port of a host is meant"),
+        ("h:80", "it has a port, but the rule covers every port of the host"),
         ("a b", "no URL has it"),
     ] {
         let told = format!("{} is not a host: {why}; {example}", quoted(text));
@@ -140,15 +140,15 @@ fn resolve_rules() {
         &[
             (
                 "h:80",
-                r#""h:80" is not a resolve rule: it has not three parts; write HOST:PORT:ADDRESS"#,
+                r#""h:80" is not a resolve rule: it does not have three parts; write HOST:PORT:ADDRESS"#,
             ),
             (
                 "[::1",
-                r#""[::1" is not a resolve rule: it has not three parts; write HOST:PORT:ADDRESS"#,
+                r#""[::1" is not a resolve rule: it does not have three parts; write HOST:PORT:ADDRESS"#,
             ),
             (
                 "[ä]é:1:2",
-                r#""[ä]é:1:2" is not a resolve rule: it has not three parts; write HOST:PORT:ADDRESS"#,
+                r#""[ä]é:1:2" is not a resolve rule: it does not have three parts; write HOST:PORT:ADDRESS"#,
             ),
             (
                 ":80:1.2.3.4",

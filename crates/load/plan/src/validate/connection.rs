@@ -149,7 +149,8 @@ fn check_unix(connection: &ConnectionPlan, problems: &mut Problems) {
     problems.add_if(
         path.as_os_str().len() > UNIX_PATH_MAX,
         "--unix",
-        "--unix is longer than 107 bytes, more than the kernel takes; go nearer with cd",
+        "--unix is longer than 107 bytes, more than the kernel takes; change to a nearer directory \
+         first",
     );
     for (given, other) in [
         (connection.proxy.is_some(), "--proxy"),
@@ -229,7 +230,7 @@ fn check_path(plan: &Plan, problems: &mut Problems) {
             "--bind",
             "clients on an emulated path have their own addresses",
         ),
-        (connection.prefer == AddressFamily::V6, "-6", "paths carry IPv4 alone"),
+        (connection.prefer == AddressFamily::V6, "-6", "paths carry only IPv4"),
     ] {
         if given {
             let text = format!("{option} and {other} contradict each other: {why}; drop one");
@@ -253,7 +254,7 @@ fn check_clients(plan: &Plan, problems: &mut Problems) {
         Load::Open { .. } => "give it a larger share, or leave it out".to_owned(),
     };
     let name = quoted(&population.parts[row].name);
-    let text = format!("--clients: of {clients} clients none is behind {name}; {way_out}");
+    let text = format!("--clients: none of {clients} clients uses {name}; {way_out}");
     problems.add("--clients", text);
 }
 
@@ -263,13 +264,13 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
         problems.add_if(
             plan.driver.sources.is_some(),
             "--sources",
-            "--sources says where connections of our own TCP come from; add --stack own, or choose \
+            "--sources sets the addresses of our own TCP; add --stack own, or choose \
              among this host's addresses with --bind",
         );
         problems.add_if(
             plan.driver.tcp.is_some(),
             "--tcp",
-            "--tcp says how our own TCP behaves; add --stack own, or set the kernel's by sysctl",
+            "--tcp configures our own TCP; add --stack own, or set the kernel's by sysctl",
         );
         return;
     }
@@ -279,12 +280,12 @@ fn check_stack(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         six && (connection.path.is_some() || connection.clients.is_some()),
         "--sources",
-        "--path and --clients, as --vary, know clients by addresses of IPv4; give --sources of IPv4",
+        "--path, --clients and --vary identify clients by IPv4 addresses; give --sources of IPv4",
     );
     for (given, other, why) in [
         (connection.unix.is_some(), "--unix", "a Unix socket has no packets"),
         (!connection.bind.is_empty(), "--bind", "its connections have their own addresses"),
-        (!six && connection.prefer == AddressFamily::V6, "-6", "it comes from addresses of IPv4"),
+        (!six && connection.prefer == AddressFamily::V6, "-6", "its addresses are IPv4"),
         (six && connection.prefer == AddressFamily::V4, "-4", "its --sources are of IPv6"),
         (version == HttpVersion::Http3, "--http 3", "HTTP/3 goes over UDP"),
         (
@@ -332,7 +333,7 @@ fn check_idle(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.connection.idle.is_some() && plan.request.version == HttpVersion::Http3,
         "--idle",
-        "--idle holds connections of TCP, which --http 3 has none of; drop one",
+        "--idle holds TCP connections, which --http 3 does not have; drop one",
     );
 }
 
@@ -345,7 +346,7 @@ fn check_early(plan: &Plan, problems: &mut Problems) {
     let plain = plan.targets.iter().find(|target| target.url.scheme() == "http");
     if let Some(target) = plain {
         let text = format!(
-            "--early-data is TLS 1.3's, and {} is without TLS: write https://, or drop it",
+            "--early-data needs TLS 1.3, and {} is without TLS: write https://, or drop it",
             target.url
         );
         problems.add("--early-data", text);
@@ -363,8 +364,8 @@ fn check_early(plan: &Plan, problems: &mut Problems) {
         problems.add("--early-data", text);
     }
     for (given, option, why) in [
-        (!plan.tls.resumption, "--no-resumption", "only a session that is resumed has early data"),
-        (plan.tls.versions == TlsVersions::Tls12, "--tls 1.2", "early data is of TLS 1.3"),
+        (!plan.tls.resumption, "--no-resumption", "only a resumed session has early data"),
+        (plan.tls.versions == TlsVersions::Tls12, "--tls 1.2", "early data needs TLS 1.3"),
         (plan.script.is_some(), "--script", "which methods a script sends is not known before"),
         (
             plan.targets.iter().any(|target| target.raw.is_some()),
@@ -387,7 +388,7 @@ fn check_migrate(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.request.version != HttpVersion::Http3,
         "--migrate",
-        "--migrate is for connections of QUIC, which TCP's are not: add --http 3, or drop it",
+        "--migrate needs QUIC: add --http 3, or drop it",
     );
     let bad = match when {
         Migrate::Every(every) => !(MIGRATE_MIN..=MIGRATE_MAX).contains(&every),

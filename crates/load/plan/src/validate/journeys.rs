@@ -17,16 +17,16 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     };
     let sessions = plan.loads().iter().any(in_sessions);
     for (wrong, option, why) in [
-        (plan.script.is_some(), "--script", "both say what is asked for"),
-        (plan.targets.len() != steps, "--urls", "the steps are what is asked for"),
-        (plan.order == Order::Random, "--random", "journeys have weights of their own"),
+        (plan.script.is_some(), "--script", "both define the requests"),
+        (plan.targets.len() != steps, "--urls", "the steps define the requests"),
+        (plan.order == Order::Random, "--random", "journeys have their own weights"),
         (plan.order == Order::Once, "--once", "-n 1 makes one iteration"),
         (!plan.sequence.is_empty(), "sequence", "the steps have their order"),
         (sessions, "--session", "an iteration of a journey is a session already"),
         (connection.pipeline > 1, "--pipeline or --streams", "a user waits for each response"),
         (connection.group.is_some(), "--group", "a user waits for each response"),
-        (request.body.is_some(), "--body", "each step has a body of its own"),
-        (request.method != "GET", "--method", "each step has a method of its own"),
+        (request.body.is_some(), "--body", "each step has its own body"),
+        (request.method != "GET", "--method", "each step has its own method"),
     ] {
         if wrong {
             let text = format!("a plan with journeys cannot go with {option}: {why}; drop one");

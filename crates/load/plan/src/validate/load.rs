@@ -57,7 +57,7 @@ fn check_sequence(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.order == Order::Random && !plan.sequence.is_empty(),
         "sequence",
-        "sequence says the order of the targets, and --random draws it; drop one",
+        "sequence fixes the order of the targets, and --random draws it; drop one",
     );
     problems.add_if(
         plan.order != Order::Random && plan.has_weights(),
@@ -104,21 +104,21 @@ fn check_stages(plan: &Plan, problems: &mut Problems) {
     for (wrong, why) in [
         (
             !stop.warm_up.is_zero() && levels.first() == 0.0,
-            "begin with nothing, so --warmup would warm nothing; drop it, or begin above 0",
+            "begin at 0, so --warmup would have no load; drop it, or begin above 0",
         ),
-        (trace, "cannot go with a trace (at), which says itself when calls fall due; drop one"),
+        (trace, "cannot go with a trace (at), which sets when calls fall due; drop one"),
         (
             sessions,
             "of users cannot go with sessions of a closed loop; give rates, such as 10s:5/s",
         ),
         (
             stop.duration.is_none() && stop.requests.is_none() && stop.bytes.is_none(),
-            "that jump only have no end; give a stage some time, or -d",
+            "that consist of jumps never end; give a stage a duration, or add -d",
         ),
         (levels.span() > units::DURATION_MAX, "take more than 100 years"),
         (
             levels.last() == 0.0 && stop.duration.is_none(),
-            "end with nothing, and the run is to end by a count that it may not reach; add -d",
+            "end at 0, and the run may never reach the count that ends it; add -d",
         ),
         (plan.order == Order::Once, "cannot go with --once: the list ends the run; drop one"),
     ] {
@@ -140,7 +140,7 @@ fn check_trace(plan: &Plan, at: &[Nanos], problems: &mut Problems) {
     problems.add_if(
         !plan.stop.warm_up.is_zero(),
         "--warmup",
-        "--warmup cannot go with a trace (at): it has the instants of the measured part alone",
+        "--warmup cannot go with a trace (at), which covers only the measured part",
     );
 }
 
@@ -152,7 +152,7 @@ fn check_visits(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
         problems.add_if(
             visit.groups.is_empty() || groups.any(|group| group.targets.is_empty()),
             "visits",
-            "a visit has a group at least, and a group a row of the targets",
+            "a visit needs at least one group, and a group at least one row of the targets",
         );
         let calls: usize = visit.groups.iter().map(|group| group.targets.len()).sum();
         problems.add_if(
@@ -231,7 +231,7 @@ fn check_pace(plan: &Plan, session: &SessionPlan, problems: &mut Problems) {
         Pace::Every(Rate(rate)) => problems.add_if(
             !(*rate >= PACE_MIN && *rate <= RATE_MAX.0),
             "pace",
-            "pace is no rate of a session's calls; give one such as 20/s, or 0.1/s",
+            "pace is not a rate; give one such as 20/s, or 0.1/s",
         ),
         Pace::At(at) => {
             let most = session.lengths.iter().copied().max().unwrap_or(session.calls);

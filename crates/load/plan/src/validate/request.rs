@@ -18,7 +18,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     problems.add_if(
         plan.request.follow_max > 0 && plan.targets.iter().any(|target| target.raw.is_some()),
         "raw",
-        "raw cannot go with --follow: what is sent byte by byte has no request for another place; \
+        "raw cannot go with --follow: raw bytes cannot be sent to another URL; \
          drop one",
     );
 }

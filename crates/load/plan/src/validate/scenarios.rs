@@ -9,7 +9,7 @@ use crate::{Load, Order, Plan};
 pub(super) fn check(plan: &Plan, problems: &mut Problems, check_one: fn(&Plan, &mut Problems)) {
     let stop = &plan.stop;
     for (wrong, option, why) in [
-        (stop.requests.is_some(), "-n", "which of them would make them? Give -d"),
+        (stop.requests.is_some(), "-n", "the count does not belong to one of them; give -d"),
         (stop.bytes.is_some(), "--bytes-max", "the run ends by time; give -d"),
         (plan.script.is_some(), "--script", "a script has one load; drop one"),
         (plan.order != Order::InOrder, "--random or --once", "targets are taken in order; drop it"),
@@ -18,7 +18,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems, check_one: fn(&Plan, &
         (
             plan.connection.clients.is_some(),
             "--clients",
-            "all of it goes one way: give --path, or drop one",
+            "the whole load uses one path: give --path, or drop one",
         ),
     ] {
         if wrong {
@@ -52,14 +52,14 @@ fn check_times(plan: &Plan, scenario: &ScenarioPlan, problems: &mut Problems) {
         ),
         (
             scenario.duration.is_some_and(units::Nanos::is_zero),
-            "lasts no time; give a duration such as 10s",
+            "has the duration 0; give one such as 10s",
         ),
         (timed && trace, "is a trace (at), which has its own times; drop start and duration"),
         (
             timed && sessions,
             "has sessions of a closed loop, which go on for the whole run; drop start and duration",
         ),
-        (scenario.parts.is_empty(), "asks for nothing"),
+        (scenario.parts.is_empty(), "makes no requests"),
     ] {
         if wrong {
             problems.add("scenario", format!("scenario {} {why}", scenario.name));

@@ -26,12 +26,12 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         || !connection.resolve.is_empty()
         || connection.prefer != AddressFamily::Any;
     for (wrong, option, why) in [
-        (plan.targets.len() > 1, "--urls", "the script says itself what it asks for"),
+        (plan.targets.len() > 1, "--urls", "the script makes the requests"),
         (raw || own, "--urls", "a line of a list has its own method, headers, body or bytes"),
         (plan.load.session().is_some(), "--session", "a script makes single calls"),
         (connection.pipeline > 1, "--pipeline", "its text can hold several requests instead"),
         (connection.group.is_some_and(|group| group > 1), "--group", "its text can hold several"),
-        (request.follow_max > 0, "--follow", "only the script knows what it asks for next"),
+        (request.follow_max > 0, "--follow", "only the script knows its next request"),
         (request.cookies, "--cookies", "it can keep them itself, in response()"),
         (request.version == HttpVersion::Http10, "--http 1.0", "wrk.format() writes HTTP/1.1"),
         (request.version == HttpVersion::Http2, "--http 2", "it writes HTTP/1.1"),
@@ -64,8 +64,7 @@ mod tests {
         assert!(errors(|_| {}).is_empty());
         assert!(errors(|plan| plan.request.body = Some(b"x".to_vec())).is_empty());
         let two = errors(|plan| plan.targets = vec![plan.targets[0].clone(); 2].into());
-        let why =
-            "--script cannot go with --urls: the script says itself what it asks for; drop one";
+        let why = "--script cannot go with --urls: the script makes the requests; drop one";
         assert_eq!(two, [why]);
         let session = errors(|plan| {
             let session = Some(SessionPlan::of(2, Think::None));

@@ -11,11 +11,11 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     let old = matches!(request.version, HttpVersion::Http10 | HttpVersion::Http11);
     let plain = matches!(plan.load, Load::Closed { think: Think::None, session: None, .. });
     for (wrong, option, why) in [
-        (plan.journeys.is_some(), "journeys", "both say what is asked for"),
-        (plan.script.is_some(), "--script", "both say what is asked for"),
+        (plan.journeys.is_some(), "journeys", "both define the requests"),
+        (plan.script.is_some(), "--script", "both define the requests"),
         (!plan.scenarios.is_empty(), "scenarios", "its score is that of one load"),
-        (plan.order != Order::InOrder, "--random or --once", "it has a mix of its own"),
-        (!plan.sequence.is_empty(), "sequence", "it has a mix of its own"),
+        (plan.order != Order::InOrder, "--random or --once", "it has its own mix"),
+        (!plan.sequence.is_empty(), "sequence", "it has its own mix"),
         (!plain, "--rate, --session or --think", "its connections are paced by their lines"),
         (plan.stages.is_some(), "--stages", "its connections stay open"),
         (!old, "--http 2 or 3", "its connections end by a count of requests"),
@@ -23,8 +23,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (connection.group.is_some(), "--group", "a connection has one request at a time"),
         (connection.calls.is_some(), "--close or --calls", "connections have their own lengths"),
         (request.cookies, "--cookies", "its cookies are its own"),
-        (request.body.is_some(), "--body", "its POSTs have bodies of their own"),
-        (request.method != "GET", "--method", "it has methods of its own"),
+        (request.body.is_some(), "--body", "its POSTs have their own bodies"),
+        (request.method != "GET", "--method", "it has its own methods"),
         (
             plan.expect.verify.is_some(),
             "--verify",

@@ -267,7 +267,7 @@ fn our_own_tcp_has_addresses_of_its_own_and_no_datagrams() {
     assert_eq!(over_one_link, "nothing");
     assert_eq!(error_of(|plan| plan.driver.stack = StackChoice::Own), "nothing");
     let of_the_kernel = error_of(|plan| plan.driver.tcp = Some(TcpTraits::default()));
-    assert!(of_the_kernel.starts_with("[--tcp] --tcp says how our own TCP"), "{of_the_kernel}");
+    assert!(of_the_kernel.starts_with("[--tcp] --tcp configures our own TCP"), "{of_the_kernel}");
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn a_path_needs_its_own_addresses() {
     });
     assert_eq!(
         six,
-        "[--path] --path and -6 contradict each other: paths carry IPv4 alone; drop one"
+        "[--path] --path and -6 contradict each other: paths carry only IPv4; drop one"
     );
     assert_eq!(error_of(|plan| plan.connection.path = path()), "nothing");
 }
@@ -360,7 +360,7 @@ fn every_kind_of_client_has_users() {
     assert_eq!(error_of(|plan| clients(plan, 10)), "nothing");
     assert_eq!(
         error_of(|plan| clients(plan, 4)),
-        "[--clients] --clients: of 4 clients none is behind \"satellite\"; give -c 10 or more, or \
+        "[--clients] --clients: none of 4 clients uses \"satellite\"; give -c 10 or more, or \
          leave it out"
     );
     let both = error_of(|plan| {

@@ -147,7 +147,7 @@ impl FitCheck {
             let (rejected, samples) = (test.rejected, test.samples);
             self.against.push(format!(
                 "Anderson-Darling rejects {rejected} of {samples} sub-samples at 5 % \
-                 ({REJECTED_MAX} are the most that chance makes)"
+                 (by chance, at most {REJECTED_MAX})"
             ));
         }
         self.bins_of_logarithms(values, |x| law.cdf(x));

@@ -58,7 +58,7 @@ impl Spec {
                 let files = size.within(webbench::FILES, FILES_MIN, FILES_MAX)?;
                 Ok(Spec::Webbench { files })
             }
-            _ => Err(wrong(&format!("no such file set; there are {NAMES}"))),
+            _ => Err(wrong(&format!("no such file set; choose from {NAMES}"))),
         }
     }
 
@@ -113,7 +113,7 @@ impl Size {
         if !names.contains(&name) {
             let why = match names {
                 [] => "it has one size only: leave out what follows the colon".to_owned(),
-                names => format!("behind the colon stands {}=N", names.join("=N or ")),
+                names => format!("after the colon write {}=N", names.join("=N or ")),
             };
             return Err(wrong(&why));
         }
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn errors_name_the_input_and_the_fix() {
         let all = [
-            ("surge", "no such file set; there are surge-like[:files=N]"),
+            ("surge", "no such file set; choose from surge-like[:files=N]"),
             ("surge-like:files=9", "files must be 10 to 1000000"),
             ("surge-like:files=many", "files is a number"),
             ("surge-like:users=3", "behind the colon stands files=N"),

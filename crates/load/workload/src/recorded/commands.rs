@@ -101,7 +101,7 @@ impl Split {
 
 pub(crate) fn outside(found: u8) -> RecordedError {
     RecordedError(format!(
-        "it has {:?} outside of quotes, which a shell would act on and which is not run here; \
+        "it has {:?} outside of quotes, which only a shell can interpret; \
          put it into single quotes, or its value in its place",
         char::from(found)
     ))

@@ -124,7 +124,7 @@ pub fn read_commands(text: &str, files: FileReader<'_>) -> Result<Vec<Curl>, Rec
         let first = words.iter().find(|word| !commands::is_prefix(word));
         if let Some(other) = first.filter(|word| !commands::is_curl(word)) {
             let other = quoted(&String::from_utf8_lossy(other));
-            let why = format!("it is {other}, and only curl is read; delete it");
+            let why = format!("it is {other}, and only curl is supported; delete it");
             return Err(numbered(row, RecordedError(why)));
         }
         let command = command(commands::arguments(words), files);

@@ -88,7 +88,7 @@ fn parsed(text: &str) -> Result<Value, String> {
 
 /// The first server, with the defaults of its variables.
 fn server(root: &Value) -> Result<Url, RecordedError> {
-    let lacks = |why: &str| RecordedError(format!("{why}; give the server's URL behind the file"));
+    let lacks = |why: &str| RecordedError(format!("{why}; give the server's URL after the file"));
     let server = root.pointer("/servers/0").ok_or_else(|| lacks("it names no server"))?;
     let mut url = server.get("url").and_then(Value::as_str).unwrap_or_default().to_owned();
     let variables = server.get("variables").and_then(Value::as_object);
@@ -214,7 +214,7 @@ impl<'a> Description<'a> {
         for _ in 0..REFERENCES_MAX {
             let Some(reference) = node.value.get("$ref") else { return Ok(node) };
             let reference = reference.as_str().unwrap_or_default();
-            let nowhere = || format!("a $ref that leads nowhere, {}", quoted(reference));
+            let nowhere = || format!("a $ref without a target, {}", quoted(reference));
             let (file, root) = match file_of(node.file, reference) {
                 None => self.documents.get_key_value(node.file).ok_or_else(nowhere)?,
                 Some(file) => self.documents.get_key_value(file.as_str()).ok_or_else(nowhere)?,
@@ -226,7 +226,7 @@ impl<'a> Description<'a> {
             let value = root.pointer(pointer.as_str()).ok_or_else(nowhere)?;
             node = FileValue { file, value };
         }
-        Err("a $ref that leads nowhere, in a circle".to_owned())
+        Err("a $ref in a circle".to_owned())
     }
 
     fn request(
@@ -507,7 +507,7 @@ components:
         let looped = "openapi: 3.0.0\nservers: [{url: 'http://h/'}]\npaths: {/a: {get: \
             {requestBody: {$ref: '#/paths/~1a/get/requestBody'}}}}";
         let left = read(looped, None).unwrap().left_out;
-        assert_eq!(left["GET /a: a $ref that leads nowhere, in a circle"], 1);
+        assert_eq!(left["GET /a: a $ref in a circle"], 1);
     }
     const STYLES: &str = "
 openapi: 3.0.3
@@ -589,7 +589,7 @@ paths:
             [
                 "/b: its $ref \"none.yaml\": none.yaml is not there",
                 "/c: its $ref \"https://h.example/c.yaml#/c\": it is not fetched; save it as a file",
-                "GET /d: a $ref that leads nowhere, \"parts/p.json#/none\"",
+                "GET /d: a $ref without a target, \"parts/p.json#/none\"",
             ]
         );
     }

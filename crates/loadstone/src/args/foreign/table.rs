@@ -31,10 +31,10 @@ const LOAD: &[Foreign] = &[
     of(
         &["--ramp-up", "--rampup", "--ramp-up-time"],
         "JMeter and others",
-        "--stages '30s:0..100, 2m:100' for users that come one by one",
+        "--stages '30s:0..100, 2m:100' for users that arrive one by one",
     ),
     of(&["--iterations"], "k6", "-n COUNT"),
-    of(&["--batch", "--batch-per-host"], "k6", "--group N, for requests that go out together"),
+    of(&["--batch", "--batch-per-host"], "k6", "--group N, for requests that are sent together"),
     of(
         &["--config"],
         "k6 and others",
@@ -48,13 +48,14 @@ const LOAD: &[Foreign] = &[
     ),
     of(
         &["-r"],
-        "bombardier (a rate), of h2load and Locust (how fast clients come), and of oha (redirects)",
+        "bombardier (a rate), of h2load and Locust (arrival rate of clients), and of oha \
+         (redirects)",
         "--rate N/s, or --follow=N for redirects",
     ),
     of(
         &["--spawn-rate", "--connectionRate", "--rate-period"],
         "Locust, autocannon and h2load",
-        "--stages '30s:0..100, 2m:100' for users that come one by one, or --rate N/s or N/m",
+        "--stages '30s:0..100, 2m:100' for users that arrive one by one, or --rate N/s or N/m",
     ),
     of(&["-z", "--run-time"], "oha, hey and Locust", "-d TIME"),
     of(
@@ -102,8 +103,8 @@ const REQUEST: &[Foreign] = &[
     of(
         &["-F", "--form"],
         "curl, oha and autocannon",
-        "--body TEXT with -H 'Content-Type: application/x-www-form-urlencoded'; several parts with \
-         a file go into a body of your own, --body-file FILE",
+        "--body TEXT with -H 'Content-Type: application/x-www-form-urlencoded'; write a body of \
+         several parts into a file, --body-file FILE",
     ),
     of(&["--data", "--data-raw", "--data-urlencode"], "curl", "--body TEXT"),
     of(&["--data-binary"], "curl", "--body-file FILE, and -H 'Content-Type: …'"),
@@ -157,7 +158,7 @@ const REQUEST: &[Foreign] = &[
     of(
         &["--disable-compression"],
         "oha and hey",
-        "nothing: compression is asked for with --compressed only",
+        "nothing: compression is requested with --compressed only",
     ),
 ];
 
@@ -257,7 +258,7 @@ const ONE_HYPHEN: &[Foreign] = &[
     of(
         &["-disable-compression"],
         "hey",
-        "nothing: compression is asked for with --compressed only",
+        "nothing: compression is requested with --compressed only",
     ),
     of(&["-disable-redirects"], "hey", "nothing: redirects are followed with --follow only"),
 ];

@@ -57,7 +57,7 @@ pub(crate) fn result(entry: &ListEntry) -> Markup {
                     form class="tag" action=(at("untag")) method="post" {
                         (safe(tag)) " "
                         button type="submit" name="tag" value=(tag)
-                            aria-label=(format!("take the tag {} off", safe(tag))) { "×" }
+                            aria-label=(format!("remove the tag {}", safe(tag))) { "×" }
                     }
                 }
                 form class="inline" action=(at("tag")) method="post" {
@@ -83,7 +83,7 @@ pub(crate) fn confirm_deletion(entry: &ListEntry) -> Markup {
         main {
             h1 { "Delete " (id) "?" }
             p { (safe(&entry.name)) ", began " (began(entry.started_unix_s)) " UTC." }
-            p { "It is gone for good then." }
+            p { "This cannot be undone." }
             form action=(format!("/result/{id}/delete")) method="post" {
                 button type="submit" class="danger" { "Delete " (id) }
                 " " a href=(format!("/result/{id}")) { "keep it" }

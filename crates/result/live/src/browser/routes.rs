@@ -277,9 +277,7 @@ async fn together(desk: &Desk, ids: &[String]) -> Result<String, HttpRefusal> {
                 return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
             }
             Stored::Torture(_) => {
-                let text = format!(
-                    "{id} is a torture: loadstone torture diff A B holds two against each other"
-                );
+                let text = format!("{id} is a torture: loadstone torture diff A B compares two");
                 return Err(HttpRefusal::new(StatusCode::BAD_REQUEST, text));
             }
         }

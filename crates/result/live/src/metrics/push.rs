@@ -170,7 +170,7 @@ struct Tls {
 
 impl Tls {
     fn new(collector: &Collector, config: Option<Arc<ClientConfig>>) -> anyhow::Result<Tls> {
-        let config = config.context("no certificates to know the collector by")?;
+        let config = config.context("no certificates to verify the collector with")?;
         let name = ServerName::try_from(collector.host().to_owned());
         let name = name.with_context(|| format!("--otlp {}: no name for TLS", collector.url))?;
         Ok(Tls { connector: TlsConnector::from(config), name })

@@ -222,7 +222,7 @@ fn info(run: &RunLabels) -> MetricFamily {
     ];
     MetricFamily {
         name: "run",
-        help: "The run that the figures are of",
+        help: "The run that the figures describe",
         kind: MetricKind::Info,
         unit: MetricUnit::None,
         samples: vec![Sample { labels, value: Value::Count(1) }],
@@ -264,7 +264,7 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
     let rows: [CounterRow; 14] = [
         (
             "calls_intended",
-            "Arrivals that the plan of an open load wanted due by now; none in a closed loop",
+            "Arrivals due by now in the plan of an open load; absent in a closed loop",
             MetricUnit::None,
             intended.map(one).unwrap_or_default(),
         ),
@@ -294,18 +294,18 @@ fn counters(total: &Snapshot, intended: Option<u64>) -> Vec<MetricFamily> {
         ),
         (
             "connections_opened",
-            "Connections that came to be, TLS included",
+            "Connections established, including TLS",
             MetricUnit::None,
             one(connections.established),
         ),
         ("connections_closed", "Connections ended", MetricUnit::None, one(connections.closed)),
         (
             "segments_retransmitted",
-            "TCP segments sent again, of connections that ended",
+            "TCP segments retransmitted on connections that ended",
             MetricUnit::None,
             one(connections.retransmits),
         ),
-        ("sessions", "Sessions by what became of them", MetricUnit::None, sessions(total)),
+        ("sessions", "Sessions by outcome", MetricUnit::None, sessions(total)),
     ];
     let family = |(name, help, unit, samples)| MetricFamily {
         name,
@@ -344,7 +344,7 @@ fn gauges(second: &Second) -> Vec<MetricFamily> {
         ),
         (
             "run_time",
-            "Measured part that has passed; negative in the warm-up",
+            "Time since the measurement began; negative in the warm-up",
             MetricUnit::Seconds,
             second.at_s + second.span_s,
         ),
@@ -373,7 +373,7 @@ fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
             "From the instant a call was due to the end of its response; succeeded and timed-out calls",
             &response,
         ),
-        ("failed_time", "The same of failed calls", &total.failed),
+        ("failed_time", "Response time of failed calls", &total.failed),
         ("service_time", "From the issue of a call to the end of its response", &total.service),
         ("slip", "From the instant a call was due to its issue", &total.slip),
         ("connect_time", "To connect", &total.connect),

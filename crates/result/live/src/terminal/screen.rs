@@ -71,7 +71,7 @@ impl Screen {
     pub fn open(subject: Subject, look: Look, stop: StopCallback) -> anyhow::Result<Screen> {
         restore_on_panic();
         let keyboard = Keyboard::open().context("there is no keyboard to read from")?;
-        enable_raw_mode().context("the terminal cannot be switched to single keys")?;
+        enable_raw_mode().context("cannot switch the terminal to raw mode")?;
         TAKEN.store(true, Ordering::SeqCst);
         let terminal = execute!(stderr(), EnterAlternateScreen)
             .and_then(|()| Terminal::new(CrosstermBackend::new(BufWriter::new(stderr()))));
@@ -79,7 +79,7 @@ impl Screen {
             Ok(terminal) => terminal,
             Err(error) => {
                 restore();
-                return Err(error).context("the terminal cannot show a whole screen");
+                return Err(error).context("cannot open the terminal's alternate screen");
             }
         };
         let shared = Arc::new(ScreenState {

@@ -238,7 +238,7 @@ fn verdict_cautions(labels: &[String], headlines: &[Vec<Headline>]) -> Vec<Strin
     for (label, runs) in labels.iter().zip(headlines) {
         for (state, meaning) in [
             (State::Invalid, "their numbers do not describe the server"),
-            (State::Degraded, "their numbers stand with reservations"),
+            (State::Degraded, "their numbers are usable with reservations"),
         ] {
             let count = runs.iter().filter(|run| run.state == state).count();
             if count > 0 {
@@ -264,9 +264,9 @@ fn too_few(headlines: &[Vec<Headline>], order: &str) -> Option<String> {
     }
     (fewest < RUNS_MIN).then(|| {
         format!(
-            "Runs of the same server differ from each other, and {} a side cannot tell by how much; \
-             it takes {RUNS_MIN}: record them with --repeat {RUNS_MIN}, or let compare interleave \
-             two URLs.",
+            "Runs of the same server differ from each other, and {} a side do not show by how \
+             much; it takes {RUNS_MIN}: record them with --repeat {RUNS_MIN}, or let compare \
+             interleave two URLs.",
             counted(fewest as u64, "run")
         )
     })

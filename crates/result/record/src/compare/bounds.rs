@@ -32,8 +32,8 @@ impl FailIf {
         let text = text.trim();
         let bad = |why: &str| {
             ParseError(format!(
-                "{} is not a bound: {why}; write a figure and how far it may move, such as 'p99 +5%' \
-                 or 'throughput -3%'",
+                "{} is not a bound: {why}; write a figure and its allowed change, such as 'p99 \
+                 +5%' or 'throughput -3%'",
                 quoted(text)
             ))
         };
@@ -61,7 +61,7 @@ impl FailIf {
             return Err(bad(&why));
         }
         if sign < 0.0 && percent >= 100.0 {
-            return Err(bad("nothing falls by all it has or more"));
+            return Err(bad("a fall is below 100 %"));
         }
         Ok(FailIf { figure, limit: sign * percent / 100.0, text: text.to_owned() })
     }
@@ -121,7 +121,7 @@ impl FailIf {
         let quantile = self.figure.strip_prefix('p')?.parse::<f64>().ok()?;
         let (needed, calls) = (samples_needed(quantile / 100.0), run.response_time_s.count);
         (calls < needed)
-            .then(|| format!("{} needs {needed} calls in a run, and one has {calls}", self.figure))
+            .then(|| format!("{} needs {needed} calls per run, but one has {calls}", self.figure))
     }
 
     /// Returns whether a difference is significant and exceeds the bound. An undecidable figure
@@ -156,8 +156,12 @@ impl FailIf {
             Judgement::NoneShown => {
                 let far = if self.limit > 0.0 { found.high } else { found.low };
                 let possible = far.abs() > self.limit.abs() && far * self.limit > 0.0;
-                let more =
-                    if possible { "; as much cannot be excluded: take more blocks" } else { "" };
+                let more = if possible {
+                    "; a change beyond the bound cannot be excluded: use more \
+                        blocks"
+                } else {
+                    ""
+                };
                 of(false, format!("{moved}: no significant difference{more}"))
             }
             _ if beyond => of(true, moved),

@@ -259,7 +259,7 @@ fn bound_sentence(one: &GateBoundRecord) -> String {
             let limit = amount(one.limit, one.points);
             match one.decidable {
                 Some(seen) => format!(
-                    "{figure} changed by {change} ({range}): could see {}, not {limit}",
+                    "{figure} changed by {change} ({range}): can detect {}, not {limit}",
                     amount(seen, one.points)
                 ),
                 None => format!("{figure} changed by {change}: too few blocks to see any bound"),

@@ -30,7 +30,7 @@ impl CompareRecord {
     pub fn is_whole(&self) -> Result<(), String> {
         self.environment.as_ref().map(|_| ()).ok_or_else(|| {
             "has no key \"environment\", without which it cannot be rendered again: it was written \
-             by an earlier version; name the result in the store, or write the JSON anew"
+             by an earlier version; name the result in the store, or write the JSON again"
                 .to_owned()
         })
     }

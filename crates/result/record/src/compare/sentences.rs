@@ -34,7 +34,7 @@ pub fn verdict(letter: char, differences: &[DifferenceRecord]) -> String {
         (true, true) => {}
     }
     if differences.iter().all(|one| one.judgement == Judgement::TooFew) {
-        return "Too few runs to call anything a difference.".to_owned();
+        return "Too few runs to show a difference.".to_owned();
     }
     let excluded = ["p99", "p50", "throughput"].iter().find_map(|figure| {
         let known = |one: &&DifferenceRecord| {

@@ -74,7 +74,7 @@ fn uneven_agents(facts: &FleetFacts) -> Option<Finding> {
         id: UNEVEN.to_owned(),
         confidence: Confidence::Likely,
         evidence: format!(
-            "half of the responses came within {} at the median agent, and otherwise at {}{more}",
+            "half of the responses arrived within {} at the median agent, but not at {}{more}",
             show::duration(units::Nanos::from_secs_f64(usual)),
             named.join(", ")
         ),

@@ -39,7 +39,7 @@ fn shared_address(stack: Option<&StackFacts>) -> Option<Finding> {
         id: SHARED_ADDRESS.to_owned(),
         confidence: Confidence::Certain,
         evidence: format!(
-            "{address} is in use by {by} as well: what the server sent there may have gone to it"
+            "{address} is in use by {by} as well: the server's packets may have gone there"
         ),
         advice: "Choose --sources that no other machine uses, and repeat.".to_owned(),
     })
@@ -64,13 +64,13 @@ fn paced(report: &RunReport) -> Option<Finding> {
         id: PACED.to_owned(),
         confidence: Confidence::Likely,
         evidence: format!(
-            "a response has {} in the mean, and this host's TCP sends by {congestion}, which finds too little \
-             bandwidth over a network device and paces long responses by that: the server may deliver half \
-             of what it delivers over sockets",
+            "a response has {} on average, and this host's TCP uses {congestion}, which \
+             underestimates the bandwidth of a network device and paces long responses: the server \
+             may reach half of its throughput over sockets",
             show::bytes(mean)
         ),
-        advice: "Measure long responses by the kernel's sockets (without --stack own) or over a real link; or have \
-                 the server send by another congestion control."
+        advice: "Measure long responses with the kernel's sockets (without --stack own) or over a \
+            real link, or use another congestion control on the server."
             .to_owned(),
     })
 }
@@ -100,8 +100,8 @@ mod tests {
         let found = shared_address(Some(&shared)).unwrap();
         assert_eq!(
             found.evidence,
-            "10.9.0.7 is in use by 02:00:00:00:00:ab as well: what the server sent there may have \
-             gone to it"
+            "10.9.0.7 is in use by 02:00:00:00:00:ab as well: the server's packets may have gone \
+             there"
         );
         assert!(finding_ids().any(|id| id == found.id), "{}", found.id);
         assert_eq!(shared_address(Some(&StackFacts::default())), None);

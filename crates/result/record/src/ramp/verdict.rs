@@ -50,7 +50,7 @@ fn verdict(ramp: &RampRecord, died: &[&str], interrupted: bool) -> VerdictRecord
             id: CauseId::Interrupted,
             figure: Some(steps.len() as f64),
             text: format!("interrupted at step {}", steps.len()),
-            advice: "The steps before it stand; what the curve says may change with more.".into(),
+            advice: "The earlier steps are valid; more steps may change the curve.".into(),
         });
     }
     if !used.is_empty() {
@@ -76,10 +76,9 @@ fn concluded_nothing(ramp: &RampRecord) -> Option<CauseRecord> {
         id: CauseId::UnusableSteps,
         figure: Some(limited as f64),
         text: why,
-        advice:
-            "Free this machine's cores for the client (--cpus, --nice), begin lower (--from), or \
-                 hold each step longer (--hold)."
-                .to_owned(),
+        advice: "Free this machine's cores for the client (--cpus, --nice), start at a lower load \
+             (--from), or hold each step longer (--hold)."
+            .to_owned(),
     })
 }
 
@@ -92,8 +91,8 @@ fn death(why: &str) -> CauseRecord {
         id: CauseId::AllFailed,
         figure: Some(1.0),
         text: why.to_owned(),
-        advice: "The steps before it stand in the table; what lies beyond is not known. Start the \
-                 server again and look into its log."
+        advice: "The earlier steps are in the table; higher loads are unknown. Restart the server \
+            and check its log."
             .to_owned(),
     }
 }
@@ -104,7 +103,7 @@ fn left_out(steps: &[RampStepRecord]) -> Vec<CauseRecord> {
     let count = limited.len();
     let invalid = |_: &RampStepRecord, cause: &CauseRecord| OF_THE_CLIENT.contains(&cause.id);
     let told = |cause: CauseRecord| CauseRecord {
-        text: format!("{count} of {} steps cannot be used; {}", steps.len(), cause.text),
+        text: format!("{count} of {} steps are unusable; {}", steps.len(), cause.text),
         ..cause
     };
     merged(&limited, &invalid).into_iter().take(1).map(told).collect()

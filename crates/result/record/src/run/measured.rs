@@ -331,8 +331,8 @@ impl RunRecord {
     /// the file's name.
     pub fn is_whole(&self) -> Result<(), String> {
         self.measured.as_ref().map(|_| ()).ok_or_else(|| {
-            "has no key \"measured\", without which it cannot be rendered again: it was written by an \
-             earlier version; name the result in the store, or write the JSON anew"
+            "has no key \"measured\", without which it cannot be rendered again: it was written by \
+             an earlier version; name the result in the store, or write the JSON again"
                 .to_owned()
         })
     }

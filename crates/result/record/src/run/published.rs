@@ -202,7 +202,7 @@ pub struct RunRecord {
     #[serde(flatten)]
     pub server_timings: ServerTimingsRecord,
     pub resolved: Vec<ResolvedRecord>,
-    /// The plain call that goes first.
+    /// The plain first call.
     pub first_call: Option<FirstCallRecord>,
     pub environment: EnvironmentRecord,
     pub series: Vec<SecondRecord>,

@@ -7,7 +7,7 @@ use plan::{HttpVersion, Order, Plan, Verify};
 pub fn priority(plan: &Plan) -> Option<String> {
     let frames = match plan.request.version {
         HttpVersion::Http2 => {
-            ", and a frame PRIORITY_UPDATE before it where the server goes by RFC 9218"
+            ", and a PRIORITY_UPDATE frame before it if the server supports RFC 9218"
         }
         _ => "",
     };
@@ -73,8 +73,8 @@ pub fn conforming_rule(plan: &Plan) -> String {
     let what = if plan.measure.conforming_counts_heads { "heads and bodies" } else { "bodies" };
     if plan.specweb99.is_some() {
         return format!(
-            "above {}: bits of {what} over the time that they took, the waits for lines of {} in it, \
-             and less than 1 % of the calls failed",
+            "above {}: bits of {what} over their time, including the waits for lines of {}, and \
+             less than 1 % of the calls failed",
             bits_per_s(plan.measure.conforming_bps),
             bits_per_s(plan::specweb99::LINE_BPS)
         );

@@ -6,8 +6,8 @@ use units::show;
 
 pub(super) fn sentence(facts: &EarlyDataRecord) -> String {
     if facts.sent == 0 {
-        return "no call was sent early: that takes a session of an earlier connection, and a server whose \
-                tickets allow it; --calls N or --close makes more connections"
+        return "no call was sent early: early data needs a session of an earlier connection, and a \
+            server whose tickets allow it; --calls N or --close makes more connections"
             .to_owned();
     }
     let mut text = format!(

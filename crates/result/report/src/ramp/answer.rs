@@ -123,7 +123,7 @@ fn failing(axis: Axis, step: &RampStepRecord) -> Vec<(&'static str, String)> {
     let server = printable(&step.run.server.sentence, 200);
     vec![
         ("Server", format!("{server}, at {}.", load(axis, step.level))),
-        ("Knee", "not known, because calls fail at the lowest load already.".to_owned()),
+        ("Knee", "unknown, because calls already fail at the lowest load.".to_owned()),
     ]
 }
 

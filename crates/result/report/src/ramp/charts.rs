@@ -32,11 +32,11 @@ fn marks(report: &RampRecord) -> String {
     let limited = match report.steps.iter().filter(|step| step.client_limited).count() {
         0 => String::new(),
         n => format!(
-            " Hollow points ({n}) were limited by the client, not by the server: they are used in no \
-             figure."
+            " Hollow points ({n}) were limited by the client, not by the server: they are excluded \
+             from all figures."
         ),
     };
-    format!("A point is a load held and measured{repeated}.{limited}")
+    format!("Each point is one measured load level{repeated}.{limited}")
 }
 
 /// The steps of a label by level, those of the given purposes.

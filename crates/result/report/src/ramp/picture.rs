@@ -88,7 +88,7 @@ fn head(report: &RampRecord) -> String {
         }
     }
     if report.axis == Axis::Rate {
-        parts.push(". what is offered".to_owned());
+        parts.push(". offered load".to_owned());
     }
     parts.join("   ").chars().take(WIDTH).collect()
 }

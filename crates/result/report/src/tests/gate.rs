@@ -54,7 +54,7 @@ fn a_gate_passes_fails_or_names_what_it_could_see() {
     let open = gate(&["p50 +0.1%"], 1.001, 8);
     let bound = &outcome(&open).bounds[0];
     assert_eq!(bound.answer, GateAnswer::Undecidable);
-    assert!(bound.text.contains("could see +") && bound.text.contains("not +0.10 %"), "{bound:?}");
+    assert!(bound.text.contains("can detect +") && bound.text.contains("not +0.10 %"), "{bound:?}");
     assert!(outcome(&open).help.iter().any(|text| text.contains("--budget")), "{open:?}");
 }
 

@@ -151,7 +151,7 @@ impl TlsFactory for Factory {
 
     fn laid_open(&mut self, server_name: &str) -> Result<Box<dyn TlsSession>, TlsError> {
         let config = self.laid_open.as_ref().ok_or_else(|| {
-            tls_error("sessions of this client are not made to be laid open".to_owned())
+            tls_error("this client's sessions do not export their keys".to_owned())
         })?;
         Ok(Box::new(OpenSession::new(connection(config, server_name)?)))
     }

@@ -77,13 +77,13 @@ impl fmt::Display for SetupError {
             ),
             SetupError::UnknownGroup { name } => write!(
                 f,
-                "{} is no key-exchange group known here; known: {}",
+                "{} is not a known key-exchange group; known: {}",
                 quoted(name),
                 crate::tls::names::group_list()
             ),
             SetupError::UnknownCipher { name } => write!(
                 f,
-                "{} is no cipher suite known here; known: {}",
+                "{} is not a known cipher suite; known: {}",
                 quoted(name),
                 crate::tls::names::cipher_list()
             ),
@@ -141,7 +141,7 @@ fn way_out(error: &rustls::Error) -> Option<&'static str> {
         | Error::PeerIncompatible(
             Gap::ServerDoesNotSupportTls12Or13 | Gap::ServerTlsVersionIsDisabledByOurConfig,
         ) => {
-            "The server speaks none of the TLS versions that are offered: change --tls (1.2 and 1.3 \
+            "The server supports none of the offered TLS versions: change --tls (1.2 and 1.3 \
              can be offered), or enable one of them at the server."
         }
         Error::AlertReceived(Alert::HandshakeFailure | Alert::InsufficientSecurity)
@@ -151,12 +151,12 @@ fn way_out(error: &rustls::Error) -> Option<&'static str> {
             | Gap::NoSignatureSchemesInCommon
             | Gap::NoEcPointFormatsInCommon,
         ) => {
-            "No cipher or group in common: leave out --ciphers and --groups to offer all, or change \
-             the server's list. A server that demands a client certificate (--cert, --key) may say \
-             the same."
+            "No cipher or group in common: leave out --ciphers and --groups to offer all, or \
+             change the server's list. A server that requires a client certificate (--cert, --key) \
+             may send the same alert."
         }
         Error::AlertReceived(Alert::CertificateRequired | Alert::NoCertificate) => {
-            "The server demands a client certificate: give --cert FILE and --key FILE."
+            "The server requires a client certificate: give --cert FILE and --key FILE."
         }
         Error::AlertReceived(
             Alert::BadCertificate
@@ -167,11 +167,11 @@ fn way_out(error: &rustls::Error) -> Option<&'static str> {
             | Alert::UnknownCA
             | Alert::AccessDenied,
         ) => {
-            "The server does not accept the client certificate, or that there is none: give --cert \
+            "The server rejects the client certificate, or its absence: give --cert \
              and --key of one whose issuer it trusts."
         }
         Error::AlertReceived(Alert::UnrecognisedName) => {
-            "The server knows no host of that name: correct the URL, or name it with --server-name."
+            "The server has no host of that name: correct the URL, or name it with --server-name."
         }
         Error::AlertReceived(Alert::NoApplicationProtocol) | Error::NoApplicationProtocol => {
             "The server speaks none of the protocols that ALPN offers: change --http or --alpn."
@@ -184,11 +184,11 @@ fn way_out(error: &rustls::Error) -> Option<&'static str> {
              with --insecure."
         }
         Error::InvalidCertificate(Bad::NotValidForName | Bad::NotValidForNameContext { .. }) => {
-            "The certificate is for another name: name one that it holds with --server-name, or \
+            "The certificate is for another name: name one of its names with --server-name, or \
              accept any with --insecure."
         }
         bad if is_authority(bad) => {
-            "Trust this very certificate with --ca FILE, or accept any with --insecure."
+            "Trust this certificate with --ca FILE, or accept any with --insecure."
         }
         // a signature that does not fit: another authority has the issuer's name, or the server's own
         Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {

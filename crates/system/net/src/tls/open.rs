@@ -70,7 +70,7 @@ impl OpenSession {
         let [_, _, _, high, low, ..] = self.inbox[..] else { return Ok(None) };
         let length = usize::from(u16::from_be_bytes([high, low]));
         if length > CIPHERTEXT_MAX {
-            return Err(tls_error(format!("a record of {length} bytes, which no record may have")));
+            return Err(tls_error(format!("a record of {length} bytes, which is too long")));
         }
         let whole = HEADER + length;
         Ok((self.inbox.len() >= whole).then(|| self.inbox.drain(..whole).collect()))
@@ -113,7 +113,7 @@ impl OpenSession {
         self.facts = facts_of(&connection);
         let secrets = connection
             .dangerous_extract_secrets()
-            .map_err(|error| tls_error(format!("its keys cannot be had: {error}")))?;
+            .map_err(|error| tls_error(format!("its keys cannot be exported: {error}")))?;
         let (ours, theirs) = (Half::of(secrets.tx)?, Half::of(secrets.rx)?);
         let finished = ours.finished_in(&self.said)?;
         self.said = Vec::new();
@@ -150,7 +150,8 @@ impl TlsSession for OpenSession {
     fn send(&mut self, plaintext: &[u8]) {
         for piece in plaintext.chunks(FRAGMENT_MAX) {
             if !self.send_record(APPLICATION, piece) {
-                let error = tls_error("nothing can be said before the handshake is over".into());
+                let error =
+                    tls_error("data cannot be sent before the handshake is complete".into());
                 self.failed.get_or_insert(error);
             }
         }
@@ -233,7 +234,7 @@ impl Half {
             ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
                 (&CHACHA20_POLY1305, key.as_ref(), iv.as_ref())
             }
-            _ => return Err(tls_error("a cipher suite that cannot be laid open".into())),
+            _ => return Err(tls_error("a cipher suite whose keys cannot be exported".into())),
         };
         let unusable = || tls_error("keys that do not fit their cipher".into());
         let key = UnboundKey::new(algorithm, key).map_err(|_| unusable())?;

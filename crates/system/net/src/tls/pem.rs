@@ -39,7 +39,7 @@ fn nothing_found(what: &str, text: &[u8]) -> String {
     }
     if !holds(text, b"-----BEGIN ") {
         return format!(
-            "is no PEM text (no line \"-----BEGIN …\"), so there is no {what} in it; \
+            "is not PEM text (no line \"-----BEGIN …\"), so there is no {what} in it; \
              from DER: openssl x509 or openssl pkey with -inform der -in FILE -out FILE.pem"
         );
     }

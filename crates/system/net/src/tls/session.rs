@@ -83,7 +83,7 @@ impl ClientSession {
         let plain = session_error(error);
         match self.opening.not_tls() {
             Some(bytes) if self.connection.is_handshaking() => tls_error(format!(
-                "what came back is not TLS but starts with {}: is this a plain-text port? ({})",
+                "the response is not TLS but starts with {}: is this a plain-text port? ({})",
                 quoted(&String::from_utf8_lossy(bytes)),
                 plain.text
             )),

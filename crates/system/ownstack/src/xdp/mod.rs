@@ -173,7 +173,7 @@ impl XdpDevice {
         }
         let groups = network.is_ipv6().then(|| raw::join_groups(link.index)).transpose();
         let groups = groups.map_err(|error| {
-            XdpTrouble::Other(format!("{} cannot be made to hear groups", ask.device), error)
+            XdpTrouble::Other(format!("{} cannot receive multicast", ask.device), error)
         })?;
         let steering = Steering {
             // neither the network address nor the broadcast address

@@ -51,7 +51,8 @@ fn links_in_words() {
     );
     assert_eq!(
         up("rate=1G, overhead=38, bucket=15000, queue=64k, drop=codel"),
-        "1 Gbit/s, 38 bytes more a packet, bursts of 14.6 KiB, queue 64.0 KiB, CoDel 5.00 ms, 100 ms"
+        "1 Gbit/s, 38 bytes of overhead per packet, bursts of 14.6 KiB, queue 64.0 KiB, CoDel 5.00 \
+         ms, 100 ms"
     );
     assert_eq!(
         up(
@@ -69,7 +70,7 @@ fn links_in_words() {
     let trace = PathSpec::parse("trace=down.txt, delay=5ms", &OneTrace).expect("a path");
     assert_eq!(
         describe(&trace.down),
-        "a trace of 12 Mbit/s in the mean, delay 5.00 ms, queue 1000 packets"
+        "a trace of 12 Mbit/s on average, delay 5.00 ms, queue 1000 packets"
     );
 }
 

@@ -573,7 +573,7 @@ impl Agent {
         };
         let start = offset.here(start);
         if start < now + START_MIN {
-            return self.cancel_step(step, "the start was told too late");
+            return self.cancel_step(step, "the start was announced too late");
         }
         let (ahead, bound) = (offset.ahead, offset.bound.0);
         self.held = Some((Holding { hash, bound, ..holding }, start));
@@ -629,7 +629,7 @@ impl Agent {
             return Err("only a load with a rate can be passed on".into());
         }
         let Some((holding, start)) = &self.held else {
-            return Err("it carries out nothing".into());
+            return Err("it runs nothing".into());
         };
         let own = &holding.slots;
         // a part may be cut finer than the load was: into more slots, each of them one of before
@@ -637,7 +637,7 @@ impl Agent {
             return Err("the part does not fit its workers".into());
         }
         if now >= *start + from {
-            return Err("it was told too late".into());
+            return Err("it was announced too late".into());
         }
         let part = |slots: &Vec<u32>| match slots.as_slice() {
             [] => Ok(None),
@@ -654,7 +654,7 @@ impl Agent {
             .flatten()
             .any(|part| mine.iter().chain(&self.extra).any(|own| overlap(part, own)))
         {
-            return Err("it carries out some of these slots already".into());
+            return Err("it already runs some of these slots".into());
         }
         let all = mine.iter().chain(&self.extra).chain(parts.iter().flatten());
         if let Some(why) = self.beyond_ceiling(self.rate_peak, all) {

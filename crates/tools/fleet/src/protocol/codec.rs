@@ -129,7 +129,7 @@ macro_rules! unsigned {
 
             fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
                 *self = <$name>::try_from(from.number()?)
-                    .map_err(|_| Unreadable("a number out of its bounds"))?;
+                    .map_err(|_| Unreadable("a number out of range"))?;
                 Ok(())
             }
         }

@@ -362,7 +362,7 @@ impl Manager {
             }
             _ if old => {}
             FromAgent::Ready { hash, .. } if hash != self.hash => {
-                let why = "it has prepared another plan than it was given: use the same version of \
+                let why = "it prepared a different plan than it received: use the same version of \
                            loadstone on both";
                 self.events.push_back(FleetEvent::Unfit(agent.to_owned(), why.to_owned()));
             }
@@ -468,8 +468,8 @@ impl Manager {
         };
         if heard > first + SUSPECT_AFTER {
             let why = format!(
-                "a process on {host} uses the same credentials and is running: give each process a \
-                 file of its own (`loadstone fleet creds --agents N`)"
+                "a process on {host} uses the same credentials and is running: give each process \
+                 its own file (`loadstone fleet creds --agents N`)"
             );
             self.outside(id, session, ToAgent::Refused { epoch: self.epoch, why });
         }

@@ -401,7 +401,7 @@ pub fn read<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, String> {
 }
 
 pub fn write<T: Serialize>(message: &T) -> Vec<u8> {
-    serde_json::to_vec(message).expect("messages hold nothing that JSON cannot hold")
+    serde_json::to_vec(message).expect("messages are always valid JSON")
 }
 
 /// Bytes as text in JSON: two digits each.

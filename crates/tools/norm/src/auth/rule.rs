@@ -139,10 +139,12 @@ impl Written {
         }
         let (users, groups) = (self.auth_allow_users.all(), self.auth_allow_groups.all());
         if users.is_empty() && groups.is_empty() {
-            return Err("nobody may enter; write AuthAllowUsers or AuthAllowGroups".to_owned());
+            return Err("nobody has access; write AuthAllowUsers or AuthAllowGroups".to_owned());
         }
         if !groups.is_empty() && self.auth_group_file.is_none() {
-            return Err("AuthAllowGroups needs an AuthGroupFile that says who they are".to_owned());
+            return Err(
+                "AuthAllowGroups needs an AuthGroupFile that lists their members".to_owned()
+            );
         }
         Ok(())
     }
@@ -181,7 +183,7 @@ fn passwords(text: &str) -> Result<BTreeMap<String, String>, String> {
             ));
         }
         if passwords.insert(user.to_owned(), password.to_owned()).is_some() {
-            return Err(format!("line {number} has user {} once more", quoted(user)));
+            return Err(format!("line {number} repeats user {}", quoted(user)));
         }
     }
     Ok(passwords)

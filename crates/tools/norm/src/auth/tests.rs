@@ -214,7 +214,7 @@ fn a_wrong_configuration_closes_the_directory_and_is_named() {
         ),
         (&RULE.replace("'admin'", r#""a\nb""#), "AuthName holds a control character"),
         (&RULE.replace("'fred'", "1"), "line 5: write names as \"barney betty\" or ["),
-        (&RULE.replace("'fred'", "''").replace("'Rubble'", ""), "nobody may enter; write"),
+        (&RULE.replace("'fred'", "''").replace("'Rubble'", ""), "nobody has access; write"),
         (
             &RULE.replace("AuthGroupFile = 'conf/admin.grp'\n", ""),
             "AuthAllowGroups needs an AuthGroupFile",
@@ -255,7 +255,7 @@ fn wrong_password_and_group_files_are_named_with_the_line() {
             "fred:{SHA}0DPiKuNIrrVmD8IUCuw1hQxNqZc=\n",
             "line 1 has a hashed password",
         ),
-        ("conf/admin.pwd", "fred:a\nfred:b\n", "line 2 has user \"fred\" once more"),
+        ("conf/admin.pwd", "fred:a\nfred:b\n", "line 2 repeats user \"fred\""),
         ("conf/admin.grp", "Rubble\n", "line 1 is not group: user user"),
     ];
     for (file, text, expected) in table {

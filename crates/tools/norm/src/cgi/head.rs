@@ -91,13 +91,15 @@ struct Read {
 impl Read {
     fn take(&mut self, name: &HeaderName, value: HeaderValue) -> Result<(), String> {
         if name == "status" {
-            let status = status(&value).ok_or_else(|| format!("Status {value:?} is none"))?;
+            let status =
+                status(&value).ok_or_else(|| format!("{value:?} is not a valid Status"))?;
             return once(name, self.status.replace(status).is_some());
         }
         if *name == CONTENT_LENGTH {
             let text = value.to_str().ok().filter(|text| digits(text));
             let length = text.and_then(|text| text.parse().ok());
-            let length = length.ok_or_else(|| format!("Content-Length {value:?} is no number"))?;
+            let length =
+                length.ok_or_else(|| format!("Content-Length {value:?} is not a number"))?;
             return once(name, self.length.replace(length).is_some());
         }
         if *name == CONTENT_TYPE || *name == LOCATION {
@@ -133,7 +135,7 @@ impl Read {
 
 /// §6.3: no CGI field twice.
 fn once(name: &HeaderName, again: bool) -> Result<(), String> {
-    if again { Err(format!("{name} stands twice in the header")) } else { Ok(()) }
+    if again { Err(format!("{name} appears twice in the header")) } else { Ok(()) }
 }
 
 fn digits(text: &str) -> bool {

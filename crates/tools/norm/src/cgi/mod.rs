@@ -182,7 +182,7 @@ fn startable(program: &Path) -> Result<(), CgiFailure> {
         return Err(CgiFailure::NonParsed);
     }
     let found = std::fs::metadata(program).map_err(|error| match error.kind() {
-        ErrorKind::PermissionDenied => CgiFailure::Forbidden("it may not be looked at"),
+        ErrorKind::PermissionDenied => CgiFailure::Forbidden("it cannot be accessed"),
         _ => CgiFailure::Missing,
     })?;
     if !found.is_file() {
@@ -235,7 +235,7 @@ impl CgiFailure {
             CgiFailure::Start(_) if status == StatusCode::INTERNAL_SERVER_ERROR => {
                 "The script cannot be started."
             }
-            CgiFailure::Start(_) => "The request cannot be handed to the script.",
+            CgiFailure::Start(_) => "The request cannot be passed to the script.",
         };
         let mut reply = Reply::text(status, format!("{text}\n"));
         if matches!(self, CgiFailure::Busy) {

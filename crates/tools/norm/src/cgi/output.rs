@@ -110,7 +110,7 @@ impl OutputMeter {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Err(Broken::Gone),
                 Err(_) => {
-                    let text = "the client takes nothing for longer than the time limit; killed";
+                    let text = "the client reads nothing for longer than the time limit; killed";
                     return Err(Broken::Off(text.to_owned()));
                 }
             }

@@ -207,7 +207,7 @@ fn headers(table: &Table) -> Result<HeaderMap, String> {
         let name = text(&name).unwrap_or_default();
         let value = text(&value).unwrap_or_default();
         let shown = String::from_utf8_lossy(&name).into_owned();
-        let wrong = || format!("answer() returned a field {shown:?} that is none");
+        let wrong = || format!("answer() returned {shown:?}, which is not a field");
         let name = HeaderName::from_bytes(&name).map_err(|_| wrong())?;
         let value = HeaderValue::from_bytes(value.trim_ascii()).map_err(|_| wrong())?;
         found.push((name, value));
@@ -260,7 +260,7 @@ impl ScriptFailure {
             }
             ScriptFailure::Slow => (StatusCode::INTERNAL_SERVER_ERROR, "The script took too long."),
             ScriptFailure::TooLong => {
-                (StatusCode::PAYLOAD_TOO_LARGE, "The script takes no body so long.")
+                (StatusCode::PAYLOAD_TOO_LARGE, "The script does not accept a body this long.")
             }
             ScriptFailure::Busy(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "The script is busy. Try again in a moment.")

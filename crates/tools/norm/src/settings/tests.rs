@@ -100,7 +100,7 @@ fn errors_name_their_line_and_the_fix() {
         ("[[Node]]\nPath = \"/\"\n", "line 1: a node has exactly one of Directory, CgiBin"),
         ("[[Node]]\nPath = \"/a/\"\nBuiltIn = \"hw\"\n", "line 2: \"/a/\" is no path of a node"),
         ("[[Node]]\nPath = \"/../a\"\nBuiltIn = \"hw\"\n", "line 2: \"/../a\" is no path"),
-        ("[[Node]]\nPath = \"/a\"\nBuiltIn = \"x\"\n", "line 3: \"x\" is no built-in handler"),
+        ("[[Node]]\nPath = \"/a\"\nBuiltIn = \"x\"\n", "line 3: \"x\" is not a built-in handler"),
         ("[[Node]]\nPath = \"/a\"\nDirectory = \"x\"\n", "line 3: there is no folder x"),
         ("[[Node]]\nPath = \"/a\"\nInterpreter = \"y\"\n", "line 3: there is no script y"),
         ("[[Node]]\nPath = \"/a\"\nBuiltIn = \"hw\"\nFancy = true\n", "Fancy is for a node with"),

@@ -119,7 +119,7 @@ impl DynamicPages {
     /// Writes a record down; the response is the page of its file.
     async fn post(&self, body: Upload, said: &PageHead<'_>) -> Response<PageBody> {
         let Ok(body) = Limited::new(body, POST_MAX).collect().await else {
-            return refusal(413, "A POST here has 4096 bytes at most, and all of them come.\n");
+            return refusal(413, "A POST here has at most 4096 bytes and must be complete.\n");
         };
         let body = String::from_utf8_lossy(&body.to_bytes()).into_owned();
         let user = said.visitor.map(|visitor| visitor.user);
@@ -141,7 +141,7 @@ impl DynamicPages {
     /// The page is created by a separate process (RFC 3875).
     async fn by_cgi(&self, said: &PageHead<'_>) -> Response<PageBody> {
         let Some(program) = &self.program else {
-            return refusal(501, "This site was not told which program makes its CGI pages.\n");
+            return refusal(501, "This site has no program configured for its CGI pages.\n");
         };
         let mut command = Command::new(program);
         command

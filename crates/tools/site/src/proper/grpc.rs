@@ -153,7 +153,7 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
         return reply(GrpcReplies::fixed(prefixed(&SERVING)));
     }
     let Some(requests) = requests(&body) else {
-        return refused(Code::InvalidArgument, "the request is no message of this method");
+        return refused(Code::InvalidArgument, "the request is not a message of this method");
     };
     let first = requests.first().cloned().unwrap_or_default();
     let failed = first.status != 0;

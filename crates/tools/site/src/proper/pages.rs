@@ -64,8 +64,11 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
         return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
     }
     if !route.allows(request.method().as_str()) {
-        let text =
-            format!("{} is not for this page; it takes {}.\n", request.method(), route.allow());
+        let text = format!(
+            "{} is not allowed for this page; it takes {}.\n",
+            request.method(),
+            route.allow()
+        );
         let response = refuse(&Refusal { status: 405, text });
         return SiteResponse::Page(with(response, header::ALLOW, route.allow()));
     }
@@ -82,7 +85,8 @@ async fn answer_whole(request: Request<Upload>, common: &Common) -> SiteResponse
 
 /// The response to what is no good request for WebSocket (RFC 6455 section 4.4).
 fn no_socket(error: ServerError) -> Response<PageBody> {
-    let text = "This page is a WebSocket: ask with Upgrade: websocket and version 13.\n".to_owned();
+    let text =
+        "This page is a WebSocket: request it with Upgrade: websocket and version 13.\n".to_owned();
     let status = match error {
         ServerError::BadRequest => 400,
         ServerError::Version => 426,
@@ -330,7 +334,7 @@ fn cookie(headers: &HeaderMap, set: Option<&str>) -> Response<PageBody> {
         text.push(b'\n');
     }
     if text.is_empty() {
-        text.extend_from_slice(b"No cookie came.\n");
+        text.extend_from_slice(b"No cookie was sent.\n");
     }
     ok(TEXT, text)
 }
@@ -364,7 +368,7 @@ fn me(headers: &HeaderMap) -> Response<PageBody> {
         Some(name) => ok(JSON, format!("{{\"name\": \"{name}\"}}\n")),
         None => {
             let text =
-                "Bring a token of /login?name=NAME: Authorization: Bearer TOKEN\n".to_owned();
+                "Send a token from /login?name=NAME: Authorization: Bearer TOKEN\n".to_owned();
             let response = refuse(&Refusal { status: 401, text });
             with(response, header::WWW_AUTHENTICATE, "Bearer realm=\"loadstone site\"")
         }

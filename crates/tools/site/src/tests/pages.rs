@@ -284,7 +284,7 @@ fn cookies_gzip_and_authorisation() {
         format!("GET {target} HTTP/1.1\r\nHost: a\r\n{field}\r\nConnection: close\r\n\r\n")
     };
     assert_eq!(ask(&site, with("Cookie: a=b; c=d", "/cookie")), text("200 OK", "", "a=b; c=d\n"));
-    assert_eq!(ask(&site, last("GET /cookie")), text("200 OK", "", "No cookie came.\n"));
+    assert_eq!(ask(&site, last("GET /cookie")), text("200 OK", "", "No cookie was sent.\n"));
     let right = format!("Authorization: bAsic {}", crate::route::AUTH_TOKEN);
     assert_eq!(ask(&site, with(&right, "/auth")), text("200 OK", "", "Welcome, fred.\n"));
     for field in ["X: y", "Authorization: Basic eA==", "Authorization: Bearer x"] {

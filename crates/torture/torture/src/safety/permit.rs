@@ -132,7 +132,7 @@ impl Grounds<'_> {
             Class::Private => match self.addresses.iter().find(|one| !self.own.contains(one)) {
                 None => Ok(()),
                 Some(other) => Err(format!(
-                    "a private address may belong to somebody else; confirm with --own {other}"
+                    "a private address may belong to another party; confirm with --own {other}"
                 )),
             },
             Class::Public => self.proven(group),

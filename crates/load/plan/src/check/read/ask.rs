@@ -64,7 +64,7 @@ impl Reader<'_> {
         let close = table.take("close").map(|node| node.flag()).transpose()?.unwrap_or(close);
         let timeout = table.take("timeout").map(|node| self.duration(&node)).transpose()?;
         if timeout == Some(Nanos::ZERO) {
-            return Err(table.fault("a timeout of nothing leaves no time for a response"));
+            return Err(table.fault("a timeout of 0 leaves no time for a response"));
         }
         let method = match method {
             Some(node) => self.method(&node)?,
@@ -245,9 +245,9 @@ impl Reader<'_> {
         let [status, header, cookie, json, css] = places;
         let from = match (status, header, cookie, json, css) {
             _ if given > 1 || (given == 0 && regex.is_none()) => {
-                return Err(table.fault(
-                    "give status, header, cookie, json, css or regex to say where it comes from",
-                ));
+                return Err(
+                    table.fault("give its source: status, header, cookie, json, css or regex")
+                );
             }
             (Some(status), ..) if status.flag()? => CaptureFrom::Status,
             (Some(status), ..) => return Err(status.fault("write status = true, or drop it")),
@@ -264,7 +264,7 @@ impl Reader<'_> {
             _ => CaptureFrom::Body,
         };
         if attribute.is_some() && !matches!(from, CaptureFrom::Html { .. }) {
-            return Err(table.fault("attribute is of an element: give css too, or drop it"));
+            return Err(table.fault("attribute needs an element: give css too, or drop it"));
         }
         let take = match table.take("take") {
             Some(node) => pick(node.text()?, &TAKES).map_err(|why| node.fault(why))?,

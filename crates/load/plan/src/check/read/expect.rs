@@ -55,7 +55,8 @@ impl Reader<'_> {
             || expect.body != Content::default();
         if expect.outcome != Wanted::Response && looks {
             return Err(table.fault(format!(
-                "with outcome = {:?} there is no response that status, headers or body could be of",
+                "with outcome = {:?} there is no response whose status, headers or body could be \
+                 checked",
                 expect.outcome.id()
             )));
         }
@@ -98,13 +99,13 @@ impl Reader<'_> {
     /// `expect` of a file.
     pub(super) fn file_content(&self, table: &mut Table<'_>) -> Result<Content, ParseError> {
         let Some(node) = table.take("expect") else {
-            return Err(table.fault("a file needs an expect that says what it must be like"));
+            return Err(table.fault("a file needs an expect that describes it"));
         };
         let mut table = node.table()?;
         let content = self.rules(&mut table)?;
         table.close()?;
         if content == Content::default() {
-            return Err(node.fault("it expects nothing of the file"));
+            return Err(node.fault("its expect is empty"));
         }
         Ok(content)
     }

@@ -42,7 +42,7 @@ pub(super) fn read(
         if all.iter().any(|known| known.name == feeder.name) {
             let name = quoted(&feeder.name);
             return Err(ParseError(format!(
-                "line {line}: feeder: {name} is an earlier one's name"
+                "line {line}: feeder: {name} is the name of an earlier feeder"
             )));
         }
         all.push(feeder);
@@ -61,7 +61,8 @@ fn feeder(
     let name = node.text()?.to_owned();
     let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     if name.is_empty() || !name.chars().all(plain) || ["user", "iteration"].contains(&&*name) {
-        let why = "a feeder's name is of letters, digits, _ and -, and neither user nor iteration";
+        let why = "a feeder's name consists of letters, digits, _ and -, and is neither user nor \
+            iteration";
         return Err(node.fault(why));
     }
     let order = match table.take("order") {
@@ -255,7 +256,8 @@ fn law(node: &Node<'_>) -> Result<ColumnLaw, ParseError> {
             Ok(ColumnLaw::Drawn(alphabet, length))
         }
         _ => Err(node.fault(format!(
-            "{} is not a law; give 1..1000, hex:16, digits:6, letters:8, uuid, or a list to draw from",
+            "{} is not a generator; give 1..1000, hex:16, digits:6, letters:8, uuid, or a list to \
+             draw from",
             quoted(&text)
         ))),
     }

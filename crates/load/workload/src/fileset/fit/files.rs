@@ -30,7 +30,7 @@ fn by_law(model: &FitModel, sizes: &[u64]) -> Fit {
     let said = "pages, embedded and single files: lognormal bodies, a Pareto tail";
     let mut check = FitCheck::new("sizes of files", said, sizes.len());
     if sizes.len() < 200 {
-        let check = check.untold("200 files are the fewest that tell");
+        let check = check.untold("at least 200 files are needed");
         return Fit { checks: vec![check], plots: Vec::new(), ..Fit::default() };
     }
     let values: Vec<f64> = sizes.iter().map(|size| (*size).max(1) as f64).collect();
@@ -70,7 +70,7 @@ fn by_sizes(model: &FitModel, sizes: &[u64]) -> Fit {
     let share = strange as f64 / sizes.len().max(1) as f64;
     check.figure("of other sizes", share, 0.0, FigureUnit::Share);
     if share > STRANGE_MAX {
-        check.against.push(format!("{strange} files have a size that the model has not"));
+        check.against.push(format!("{strange} files have a size that the model does not have"));
     }
     Fit { checks: vec![check], plots: Vec::new(), ..Fit::default() }
 }

@@ -60,7 +60,7 @@ pub fn fit_requests(model: &FitModel, requests: &Requests) -> Fit {
     let mut fit = Fit { no_reference, ..Fit::default() };
     if requests.order.len() < REQUESTS_MIN {
         let check = FitCheck::new("popularity", "", requests.order.len());
-        fit.checks.push(check.untold(format!("{REQUESTS_MIN} requests are the fewest that tell")));
+        fit.checks.push(check.untold(format!("at least {REQUESTS_MIN} requests are needed")));
         return fit;
     }
     let rows = RowsOfSet::new(&reference.set, &requests.targets);
@@ -171,8 +171,8 @@ fn sizes(
         reference.order().iter().map(|row| files[*row as usize].size as f64).collect();
     found.sort_by(f64::total_cmp);
     wanted.sort_by(f64::total_cmp);
-    let said = "as in a sequence of the model's own";
-    let mut check = FitCheck::new("sizes asked for", said, found.len());
+    let said = "as in the model's own sequence";
+    let mut check = FitCheck::new("requested sizes", said, found.len());
     if found.len() < REQUESTS_MIN || wanted.is_empty() {
         fit.checks.push(check.untold("too few requests are for files of the model"));
         return;
@@ -192,7 +192,7 @@ fn sizes(
             check.within(&name, share, 1_000.0 / size, 1.122, FigureUnit::Share);
         }
     }
-    fit.plots.extend(llcd("asked", "Sizes asked for: P(X > x)", "bytes", &found, below));
+    fit.plots.extend(llcd("asked", "Requested sizes: P(X > x)", "bytes", &found, below));
     fit.checks.push(check);
 }
 
@@ -216,7 +216,7 @@ fn of_surge(
         requests.order.iter().for_each(|target| counts[*target as usize] += 1);
         counts
     };
-    zipf(fit, "Zipf: the file of rank r is asked for 1/r times as often as the first", counts);
+    zipf(fit, "Zipf: the file of rank r is requested 1/r times as often as the first", counts);
     depths(fit, requests, reference);
     off_times(fit, model, requests);
 }
@@ -247,7 +247,7 @@ fn zipf(fit: &mut Fit, law: &str, mut counts: Vec<u64>) {
         .map(|(rank, count)| (f64::from(rank).ln(), (*count as f64).ln()))
         .collect();
     if logs.len() < 10 {
-        fit.checks.push(check.untold("fewer than ten of them were asked for five times or more"));
+        fit.checks.push(check.untold("fewer than ten of them were requested five times or more"));
         return;
     }
     let exponent = -fit::slope(&logs);
@@ -281,10 +281,10 @@ fn depths(fit: &mut Fit, requests: &Requests, reference: &Reference) {
     };
     let found = sorted(&requests.order, requests.targets.len());
     let wanted = sorted(&reference.order(), reference.set.files().len());
-    let said = "as in a sequence of the model's own";
+    let said = "as in the model's own sequence";
     let mut check = FitCheck::new("stack distances", said, found.len());
     if found.len() < REQUESTS_MIN || wanted.is_empty() {
-        fit.checks.push(check.untold("too little is asked for again"));
+        fit.checks.push(check.untold("too few requests are repeated"));
         return;
     }
     for (share, factor) in
@@ -326,7 +326,7 @@ fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
         gaps.sort_by(f64::total_cmp);
         let mut check = FitCheck::new("OFF times", format!("{said}; its tail"), gaps.len());
         if gaps.len() < OFFS_MIN {
-            let why = format!("{OFFS_MIN} gaps of a client above {IDLE_MIN} s are the fewest");
+            let why = format!("at least {OFFS_MIN} gaps of a client above {IDLE_MIN} s are needed");
             fit.checks.push(check.untold(why));
             return;
         }
@@ -345,7 +345,7 @@ fn off_times(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     offs.sort_by(f64::total_cmp);
     let mut check = FitCheck::new("OFF times", said, offs.len());
     if offs.len() < OFFS_MIN {
-        fit.checks.push(check.untold(format!("{OFFS_MIN} of them are the fewest that tell")));
+        fit.checks.push(check.untold(format!("at least {OFFS_MIN} of them are needed")));
         return;
     }
     check.follow(&offs, &law, model.seed);
@@ -391,7 +391,10 @@ fn not_elsewhere(check: &mut FitCheck, elsewhere: u64, all: usize) {
     let share = elsewhere as f64 / all as f64;
     check.figure("for other files", share, 0.0, FigureUnit::Share);
     if share > ELSEWHERE_MAX {
-        check.against.push(format!("{elsewhere} requests are for files that the model has not"));
+        check.against.push(format!(
+            "{elsewhere} requests are for files that the model does not \
+            have"
+        ));
     }
 }
 
@@ -434,13 +437,13 @@ fn arrivals(fit: &mut Fit, model: &FitModel, requests: &Requests) {
     }
     let rests = matches!(model.spec, Spec::Surge { .. });
     let law = match rests {
-        true => "users who rest: self-similar, Hurst above 0.6",
+        true => "users with pauses: self-similar, Hurst above 0.6",
         false => "clients without pauses: the server's pace, no law",
     };
     let mut check = FitCheck::new("arrivals", law, requests.order.len());
     let cells_min = (HURST_S / requests.cell_s) as usize;
     let Some(found) = fit::variance_time(&requests.cells, cells_min) else {
-        fit.checks.push(check.untold("ten minutes are the fewest that tell"));
+        fit.checks.push(check.untold("at least ten minutes are needed"));
         return;
     };
     check.figure("Hurst", found.hurst, if rests { 0.8 } else { 0.5 }, FigureUnit::Number);

@@ -80,7 +80,7 @@ fn a_model_s_own_requests_fit() {
     for matching in [Matching::Groups, Matching::Requests] {
         let model = FitModel { matching, ..model(SURGE) };
         let fit = fit_requests(&model, &of(&made(&model, 0)));
-        let wanted = "sizes asked for: fits\npopularity: fits\nstack distances: fits\n";
+        let wanted = "requested sizes: fits\npopularity: fits\nstack distances: fits\n";
         // embedded files are requested by their pages: with them the paper's law no longer holds
         match matching {
             Matching::Groups => assert_eq!(describe(&fit), wanted),
@@ -102,7 +102,7 @@ fn a_model_s_own_requests_fit() {
         let model = model(spec);
         let made = made(&FitModel { seed: Seed(3), ..model }, 100_000);
         let fit = fit_requests(&model, &of(&made));
-        assert_eq!(describe(&fit), format!("sizes asked for: fits\n{wanted}"));
+        assert_eq!(describe(&fit), format!("requested sizes: fits\n{wanted}"));
     }
 }
 
@@ -119,9 +119,9 @@ fn requests_without_a_law_do_not_fit() {
     let names = ["file500.html", "file5k.html", "file50k.html", "file500k.html", "no.html"];
     let text =
         describe(&fit_requests(&spec, &asked((0..5_000).map(|row| names[row % 5].to_owned()))));
-    assert!(text.contains("1000 requests are for files that the model has not"), "{text}");
+    assert!(text.contains("1000 requests are for files that the model does not have"), "{text}");
     let text = describe(&fit_requests(&spec, &asked((0..999).map(|_| names[0].to_owned()))));
-    assert_eq!(text, "popularity: untold: 1000 requests are the fewest that tell\n");
+    assert_eq!(text, "popularity: untold: at least 1000 requests are needed\n");
 }
 
 #[test]
@@ -194,6 +194,6 @@ fn a_sequence_that_is_cut_short_fits() {
         requests: Some(172_020),
     };
     let cut = of(&sequence(SURGE, &options, Seed(1)).unwrap());
-    let wanted = "sizes asked for: fits\npopularity: fits\nstack distances: fits\n";
+    let wanted = "requested sizes: fits\npopularity: fits\nstack distances: fits\n";
     assert_eq!(describe(&fit_requests(&model, &cut)), wanted);
 }

@@ -108,19 +108,20 @@ pub fn read_log(text: &str) -> Result<Vec<PostForm>, String> {
         let path = next("path")?;
         next("process")?;
         let user = next("cookie")?;
-        let directory: u32 = directory.parse().map_err(|_| wrong("its directory is no number"))?;
+        let directory: u32 =
+            directory.parse().map_err(|_| wrong("its directory is not a number"))?;
         let name = FileName::parse(&format!("file_set/dir{directory:05}/class{class}_{file}"));
         let name = name.ok_or_else(|| wrong("there is no such file"))?;
         if !path.ends_with(&format!("/{name}")) {
             return Err(wrong(&format!("its file is {name}, and its path {path:?}")));
         }
-        let client = client.parse().map_err(|_| wrong("its client is no number"))?;
-        let user = user.parse().map_err(|_| wrong("its cookie is no number"))?;
+        let client = client.parse().map_err(|_| wrong("its client is not a number"))?;
+        let user = user.parse().map_err(|_| wrong("its cookie is not a number"))?;
         Ok(PostForm { name, client, user })
     };
     let records: Vec<PostForm> = lines.enumerate().map(record).collect::<Result<_, String>>()?;
     if records.len() != count {
-        return Err(format!("line 1 tells of {count} records, and there are {}", records.len()));
+        return Err(format!("line 1 announces {count} records, but there are {}", records.len()));
     }
     Ok(records)
 }

@@ -33,7 +33,7 @@ pub(super) fn expand(text: &str) -> Result<Vec<String>, RecordedError> {
             other => (vec![other.to_string()], other.len_utf8()),
         };
         if urls.len().saturating_mul(parts.len()) > URLS_MAX {
-            return Err(wrong(&format!("it stands for more than {URLS_MAX} URLs")));
+            return Err(wrong(&format!("it expands to more than {URLS_MAX} URLs")));
         }
         match parts.as_slice() {
             [one] => urls.iter_mut().for_each(|url| url.push_str(one)),
@@ -62,11 +62,11 @@ fn set(text: &str) -> GlobParts {
     let mut chars = text.char_indices().skip(1).peekable();
     while let Some((at, next)) = chars.next() {
         match next {
-            '{' | '[' => return Err("a glob stands within braces"),
+            '{' | '[' => return Err("a glob is inside braces"),
             ']' => return Err("a bracket is closed that is not open"),
             ',' | '}' => {
                 if part.is_empty() && next == '}' && parts.is_empty() {
-                    return Err("nothing stands within braces");
+                    return Err("the braces are empty");
                 }
                 parts.push(std::mem::take(&mut part));
                 if next == '}' {
@@ -112,7 +112,7 @@ fn range(text: &str) -> GlobParts {
         return Err(bad);
     }
     if (last - first) / step >= URLS_MAX as u64 {
-        return Err("it stands for too many URLs");
+        return Err("it expands to too many URLs");
     }
     let width = if from.starts_with('0') { from.len() } else { 0 };
     let numbers = (0..=(last - first) / step).map(|nth| first + nth * step);
@@ -147,7 +147,7 @@ mod tests {
             ("h/{a", "a brace is not closed"),
             ("h/a}", "a brace is closed that is not open"),
             ("h/a]", "a bracket is closed that is not open"),
-            ("h/{}", "nothing stands within braces"),
+            ("h/{}", "the braces are empty"),
             ("h/{a,{b}}", "within braces"),
             ("h/[1-", "a bracket is not closed"),
             ("h/[3-1]", "a range is [1-10]"),

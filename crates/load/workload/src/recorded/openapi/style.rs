@@ -127,7 +127,7 @@ impl Written {
 
     fn list(&self, name: &str, values: &[Value]) -> Result<String, String> {
         if self.style == Style::DeepObject {
-            return Err("the style deepObject writes objects alone".to_owned());
+            return Err("the style deepObject writes only objects".to_owned());
         }
         let each = values.iter().filter(|value| !value.is_null()).map(|value| {
             let value = self.encoded(&scalar(value)?);

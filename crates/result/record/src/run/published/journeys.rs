@@ -100,7 +100,7 @@ impl JourneyRecord {
             notes.extend(noted(&row.differed, step, "not as expected"));
             notes.extend(noted(&row.skipped, step, "skipped"));
             let of = counted(row.check_met + row.check_unmet.count, "response");
-            notes.extend(noted(&row.check_unmet, step, &format!("of {of} the check was not met")));
+            notes.extend(noted(&row.check_unmet, step, &format!("of {of} the check failed")));
             if row.refreshed > 0 {
                 notes.push((step.to_owned(), format!("logged in again {}", times(row.refreshed))));
             }

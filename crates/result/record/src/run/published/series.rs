@@ -51,7 +51,7 @@ pub struct SecondRecord {
 impl SecondRecord {
     pub(crate) fn of(row: &stats::Second) -> SecondRecord {
         let seconds = Nanos::as_secs_f64;
-        // of no response there is no time
+        // without a response there is no time
         let time = |time: Nanos| (!row.max.is_zero()).then(|| seconds(time));
         SecondRecord {
             at_s: row.at_s,

@@ -80,10 +80,10 @@ impl PostsRecord {
         }
         text += &format!("; the server's log has {}", show::count(*recorded));
         if self.agree() {
-            return text + ", each of them sent, and all that were answered";
+            return text + ", all of them sent, including all answered ones";
         }
         if *missing > 0 {
-            text += &format!("; {} that were answered are missing", show::count(*missing));
+            text += &format!("; {} answered ones are missing", show::count(*missing));
         }
         if *unknown > 0 {
             text += &format!("; {} were never sent", show::count(*unknown));
@@ -125,7 +125,8 @@ mod tests {
         for (found, wanted) in [
             (
                 facts(12, 1, 12, 0, 0),
-                "12 answered, 1 not; the server's log has 12, each of them sent, and all that were answered",
+                "12 answered, 1 not; the server's log has 12, all of them sent, including all \
+                 answered ones",
             ),
             (
                 facts(12, 0, 11, 2, 1),

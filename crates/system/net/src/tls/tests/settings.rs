@@ -24,7 +24,7 @@ fn each_bad_file_is_named_by_its_option() {
         |cert: &str, key: &str| Settings { cert: bytes(cert), key: bytes(key), ..base.clone() };
     for (settings, option, words) in [
         (with_ca(""), "--ca", "is empty"),
-        (with_ca("\u{30}\u{82}\u{1}"), "--ca", "no PEM text"),
+        (with_ca("\u{30}\u{82}\u{1}"), "--ca", "not PEM text"),
         (with_ca(&pki.client.key), "--ca", "holds no certificate"),
         (with_ca(cut), "--ca", "no END line"),
         (with_ca(odd), "--ca", "broken PEM"),

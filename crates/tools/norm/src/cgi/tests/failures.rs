@@ -224,7 +224,7 @@ async fn a_client_that_takes_nothing_costs_the_script_its_life() {
         let reply = script.answer(get(None), &Breaks::default()).await;
         let leader = stage.written_pid("leader").filter(|_| reply.status == 200)?;
         reaped(leader).await;
-        let text = "the client takes nothing for longer than the time limit; killed";
+        let text = "the client reads nothing for longer than the time limit; killed";
         eventually("it is told", || stage.log().contains(text).then_some(())).await;
         Some(())
     })

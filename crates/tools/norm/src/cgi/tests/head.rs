@@ -68,18 +68,18 @@ fn an_invalid_header_is_named() {
         ("Status: 600\n\n", "wrong: Status \"600\" is none"),
         ("Status: 200OK\n\n", "wrong: Status \"200OK\" is none"),
         ("Status:\n\n", "wrong: Status \"\" is none"),
-        ("Status: 200\nStatus: 200\n\n", "wrong: status stands twice in the header"),
-        ("Content-Type: a\nContent-Type: b\n\n", "wrong: content-type stands twice in the header"),
-        ("Location: a\nLocation: b\n\n", "wrong: location stands twice in the header"),
-        ("Content-Length: -1\n\n", "wrong: Content-Length \"-1\" is no number"),
-        ("Content-Length: +1\n\n", "wrong: Content-Length \"+1\" is no number"),
+        ("Status: 200\nStatus: 200\n\n", "wrong: status appears twice in the header"),
+        ("Content-Type: a\nContent-Type: b\n\n", "wrong: content-type appears twice in the header"),
+        ("Location: a\nLocation: b\n\n", "wrong: location appears twice in the header"),
+        ("Content-Length: -1\n\n", "wrong: Content-Length \"-1\" is not a number"),
+        ("Content-Length: +1\n\n", "wrong: Content-Length \"+1\" is not a number"),
         (
             "Content-Length: 99999999999999999999\n\n",
-            "wrong: Content-Length \"99999999999999999999\" is no number",
+            "wrong: Content-Length \"99999999999999999999\" is not a number",
         ),
         (
             "Content-Length: 1\nContent-Length: 1\n\n",
-            "wrong: content-length stands twice in the header",
+            "wrong: content-length appears twice in the header",
         ),
     ]);
     let many = format!("Content-Type: a/b\n{}\n", "X-A: 1\n".repeat(100));
