@@ -93,6 +93,7 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
         Ended::Interrupted => format!("interrupted after {blocks} of {} blocks", task.blocks),
         Ended::Died(why) | Ended::Failed(why) => why,
     });
+    let torn_down = sides.iter().map(Side::tear_down).fold(Ok(()), Result::and);
     let starts = sides.iter().map(Side::started).collect();
     let gate = gate.map(|gate| gate.record(starts, ended_early.as_deref()));
     let comparison = Comparison {
@@ -112,6 +113,7 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     let kept = keeping.finish_compare(&record, &comparison.runs, task.outputs.quiet);
     let code = written?;
     kept?;
+    torn_down?;
     Ok(died.unwrap_or(code))
 }
 

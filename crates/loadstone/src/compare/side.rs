@@ -169,6 +169,12 @@ impl<'a> Side<'a> {
         })
     }
 
+    /// Makes the teardown steps of its plan at a server that goes on; a server that is started for a
+    /// run ends with it.
+    pub(super) fn tear_down(&self) -> Result<(), Failure> {
+        self.standing.as_ref().map_or(Ok(()), |target| target.clone().close())
+    }
+
     fn practice(&self) -> Change {
         let span = self.asked.plan.stop.duration.map(|span| span.min(PRACTICE));
         Change { duration: span, ..Change::default() }

@@ -391,6 +391,11 @@ impl Lane {
         }
     }
 
+    /// Makes the teardown steps of its plan.
+    pub(super) fn tear_down(&self) -> Result<(), Failure> {
+        (*self.target).clone().close()
+    }
+
     /// Conclusions from its steps, and why it ended early: with whether the target caused that.
     pub(super) fn finish(self) -> (Curve, Option<(String, bool)>) {
         let mut curve = self.agenda.curve();

@@ -70,6 +70,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
         lanes.iter().filter_map(Lane::longest).for_each(|text| crate::say(&text));
     }
     let climbed = climb(&session, &mut lanes, &labels(&task));
+    let torn_down = lanes.iter().map(Lane::tear_down).fold(Ok(()), Result::and);
     // the report goes to the original screen of the terminal
     session.view = None;
     session.meters.take().into_iter().for_each(Meters::close);
@@ -89,6 +90,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     } else {
         written.and(keeping.finish_ramp(&record, task.outputs.quiet))?;
     }
+    torn_down?;
     Ok(exit_code(&record))
 }
 
