@@ -29,7 +29,7 @@ mod workload_command;
 use args::{Cli, Command, Disk, RunArgs, UsageError};
 use clap::{CommandFactory, FromArgMatches};
 use exit::{Code, Failure};
-use session::{Fleet, caller, exit, over_quic, script, signals, sut, wall_clock};
+use session::{Fleet, caller, exit, over_quic, programs, script, signals, sut, wall_clock};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;

@@ -12,7 +12,7 @@ mod sockets;
 mod stencil;
 mod traveller;
 
-pub use errands::{ErrandTrouble, run_errands};
+pub use errands::{ErrandTrouble, make_call, run_errands};
 pub(crate) use request::template;
 
 use plan::journey::{FeederOrder, JourneyStep};

@@ -60,6 +60,10 @@ pub struct Context {
     random: RefCell<Stream>,
     /// Sent and received in the iteration.
     bytes: Cell<(u64, u64)>,
+    /// Checks since they were last taken, where a journey counts them.
+    checks: RefCell<Option<Vec<(String, bool)>>>,
+    /// Iterations that a journey has begun.
+    begun: Cell<u64>,
 }
 
 impl Context {
@@ -83,6 +87,8 @@ impl Context {
             jars: RefCell::new(vec![Jar::new()]),
             random: RefCell::new(Seed(seed).stream(Purpose::Scripts, id)),
             bytes: Cell::new((0, 0)),
+            checks: RefCell::new(None),
+            begun: Cell::new(0),
         }
     }
 
@@ -145,6 +151,36 @@ impl Context {
 
     pub(crate) fn tags(&self) -> Ref<'_, BTreeMap<String, String>> {
         self.tags.borrow()
+    }
+}
+
+/// Journeys of a plan.
+impl Context {
+    /// Keeps the results of checks until they are taken.
+    pub(crate) fn keep_checks(&self) {
+        *self.checks.borrow_mut() = Some(Vec::new());
+    }
+
+    /// Whether checks are kept rather than counted as k6's metric.
+    pub(crate) fn note_check(&self, name: &str, met: bool) -> bool {
+        let mut checks = self.checks.borrow_mut();
+        let Some(checks) = checks.as_mut() else { return false };
+        checks.push((name.to_owned(), met));
+        true
+    }
+
+    pub(crate) fn take_checks(&self) -> Vec<(String, bool)> {
+        self.checks.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A plan counts and judges its calls; k6's metrics are not collected.
+    fn is_in_journey(&self) -> bool {
+        self.checks.borrow().is_some()
+    }
+
+    /// The number of the user's next iteration, from 0.
+    pub(crate) fn next_iteration(&self) -> u64 {
+        self.begun.replace(self.begun.get() + 1)
     }
 }
 
@@ -278,6 +314,9 @@ impl Context {
     }
 
     pub(crate) fn record_all(&self, values: &[(usize, f64)], tags: &[(String, String)]) {
+        if self.is_in_journey() {
+            return;
+        }
         let now = self.now();
         let mut store = self.store();
         for (metric, value) in values {

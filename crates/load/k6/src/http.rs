@@ -23,6 +23,10 @@ pub struct WireRequest {
     /// In the order in which they are sent, Host included.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// Value of its tag `name`; empty: it has none.
+    pub name: String,
+    /// Pairs of first and last expected status; `None`: every status is expected.
+    pub expected: Option<Vec<u32>>,
 }
 
 impl WireRequest {
@@ -406,6 +410,8 @@ fn exchange(
         url: hop.url.clone(),
         headers: headers.clone(),
         body: hop.body.clone(),
+        name: name_of(&ask.tags),
+        expected: ask.expected.clone(),
     };
     let blocked = options.is_some_and(|it| blocks(&it.blocked_hosts, hop.url.host_str()));
     if blocked {

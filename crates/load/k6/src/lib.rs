@@ -4,14 +4,17 @@
 //!
 //! A user is a [`vu::Vu`]: a runtime on its own stack that is resumed with an answer and returns what
 //! it waits for. [`guide::ScriptGuide`] drives the users of one worker; everything else is a pure
-//! function of the options and of what was collected.
+//! function of the options and of what was collected. [`journey`] runs the functions of a script as
+//! journeys of a plan instead.
 
+mod bytecode;
 mod compress;
 mod context;
 mod digest;
 pub mod duration;
 pub mod guide;
 mod http;
+pub mod journey;
 pub mod metrics;
 pub mod modules;
 mod native;

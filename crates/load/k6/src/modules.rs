@@ -182,7 +182,7 @@ impl Loader for ModuleTexts {
         _: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>, Error> {
         let text = text(&self.0, name).map_err(|why| Error::new_loading_message(name, why))?;
-        Module::declare(ctx.clone(), name, text.as_bytes())
+        crate::bytecode::declare(ctx, &self.0, name, &text)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Native functions that the built-in modules rest on.
 
+use crate::bytecode;
 use crate::context::Context;
 use crate::http;
 use crate::metrics::{MetricKind, row};
 use crate::program::Program;
 use rquickjs::prelude::{Func, Opt};
-use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Module, Object, Result, Value};
+use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,11 +30,12 @@ pub(crate) fn install<'js>(
     bytes(&native, context)?;
     shared(&native, program)?;
     http::install(&native, context)?;
-    let make: Function<'js> = ctx.eval(include_str!("js/prelude.js"))?;
+    let make = bytecode::function(ctx, program, "prelude", include_str!("js/prelude.js"))?;
     ctx.globals().set("__k6_parse_url", native.get::<_, Function<'js>>("parseUrl")?)?;
     let host: Object<'js> = make.call((native,))?;
-    for text in [include_str!("js/http.js"), include_str!("js/require.js")] {
-        let extend: Function<'js> = ctx.eval(text)?;
+    let more = [("http", include_str!("js/http.js")), ("require", include_str!("js/require.js"))];
+    for (name, text) in more {
+        let extend = bytecode::function(ctx, program, name, text)?;
         extend.call::<_, ()>((host.clone(),))?;
     }
     ctx.globals().set("__k6_module", host.get::<_, Function<'js>>("module")?)?;
@@ -213,6 +215,9 @@ fn metrics<'js>(native: &Object<'js>, context: &Rc<Context>) -> Result<()> {
     native.set(
         "check",
         Func::from(move |name: String, pass: bool, tags: Option<Vec<String>>| {
+            if c.note_check(&name, pass) {
+                return;
+            }
             let value = f64::from(u8::from(pass));
             let mut tags = tags.unwrap_or_default();
             let group = c.group.borrow().clone();
@@ -381,10 +386,12 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
     )?;
     let p = program.clone();
     native.set("entry", Func::from(move || p.entry.clone()))?;
+    let p = program.clone();
     native.set(
         "builtIn",
-        Func::from(|ctx: Ctx<'js>, name: String| -> Result<Function<'js>> {
-            ctx.eval(if name == "html" { HTML } else { GJSON })
+        Func::from(move |ctx: Ctx<'js>, name: String| -> Result<Function<'js>> {
+            let (name, text) = if name == "html" { ("html", HTML) } else { ("gjson", GJSON) };
+            bytecode::function(&ctx, &p, name, text)
         }),
     )?;
     let p = program.clone();
@@ -414,8 +421,7 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
         Func::from(move |ctx: Ctx<'js>, key: String| -> Result<Object<'js>> {
             let text = crate::modules::text(&p, &key);
             let text = text.map_err(|why| Exception::throw_message(&ctx, &why))?;
-            let declared = Module::declare(ctx, key.as_str(), text.as_bytes())?;
-            let (module, promise) = declared.eval()?;
+            let (module, promise) = bytecode::declare(&ctx, &p, &key, &text)?.eval()?;
             promise.finish::<()>()?;
             module.namespace()
         }),

@@ -32,6 +32,8 @@ pub struct Program {
     read: ReadFile,
     texts: Mutex<BTreeMap<String, Result<Arc<str>, String>>>,
     blobs: Mutex<BTreeMap<String, Arc<Vec<u8>>>>,
+    /// Compiled modules by key; `None`: it cannot be compiled.
+    codes: Mutex<BTreeMap<String, Option<Arc<Vec<u8>>>>>,
     shared: Mutex<SharedArrays>,
     registry: Mutex<Registry>,
     frozen: OnceLock<Registry>,
@@ -67,11 +69,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Program {
     pub fn new(entry: &str, env: BTreeMap<String, String>, read: ReadFile) -> Program {
         Program {
-            entry: normalize("", entry),
+            entry: entry_path(entry),
             env,
             read,
             texts: Mutex::default(),
             blobs: Mutex::default(),
+            codes: Mutex::default(),
             shared: Mutex::default(),
             registry: Mutex::new(Registry::built_in()),
             frozen: OnceLock::new(),
@@ -145,6 +148,16 @@ impl Program {
         Ok(text.into())
     }
 
+    /// The bytecode of a module, which the first user who needs it compiles.
+    pub(crate) fn code(
+        &self,
+        key: &str,
+        compile: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Arc<Vec<u8>>> {
+        let mut codes = locked(&self.codes);
+        codes.entry(key.to_owned()).or_insert_with(|| compile().map(Arc::new)).clone()
+    }
+
     /// The bytes of a file that the script opens, read once for all users.
     ///
     /// # Errors
@@ -160,6 +173,30 @@ impl Program {
         Ok(bytes)
     }
 
+    /// The texts of the script and of the files that it has imported.
+    pub fn all_texts(&self) -> Vec<Arc<str>> {
+        locked(&self.texts).values().filter_map(|text| text.clone().ok()).collect()
+    }
+
+    /// Files that were imported or opened, without the script itself, by their paths.
+    ///
+    /// # Errors
+    /// One of them is not text.
+    pub fn files_read(&self) -> Result<Vec<(String, String)>, String> {
+        let imported: Vec<String> = locked(&self.texts).keys().cloned().collect();
+        let opened: Vec<String> = locked(&self.blobs).keys().cloned().collect();
+        let paths = imported.into_iter().chain(opened).filter(|path| *path != self.entry);
+        let one = |path: String| {
+            let bytes = (self.read)(&path).map_err(|why| format!("cannot read {path}: {why}"))?;
+            let text = String::from_utf8(bytes);
+            let text = text.map_err(|_| {
+                format!("{path} is not UTF-8 text, which the files of a plan's script must be")
+            })?;
+            Ok((path, text))
+        };
+        paths.map(one).collect()
+    }
+
     pub fn log(&self, level: &'static str, source: &'static str, text: impl Into<String>) {
         let mut lines = locked(&self.log);
         if lines.len() < LOG_LINES_MAX {
@@ -171,6 +208,11 @@ impl Program {
     pub fn take_log(&self) -> Vec<LogLine> {
         std::mem::take(&mut *locked(&self.log))
     }
+}
+
+/// The path under which a script is read that is given by this name.
+pub fn entry_path(name: &str) -> String {
+    normalize("", name)
 }
 
 /// `path` as seen from the file `from`, without `.` and `..`.

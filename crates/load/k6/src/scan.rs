@@ -279,6 +279,52 @@ pub(crate) fn values_of_key(text: &str, key: &str) -> Vec<String> {
     named.map(|three| word(&three[2]).trim_matches(['"', '\'', '`']).to_owned()).collect()
 }
 
+/// Names that calls may have: literal values of `name` in `tags: { … }`, and literal first arguments
+/// of `group(…)`.
+pub(crate) fn call_names(text: &str) -> Vec<String> {
+    let all = tokens(text);
+    let word = |row: usize| all.get(row).map_or("", |token| &text[token.start..token.end]);
+    let literal = |row: usize| {
+        let token = all.get(row).filter(|token| token.kind == TokenKind::Text)?;
+        Some(text[token.start..token.end].trim_matches(['"', '\'']).to_owned())
+    };
+    let mut found = Vec::new();
+    for row in 0..all.len() {
+        if word(row) == "group" && word(row + 1) == "(" {
+            found.extend(literal(row + 2));
+        }
+        if word(row) == "tags" && word(row + 1) == ":" && word(row + 2) == "{" {
+            let inside = (row + 3..all.len()).take_while(|at| word(*at) != "}");
+            let named = inside.filter(|at| word(*at).trim_matches(['"', '\'']) == "name");
+            found.extend(named.filter_map(|at| literal(at + 2)));
+        }
+    }
+    found
+}
+
+/// Literal URLs with a whole host, without those of imports.
+pub(crate) fn urls(text: &str) -> Vec<String> {
+    let imported = imports(text);
+    let mut found = Vec::new();
+    for token in tokens(text) {
+        if !matches!(token.kind, TokenKind::Text | TokenKind::Template) {
+            continue;
+        }
+        let whole = &text[token.start..token.end];
+        let inner = whole.trim_matches(['"', '\'', '`']);
+        let inner = inner.strip_suffix("${").map_or(inner, |before| {
+            // a host that an expression continues is not whole
+            let host = before.split_once("://").map_or("", |it| it.1);
+            if host.contains('/') { before } else { "" }
+        });
+        let is_url = inner.starts_with("http://") || inner.starts_with("https://");
+        if is_url && imported.iter().all(|import| import.name != inner) {
+            found.push(inner.to_owned());
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -300,6 +346,15 @@ mod tests {
         assert!(is_module("import 'x'"));
         assert!(!is_module("const a = require('k6'); exports.default = () => a.import"));
         assert!(!is_module("import('x').then(() => {})"));
+    }
+
+    #[test]
+    fn names_and_servers_of_calls_are_found() {
+        let text = "import x from 'https://jslib.k6.io/url/1/index.js';\nconst u = __ENV.U || 'http://a:1';\n\
+                    group('enter', () => http.get(`http://b/x/${id}`, { tags: { kind: 'k', name: 'log in' } }));\n\
+                    http.get(`https://${host}/`); const person = { name: 'Bob' };";
+        assert_eq!(call_names(text), ["enter", "log in"]);
+        assert_eq!(urls(text), ["http://a:1", "http://b/x/"]);
     }
 
     #[test]

@@ -81,6 +81,13 @@ impl Expression {
         }
     }
 
+    /// The operator and the number of an upper or a lower bound; `None`: it tests for equality.
+    pub fn bound(&self) -> Option<(&'static str, f64)> {
+        let exact = matches!(self.operator, Operator::Equal | Operator::NotEqual);
+        let found = OPERATORS.iter().find(|(_, operator)| *operator == self.operator && !exact);
+        found.map(|(text, _)| (*text, self.value))
+    }
+
     pub fn holds(&self, value: f64) -> bool {
         #[allow(clippy::float_cmp, reason = "k6 compares for exact equality as well")]
         match self.operator {

@@ -246,7 +246,7 @@ fn initialize<'js>(
         let exports = loaded.catch(ctx).map_err(|error| failure(&host, context, error))?;
         return Ok((exports, host));
     }
-    let declared = Module::declare(ctx.clone(), program.entry.as_str(), text.as_bytes());
+    let declared = crate::bytecode::declare(ctx, program, &program.entry, &text);
     let evaluated = declared.and_then(Module::eval);
     let (module, promise) = evaluated.catch(ctx).map_err(|error| failure(&host, context, error))?;
     settle(ctx, &host, context, &promise)?;

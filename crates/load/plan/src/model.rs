@@ -247,15 +247,30 @@ impl TargetPlan {
     }
 }
 
-/// A script in Lua with wrk's interface; it finds the target's URL and the request's method, headers
-/// and body in its table `wrk`.
+/// A script: in Lua with wrk's interface, which finds the target's URL and the request's method,
+/// headers and body in its table `wrk`; or a journey's, in Lua or in JavaScript with k6's interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptPlan {
     /// Its name in messages: the file's.
     pub name: String,
     pub text: Vec<u8>,
-    /// Its arguments from `args[1]` on; `args[0]` is the URL.
+    /// Its arguments from `args[1]` on; `args[0]` is the URL. In JavaScript: variables of `__ENV` as
+    /// `NAME=value`, and the name of a scenario.
     pub args: Vec<String>,
+    /// Files that a script in JavaScript imports or opens: paths and texts.
+    pub files: Vec<(String, String)>,
+}
+
+impl ScriptPlan {
+    /// Whether the script is one in JavaScript or TypeScript, by the ending of its name.
+    pub fn is_javascript(&self) -> bool {
+        is_javascript(&self.name)
+    }
+}
+
+/// Whether a file of this name is a script in JavaScript or TypeScript.
+pub fn is_javascript(name: &str) -> bool {
+    [".js", ".mjs", ".ts"].iter().any(|ending| name.ends_with(ending))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

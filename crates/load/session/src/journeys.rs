@@ -3,12 +3,13 @@
 use crate::caller::Caller;
 use crate::directory::SystemResolver;
 use crate::exit::{Code, Failure};
-use crate::script;
+use crate::programs::{Programs, run_stage};
 use crate::servers;
 use crate::session::{Captured, Session};
 use crate::threads::RequestSource;
 use engine::Share;
 use engine::journey::{Travel, run_errands};
+use k6::journey::Stage;
 use plan::Plan;
 use plan::journey::JourneyStep;
 use std::collections::BTreeMap;
@@ -30,12 +31,14 @@ pub(crate) fn sources(
     let Some(travels) = travels.collect::<Option<Vec<Arc<Travel>>>>() else {
         return Ok(Vec::new());
     };
+    let wrong = |why: String| Failure::usage(format!("--script: {why}"));
+    let programs = lanes.iter().map(|lane| Programs::open(lane, values));
+    let programs = programs.collect::<Result<Vec<Programs>, String>>().map_err(wrong)?;
     let plan = Arc::new(plan.clone());
     let mut all = Vec::new();
     for share in shares {
-        for (lane, travel) in lanes.iter().zip(&travels) {
-            let actors = script::actors(lane, values, aside);
-            let actors = actors.map_err(|why| Failure::usage(format!("--script: {why}")))?;
+        for ((lane, travel), programs) in lanes.iter().zip(&travels).zip(&programs) {
+            let actors = programs.actors(lane, values, aside).map_err(wrong)?;
             let guide = travel.guide_with(share.clone(), actors);
             all.push(RequestSource::Guide(guide, Box::new(SystemResolver(plan.clone()))));
         }
@@ -51,7 +54,10 @@ pub(crate) fn set_up(session: &mut Session) -> Result<(), Failure> {
     expect_places(session)?;
     let plan = session.fit.plan.clone();
     match &plan.journeys {
-        Some(journeys) => make_steps(&plan, &journeys.setup, session, "setup"),
+        Some(journeys) => {
+            make_steps(&plan, &journeys.setup, session, "setup")?;
+            run_stage(session, Stage::Setup)
+        }
         None => Ok(()),
     }
 }
@@ -85,10 +91,24 @@ impl Session {
     pub fn close(mut self) -> Result<(), Failure> {
         let plan = self.fit.plan.clone();
         match &plan.journeys {
-            Some(journeys) => make_steps(&plan, &journeys.teardown, &mut self, "teardown"),
+            Some(journeys) => {
+                let ended = run_stage(&mut self, Stage::Teardown);
+                make_steps(&plan, &journeys.teardown, &mut self, "teardown").and(ended)
+            }
             None => Ok(()),
         }
     }
+}
+
+/// Makes single exchanges by the rules of the plan.
+pub(crate) fn errand_caller(plan: &Plan, session: &Session) -> Result<Caller, Failure> {
+    let mut settings = servers::tls_settings(plan);
+    // what is offered for HTTP/1.x; other versions offer their own
+    settings.alpn = vec!["http/1.1".to_owned()];
+    let own = session.fit.network.own().map(|network| (network.clone(), plan.seed));
+    let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
+    let endpoints = &session.servers.endpoints;
+    Ok(caller.over(own).by_plan(endpoints, servers::meeting(plan)))
 }
 
 fn make_steps(
@@ -100,13 +120,7 @@ fn make_steps(
     if steps.is_empty() {
         return Ok(());
     }
-    let mut settings = servers::tls_settings(plan);
-    // what is offered for HTTP/1.x; other versions offer their own
-    settings.alpn = vec!["http/1.1".to_owned()];
-    let own = session.fit.network.own().map(|network| (network.clone(), plan.seed));
-    let caller = Caller::new(plan.timeouts.connect, settings).map_err(Failure::usage)?;
-    let endpoints = &session.servers.endpoints;
-    let mut caller = caller.over(own).by_plan(endpoints, servers::meeting(plan));
+    let mut caller = errand_caller(plan, session)?;
     let now = crate::wall_clock::unix_seconds() as u64;
     let Captured { values, jar } = &mut session.captured;
     let made = run_errands(plan, steps, values, jar, now, &mut caller);

@@ -27,6 +27,7 @@ mod own_stack;
 mod path;
 mod peak;
 mod placement;
+pub mod programs;
 mod reach;
 #[cfg_attr(not(feature = "lua"), path = "no_script.rs")]
 pub mod script;

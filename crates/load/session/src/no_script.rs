@@ -23,7 +23,15 @@ pub fn actors(
     _: bool,
 ) -> Result<Vec<Option<Box<dyn Actor>>>, String> {
     match &plan.journeys {
-        Some(journeys) if journeys.is_scripted() => Err(NONE.to_owned()),
+        Some(journeys)
+            if journeys
+                .journeys
+                .iter()
+                .filter_map(|journey| journey.script.as_ref())
+                .any(|program| !program.script.is_javascript()) =>
+        {
+            Err(NONE.to_owned())
+        }
         _ => Ok(Vec::new()),
     }
 }

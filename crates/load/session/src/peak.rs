@@ -140,7 +140,12 @@ mod tests {
     fn nobody_knows_how_often_a_script_calls() {
         let mut scripted =
             journeys("[[journey]]\nname = 'j'\n[[journey.step]]\nname = 'a'\nurl = '/a'\n");
-        let script = plan::ScriptPlan { name: "j.lua".into(), text: Vec::new(), args: Vec::new() };
+        let script = plan::ScriptPlan {
+            name: "j.lua".into(),
+            text: Vec::new(),
+            args: Vec::new(),
+            files: Vec::new(),
+        };
         let program = plan::journey::JourneyProgram {
             script,
             servers: Vec::new(),

@@ -102,7 +102,8 @@ pub fn actors(
     let values: Vec<(String, String)> = values.into_iter().collect();
     let one = |(row, journey): (u64, &Journey)| -> Result<Option<Box<dyn Actor>>, String> {
         // no user starts a journey that its scenario does not include
-        let Some(program) = journey.script.as_ref().filter(|_| journey.weight > 0.0) else {
+        let program = journey.script.as_ref().filter(|it| !it.script.is_javascript());
+        let Some(program) = program.filter(|_| journey.weight > 0.0) else {
             return Ok(None);
         };
         let names = journey.parts.iter().filter_map(|part| match part {

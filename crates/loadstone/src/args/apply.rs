@@ -5,7 +5,7 @@ use super::options::GivenOptions;
 use super::recorded::of_curl;
 use super::run::*;
 use super::{Outputs, UsageError, parse};
-use crate::script;
+use crate::programs::{self, ScriptOutline};
 use plan::options::Setting;
 use plan::representative::parse_representative;
 use plan::rules::show_think;
@@ -39,7 +39,8 @@ impl CommonArgs {
     ) -> Result<(Plan, Outputs), UsageError> {
         self.given.check_sources()?;
         self.given.check_versions()?;
-        let base = Base::read(target, &self.given, files)?;
+        let program = self.given.program(target, &script_args, files)?;
+        let base = Base::read(target, &self.given, program.as_ref(), files)?;
         let mut outputs = self.output.outputs(base.name, self.given.has("percentiles"));
         outputs.version_open = !self.given.has("http") && !base.from_file;
         outputs.check()?;
@@ -49,7 +50,10 @@ impl CommonArgs {
         if self.given.has("urls") && plan.has_weights() && plan.sequence.is_empty() {
             plan.order = Order::Random;
         }
-        self.given.apply_script(&mut plan, script_args, files)?;
+        match program {
+            Some(program) => self.given.apply_program(&mut plan, program, base.from_file)?,
+            None => apply_plan_script(&mut plan, script_args, files)?,
+        }
         self.given.settle_load(&plan)?;
         self.given.apply(&mut plan, files)?;
         self.given.apply_grpc(&mut plan, files)?;
@@ -71,6 +75,44 @@ impl CommonArgs {
     }
 }
 
+/// A script, and its description of its journey, where it makes one.
+struct ReadScript {
+    script: ScriptPlan,
+    outline: Option<ScriptOutline>,
+}
+
+/// Passes arguments to the script of a plan. One that makes a journey is a journey.
+fn apply_plan_script(
+    plan: &mut Plan,
+    args: Vec<String>,
+    files: &dyn FileSource,
+) -> Result<(), UsageError> {
+    let Some(script) = &mut plan.script else {
+        return match args.is_empty() {
+            true => Ok(()),
+            false => Err(UsageError::new(
+                "arguments after -- are for a script; add --script FILE, or drop them",
+            )),
+        };
+    };
+    if !args.is_empty() {
+        script.args = args;
+    }
+    let script = script.clone();
+    let outline = programs::outline(&script, files);
+    match outline.map_err(|why| UsageError::new(format!("--script: {why}")))? {
+        Some(outline) => {
+            plan.be_carried_out(script, outline.program).map_err(|error| UsageError::new(error.0))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a target is a script rather than a URL or a plan.
+pub(super) fn is_script(target: &str) -> bool {
+    !target.contains("://") && plan::is_javascript(target)
+}
+
 /// Changes that the options make.
 struct Base {
     plan: Plan,
@@ -83,8 +125,10 @@ impl Base {
     fn read(
         target: Option<&str>,
         given: &GivenOptions,
+        program: Option<&ReadScript>,
         files: &dyn FileSource,
     ) -> Result<Base, UsageError> {
+        let target = target.filter(|target| !is_script(target));
         let (urls, curl) = (given.text("urls"), given.text("curl"));
         let is_file = |target: &str| !target.contains("://") && target.ends_with(".toml");
         let mut base = match (target, urls) {
@@ -114,6 +158,9 @@ impl Base {
                 let name = plan.targets.first().map(|target| target.url.to_string());
                 Base { plan, name: name.unwrap_or_default(), from_file: false }
             }
+            (None, None) if program.is_some_and(|it| it.outline.is_some()) => {
+                Base::of_script(program, given)?
+            }
             (None, None) => {
                 return Err(UsageError::new(
                     "no URL is given; write loadstone run http://host:port/path, a PLAN.toml, or \
@@ -136,6 +183,21 @@ impl Base {
             )));
         }
         Ok(base)
+    }
+
+    /// The server that a script asks first.
+    fn of_script(program: Option<&ReadScript>, given: &GivenOptions) -> Result<Base, UsageError> {
+        let name = program.map_or("", |it| it.script.name.as_str());
+        let found = program.and_then(|it| it.outline.as_ref()).and_then(|it| it.base.as_ref());
+        let Some(url) = found else {
+            return Err(UsageError::new(format!(
+                "{name} does not determine its server before a request is made; give it: loadstone \
+                 run URL --script {name}"
+            )));
+        };
+        let place = url.origin().ascii_serialization();
+        let base = Base::of_url(plan::parse_url(&place)?, given)?;
+        Ok(Base { name: name.to_owned(), ..base })
     }
 
     fn of_url(location: Location, given: &GivenOptions) -> Result<Base, UsageError> {
@@ -273,35 +335,68 @@ impl GivenOptions {
         }
     }
 
-    fn apply_script(
+    /// The script that makes the requests, read and described: the target itself, or `--script`.
+    fn program(
         &self,
-        plan: &mut Plan,
-        args: Vec<String>,
+        target: Option<&str>,
+        args: &[String],
         files: &dyn FileSource,
+    ) -> Result<Option<ReadScript>, UsageError> {
+        let of_target = target.filter(|target| is_script(target));
+        let path = match (of_target, self.text("script")) {
+            (Some(path), Some(_)) => {
+                return Err(UsageError::new(format!(
+                    "{path} and --script are both scripts; drop one"
+                )));
+            }
+            (Some(path), None) | (None, Some(path)) => path,
+            (None, None) => return Ok(None),
+        };
+        let text = files.read(path);
+        let text = text.map_err(|why| UsageError::new(format!("--script: {why}")))?;
+        let name = if path == "-" { "standard input" } else { path }.to_owned();
+        let mut script = ScriptPlan { name, text, args: args.to_vec(), files: Vec::new() };
+        let outline = programs::outline(&script, files);
+        let outline = outline.map_err(|why| UsageError::new(format!("--script: {why}")))?;
+        script.files = outline.as_ref().map(|it| it.files.clone()).unwrap_or_default();
+        Ok(Some(ReadScript { script, outline }))
+    }
+
+    /// Puts the script into the plan. One that makes a journey is a journey, with all that journeys
+    /// have; the load and the objectives that it states apply where no option states others.
+    fn apply_program(
+        &mut self,
+        plan: &mut Plan,
+        program: ReadScript,
+        from_file: bool,
     ) -> Result<(), UsageError> {
-        if let Some(path) = self.text("script") {
-            let text = files.read(path);
-            let text = text.map_err(|why| UsageError::new(format!("--script: {why}")))?;
-            let name = if path == "-" { "standard input" } else { path }.to_owned();
-            plan.script = Some(ScriptPlan { name, text, args: Vec::new() });
-        }
-        if !args.is_empty() {
-            let Some(script) = &mut plan.script else {
-                return Err(UsageError::new(
-                    "arguments after -- are for a script; add --script FILE, or drop them",
-                ));
-            };
-            script.args = args;
-        }
-        // a script that makes a journey is one, with all that journeys have
-        let Some(script) = &plan.script else { return Ok(()) };
-        let outline = script::outline(script);
-        let Some(outline) = outline.map_err(|why| UsageError::new(format!("--script: {why}")))?
-        else {
+        let ReadScript { script, outline } = program;
+        let Some(outline) = outline else {
+            plan.script = Some(script);
             return Ok(());
         };
-        let script = script.clone();
-        plan.be_carried_out(script, outline).map_err(|error| UsageError::new(error.0))
+        if !from_file {
+            self.apply_script_load(&outline);
+        }
+        if !self.has("slo") && !outline.objectives.is_empty() {
+            self.or("slo", &outline.objectives.join(", "));
+        }
+        let left = outline.left_out.iter().map(|text| format!("threshold {text}"));
+        plan.not_imported.extend(left);
+        plan.be_carried_out(script, outline.program).map_err(|error| UsageError::new(error.0))
+    }
+
+    /// The load of a script's own options. A load that is typed replaces it, and so does a length.
+    fn apply_script_load(&mut self, outline: &ScriptOutline) {
+        let load = self.first_of(LOAD_OPTIONS).is_some();
+        let length = self.first_of(&["duration", "requests"]).is_some();
+        for (name, value) in &outline.load {
+            let is_length = matches!(*name, "duration" | "requests");
+            let replaced = if is_length { length } else { load || (length && *name == "stages") };
+            if !replaced {
+                self.or(name, value);
+            }
+        }
     }
 
     /// Value of `--http`.

@@ -483,7 +483,10 @@ fn shortened(command: &str) -> String {
 /// A URL, a host with a port, or a plan file; anything else is a stored run.
 fn is_target(text: &str) -> bool {
     let target = label_of(text).map_or(text, |(_, target)| target);
-    target.contains("://") || target.ends_with(".toml") || target.contains([':', '/'])
+    target.contains("://")
+        || target.ends_with(".toml")
+        || plan::is_javascript(target)
+        || target.contains([':', '/'])
 }
 
 /// A caution when plans that differ may be compared.

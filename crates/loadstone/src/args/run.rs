@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// settings of a PLAN.toml.
 #[derive(Args, Clone, Debug, Default)]
 #[command(
-    override_usage = "loadstone run [OPTIONS] URL|PLAN.toml\n       loadstone run [OPTIONS] --urls FILE [BASE-URL]\n       loadstone run [OPTIONS] --script FILE URL [-- ARGUMENT...]",
+    override_usage = "loadstone run [OPTIONS] URL|PLAN.toml|SCRIPT.js\n       loadstone run [OPTIONS] --urls FILE [BASE-URL]\n       loadstone run [OPTIONS] --script FILE URL [-- ARGUMENT...]",
     after_help = "\
 Quantities: times 500ms 10s 1m30s, rates 2000/s 120/m, sizes 64k 1M.
 All options: --help. By topic: --help=TOPIC, with load, request, pass, login,
@@ -21,10 +21,11 @@ timeouts, connections, tls, http2, http3, grpc, websocket, paths, net,
 measuring or output."
 )]
 pub(crate) struct RunArgs {
-    /// http(s)://host/path, host[:port][/path], or a plan file ending in .toml
+    /// http(s)://host/path, host[:port][/path], a plan file ending in .toml, or a script of k6 ending
+    /// in .js or .ts
     #[arg(value_name = "URL|PLAN.toml")]
     pub(super) target: Option<String>,
-    /// With --script: arguments passed to the script
+    /// Arguments of a script; for one of k6, variables as NAME=VALUE
     #[arg(last = true, value_name = "ARGUMENT")]
     pub(super) script_args: Vec<String>,
     #[command(flatten)]

@@ -24,7 +24,7 @@ fn files() -> Texts {
         (name == "s.proto").then(|| String::from_utf8_lossy(SERVICE).into_owned())
     });
     let set = set.map_or_else(|why| panic!("{why}"), |schema| schema.to_set());
-    let files: [(&str, &[u8]); 16] = [
+    let files: [(&str, &[u8]); 19] = [
         ("s.proto", SERVICE),
         (
             "x/s.proto",
@@ -46,10 +46,18 @@ fn files() -> Texts {
         ),
         ("plans/bodied.toml", bodied),
         ("plans/b.bin", b"beside the plan"),
+        ("shop.js", SCRIPT),
+        ("lib/pick.js", b"export const path = '/x';"),
+        ("nowhere.js", b"export default function () { }"),
         ("bad.toml", b"version = 1\nurl = 'h'\n[stop]\nduration = 'soon'\n"),
     ];
     Texts(files.into())
 }
+
+const SCRIPT: &[u8] = b"import http from 'k6/http'; import { path } from './lib/pick.js';
+export const options = { vus: 3, duration: '4s', thresholds: { http_req_duration: ['p(95)<500'],
+  checks: ['rate>0.9'] } };
+export default function () { http.get(`http://${__ENV.HOST || 'h:81'}${path}`, { tags: { name: 'get x' } }); }";
 
 /// Result of parsing `run` arguments; `Err` is the message for the user.
 fn typed(argv: &[&str]) -> Result<(Plan, Outputs), String> {
@@ -732,5 +740,43 @@ fn the_load_beside_a_torture_speaks_what_the_cases_do() {
         let url = if expected == HttpVersion::Http3 { "https://h/" } else { URL };
         let made = beside_plan(&args, &url.parse().unwrap(), &files()).unwrap();
         assert_eq!(made.unwrap().0.request.version, expected, "{:?}", args.what);
+    }
+}
+
+#[test]
+fn a_script_of_k6_is_a_plan() {
+    let (plan, outputs) = typed(&["shop.js"]).unwrap();
+    assert_eq!(outputs.name, "shop.js");
+    let journeys = plan.journeys.as_ref().unwrap();
+    assert_eq!((journeys.base.as_str(), journeys.transactions()), ("http://h:81/", vec!["shop"]));
+    let text = to_toml(&plan, Secrets::Shown);
+    for line in ["users = 3", "duration = \"4s\"", "slo = [\"p95<500ms\"]", "cookies = false"] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert_eq!(plan.not_imported, ["threshold checks: rate>0.9"]);
+    // a printed plan needs no other file
+    let again = plan::from_toml(&text, &plan::NoFiles).unwrap();
+    assert_eq!(again.journeys.unwrap().journeys[0].script, journeys.journeys[0].script);
+    // what is typed replaces what the script says
+    let (plan, _) =
+        typed(&["shop.js", "--rate", "50/s", "--slo", "p99<1s", "--", "HOST=z"]).unwrap();
+    let text = to_toml(&plan, Secrets::Shown);
+    for line in
+        ["rate = \"50/s\"", "duration = \"4s\"", "slo = [\"p99<1s\"]", "url = \"http://z/\""]
+    {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let (plan, _) = typed(&["http://other:9/", "--script", "shop.js", "-n", "7"]).unwrap();
+    assert_eq!((plan.stop.requests, plan.stop.duration), (Some(7), None));
+    assert_eq!(plan.journeys.unwrap().base.as_str(), "http://other:9/");
+    for (argv, why) in [
+        (&["nowhere.js"][..], "nowhere.js does not determine its server"),
+        (&["gone.js"], "\"gone.js\" cannot be read"),
+        (&["shop.js", "--script", "shop.js"], "are both scripts"),
+        (&["shop.js", "--compressed"], "sets Accept-Encoding itself"),
+        (&["shop.js", "--", "other"], "\"other\" is not one of its scenarios (default)"),
+    ] {
+        let told = typed(argv).unwrap_err();
+        assert!(told.contains(why), "{argv:?}: {told}");
     }
 }

@@ -254,8 +254,12 @@ mod tests {
         assert_eq!(immovable(&plan(open())), None);
         let closed = plan(Load::Closed { users: 2, think: Think::None, session: None });
         assert!(immovable(&closed).unwrap().contains("closed loop"));
-        let (name, text, args) = ("a.lua".into(), Vec::new(), Vec::new());
-        let script = plan::ScriptPlan { name, text, args };
+        let script = plan::ScriptPlan {
+            name: "a.lua".into(),
+            text: Vec::new(),
+            args: Vec::new(),
+            files: Vec::new(),
+        };
         let scripted = Plan { script: Some(script), ..plan(open()) };
         assert!(immovable(&scripted).unwrap().contains("script"));
     }

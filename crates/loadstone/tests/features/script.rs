@@ -261,6 +261,44 @@ fn a_plan_mixes_journeys_of_steps_and_of_scripts() {
     }
 }
 
+const VISIT: &str = "
+import http from 'k6/http';
+import { check, group } from 'k6';
+export const options = { vus: 2, iterations: 6, thresholds: { http_req_failed: ['rate<0.01'] } };
+export function setup() { return { token: http.post(`${__ENV.SITE}/login?name=u1`).json('token') }; }
+export default function (data) {
+  const headers = { Authorization: `Bearer ${data.token}` };
+  const me = group('who am I', () => http.get(`${__ENV.SITE}/me`, { headers }));
+  check(me, { 'is u1': (r) => r.json('name') === 'u1', never: () => false });
+  http.get(`${__ENV.SITE}/redirect/1`);
+}
+export function teardown(data) { console.log('token kept', data.token.length > 0); }
+";
+
+#[test]
+fn a_script_of_k6_is_measured_as_a_journey() {
+    let site = Site::start(&[]);
+    let path = written("visit", VISIT).replace(".lua", ".js");
+    std::fs::write(&path, VISIT).unwrap();
+    let variable = format!("SITE={}", site.url(""));
+    let ran = run(&["run", &path, "--json", "-", "--", &variable]).expect(&[0, 4]);
+    let json = ran.json();
+    assert_eq!(json["status"], json!({"200": 12, "302": 6}), "{ran:#?}");
+    let names: Vec<_> =
+        json["per_url"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
+    assert_eq!(names, ["request", "who am I"]);
+    assert_eq!(json["per_url"][1]["count"], 6);
+    assert!(ran.stderr.contains("token kept true"), "{ran:#?}");
+    // the same script as the workload of a search for capacity
+    let line = ["ramp", &path, "--population", "--from", "1", "--to", "2", "--hold", "200ms", "-q"];
+    let plan = run(&["run", &path, "--print-plan", "--", &variable]).expect(&[0]).stdout;
+    let file = std::path::Path::new(&path).with_extension("toml");
+    std::fs::write(&file, plan).unwrap();
+    let mut line = line.map(str::to_owned);
+    line[1] = file.to_str().unwrap().to_owned();
+    run(&line).expect(&[0, 1, 4]);
+}
+
 /// The login also works for the requests of a script with wrk's interface: its own text is sent
 /// again with the answer, and the script sees no challenge.
 #[test]

@@ -8,9 +8,10 @@ use crate::exchange::{Caller, Message, Outgoing, Reply};
 use crate::proof;
 use plan::Plan;
 use plan::journey::JourneyStep;
+use sample::FailureClass;
 use std::collections::BTreeMap;
 use units::Nanos;
-use workload::{Jar, Template};
+use workload::{ActedCall, Jar, Template};
 
 /// Why such a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +90,23 @@ fn errand(
         }
     }
     Ok(())
+}
+
+/// Makes a call of a program outside of the run; the program keeps its cookies itself.
+///
+/// # Errors
+/// It cannot be sent, or there is no whole response: the class of the failure.
+pub fn make_call(
+    plan: &Plan,
+    call: &ActedCall,
+    caller: &mut dyn Caller,
+) -> Result<(Nanos, Reply), FailureClass> {
+    let template = super::scripted::template(plan, call).map_err(|_| FailureClass::OtherIo)?;
+    let message = Message::of(template, None);
+    let sent = Outgoing { url: call.url.clone(), message, timeout: plan.timeouts.call };
+    let heard = caller.exchange(vec![sent]).pop().ok_or(FailureClass::OtherIo)?;
+    let reply = heard.result.map_err(|trouble| trouble.class)?;
+    Ok((heard.took, reply))
 }
 
 /// One exchange, and its duration.

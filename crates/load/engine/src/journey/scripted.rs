@@ -6,8 +6,8 @@ use super::guide::content;
 use super::sockets;
 use super::traveller::Traveller;
 use crate::render::{Own, build_own};
-use plan::HttpVersion;
 use plan::journey::AfterFailure;
+use plan::{HttpVersion, Plan};
 use sample::{FailureClass, Noticed, Outcome, Remark};
 use units::Nanos;
 use url::Position;
@@ -159,28 +159,33 @@ impl Performance<'_> {
         self.travel.journeys[self.traveller.journey].first_row + step
     }
 
+    /// The request of a call, and the user's socket where it opens one.
     fn template(&mut self, call: &ActedCall) -> Result<Template, String> {
-        let plan = &self.travel.plan;
         if let Some(socket) = call.socket.as_ref().filter(|it| !it.opens()) {
             let url = self.traveller.socket.as_ref().ok_or(sockets::NOT_OPEN)?;
             let payload = call.body.clone().unwrap_or_default();
             return Ok(sockets::message(url, payload, socket.clone()));
         }
-        let own = Own {
-            target: &call.url[Position::BeforePath..Position::AfterQuery],
-            headers: &call.headers,
-            body: call.body.as_deref(),
-            ..Own::default()
-        };
-        let absolute = plan.connection.proxy.is_some();
-        let made = build_own(plan, &call.url, &call.method, &own, 0, absolute);
-        let made = made.map_err(|error| error.to_string())?;
+        let made = template(&self.travel.plan, call)?;
         if call.socket.is_some() {
-            if plan.request.version != HttpVersion::Http11 || absolute {
-                return Err("WebSockets are opened over HTTP/1.1 without a proxy only".to_owned());
-            }
             self.traveller.socket = Some(made.url.shared().clone());
         }
         Ok(Template { socket: call.socket.clone(), ..made })
     }
+}
+
+/// The request of a program's call.
+pub(super) fn template(plan: &Plan, call: &ActedCall) -> Result<Template, String> {
+    let own = Own {
+        target: &call.url[Position::BeforePath..Position::AfterQuery],
+        headers: &call.headers,
+        body: call.body.as_deref(),
+        ..Own::default()
+    };
+    let absolute = plan.connection.proxy.is_some();
+    if call.socket.is_some() && (plan.request.version != HttpVersion::Http11 || absolute) {
+        return Err("WebSockets are opened over HTTP/1.1 without a proxy only".to_owned());
+    }
+    let made = build_own(plan, &call.url, &call.method, &own, 0, absolute);
+    made.map_err(|error| error.to_string())
 }

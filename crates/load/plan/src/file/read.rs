@@ -238,7 +238,7 @@ fn read_script(table: ScriptTable, files: &dyn FileSource) -> Result<ScriptPlan,
     let why = "it is missing; give it here or as text_file";
     let text = text.ok_or_else(|| place.fault("text", why))?;
     let name = name.unwrap_or_else(|| "script".to_owned());
-    Ok(ScriptPlan { name, text, args: table.args.unwrap_or_default() })
+    Ok(ScriptPlan { name, text, args: table.args.unwrap_or_default(), files: Vec::new() })
 }
 
 type Targets = (Vec<TargetPlan>, Option<Auth>);

@@ -18,8 +18,8 @@ pub struct ProgramOutline {
 }
 
 impl Plan {
-    /// The script carries out the plan's only journey: users of it are the load, and they have
-    /// cookies.
+    /// The script carries out the plan's only journey: users of it are the load, and those of a
+    /// script in Lua have cookies.
     ///
     /// # Errors
     /// Returned for an invalid name or server, or a plan with other requests.
@@ -51,6 +51,13 @@ impl Plan {
         put("script-name", Value::String(script.name.clone()));
         put("script", Value::String(text));
         put("args", list(script.args.clone()));
+        let files = script.files.iter().map(|(name, text)| {
+            Value::Table(super::tables::script_file(name.clone(), text.clone()))
+        });
+        let files: Vec<Value> = files.collect();
+        if !files.is_empty() {
+            put("script-files", Value::Array(files));
+        }
         put("steps", list(outline.steps));
         put("servers", list(outline.servers));
         let mut all = Table::new();
@@ -61,7 +68,8 @@ impl Plan {
         let read = read(&all.to_string(), &target.url, &NoFiles).map_err(said)?;
         self.targets = super::targets(&read).into();
         self.journeys = Some(read);
-        self.request.cookies = true;
+        // scripts of k6 have cookie jars of their own
+        self.request.cookies = !script.is_javascript();
         self.script = None;
         Ok(())
     }
@@ -70,7 +78,10 @@ impl Plan {
 /// The file's name without its ending, unless a step has that name too.
 fn name_of(file: &str, steps: &[String]) -> String {
     let name = file.rsplit('/').next().unwrap_or_default();
-    let name = name.strip_suffix(".lua").unwrap_or(name);
+    let name = [".lua", ".js", ".mjs", ".ts"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending))
+        .unwrap_or(name);
     let good = read::is_speakable(name) && !name.trim().is_empty();
     let free = |name: &str| steps.iter().all(|step| step != name);
     match name {

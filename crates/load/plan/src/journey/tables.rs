@@ -24,7 +24,8 @@ pub(super) fn of(text: &str, files: &dyn FileSource) -> Result<Arc<Table>, Parse
     Ok(Arc::new(all))
 }
 
-/// In place of `body-file`, `send-file`, `script-file`, and of `file` in `upload`.
+/// In place of `body-file`, `send-file`, `script-file`, the paths in `script-files`, and of `file` in
+/// `upload`.
 fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseError> {
     match value {
         Value::Array(all) => all.iter_mut().try_for_each(|one| put_files_in(one, files)),
@@ -42,6 +43,13 @@ fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseEr
                 table.insert("script".to_owned(), Value::String(program_text(&path, files)?));
                 table.entry("script-name".to_owned()).or_insert(Value::String(path));
             }
+            if let Some(Value::Array(list)) = table.get_mut("script-files") {
+                for one in list.iter_mut() {
+                    let Value::String(path) = one else { continue };
+                    let text = program_text(path, files)?;
+                    *one = Value::Table(script_file(path.clone(), text));
+                }
+            }
             if table.contains_key("field")
                 && let Some(path) = table.remove("file")
             {
@@ -55,6 +63,12 @@ fn put_files_in(value: &mut Value, files: &dyn FileSource) -> Result<(), ParseEr
         }
         _ => Ok(()),
     }
+}
+
+/// A file of a script.
+pub(super) fn script_file(name: String, text: String) -> Table {
+    let pairs = [("name", name), ("text", text)];
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), Value::String(value))).collect()
 }
 
 /// The text of a journey's program.

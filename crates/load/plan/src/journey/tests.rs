@@ -451,6 +451,7 @@ fn a_script_alone_is_the_plan_s_one_journey() {
         name: name.to_owned(),
         text: b"-- ''' \"\"\" \\\nfunction journey(user) end\n".to_vec(),
         args: vec!["x".to_owned()],
+        files: Vec::new(),
     };
     let outline = |steps: &[&str]| ProgramOutline {
         steps: steps.iter().map(|step| (*step).to_owned()).collect(),

@@ -32,7 +32,7 @@ pub(super) static SOURCES: &[Setting] = &[
     Setting { name: "curl", value: "COMMAND", without: &["urls", "script"], page: "recordings",
         help: "Take the request from a curl command line, as browsers copy it", ..SOURCE },
     Setting { name: "script", value: "FILE|-", page: "scripts",
-        help: "Requests from a Lua script: wrk's, or one of users on a journey; - is standard input", ..SOURCE },
+        help: "Requests from a script: wrk's or a journey in Lua, or k6's in JavaScript; - is standard input", ..SOURCE },
 ];
 
 /// One of the login methods: the grammar of its value, and how it combines with the login in the

@@ -16,6 +16,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         }
     };
     let sessions = plan.loads().iter().any(in_sessions);
+    let by_k6 = plan.journeys.iter().flat_map(|it| &it.journeys);
+    let by_k6 = by_k6.filter_map(|it| it.script.as_ref()).any(|it| it.script.is_javascript());
     for (wrong, option, why) in [
         (plan.script.is_some(), "--script", "both define the requests"),
         (plan.targets.len() != steps, "--urls", "the steps define the requests"),
@@ -25,6 +27,8 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         (sessions, "--session", "an iteration of a journey is a session already"),
         (connection.pipeline > 1, "--pipeline or --streams", "a user waits for each response"),
         (connection.group.is_some(), "--group", "a user waits for each response"),
+        (by_k6 && request.compressed, "--compressed", "the script sets Accept-Encoding itself"),
+        (by_k6 && request.follow_max > 0, "--follow", "the script follows redirects itself"),
         (request.body.is_some(), "--body", "each step has its own body"),
         (request.method != "GET", "--method", "each step has its own method"),
     ] {

@@ -53,7 +53,8 @@ mod tests {
     fn errors(change: impl Fn(&mut Plan)) -> Vec<String> {
         let mut plan = Plan::for_url("http://h/".parse().unwrap());
         let text = b"x = 1".to_vec();
-        plan.script = Some(ScriptPlan { name: "x.lua".into(), text, args: Vec::new() });
+        plan.script =
+            Some(ScriptPlan { name: "x.lua".into(), text, args: Vec::new(), files: Vec::new() });
         change(&mut plan);
         let problems = validate(&plan).err().unwrap_or_default();
         problems.into_iter().map(|problem| problem.text).collect()

@@ -404,7 +404,8 @@ fn driver() -> impl Strategy<Value = DriverPlan> {
 fn script() -> BoxedStrategy<Option<ScriptPlan>> {
     let text = prop_oneof![any::<String>().prop_map(String::into_bytes), vec(any::<u8>(), 0..20)];
     let made = (any::<String>(), text, vec(any::<String>(), 0..3));
-    option::of(made.prop_map(|(name, text, args)| ScriptPlan { name, text, args })).boxed()
+    let script = |(name, text, args)| ScriptPlan { name, text, args, files: Vec::new() };
+    option::of(made.prop_map(script)).boxed()
 }
 
 pub(super) fn plan() -> impl Strategy<Value = Plan> {

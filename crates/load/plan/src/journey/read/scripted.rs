@@ -51,9 +51,30 @@ impl JourneyReader<'_> {
         let parts = self.scripted_steps(&steps, table.line())?;
         let servers = self.servers(table.take("servers"))?;
         let feeders = self.used_feeders(table.take("feeders"))?;
-        let script = ScriptPlan { name, text, args };
+        let files = self.script_files(table.take("script-files"))?;
+        let script = ScriptPlan { name, text, args, files };
         let program = JourneyProgram { script, servers, feeders, first_row };
         Ok(Some(ProgramParts { program, parts }))
+    }
+
+    /// Files of a script: paths, or tables with `name` and `text`.
+    fn script_files(&self, node: Option<Node<'_>>) -> Result<Vec<(String, String)>, ParseError> {
+        let mut all = Vec::new();
+        for node in node.iter().flat_map(Node::list) {
+            if node.is_text() {
+                let path = self.reader.settled(&node)?;
+                let text = tables::program_text(&path, self.files)?;
+                all.push((path, text));
+                continue;
+            }
+            let mut table = node.table()?;
+            let (Some(name), Some(text)) = (table.take("name"), table.take("text")) else {
+                return Err(table.fault("a file of a script has a name and a text"));
+            };
+            all.push((name.text()?.to_owned(), text.text()?.to_owned()));
+            table.close()?;
+        }
+        Ok(all)
     }
 
     fn texts(&self, node: Option<Node<'_>>) -> Result<Vec<String>, ParseError> {

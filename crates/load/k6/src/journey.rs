@@ -1,0 +1,620 @@
+//! Scripts as journeys of a plan: an iteration of a user is one call of a function of the script.
+//! The plan decides when iterations begin and judges the responses; k6's executors, thresholds and
+//! summary take no part.
+
+use crate::context::{Context, IterationFacts};
+use crate::http::{HttpReply, WireRequest};
+use crate::metrics::Store;
+use crate::program::{Program, ReadFile};
+use crate::scan;
+use crate::scenario::{Executor, RampStage};
+use crate::test::{OuterOptions, Test};
+use crate::threshold::{Aggregate, MetricThresholds};
+use crate::vu::{Task, Vu, VuAnswer, VuFailure, VuRequest};
+use sample::{FailureClass, Sample};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use units::Nanos;
+use url::{Position, Url};
+use workload::{ActedCall, Actor, ActorAction, ActorTurn, CallResponse, IterationStart};
+
+/// Name of calls that have neither a `name` tag nor a group.
+pub const STEP: &str = "request";
+/// Steps of one script; calls of further names count for the first one.
+const STEPS_MAX: usize = 100;
+/// Pauses in a row without a request, after which an iteration is ended.
+const PAUSES_MAX: u32 = 100_000;
+/// Requests that are simulated at most while looking for the first server.
+const PROBES_MAX: u32 = 1_000;
+/// Users of finished iterations that wait for the next ones.
+const SPARES_MAX: usize = 10_000;
+
+/// Receives a line of the script's console.
+pub type Console = fn(&str);
+
+/// A script that a plan runs.
+#[derive(Debug)]
+pub struct PlannedScript {
+    test: Test,
+    /// Row of the scenario whose function is called.
+    scenario: usize,
+    /// Server of its first request.
+    home: Option<Url>,
+    /// Servers that its text or its variables name.
+    named: Vec<Url>,
+}
+
+impl PlannedScript {
+    /// Reads a script and runs its init code. Arguments are variables, `NAME=value`, or the name of
+    /// a scenario. No request is sent: it is executed up to its first one, to learn the server.
+    ///
+    /// # Errors
+    /// The script is wrong, or has several scenarios and none is named.
+    pub fn read(
+        name: &str,
+        args: &[String],
+        read: ReadFile,
+        seed: u64,
+    ) -> Result<PlannedScript, String> {
+        let mut env = BTreeMap::new();
+        let mut wanted = None;
+        for arg in args {
+            match arg.split_once('=') {
+                Some((name, value)) => drop(env.insert(name.to_owned(), value.to_owned())),
+                None => wanted = Some(arg.as_str()),
+            }
+        }
+        let program = Program::new(name, env, read);
+        let test = Test::load(program, &OuterOptions::default(), seed).map_err(|it| it.text)?;
+        let scenario = choose(&test, wanted).map_err(|why| format!("{name}: {why}"))?;
+        let mut script = PlannedScript { test, scenario, home: None, named: Vec::new() };
+        script.named = script.servers_named();
+        script.home = script.first_server().or_else(|| script.named.first().cloned());
+        // what it printed was of the look ahead
+        script.test.program.take_log();
+        Ok(script)
+    }
+
+    /// The server of the first request; `None`: it is not known before the run.
+    pub fn home(&self) -> Option<&Url> {
+        self.home.as_ref()
+    }
+
+    /// Servers that the text names besides the first one.
+    pub fn further_servers(&self) -> Vec<String> {
+        let home = self.home.as_ref().map(Url::origin);
+        let mut known = BTreeSet::new();
+        let all = self.named.iter().map(Url::origin).filter(|it| Some(it) != home.as_ref());
+        all.map(|it| it.ascii_serialization()).filter(|it| known.insert(it.clone())).collect()
+    }
+
+    /// Names of its calls: literal `name` tags and groups.
+    pub fn steps(&self) -> Vec<String> {
+        let mut all = vec![STEP.to_owned()];
+        for text in self.test.program.all_texts() {
+            for name in scan::call_names(&text) {
+                let clear = !name.trim().is_empty() && !name.contains(['<', '>', ':', '{', '$']);
+                if clear && !all.contains(&name) && all.len() < STEPS_MAX {
+                    all.push(name);
+                }
+            }
+        }
+        all
+    }
+
+    /// Files that it has read, without the script itself.
+    ///
+    /// # Errors
+    /// One of them is not text.
+    pub fn files(&self) -> Result<Vec<(String, String)>, String> {
+        self.test.program.files_read()
+    }
+
+    /// Whether the script has a function `setup`, or `teardown`.
+    pub fn has_stage(&self, stage: Stage) -> bool {
+        match stage {
+            Stage::Setup => self.test.has_setup(),
+            Stage::Teardown => self.test.has_teardown(),
+        }
+    }
+
+    /// The load of its scenario as options of `run`.
+    pub fn load_options(&self) -> Vec<(&'static str, String)> {
+        load_options(&self.test.options().scenarios[self.scenario].executor)
+    }
+
+    /// Its thresholds as objectives, and those that have no equivalent.
+    pub fn objectives(&self) -> (Vec<String>, Vec<String>) {
+        let (mut ours, mut left) = (Vec::new(), Vec::new());
+        for metric in &self.test.options().thresholds {
+            for threshold in &metric.all {
+                match objective(metric, &threshold.expression) {
+                    Some(text) => ours.push(text),
+                    None => left.push(format!("{}: {}", metric.name, threshold.expression.source)),
+                }
+            }
+        }
+        (ours, left)
+    }
+
+    /// Runs the script until it makes a request, without making it.
+    fn first_server(&self) -> Option<Url> {
+        let store = Arc::new(Mutex::new(Store::default()));
+        let context = Context::new(self.test.program.clone(), store, 0, self.test.seed);
+        let (mut vu, ..) = Vu::new(&self.test.program, context).ok()?;
+        self.enter(&vu);
+        let exec = &self.test.options().scenarios[self.scenario].exec;
+        let mut argument = None;
+        for function in [self.test.has_setup().then_some("setup"), Some(exec.as_str())] {
+            let Some(function) = function else { continue };
+            let task =
+                Task { function: function.to_owned(), argument, iteration: 0, wants_result: true };
+            let mut request = vu.resume(VuAnswer::Run(task), Nanos::SECOND);
+            for _ in 0..PROBES_MAX {
+                let VuRequest::Sleep(_) = request else { break };
+                request = vu.resume(VuAnswer::Go, Nanos::SECOND);
+            }
+            argument = match request {
+                VuRequest::Http(wire) => return Some(wire.url),
+                VuRequest::Finished(outcome) => outcome.ok().flatten().map(Arc::from),
+                VuRequest::Sleep(_) | VuRequest::Ready { .. } => return None,
+            };
+        }
+        None
+    }
+
+    fn servers_named(&self) -> Vec<Url> {
+        let program = &self.test.program;
+        let texts = program.all_texts();
+        let literals = texts.iter().flat_map(|text| scan::urls(text));
+        let given = program.env.values().filter(|value| value.contains("://")).cloned();
+        given.chain(literals).filter_map(|text| Url::parse(&text).ok()).collect()
+    }
+
+    /// The user belongs to the scenario.
+    fn enter(&self, vu: &Vu) {
+        vu.context().set_scenario(self.test.facts[self.scenario].clone(), Nanos::SECOND);
+    }
+}
+
+/// What a script does once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    Setup,
+    Teardown,
+}
+
+impl Stage {
+    /// Name of its function in the script.
+    pub fn function(self) -> &'static str {
+        match self {
+            Stage::Setup => "setup",
+            Stage::Teardown => "teardown",
+        }
+    }
+}
+
+/// The row of the scenario that is run.
+fn choose(test: &Test, wanted: Option<&str>) -> Result<usize, String> {
+    let all = &test.options().scenarios;
+    let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
+    match (wanted, all.len()) {
+        (Some(name), _) => names.iter().position(|known| *known == name).ok_or_else(|| {
+            format!(
+                "\"{name}\" is not one of its scenarios ({}); variables are given as NAME=value",
+                names.join(", ")
+            )
+        }),
+        (None, 1) => Ok(0),
+        (None, _) => Err(format!(
+            "it has {} scenarios, and a journey is one of them: name it after --, as in -- {}, or \
+             run all of them by loadstone k6 run",
+            names.len(),
+            names[0]
+        )),
+    }
+}
+
+/// An executor as options of `run`.
+fn load_options(executor: &Executor) -> Vec<(&'static str, String)> {
+    let span = |span: &Nanos| crate::duration::show(*span);
+    let iterations = |vus: &u64, count: u64, max: &Nanos| {
+        let mut all = vec![("connections", vus.to_string()), ("requests", count.to_string())];
+        if *max != Nanos::from_secs(600) {
+            all.push(("duration", span(max)));
+        }
+        all
+    };
+    match executor {
+        Executor::SharedIterations { vus, iterations: count, max_duration } => {
+            iterations(vus, *count, max_duration)
+        }
+        Executor::PerVuIterations { vus, iterations: count, max_duration } => {
+            iterations(vus, vus.saturating_mul(*count), max_duration)
+        }
+        Executor::ConstantVus { vus, duration } => {
+            vec![("connections", vus.to_string()), ("duration", span(duration))]
+        }
+        Executor::RampingVus { start, stages, .. } => {
+            vec![(
+                "stages",
+                stages_text(*start as f64, stages, |level| format!("{}", level as u64)),
+            )]
+        }
+        Executor::ConstantArrivalRate { rate, unit, duration, .. } => {
+            let rate = rate / unit.as_secs_f64();
+            vec![("rate", format!("{rate}/s")), ("duration", span(duration))]
+        }
+        Executor::RampingArrivalRate { start, unit, stages, .. } => {
+            let per_s = |level: f64| format!("{}/s", level / unit.as_secs_f64());
+            vec![("stages", stages_text(*start, stages, per_s))]
+        }
+    }
+}
+
+/// Stages with both levels each; those without length are steps between two others.
+fn stages_text(start: f64, stages: &[RampStage], show: impl Fn(f64) -> String) -> String {
+    let mut level = start;
+    let mut parts = Vec::new();
+    for stage in stages {
+        let target = stage.target.max(0.0);
+        if !stage.duration.is_zero() {
+            let length = crate::duration::show(stage.duration);
+            parts.push(format!("{length}:{}..{}", show(level), show(target)));
+        }
+        level = target;
+    }
+    parts.join(", ")
+}
+
+/// A threshold as an objective; `None`: it has no equivalent.
+fn objective(
+    metric: &MetricThresholds,
+    expression: &crate::threshold::Expression,
+) -> Option<String> {
+    if !metric.tags.is_empty() {
+        return None;
+    }
+    let (operator, value) = expression.bound()?;
+    let text = match (metric.metric.as_str(), &expression.aggregate) {
+        ("http_req_duration", aggregate) => {
+            let name = match aggregate {
+                Aggregate::Average => "mean".to_owned(),
+                Aggregate::Median => "median".to_owned(),
+                Aggregate::Max => "max".to_owned(),
+                Aggregate::Percentile(percent) => format!("p{percent}"),
+                _ => return None,
+            };
+            format!("{name}{operator}{value}ms")
+        }
+        // in percent, rounded: 0.01 × 100 in binary is not 1
+        ("http_req_failed", Aggregate::Rate) => {
+            format!("failures{operator}{}%", (value * 1e8).round() / 1e6)
+        }
+        ("http_reqs", Aggregate::Rate) => format!("throughput{operator}{value}/s"),
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn failure_text(failure: VuFailure) -> String {
+    match failure {
+        VuFailure::Exception(text) => text,
+        VuFailure::Abort(message) => {
+            format!("test.abort(): {message}; it ends this iteration only: end a run by --abort-if")
+        }
+        VuFailure::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+/// What a worker's users of a script need.
+#[derive(Clone, Debug)]
+pub struct ActorSpec {
+    pub script: Arc<PlannedScript>,
+    /// Takes the place of the script's first server.
+    pub base: Url,
+    /// Servers that it may call in addition.
+    pub servers: Vec<Url>,
+    /// Names of the steps of its journey, by row.
+    pub steps: Vec<String>,
+    /// What `setup` returned.
+    pub data: Option<String>,
+    pub console: Console,
+}
+
+impl ActorSpec {
+    /// Runs `setup` or `teardown`; `exchange` makes its requests. Returns what `setup` returned, as
+    /// JSON.
+    ///
+    /// # Errors
+    /// It failed: its text with the line.
+    pub fn run_stage(
+        &self,
+        stage: Stage,
+        exchange: &mut dyn FnMut(&ActedCall) -> HttpReply,
+    ) -> Result<Option<String>, String> {
+        let (function, test) = (stage.function(), &self.script.test);
+        let context = Context::new(test.program.clone(), Arc::default(), 1, test.seed);
+        let (mut vu, ..) = Vu::new(&test.program, context).map_err(failure_text)?;
+        vu.context().set_group(&format!("::{function}"));
+        let start = Instant::now();
+        let task = Task {
+            function: function.to_owned(),
+            argument: self.data.as_deref().map(Arc::from),
+            iteration: 0,
+            wants_result: stage == Stage::Setup,
+        };
+        let mut answer = VuAnswer::Run(task);
+        loop {
+            let now = Nanos::SECOND + Nanos::from_secs_f64(start.elapsed().as_secs_f64());
+            let request = vu.resume(answer, now);
+            self.print();
+            answer = match request {
+                VuRequest::Http(wire) => {
+                    let call = self.call(&vu, *wire, Nanos::ZERO)?;
+                    VuAnswer::Http(Box::new(exchange(&call)))
+                }
+                VuRequest::Sleep(span) => {
+                    std::thread::sleep(Duration::from_nanos(span.0));
+                    VuAnswer::Go
+                }
+                VuRequest::Finished(outcome) => {
+                    return outcome.map_err(|it| one_line(&failure_text(it)));
+                }
+                VuRequest::Ready { .. } => VuAnswer::End,
+            };
+        }
+    }
+
+    /// Prints what the script has logged.
+    fn print(&self) {
+        for line in self.script.test.program.take_log() {
+            (self.console)(&line.text);
+        }
+    }
+
+    /// A request as the plan makes it.
+    fn call(&self, vu: &Vu, wire: WireRequest, wait: Nanos) -> Result<ActedCall, String> {
+        let WireRequest { method, mut url, mut headers, body, name, expected } = wire;
+        let authority = url[Position::BeforeHost..Position::AfterPort].to_owned();
+        let home = self.script.home().map(Url::origin);
+        if home.is_some_and(|home| home == url.origin()) {
+            url = moved(&url, &self.base);
+        }
+        let place = url.origin();
+        if !self.servers.iter().chain([&self.base]).any(|server| server.origin() == place) {
+            return Err(format!(
+                "{} is not a server of this run: name it in the script, or as a variable after --",
+                place.ascii_serialization()
+            ));
+        }
+        headers.retain(|(name, value)| match name.as_str() {
+            "Host" => *value != authority,
+            // the engine writes its own
+            "Content-Length" => false,
+            "User-Agent" => !value.starts_with("Grafana k6/"),
+            _ => true,
+        });
+        let group = vu.context().group.borrow();
+        let names = [name.as_str(), group.rsplit("::").next().unwrap_or_default()];
+        let row = |name: &str| self.steps.iter().position(|step| step == name);
+        let step = names.into_iter().find_map(row).unwrap_or(0) as u32;
+        let bodied = !body.is_empty() || matches!(method.as_str(), "POST" | "PUT" | "PATCH");
+        let statuses = expected_statuses(expected.as_deref());
+        let body = bodied.then_some(body);
+        Ok(ActedCall { wait, step, method, url, headers, body, statuses, socket: None })
+    }
+}
+
+/// The users of one worker.
+#[derive(Debug)]
+pub struct ScriptActor {
+    spec: ActorSpec,
+    data: Option<Arc<str>>,
+    store: Arc<Mutex<Store>>,
+    users: BTreeMap<u64, Vu>,
+    spares: Vec<Vu>,
+    start: Instant,
+}
+
+impl ScriptActor {
+    pub fn new(spec: ActorSpec) -> ScriptActor {
+        ScriptActor {
+            data: spec.data.as_deref().map(Arc::from),
+            store: Arc::default(),
+            users: BTreeMap::new(),
+            spares: Vec::new(),
+            start: Instant::now(),
+            spec,
+        }
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos::SECOND + Nanos::from_secs_f64(self.start.elapsed().as_secs_f64())
+    }
+
+    /// A user, who may have served other iterations before.
+    fn user(&mut self, number: u64) -> Result<Vu, String> {
+        if let Some(vu) = self.users.remove(&number).or_else(|| self.spares.pop()) {
+            return Ok(vu);
+        }
+        let test = &self.spec.script.test;
+        let store = self.store.clone();
+        let context = Context::new(test.program.clone(), store, number + 1, test.seed);
+        context.keep_checks();
+        let (vu, ..) = Vu::new(&test.program, context).map_err(failure_text)?;
+        self.spec.script.enter(&vu);
+        Ok(vu)
+    }
+
+    /// Follows the script to its next request or to the end of its iteration.
+    fn drive(&mut self, number: u64, mut vu: Vu, mut request: VuRequest) -> ActorTurn {
+        let mut wait = Nanos::ZERO;
+        let mut pauses = 0;
+        let action = loop {
+            match request {
+                VuRequest::Sleep(span) if pauses < PAUSES_MAX => {
+                    pauses += 1;
+                    wait += span;
+                    request = vu.resume(VuAnswer::Go, self.now() + wait);
+                }
+                VuRequest::Http(wire) => match self.spec.call(&vu, *wire, wait) {
+                    Ok(call) => break ActorAction::Call(Box::new(call)),
+                    Err(why) => {
+                        interrupt(&mut vu, self.now());
+                        break ActorAction::Broke(why);
+                    }
+                },
+                VuRequest::Finished(Ok(_) | Err(VuFailure::Interrupted))
+                | VuRequest::Ready { .. } => break ActorAction::Over { wait },
+                VuRequest::Finished(Err(failure)) => {
+                    break ActorAction::Broke(one_line(&failure_text(failure)));
+                }
+                VuRequest::Sleep(_) => {
+                    interrupt(&mut vu, self.now());
+                    let why = format!("{PAUSES_MAX} pauses in a row without a request");
+                    break ActorAction::Broke(why);
+                }
+            }
+        };
+        self.spec.print();
+        let checks = vu.context().take_checks();
+        let checks = checks.into_iter().map(|(name, met)| (!met).then_some(name)).collect();
+        self.users.insert(number, vu);
+        ActorTurn { failure: None, checks, action }
+    }
+}
+
+/// Statuses that are as expected; empty: those of the plan.
+fn expected_statuses(pairs: Option<&[u32]>) -> Vec<u16> {
+    match pairs {
+        Some([200, 399]) => Vec::new(),
+        None => (100..=599).collect(),
+        Some(pairs) => {
+            let ranges = pairs.chunks_exact(2).map(|pair| pair[0]..=pair[1].min(599));
+            ranges.flatten().filter_map(|status| u16::try_from(status).ok()).collect()
+        }
+    }
+}
+
+/// The URL at another server.
+fn moved(url: &Url, base: &Url) -> Url {
+    let path = &url[Position::BeforePath..Position::AfterQuery];
+    base.join(path).unwrap_or_else(|_| url.clone())
+}
+
+/// Ends the task under way.
+fn interrupt(vu: &mut Vu, now: Nanos) {
+    for _ in 0..16 {
+        if !vu.is_under_way() {
+            return;
+        }
+        vu.resume(VuAnswer::Interrupt, now);
+    }
+}
+
+/// An exception with its first line of the stack.
+fn one_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let head = lines.next().unwrap_or_default();
+    match lines.find(|line| line.starts_with("at ") && !line.contains("native")) {
+        Some(place) => format!("{head} ({place})"),
+        None => head.to_owned(),
+    }
+}
+
+impl Actor for ScriptActor {
+    fn begin(&mut self, begun: &IterationStart<'_>) -> ActorTurn {
+        let mut vu = match self.user(begun.user) {
+            Ok(vu) => vu,
+            Err(why) => {
+                let action = ActorAction::Broke(one_line(&why));
+                return ActorTurn { failure: None, checks: Vec::new(), action };
+            }
+        };
+        let now = self.now();
+        interrupt(&mut vu, now);
+        let options = self.spec.script.test.options();
+        let own = vu.context().next_iteration();
+        let facts = IterationFacts { of_user: own, in_scenario: own, of_scenario: begun.iteration };
+        vu.context().set_iteration(facts, options.no_cookies_reset);
+        let task = Task {
+            function: options.scenarios[self.spec.script.scenario].exec.clone(),
+            argument: self.data.clone(),
+            iteration: own,
+            wants_result: false,
+        };
+        let request = vu.resume(VuAnswer::Run(task), now);
+        self.drive(begun.user, vu, request)
+    }
+
+    fn resume(&mut self, user: u64, heard: Result<&CallResponse<'_>, &str>) -> ActorTurn {
+        let Some(mut vu) = self.users.remove(&user) else {
+            let action = ActorAction::Over { wait: Nanos::ZERO };
+            return ActorTurn { failure: None, checks: Vec::new(), action };
+        };
+        let now = self.now();
+        let reply = match heard {
+            Ok(heard) => reply(heard, now),
+            Err(_) => HttpReply {
+                sample: Sample { class: Some(FailureClass::OtherIo), ..at(now, Nanos::ZERO) },
+                ..HttpReply::default()
+            },
+        };
+        let request = vu.resume(VuAnswer::Http(Box::new(reply)), now);
+        self.drive(user, vu, request)
+    }
+
+    fn leave_off(&mut self, user: u64) {
+        let now = self.now();
+        if let Some(vu) = self.users.get_mut(&user) {
+            interrupt(vu, now);
+        }
+    }
+
+    fn forget(&mut self, user: u64) {
+        self.leave_off(user);
+        if let Some(vu) = self.users.remove(&user)
+            && self.spares.len() < SPARES_MAX
+        {
+            self.spares.push(vu);
+        }
+    }
+}
+
+/// A sample of a call that ended at `now` and took this long.
+fn at(now: Nanos, took: Nanos) -> Sample {
+    let sent = now - took;
+    Sample {
+        intended: sent,
+        admitted: sent,
+        issued: sent,
+        sent,
+        written: sent,
+        first_byte: now,
+        done: now,
+        ..Sample::default()
+    }
+}
+
+fn reply(heard: &CallResponse<'_>, now: Nanos) -> HttpReply {
+    let class = heard.error.and_then(|id| FailureClass::ALL.iter().find(|it| it.id() == id));
+    let sample = Sample { status: heard.status, class: class.copied(), ..at(now, heard.took) };
+    HttpReply { sample, head: heard.head.to_vec(), body: heard.body.to_vec() }
+}
+
+/// The reply of an exchange outside of the run; `error`: there was none.
+pub fn stage_reply(status: u16, head: Vec<u8>, body: Vec<u8>, took: Nanos) -> HttpReply {
+    let sample = Sample { status, ..at(Nanos::SECOND + took, took) };
+    HttpReply { sample, head, body }
+}
+
+/// The reply of an exchange that failed.
+pub fn stage_failure(class: FailureClass) -> HttpReply {
+    let sample = Sample { class: Some(class), ..at(Nanos::SECOND, Nanos::ZERO) };
+    HttpReply { sample, ..HttpReply::default() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Scripts that carry out journeys: in Lua, or in JavaScript with k6's interface.
+
+use crate::exit::Failure;
+use crate::journeys::errand_caller;
+use crate::script;
+use crate::session::Session;
+use engine::journey::make_call;
+use k6::journey::{ActorSpec, PlannedScript, ScriptActor, Stage, stage_failure, stage_reply};
+use plan::journey::{Journey, JourneyPart, JourneyProgram, ProgramOutline};
+use plan::{FileSource, Plan, ScriptPlan};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use url::Url;
+use workload::Actor;
+
+/// Files that one script reads at most.
+const FILES_MAX: usize = 1_000;
+
+/// A script's description of its journey.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptOutline {
+    pub program: ProgramOutline,
+    /// Server of its first request, where the script determines it.
+    pub base: Option<Url>,
+    /// Files that it imports or opens: paths and texts.
+    pub files: Vec<(String, String)>,
+    /// The load that it asks for, as options of `run` and their values.
+    pub load: Vec<(&'static str, String)>,
+    /// Its objectives.
+    pub objectives: Vec<String>,
+    /// What of it is not taken over.
+    pub left_out: Vec<String>,
+}
+
+/// A script's description of its journey; `None` if it makes single requests, as wrk's do. `files`:
+/// where its files are read.
+///
+/// # Errors
+/// It makes a journey, and is wrong: the line, and what.
+pub fn outline(
+    script: &ScriptPlan,
+    files: &dyn FileSource,
+) -> Result<Option<ScriptOutline>, String> {
+    if !script.is_javascript() {
+        let program = script::outline(script)?;
+        return Ok(program.map(|program| ScriptOutline { program, ..ScriptOutline::default() }));
+    }
+    let made = read_with(script, files)?;
+    let (objectives, left_out) = made.objectives();
+    Ok(Some(ScriptOutline {
+        program: ProgramOutline { steps: made.steps(), servers: made.further_servers() },
+        base: made.home().cloned(),
+        files: made.files()?,
+        load: made.load_options(),
+        objectives,
+        left_out,
+    }))
+}
+
+/// Files by path, or why they cannot be read.
+type ReadFiles = BTreeMap<String, Result<Vec<u8>, String>>;
+
+/// Reads a script, and each file when it is first missing.
+fn read_with(script: &ScriptPlan, files: &dyn FileSource) -> Result<PlannedScript, String> {
+    let mut known: ReadFiles = BTreeMap::new();
+    loop {
+        let missing = Arc::new(Mutex::new(None));
+        let made = read(script, known.clone(), missing.clone());
+        let wanted = missing.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match wanted {
+            Some(path) if known.len() < FILES_MAX => {
+                let content = files.read(&path);
+                known.insert(path, content);
+            }
+            _ => return made,
+        }
+    }
+}
+
+/// Reads a script whose files are in the plan or in `known`; the first one in neither is noted.
+fn read(
+    script: &ScriptPlan,
+    known: ReadFiles,
+    missing: Arc<Mutex<Option<String>>>,
+) -> Result<PlannedScript, String> {
+    let plan = script.clone();
+    let entry = k6::program::entry_path(&script.name);
+    let find = move |path: &str| {
+        if path == entry {
+            return Ok(plan.text.clone());
+        }
+        if let Some((_, text)) = plan.files.iter().find(|(name, _)| name == path) {
+            return Ok(text.clone().into_bytes());
+        }
+        if let Some(found) = known.get(path) {
+            return found.clone();
+        }
+        missing.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(path.to_owned());
+        Err("the plan does not have this file: name it in script-files".to_owned())
+    };
+    PlannedScript::read(&script.name, &script.args, Box::new(find), 1)
+}
+
+/// A journey that a script in JavaScript carries out, and its program.
+fn by_k6(journey: &Journey) -> Option<&JourneyProgram> {
+    journey.script.as_ref().filter(|program| program.script.is_javascript())
+}
+
+/// Under which name the result of `setup` is kept among the captured values.
+fn data_key(journey: &Journey) -> String {
+    format!("setup() of {}", journey.name)
+}
+
+/// The scripts in JavaScript of a plan, by the rows of its journeys; shared by its workers.
+#[derive(Debug, Default)]
+pub(crate) struct Programs(Vec<Option<ActorSpec>>);
+
+impl Programs {
+    /// Reads the scripts of the journeys that have users. `values`: what the setup captured.
+    ///
+    /// # Errors
+    /// A script is wrong.
+    pub(crate) fn open(plan: &Plan, values: &BTreeMap<String, String>) -> Result<Programs, String> {
+        let Some(journeys) = &plan.journeys else { return Ok(Programs::default()) };
+        let one = |journey: &Journey| -> Result<Option<ActorSpec>, String> {
+            let Some(program) = by_k6(journey).filter(|_| journey.weight > 0.0) else {
+                return Ok(None);
+            };
+            let script = read(&program.script, BTreeMap::new(), Arc::default())?;
+            let steps = journey.parts.iter().filter_map(|part| match part {
+                JourneyPart::Step(step) => Some(step.name.clone()),
+                JourneyPart::Block(_) => None,
+            });
+            Ok(Some(ActorSpec {
+                script: Arc::new(script),
+                base: journeys.base.clone(),
+                servers: program.servers.clone(),
+                steps: steps.collect(),
+                data: values.get(&data_key(journey)).cloned(),
+                console: print,
+            }))
+        };
+        journeys.journeys.iter().map(one).collect::<Result<_, _>>().map(Programs)
+    }
+
+    /// One worker's programs, by the rows of the journeys. `aside`: standard output is not theirs to
+    /// print on.
+    ///
+    /// # Errors
+    /// A script went wrong at its start.
+    pub(crate) fn actors(
+        &self,
+        plan: &Plan,
+        given: &BTreeMap<String, String>,
+        aside: bool,
+    ) -> Result<Vec<Option<Box<dyn Actor>>>, String> {
+        let mut all = script::actors(plan, given, aside)?;
+        all.resize_with(all.len().max(self.0.len()), || None);
+        for (place, spec) in all.iter_mut().zip(&self.0) {
+            if let Some(spec) = spec {
+                *place = Some(Box::new(ScriptActor::new(spec.clone())));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Prints a line of a script's console.
+fn print(line: &str) {
+    // nothing is left to report to if standard error is closed
+    writeln!(std::io::stderr().lock(), "{line}").ok();
+}
+
+/// Runs the functions `setup` or `teardown` of the plan's scripts; what `setup` returns is kept for
+/// the users.
+///
+/// # Errors
+/// The first one that failed.
+pub(crate) fn run_stage(session: &mut Session, stage: Stage) -> Result<(), Failure> {
+    let plan = session.fit.plan.clone();
+    let Some(journeys) = &plan.journeys else { return Ok(()) };
+    if !journeys.journeys.iter().any(|journey| by_k6(journey).is_some()) {
+        return Ok(());
+    }
+    let programs = Programs::open(&plan, &session.captured.values);
+    let programs = programs.map_err(|why| Failure::usage(format!("--script: {why}")))?;
+    for (journey, spec) in journeys.journeys.iter().zip(&programs.0) {
+        let Some(spec) = spec.as_ref().filter(|spec| spec.script.has_stage(stage)) else {
+            continue;
+        };
+        let mut caller = errand_caller(&plan, session)?;
+        let made = spec.run_stage(stage, &mut |call| match make_call(&plan, call, &mut caller) {
+            Ok((took, reply)) => stage_reply(reply.facts.status, reply.head, reply.body, took),
+            Err(class) => stage_failure(class),
+        });
+        let data = made.map_err(|why| {
+            let function = stage.function();
+            Failure::usage(format!("{function}() of {}: {why}", units::quoted(&journey.name)))
+        })?;
+        if let (Stage::Setup, Some(data)) = (stage, data) {
+            session.captured.values.insert(data_key(journey), data);
+        }
+    }
+    Ok(())
+}
