@@ -90,6 +90,7 @@ const SUBCOMMANDS: &[&str] = &[
     "workload describe",
     "workload anonymise",
     "workload verify",
+    "record",
     "netpath",
     "completions",
     "man",

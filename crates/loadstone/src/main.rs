@@ -16,6 +16,7 @@ mod netpath_command;
 mod once_command;
 mod progress;
 mod ramp;
+mod record_command;
 mod report_command;
 mod run;
 mod runs;
@@ -105,6 +106,7 @@ fn dispatch(command: Command) -> Result<Code, Failure> {
         Command::Check(args) => check::check(&args),
         Command::Ui(args) => ui_command::ui(args),
         Command::Workload(args) => workload_command::workload(args),
+        Command::Record(args) => record_command::record(&args),
         Command::Netpath(_) => unreachable!("main has carried it out"),
         Command::Completions { shell } => print(&args::completions(shell)),
         Command::Man => {

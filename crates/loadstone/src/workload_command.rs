@@ -10,6 +10,8 @@ mod recording;
 mod sequence;
 mod verify;
 
+pub(crate) use foreign::dry_run;
+
 use crate::args::{CrawlArgs, WorkloadArgs, WorkloadCommand, trust};
 use crate::caller::Caller;
 use crate::exit::{Code, Failure};

@@ -62,6 +62,7 @@ const PLACES: &[Place] = &[
         &["conduit", "net", "faulty", "workload", "protocol", "quic", "grpc", "websocket"],
     ),
     only("norm", 4, &[]),
+    only("recorder", 4, &[]),
     only("report", 5, &["stats", "dialogue", "torture", "campaign", "record"]),
     only("live", 5, &["record", "report", "stats", "store"]),
     only(
@@ -119,8 +120,8 @@ const GATES: &[Gate] = &[
     },
     Gate {
         packages: &["tokio", "async-std", "smol", "axum"],
-        allowed: |name| ["fleet", "site", "norm", "live"].contains(&name),
-        why: "an async runtime lives in fleet, site, norm and live only",
+        allowed: |name| ["fleet", "site", "norm", "live", "recorder"].contains(&name),
+        why: "an async runtime lives in fleet, site, norm, live and recorder only",
     },
     Gate {
         packages: &["rusqlite", "libsqlite3-sys", "sqlx", "diesel"],

@@ -23,6 +23,22 @@ pub struct Correlation {
     pub diff: Vec<String>,
 }
 
+/// Makes a journey of one recording: its requests in order, with their pauses. Nothing is known of
+/// values that change.
+///
+/// # Errors
+/// The text is not a HAR, or has no request.
+pub fn import_visit(recording: &str) -> Result<Imported, ImportError> {
+    let exchanges = exchanges(recording).map_err(ImportError)?;
+    let pairs: Vec<(usize, usize)> = (0..exchanges.len()).map(|row| (row, row)).collect();
+    if pairs.is_empty() {
+        return Err(ImportError("it has no request".to_owned()));
+    }
+    let head = "Imported from a recording of one visit (HAR). A second recording shows which values \
+                change: workload import FIRST --second SECOND.";
+    Ok(visit((&exchanges, &exchanges), &pairs, head, None)?.imported)
+}
+
 /// Makes a plan of a visit that was recorded twice.
 ///
 /// # Errors
@@ -44,10 +60,21 @@ pub fn correlate(
             "the recordings have no request in common; record the same visit twice".to_owned(),
         ));
     }
+    let head = "Imported from two recordings of the same visit (HAR).";
+    visit((&first, &second), &pairs, head, base)
+}
+
+/// The journey of exchanges that two recordings have in common.
+fn visit(
+    (first, second): (&[RecordedExchange], &[RecordedExchange]),
+    pairs: &[(usize, usize)],
+    head: &str,
+    base: Option<&Url>,
+) -> Result<Correlation, ImportError> {
     let mut correlator = Correlator {
-        first: &first,
-        second: &second,
-        pairs: &pairs,
+        first,
+        second,
+        pairs,
         draft: PlanDraft::default(),
         diff: Vec::new(),
         known: Vec::new(),
@@ -64,7 +91,6 @@ pub fn correlate(
         parts,
         ..DraftJourney::default()
     });
-    let head = "Imported from two recordings of the same visit (HAR).";
     let written = write::write(draft, head, base).map_err(ImportError)?;
     let write::ImportCounts { journeys, steps, captures, checks } = written.counts;
     let imported = Imported {

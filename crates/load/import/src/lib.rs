@@ -28,7 +28,7 @@ mod toml_text;
 mod tree;
 mod write;
 
-pub use correlate::{Correlation, correlate};
+pub use correlate::{Correlation, correlate, import_visit};
 pub use detect::{Format, detect, refusal};
 pub use draft::LeftOut;
 

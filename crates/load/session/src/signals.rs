@@ -27,8 +27,18 @@ pub fn install_interrupt() -> std::io::Result<()> {
     catch(signal_hook::consts::SIGINT)
 }
 
+/// By kind: whether a signal was received, so that the next one ends the program.
+static ARMED: [OnceLock<Arc<AtomicBool>>; 2] = [OnceLock::new(), OnceLock::new()];
+
+/// Forgets a signal that has ended the first part of a command; the second part has its own.
+pub fn forget() {
+    number().store(0, Ordering::SeqCst);
+    for armed in ARMED.iter().filter_map(OnceLock::get) {
+        armed.store(false, Ordering::SeqCst);
+    }
+}
+
 fn catch(signal: i32) -> std::io::Result<()> {
-    static ARMED: [OnceLock<Arc<AtomicBool>>; 2] = [OnceLock::new(), OnceLock::new()];
     let armed = ARMED[kind(signal)].get_or_init(Arc::default).clone();
     // order matters: the second signal finds the flag set by the first
     let shutdown = signal_hook::flag::register_conditional_shutdown(signal, EXIT, armed.clone())?;

@@ -23,6 +23,7 @@ mod outputs;
 mod pages;
 mod parse;
 mod ramp;
+mod record;
 mod recorded;
 mod report;
 mod run;
@@ -62,6 +63,7 @@ pub(crate) use options::trust;
 pub(crate) use outputs::Outputs;
 pub(crate) use pages::{completions, man_page};
 pub(crate) use ramp::{RampArgs, RampTarget, RampTask};
+pub(crate) use record::RecordArgs;
 pub(crate) use recorded::{set_login, set_manner, set_targets};
 pub(crate) use report::{BenchmarkName, ReportArgs};
 pub(crate) use run::RunArgs;
@@ -123,6 +125,7 @@ pub(crate) enum Command {
     Survey(Box<SurveyArgs>),
     Report(ReportArgs),
     Workload(WorkloadArgs),
+    Record(Box<RecordArgs>),
     Netpath(Box<NetpathArgs>),
     Ui(UiArgs),
     /// Print the completions of a shell

@@ -171,7 +171,7 @@ fn summary(format: Format, imported: &Imported) -> String {
 ///
 /// # Errors
 /// A plan that cannot be run; the exit code is 1 if a step fails.
-pub(super) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
+pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     let mut plan = plan.clone();
     plan.scenarios.clear();
     plan.stages = None;

@@ -1,0 +1,114 @@
+//! A certificate authority for this machine alone: its key signs the certificates that stand in for
+//! those of recorded servers.
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// Name of the authority in lists of certificates.
+const NAME: &str = "Loadstone recorder (this machine only)";
+/// Names with a certificate at most; a recording of more servers makes them again.
+const NAMES_MAX: usize = 1_000;
+
+/// The authority, and the certificates that it has signed.
+#[derive(Debug)]
+pub struct LocalAuthority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: String,
+    key: String,
+    made: Mutex<BTreeMap<String, Arc<ServerConfig>>>,
+}
+
+fn params() -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, NAME);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    params
+}
+
+impl LocalAuthority {
+    /// A new one with a key of its own.
+    ///
+    /// # Errors
+    /// No key can be generated.
+    pub fn generate() -> Result<LocalAuthority, String> {
+        let cannot = |error: rcgen::Error| format!("cannot make a certificate: {error}");
+        let key = KeyPair::generate().map_err(cannot)?;
+        let certificate = params().self_signed(&key).map_err(cannot)?.pem();
+        let text = key.serialize_pem();
+        Ok(LocalAuthority {
+            issuer: Issuer::new(params(), key),
+            certificate,
+            key: text,
+            made: Mutex::default(),
+        })
+    }
+
+    /// One that was made before, from its certificate and its key as PEM.
+    ///
+    /// # Errors
+    /// The key is not one.
+    pub fn from_pem(certificate: &str, key: &str) -> Result<LocalAuthority, String> {
+        let pair = KeyPair::from_pem(key).map_err(|error| format!("its key is wrong: {error}"))?;
+        Ok(LocalAuthority {
+            issuer: Issuer::new(params(), pair),
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            made: Mutex::default(),
+        })
+    }
+
+    /// The certificate as PEM, for clients that are to trust it.
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// The private key as PEM.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// How a server of this name is impersonated.
+    ///
+    /// # Errors
+    /// The name cannot be in a certificate.
+    pub(crate) fn server(&self, name: &str) -> Result<Arc<ServerConfig>, String> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = made.get(name) {
+            return Ok(known.clone());
+        }
+        let config = Arc::new(self.make(name).map_err(|error| format!("{name}: {error}"))?);
+        if made.len() >= NAMES_MAX {
+            made.clear();
+        }
+        made.insert(name.to_owned(), config.clone());
+        Ok(config)
+    }
+
+    fn make(&self, name: &str) -> Result<ServerConfig, String> {
+        let key = KeyPair::generate().map_err(|error| error.to_string())?;
+        let params = CertificateParams::new(vec![name.to_owned()]);
+        let mut params = params.map_err(|error| error.to_string())?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let leaf = params.signed_by(&key, &self.issuer).map_err(|error| error.to_string())?;
+        let secret = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| {
+                builder.with_no_client_auth().with_single_cert(vec![leaf.der().clone()], secret)
+            });
+        let mut config = config.map_err(|error| error.to_string())?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}

@@ -1,0 +1,102 @@
+//! One request to its server, over a connection of its own.
+
+use crate::RecordedResponse;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::{Request, header};
+use hyper_util::rt::TokioIo;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+use url::{Position, Url};
+
+/// Bytes of a body that is recorded.
+pub(crate) const BODY_MAX: usize = 64 << 20;
+/// The longest that a server may take.
+const RESPONSE_MAX: Duration = Duration::from_secs(120);
+
+/// Fields of one connection, which are not passed on (RFC 9110 section 7.6.1). Codings are not asked
+/// for, so that recorded bodies can be read.
+const OWN: [&str; 8] = [
+    "connection",
+    "proxy-connection",
+    "proxy-authorization",
+    "keep-alive",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+    "accept-encoding",
+];
+
+/// Whether a field belongs to the connection rather than to the message.
+pub(crate) fn is_own(name: &str) -> bool {
+    OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
+}
+
+/// Sends a request and waits for its whole response.
+///
+/// # Errors
+/// No connection, or no whole response within two minutes.
+pub(crate) async fn forward(
+    url: &Url,
+    method: &str,
+    headers: &[(String, String)],
+    body: Bytes,
+    tls: &Arc<ClientConfig>,
+) -> Result<RecordedResponse, String> {
+    let exchange = exchange(url, method, headers, body, tls);
+    let within = tokio::time::timeout(RESPONSE_MAX, exchange).await;
+    within.unwrap_or_else(|_| Err(format!("no response within {} s", RESPONSE_MAX.as_secs())))
+}
+
+async fn exchange(
+    url: &Url,
+    method: &str,
+    headers: &[(String, String)],
+    body: Bytes,
+    tls: &Arc<ClientConfig>,
+) -> Result<RecordedResponse, String> {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    let port = url.port_or_known_default().unwrap_or(80);
+    let connected = TcpStream::connect((host.as_str(), port)).await;
+    let stream = connected.map_err(|error| format!("no connection to {host}:{port}: {error}"))?;
+    let path = &url[Position::BeforePath..Position::AfterQuery];
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers.iter().filter(|(name, _)| !is_own(name)) {
+        request = request.header(name, value);
+    }
+    let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
+    if url.scheme() != "https" {
+        return send(stream, request).await;
+    }
+    let name = ServerName::try_from(host).map_err(|error| error.to_string())?;
+    let stream = TlsConnector::from(tls.clone()).connect(name, stream).await;
+    send(stream.map_err(|error| format!("TLS with the server: {error}"))?, request).await
+}
+
+async fn send(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    request: Request<Full<Bytes>>,
+) -> Result<RecordedResponse, String> {
+    let made = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+    let (mut sender, connection) = made.map_err(|error| error.to_string())?;
+    let driver = tokio::spawn(connection);
+    let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, BODY_MAX).collect().await.map_err(|error| error.to_string())?;
+    driver.abort();
+    let reason = head.status.canonical_reason().unwrap_or_default().to_owned();
+    let framing = [header::TRANSFER_ENCODING, header::CONNECTION];
+    let fields = head.headers.iter().filter(|(name, _)| !framing.contains(name));
+    let text = |value: &header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    Ok(RecordedResponse {
+        status: head.status.as_u16(),
+        reason,
+        headers: fields.map(|(name, value)| (name.to_string(), text(value))).collect(),
+        body: body.to_bytes().to_vec(),
+    })
+}

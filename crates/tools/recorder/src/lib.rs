@@ -1,0 +1,110 @@
+//! A recording proxy: passes requests to their servers and keeps each exchange, as a HAR file. In
+//! front of one server it is a reverse proxy; as the proxy of a browser it also records `https://`,
+//! with certificates of a local certificate authority. Layer 4.
+//!
+//! It is not for measuring: bodies are passed on when they are complete, and every request has its
+//! own connection to the server. Everything is bounded: connections, bodies, exchanges, times.
+#![forbid(unsafe_code)]
+
+mod authority;
+mod forward;
+mod har;
+mod proxy;
+#[cfg(test)]
+mod tests;
+
+pub use authority::LocalAuthority;
+pub use har::to_har;
+
+use proxy::Shared;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+use tokio::sync::oneshot;
+use tokio_rustls::rustls::ClientConfig;
+use url::Url;
+
+/// What to record, and where to listen.
+#[derive(Debug)]
+pub struct RecorderConfig {
+    pub listen: SocketAddr,
+    /// Server of requests without a host; `None`: only those of a browser's proxy are passed on.
+    pub upstream: Option<Url>,
+    pub authority: LocalAuthority,
+    /// How servers are reached over TLS.
+    pub tls: Arc<ClientConfig>,
+}
+
+/// A request and its response, as they were on the side of the server.
+#[derive(Clone, Debug)]
+pub struct RecordedExchange {
+    pub at: SystemTime,
+    /// Until the response was complete, in milliseconds.
+    pub took_ms: f64,
+    pub method: String,
+    pub url: Url,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// `None`: there was no response.
+    pub response: Option<RecordedResponse>,
+}
+
+#[derive(Clone, Debug)]
+pub struct RecordedResponse {
+    pub status: u16,
+    pub reason: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// A recorder that listens.
+#[derive(Debug)]
+pub struct Recorder {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Recorder {
+    /// Starts listening.
+    ///
+    /// # Errors
+    /// The address cannot be used, or no thread can be started.
+    pub fn start(config: RecorderConfig) -> Result<Recorder, String> {
+        let listen = config.listen;
+        let cannot = |error: std::io::Error| format!("cannot listen on {listen}: {error}");
+        let listener = TcpListener::bind(listen).map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("cannot wait for sockets: {error}"))?;
+        let shared = Arc::new(Shared::new(config, address));
+        let (stop, stopped) = oneshot::channel();
+        let inside = shared.clone();
+        let body = move || runtime.block_on(proxy::serve(listener, inside, stopped));
+        let thread = std::thread::Builder::new().name("recorder".to_owned()).spawn(body);
+        let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
+        Ok(Recorder { address, shared, stop, thread })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Number of exchanges so far.
+    pub fn count(&self) -> usize {
+        self.shared.exchanges().len()
+    }
+
+    /// Ends it; returns what was recorded in the order of the requests, and what could not be.
+    pub fn stop(self) -> (Vec<RecordedExchange>, Vec<String>) {
+        // a thread that has ended already has nothing to be told
+        self.stop.send(()).ok();
+        self.thread.join().ok();
+        let mut all = std::mem::take(&mut *self.shared.exchanges());
+        all.sort_by_key(|exchange| exchange.at);
+        (all, self.shared.take_troubles())
+    }
+}
