@@ -261,7 +261,7 @@ fn a_plan_mixes_journeys_of_steps_and_of_scripts() {
     }
 }
 
-const VISIT: &str = "
+const K6_VISIT: &str = "
 import http from 'k6/http';
 import { check, group } from 'k6';
 export const options = { vus: 2, iterations: 6, thresholds: { http_req_failed: ['rate<0.01'] } };
@@ -278,8 +278,8 @@ export function teardown(data) { console.log('token kept', data.token.length > 0
 #[test]
 fn a_script_of_k6_is_measured_as_a_journey() {
     let site = Site::start(&[]);
-    let path = written("visit", VISIT).replace(".lua", ".js");
-    std::fs::write(&path, VISIT).unwrap();
+    let path = written("k6-visit", K6_VISIT).replace(".lua", ".js");
+    std::fs::write(&path, K6_VISIT).unwrap();
     let variable = format!("SITE={}", site.url(""));
     let ran = run(&["run", &path, "--json", "-", "--", &variable]).expect(&[0, 4]);
     let json = ran.json();
