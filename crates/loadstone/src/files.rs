@@ -222,6 +222,14 @@ pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Adds text to the end of a file, which is made if it is missing.
+pub(crate) fn append(path: &Path, text: &str) -> Result<()> {
+    let opened = File::options().create(true).append(true).open(path);
+    opened
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Writes a result to its destination.
 pub(crate) fn write_to(sink: &Sink, text: &str) -> Result<()> {
     match sink {

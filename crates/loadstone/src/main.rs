@@ -27,7 +27,7 @@ mod torture;
 mod ui_command;
 mod workload_command;
 
-use args::{Cli, Command, Disk, RunArgs, UsageError};
+use args::{Cli, Command, Disk, Outputs, RunArgs, UsageError};
 use clap::{CommandFactory, FromArgMatches};
 use exit::{Code, Failure};
 use session::{Fleet, caller, exit, over_quic, programs, script, signals, sut, wall_clock};
@@ -122,9 +122,17 @@ pub(crate) fn typed() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
+/// Sends a plan's calls through the proxy of the environment, where nothing else names one.
+pub(crate) fn use_proxy(plan: &mut plan::Plan, outputs: &Outputs) -> Result<(), Failure> {
+    let note = args::use_environment(plan, outputs)?;
+    note.iter().filter(|_| !outputs.quiet).for_each(|note| say(note));
+    Ok(())
+}
+
 /// Runs a plan here, or on the machines of a fleet.
 fn run_plan(args: RunArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Code, Failure> {
-    let (plan, outputs) = args.into_plan(&Disk)?;
+    let (mut plan, outputs) = args.into_plan(&Disk)?;
+    use_proxy(&mut plan, &outputs)?;
     if outputs.print_plan {
         return print(plan::to_toml(&plan, plan::Secrets::Masked).as_bytes());
     }

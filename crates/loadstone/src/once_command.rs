@@ -5,6 +5,8 @@ use crate::exit::{Code, Failure};
 use crate::files;
 use engine::exchange::{Caller, Heard, Message, Outgoing, Reply};
 use plan::{HttpVersion, Plan};
+use session::{Env, Session};
+use std::sync::Arc;
 use units::show::{self, safe};
 use workload::Template;
 
@@ -13,17 +15,28 @@ const BODY_MAX: usize = 64 << 10;
 
 /// Makes the call and prints it.
 pub(crate) fn once(args: &OnceArgs) -> Result<Code, Failure> {
-    let plan = args.plan()?;
-    if plan.request.version == HttpVersion::Auto {
-        return Err(Failure::usage("--http auto: one call has one version; give 1.1, 2 or 3"));
+    let (mut plan, outputs) = args.plan()?;
+    crate::use_proxy(&mut plan, &outputs)?;
+    let mut ways = Vec::new();
+    if plan.request.version == HttpVersion::Auto || plan.connection.proxy.is_some() {
+        let env = Arc::new(Env::uncalibrated());
+        let mut session = Session::open(&plan, "", &env).map_err(Failure::from_run)?;
+        session.negotiate()?;
+        plan = (**session.plan()).clone();
+        ways = session.endpoints().to_vec();
     }
     let target = &plan.targets[0];
     let (method, body) = (&plan.request.method, plan.request.body.as_deref());
+    let absolute = plan.connection.proxy.is_some() && !plan::is_secure(&target.url);
     let template =
-        engine::build_template(&plan, &target.url, method, &target.headers, body, 0, false)
+        engine::build_template(&plan, &target.url, method, &target.headers, body, 0, absolute)
             .map_err(|error| Failure::usage(error.to_string()))?;
     let caller = crate::caller::Caller::new(plan.timeouts.connect, trust(&plan));
     let mut caller = caller.map_err(Failure::usage)?;
+    if !ways.is_empty() {
+        let elsewhere = |url: &url::Url| Err(format!("{url} is another server"));
+        caller = caller.by_plan(&ways, Box::new(elsewhere));
+    }
     let message = Message::of(template.clone(), None);
     let outgoing = Outgoing { url: target.url.clone(), message, timeout: plan.timeouts.call };
     let heard = caller.exchange(vec![outgoing]).pop();

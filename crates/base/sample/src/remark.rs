@@ -27,6 +27,8 @@ pub enum Noticed {
     Together { transaction: u32, took: Nanos, failed: bool },
     /// A simultaneous connection is over: whether it conformed.
     Judged { conforming: bool },
+    /// A response had a value of a metric: in millionths, `None` if it is not a number in range.
+    Measured { metric: u32, value: Option<i64> },
     /// A user was to take a row of a feeder that has none left.
     RanDry { feeder: u32 },
 }

@@ -1,6 +1,6 @@
 //! What users noticed on their journeys, beside the calls that are counted anyway.
 
-use crate::Hist;
+use crate::{Hist, NumberTally};
 use sample::{Noticed, Remark};
 use units::Nanos;
 
@@ -24,6 +24,8 @@ pub struct JourneyTally {
     pub transactions: Vec<TransactionTally>,
     /// By number of the feeder: users who found no row left.
     pub dry: Vec<u64>,
+    /// By row of the metric: numbers taken from responses.
+    pub metrics: Vec<NumberTally>,
 }
 
 /// How often, and what it was at the first time.
@@ -70,11 +72,21 @@ fn shortened(mut text: String) -> String {
 
 impl JourneyTally {
     pub fn is_empty(&self) -> bool {
-        let JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry } =
-            self;
+        let JourneyTally {
+            missed,
+            met,
+            unmet,
+            differed,
+            skipped,
+            refreshed,
+            transactions,
+            dry,
+            metrics,
+        } = self;
         [missed, unmet, differed, skipped].iter().all(|rows| rows.is_empty())
             && [met, refreshed, dry].iter().all(|rows| rows.is_empty())
             && transactions.is_empty()
+            && metrics.is_empty()
     }
 
     /// Takes in what was noticed.
@@ -94,6 +106,7 @@ impl JourneyTally {
             Noticed::Skipped { step, why } => slot(&mut self.skipped, step).note(at, why),
             Noticed::Refreshed { step } => *slot(&mut self.refreshed, step) += 1,
             Noticed::RanDry { feeder } => *slot(&mut self.dry, feeder) += 1,
+            Noticed::Measured { metric, value } => slot(&mut self.metrics, metric).record(value),
             // it counts among the connections
             Noticed::Judged { .. } => {}
             Noticed::Together { transaction, took, failed } => {
@@ -127,6 +140,9 @@ impl JourneyTally {
             for (row, count) in (0..).zip(theirs) {
                 *slot(mine, row) += count;
             }
+        }
+        for (row, theirs) in (0..).zip(&other.metrics) {
+            slot(&mut self.metrics, row).merge(theirs);
         }
         for (row, theirs) in (0..).zip(&other.transactions) {
             let mine = slot(&mut self.transactions, row);

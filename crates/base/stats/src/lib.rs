@@ -9,6 +9,7 @@ pub mod curve;
 pub mod diagnosis;
 mod doubt;
 mod endings;
+mod failed_responses;
 pub mod fit;
 mod hist;
 pub mod history;
@@ -18,6 +19,7 @@ mod journeys;
 mod little;
 pub mod lives;
 mod messages;
+mod numbers;
 mod objective;
 mod scenario;
 pub mod sequential;
@@ -33,15 +35,17 @@ pub mod webmark;
 pub use cause::CauseId;
 pub use doubt::Doubt;
 pub use endings::{ENDINGS_STATUSES_MAX, Endings};
+pub use failed_responses::{FailedResponse, FailedResponses, SAMPLE_BYTES_MAX, SAMPLES_PER_KIND};
 pub use hist::{Cumulative, Hist, Summary};
 pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};
 pub use journeys::{JourneyTally, Noted, TransactionTally};
 pub use little::Little;
 pub use messages::MessageTally;
+pub use numbers::{NumberTally, parse_number};
 pub use objective::{
-    Figures, Metric, Objective, Op, Ruling, Subject, SubjectRows, Undecided, parse_objectives,
-    parse_share,
+    Figures, METRIC_PREFIX, Metric, Objective, Op, Ruling, Subject, SubjectRows, Undecided,
+    parse_objectives, parse_share,
 };
 pub use scenario::ScenarioTally;
 pub use server_timings::{ServerTimings, TIMING_NAMES_MAX};

@@ -1,7 +1,7 @@
 //! The objective grammar, `metric op value[unit]`: one for `--slo`, `--find` and `--abort-if`.
 
 use crate::interval;
-use crate::{Counts, Hist, ScenarioTally, Snapshot};
+use crate::{Counts, Hist, NumberTally, ScenarioTally, Snapshot};
 use std::sync::Arc;
 use units::{Nanos, ParseError, quoted};
 
@@ -12,7 +12,8 @@ pub struct Objective {
     pub of: Option<Subject>,
     pub metric: Metric,
     pub op: Op,
-    /// Seconds for times, a share 0..=1 for failures and conforming, per second for rates.
+    /// Seconds for times, a share 0..=1 for failures and conforming, per second for rates, the bare
+    /// number for a metric of the plan.
     pub bound: f64,
     /// As typed.
     pub text: String,
@@ -36,6 +37,8 @@ pub enum SubjectRows {
     /// Row of the kinds of clients.
     Clients(u32),
     Scenario(u32),
+    /// Row of the plan's metrics.
+    Number(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +63,13 @@ pub enum Metric {
     AbnormalCloses,
     /// Messages received, over the window.
     Messages,
+    /// Quantile 0..=1 of a metric of the plan.
+    Number(f64),
+    NumberMean,
 }
+
+/// Prefix of the name of a metric that a plan takes from responses: `metric queue: p95<10`.
+pub const METRIC_PREFIX: &str = "metric ";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -73,7 +82,8 @@ pub enum Op {
 impl Objective {
     /// `p99<50ms`, `max<=1s`, `mean<10ms`, `failures<0.1%`, `throughput>=1000/s`, `goodput>900/s`,
     /// `conforming>=95%`, and of streams `first-event-p99<1s`, `event-gap-p99<100ms`, `events>500/s`. Times and percentages need their unit; a share may be bare (`0.001`). With
-    /// a name before it, `login: p99<200ms`, it is of that part of the run.
+    /// a name before it, `login: p99<200ms`, it is of that part of the run; with `metric NAME:`, of a
+    /// number that the plan takes from responses, without a unit.
     pub fn parse(text: &str) -> Result<Objective, ParseError> {
         let text = text.trim();
         let bad = |why: &str| {
@@ -91,14 +101,20 @@ impl Objective {
         let at = whole.find(bounds).ok_or_else(|| bad("it has no <, <=, > or >="))?;
         let (name, rest) = whole.split_at(at);
         let (op, value) = Op::take(rest).ok_or_else(|| bad("a bound is <, <=, > or >="))?;
-        let metric = Metric::parse(name.trim()).ok_or_else(|| match our_metric(name.trim()) {
+        let of_number = of.is_some_and(|of| of.starts_with(METRIC_PREFIX));
+        let read = if of_number { Metric::of_number } else { Metric::parse };
+        let metric = read(name.trim()).ok_or_else(|| match our_metric(name.trim()) {
+            _ if of_number => bad(&format!(
+                "a metric of the plan has p50, p99, max and mean, not {}",
+                name.trim()
+            )),
             Some(ours) => bad(&format!("{} is {ours} here", quoted(name.trim()))),
             None => bad(&format!("{} is not a metric ({METRICS})", quoted(name.trim()))),
         })?;
         let bound = metric.bound(value.trim()).map_err(|why| bad(&why))?;
         if let Some(of) = of {
-            let per_part =
-                matches!(metric, Metric::Response(_) | Metric::ResponseMean | Metric::Failures);
+            let per_part = of_number
+                || matches!(metric, Metric::Response(_) | Metric::ResponseMean | Metric::Failures);
             if of.is_empty() {
                 return Err(bad("there is no name before the colon"));
             }
@@ -189,16 +205,12 @@ impl Objective {
             let warm_up = self.warm_up_calls(snapshot);
             return (!failed).then_some(Undecided::NoSamples { warm_up });
         }
-        let (quantile, times) = figures.samples(self.metric)?;
-        let (count, needed) = (times.count(), interval::one_beyond(quantile));
+        let (quantile, samples) = figures.samples(self.metric)?;
+        let (count, needed) = (samples.count(), interval::one_beyond(quantile));
         if count >= needed {
             return None;
         }
-        let bound = Nanos::from_secs_f64(self.bound);
-        let within = match self.op {
-            Op::Below | Op::AtLeast => times.count_at_or_below(bound - Nanos(1)),
-            Op::AtMost | Op::Above => times.count_at_or_below(bound),
-        };
+        let within = samples.within(self.bound, matches!(self.op, Op::AtMost | Op::Above));
         let above = interval::improbably_many(count, 1.0 - quantile, count.saturating_sub(within));
         (!above).then_some(Undecided::FewSamples { count, needed })
     }
@@ -217,7 +229,7 @@ impl Objective {
             Some(SubjectRows::Scenario(row)) => {
                 snapshot.scenarios.get(*row as usize).map_or(0, |row| row.warm_up)
             }
-            Some(SubjectRows::Transaction(_) | SubjectRows::Unknown) => 0,
+            Some(SubjectRows::Transaction(_) | SubjectRows::Number(_) | SubjectRows::Unknown) => 0,
             None | Some(SubjectRows::Targets(_)) => snapshot.warm_up.done(),
         }
     }
@@ -340,8 +352,17 @@ impl Metric {
         })
     }
 
+    /// The metric of a number that the plan takes from responses.
+    fn of_number(name: &str) -> Option<Metric> {
+        if name == "mean" { Some(Metric::NumberMean) } else { quantile(name).map(Metric::Number) }
+    }
+
     fn bound(self, value: &str) -> Result<f64, String> {
         match self {
+            Metric::Number(_) | Metric::NumberMean => {
+                let bound = value.parse().ok().filter(|bound: &f64| bound.is_finite());
+                bound.ok_or_else(|| format!("{} is not a number without a unit", quoted(value)))
+            }
             Metric::Response(_)
             | Metric::ResponseMean
             | Metric::FirstEvent(_)
@@ -431,6 +452,8 @@ pub struct Figures {
     messages: u64,
     ended: u64,
     abnormal: u64,
+    /// Of a metric of the plan.
+    numbers: NumberTally,
 }
 
 impl Figures {
@@ -451,6 +474,7 @@ impl Figures {
             messages: snapshot.messages.in_window,
             ended: snapshot.messages.ended(),
             abnormal: snapshot.messages.abnormal(),
+            numbers: NumberTally::default(),
         }
     }
 
@@ -478,6 +502,11 @@ impl Figures {
                 if let Some(row) = snapshot.scenarios.get(*row as usize) {
                     return Figures::of_scenario(row, window);
                 }
+            }
+            SubjectRows::Number(row) => {
+                let numbers = snapshot.journeys.metrics.get(*row as usize).cloned();
+                let none = Figures::of_calls(counts, response, window, (0, 0));
+                return Figures { numbers: numbers.unwrap_or_default(), ..none };
             }
             SubjectRows::Transaction(row) => {
                 if let Some(row) = snapshot.journeys.transactions.get(*row as usize) {
@@ -515,6 +544,7 @@ impl Figures {
             messages: 0,
             ended: 0,
             abnormal: 0,
+            numbers: NumberTally::default(),
         }
     }
 
@@ -543,19 +573,50 @@ impl Figures {
             Metric::Handshake(quantile) => self.handshake.quantile(quantile).as_secs_f64(),
             Metric::Messages => per_s(self.messages),
             Metric::AbnormalCloses => ratio(self.abnormal as f64, self.ended as f64),
+            Metric::Number(quantile) => self.numbers.quantile(quantile).unwrap_or(f64::NAN),
+            Metric::NumberMean => self.numbers.mean().unwrap_or(f64::NAN),
         }
     }
 }
 
 impl Figures {
     /// Quantile and samples of a metric that is one.
-    fn samples(&self, metric: Metric) -> Option<(f64, &Hist)> {
+    fn samples(&self, metric: Metric) -> Option<(f64, Samples<'_>)> {
         match metric {
-            Metric::Response(quantile) => Some((quantile, &self.response)),
-            Metric::FirstEvent(quantile) => Some((quantile, &self.first_event)),
-            Metric::EventGap(quantile) => Some((quantile, &self.event_gap)),
-            Metric::Handshake(quantile) => Some((quantile, &self.handshake)),
+            Metric::Response(quantile) => Some((quantile, Samples::Times(&self.response))),
+            Metric::FirstEvent(quantile) => Some((quantile, Samples::Times(&self.first_event))),
+            Metric::EventGap(quantile) => Some((quantile, Samples::Times(&self.event_gap))),
+            Metric::Handshake(quantile) => Some((quantile, Samples::Times(&self.handshake))),
+            Metric::Number(quantile) => Some((quantile, Samples::Numbers(&self.numbers))),
             _ => None,
+        }
+    }
+}
+
+/// Samples of a quantile.
+enum Samples<'a> {
+    Times(&'a Hist),
+    Numbers(&'a NumberTally),
+}
+
+impl Samples<'_> {
+    fn count(&self) -> u64 {
+        match self {
+            Samples::Times(times) => times.count(),
+            Samples::Numbers(numbers) => numbers.count(),
+        }
+    }
+
+    /// Returns how many are below the bound, or `at` it too.
+    fn within(&self, bound: f64, at: bool) -> u64 {
+        match self {
+            Samples::Times(times) => {
+                let bound = Nanos::from_secs_f64(bound);
+                times.count_at_or_below(if at { bound } else { bound - Nanos(1) })
+            }
+            Samples::Numbers(numbers) => {
+                numbers.count_at_or_below(if at { bound } else { bound.next_down() })
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 use crate::lives::{BEAT, Beats, ConnectionLife, Lives};
 use crate::scenario::merge_scenarios;
 use crate::{
-    Endings, Hist, Instants, JourneyTally, MessageTally, ScenarioTally, ServerTimings, Spread,
-    StreamEnd, StreamMarks, StreamTally, Verified,
+    Endings, FailedResponses, Hist, Instants, JourneyTally, MessageTally, ScenarioTally,
+    ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally, Verified,
 };
 use sample::{
     EarlyFacts, FailureClass, Http2Facts, Http3Facts, Noticed, Outcome, Remark, Sample,
@@ -270,6 +270,8 @@ pub struct Snapshot {
     pub instants: Instants,
     /// Bodies that were compared with those of their targets.
     pub verified: Verified,
+    /// Starts of failed responses of the measured phase.
+    pub failed_responses: FailedResponses,
 }
 
 /// The instants of a call, which are all that its times are made of.
@@ -428,6 +430,7 @@ impl Snapshot {
         self.beats.merge(&other.beats);
         self.instants.merge(&other.instants);
         self.verified.merge(&other.verified);
+        self.failed_responses.merge(&other.failed_responses);
     }
 
     /// Times of a call that is not [plain](Snapshot::plain).
@@ -557,6 +560,11 @@ impl Recorder {
             beaten: (0, 0),
             rows: Arc::default(),
         }
+    }
+
+    /// Returns the first instant of the measured phase.
+    pub fn window_start(&self) -> Nanos {
+        self.window.0
     }
 
     /// Counts each target in its row of this table. The rows are those of the snapshots.

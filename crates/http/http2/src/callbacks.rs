@@ -25,6 +25,8 @@ const SERVER_TIMING_LEN: usize = SERVER_TIMING.len();
 #[derive(Debug, Default)]
 pub(crate) struct CallbackState {
     pub(crate) keeps_heads: bool,
+    /// The fields that arrive are those of a response with a status of 400 or above.
+    pub(crate) is_failure: bool,
     pub(crate) header_list_max: u32,
     /// Outstanding, in the order of their ids.
     pub(crate) streams: VecDeque<OutstandingStream>,
@@ -112,7 +114,11 @@ impl CallbackState {
 
     /// Takes a field of a response in.
     fn field(&mut self, id: i32, name: &[u8], value: &[u8]) {
-        let keeps = self.keeps_heads;
+        if name == STATUS {
+            // a report shows the heads of failed responses, whatever else needs heads
+            self.is_failure = value.first().is_some_and(|digit| *digit >= b'4');
+        }
+        let keeps = self.keeps_heads || self.is_failure;
         let Some(stream) = self.stream(id) else { return };
         match name {
             STATUS => return stream.status(value, keeps),
@@ -183,6 +189,7 @@ unsafe extern "C" fn on_begin(
         let id = (*frame).hd.stream_id;
         with(user, |state| {
             state.list = 0;
+            state.is_failure = false;
             state.is_awaited = match state.stream(id) {
                 Some(stream) => {
                     stream.begin_fields();
@@ -219,7 +226,10 @@ unsafe extern "C" fn on_header(
                 return ng::NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
             }
             // most fields are counted and no more
-            if state.keeps_heads || matches!(name_len, STATUS_LEN | SERVER_TIMING_LEN) {
+            if state.keeps_heads
+                || state.is_failure
+                || matches!(name_len, STATUS_LEN | SERVER_TIMING_LEN)
+            {
                 state.field(id, slice(name, name_len), slice(value, value_len));
             }
             0

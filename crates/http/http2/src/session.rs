@@ -143,6 +143,7 @@ impl Session {
     pub fn new(settings: &SessionSettings) -> Session {
         let state = CallbackState {
             keeps_heads: settings.keeps_heads,
+            is_failure: false,
             header_list_max: settings.header_list_max,
             ..CallbackState::default()
         };

@@ -6,7 +6,7 @@ use plan::Streaming;
 use protocol::grpc::MessageReader;
 use protocol::http1::events::EventReader;
 use sample::{BodyPrint, FailureClass};
-use stats::StreamMarks;
+use stats::{SAMPLE_BYTES_MAX, StreamMarks};
 
 /// Maximum size of a body kept for a script or a guide, in bytes; the rest is cut off.
 const BODY_MAX: usize = 16 << 20;
@@ -18,6 +18,8 @@ pub(crate) struct Intake {
     body: Vec<u8>,
     /// The start of the response as received.
     kept: Vec<u8>,
+    /// The start of a response that may be shown as a sample of a failure.
+    sample: Vec<u8>,
     /// State of the response as a stream of events.
     pub(crate) marks: StreamMarks,
 }
@@ -28,6 +30,7 @@ impl Intake {
         self.inspect.reset();
         self.body.clear();
         self.kept.clear();
+        self.sample.clear();
         self.marks = StreamMarks::default();
     }
 
@@ -55,6 +58,16 @@ impl Intake {
     pub(crate) fn keep(&mut self, piece: &[u8]) {
         let room = RESPONSE_KEPT_MAX - self.kept.len();
         self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+
+    /// Keeps a piece of a response that may be a sample, as far as there is room.
+    pub(crate) fn sample(&mut self, piece: &[u8]) {
+        let room = SAMPLE_BYTES_MAX.saturating_sub(self.sample.len());
+        self.sample.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+
+    pub(crate) fn take_sample(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.sample)
     }
 
     pub(crate) fn take_kept(&mut self) -> Vec<u8> {

@@ -14,11 +14,19 @@ use sample::{
     SessionRecord, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::ConnectionLife;
-use stats::{Recorder, Snapshot, StreamEnd, StreamMarks};
+use stats::{FailedResponse, FailedResponses, Recorder, Snapshot, StreamEnd, StreamMarks};
 use units::Nanos;
 
 /// Records are passed on when this many exist.
 const LOG_BATCH: usize = 4096;
+
+/// A failed response that is to be a sample.
+#[derive(Debug)]
+struct Sampling {
+    class: FailureClass,
+    status: u16,
+    sample: FailedResponse,
+}
 
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -34,6 +42,10 @@ pub(crate) struct Journal {
     ends: Ends,
     /// Number of further responses whose start is kept.
     responses_left: u64,
+    /// Samples of failed responses so far, without their bytes: they bound the further ones.
+    sampled: FailedResponses,
+    /// The failed response whose bytes are being looked for.
+    sampling: Option<Sampling>,
     /// Bytes received with finished calls, and the number that ends the run.
     received: u64,
     received_max: u64,
@@ -63,6 +75,8 @@ impl Journal {
             log_urgent: false,
             ends: Ends::default(),
             responses_left: setup.logging.responses,
+            sampled: FailedResponses::default(),
+            sampling: None,
             received: 0,
             received_max,
             last_done: setup.start,
@@ -160,6 +174,36 @@ impl Journal {
     #[inline]
     pub(crate) fn keeps_responses(&self) -> bool {
         self.responses_left > 0 || self.logging.lenient.headless
+    }
+
+    /// Begins a sample of a failed response, unless there are enough of its kind. `start`: as far as
+    /// it is known; [`Journal::end_sample`] adds the rest.
+    #[cold]
+    pub(crate) fn begin_sample(&mut self, call: &Call, end: &End, start: Vec<u8>, now: Nanos) {
+        let Some(class) = end.class else { return };
+        let status = end.status;
+        if self.in_warm_up(call.intended) || !self.sampled.has_room(class, status) {
+            return;
+        }
+        self.sampled.add(class, status, FailedResponse::default());
+        let at = now - self.recorder.window_start();
+        let sample = FailedResponse { at, target: call.target, start, length: call.body_bytes };
+        self.sampling = Some(Sampling { class, status, sample });
+    }
+
+    /// A sample has begun whose bytes may be incomplete.
+    #[inline]
+    pub(crate) fn is_sampling(&self) -> bool {
+        self.sampling.is_some()
+    }
+
+    /// Records the sample. `bytes`: the last part of the response.
+    #[cold]
+    pub(crate) fn end_sample(&mut self, bytes: &[u8]) {
+        let Some(Sampling { class, status, mut sample }) = self.sampling.take() else { return };
+        let room = stats::SAMPLE_BYTES_MAX.saturating_sub(sample.start.len());
+        sample.start.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.recorder.now.failed_responses.add(class, status, sample);
     }
 
     /// A response is complete: keeps or drops its beginning.

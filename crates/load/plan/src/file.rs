@@ -18,7 +18,7 @@ pub use read::{from_masked_toml, from_toml};
 pub(crate) use scalar::Scalar;
 pub use write::{identity, to_brief_toml, to_toml};
 
-use crate::{AddressFamily, AddressOrder, Gaps, HttpVersion, Order, TlsVersions};
+use crate::{AddressFamily, AddressOrder, Auth, Gaps, HttpVersion, Order, Plan, TlsVersions};
 
 /// The version of the format; a file begins with it.
 pub const VERSION: i64 = 1;
@@ -42,6 +42,26 @@ pub fn is_secret_header(name: &str) -> bool {
     let known = ["authorization", "proxy-authorization", "cookie"];
     let hints = ["token", "secret", "password", "api-key", "apikey", "session"];
     known.contains(&name.as_str()) || hints.iter().any(|hint| name.contains(hint))
+}
+
+impl Plan {
+    /// Returns what is masked when the plan is shown: passwords, tokens, values of secret headers.
+    pub fn secrets(&self) -> Vec<String> {
+        let mut secrets = Vec::new();
+        match &self.request.auth {
+            Some(Auth::Basic { password, .. } | Auth::Digest { password, .. }) => {
+                secrets.push(password.clone());
+            }
+            Some(Auth::Bearer(token)) => secrets.push(token.clone()),
+            Some(Auth::AwsSigV4 { secret, .. }) => secrets.push(secret.clone()),
+            None => {}
+        }
+        let headers = self.request.headers.iter().filter(|(name, _)| is_secret_header(name));
+        secrets.extend(headers.map(|(_, value)| value.clone()));
+        let proxy = self.connection.proxy.as_ref().and_then(url::Url::password);
+        secrets.extend(proxy.map(str::to_owned));
+        secrets
+    }
 }
 
 /// The name of a value; the tables below name every value.

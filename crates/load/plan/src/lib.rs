@@ -7,6 +7,7 @@ mod defaults;
 mod draft;
 mod file;
 pub mod fold;
+mod form;
 mod grpc;
 pub mod journey;
 mod model;
@@ -32,6 +33,7 @@ pub use file::{
     Secrets, VERSION, from_masked_toml, from_toml, identity, is_secret_header, to_brief_toml,
     to_toml,
 };
+pub use form::{check_form_field, form_body};
 pub use grpc::{GrpcCode, GrpcPlan, http_url};
 pub use model::*;
 pub use priority::Priority;

@@ -139,14 +139,19 @@ impl Plan {
         plan
     }
 
-    /// Finds the parts of the run that objectives name: targets and steps by their names, patterns of
-    /// URLs, then transactions, kinds of clients and scenarios.
+    /// Finds the parts of the run that objectives name: targets and steps by their names or tags,
+    /// patterns of URLs, then transactions, kinds of clients and scenarios; and metrics.
     pub(crate) fn settle_objectives(&mut self) {
+        let journeys = self.journeys.as_ref();
+        let tags = journeys.map(JourneyPlan::tags).unwrap_or_default();
+        let names = journeys.map(JourneyPlan::metrics).unwrap_or_default();
+        let metrics: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let named = |wanted: &str| {
             let rows = self.targets.iter().enumerate();
             let rows = rows.filter(|(_, target)| target.name.as_deref() == Some(wanted));
             let rows = rows.map(|(target, _)| self.row_of(target));
-            rows.chain(self.measure.folds.row_called(wanted)).collect::<Vec<_>>()
+            let tagged = tags.get(wanted).into_iter().flatten().copied();
+            rows.chain(self.measure.folds.row_called(wanted)).chain(tagged).collect::<Vec<_>>()
         };
         let transactions: Vec<String> = match &self.journeys {
             Some(journeys) => journeys.transactions().into_iter().map(str::to_owned).collect(),
@@ -159,6 +164,13 @@ impl Plan {
             if let Some(subject) = &mut settled.of {
                 let rows = named(&subject.name);
                 let row = |names: &[String]| names.iter().position(|name| *name == subject.name);
+                if let Some(name) = subject.name.strip_prefix(stats::METRIC_PREFIX) {
+                    let row = metrics.iter().position(|known| known == name.trim());
+                    subject.rows = row.map_or(stats::SubjectRows::Unknown, |row| {
+                        stats::SubjectRows::Number(row as u32)
+                    });
+                    return settled;
+                }
                 subject.rows = match (row(&transactions), row(&kinds), row(&scenarios)) {
                     _ if !rows.is_empty() => stats::SubjectRows::Targets(rows.into()),
                     (Some(row), ..) => stats::SubjectRows::Transaction(row as u32),
@@ -188,6 +200,9 @@ impl Plan {
         names.extend(matched.map(|fold| folds[fold].text.clone()));
         if let Some(journeys) = &self.journeys {
             names.extend(journeys.transactions().into_iter().map(str::to_owned));
+            names.extend(journeys.tags().into_keys());
+            let metric = |name| format!("{}{name}", stats::METRIC_PREFIX);
+            names.extend(journeys.metrics().into_iter().map(metric));
         }
         names.extend(self.client_names());
         names.extend(self.scenario_names());

@@ -18,6 +18,8 @@ pub struct Choice {
     pub chosen: Option<String>,
     /// No host responded; the run will find the reason.
     pub(crate) unreached: bool,
+    /// Two hosts that chose different protocols, each with its choice: HTTP/1.1 is spoken to all.
+    split: Option<String>,
 }
 
 impl Session {
@@ -25,7 +27,7 @@ impl Session {
     /// servers are queried by a TLS handshake without a request.
     ///
     /// # Errors
-    /// Hosts that prefer different protocols; TLS settings that cannot be used.
+    /// TLS settings that cannot be used.
     pub fn negotiate(&mut self) -> Result<Option<Choice>, Failure> {
         let plan = &*self.fit.plan.clone();
         if plan.request.version != HttpVersion::Auto {
@@ -45,7 +47,9 @@ impl Session {
         }
         let secure = tls.is_some();
         let offered = if secure { offered(&plan.tls) } else { Vec::new() };
-        let chosen = agreed(&asked)?;
+        let split = split(&asked);
+        let agreed = asked.first().filter(|_| split.is_none());
+        let chosen = agreed.and_then(|(_, chosen)| chosen.clone());
         let http2 = chosen.as_deref() == Some(http2::ALPN);
         let version = if http2 { HttpVersion::Http2 } else { HttpVersion::Http11 };
         // from now on it is required, as if the plan had named it
@@ -58,7 +62,8 @@ impl Session {
             let plan = self.fit.plan.clone();
             self.servers.renew_tls(&plan).map_err(Failure::from_run)?;
         }
-        Ok(Some(Choice { offered, chosen, unreached: silent > 0 && asked.is_empty() }))
+        let unreached = silent > 0 && asked.is_empty();
+        Ok(Some(Choice { offered, chosen, unreached, split }))
     }
 
     /// Adds a note if the session's servers are called over HTTP/1.1 by default and also offer
@@ -90,21 +95,12 @@ impl Session {
     }
 }
 
-/// The protocol that all hosts chose, each with its key.
-///
-/// # Errors
-/// They chose different ones.
-fn agreed(asked: &[(String, Option<String>)]) -> Result<Option<String>, Failure> {
-    let Some((first, chosen)) = asked.first() else { return Ok(None) };
-    let Some((key, other)) = asked.iter().find(|(_, other)| other != chosen) else {
-        return Ok(chosen.clone());
-    };
+/// The first two hosts that chose different protocols, in words.
+fn split(asked: &[(String, Option<String>)]) -> Option<String> {
+    let (first, chosen) = asked.first()?;
+    let (key, other) = asked.iter().find(|(_, other)| other != chosen)?;
     let name = |chosen: &Option<String>| chosen.clone().unwrap_or_else(|| "nothing".to_owned());
-    Err(Failure::usage(format!(
-        "{first} prefers {}, and {key} {}: a run uses one protocol; name it with --http",
-        name(chosen),
-        name(other)
-    )))
+    Some(format!("{first} chose {}, and {key} {}", name(chosen), name(other)))
 }
 
 impl Choice {
@@ -120,6 +116,11 @@ impl Choice {
             _ => String::new(),
         };
         let offered = self.offered.join(" and ");
+        if let Some(split) = &self.split {
+            return format!(
+                "{version} is spoken to all servers: {split}; --http names another one{ignored}"
+            );
+        }
         match &self.chosen {
             _ if self.offered.is_empty() => {
                 format!(

@@ -66,7 +66,7 @@ impl Session {
     /// [`Session::is_reachable`] is false afterwards.
     ///
     /// # Errors
-    /// Servers that prefer different protocols, a setup step that failed.
+    /// TLS settings that cannot be used, a setup step that failed.
     pub fn first_call(&mut self) -> Result<(), Failure> {
         let streams = self.base.connection.pipeline;
         let choice = self.negotiate()?;

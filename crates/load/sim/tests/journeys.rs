@@ -474,3 +474,47 @@ fn a_switch_of_protocols_that_no_request_asked_for_fails() {
     assert_eq!(failed(""), Some(1));
     assert_eq!(failed("expect = { status = 101 }\n"), None);
 }
+
+const MEASURED: &str = "
+[load]
+users = 2
+[stop]
+requests = 20
+[measure]
+slo = ['metric depth: max<100', 'metric depth: p50<3', 'kind=api: p50<1s']
+[[journey]]
+name = 'j'
+[[journey.step]]
+name = 'queue'
+url = '/{{iteration.number}}'
+tags = { kind = 'api' }
+check = { time = '<500us' }
+capture = { d = { json = '/d', metric = 'depth', optional = true } }
+";
+
+/// Iteration 0 is not a number, 1 fails, the others have 4.5.
+#[test]
+fn numbers_of_responses_are_a_metric_with_objectives() {
+    let (outcome, _) = run(plan(MEASURED), 2, |request| {
+        let (status, body) = match line(request).split(' ').nth(1) {
+            Some("/0") => (200, r#"{"d": "many"}"#),
+            Some("/1") => (503, r#"{"error": "busy"}"#),
+            _ => (200, r#"{"d": 4.5}"#),
+        };
+        (status, "X-Trace: 7\r\n".to_owned(), body.to_owned())
+    });
+    let total = &outcome.measurement.total;
+    let depth = &total.journeys.metrics[0];
+    assert_eq!((depth.count(), depth.unreadable), (18, 1));
+    assert_eq!((depth.quantile(0.5), depth.ends()), (Some(4.5), Some((4.5, 4.5))));
+    // each response takes a millisecond
+    assert_eq!(total.journeys.unmet[0].count, 19);
+    let objectives = plan(MEASURED).measure.slo;
+    let met = objectives.iter().map(|it| it.met(&it.figures(total, Nanos::from_secs(1))).1);
+    assert_eq!(met.collect::<Vec<_>>(), [true, false, true]);
+    let kept = &total.failed_responses.kinds[&(FailureClass::Status, 503)];
+    let start = String::from_utf8(kept[0].start.clone()).unwrap();
+    assert_eq!(kept.len(), 1);
+    assert!(start.starts_with("HTTP/1.1 503 X\r\n"), "{start}");
+    assert!(start.ends_with("X-Trace: 7\r\n\r\n{\"error\": \"busy\"}"), "{start}");
+}

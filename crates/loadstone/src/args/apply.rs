@@ -41,8 +41,10 @@ impl CommonArgs {
         self.given.check_versions()?;
         let program = self.given.program(target, &script_args, files)?;
         let base = Base::read(target, &self.given, program.as_ref(), files)?;
-        let mut outputs = self.output.outputs(base.name, self.given.has("percentiles"));
-        outputs.version_open = !self.given.has("http") && !base.from_file;
+        let version_open = !self.given.has("http") && !base.names("request", "http");
+        let proxy_open = !self.given.has("proxy") && !base.names("connection", "proxy");
+        let outputs = self.output.outputs(base.name, self.given.has("percentiles"));
+        let outputs = Outputs { version_open, proxy_open, ..outputs };
         outputs.check()?;
         let mut plan = PlanDraft::of(base.plan);
         self.given.apply_workload(&mut plan, base.from_file)?;
@@ -61,7 +63,7 @@ impl CommonArgs {
         self.given.settle_websocket(&mut plan)?;
         self.given.check_streams(&plan)?;
         self.given.settle_streams(&mut plan, base.from_file);
-        let plan = plan.settle();
+        let mut plan = plan.settle();
         if let Err(problems) = plan::validate(&plan) {
             let error = UsageError::from(problems);
             return Err(if base.from_file { error.within(&outputs.name) } else { error });
@@ -70,6 +72,9 @@ impl CommonArgs {
             return Err(UsageError::new(
                 "--junit writes a test case per objective, and there is none; add --slo 'p99<200ms'",
             ));
+        }
+        if outputs.version_open && !self.given.has("alpn") {
+            leave_version_open(&mut plan);
         }
         Ok((plan, outputs))
     }
@@ -113,15 +118,40 @@ pub(super) fn is_script(target: &str) -> bool {
     !target.contains("://") && plan::is_javascript(target)
 }
 
+/// Lets a server choose the version over TLS, as browsers and curl do. A plan that only goes with
+/// HTTP/1.1 keeps it.
+pub(super) fn leave_version_open(plan: &mut Plan) {
+    let secure = plan.targets.iter().any(|target| plan::is_secure(&target.url));
+    let by_default = plan.request.version == HttpVersion::Http11
+        && plan.tls.alpn == plan::TlsPlan::default().alpn
+        && plan.connection.pipeline == 1
+        && !plan.is_websocket();
+    if !secure || !by_default {
+        return;
+    }
+    let mut open = plan.clone();
+    open.request.version = HttpVersion::Auto;
+    if plan::validate(&open).is_ok() {
+        *plan = open;
+    }
+}
+
 /// Changes that the options make.
 struct Base {
     plan: Plan,
     name: String,
     /// Read from a plan file; otherwise the defaults with a URL or a list.
     from_file: bool,
+    /// The tables of the plan file.
+    tables: toml::Table,
 }
 
 impl Base {
+    /// Returns whether the plan file has this key.
+    fn names(&self, table: &str, key: &str) -> bool {
+        self.tables.get(table).and_then(|table| table.get(key)).is_some()
+    }
+
     fn read(
         target: Option<&str>,
         given: &GivenOptions,
@@ -136,7 +166,8 @@ impl Base {
                 return Err(UsageError::new("--curl names the URL itself; drop the other one"));
             }
             (Some(path), _) if is_file(path) => {
-                Base { plan: read_plan(path, files)?, name: path.to_owned(), from_file: true }
+                let (plan, tables) = read_tables(path, files)?;
+                Base { plan, name: path.to_owned(), from_file: true, tables }
             }
             (Some(url), _) => {
                 let grpc = plan::http_url(url);
@@ -152,11 +183,13 @@ impl Base {
                 plan: Plan::for_targets(Vec::new()),
                 name: list.to_owned(),
                 from_file: false,
+                tables: toml::Table::new(),
             },
             (None, None) if curl.is_some() => {
                 let plan = of_curl(curl.unwrap_or_default(), files)?;
                 let name = plan.targets.first().map(|target| target.url.to_string());
-                Base { plan, name: name.unwrap_or_default(), from_file: false }
+                let name = name.unwrap_or_default();
+                Base { plan, name, from_file: false, tables: toml::Table::new() }
             }
             (None, None) if program.is_some_and(|it| it.outline.is_some()) => {
                 Base::of_script(program, given)?
@@ -212,7 +245,7 @@ impl Base {
         let name = url.to_string();
         let mut plan = Plan::for_url(url);
         plan.request.auth = auth;
-        Ok(Base { plan, name, from_file: false })
+        Ok(Base { plan, name, from_file: false, tables: toml::Table::new() })
     }
 }
 
@@ -221,10 +254,16 @@ impl Base {
 /// # Errors
 /// A file that cannot be read, or is no plan.
 pub(super) fn read_plan(path: &str, files: &dyn FileSource) -> Result<Plan, UsageError> {
+    read_tables(path, files).map(|(plan, _)| plan)
+}
+
+/// The same, and the tables of the file.
+fn read_tables(path: &str, files: &dyn FileSource) -> Result<(Plan, toml::Table), UsageError> {
     let text = read_text(path, files)?;
     let folder = Path::new(path).parent().unwrap_or(Path::new(""));
-    plan::from_toml(&text, &PlanFolder { folder, files })
-        .map_err(|error| UsageError::new(format!("{path}: {error}")))
+    let plan = plan::from_toml(&text, &PlanFolder { folder, files })
+        .map_err(|error| UsageError::new(format!("{path}: {error}")))?;
+    Ok((plan, toml::from_str(&text).unwrap_or_default()))
 }
 
 fn read_list(
@@ -329,7 +368,7 @@ impl GivenOptions {
 
     /// A method that was not named follows from the body; in a plan file it is named.
     fn settle_method(&self, plan: &mut Plan, from_file: bool) {
-        let bodied = self.first_of(&["body", "body-file", "urls"]).is_some();
+        let bodied = self.first_of(&["body", "body-file", "form", "urls"]).is_some();
         if !self.has("method") && (bodied || !from_file) {
             plan.post_bodies();
         }
@@ -609,6 +648,7 @@ impl OutputArgs {
             hdr: self.hdr,
             html: self.html,
             junit: self.junit,
+            md: self.md,
             log: self.log,
             quiet: self.quiet,
             full: self.full,
@@ -620,6 +660,7 @@ impl OutputArgs {
             percentiles,
             print_plan: self.print_plan,
             version_open: false,
+            proxy_open: false,
             store: self.store.store,
         }
     }

@@ -32,6 +32,7 @@ use units::Nanos;
     mut_arg("repeat", |arg| arg.hide(true)),
     mut_arg("hdr", |arg| arg.hide(true)),
     mut_arg("junit", |arg| arg.help("Write the bounds (--fail-if) as JUnit XML, a test case for each")),
+    mut_arg("md", |arg| arg.help("Write the answer, the bounds and the differences as Markdown")),
     mut_arg("log", |arg| arg.hide(true)),
     mut_arg("live", |arg| arg.hide(true)),
     mut_arg("full", |arg| arg.hide(true)),
@@ -115,8 +116,6 @@ pub(crate) struct LiveTask {
     pub(crate) gate: Option<GateTask>,
     /// Commits that the sides are built from.
     pub(crate) commits: Option<Commits>,
-    /// Where the Markdown summary goes.
-    pub(crate) md: Option<PathBuf>,
     /// Checks that the plans differ, if they may.
     pub(crate) cautions: Vec<String>,
     pub(crate) outputs: Outputs,
@@ -141,8 +140,6 @@ pub(crate) struct StoredTask {
     pub(crate) sets: [Vec<String>; 2],
     pub(crate) force: bool,
     pub(crate) bounds: Vec<FailIf>,
-    /// Where the Markdown summary goes.
-    pub(crate) md: Option<PathBuf>,
     pub(crate) outputs: Outputs,
 }
 
@@ -279,7 +276,6 @@ impl CompareArgs {
             bounds: self.comparison.fail_if,
             gate,
             commits: self.gate.commits(),
-            md: self.gate.md,
             cautions,
             outputs,
         })))
@@ -319,7 +315,6 @@ impl CompareArgs {
             bounds: self.comparison.fail_if,
             gate: None,
             commits: None,
-            md: self.gate.md,
             // that the protocols differ is what is compared
             cautions: Vec::new(),
             outputs,
@@ -407,7 +402,7 @@ impl CompareArgs {
                 force: self.comparison.force,
                 ..ComparisonArgs::default()
             },
-            gate: self.gate.outputs_only(),
+            gate: GateArgs::default(),
             common: CommonArgs { output: self.common.output.clone(), ..CommonArgs::default() },
         };
         // what is typed for a load would be ignored
@@ -443,7 +438,6 @@ impl CompareArgs {
             sets,
             force: self.comparison.force,
             bounds: self.comparison.fail_if,
-            md: self.gate.md,
             outputs,
         })))
     }

@@ -5,7 +5,6 @@ use super::options::GivenOptions;
 use clap::{Args, ValueEnum};
 use plan::Plan;
 use record::compare::{FailIf, Gate, OF_A_BLOCK};
-use std::path::PathBuf;
 use units::{Nanos, show};
 
 /// Share of the budget that a run lasts where no -d is given: 40 blocks of four.
@@ -36,9 +35,6 @@ pub(super) struct GateArgs {
     /// cores), or as a pilot decides
     #[arg(long, value_name = "DESIGN", requires = "budget")]
     design: Option<Design>,
-    /// Write the answer, the bounds and the differences as Markdown, for a job summary
-    #[arg(long, value_name = "FILE")]
-    pub(super) md: Option<PathBuf>,
 }
 
 /// A comparison, as its gate sees it.
@@ -196,11 +192,6 @@ impl GateArgs {
             }
         }
         Ok(Some(GateTask { budget, design }))
-    }
-
-    /// Without what is for a measurement.
-    pub(super) fn outputs_only(&self) -> GateArgs {
-        GateArgs { md: self.md.clone(), ..GateArgs::default() }
     }
 
     pub(super) fn commits(&self) -> Option<Commits> {

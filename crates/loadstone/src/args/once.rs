@@ -1,7 +1,8 @@
 //! The options of `once`.
 
+use super::apply::leave_version_open;
 use super::options::{SHARED, SharedOptions, SharedRow, SharedRows};
-use super::{Disk, UsageError};
+use super::{Disk, Outputs, UsageError};
 use clap::Args;
 use plan::Plan;
 
@@ -27,10 +28,12 @@ impl SharedRows for OnceRequest {
         SharedRow { name: "header", ..SHARED },
         SharedRow { name: "body", ..SHARED },
         SharedRow { name: "body-file", ..SHARED },
+        SharedRow { name: "form", ..SHARED },
         SharedRow { name: "user", ..SHARED },
         SharedRow { name: "bearer", ..SHARED },
         SharedRow { name: "http", ..SHARED },
         SharedRow { name: "timeout", ..SHARED },
+        SharedRow { name: "proxy", ..SHARED },
         SharedRow { name: "expect-status", ..SHARED },
         SharedRow { name: "insecure", ..SHARED },
         SharedRow { name: "ca", ..SHARED },
@@ -38,11 +41,11 @@ impl SharedRows for OnceRequest {
 }
 
 impl OnceArgs {
-    /// The plan of a run whose first call it is.
+    /// The plan of a run whose first call it is, and what its options left open.
     ///
     /// # Errors
     /// No URL, or a value that cannot be.
-    pub(crate) fn plan(&self) -> Result<Plan, UsageError> {
+    pub(crate) fn plan(&self) -> Result<(Plan, Outputs), UsageError> {
         let (location, zone) = plan::parse_zoned_url(&self.url)?;
         let mut plan = Plan::for_url(location.url);
         plan.request.auth = location.auth;
@@ -50,6 +53,10 @@ impl OnceArgs {
         self.request.apply(&mut plan, &Disk)?;
         plan.post_bodies();
         plan::validate(&plan)?;
-        Ok(plan)
+        let proxy_open = !self.request.has("proxy");
+        if !self.request.has("http") {
+            leave_version_open(&mut plan);
+        }
+        Ok((plan, Outputs { proxy_open, ..Outputs::default() }))
     }
 }

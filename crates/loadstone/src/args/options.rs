@@ -66,7 +66,27 @@ impl GivenOptions {
         let typed = self.0.iter().filter(|(name, text)| !(text.is_empty() && silent(name)));
         let typed: Vec<_> = typed.cloned().collect();
         plan::options::put_typed(plan, &typed, inputs)
-            .map_err(|(name, why)| UsageError::new(format!("--{name}: {why}")))
+            .map_err(|(name, why)| UsageError::new(format!("--{name}: {why}")))?;
+        self.apply_form(plan, files)
+    }
+
+    /// Makes the body of the fields of a form.
+    fn apply_form(&self, plan: &mut Plan, files: &dyn FileSource) -> Result<(), UsageError> {
+        let fields: Vec<&str> = self.texts("form").collect();
+        if fields.is_empty() {
+            return Ok(());
+        }
+        let is_kind = |name: &str| name.eq_ignore_ascii_case("content-type");
+        if plan.request.headers.iter().any(|(name, _)| is_kind(name)) {
+            return Err(UsageError::new(
+                "--form writes the header Content-Type; drop yours, or give the body as --body",
+            ));
+        }
+        let (kind, body) = plan::form_body(&fields, files)
+            .map_err(|why| UsageError::new(format!("--form: {why}")))?;
+        plan.request.body = Some(body);
+        plan.request.headers.push(("Content-Type".to_owned(), kind));
+        Ok(())
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Outputs {
     pub(crate) html: Option<PathBuf>,
     /// A test case per objective.
     pub(crate) junit: Option<PathBuf>,
+    /// The report as Markdown.
+    pub(crate) md: Option<PathBuf>,
     /// A line per call.
     pub(crate) log: Option<PathBuf>,
     /// Verdict and headline only.
@@ -66,6 +68,8 @@ pub(crate) struct Outputs {
     pub(crate) print_plan: bool,
     /// Neither an option nor a plan file names the version of HTTP.
     pub(crate) version_open: bool,
+    /// Neither an option nor a plan file names a proxy, or that there is none.
+    pub(crate) proxy_open: bool,
     /// Where the result is stored; `None` without an option.
     pub(crate) store: Option<StorePlace>,
 }
@@ -79,6 +83,7 @@ impl Outputs {
             ("--hdr", self.hdr.as_ref()),
             ("--html", self.html.as_ref()),
             ("--junit", self.junit.as_ref()),
+            ("--md", self.md.as_ref()),
             ("--log", self.log.as_ref()),
         ])
     }

@@ -319,6 +319,7 @@ fn outputs_go_where_they_are_sent() {
         hdr: Some("b".into()),
         html: Some("c".into()),
         junit: None,
+        md: None,
         log: Some("d".into()),
         quiet: true,
         line: false,
@@ -331,6 +332,7 @@ fn outputs_go_where_they_are_sent() {
         full: false,
         print_plan: true,
         version_open: true,
+        proxy_open: true,
     };
     assert_eq!(typed(&words).unwrap().1, expected);
     assert!(typed(&["--live", URL]).unwrap().1.live);
@@ -345,7 +347,8 @@ fn outputs_go_where_they_are_sent() {
     assert_eq!(name(&["--urls", "list.txt", "closed.toml"]), "closed.toml");
     let plain = typed(&["closed.toml", "--json", "x"]).unwrap().1;
     let json = Some(Sink::File("x".into()));
-    assert_eq!(plain, Outputs { name: "closed.toml".into(), json, ..Outputs::default() });
+    let open = Outputs { version_open: true, proxy_open: true, ..Outputs::default() };
+    assert_eq!(plain, Outputs { name: "closed.toml".into(), json, ..open });
 }
 
 /// A value for each option of `run` that has one, with required other options.
@@ -446,6 +449,8 @@ const VALUES: &[(&str, &str)] = &[
     ("idle", "9"),
     ("json", "f"),
     ("junit", "f --slo p99<1s"),
+    ("md", "f"),
+    ("form", "a=b"),
     ("html", "f"),
     ("csv", "f"),
     ("hdr", "f"),

@@ -53,7 +53,10 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
     if task.outputs.print_plan {
         return print_plans(&task);
     }
-    super::check_outputs(&task.outputs, task.md.as_ref())?;
+    super::check_outputs(&task.outputs)?;
+    for side in &mut task.sides {
+        crate::use_proxy(&mut side.plan, &task.outputs)?;
+    }
     // removed when the comparison is over
     let _worktrees = Worktrees::prepared(&mut task)?;
     let keeper = Keeper::open(task.outputs.store.as_ref())?;
@@ -109,7 +112,7 @@ pub(super) fn compare(mut task: LiveTask) -> Result<Code, Failure> {
         gate,
     };
     let record = assemble(&comparison);
-    let written = super::finish(&record, &task.outputs, task.md.as_ref());
+    let written = super::finish(&record, &task.outputs);
     let kept = keeping.finish_compare(&record, &comparison.runs, task.outputs.quiet);
     let code = written?;
     kept?;

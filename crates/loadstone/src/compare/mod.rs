@@ -11,11 +11,9 @@ mod worktree;
 
 use crate::args::{CompareArgs, CompareTask, Disk, Outputs};
 use crate::exit::{Code, Failure};
-use crate::files;
 use crate::run::output;
 use record::compare::{CompareRecord, GateAnswer};
 use stats::State;
-use std::path::PathBuf;
 
 /// Characters shown of a side's label: a command may be long.
 const LABEL_CHARS_MAX: usize = 200;
@@ -35,32 +33,23 @@ pub(crate) fn command_comment(command: Option<&str>) -> String {
 }
 
 /// Checks, before anything is sent, that every result can be written.
-fn check_outputs(outputs: &Outputs, md: Option<&PathBuf>) -> Result<(), Failure> {
-    output::check(outputs)?;
-    files::check_results(None, md)
+fn check_outputs(outputs: &Outputs) -> Result<(), Failure> {
+    output::check(outputs)
 }
 
 /// Writes every result and gives the exit code.
-fn finish(
-    report: &CompareRecord,
-    outputs: &Outputs,
-    md: Option<&PathBuf>,
-) -> Result<Code, Failure> {
+fn finish(report: &CompareRecord, outputs: &Outputs) -> Result<Code, Failure> {
     let style = output::style(outputs.quiet, outputs.percentiles, outputs.full);
     let parts = output::Parts {
         json: &|| report::compare::json(report),
         csv: &|| report::compare::csv(report),
         hdr: None,
         junit: Some(&|| report::compare::junit(report)),
+        md: Some(&|| report::markdown_of_compare(report)),
         html: Some(&|| report::compare::html(report)),
         text: &|| report::compare::text(report, style),
     };
-    let written = output::write_parts(outputs, &parts);
-    if let Some(path) = md {
-        let summary = files::write_whole(path, &report::compare::markdown_of_compare(report));
-        summary.map_err(|error| Failure::not_written(&error))?;
-    }
-    written?;
+    output::write_parts(outputs, &parts)?;
     Ok(exit_code(report))
 }
 

@@ -9,7 +9,7 @@ use stats::compare::RUNS_MIN;
 use store::{Store, Stored};
 
 pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
-    super::check_outputs(&task.outputs, task.md.as_ref())?;
+    super::check_outputs(&task.outputs)?;
     let place = wanted(task.outputs.store.as_ref()).unwrap_or_default();
     let store = Store::open_to_read(&place).map_err(|error| Failure::usage(error.to_string()))?;
     let store = noted(store);
@@ -33,7 +33,7 @@ pub(super) fn compare(task: StoredTask) -> Result<Code, Failure> {
         ended_early: None,
         gate: None,
     });
-    super::finish(&report, &task.outputs, task.md.as_ref())
+    super::finish(&report, &task.outputs)
 }
 
 fn load(store: &Store, names: &[String]) -> Result<Vec<RunRecord>, Failure> {

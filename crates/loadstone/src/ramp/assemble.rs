@@ -31,12 +31,14 @@ pub(super) fn assemble(
     let labels = super::labels(task);
     let findings = report::ramp_findings(&steps, &labels, &curves);
     let first = &task.targets[0];
+    let mut plan = first.plan.clone();
+    plan.request.version = session.version.unwrap_or(plan.request.version);
     let report = RampReport {
         name: names(task),
         axis: first.course.axis,
         labels,
-        plan: first.plan.clone(),
-        plan_toml: plan::to_toml(&first.plan, plan::Secrets::Masked),
+        plan_toml: plan::to_toml(&plan, plan::Secrets::Masked),
+        plan,
         started_unix_s,
         environment: session.env.environment.clone(),
         steps,

@@ -26,7 +26,10 @@ use store::{Beginning, ResultKind};
 
 /// Reaches the targets, runs their steps in turns, reports.
 pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Code, Failure> {
-    let task = args.into_task(&Disk)?;
+    let mut task = args.into_task(&Disk)?;
+    for target in &mut task.targets {
+        crate::use_proxy(&mut target.plan, &task.outputs)?;
+    }
     if task.outputs.print_plan {
         return print_plans(&task);
     }
@@ -43,6 +46,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
         keeping: Keeping::nowhere(),
         meters: Meters::open(&task.outputs)?,
         view: None,
+        version: None,
         trials: Cell::new(0),
     };
     let started_unix_s = crate::wall_clock::unix_seconds();
@@ -62,6 +66,7 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
         if !task.outputs.quiet {
             reached.notes().for_each(crate::say);
         }
+        session.version.get_or_insert(reached.plan().request.version);
         lanes.push(Lane::new(row, target, reached, &task)?);
     }
     session.keeping = keep(keeper, &task, &session, started_unix_s)?;
@@ -103,6 +108,8 @@ struct RampSession {
     meters: Option<Meters>,
     /// The terminal that shows each step.
     view: Option<View>,
+    /// Version of HTTP that the first target speaks.
+    version: Option<plan::HttpVersion>,
     /// Steps so far.
     trials: Cell<usize>,
 }
@@ -238,6 +245,7 @@ fn write(report: &RampRecord, task: &RampTask) -> Result<(), Failure> {
             csv: &|| report::ramp::csv(report),
             hdr: None,
             junit: None,
+            md: Some(&|| report::markdown_of_ramp(report)),
             html: Some(&|| report::ramp::html(report)),
             text: &|| report::ramp::text(report, style),
         },

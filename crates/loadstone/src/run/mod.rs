@@ -15,7 +15,7 @@ use call_log::LogFile;
 use keeping::{Keeper, Keeping};
 use live::Live;
 use meters::Meters;
-use plan::Plan;
+use plan::{HttpVersion, Plan};
 use record::run::{CauseRecord, SloRecord};
 use report::{RunRecord, RunReport};
 use session::{Env, Fleet, Observers, RunLoad, Scripts, Session, Watcher, Watchers, no_connection};
@@ -86,7 +86,8 @@ pub(crate) fn run(
         session.move_to(fleet);
     }
     let quiet = outputs.quiet;
-    if outputs.version_open && !quiet && session.is_reachable() && fleet.is_none() {
+    let fixed = plan.request.version != HttpVersion::Auto;
+    if outputs.version_open && fixed && !quiet && session.is_reachable() && fleet.is_none() {
         session.note_unused_http2();
     }
     if !quiet {

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 
 /// Checks, before anything is sent, that every result can be written.
 pub(crate) fn check(outputs: &Outputs) -> Result<(), Failure> {
-    let others = [&outputs.csv, &outputs.hdr, &outputs.html, &outputs.junit, &outputs.log];
+    let others =
+        [&outputs.csv, &outputs.hdr, &outputs.html, &outputs.junit, &outputs.md, &outputs.log];
     files::check_results(outputs.json.as_ref(), others.into_iter().flatten())
 }
 
@@ -22,6 +23,7 @@ pub(crate) fn write(report: &RunRecord, outputs: &Outputs) -> Result<(), Failure
         hdr: Some(&|| report::hdr_log(report)),
         html: Some(&|| report::html(report)),
         junit: Some(&|| report::junit(report)),
+        md: Some(&|| report::markdown(report)),
         text: &|| match outputs.line {
             true => report::line(report, style),
             false => report::text(report, style),
@@ -39,6 +41,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) hdr: Option<Render<'a>>,
     pub(crate) html: Option<Render<'a>>,
     pub(crate) junit: Option<Render<'a>>,
+    pub(crate) md: Option<Render<'a>>,
     pub(crate) text: Render<'a>,
 }
 
@@ -59,6 +62,14 @@ pub(crate) fn write_parts(outputs: &Outputs, parts: &Parts<'_>) -> Result<(), Fa
             let written = files::write_whole(path, &render());
             done = done.and(written);
         }
+    }
+    if let (Some(path), Some(render)) = (&outputs.md, parts.md) {
+        // other programs of the same job may have written to it
+        let written = match std::env::var_os("GITHUB_STEP_SUMMARY") {
+            Some(summary) if summary == *path => files::append(path, &render()),
+            _ => files::write_whole(path, &render()),
+        };
+        done = done.and(written);
     }
     // JSON on standard output is alone there
     if outputs.json != Some(Sink::Stdout) {

@@ -5,7 +5,8 @@ use crate::support::http::{Recorder, read_request, response};
 use crate::support::proxy::Proxy;
 use crate::support::tls::{TlsOptions, TlsServer};
 use crate::support::{
-    Scripted, Site, failures, free_port, measure, measured, number, outcomes, run, text, whole,
+    Scripted, Site, failures, finish, free_port, measure, measured, number, outcomes, program, run,
+    text, whole,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, ErrorKind, Read, Write};
@@ -324,6 +325,28 @@ fn a_proxy_is_asked_in_absolute_form_with_its_login() {
         assert_eq!(request.field("proxy-authorization"), Some("Basic am86c0BjcmV0"));
     }
     assert!(!format!("{json}").contains("cret"), "the login shows in the JSON");
+}
+
+#[test]
+fn the_proxy_of_the_environment_is_used_unless_told_otherwise() {
+    let site = Site::start(&[]);
+    let proxy = Proxy::to(site.authority());
+    let ran = |words: &[&str], codes: &[i32]| {
+        let line = [&["run", "-c", "1", "-n", "2", "--json", "-"][..], words].concat();
+        let mut command = program(&line);
+        command.env("http_proxy", proxy.authority());
+        finish(command, b"").expect(codes)
+    };
+    let named = ran(&["http://shop.example/hw"], &[0, 4]);
+    assert_eq!(outcomes(&named.json())[1], 2);
+    assert!(named.stderr.contains("which http_proxy names"), "{}", named.stderr);
+    assert_eq!(proxy.seen().len(), 3);
+    let here = site.url("/hw");
+    let direct = ran(&[&here], &[0, 4]);
+    assert!(direct.stderr.contains("which is this machine"), "{}", direct.stderr);
+    let silent = ran(&["--proxy", "none", &here], &[0, 4]).stderr;
+    assert!(!silent.contains("http_proxy"), "{silent}");
+    assert_eq!(proxy.seen().len(), 3);
 }
 
 #[test]

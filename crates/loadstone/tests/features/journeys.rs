@@ -30,8 +30,9 @@ fn visit(site: &Site) -> String {
          capture = {{ next = {{ header = 'Location' }} }}\n\
          [[journey.step.step]]\nname = 'land'\nurl = '{{{{next}}}}'\n\
          [[journey.step.step]]\nname = 'pay'\nurl = '/echo'\n\
-         json = {{ likes = '{{{{people.likes}}}}', of = '{{{{admin}}}}' }}\n\
-         check = {{ body = {{ contains = 'tea' }} }}\n\
+         json = {{ likes = '{{{{people.likes}}}}', of = '{{{{admin}}}}', round = '{{{{iteration.number}}}}' }}\n\
+         check = {{ body = {{ contains = 'tea' }}, time = '<60s' }}\n\
+         tags = {{ kind = 'api' }}\ncapture = {{ of = {{ json = '/round', metric = true }} }}\n\
          [[teardown]]\nname = 'bye'\nurl = '/me'\nheaders = {{ Authorization = 'Bearer {{{{admin}}}}' }}\n",
         site.url("/")
     )
@@ -46,7 +47,8 @@ fn row<'a>(rows: &'a Value, key: &str, name: &str) -> &'a Value {
 fn users_log_in_and_bring_their_token() {
     let site = Site::start(&[]);
     let plan = written("visit.toml", &visit(&site));
-    let line = [&plan, "--slo", "login: p50<60s", "--slo", "both: failures<1%", "--threads", "2"];
+    let slo = "login: p50<60s, both: failures<1%, kind=api: p50<60s, metric of: max<30";
+    let line = [&plan, "--slo", slo, "--threads", "2"];
     let json = measured(&line, &[0, 4]);
     // three logins, and 30 rounds of four calls
     assert_eq!(whole(&json, "/outcomes/succeeded"), 123, "{:#}", json["failures"]);
@@ -56,6 +58,9 @@ fn users_log_in_and_bring_their_token() {
     let journeys = &json["journeys"];
     assert_eq!(row(&journeys["transactions"], "name", "visit")["succeeded"], 30);
     assert_eq!(row(&journeys["transactions"], "name", "both")["succeeded"], 30);
+    assert_eq!(row(&journeys["metrics"], "name", "of")["max"], 29.0);
+    assert_eq!(row(&json["by_tag"], "tag", "kind=api")["count"], 30);
+    assert_eq!(row(rows, "name", "pay")["tags"]["kind"], "api");
     let pay = row(&journeys["steps"], "step", "pay");
     let (met, unmet) = (whole(pay, "/check_met"), whole(pay, "/check_unmet/count"));
     assert_eq!(met + unmet, 30, "{pay:#}");

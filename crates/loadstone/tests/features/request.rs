@@ -74,6 +74,24 @@ fn a_body_is_posted_from_text_file_and_standard_input() {
 }
 
 #[test]
+fn a_form_is_sent_with_its_type_and_method() {
+    let form = seen(&["--form", "name=a b", "--form", "x=1"]);
+    assert_eq!(form.body, b"name=a+b&x=1");
+    assert_eq!(form.field("content-type"), Some("application/x-www-form-urlencoded"));
+    assert!(form.line.starts_with("POST "), "{}", form.line);
+    let folder = tempfile::tempdir().unwrap();
+    let file = crate::support::keep(folder.path(), "note.txt", "hello");
+    let upload = seen(&["--form", "name=ann", "--form", &format!("note=@{file};type=text/plain")]);
+    let kind = upload.field("content-type").unwrap();
+    assert!(kind.starts_with("multipart/form-data; boundary="), "{kind}");
+    let body = String::from_utf8(upload.body.clone()).unwrap();
+    assert!(
+        body.contains("filename=\"note.txt\"\r\nContent-Type: text/plain\r\n\r\nhello"),
+        "{body}"
+    );
+}
+
+#[test]
 fn logins_become_authorisation() {
     let basic = seen(&["--user", "fred:flint:stone"]);
     // RFC 7617 §2: base64 of fred:flint:stone

@@ -1,6 +1,6 @@
 //! A run as it was measured, with its plan and its verdict: what its record is made of.
 
-use crate::ids;
+use crate::{ids, words};
 use plan::Plan;
 use sample::{
     Environment, FailureClass, FleetFacts, HeldFacts, PathDirection, PathFacts, PostFacts,
@@ -171,6 +171,7 @@ pub(crate) fn figure_text(objective: &Objective, figure: f64) -> String {
         | Metric::FirstEvent(_)
         | Metric::EventGap(_)
         | Metric::Handshake(_) => units::show::duration(Nanos::from_secs_f64(figure)),
+        Metric::Number(_) | Metric::NumberMean => words::number(figure),
         Metric::Failures | Metric::Conforming | Metric::AbnormalCloses => {
             units::show::share(figure)
         }

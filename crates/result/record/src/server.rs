@@ -494,6 +494,8 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
         Metric::Handshake(quantile) => format!("handshake-{}", stats::quantile_name(quantile)),
         Metric::AbnormalCloses => "abnormal-closes".to_owned(),
         Metric::Messages => "messages".to_owned(),
+        Metric::Number(quantile) => stats::quantile_name(quantile),
+        Metric::NumberMean => "mean".to_owned(),
     };
     let name = match &worst.objective.of {
         Some(subject) => format!("{}: {metric}", printable(&subject.name, 60)),

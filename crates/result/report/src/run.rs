@@ -159,6 +159,7 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     told.add(FULL, parts::histogram(&all.response, full_bars(all)));
     parts::outcomes(&mut told, FULL, report);
     parts::failures(&mut told, FULL, report);
+    parts::failed_responses(&mut told, FULL, report);
     tables::each_run(&mut told, FULL, report);
     tables::across_runs(&mut told, FULL, report, true);
     told.add(FULL, parts::per_second(report));
@@ -167,6 +168,8 @@ fn whole(report: &RunRecord, all: &RunTimes, style: Style) -> Document {
     tables::scenarios(&mut told, FULL, report);
     tables::clients(&mut told, FULL, report);
     tables::per_url(&mut told, FULL, report, tables::rows_max(report));
+    tables::by_tag(&mut told, FULL, report);
+    tables::metrics(&mut told, FULL, report);
     tables::journeys(&mut told, FULL, report);
     tables::not_imported(&mut told, FULL, report);
     told.add(FULL, findings(&report.findings));
@@ -199,6 +202,7 @@ fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
     }
     told.add(PAGE, [placed("outcomes", "Outcomes and failures")]);
     told.add(PAGE, [parts::endings(report)]);
+    parts::failed_responses(told, PAGE, report);
     parts::objectives(told, PAGE, report);
     tables::each_run(told, PAGE, report);
     tables::across_runs(told, PAGE, report, true);
@@ -210,6 +214,8 @@ fn figures(told: &mut Document, report: &RunRecord, all: &RunTimes) {
 fn requests(told: &mut Document, report: &RunRecord) {
     let mut rows = Document::default();
     tables::per_url(&mut rows, PAGE, report, URLS_MAX);
+    tables::by_tag(&mut rows, PAGE, report);
+    tables::metrics(&mut rows, PAGE, report);
     tables::journeys(&mut rows, PAGE, report);
     tables::not_imported(&mut rows, PAGE, report);
     tables::scenarios(&mut rows, PAGE, report);

@@ -3,6 +3,7 @@
 use crate::{RunRecord, RunTimes};
 use record::run::EnvironmentRecord;
 pub use record::timestamp;
+pub(crate) use record::words::number;
 pub(crate) use record::words::{conforming_rule, counted, priority, protocol, span, target};
 pub use record::words::{load, printable};
 use stats::State;

@@ -1,6 +1,6 @@
 //! The command line as it is kept: as it was typed, without its secrets.
 
-use plan::{Auth, Plan, is_secret_header};
+use plan::{Plan, is_secret_header};
 
 /// Replacement for a secret.
 const MASK: &str = "***";
@@ -16,7 +16,7 @@ pub fn masked_command(args: &[String], plans: &[&Plan]) -> String {
 
 /// The separate words of such a command line.
 pub fn masked_words(args: &[String], plans: &[&Plan]) -> Vec<String> {
-    let secrets: Vec<String> = plans.iter().flat_map(|plan| secrets(plan)).collect();
+    let secrets: Vec<String> = plans.iter().flat_map(|plan| plan.secrets()).collect();
     let mut before = "";
     let mut words = Vec::new();
     for arg in args {
@@ -31,23 +31,6 @@ pub fn masked_words(args: &[String], plans: &[&Plan]) -> Vec<String> {
         before = arg;
     }
     words
-}
-
-/// Whatever in a plan is masked when the plan is shown.
-fn secrets(plan: &Plan) -> Vec<String> {
-    let mut secrets = Vec::new();
-    match &plan.request.auth {
-        Some(Auth::Basic { password, .. }) => secrets.push(password.clone()),
-        Some(Auth::Bearer(token)) => secrets.push(token.clone()),
-        Some(Auth::Digest { password, .. }) => secrets.push(password.clone()),
-        Some(Auth::AwsSigV4 { secret, .. }) => secrets.push(secret.clone()),
-        None => {}
-    }
-    let headers = plan.request.headers.iter().filter(|(name, _)| is_secret_header(name));
-    secrets.extend(headers.map(|(_, value)| value.clone()));
-    let proxy = plan.connection.proxy.as_ref().and_then(url::Url::password);
-    secrets.extend(proxy.map(str::to_owned));
-    secrets
 }
 
 /// Options whose value is, or may contain, a secret.

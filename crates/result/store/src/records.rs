@@ -17,9 +17,10 @@ use stats::curve::{Axis, Span};
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    CauseId, Connections, Counts, Endings, GrpcTally, Hist, Instants, JourneyTally, MessageTally,
-    Noted, Objective, ScenarioTally, Second, ServerTimings, Sessions, Snapshot, Spread, State,
-    StatusTally, StreamTally, TargetTally, TransactionTally, Verified,
+    CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses, GrpcTally, Hist,
+    Instants, JourneyTally, MessageTally, Noted, NumberTally, Objective, ScenarioTally, Second,
+    ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, StreamTally, TargetTally,
+    TransactionTally, Verified,
 };
 use std::fmt::Write;
 use torture::judge::TestOutcome;
@@ -59,7 +60,7 @@ record! {
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window, bytes_in_window,
         exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes, decoded_bytes,
         redirects, server_timings, streams, messages, targets, clients, scenarios, connections, sessions, journeys, flight_integral,
-        flight_peak, spin, beats, instants, verified,
+        flight_peak, spin, beats, instants, verified, failed_responses,
     }
     StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
     GrpcTally { statuses, unsent, messages }
@@ -71,7 +72,10 @@ record! {
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }
-    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry }
+    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry, metrics }
+    NumberTally { classes, above, below, ends, unreadable }
+    FailedResponses { kinds }
+    FailedResponse { at, target, start, length }
     Noted { count, example }
     TransactionTally { succeeded, failed, time }
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }

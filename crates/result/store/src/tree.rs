@@ -129,7 +129,7 @@ macro_rules! whole {
     )*};
 }
 
-whole!(u16, u32, u64, i64, usize);
+whole!(u8, u16, u32, u64, i64, usize);
 
 impl Pack for u128 {
     fn pack(&self, _: &mut Shelf) -> Value {

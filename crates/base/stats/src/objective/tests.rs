@@ -300,3 +300,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_metric_of_the_plan_is_bounded_by_a_bare_number() {
+    let objective = Objective::parse("metric queue depth: p95<100.5").unwrap();
+    assert_eq!((objective.metric, objective.bound), (Metric::Number(0.95), 100.5));
+    assert_eq!(objective.of.as_ref().map(|of| of.name.as_str()), Some("metric queue depth"));
+    for (text, why) in [
+        ("metric q: p95<100ms", "\"100ms\" is not a number without a unit"),
+        ("metric q: failures<1%", "a metric of the plan has p50, p99, max and mean, not failures"),
+    ] {
+        let error = Objective::parse(text).unwrap_err().0;
+        assert!(error.contains(why), "{error}");
+    }
+    let rows = |objective: &Objective| Subject {
+        rows: SubjectRows::Number(1),
+        ..objective.of.clone().unwrap()
+    };
+    let objective = Objective { of: Some(rows(&objective)), ..objective };
+    let mut snapshot = Snapshot::default();
+    let lacking = objective.rule(&snapshot, Nanos::from_secs(1));
+    assert_eq!(lacking.undecided, Some(Undecided::NoSamples { warm_up: 0 }));
+    snapshot.journeys.metrics.resize_with(2, NumberTally::default);
+    (0..100).for_each(|n| snapshot.journeys.metrics[1].record(Some(n * 1_000_000)));
+    let ruling = objective.rule(&snapshot, Nanos::from_secs(1));
+    assert_eq!((ruling.figure, ruling.met, ruling.without_lag), (94.0, true, None));
+}

@@ -227,7 +227,7 @@ impl Stream {
             let wrong = trailers || name != b":status" || status.is_some();
             let number = if wrong { None } else { number_of_status(value) };
             *status = Some(number.ok_or(Unreadable::Field)?);
-            if keeps {
+            if keeps || is_failure(*status) {
                 self.head.clear();
                 for part in [b"HTTP/3 ", value, b"\r\n"] {
                     self.head.extend_from_slice(part);
@@ -242,7 +242,7 @@ impl Stream {
         if trailers && name != b"server-timing" {
             return Ok(());
         }
-        if keeps && !trailers {
+        if (keeps || is_failure(*status)) && !trailers {
             for part in [name, b": ", value, b"\r\n"] {
                 self.head.extend_from_slice(part);
             }
@@ -283,6 +283,11 @@ impl Stream {
     pub(crate) fn has_started(&self) -> bool {
         self.facts.head_bytes + self.facts.framing_bytes > 0
     }
+}
+
+/// Reports show the heads of failed responses, whatever else needs heads.
+fn is_failure(status: Option<u16>) -> bool {
+    status.is_some_and(|status| status >= 400)
 }
 
 /// Three digits, of which the first is not 0.

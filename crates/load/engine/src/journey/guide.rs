@@ -341,7 +341,13 @@ impl Judging<'_> {
             let mut draw = |most: u64| ((u128::from(drawn) * u128::from(most)) >> 64) as u64;
             let view = CarriedView { travel: self.travel, traveller: self.traveller };
             let value = match capture(wanted, seen, &view, &mut draw) {
-                Ok(value) => Some(value),
+                Ok(value) => {
+                    if let Some(metric) = &wanted.metric {
+                        let number = stats::parse_number(&value);
+                        self.note(Noticed::Measured { metric: metric.row, value: number });
+                    }
+                    Some(value)
+                }
                 Err(wrong) => {
                     missing |= !wanted.optional;
                     let example = format!("wanted {}, searched {}", wrong.expected, wrong.got);

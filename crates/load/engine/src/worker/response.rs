@@ -152,6 +152,14 @@ impl Worker {
             let class = self.feedback.judge_by_guide(call.user, &seen, end.class);
             end = End::answered(facts, class);
         }
+        let failure = match &redirect {
+            Err(class) => Some(*class),
+            Ok(None) if !again => end.class,
+            Ok(_) => None,
+        };
+        if failure.is_some() {
+            self.sample_failure(slot, call, &End { class: failure, ..end }, now);
+        }
         let calls_max = self.pool.calls_max();
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
             self.close_behind(io, slot, call, now);
@@ -174,6 +182,18 @@ impl Worker {
             }
         }
         self.offer(slot, now);
+    }
+
+    /// Begins a sample of a failed response, which is about to leave its connection.
+    #[cold]
+    fn sample_failure(&mut self, slot: Slot, call: &mut Call, end: &End, now: Nanos) {
+        let conn = self.pool.conn(slot);
+        let kept = call.intake.as_mut().map_or_else(Vec::new, |intake| intake.take_sample());
+        // over HTTP/1 the bytes as received begin with the head
+        let mut start = if conn.is_multiplexed() { conn.head().to_vec() } else { Vec::new() };
+        start.extend_from_slice(&kept);
+        start.truncate(stats::SAMPLE_BYTES_MAX);
+        self.journal.begin_sample(call, end, start, now);
     }
 
     /// Length of the content after decoding, and the fault of the content or of its gRPC status.
@@ -580,7 +600,7 @@ fn body_of(request: &[u8]) -> Option<&[u8]> {
 
 /// An intake for another call.
 #[expect(clippy::vec_box, reason = "a call holds its intake in a box, which goes back as it is")]
-fn fresh(intakes: &mut Vec<Box<Intake>>) -> Box<Intake> {
+pub(super) fn fresh(intakes: &mut Vec<Box<Intake>>) -> Box<Intake> {
     intakes.pop().unwrap_or_else(|| {
         let mut intake = Box::<Intake>::default();
         intake.renew();

@@ -2,7 +2,7 @@
 //! is any.
 
 use super::Worker;
-use super::response::Came;
+use super::response::{Came, fresh};
 use crate::connection::ConnState;
 use crate::pool::class_of;
 use crate::speaker::{Event, Fault, Heard};
@@ -217,7 +217,7 @@ impl Worker {
     #[inline(always)]
     fn hear_in_order<I: Io>(&mut self, io: &mut I, slot: Slot, input: &[u8], now: Nanos) {
         let generation = self.pool.conn(slot).generation();
-        let mut at = 0;
+        let (mut at, mut start) = (0, 0);
         while at < input.len() {
             let conn = self.pool.conn_mut(slot);
             let advance = match conn.hear_in_order(&mut self.shared, &input[at..], now) {
@@ -232,6 +232,10 @@ impl Worker {
             at += advance.consumed;
             if advance.done {
                 self.responded(io, slot, 0, now);
+                if self.journal.is_sampling() {
+                    self.journal.end_sample(&input[start..at]);
+                }
+                start = at;
                 if !self.pool.conn(slot).is_still(generation) {
                     return;
                 }
@@ -239,7 +243,25 @@ impl Worker {
                 break;
             }
         }
+        if start < at {
+            self.sample_part(slot, 0, &input[start..at]);
+        }
         self.pool.arm_again(slot);
+    }
+
+    /// Part of a response, of which more is to come: it is kept if the response may be a failure.
+    #[inline(never)]
+    fn sample_part(&mut self, slot: Slot, row: usize, piece: &[u8]) {
+        let conn = self.pool.conn_mut(slot);
+        let partial = conn.speaker().and_then(|speaker| speaker.partial(row));
+        let status = partial.map_or(0, |facts| facts.status);
+        let may_fail = self.looks || status == 0 || !self.setup.status_ok(status);
+        if piece.is_empty() || !may_fail {
+            return;
+        }
+        let mut intake = conn.take_intake(row).unwrap_or_else(|| fresh(&mut self.intakes));
+        intake.sample(piece);
+        conn.give_intake(row, Some(intake));
     }
 
     /// Events of streams, in any order.
@@ -258,6 +280,7 @@ impl Worker {
             }
             match event {
                 Event::Response { call, body, done } => {
+                    let sampled = body.clone();
                     if self.gathers() {
                         // frames are of no use to readers of a response: its head is kept
                         let answer = self.pool.conn_mut(slot).take_answer();
@@ -269,6 +292,11 @@ impl Worker {
                     }
                     if done {
                         self.responded(io, slot, call, now);
+                        if self.journal.is_sampling() {
+                            self.journal.end_sample(&input[at..at + consumed][sampled]);
+                        }
+                    } else {
+                        self.sample_part(slot, call, &input[at..at + consumed][sampled]);
                     }
                 }
                 Event::Connection => {
@@ -338,7 +366,12 @@ impl Worker {
             return self.break_off(io, slot, FailureClass::Truncated, now);
         }
         match conn.hear_end() {
-            Ok(()) => self.responded(io, slot, 0, now),
+            Ok(()) => {
+                self.responded(io, slot, 0, now);
+                if self.journal.is_sampling() {
+                    self.journal.end_sample(&[]);
+                }
+            }
             Err(class) => self.break_off(io, slot, class, now),
         }
     }

@@ -189,6 +189,16 @@ pub struct Capture {
     pub scope: Scope,
     /// A missing value is not a failure of the call, only counted.
     pub optional: bool,
+    /// Its values are numbers of this metric, in a journey.
+    pub metric: Option<CaptureMetric>,
+}
+
+/// A metric that captured numbers are counted in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureMetric {
+    pub name: String,
+    /// Row among the metrics of the plan.
+    pub row: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]

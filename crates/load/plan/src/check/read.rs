@@ -317,14 +317,22 @@ impl Reader<'_> {
         Ok(group)
     }
 
-    /// `at-least` and `at-most`.
+    /// `at-least` and `at-most`, or `time`, a bound or a list of bounds.
     fn bounds(&self, table: &mut Table<'_>) -> Result<(Option<Nanos>, Option<Nanos>), ParseError> {
-        let least = table.take("at-least").map(|node| self.duration(&node)).transpose()?;
-        let most = table.take("at-most").map(|node| self.duration(&node)).transpose()?;
+        let mut least = table.take("at-least").map(|node| self.duration(&node)).transpose()?;
+        let mut most = table.take("at-most").map(|node| self.duration(&node)).transpose()?;
+        for node in table.take("time").iter().flat_map(Node::list) {
+            let text = self.settled(&node)?;
+            let (end, bound) = time_bound(text.trim()).map_err(|why| node.fault(why))?;
+            let slot = if end == TimeEnd::Most { &mut most } else { &mut least };
+            if slot.replace(bound).is_some() {
+                return Err(node.fault("the time has this bound already; give it once"));
+            }
+        }
         if let (Some(least), Some(most)) = (least, most)
             && least > most
         {
-            return Err(table.fault("at-least is above at-most"));
+            return Err(table.fault("the lower bound of the time is above the upper one"));
         }
         Ok((least, most))
     }
@@ -380,6 +388,37 @@ impl Reader<'_> {
         let text = self.settled(node)?;
         let why = || node.fault(format!("{} is not a whole number in range", quoted(&text)));
         text.trim().parse().map_err(|_| why())
+    }
+}
+
+/// Which end of a time a bound limits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TimeEnd {
+    Least,
+    Most,
+}
+
+/// `<200ms`, `<=200ms`, `>1s` or `>=1s`: the returned time itself is within the bound.
+fn time_bound(text: &str) -> Result<(TimeEnd, Nanos), ParseError> {
+    let bounds = [
+        ("<=", TimeEnd::Most),
+        (">=", TimeEnd::Least),
+        ("<", TimeEnd::Most),
+        (">", TimeEnd::Least),
+    ];
+    let found =
+        bounds.into_iter().find_map(|(sign, end)| Some((sign, end, text.strip_prefix(sign)?)));
+    let Some((sign, end, rest)) = found else {
+        let why =
+            format!("{} is not a bound on a time: write \"<200ms\" or \">=1s\"", quoted(text));
+        return Err(ParseError(why));
+    };
+    let bound = units::parse_duration(rest.trim())?;
+    match sign {
+        "<" if bound.is_zero() => Err(ParseError("no time is below zero".to_owned())),
+        "<" => Ok((end, bound - Nanos(1))),
+        ">" => Ok((end, bound + Nanos(1))),
+        _ => Ok((end, bound)),
     }
 }
 

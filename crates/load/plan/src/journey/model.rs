@@ -110,6 +110,8 @@ pub struct JourneyStep {
     pub socket: Option<SocketStep>,
     /// Number of its first capture among all captures of the plan.
     pub first_capture: u32,
+    /// Words that its figures can be grouped by, by name.
+    pub tags: BTreeMap<String, String>,
 }
 
 /// Condition and repetition of a part.
@@ -161,6 +163,30 @@ impl JourneyPlan {
                     all.push(&block.name);
                 }
             });
+        }
+        all
+    }
+
+    /// Names of the metrics that captures give numbers to, by row.
+    pub fn metrics(&self) -> Vec<&str> {
+        let steps = self.steps();
+        let captures = steps.iter().flat_map(|step| &step.ask.capture);
+        let mut all: Vec<(u32, &str)> = captures
+            .filter_map(|(_, capture)| capture.metric.as_ref())
+            .map(|metric| (metric.row, metric.name.as_str()))
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// The rows of the steps with each tag, as `name=value`.
+    pub fn tags(&self) -> BTreeMap<String, Vec<u32>> {
+        let mut all: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for step in self.steps() {
+            for (name, value) in &step.tags {
+                all.entry(format!("{name}={value}")).or_default().push(step.row);
+            }
         }
         all
     }

@@ -17,7 +17,7 @@ use crate::check::{Ask, Marks, Text, Wanted};
 use crate::rules;
 use crate::{FileSource, StepStream};
 use sockets::SocketKey;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeTable;
 use units::{ParseError, quoted};
 use url::Url;
@@ -35,6 +35,8 @@ pub const STEPS_MAX: usize = 999;
 const JOURNEYS_MAX: usize = 100;
 const DEPTH_MAX: usize = 4;
 const REPEAT_MAX: u32 = 100_000;
+const METRICS_MAX: usize = 50;
+const TAGS_MAX: usize = 20;
 
 const FAILURES: [(&str, AfterFailure); 2] =
     [("next", AfterFailure::Next), ("end", AfterFailure::End)];
@@ -68,6 +70,7 @@ pub(crate) fn read(
         reader: Reader::new(vars.clone(), files, Marks::Braces),
         steps: Vec::new(),
         captures: 0,
+        metrics: Vec::new(),
         transactions: 0,
         transaction_names: BTreeSet::new(),
         feeders: Vec::new(),
@@ -119,6 +122,8 @@ struct JourneyReader<'f> {
     /// Names of the steps so far, by row.
     steps: Vec<String>,
     captures: u32,
+    /// Names of the metrics so far, by row.
+    metrics: Vec<String>,
     transactions: u32,
     transaction_names: BTreeSet<String>,
     feeders: Vec<String>,
@@ -263,6 +268,7 @@ impl JourneyReader<'_> {
                     stream: StepStream::No,
                     socket: Some(socket),
                     first_capture: 0,
+                    tags: BTreeMap::new(),
                 };
                 self.finish_step(step, table, guard)
             }
@@ -284,7 +290,7 @@ impl JourneyReader<'_> {
             return Err(table.fault("a response to HEAD has no events: drop stream, or use GET"));
         }
         let (guard, socket) = (StepGuard::default(), None);
-        let (row, check, first_capture) = (0, None, 0);
+        let (row, check, first_capture, tags) = (0, None, 0, BTreeMap::new());
         Ok(JourneyStep {
             name,
             line,
@@ -297,13 +303,14 @@ impl JourneyReader<'_> {
             stream,
             socket,
             first_capture,
+            tags,
         })
     }
 
     /// Reads the keys that steps of all kinds have, and gives the step its place.
     fn finish_step(
         &mut self,
-        step: JourneyStep,
+        mut step: JourneyStep,
         mut table: Table<'_>,
         guard: StepGuard,
     ) -> Result<JourneyPart, ParseError> {
@@ -314,6 +321,8 @@ impl JourneyReader<'_> {
         if self.steps.len() == STEPS_MAX {
             return Err(table.fault(format!("a plan has {STEPS_MAX} steps at most")));
         }
+        let tags = table.take("tags").map(|node| self.tags(&node)).transpose()?.unwrap_or_default();
+        self.number_metrics(&mut step.ask, &table)?;
         let ask = &step.ask;
         let (row, first_capture) = (self.steps.len() as u32, self.captures);
         self.steps.push(step.name.clone());
@@ -325,8 +334,41 @@ impl JourneyReader<'_> {
         self.reader.captured.extend(ask.capture.iter().map(|(name, _)| name.clone()));
         let guard = self.until(guard, &mut table)?;
         table.close()?;
-        let step = JourneyStep { row, first_capture, check, guard, ..step };
+        let step = JourneyStep { row, first_capture, check, guard, tags, ..step };
         Ok(JourneyPart::Step(Box::new(step)))
+    }
+
+    /// Gives the metrics of a step's captures their rows.
+    fn number_metrics(&mut self, ask: &mut Ask, table: &Table<'_>) -> Result<(), ParseError> {
+        for metric in ask.capture.iter_mut().filter_map(|(_, capture)| capture.metric.as_mut()) {
+            let known = self.metrics.iter().position(|name| *name == metric.name);
+            metric.row = known.unwrap_or(self.metrics.len()) as u32;
+            if known.is_none() {
+                self.metrics.push(metric.name.clone());
+            }
+        }
+        if self.metrics.len() > METRICS_MAX {
+            return Err(table.fault(format!("a plan has {METRICS_MAX} metrics at most")));
+        }
+        Ok(())
+    }
+
+    /// `tags` of a step: words by name.
+    fn tags(&self, node: &Node<'_>) -> Result<BTreeMap<String, String>, ParseError> {
+        let rows = node.table()?.rest();
+        if rows.len() > TAGS_MAX {
+            return Err(node.fault(format!("a step has {TAGS_MAX} tags at most")));
+        }
+        let tag = |row: &Node<'_>| {
+            let (name, value) = (row.key.to_owned(), self.reader.settled(row)?);
+            let clear = |word: &str| is_speakable(word) && !word.contains(':');
+            if value.trim().is_empty() || !clear(&name) || !clear(&value) {
+                let why = "a tag is a word without <, >, =, comma, colon or end of line";
+                return Err(row.fault(why));
+            }
+            Ok((name, value))
+        };
+        rows.iter().map(tag).collect()
     }
 
     /// Reads the request with the keys of check plans; keys of the whole plan are refused.
@@ -357,6 +399,10 @@ impl JourneyReader<'_> {
                 return Err(table.fault("it has no url"));
             };
             let ask = self.ask(&url, &mut table)?;
+            if ask.capture.iter().any(|(_, capture)| capture.metric.is_some()) {
+                let why = "metric is for steps of journeys: this step is made once";
+                return Err(table.fault(why));
+            }
             // of these all have a dot in their names, and captures have none
             if let Some(name) = names::of_request(&ask).into_iter().find(|it| it.contains('.')) {
                 let why = format!("{{{{{name}}}}} belongs to a user, and this step has no user");
@@ -376,6 +422,7 @@ impl JourneyReader<'_> {
                 stream: StepStream::No,
                 socket: None,
                 first_capture: 0,
+                tags: BTreeMap::new(),
             });
         }
         if all.len() > STEPS_MAX {

@@ -483,3 +483,65 @@ fn a_script_alone_is_the_plan_s_one_journey() {
     let journeys = |plan: &mut Plan| plan.journeys = read(ONE).unwrap().journeys;
     assert!(refused(&journeys, &["a"]).contains("has journeys already"));
 }
+
+#[test]
+fn a_check_may_bound_the_time_of_a_response() {
+    let check = |text: &str| {
+        let plan = journeys(&format!("{ONE}check = {{ {text} }}\n"));
+        let JourneyPart::Step(step) = &plan.journeys[0].parts[0] else { panic!("{plan:?}") };
+        let check = step.check.clone().unwrap();
+        (check.at_least.map(|it| it.0), check.at_most.map(|it| it.0))
+    };
+    assert_eq!(check("time = '<200ms'"), (None, Some(199_999_999)));
+    assert_eq!(check("time = ['>=1ms', '<= 1s']"), (Some(1_000_000), Some(1_000_000_000)));
+    assert_eq!(check("time = '> 5ms'"), (Some(5_000_001), None));
+    for (text, why) in [
+        ("time = '200ms'", "\"200ms\" is not a bound on a time: write \"<200ms\""),
+        ("time = '<0s'", "no time is below zero"),
+        ("time = ['<1s', '<2s']", "the time has this bound already"),
+        ("time = '<1s', at-most = '2s'", "the time has this bound already"),
+        ("time = ['<1s', '>2s']", "the lower bound of the time is above the upper one"),
+    ] {
+        let told = refused(&format!("{ONE}check = {{ {text} }}\n"));
+        assert!(told.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn objectives_name_tags_and_metrics() {
+    let step = |name: &str, more: &str| {
+        format!("[[journey.step]]\nname = '{name}'\nurl = '/{name}'\n{more}\n")
+    };
+    let text = format!(
+        "[measure]\nslo = ['kind=api: p95<1s', 'metric depth: p95<10', 'metric depth: mean<5']\n\
+         [[journey]]\nname = 'j'\n{}{}{}",
+        step(
+            "a",
+            "tags = { kind = 'api', team = 'x' }\ncapture = { d = { json = '/d', metric = 'depth' } }"
+        ),
+        step("b", "tags = { kind = 'page' }"),
+        step("c", "tags = { kind = 'api' }\ncapture = { depth = { json = '/e', metric = true } }"),
+    );
+    let plan = read(&text).unwrap();
+    assert!(validate(&plan).is_ok());
+    let rows = plan.measure.slo.iter().map(|slo| slo.of.clone().unwrap().rows);
+    let rows: Vec<stats::SubjectRows> = rows.collect();
+    let number = stats::SubjectRows::Number(0);
+    assert_eq!(rows, [stats::SubjectRows::Targets([0, 2].into()), number.clone(), number]);
+    assert_eq!(plan.journeys.as_ref().unwrap().metrics(), ["depth"]);
+    let back = from_toml(&to_toml(&plan, Secrets::Shown), &NoFiles).unwrap();
+    assert_eq!(back.journeys.unwrap().tags(), plan.journeys.unwrap().tags());
+    for (from, to, why) in [
+        ("metric depth: mean", "metric width: mean", "nothing is called \"metric width\""),
+        ("kind=api:", "kind=none:", "nothing is called \"kind=none\""),
+        ("metric = true", "metric = 'a:b'", "a metric has a name without"),
+        ("team = 'x'", "team = 'a=b'", "a tag is a word without"),
+    ] {
+        let told = refused(&text.replace(from, to));
+        assert!(told.contains(why), "{told}");
+    }
+    let setup = format!(
+        "[[setup]]\nname = 's0'\nurl = '/'\ncapture = {{ d = {{ json = '/d', metric = true }} }}\n{ONE}"
+    );
+    assert!(refused(&setup).contains("metric is for steps of journeys"));
+}

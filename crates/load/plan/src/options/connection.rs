@@ -4,6 +4,7 @@ use super::field::{NO_FIELD, field};
 use super::grammar::*;
 use super::{KeyValue, PlanField, SETTING, Setting, Shape, least, most, within};
 use crate::Plan;
+use crate::file::Scalar;
 use std::collections::BTreeMap;
 
 /// RFC 9113 section 6.9.1.
@@ -30,6 +31,20 @@ fn traces(plan: &Plan) -> BTreeMap<String, String> {
 fn has_streams(plan: &Plan) -> bool {
     plan.request.version.has_streams()
 }
+
+/// A proxy, or the word for none.
+const PROXY_CHOICE: PlanField = PlanField {
+    check: |text, _| if text == NONE { Ok(()) } else { crate::parse_proxy(text).map(drop) },
+    read: |plan, _, value, inputs| {
+        if value == KeyValue::One(Scalar::text(NONE)) {
+            plan.connection.proxy = None;
+            return Ok(());
+        }
+        super::field::off::read(&PROXY, &mut plan.connection.proxy, value, inputs)
+    },
+    ..field!(off connection.proxy, PROXY)
+};
+const NONE: &str = "none";
 
 #[rustfmt::skip] // a row is read as a row
 pub(super) static SETTINGS: &[Setting] = &[
@@ -93,8 +108,9 @@ pub(super) static SETTINGS: &[Setting] = &[
         help: "HTTP/3: change each connection's local port at this interval: 5s, or 100calls", ..ROW },
     Setting { field: TRACES, help: "The traces of emulated paths by name: the spans between their lines, in milliseconds",
         page: "paths", shown: |plan| !traces(plan).is_empty(), ..ROW },
-    Setting { name: "proxy", value: "URL", field: field!(off connection.proxy, PROXY),
-        help: "Use a proxy: http://[name:password@]host:port", ..ROW },
+    Setting { name: "proxy", value: "URL|none", field: PROXY_CHOICE,
+        help: "Use a proxy: http://[name:password@]host:port; none ignores the variables http_proxy, https_proxy, all_proxy and no_proxy",
+        more: "Without this option the proxy of the environment is used, by curl's rules: http_proxy (lower case only) for http, https_proxy or HTTPS_PROXY for https, all_proxy or ALL_PROXY for both; no_proxy or NO_PROXY lists hosts, suffixes and networks that are reached directly. Unlike curl, this machine (localhost, 127.0.0.0/8, ::1) is always reached directly. A plan file with the key proxy ignores them as well.", ..ROW },
     Setting { name: "ipv4", short: Some('4'), means: "4", without: &["ipv6"],
         field: field!(at connection.prefer as "connection.family", FAMILY), help: "Use IPv4 only", ..ROW },
     Setting { name: "ipv6", short: Some('6'), means: "6",

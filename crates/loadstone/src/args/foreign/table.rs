@@ -101,10 +101,9 @@ const REQUEST: &[Foreign] = &[
     of(&["--json-body"], "other tools", "--body TEXT and -H 'Content-Type: application/json'"),
     of(&["-I", "--head"], "curl", "--method HEAD"),
     of(
-        &["-F", "--form"],
+        &["-F"],
         "curl, oha and autocannon",
-        "--body TEXT with -H 'Content-Type: application/x-www-form-urlencoded'; write a body of \
-         several parts into a file, --body-file FILE",
+        "--form NAME=VALUE, or --form NAME=@FILE for an upload",
     ),
     of(&["--data", "--data-raw", "--data-urlencode"], "curl", "--body TEXT"),
     of(&["--data-binary"], "curl", "--body-file FILE, and -H 'Content-Type: …'"),

@@ -43,7 +43,7 @@ fn the_command_lines_of_ten_tools_are_answered_by_ours() {
         ("Locust", &["--users", "10", "URL"], "-c N"),
         ("Locust", &["--run-time", "1m", "URL"], "-d TIME"),
         ("wrk", &["-s", "a.lua", "URL"], "--script"),
-        ("curl", &["-F", "a=b", "URL"], "--body"),
+        ("curl", &["-F", "a=b", "URL"], "--form"),
         ("Locust", &["--spawn-rate", "5", "URL"], "--stages '30s:0..100, 2m:100'"),
         ("autocannon", &["--har", "a.har", "URL"], "loadstone workload import FILE.har"),
         ("curl", &["--http2", "URL"], "use --http 2 ("),

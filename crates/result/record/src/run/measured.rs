@@ -1,7 +1,7 @@
 //! Source data of a run's published figures, so that a record alone is enough to render it:
 //! histograms, and counts that no figure shows directly, kept for other programs.
 
-use super::published::{AgreedRecord, RunRecord};
+use super::published::{AgreedRecord, RunRecord, TagRecord};
 use crate::histogram;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -345,6 +345,16 @@ impl RunRecord {
     /// Response times of a row of [`RunRecord::per_url`], by its `target`.
     pub fn hist_of_target(&self, target: usize) -> Hist {
         self.named_hist(&target_name(target))
+    }
+
+    /// Response times of a row of [`RunRecord::by_tag`].
+    pub fn hist_of_tag(&self, tag: &TagRecord) -> Hist {
+        if self.per_url.is_empty() {
+            return self.response();
+        }
+        let mut all = Hist::new();
+        tag.targets.iter().for_each(|row| all.merge(&self.hist_of_target(*row as usize)));
+        all
     }
 
     /// Response times of a row of [`RunRecord::by_clients`].

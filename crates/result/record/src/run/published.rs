@@ -2,6 +2,7 @@
 //! omitted; times are in seconds, rates per second, shares 0..=1; an unavailable figure is null.
 //! `docs/schema/run.schema.json` describes it.
 
+mod failed_responses;
 mod fleet;
 mod grpc;
 mod held;
@@ -23,6 +24,7 @@ mod traffic;
 mod verdict;
 mod verified;
 
+pub use failed_responses::FailedResponseRecord;
 pub use fleet::{AgentRecord, FleetRecord, MoveRecord, RefusedRecord};
 pub use grpc::{GrpcRecord, GrpcStatusRecord};
 pub use held::{HeldAgeRecord, HeldRecord};
@@ -31,7 +33,8 @@ pub use http3::{
     EarlyDataRecord, Http3Record, MigrationRecord, QuicRecord, RttRecord, ValidationRecord,
 };
 pub use journeys::{
-    CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, NotedRecord, TransactionRecord,
+    CaptureRecord, FeederRecord, JourneyRecord, JourneyStepRecord, MetricRecord, NotedRecord,
+    TransactionRecord,
 };
 pub use messages::{CloseRecord, MessagesRecord};
 pub use path::{LateRecord, PathDirectionRecord, PathKindRecord, PathRecord};
@@ -50,7 +53,7 @@ pub(crate) use streams::STREAM_FORMS;
 pub use streams::{StreamRateRecord, StreamsRecord};
 pub use times::{
     ClientsRecord, EstimateRecord, FailureRecord, OutcomesRecord, PhasesRecord, QuantileRecord,
-    TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
+    TagRecord, TimesByOutcome, TimesRecord, UrlRecord, WeightedRecord,
 };
 pub use traffic::{
     AgreedRecord, BytesRecord, ConcurrencyRecord, ConformingRecord, ConnectionsRecord,
@@ -121,10 +124,16 @@ pub struct RunRecord {
     /// Responses by status code.
     pub status: BTreeMap<String, u64>,
     pub failures: Vec<FailureRecord>,
+    /// The first failed responses of each failure class and status: 3 of each.
+    #[serde(default)]
+    pub failed_responses: Vec<FailedResponseRecord>,
     #[serde(flatten)]
     pub bodies: BodiesRecord,
     /// The most called first, steps of journeys in the plan's order; empty with a single target.
     pub per_url: Vec<UrlRecord>,
+    /// Calls by the tags of their steps; empty without tags.
+    #[serde(default)]
+    pub by_tag: Vec<TagRecord>,
     /// Observations of users on their journeys; null without journeys.
     #[serde(default)]
     pub journeys: Option<JourneyRecord>,
@@ -301,8 +310,10 @@ impl RunRecord {
             phases_s: PhasesRecord::of(total, &figures.dns),
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
+            failed_responses: failed_responses::all(report),
             bodies: BodiesRecord::of(report),
             per_url: rows::per_url(report),
+            by_tag: rows::by_tag(report),
             journeys: JourneyRecord::of_plan(&report.plan, &total.journeys),
             bytes: BytesRecord::of(total),
             concurrency: ConcurrencyRecord::of(figures, total),

@@ -266,6 +266,40 @@ pub(super) fn histogram(response: &Hist, rows: usize) -> Vec<Block> {
     vec![heading("Response times, by calls"), picture]
 }
 
+/// Lines of a failed response in text.
+const SAMPLE_LINES_MAX: usize = 8;
+
+/// What the server sent in the first failed responses of each kind.
+pub(super) fn failed_responses(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let all = &report.failed_responses;
+    if all.is_empty() {
+        return;
+    }
+    told.add(forms & Forms::TEXT, [heading("Failed responses")]);
+    told.add(forms & Forms::PAGE, [subheading("Failed responses")]);
+    for (place, sample) in all.iter().enumerate() {
+        let why = match sample.class {
+            sample::FailureClass::Status => format!("status {}", sample.status),
+            class => format!("{}, status {}", class.in_short(), sample.status),
+        };
+        let target = words::printable(&sample.target, 120);
+        let body = show::bytes(sample.length);
+        let head = format!("{target}: {why}, body of {body}, at {}", words::seconds(sample.at_s));
+        let text = sample.body.iter().flat_map(|body| body.lines());
+        let lines = sample.head.iter().map(String::as_str).chain([""]).chain(text);
+        let lines: Vec<String> = lines.map(str::to_owned).collect();
+        let short = lines.iter().filter(|line| !line.is_empty()).take(SAMPLE_LINES_MAX);
+        let short = short.map(|line| format!("    {}", words::printable(line, 100)));
+        told.add(forms & Forms::TEXT, [led("  ", Voice::Plain, head.clone())]);
+        told.add(forms & Forms::TEXT, [Block::Lines(short.collect())]);
+        let mut body = Document::default();
+        body.add(Forms::PAGE, [Block::Code(lines.join("\n").trim_end().to_owned())]);
+        let (open, summary) = (place == 0, head.into());
+        let details = Details { open, summary, body, ..Details::default() };
+        told.add(forms & Forms::PAGE, [Block::Details(details)]);
+    }
+}
+
 /// due = succeeded + failed + timed out + dropped + abandoned + lost.
 pub(crate) fn outcomes(told: &mut Document, forms: Forms, report: &RunRecord) {
     let counts = &report.outcomes;

@@ -6,7 +6,7 @@ use crate::section::{
     TableRow, Voice, Words, heading, led, say, subheading,
 };
 use crate::{Headline, RunRecord, RunTimes, facts, figures, words};
-use record::run::{RunHist, UrlRecord};
+use record::run::{MetricRecord, RunHist, UrlRecord};
 use stats::{Doubt, Estimate, Hist, quantile_name, samples_needed};
 use units::{Nanos, show};
 
@@ -275,24 +275,67 @@ pub(super) fn per_url(told: &mut Document, forms: Forms, report: &RunRecord, row
     folded.iter().for_each(|row| all.merge(&report.hist_of_target(row.target)));
     hists.push(all);
     let ends = ends(&hists);
+    let tagged = urls.iter().any(|row| !row.tags.is_empty());
     let row = |(row, hist): (&UrlRecord, &Hist)| -> TableRow {
         let counts = (row.count, row.failed + row.timed_out);
-        ended_row(words::printable(row.label(), 400), counts, hist, ends).into()
+        let mut cells = ended_row(words::printable(row.label(), 400), counts, hist, ends);
+        let tags = row.tags.iter().map(|(name, value)| format!("{name}={value}"));
+        tagged.then(|| cells.insert(1, tags.collect::<Vec<_>>().join(" ").into()));
+        cells.into()
     };
     let mut rows: Vec<TableRow> = shown.iter().zip(&hists).map(row).collect();
     if let ([_, ..], Some(all)) = (folded, hists.last()) {
         let sum = |of: fn(&UrlRecord) -> u64| folded.iter().map(of).sum();
         let name = format!("{} more", show::count(folded.len() as u64));
         let counts = (sum(|row| row.count), sum(|row| row.failed + row.timed_out));
-        rows.push(TableRow { look: RowLook::Rest, ..ended_row(name, counts, all, ends).into() });
+        let mut cells = ended_row(name, counts, all, ends);
+        tagged.then(|| cells.insert(1, "".into()));
+        rows.push(TableRow { look: RowLook::Rest, ..cells.into() });
     }
     let (title, head) =
         if report.journeys.is_some() { ("Per step", "step") } else { ("Per URL", "URL") };
-    let counts = ["calls", "failed"].map(Column::from);
+    let tags = Column::new(ColumnKind::Text, "tags").only(Forms::PAGE);
+    let tags = tagged.then_some(tags);
+    let counts = tags.into_iter().chain(["calls", "failed"].map(Column::from));
     told.add(forms, [ended_table((title, title), head, counts, rows)]);
     let left_out = words::counted(folded.len() as u64, "row");
     let note = || say(Voice::Note, format!("{left_out} more in the JSON."));
     told.add(forms & Forms::PAGE, (!folded.is_empty()).then(note));
+}
+
+/// Steps put together by their tags.
+pub(super) fn by_tag(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let all = &report.by_tag;
+    let hists: Vec<Hist> = all.iter().map(|row| report.hist_of_tag(row)).collect();
+    let ends = ends(&hists);
+    let rows = all.iter().zip(&hists).map(|(row, response)| {
+        let counts = (row.count, row.failed + row.timed_out);
+        ended_row(words::printable(&row.tag, 200), counts, response, ends)
+    });
+    let columns = ["calls", "failed"].map(Column::from);
+    let table = ended_table(("Per tag", "By tag"), "tag", columns, rows);
+    told.add(forms, (!all.is_empty()).then_some(table));
+}
+
+/// Numbers that captures took from responses.
+pub(super) fn metrics(told: &mut Document, forms: Forms, report: &RunRecord) {
+    let all = report.journeys.iter().flat_map(|journeys| &journeys.metrics);
+    let shown = |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), words::number);
+    let row = |metric: &MetricRecord| {
+        let mut cells = vec![words::printable(&metric.name, 200), show::count(metric.count)];
+        let figures =
+            [metric.mean, metric.min, metric.p50, metric.p90, metric.p95, metric.p99, metric.max];
+        cells.extend(figures.map(shown));
+        cells
+    };
+    let rows: Vec<Vec<String>> = all.map(row).collect();
+    let only = |head: &str| Column::from(head).only(Forms::PAGE);
+    let columns = ["metric".into(), "count".into(), "mean".into(), only("min"), "p50".into()];
+    let columns =
+        columns.into_iter().chain([only("p90"), "p95".into(), "p99".into(), "max".into()]);
+    let shown = !rows.is_empty();
+    let table = DataTable::new(columns).named("Metrics", "Metrics").with(rows);
+    told.add(forms, shown.then_some(Block::Table(table)));
 }
 
 /// Kinds of clients, each with its own kind of path.

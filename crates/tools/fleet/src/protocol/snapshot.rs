@@ -8,9 +8,9 @@ use sample::{
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Connections, Counts, GrpcTally, Hist, Instants, JourneyTally, MessageTally, Noted,
-    ScenarioTally, ServerTimings, Sessions, Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX,
-    TargetTally, TransactionTally, Verified,
+    Connections, Counts, FailedResponse, FailedResponses, GrpcTally, Hist, Instants, JourneyTally,
+    MessageTally, Noted, NumberTally, ScenarioTally, ServerTimings, Sessions, Snapshot,
+    StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
 };
 use units::Nanos;
 
@@ -66,7 +66,7 @@ packed! {
         tls, first_byte, transfer, plain, in_window, good_in_window, answers_in_window,
         bytes_in_window, exchange_sum, status, failures, bytes_sent, bytes_received, body_bytes,
         decoded_bytes, redirects, server_timings, streams, messages, targets, clients, scenarios, connections, sessions, journeys,
-        flight_integral, flight_peak, spin, beats, instants, verified,
+        flight_integral, flight_peak, spin, beats, instants, verified, failed_responses,
     }
     StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
     GrpcTally { statuses, unsent, messages }
@@ -78,7 +78,9 @@ packed! {
     Verified { compared, wrong }
     WrongBody { at, target, of, expected, got }
     BodyPrint { length, hash }
-    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry }
+    JourneyTally { missed, met, unmet, differed, skipped, refreshed, transactions, dry, metrics }
+    NumberTally { classes, above, below, ends, unreadable }
+    FailedResponse { at, target, start, length }
     Noted { count, example }
     TransactionTally { succeeded, failed, time }
     Lives { first, mean, served, unanswered, turned_away, answered, answered_open }
@@ -155,6 +157,27 @@ impl Packed for std::collections::BTreeMap<FailureClass, u64> {
 }
 
 /// By side and code.
+impl Packed for FailedResponses {
+    fn pack(&self, out: &mut Vec<u8>) {
+        self.kinds.len().pack(out);
+        for ((class, status), samples) in &self.kinds {
+            let number = FailureClass::ALL.iter().position(|one| one == class).unwrap_or_default();
+            (number, *status).pack(out);
+            samples.pack(out);
+        }
+    }
+
+    fn fill(&mut self, from: &mut Reader<'_>) -> Result<(), Unreadable> {
+        for _ in 0..from.count()? {
+            let (number, status): (usize, u16) = read(from)?;
+            let class = FailureClass::ALL.get(number).ok_or(Unreadable("an unknown failure"))?;
+            let samples: Vec<FailedResponse> = read(from)?;
+            samples.into_iter().for_each(|sample| self.add(*class, status, sample));
+        }
+        Ok(())
+    }
+}
+
 impl Packed for std::collections::BTreeMap<SocketClose, u64> {
     fn pack(&self, out: &mut Vec<u8>) {
         self.len().pack(out);
@@ -360,6 +383,10 @@ mod tests {
         snapshot.failures.insert(FailureClass::ALL[3], 9);
         snapshot.status.add_n(503, 4);
         snapshot.connections.tls.insert(TlsFacts::default(), 2);
+        let sample = FailedResponse { start: b"HTTP/1.1 503".into(), ..FailedResponse::default() };
+        snapshot.failed_responses.add(FailureClass::ALL[3], 503, sample);
+        snapshot.journeys.metrics.resize_with(1, NumberTally::default);
+        snapshot.journeys.metrics[0].record(Some(-7));
         snapshot.journeys.missed.push(Noted { count: 2, example: Some((Nanos(5), "é".into())) });
         snapshot
     }
@@ -375,6 +402,8 @@ mod tests {
         back.pack(&mut second);
         assert_eq!(bytes, second);
         assert_eq!(back.counts, whole.counts);
+        assert_eq!(back.failed_responses, whole.failed_responses);
+        assert_eq!(back.journeys.metrics, whole.journeys.metrics);
         assert_eq!(back.succeeded.summary(), whole.succeeded.summary());
         assert_eq!(back.beats.all(), whole.beats.all());
         assert_eq!(back.flight_integral, whole.flight_integral);

@@ -1,7 +1,9 @@
 //! One request of a step.
 
 use super::super::json::JsonPlace;
-use super::super::model::{Ask, Body, Capture, CaptureFrom, Scope, Take, Upload, UploadContent};
+use super::super::model::{
+    Ask, Body, Capture, CaptureFrom, CaptureMetric, Scope, Take, Upload, UploadContent,
+};
 use super::super::node::{Node, Table, pick};
 use super::super::text::{Fill, Marks, Text};
 use super::Reader;
@@ -271,8 +273,33 @@ impl Reader<'_> {
             None => Take::First,
         };
         let (scope, optional) = self.keeping(&mut table)?;
+        let metric = self.metric(node.key, &mut table)?;
         table.close()?;
-        Ok(Capture { from, regex, take, scope, optional })
+        Ok(Capture { from, regex, take, scope, optional, metric })
+    }
+
+    /// `metric` of a capture, a key of journeys: a name, or `true` for that of the capture. Its row is
+    /// found by the journey.
+    fn metric(
+        &self,
+        capture: &str,
+        table: &mut Table<'_>,
+    ) -> Result<Option<CaptureMetric>, ParseError> {
+        if self.marks == Marks::Dollar {
+            return Ok(None);
+        }
+        let Some(node) = table.take("metric") else { return Ok(None) };
+        let name = match node.switch() {
+            Some(true) => capture.to_owned(),
+            Some(false) => return Ok(None),
+            None => self.settled(&node)?,
+        };
+        if name.trim().is_empty() || name.contains(['\n', '<', '>', '=', ',', ':']) {
+            return Err(
+                node.fault("a metric has a name without <, >, =, comma, colon or end of line")
+            );
+        }
+        Ok(Some(CaptureMetric { name, row: 0 }))
     }
 
     /// Lifetime of a value, and the effect if it is missing: keys of journeys.

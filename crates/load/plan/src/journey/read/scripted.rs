@@ -147,5 +147,6 @@ fn scripted_step(name: String, line: usize, row: u32, first_capture: u32) -> Jou
         stream: StepStream::default(),
         socket: None,
         first_capture,
+        tags: std::collections::BTreeMap::new(),
     }
 }

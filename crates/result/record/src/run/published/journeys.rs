@@ -7,7 +7,7 @@ use plan::journey::JourneyPlan;
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{JourneyTally, Noted, TransactionTally};
+use stats::{JourneyTally, Noted, NumberTally, TransactionTally};
 
 /// Characters of an example.
 const EXAMPLE_MAX: usize = 300;
@@ -22,6 +22,46 @@ pub struct JourneyRecord {
     pub steps: Vec<JourneyStepRecord>,
     pub captures: Vec<CaptureRecord>,
     pub feeders: Vec<FeederRecord>,
+    /// Numbers that captures took from responses.
+    #[serde(default)]
+    pub metrics: Vec<MetricRecord>,
+}
+
+/// Numbers of a metric, in the unit of the responses; quantiles to four digits. Null without any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct MetricRecord {
+    pub name: String,
+    pub count: u64,
+    /// Captured values that are not numbers between ±9,000,000,000,000.
+    pub unreadable: u64,
+    pub mean: Option<f64>,
+    pub min: Option<f64>,
+    pub p50: Option<f64>,
+    pub p90: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+    #[serde(rename = "p99.9")]
+    pub p99_9: Option<f64>,
+    pub max: Option<f64>,
+}
+
+impl MetricRecord {
+    fn of(name: &str, tally: &NumberTally) -> MetricRecord {
+        MetricRecord {
+            name: name.to_owned(),
+            count: tally.count(),
+            unreadable: tally.unreadable,
+            mean: tally.mean(),
+            min: tally.ends().map(|(low, _)| low),
+            p50: tally.quantile(0.5),
+            p90: tally.quantile(0.9),
+            p95: tally.quantile(0.95),
+            p99: tally.quantile(0.99),
+            p99_9: tally.quantile(0.999),
+            max: tally.ends().map(|(_, high)| high),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,7 +125,8 @@ impl JourneyRecord {
     /// Returns whether it has any content.
     pub fn noticed(&self) -> bool {
         let ended = self.transactions.iter().any(|row| row.succeeded + row.failed > 0);
-        ended || !self.notes().is_empty()
+        let measured = self.metrics.iter().any(|metric| metric.count > 0);
+        ended || measured || !self.notes().is_empty()
     }
 
     /// Notable observations, by the name of their step or feeder.
@@ -104,6 +145,10 @@ impl JourneyRecord {
             if row.refreshed > 0 {
                 notes.push((step.to_owned(), format!("logged in again {}", times(row.refreshed))));
             }
+        }
+        for metric in self.metrics.iter().filter(|metric| metric.unreadable > 0) {
+            let text = format!("{} not a number", counted(metric.unreadable, "value"));
+            notes.push((format!("metric {}", metric.name), text));
         }
         for feeder in self.feeders.iter().filter(|feeder| feeder.ran_dry > 0) {
             let text = format!("no row was left for {}", counted(feeder.ran_dry, "user"));
@@ -149,7 +194,12 @@ impl JourneyRecord {
             name: feeder.name.clone(),
             ran_dry: count(&tally.dry, row),
         });
+        let metrics = plan.metrics().into_iter().enumerate().map(|(row, name)| {
+            let none = NumberTally::default();
+            MetricRecord::of(name, tally.metrics.get(row).unwrap_or(&none))
+        });
         JourneyRecord {
+            metrics: metrics.collect(),
             transactions: transactions.collect(),
             steps: steps.collect(),
             captures: captures.collect(),

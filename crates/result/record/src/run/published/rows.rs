@@ -1,6 +1,6 @@
 //! The rows of targets, scenarios and kinds of clients.
 
-use super::{ClientsRecord, OutcomesRecord, ScenarioRecord, TimesRecord, UrlRecord};
+use super::{ClientsRecord, OutcomesRecord, ScenarioRecord, TagRecord, TimesRecord, UrlRecord};
 use crate::finished::{RunReport, per_second};
 use crate::words;
 use plan::Plan;
@@ -30,6 +30,8 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
     let tallies = &report.measurement.total.targets;
     let plan = &report.plan;
     let shared_row = plan.row_count() > tallies.len();
+    let steps = plan.journeys.iter().flat_map(|journeys| journeys.steps());
+    let tags: Vec<_> = steps.map(|step| step.tags.clone()).collect();
     let row = |(index, tally): (usize, &stats::TargetTally)| {
         let shared = shared_row && index + 1 == tallies.len();
         let part = plan.row(index).filter(|_| !shared);
@@ -38,6 +40,7 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
             target: index,
             name,
             url,
+            tags: tags.get(index).cloned().unwrap_or_default(),
             folded: part.filter(|part| part.fold.is_some()).map_or(0, |part| part.targets),
             count: tally.succeeded + tally.failed + tally.timed_out,
             succeeded: tally.succeeded,
@@ -53,6 +56,41 @@ pub(super) fn per_url(report: &RunReport) -> Vec<UrlRecord> {
         rows.sort_by_key(|row| std::cmp::Reverse(row.count));
     }
     rows
+}
+
+/// One row per tag of steps, by name; empty without tags.
+pub(super) fn by_tag(report: &RunReport) -> Vec<TagRecord> {
+    let total = &report.measurement.total;
+    let tags = report.plan.journeys.as_ref().map(plan::journey::JourneyPlan::tags);
+    let row = |(tag, targets): (String, Vec<u32>)| {
+        let mut sum = stats::TargetTally::default();
+        // of a single target no row is kept: it is the run
+        if total.targets.is_empty() {
+            sum.succeeded = total.counts.succeeded;
+            sum.failed = total.counts.failed;
+            sum.timed_out = total.counts.timed_out;
+            sum.body_bytes = total.body_bytes;
+            sum.response = total.response();
+        }
+        for tally in targets.iter().filter_map(|row| total.targets.get(*row as usize)) {
+            sum.succeeded += tally.succeeded;
+            sum.failed += tally.failed;
+            sum.timed_out += tally.timed_out;
+            sum.body_bytes += tally.body_bytes;
+            sum.response.merge(&tally.response);
+        }
+        TagRecord {
+            tag,
+            targets,
+            count: sum.succeeded + sum.failed + sum.timed_out,
+            succeeded: sum.succeeded,
+            failed: sum.failed,
+            timed_out: sum.timed_out,
+            body_bytes: sum.body_bytes,
+            response_time_s: TimesRecord::of(&sum.response),
+        }
+    };
+    tags.unwrap_or_default().into_iter().map(row).collect()
 }
 
 /// One row per scenario, in the plan's order; empty where the plan has none.

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::interval::Method;
 use stats::{Counts, Doubt, Estimate, Hist, Snapshot, interval, samples_needed, webmark};
+use std::collections::BTreeMap;
 use units::Nanos;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -163,9 +164,28 @@ pub struct UrlRecord {
     pub name: Option<String>,
     /// The URL, or the pattern of --fold.
     pub url: String,
+    /// Tags of the step, by name.
+    #[serde(default)]
+    pub tags: BTreeMap<String, String>,
     /// URLs that --fold put together here; 0: the row is one URL's own.
     #[serde(default)]
     pub folded: u64,
+    pub count: u64,
+    pub succeeded: u64,
+    pub failed: u64,
+    pub timed_out: u64,
+    pub body_bytes: u64,
+    pub response_time_s: TimesRecord,
+}
+
+/// The calls of all steps with a tag.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct TagRecord {
+    /// `name=value`.
+    pub tag: String,
+    /// Rows of the target list.
+    pub targets: Vec<u32>,
     pub count: u64,
     pub succeeded: u64,
     pub failed: u64,

@@ -29,6 +29,23 @@
     for (const [outcome, count] of counts) add(`${outcome} ${count}`, outcome, false);
     (table.closest(".wide") ?? table).before(bar);
   }
+  // of many rows, or of tagged ones, those that contain a text
+  for (const table of document.querySelectorAll("table.sortable:not(.filtered)")) {
+    const [head, ...all] = table.rows;
+    const rows = all.filter(row => !row.matches(".sum, .rest"));
+    const tagged = [...head.cells].some(cell => cell.textContent.trim() === "tags");
+    if (rows.length < (tagged ? 2 : 8)) continue;
+    const box = document.createElement("input");
+    Object.assign(box, { type: "search", placeholder: "filter rows", ariaLabel: "filter rows" });
+    box.addEventListener("input", () => {
+      const wanted = box.value.trim().toLowerCase();
+      for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    });
+    const bar = document.createElement("div");
+    bar.className = "filter";
+    bar.append(box);
+    (table.closest(".wide") ?? table).before(bar);
+  }
   for (const table of document.querySelectorAll("table.sortable")) {
     const [head, ...all] = table.rows;
     // a row that stands for several stays at the end
