@@ -232,7 +232,7 @@ fn the_verdict_is_that_of_the_steps_that_were_used() {
     // one step was beyond the client
     let found = of(&report, &[], false);
     assert_eq!((found.state, found.causes.len()), (State::Degraded, 1));
-    assert!(found.causes[0].text.starts_with("1 of 19 steps cannot be used; "), "{found:?}");
+    assert!(found.causes[0].text.starts_with("1 of 19 steps are unusable; "), "{found:?}");
     let mut usable = report.clone();
     usable.steps.retain(|step| !step.point.client_limited);
     assert_eq!(of(&usable, &[], false).state, State::Valid);

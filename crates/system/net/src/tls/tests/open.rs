@@ -69,7 +69,7 @@ fn an_invalid_record_ends_the_session() {
 fn exposed_keys_need_tls_1_2_and_a_request() {
     let pki = pki();
     let mut usual = factory(&trusting(&pki));
-    assert!(usual.laid_open("localhost").unwrap_err().text.contains("laid open"));
+    assert!(usual.laid_open("localhost").unwrap_err().text.contains("export"));
     let mut factory = factory(&Settings { laid_open: true, ..trusting(&pki) });
     let config = Arc::new(server_of(&pki.server, &[&rustls::version::TLS13], None));
     let mut wire = Wire::new(&mut factory, "localhost", &config);
