@@ -31,7 +31,7 @@ pub use http3::{
     EarlyFacts, Http3Facts, MigrationFacts, QuicEnd, QuicFacts, http3_code, http3_code_name,
 };
 pub use life::{Death, Ending, Process, ServerState, together};
-pub use messages::{SocketClose, SocketCounts, SocketTime};
+pub use messages::{FanOutEvent, SocketClose, SocketCounts, SocketTime};
 pub use path::{PathDirection, PathFacts, PathKind};
 pub use posts::PostFacts;
 pub use remark::{Noticed, Remark};

@@ -104,3 +104,26 @@ impl SocketClose {
         }
     }
 }
+
+/// What happened to a message that one member of a room published for all others. `due`: when it was
+/// due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FanOutEvent {
+    /// A member received it; `in_order`: after all earlier messages that it has received.
+    Delivered { due: Nanos, at: Nanos, in_order: bool },
+    /// A member received it again.
+    Duplicate { due: Nanos },
+    /// All receivers have it, or its time is over. `first`, `last`: when a receiver got it.
+    Settled { due: Nanos, expected: u64, received: u64, first: Nanos, last: Nanos },
+}
+
+impl FanOutEvent {
+    /// When the message was due.
+    pub fn due(self) -> Nanos {
+        match self {
+            FanOutEvent::Delivered { due, .. }
+            | FanOutEvent::Duplicate { due }
+            | FanOutEvent::Settled { due, .. } => due,
+        }
+    }
+}

@@ -41,7 +41,7 @@ pub use instants::Instants;
 pub use interval::{Estimate, samples_needed};
 pub use journeys::{JourneyTally, Noted, TransactionTally};
 pub use little::Little;
-pub use messages::MessageTally;
+pub use messages::{FanOutTally, MessageTally};
 pub use numbers::{NumberTally, parse_number};
 pub use objective::{
     Figures, METRIC_PREFIX, Metric, Objective, Op, Ruling, Subject, SubjectRows, Undecided,

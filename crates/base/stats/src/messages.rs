@@ -2,7 +2,7 @@
 //! have an answer are those of calls; this is what calls do not have.
 
 use crate::Hist;
-use sample::{SocketClose, SocketCounts, SocketTime};
+use sample::{FanOutEvent, SocketClose, SocketCounts, SocketTime};
 use std::collections::BTreeMap;
 
 /// Conversations and their messages. Counted over the whole run, the warm-up included, as
@@ -22,6 +22,7 @@ pub struct MessageTally {
     pub closes: BTreeMap<SocketClose, u64>,
     /// Why handshakes and conversations failed, by what the peer did.
     pub violations: BTreeMap<String, u64>,
+    pub fan_out: FanOutTally,
 }
 
 /// Distinct texts of violations that are kept.
@@ -71,6 +72,7 @@ impl MessageTally {
         self.handshake.merge(&other.handshake);
         self.gap.merge(&other.gap);
         self.ping.merge(&other.ping);
+        self.fan_out.merge(&other.fan_out);
         for (close, count) in &other.closes {
             *self.closes.entry(*close).or_default() += count;
         }
@@ -81,12 +83,82 @@ impl MessageTally {
 
     /// Forgets the counts and keeps the memory.
     pub fn clear(&mut self) {
-        let hists = [&mut self.handshake, &mut self.gap, &mut self.ping].map(|hist| {
-            hist.clear();
-            std::mem::take(hist)
-        });
-        let [handshake, gap, ping] = hists;
-        *self = MessageTally { handshake, gap, ping, ..MessageTally::default() };
+        let [handshake, gap, ping] =
+            [&mut self.handshake, &mut self.gap, &mut self.ping].map(cleared);
+        let mut fan_out = std::mem::take(&mut self.fan_out);
+        fan_out.clear();
+        *self = MessageTally { handshake, gap, ping, fan_out, ..MessageTally::default() };
+    }
+}
+
+fn cleared(hist: &mut Hist) -> Hist {
+    hist.clear();
+    std::mem::take(hist)
+}
+
+/// Messages that one member of a room published for all others, due in the measured phase.
+#[derive(Clone, Debug, Default)]
+pub struct FanOutTally {
+    /// Messages published, and those of them that every receiver got.
+    pub messages: u64,
+    pub complete: u64,
+    /// Receptions that were to take place, and those that did.
+    pub expected: u64,
+    pub received: u64,
+    /// Receptions of messages that the receiver had, and of messages behind a later one.
+    pub duplicates: u64,
+    pub out_of_order: u64,
+    /// From due to a receiver: of all receptions, of each message's first and of its last.
+    pub each: Hist,
+    pub first: Hist,
+    pub last: Hist,
+}
+
+impl FanOutTally {
+    pub fn add(&mut self, event: FanOutEvent) {
+        match event {
+            FanOutEvent::Delivered { due, at, in_order } => {
+                self.each.record(at - due);
+                self.out_of_order += u64::from(!in_order);
+            }
+            FanOutEvent::Duplicate { .. } => self.duplicates += 1,
+            FanOutEvent::Settled { due, expected, received, first, last } => {
+                self.messages += 1;
+                self.complete += u64::from(received >= expected);
+                self.expected += expected;
+                self.received += received;
+                if received > 0 {
+                    self.first.record(first - due);
+                    self.last.record(last - due);
+                }
+            }
+        }
+    }
+
+    /// Share of the receptions that took place; NaN if there were none to be.
+    pub fn reach(&self) -> f64 {
+        match self.expected {
+            0 => f64::NAN,
+            expected => self.received as f64 / expected as f64,
+        }
+    }
+
+    pub fn merge(&mut self, other: &FanOutTally) {
+        self.messages += other.messages;
+        self.complete += other.complete;
+        self.expected += other.expected;
+        self.received += other.received;
+        self.duplicates += other.duplicates;
+        self.out_of_order += other.out_of_order;
+        self.each.merge(&other.each);
+        self.first.merge(&other.first);
+        self.last.merge(&other.last);
+    }
+
+    /// Forgets the counts and keeps the memory.
+    fn clear(&mut self) {
+        let [each, first, last] = [&mut self.each, &mut self.first, &mut self.last].map(cleared);
+        *self = FanOutTally { each, first, last, ..FanOutTally::default() };
     }
 }
 

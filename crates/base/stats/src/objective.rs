@@ -66,6 +66,8 @@ pub enum Metric {
     /// Quantile 0..=1 of a metric of the plan.
     Number(f64),
     NumberMean,
+    /// Receptions of published messages, of those that were to take place.
+    Reach,
 }
 
 /// Prefix of the name of a metric that a plan takes from responses: `metric queue: p95<10`.
@@ -341,6 +343,7 @@ impl Metric {
             "events" => Metric::Events,
             "abnormal-closes" => Metric::AbnormalCloses,
             "messages" => Metric::Messages,
+            "reach" => Metric::Reach,
             "message-mean" => Metric::ResponseMean,
             _ => match name.rsplit_once('-') {
                 Some(("first-event", name)) => Metric::FirstEvent(quantile(name)?),
@@ -373,7 +376,9 @@ impl Metric {
                 }
                 units::parse_duration(value).map(Nanos::as_secs_f64).map_err(|error| error.0)
             }
-            Metric::Failures | Metric::Conforming | Metric::AbnormalCloses => share(value),
+            Metric::Failures | Metric::Conforming | Metric::AbnormalCloses | Metric::Reach => {
+                share(value)
+            }
             Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => {
                 units::parse_rate(value).map(|rate| rate.0).map_err(|error| error.0)
             }
@@ -431,7 +436,7 @@ fn plain_number(digits: &str, exponent: &str) -> Option<f64> {
 const EXAMPLES: &str = "p99<50ms, failures<0.1% or throughput>=1000/s";
 const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput conforming; of streams \
                        first-event-p99 event-gap-p99 events; of WebSockets message-p99 handshake-p99 \
-                       messages abnormal-closes";
+                       messages abnormal-closes reach";
 
 /// The figures that objectives speak of, of a whole run or of one interval.
 #[derive(Clone, Debug)]
@@ -454,6 +459,7 @@ pub struct Figures {
     abnormal: u64,
     /// Of a metric of the plan.
     numbers: NumberTally,
+    reach: f64,
 }
 
 impl Figures {
@@ -475,6 +481,7 @@ impl Figures {
             ended: snapshot.messages.ended(),
             abnormal: snapshot.messages.abnormal(),
             numbers: NumberTally::default(),
+            reach: snapshot.messages.fan_out.reach(),
         }
     }
 
@@ -545,6 +552,7 @@ impl Figures {
             ended: 0,
             abnormal: 0,
             numbers: NumberTally::default(),
+            reach: f64::NAN,
         }
     }
 
@@ -575,6 +583,7 @@ impl Figures {
             Metric::AbnormalCloses => ratio(self.abnormal as f64, self.ended as f64),
             Metric::Number(quantile) => self.numbers.quantile(quantile).unwrap_or(f64::NAN),
             Metric::NumberMean => self.numbers.mean().unwrap_or(f64::NAN),
+            Metric::Reach => self.reach,
         }
     }
 }

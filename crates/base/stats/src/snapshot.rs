@@ -7,8 +7,8 @@ use crate::{
     ServerTimings, Spread, StreamEnd, StreamMarks, StreamTally, Verified,
 };
 use sample::{
-    EarlyFacts, FailureClass, Http2Facts, Http3Facts, Noticed, Outcome, Remark, Sample,
-    SocketCounts, SocketFacts, SocketTime, TlsFacts,
+    EarlyFacts, FailureClass, FanOutEvent, Http2Facts, Http3Facts, Noticed, Outcome, Remark,
+    Sample, SocketCounts, SocketFacts, SocketTime, TlsFacts,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -716,6 +716,13 @@ impl Recorder {
             tally.in_window += counts.received;
         }
         times.iter().for_each(|time| tally.record(*time));
+    }
+
+    /// What happened to a message for a room.
+    pub fn fan_out(&mut self, event: FanOutEvent) {
+        if !self.in_warm_up(event.due()) {
+            self.now.messages.fan_out.add(event);
+        }
     }
 
     /// A call with an expected stream has ended.

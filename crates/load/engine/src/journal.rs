@@ -10,8 +10,8 @@ use crate::speaker::websocket::{SocketEnd, SocketNews};
 use crate::worker::Link;
 use protocol::http1::timing::{Malformed, Timing};
 use sample::{
-    CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, Note, QuicEnd, Remark, Sample,
-    SessionRecord, SocketFacts, TlsFacts, WrongBody,
+    CallRecord, ConnectionRecord, EarlyFacts, Ends, FailureClass, FanOutEvent, Note, QuicEnd,
+    Remark, Sample, SessionRecord, SocketFacts, TlsFacts, WrongBody,
 };
 use stats::lives::ConnectionLife;
 use stats::{FailedResponse, FailedResponses, Recorder, Snapshot, StreamEnd, StreamMarks};
@@ -310,6 +310,11 @@ impl Journal {
     /// What happened on a WebSocket.
     pub(crate) fn messages(&mut self, news: &SocketNews, now: Nanos) {
         self.recorder.messages(&news.counts, &news.times, now);
+    }
+
+    /// What happened to a message for a room.
+    pub(crate) fn fan_out(&mut self, event: FanOutEvent) {
+        self.recorder.fan_out(event);
     }
 
     pub(crate) fn session_started(&mut self, intended: Nanos) {

@@ -16,6 +16,7 @@ mod crew;
 mod deadlines;
 mod edges;
 pub mod exchange;
+mod fan_out;
 mod feedback;
 mod guide;
 mod heartbeats;

@@ -134,6 +134,9 @@ impl PoolLimits {
                 queue_max.map_or(u64::MAX, share),
             ),
         };
+        let rooms = setup.plan.websocket.rooms.map(u64::from);
+        let members = rooms.map(|rooms| share(rooms) * setup.plan.room_members());
+        let connections = members.filter(|count| *count > 0).unwrap_or(connections);
         let together =
             crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
         let limits = &setup.plan.timeouts;

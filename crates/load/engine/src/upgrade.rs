@@ -19,7 +19,7 @@ pub(crate) fn upgrade_fields(plan: &Plan) -> Vec<(String, String)> {
 /// What the upgrade offers.
 pub(crate) fn offer(plan: &Plan) -> ClientOffer {
     ClientOffer {
-        subprotocols: plan.websocket.subprotocols.clone(),
+        subprotocols: plan.websocket_subprotocols(),
         deflate: plan.websocket.compress.then(Default::default),
     }
 }

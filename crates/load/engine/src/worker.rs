@@ -4,9 +4,11 @@ mod arrivals;
 mod outcome;
 mod placement;
 mod response;
+mod rooms;
 mod transfer;
 
 use crate::edges::Edges;
+use crate::fan_out::FanOut;
 use crate::feedback::Feedback;
 use crate::guide::Directory;
 use crate::heartbeats::Heartbeats;
@@ -114,6 +116,8 @@ pub struct Worker {
     plain: Vec<u8>,
     /// Of WebSockets that are to be pinged.
     heartbeats: Option<Heartbeats>,
+    /// Rooms of WebSockets, and the messages for them.
+    fan_out: Option<FanOut>,
     /// Calls are messages without answers: each is over once its message has gone out.
     unanswered: bool,
     /// Connections on which such messages were put, each as often.
@@ -140,6 +144,7 @@ impl Worker {
             proves,
             ready_made: !proves && !setup.plan.request.cookies && !setup.is_unanswered(),
             heartbeats: Heartbeats::of(&setup.plan, id),
+            fan_out: FanOut::of(&setup, id),
             unanswered: setup.is_unanswered(),
             sent_alone: Vec::new(),
             repeats: proves || setup.plan.tls.early_data,
@@ -232,10 +237,13 @@ impl Worker {
     /// the next heartbeat is due.
     #[inline]
     fn beat<I: Io>(&mut self, io: &mut I, now: Nanos) -> Nanos {
-        let again = match self.sent_alone.is_empty() {
+        let mut again = match self.sent_alone.is_empty() {
             true => Nanos::NEVER,
             false => self.conclude_all_sent(io, now),
         };
+        if self.fan_out.is_some() {
+            again = again.min(self.tend_rooms(io, now));
+        }
         match &self.heartbeats {
             None => again,
             Some(_) => again.min(self.send_heartbeats(io, now)),

@@ -12,6 +12,7 @@ mod grpc;
 pub mod journey;
 mod model;
 pub mod options;
+mod preset;
 mod priority;
 pub mod representative;
 pub mod rules;
@@ -36,6 +37,7 @@ pub use file::{
 pub use form::{check_form_field, form_body};
 pub use grpc::{GrpcCode, GrpcPlan, http_url};
 pub use model::*;
+pub use preset::SocketPreset;
 pub use priority::Priority;
 pub use source::{FileSource, NoFiles};
 pub use specweb99::Specweb99Plan;
@@ -47,4 +49,6 @@ pub use urls::{
     Location, parse_proxy, parse_target_url, parse_url, parse_url_list, parse_zoned_url,
 };
 pub use validate::{Problem, feeder_shortage, validate};
-pub use websocket::{ID_MARK, MaskRule, MessageAnswer, WebSocketPlan, is_secure, is_websocket_url};
+pub use websocket::{
+    ID_MARK, MaskRule, MessageAnswer, ROOM_MARK, WebSocketPlan, is_secure, is_websocket_url,
+};

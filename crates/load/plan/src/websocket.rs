@@ -1,6 +1,6 @@
 //! WebSocket: which message is sent, and what its answer is.
 
-use crate::{Load, Plan, Think};
+use crate::{Load, Plan, SocketPreset, Think};
 use units::{Nanos, ParseError, quoted};
 use url::Url;
 
@@ -21,10 +21,14 @@ pub struct WebSocketPlan {
     /// Text, or binary where it is not UTF-8. `None`: `MESSAGE_DEFAULT`, or, with `ping`, nothing.
     pub message: Option<Vec<u8>>,
     pub expect: MessageAnswer,
+    /// Protocol on top of WebSocket.
+    pub preset: Option<&'static SocketPreset>,
     /// Offered, the preferred one first.
     pub subprotocols: Vec<String>,
     /// Interval of each connection's heartbeats.
     pub ping: Option<Nanos>,
+    /// Connections form this many rooms; in each, one publishes for all others. `None`: none do.
+    pub rooms: Option<u32>,
     /// Offer permessage-deflate.
     pub compress: bool,
     pub mask: MaskRule,
@@ -46,6 +50,9 @@ pub enum MessageAnswer {
     /// There is none.
     None,
 }
+
+/// Becomes the number of the room, in the URL of a connection.
+pub const ROOM_MARK: &str = "{room}";
 
 /// How frames are masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -126,6 +133,16 @@ impl Plan {
         self.is_websocket() && self.websocket.message.is_none() && self.websocket.ping.is_some()
     }
 
+    /// Members of each room, the publisher among them; 0 without rooms.
+    pub fn room_members(&self) -> u64 {
+        match (&self.load, self.websocket.rooms) {
+            (Load::Open { connections_max: Some(all), .. }, Some(rooms)) if rooms > 0 => {
+                u64::from(all / rooms)
+            }
+            _ => 0,
+        }
+    }
+
     /// The message that is sent.
     pub fn websocket_message(&self) -> &[u8] {
         self.websocket.message.as_deref().unwrap_or(MESSAGE_DEFAULT.as_bytes())
@@ -137,6 +154,7 @@ impl Plan {
         if !self.is_websocket() {
             return;
         }
+        self.settle_preset();
         let holds = self.holds_websockets();
         match &mut self.load {
             Load::Closed { think: think @ Think::None, .. } if holds => {

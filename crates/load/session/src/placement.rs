@@ -87,7 +87,9 @@ pub fn units_of_work(plan: &Plan) -> u64 {
         Load::Closed { users, .. } => u64::from(*users),
         Load::Open { connections_max, .. } => connections_max.map_or(u64::MAX, u64::from),
     };
-    plan.loads().iter().map(of).fold(0, u64::saturating_add)
+    let all = plan.loads().iter().map(of).fold(0, u64::saturating_add);
+    // a room belongs to one worker
+    all.min(plan.websocket.rooms.map_or(u64::MAX, u64::from))
 }
 
 fn is_loopback(endpoint: &Endpoint) -> bool {

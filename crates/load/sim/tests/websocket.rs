@@ -496,3 +496,257 @@ fn sessions_that_arrive_open_their_own_websockets() {
     assert_eq!(messages.counts.opened, 20);
     assert_eq!(messages.closes.get(&SocketClose::Client(1000)), Some(&20));
 }
+
+/// What a room does with a message to one member.
+type Deliver = Box<dyn FnMut(u64, u64) -> Vec<Nanos>>;
+
+/// A server with rooms by URL: a member's message goes to all members of its room, itself among
+/// them, as often and as late as `deliver` says of the number of the message and of the member.
+struct Rooms {
+    sockets: BTreeMap<Client, (Vec<u8>, Option<(String, WebSocket)>)>,
+    members: BTreeMap<Client, u64>,
+    queue: BTreeMap<(Nanos, u64), (Client, Vec<u8>)>,
+    seen: u64,
+    put: u64,
+    deliver: Deliver,
+}
+
+fn rooms(deliver: impl FnMut(u64, u64) -> Vec<Nanos> + 'static) -> Box<dyn Server> {
+    Box::new(Rooms {
+        sockets: BTreeMap::new(),
+        members: BTreeMap::new(),
+        queue: BTreeMap::new(),
+        seen: 0,
+        put: 0,
+        deliver: Box::new(deliver),
+    })
+}
+
+impl Rooms {
+    fn broadcast(&mut self, now: Nanos, room: &str, message: &[u8]) {
+        for (client, (_, socket)) in &mut self.sockets {
+            let Some((_, socket)) = socket.as_mut().filter(|(own, _)| own == room) else {
+                continue;
+            };
+            for after in (self.deliver)(self.seen, self.members[client]) {
+                let mut out = Vec::new();
+                socket.send(true, message, &mut out);
+                self.put += 1;
+                self.queue.insert((now + after, self.put), (*client, out));
+            }
+        }
+        self.seen += 1;
+    }
+}
+
+impl Server for Rooms {
+    fn receive(&mut self, now: Nanos, client: Client, bytes: &[u8]) -> Vec<(Nanos, Action)> {
+        let (head, socket) = self.sockets.entry(client).or_default();
+        let Some((room, open)) = socket else {
+            head.extend_from_slice(bytes);
+            let Some((_, request)) = read_request(head) else { return Vec::new() };
+            let room = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+            let room = String::from_utf8_lossy(room).into_owned();
+            *socket = Some((room, WebSocket::new(&SocketOptions::server())));
+            let number = self.members.len() as u64;
+            self.members.insert(client, number);
+            let response = request.expect("a good upgrade").response(None, false);
+            return vec![(now, Action::Bytes(response))];
+        };
+        let (room, mut rest, mut messages) = (room.clone(), bytes, Vec::new());
+        while !rest.is_empty() {
+            let Ok(received) = open.receive(rest, &mut Vec::new()) else { break };
+            if let SocketEvent::Message { payload, .. } = &received.event {
+                messages.push(open.payload(payload, rest).to_vec());
+            }
+            rest = &rest[received.consumed..];
+        }
+        for message in messages {
+            self.broadcast(now, &room, &message);
+        }
+        Vec::new()
+    }
+
+    fn ended(&mut self, _: Nanos, client: Client) {
+        self.sockets.remove(&client);
+    }
+
+    fn due(&self) -> Nanos {
+        self.queue.keys().next().map_or(Nanos::NEVER, |(at, _)| *at)
+    }
+
+    fn wake(&mut self, now: Nanos) -> Vec<(Client, Action)> {
+        let mut all = Vec::new();
+        while self.due() <= now
+            && let Some((_, (client, bytes))) = self.queue.pop_first()
+        {
+            all.push((client, Action::Bytes(bytes)));
+        }
+        all
+    }
+}
+
+fn broadcast(rooms: u32, connections: u32) -> Plan {
+    let mut plan = plan_for("ws://sim.example/chat?room={room}");
+    plan.stop.warm_up = ms(100);
+    plan.stop.duration = Some(Nanos::from_secs(10));
+    plan.load = open(100.0, connections).load;
+    plan.websocket.rooms = Some(rooms);
+    plan.settle_websocket();
+    assert_eq!(plan::validate(&plan), Ok(()));
+    plan
+}
+
+#[test]
+fn a_broadcast_reaches_every_receiver() {
+    for (count, workers) in [(1, 1), (4, 2)] {
+        let server = rooms(|_, member| vec![ms(2 + member % 5)]);
+        let run = execute(broadcast(count, 20), server, workers);
+        let fan_out = &run.measurement.total.messages.fan_out;
+        let receivers = u64::from(20 / count) - 1;
+        assert_eq!(outcomes(&run), (1_000, 0, 0));
+        assert_eq!((fan_out.messages, fan_out.complete), (1_000, 1_000));
+        assert_eq!((fan_out.expected, fan_out.received), (1_000 * receivers, 1_000 * receivers));
+        assert_eq!((fan_out.duplicates, fan_out.out_of_order), (0, 0));
+        near(fan_out.last.quantile(0.5), ms(6), ms(1));
+        near(fan_out.first.quantile(0.5), ms(2), ms(1));
+        assert_eq!(run.measurement.total.messages.counts.unmatched, 0);
+    }
+}
+
+#[test]
+fn one_lost_broadcast_of_a_hundred_is_a_reach_of_99_percent() {
+    let lost = |message: u64, member: u64| (message * 31 + member * 17).is_multiple_of(100);
+    let server = rooms(move |n, member| if lost(n, member) { vec![] } else { vec![ms(1)] });
+    let run = execute(broadcast(1, 101), server, 1);
+    let fan_out = &run.measurement.total.messages.fan_out;
+    assert_eq!(fan_out.expected, 100_000);
+    assert!((fan_out.reach() - 0.99).abs() < 0.000_5, "{}", fan_out.reach());
+    let objective = stats::Objective::parse("reach>=98.9%").expect("an objective");
+    let figures = stats::Figures::new(&run.measurement.total, Nanos::from_secs(10));
+    assert!(objective.met(&figures).1);
+}
+
+#[test]
+fn copies_and_overtaken_broadcasts_are_counted() {
+    // member 3 gets every message twice, and member 5 every tenth one 15 ms late, behind the next
+    let server = rooms(|n, member| match (member, n % 10) {
+        (3, _) => vec![ms(1), ms(4)],
+        (5, 0) => vec![ms(16)],
+        _ => vec![ms(1)],
+    });
+    let run = execute(broadcast(1, 10), server, 1);
+    let fan_out = &run.measurement.total.messages.fan_out;
+    assert_eq!((fan_out.messages, fan_out.complete), (1_000, 1_000));
+    assert!((999..=1_000).contains(&fan_out.duplicates), "{}", fan_out.duplicates);
+    assert!((99..=100).contains(&fan_out.out_of_order), "{}", fan_out.out_of_order);
+}
+
+#[test]
+fn rooms_that_cannot_be_are_refused() {
+    let told = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = broadcast(2, 20);
+        change(&mut plan);
+        plan::validate(&plan).expect_err("a wrong plan")[0].option.to_string()
+    };
+    assert_eq!(told(&|plan| plan.websocket.rooms = Some(3)), "--ws-rooms");
+    assert_eq!(told(&|plan| plan.websocket.message = Some(b"same".to_vec())), "--ws-message");
+    assert_eq!(told(&|plan| plan.websocket.expect = MessageAnswer::Next), "--ws-expect");
+    assert_eq!(told(&|plan| plan.load = closed(20).load), "--ws-rooms");
+    let url = |plan: &mut Plan| plan.targets = plan_for("ws://sim.example/").targets;
+    assert_eq!(told(&url), "--ws-rooms");
+}
+
+/// A small server of each protocol on top of WebSocket: its messages after one of the client.
+fn small_server(protocol: &str, message: &str) -> Vec<String> {
+    let between = |from: &str, to: char| {
+        let rest = message.split_once(from).expect(message).1;
+        rest.split(to).next().unwrap_or_default().to_owned()
+    };
+    let all: Vec<String> = match (protocol, message) {
+        ("socketio", "40") => {
+            vec!["0{\"sid\":\"a\"}".into(), "40{\"sid\":\"b\"}".into(), "2".into()]
+        }
+        ("socketio", "3") => vec![],
+        ("socketio", _) => vec!["42[\"news\",1]".into(), format!("43{}[1]", between("42", '['))],
+        ("stomp", text) if text.starts_with("CONNECT\n") => {
+            vec!["CONNECTED\nversion:1.2\n\n\0".into(), "\n".into()]
+        }
+        ("stomp", _) => vec![format!("RECEIPT\nreceipt-id:{}\n\n\0", between("receipt:", '\n'))],
+        ("graphql-ws", "{\"type\":\"connection_init\"}") => {
+            vec!["{\"type\":\"connection_ack\"}".into(), "{\"type\":\"ping\"}".into()]
+        }
+        ("graphql-ws", "{\"type\":\"pong\"}") => vec![],
+        ("graphql-ws", _) => {
+            let id = between("\"id\":\"", '"');
+            let line = |kind: &str| format!("{{\"type\":\"{kind}\",\"id\":\"{id}\"}}");
+            vec![line("next"), line("complete")]
+        }
+        ("signalr", text) if text.contains("protocol") => {
+            vec!["{}\u{1e}".into(), "{\"type\":6}\u{1e}".into()]
+        }
+        ("signalr", "{\"type\":6}\u{1e}") => vec![],
+        ("signalr", _) => {
+            let id = between("\"invocationId\":\"", '"');
+            vec![format!("{{\"type\":3,\"invocationId\":\"{id}\",\"result\":1}}\u{1e}")]
+        }
+        ("phoenix", text) if text.contains("phx_join") => {
+            vec!["[\"join\",\"join\",\"room:lobby\",\"phx_reply\",{\"status\":\"ok\"}]".into()]
+        }
+        ("phoenix", text) if text.contains("heartbeat") => {
+            vec!["[null,\"heartbeat\",\"phoenix\",\"phx_reply\",{\"status\":\"ok\"}]".into()]
+        }
+        ("phoenix", _) => {
+            let id = between("[\"join\",\"", '"');
+            vec![format!("[\"join\",\"{id}\",\"room:lobby\",\"phx_reply\",{{\"status\":\"ok\"}}]")]
+        }
+        ("actioncable", text) if text.contains("\"subscribe\"") => vec![
+            "{\"type\":\"welcome\"}".into(),
+            "{\"type\":\"ping\",\"message\":1}".into(),
+            "{\"identifier\":\"x\",\"type\":\"confirm_subscription\"}".into(),
+        ],
+        ("actioncable", _) => {
+            let id = between("\\\"id\\\":", '}');
+            vec![format!("{{\"identifier\":\"x\",\"message\":{{\"id\":{id}}}}}")]
+        }
+        other => panic!("{other:?}"),
+    };
+    all
+}
+
+#[test]
+fn presets_greet_beat_and_find_their_answers() {
+    for (name, unmatched, reply, beats) in [
+        ("socketio", 500, Some("3"), 0),
+        ("stomp", 0, None, 0),
+        ("graphql-ws", 0, Some("{\"type\":\"pong\"}"), 0),
+        ("signalr", 0, None, 3),
+        ("phoenix", 0, None, 1),
+        ("actioncable", 0, None, 0),
+    ] {
+        let log = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        let seen = log.clone();
+        let server = server(move |_, _, message| {
+            let message = String::from_utf8_lossy(message).into_owned();
+            let answers = small_server(name, &message);
+            seen.borrow_mut().push(message);
+            answers.into_iter().map(|text| (ms(2), Out::Text(text.into_bytes()))).collect()
+        });
+        let text =
+            format!("version = 1\nurl = 'ws://sim.example/'\n[websocket]\npreset = '{name}'\n");
+        let mut plan = plan::from_toml(&text, &plan::NoFiles).expect(name);
+        plan.load = open(10.0, 1).load;
+        plan.stop = open(10.0, 1).stop;
+        plan.stop.duration = Some(Nanos::from_secs(50));
+        plan.settle_websocket();
+        assert_eq!(plan::validate(&plan), Ok(()), "{name}");
+        let run = execute(plan, server, 1);
+        assert_eq!(outcomes(&run), (500, 0, 0), "{name}");
+        let messages = &run.measurement.total.messages;
+        assert_eq!(messages.counts.unmatched, unmatched, "{name}");
+        assert_eq!((messages.counts.sent, messages.counts.opened), (500, 1), "{name}");
+        assert!((beats..=beats + 1).contains(&messages.counts.pings), "{name}: {messages:?}");
+        let log = log.borrow();
+        assert!(reply.is_none_or(|reply| log.iter().any(|it| it == reply)), "{name}: {log:?}");
+    }
+}

@@ -366,6 +366,8 @@ const VALUES: &[(&str, &str)] = &[
     ("ws-subprotocol", "chat"),
     ("ws-ping", "2s --ws-message hi"),
     ("ws-mask", "zero"),
+    ("ws-preset", "stomp"),
+    ("ws-rooms", "1 --ws-rate 5/s -c 2"),
     ("rate", "5/s"),
     ("stages", "1s:2..9/s"),
     ("workload", "webstone-like:clients=3"),

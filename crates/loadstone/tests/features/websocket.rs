@@ -75,6 +75,19 @@ fn pushes_lost_answers_and_objectives() {
 }
 
 #[test]
+fn members_of_rooms_receive_what_is_published() {
+    let site = Site::start(&[]);
+    let url = site.url("/ws?room=r{room}").replace("http:", "ws:");
+    let line = [
+        &url, "-d", "500ms", "-c", "8", "--ws-rooms", "2", "--ws-rate", "100/s", "--slo", "reach>=99%",
+    ];
+    let seen = &messages(&line, &[0, 4])["fan_out"];
+    assert_eq!(["rooms", "members", "messages"].map(|key| count(seen, key)), [2, 4, 50], "{seen:#}");
+    assert_eq!(count(seen, "received"), count(seen, "expected"), "{seen:#}");
+    assert!(count(seen, "expected") > 100 && seen["reach"] == 1.0, "{seen:#}");
+}
+
+#[test]
 fn what_does_not_work_yet_is_refused_by_name() {
     for (args, named) in [
         (&["ws://h/", "--http", "2"][..], "--http"),
@@ -87,6 +100,8 @@ fn what_does_not_work_yet_is_refused_by_name() {
         (&["ws://h/", "--stack", "own"], "--stack"),
         (&["http://h/", "--ws-message", "x"], "--ws-"),
         (&["http://h/", "--ws-rate", "5/s"], "--ws-rate"),
+        (&["ws://h/", "--ws-rooms", "2"], "--ws-rooms"),
+        (&["ws://h/", "--ws-preset", "mqtt"], "--ws-preset"),
     ] {
         let output = run(&[&["run"], args].concat());
         assert_eq!(output.code, 2, "{args:?}");

@@ -63,6 +63,7 @@ pub fn line(report: &RunRecord, style: Style) -> String {
         let at = |of| format!("{} {}", stats::quantile_name(of), quantile(&response, of));
         parts.extend([0.5, 0.99].map(at));
         parts.push(format!("{} failed", show::share(report.failure_share)));
+        parts.extend(facts::messages::in_short(report));
     }
     parts.extend(parts::objectives_in_short(report));
     let mut lines = Page::default();

@@ -17,10 +17,10 @@ use stats::curve::{Axis, Span};
 use stats::diagnosis::Confidence;
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses, GrpcTally, Hist,
-    Instants, JourneyTally, MessageTally, Noted, NumberTally, Objective, ScenarioTally, Second,
-    ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, StreamTally, TargetTally,
-    TransactionTally, Verified,
+    CauseId, Connections, Counts, Endings, FailedResponse, FailedResponses, FanOutTally, GrpcTally,
+    Hist, Instants, JourneyTally, MessageTally, Noted, NumberTally, Objective, ScenarioTally,
+    Second, ServerTimings, Sessions, Snapshot, Spread, State, StatusTally, StreamTally,
+    TargetTally, TransactionTally, Verified,
 };
 use std::fmt::Write;
 use torture::judge::TestOutcome;
@@ -64,7 +64,10 @@ record! {
     }
     StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
     GrpcTally { statuses, unsent, messages }
-    MessageTally { counts, in_window, handshake, gap, ping, closes, violations }
+    MessageTally { counts, in_window, handshake, gap, ping, closes, violations, fan_out }
+    FanOutTally {
+        messages, complete, expected, received, duplicates, out_of_order, each, first, last,
+    }
     SocketCounts {
         opened, compressed, sent, received, unmatched, late, frames_received, payload_sent,
         payload_received, wire_sent, wire_received, pings, pongs,

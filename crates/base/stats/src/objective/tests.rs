@@ -26,6 +26,7 @@ fn the_grammar() {
         ("message-p99<50ms", Metric::Response(0.99), Op::Below, 0.05),
         ("handshake-p99<1s", Metric::Handshake(0.99), Op::Below, 1.0),
         ("abnormal-closes<0.1%", Metric::AbnormalCloses, Op::Below, 0.001),
+        ("reach>=99.9%", Metric::Reach, Op::AtLeast, 0.999),
         ("messages>1000/s", Metric::Messages, Op::Above, 1000.0),
     ] {
         let parsed = Objective::parse(text).unwrap();

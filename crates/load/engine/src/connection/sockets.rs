@@ -3,6 +3,7 @@
 use super::Conn;
 use crate::speaker::websocket::{Conclusion, SocketNews};
 use units::Nanos;
+use workload::Template;
 
 impl Conn {
     /// Events on the WebSocket since the last query.
@@ -25,6 +26,20 @@ impl Conn {
         let Some(work) = self.work.as_mut() else { return Conclusion::ByEvent };
         let sent = !work.transport.has_output();
         work.speaker.socket().map_or(Conclusion::ByEvent, |socket| socket.conclude_sent(sent))
+    }
+
+    /// Asks for the upgrade of a connection without a call, as a member of a room.
+    pub(crate) fn join(&mut self, template: &Template, room: u64, index: u64) {
+        if let Some(work) = &mut self.work
+            && let Some(socket) = work.speaker.socket()
+        {
+            socket.join(template, room, index, work.transport.plaintext());
+        }
+    }
+
+    /// Key of the message that was sent last.
+    pub(crate) fn sent_key(&mut self) -> Option<u64> {
+        self.work.as_mut()?.speaker.socket()?.sent_key()
     }
 
     /// Content of the response to the call that ended last, on a WebSocket of a journey.

@@ -2,13 +2,15 @@
 //! message of the server that is, the plan's rule of correlation decides. Answers may come in any
 //! order, and some messages answer nothing.
 
+mod preset;
 mod steps;
 
 use super::{Event, Fault, Heard, Request};
 use crate::upgrade::offer;
 use ::websocket::handshake::{self, ClientError, ClientOffer};
 use ::websocket::{Masking, Payload, SocketEvent, SocketOptions, WebSocket, close};
-use plan::{ID_MARK, MessageAnswer, Plan};
+use plan::{ID_MARK, MessageAnswer, Plan, ROOM_MARK};
+use preset::PresetTerms;
 use protocol::http1::response::{Framing, ResponseFacts};
 use regex::bytes::Regex;
 use sample::{FailureClass, SocketClose, SocketCounts, SocketTime};
@@ -17,6 +19,7 @@ use std::sync::Arc;
 use steps::StepState;
 use twox_hash::XxHash3_128;
 use units::{Nanos, Purpose, Seed, Stream};
+use workload::Template;
 
 /// Longest head of a response to the upgrade.
 const HEAD_MAX: usize = 64 << 10;
@@ -33,8 +36,11 @@ pub(crate) struct SocketTerms {
     pieces: Vec<Vec<u8>>,
     text: bool,
     rule: AnswerRule,
+    preset: Option<PresetTerms>,
     /// Nothing is sent but pings.
     holds: bool,
+    /// Messages are published for the members of rooms.
+    publishes: bool,
     /// Calls are steps of journeys.
     stepped: bool,
     zero_masks: bool,
@@ -56,7 +62,7 @@ impl SocketTerms {
     /// An expression that does not compile.
     pub(crate) fn new(plan: &Plan) -> Result<SocketTerms, String> {
         let message = plan.websocket_message();
-        let rule = match &plan.websocket.expect {
+        let rule = match &plan.websocket_answer() {
             MessageAnswer::Echo => AnswerRule::Echo,
             MessageAnswer::Json(pointer) => AnswerRule::Json(pointer.clone()),
             MessageAnswer::Regex(text) => {
@@ -73,7 +79,9 @@ impl SocketTerms {
             pieces: cut(message, ID_MARK.as_bytes()),
             text: std::str::from_utf8(message).is_ok(),
             rule,
+            preset: plan.websocket.preset.map(PresetTerms::new).transpose()?,
             holds: plan.holds_websockets(),
+            publishes: plan.websocket.rooms.is_some(),
             stepped: plan.journeys.is_some(),
             zero_masks: plan.websocket.mask == plan::MaskRule::Zero,
             seed: Seed(plan.seed),
@@ -82,7 +90,7 @@ impl SocketTerms {
 
     /// Messages have answers.
     pub(crate) fn has_answers(&self) -> bool {
-        !matches!(self.rule, AnswerRule::None) || self.holds
+        !self.publishes && (!matches!(self.rule, AnswerRule::None) || self.holds)
     }
 
     /// The message of call `index`.
@@ -162,6 +170,8 @@ enum Phase {
 pub(crate) struct SocketNews {
     pub(crate) counts: SocketCounts,
     pub(crate) times: Vec<SocketTime>,
+    /// Keys of messages received by a member of a room.
+    pub(crate) deliveries: Vec<Option<u64>>,
 }
 
 /// Whether a call is over without an event.
@@ -204,6 +214,8 @@ pub(crate) struct SocketSpeaker {
     /// When the heartbeat went out that has no pong.
     pinged_at: Nanos,
     scratch: Vec<u8>,
+    /// The server does not take messages of the application yet.
+    greeting: bool,
     steps: Option<Box<StepState>>,
 }
 
@@ -223,6 +235,7 @@ impl SocketSpeaker {
             heard_at: Nanos::ZERO,
             pinged_at: Nanos::ZERO,
             scratch: Vec::new(),
+            greeting: false,
             steps: terms.stepped.then(Box::default),
             terms,
         }
@@ -250,8 +263,8 @@ impl SocketSpeaker {
         self.calls.push_back(Outstanding { index: request.index, key: None });
         match &self.phase {
             Phase::Fresh => self.write_upgrade(request, out),
-            Phase::Open(_) => self.send(self.calls.len() - 1, out),
-            Phase::Opening { .. } | Phase::Over => {}
+            Phase::Open(_) if !self.greeting => self.send(self.calls.len() - 1, out),
+            Phase::Open(_) | Phase::Opening { .. } | Phase::Over => {}
         }
     }
 
@@ -342,11 +355,18 @@ impl SocketSpeaker {
             let event = self.hear_step_open(&head[..size]);
             return Ok(Heard { consumed, event });
         }
+        if !self.greet(out) {
+            self.send_waiting(out);
+        }
+        Ok(Heard { consumed, event: Event::Connection })
+    }
+
+    /// Sends the messages of calls that waited for the server.
+    fn send_waiting(&mut self, out: &mut Vec<u8>) {
         for place in 0..self.calls.len() {
             self.send(place, out);
         }
         self.opened = 0..self.calls.len();
-        Ok(Heard { consumed, event: Event::Connection })
     }
 
     fn refuse(&mut self, class: FailureClass, why: &str) -> Fault {
@@ -381,7 +401,11 @@ impl SocketSpeaker {
             SocketEvent::Message { frames, wire, payload, .. } => {
                 let payload = socket.payload(payload, input);
                 let (frames, wire, length) = (*frames, *wire, payload.len() as u64);
-                if self.steps.is_some() {
+                let preset = self.terms.preset.as_ref();
+                let own = preset.and_then(|preset| preset.meaning(payload, self.greeting));
+                if let Some(own) = own {
+                    self.hear_preset(own, out)
+                } else if self.steps.is_some() {
                     let payload = payload.to_vec();
                     self.count_message((frames, wire, length), now);
                     self.hear_step_message(&payload, wire)
@@ -401,6 +425,10 @@ impl SocketSpeaker {
         now: Nanos,
     ) -> Event {
         self.count_message((frames, wire, length), now);
+        if self.terms.publishes {
+            self.news.deliveries.push(key.flatten());
+            return Event::Connection;
+        }
         let Some(key) = key else {
             self.news.counts.unmatched += 1;
             return Event::Connection;
@@ -479,8 +507,29 @@ impl SocketSpeaker {
         Event::Connection
     }
 
+    /// Asks for the upgrade of a connection without a call, as a member of a room.
+    pub(crate) fn join(&mut self, template: &Template, room: u64, index: u64, out: &mut Vec<u8>) {
+        let mut template = template.clone();
+        let number = room.to_string();
+        for mark in [ROOM_MARK, "%7Broom%7D"] {
+            template.bytes = cut(&template.bytes, mark.as_bytes()).join(number.as_bytes());
+        }
+        // its cookies are at the end of the head, which has moved
+        template.cookie_at = template.bytes.len();
+        let request = Request { template: &template, last: false, cookie: None, index };
+        self.write_upgrade(&request, out);
+    }
+
+    /// Key of the message that was sent last, by which its receivers know it.
+    pub(crate) fn sent_key(&self) -> Option<u64> {
+        self.calls.back()?.key
+    }
+
     /// Sends a heartbeat.
     pub(crate) fn ping(&mut self, now: Nanos, out: &mut Vec<u8>) {
+        if self.beat(out) {
+            return;
+        }
         if let Phase::Open(socket) = &mut self.phase {
             // one that is not answered keeps its instant: its pong ends the whole wait
             if self.pinged_at.is_zero() {
@@ -515,7 +564,8 @@ impl SocketSpeaker {
         let open = matches!(self.phase, Phase::Open(_));
         match () {
             () if self.calls.is_empty() => Conclusion::ByEvent,
-            () if !sent || !open || self.terms.has_answers() => Conclusion::Later,
+            () if !sent || !open || self.greeting => Conclusion::Later,
+            () if self.terms.has_answers() => Conclusion::ByEvent,
             () => {
                 self.answered(0, 0, 0);
                 Conclusion::Done

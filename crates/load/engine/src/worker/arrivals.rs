@@ -57,7 +57,10 @@ impl Worker {
         match self.feedback.arrive() {
             Some(Arrived::Call(call)) => {
                 self.journal.due(call.intended);
-                self.place(io, call, now);
+                match self.fan_out {
+                    None => self.place(io, call, now),
+                    Some(_) => self.publish(io, call, now),
+                }
             }
             Some(Arrived::Session { user, count, intended }) => {
                 self.journal.session_started(intended);

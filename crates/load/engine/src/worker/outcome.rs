@@ -129,6 +129,9 @@ impl Worker {
         let user = conn.release();
         let id = self.feedback.user_id(user);
         self.feedback.lose_connection(user, slot);
+        if let Some(fan_out) = &mut self.fan_out {
+            fan_out.lose(slot);
+        }
         if self.journal.logs_ends() {
             self.journal.log_connection(self.pool.conn(slot).record(id, now));
         }
@@ -156,7 +159,8 @@ impl Worker {
 
     /// Returns whether nothing more can happen in this run.
     pub(super) fn is_finished(&self, now: Nanos) -> bool {
-        let quiet = self.journal.flight() == 0 && !self.pool.has_queued();
+        let settled = self.fan_out.as_ref().is_none_or(|it| it.next_deadline() == Nanos::NEVER);
+        let quiet = self.journal.flight() == 0 && !self.pool.has_queued() && settled;
         if !quiet || !self.feedback.is_exhausted() {
             return false;
         }

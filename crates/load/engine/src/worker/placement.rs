@@ -160,7 +160,7 @@ impl Worker {
         }
     }
 
-    fn record_unopened(&mut self, user: u32, class: FailureClass, now: Nanos) {
+    pub(super) fn record_unopened(&mut self, user: u32, class: FailureClass, now: Nanos) {
         if self.journal.logs_ends() {
             let user = self.feedback.user_id(user);
             let class = Some(class);
@@ -171,7 +171,7 @@ impl Worker {
     }
 
     /// Starts a connection for `user`; the first write follows with the next flush.
-    fn open<I: Io>(
+    pub(super) fn open<I: Io>(
         &mut self,
         io: &mut I,
         endpoint: u32,
@@ -295,7 +295,7 @@ impl Worker {
         call.request = Some(Box::new(raw_template(place.url(), &method, &bytes, place.endpoint)));
     }
 
-    fn drop_call<I: Io>(&mut self, io: &mut I, call: &Call, now: Nanos) {
+    pub(super) fn drop_call<I: Io>(&mut self, io: &mut I, call: &Call, now: Nanos) {
         self.journal.drop_call(call.intended);
         match self.feedback.drop_call(call.user) {
             DroppedPart::Nothing => {}
@@ -350,7 +350,8 @@ impl Worker {
     #[inline]
     pub(super) fn offer(&mut self, slot: Slot, now: Nanos) {
         let conn = self.pool.conn(slot);
-        if conn.user() == NOBODY && conn.is_open() {
+        // a message for a room is published by one member alone
+        if conn.user() == NOBODY && conn.is_open() && self.fan_out.is_none() {
             self.offer_to_all(slot, now);
         }
     }

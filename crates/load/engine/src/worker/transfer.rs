@@ -275,7 +275,8 @@ impl Worker {
                 Ok(heard) => heard,
                 Err(fault) => return self.break_for(io, slot, fault, now),
             };
-            if let Some(news) = self.pool.conn_mut(slot).take_news() {
+            if let Some(mut news) = self.pool.conn_mut(slot).take_news() {
+                self.hear_room(slot, &mut news, now);
                 self.journal.messages(&news, now);
             }
             match event {

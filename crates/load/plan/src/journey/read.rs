@@ -289,21 +289,19 @@ impl JourneyReader<'_> {
         if matches!(stream, StepStream::Yes(_)) && ask.method == "HEAD" {
             return Err(table.fault("a response to HEAD has no events: drop stream, or use GET"));
         }
-        let (guard, socket) = (StepGuard::default(), None);
-        let (row, check, first_capture, tags) = (0, None, 0, BTreeMap::new());
         Ok(JourneyStep {
             name,
             line,
-            row,
+            row: 0,
             ask,
-            check,
+            check: None,
             think,
-            guard,
+            guard: StepGuard::default(),
             once,
             stream,
-            socket,
-            first_capture,
-            tags,
+            socket: None,
+            first_capture: 0,
+            tags: BTreeMap::new(),
         })
     }
 

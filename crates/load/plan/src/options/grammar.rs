@@ -127,6 +127,9 @@ pub(super) const ADDRESS_LIST: Grammar<Vec<IpAddr>> = list(
 
 pub(super) const ANSWER: Grammar<MessageAnswer> =
     one(|text, _| crate::websocket::parse_answer(text), |it, _| text(it.text()));
+/// Protocol on top of WebSocket.
+pub(super) const PRESET: Grammar<&'static crate::SocketPreset> =
+    one(|text, _| crate::preset::parse_preset(text), |it, _| text(it.name.to_owned()));
 pub(super) const MASKS: Grammar<MaskRule> = one(
     |text, _| pick(text, &crate::websocket::MASK_RULES),
     |it, _| text(name_of(&crate::websocket::MASK_RULES, it)),

@@ -1,7 +1,7 @@
 //! Options that exclude WebSocket, and options that need it.
 
 use super::Problems;
-use crate::websocket::{MESSAGE_MAX, WebSocketPlan, is_websocket_url};
+use crate::websocket::{ID_MARK, MESSAGE_MAX, ROOM_MARK, WebSocketPlan, is_websocket_url};
 use crate::{Auth, HttpVersion, Load, MessageAnswer, Plan, Think};
 
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
@@ -23,6 +23,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         return;
     }
     check_messages(plan, problems);
+    check_rooms(plan, problems);
     check_load(plan, problems);
     check_connection(plan, problems);
     check_exchange(plan, problems);
@@ -31,6 +32,11 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
 /// Journeys whose steps open WebSockets.
 fn check_steps(plan: &Plan, problems: &mut Problems) {
     let (websocket, connection) = (&plan.websocket, &plan.connection);
+    problems.add_if(
+        websocket.preset.is_some() || websocket.rooms.is_some(),
+        "--ws-preset",
+        "--ws-preset and --ws-rooms are for a ws:// URL; the steps of a journey say what is sent",
+    );
     let of_message = WebSocketPlan {
         message: websocket.message.clone(),
         expect: websocket.expect.clone(),
@@ -83,7 +89,7 @@ fn check_subprotocols(plan: &Plan, problems: &mut Problems) {
             && name.bytes().all(|b| b.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&b))
     };
     problems.add_if(
-        !plan.websocket.subprotocols.iter().all(plain),
+        !plan.websocket_subprotocols().iter().all(plain),
         "--ws-subprotocol",
         "--ws-subprotocol takes names such as chat or graphql-transport-ws (RFC 6455 section 4.1)",
     );
@@ -104,7 +110,7 @@ fn check_messages(plan: &Plan, problems: &mut Problems) {
     check_subprotocols(plan, problems);
     let message = plan.websocket_message();
     if let MessageAnswer::Json(pointer) = &websocket.expect {
-        let shown = String::from_utf8_lossy(message).replace(crate::websocket::ID_MARK, "1");
+        let shown = String::from_utf8_lossy(message).replace(ID_MARK, "1");
         let value = serde_json::from_str::<serde_json::Value>(&shown);
         problems.add_if(
             !value.is_ok_and(|value| value.pointer(pointer).is_some()),
@@ -117,6 +123,50 @@ fn check_messages(plan: &Plan, problems: &mut Problems) {
         plan.holds_websockets() && websocket.expect != MessageAnswer::Echo,
         "--ws-expect",
         "--ws-expect needs --ws-message: with --ws-ping alone pings are all that is sent",
+    );
+}
+
+fn check_rooms(plan: &Plan, problems: &mut Problems) {
+    let Some(rooms) = plan.websocket.rooms else { return };
+    let Load::Open { connections_max: Some(connections), .. } = plan.load else {
+        problems.add("--ws-rooms", "--ws-rooms needs --ws-rate, the messages that are published");
+        return;
+    };
+    let members = plan.room_members();
+    problems.add_if(
+        members < 2 || members * u64::from(rooms) != u64::from(connections),
+        "--ws-rooms",
+        "--ws-rooms does not divide the connections of -c into equal rooms of two or more; change -c",
+    );
+    let url = plan.targets.iter().next().map_or("", |target| target.url.as_str());
+    let marked = url.contains(ROOM_MARK) || url.contains("%7Broom%7D");
+    problems.add_if(
+        rooms > 1 && !marked,
+        "--ws-rooms",
+        "--ws-rooms above 1 needs {room} in the URL, as in ws://host/chat?room={room}",
+    );
+    let message = plan.websocket_message();
+    let has_id = message.windows(ID_MARK.len()).any(|window| window == ID_MARK.as_bytes());
+    problems.add_if(
+        !has_id,
+        "--ws-message",
+        "--ws-rooms needs {id} in --ws-message, so that each message is told from the others",
+    );
+    let matched = !matches!(plan.websocket.expect, MessageAnswer::Next | MessageAnswer::None);
+    problems.add_if(
+        !matched,
+        "--ws-expect",
+        "--ws-rooms needs --ws-expect echo, json:/… or regex:…, by which receivers know a message",
+    );
+    problems.add_if(
+        plan.websocket.preset.is_some(),
+        "--ws-preset",
+        "--ws-preset does not work with --ws-rooms yet; drop one",
+    );
+    problems.add_if(
+        plan.connection.calls.is_some(),
+        "--calls",
+        "--calls closes connections, and --ws-rooms keeps its members; drop one",
     );
 }
 

@@ -3,7 +3,7 @@
 
 use crate::metrics::exponential::Exponential;
 use sample::{AgentNow, AgentState, FailureClass};
-use stats::{Counts, Hist, Second, Snapshot};
+use stats::{Counts, Hist, MessageTally, Second, Snapshot};
 use units::Nanos;
 
 /// Upper bounds of the classic buckets, in seconds.
@@ -148,6 +148,9 @@ impl Reading {
         families.extend(counters(total, intended));
         families.extend(gauges(second));
         families.extend(histograms(total));
+        if total.messages.counts.opened + total.messages.ended() > 0 {
+            families.extend(of_messages(&total.messages));
+        }
         Reading { run: run.clone(), families }
     }
 
@@ -389,4 +392,54 @@ fn histograms(total: &Snapshot) -> Vec<MetricFamily> {
         samples: plain(Value::Times(Box::new(Times::of(hist)))),
     };
     rows.into_iter().map(family).collect()
+}
+
+/// Of WebSockets, once there was one.
+fn of_messages(tally: &MessageTally) -> Vec<MetricFamily> {
+    let (counts, fan_out) = (&tally.counts, &tally.fan_out);
+    let events = |rows: &[(&str, u64)]| -> Vec<Sample> {
+        rows.iter().map(|(name, count)| labelled("event", name, *count)).collect()
+    };
+    let messages = events(&[
+        ("sent", counts.sent),
+        ("received", counts.received),
+        ("unmatched", counts.unmatched),
+        ("late", counts.late),
+    ]);
+    let sockets = events(&[
+        ("opened", counts.opened),
+        ("ended", tally.ended()),
+        ("ended_abnormally", tally.abnormal()),
+    ]);
+    let receptions = events(&[
+        ("expected", fan_out.expected),
+        ("received", fan_out.received),
+        ("duplicate", fan_out.duplicates),
+        ("out_of_order", fan_out.out_of_order),
+    ]);
+    let counter = |name, help, samples| MetricFamily {
+        name,
+        help,
+        kind: MetricKind::Counter,
+        unit: MetricUnit::None,
+        samples,
+    };
+    let times = |name, help, hist: &Hist| MetricFamily {
+        name,
+        help,
+        kind: MetricKind::Histogram,
+        unit: MetricUnit::Seconds,
+        samples: plain(Value::Times(Box::new(Times::of(hist)))),
+    };
+    vec![
+        counter("messages", "Messages on WebSockets", messages),
+        counter("websockets", "WebSockets opened and ended", sockets),
+        counter("receptions", "Receptions of messages published for rooms", receptions),
+        times("handshake_time", "From the upgrade request to the response to it", &tally.handshake),
+        times(
+            "receiver_time",
+            "From a published message's due instant to a receiver",
+            &fan_out.each,
+        ),
+    ]
 }

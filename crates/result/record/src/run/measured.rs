@@ -203,6 +203,10 @@ pub enum RunHist {
     Handshake,
     MessageGap,
     Heartbeat,
+    /// Of messages for rooms: to each receiver, to the first and to the last one.
+    Receiver,
+    FirstReceiver,
+    LastReceiver,
 }
 
 impl RunHist {
@@ -232,6 +236,9 @@ impl RunHist {
             RunHist::Handshake => "handshake",
             RunHist::MessageGap => "message_gap",
             RunHist::Heartbeat => "heartbeat",
+            RunHist::Receiver => "receiver",
+            RunHist::FirstReceiver => "first_receiver",
+            RunHist::LastReceiver => "last_receiver",
         }
     }
 }
@@ -266,7 +273,7 @@ fn histograms(total: &Snapshot) -> BTreeMap<String, HistogramRecord> {
     all
 }
 
-fn single(total: &Snapshot) -> [(RunHist, &Hist); 23] {
+fn single(total: &Snapshot) -> [(RunHist, &Hist); 26] {
     let (lives, streams) = (&total.connections.lives, &total.streams);
     [
         (RunHist::Succeeded, &total.succeeded),
@@ -292,6 +299,9 @@ fn single(total: &Snapshot) -> [(RunHist, &Hist); 23] {
         (RunHist::Handshake, &total.messages.handshake),
         (RunHist::MessageGap, &total.messages.gap),
         (RunHist::Heartbeat, &total.messages.ping),
+        (RunHist::Receiver, &total.messages.fan_out.each),
+        (RunHist::FirstReceiver, &total.messages.fan_out.first),
+        (RunHist::LastReceiver, &total.messages.fan_out.last),
     ]
 }
 

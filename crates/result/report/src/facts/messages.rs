@@ -2,7 +2,7 @@
 
 use crate::RunRecord;
 use crate::words::counted;
-use record::run::{MessagesRecord, RunHist};
+use record::run::{FanOutRecord, MessagesRecord, RunHist};
 use stats::Hist;
 use units::show;
 
@@ -13,6 +13,7 @@ pub(super) const OF_STEPS: &str = "steps";
 pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     let Some(messages) = &report.bodies.messages else { return Vec::new() };
     let mut facts = vec![("Messages", sentence(messages)), ("WebSockets", sockets(messages))];
+    facts.extend(messages.fan_out.as_ref().map(|it| ("Fan-out", fan_out(it))));
     let mut violations: Vec<_> = messages.violations.iter().collect();
     violations.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     let told = |(why, count): &(&String, &u64)| {
@@ -20,6 +21,15 @@ pub(crate) fn facts(report: &RunRecord) -> Vec<(&'static str, String)> {
     };
     facts.extend(violations.iter().take(3).map(told));
     facts
+}
+
+/// Messages and reach for a line of a log; `None` without WebSockets.
+pub(crate) fn in_short(report: &RunRecord) -> Option<String> {
+    let messages = report.bodies.messages.as_ref()?;
+    let (sent, received) = (show::count(messages.sent), show::count(messages.received));
+    let reach = messages.fan_out.as_ref().and_then(|fan_out| fan_out.reach);
+    let reach = reach.map_or_else(String::new, |reach| format!(", reach {}", show::share(reach)));
+    Some(format!("{sent} messages sent, {received} received{reach}"))
 }
 
 fn sentence(messages: &MessagesRecord) -> String {
@@ -36,7 +46,7 @@ fn sentence(messages: &MessagesRecord) -> String {
         show::count(messages.received),
         show::rate(messages.received_per_s)
     );
-    if messages.expect != OF_STEPS {
+    if messages.fan_out.is_none() && messages.expect != OF_STEPS {
         text += &format!(", answers by {}", messages.expect);
     }
     for (count, what) in [
@@ -44,6 +54,27 @@ fn sentence(messages: &MessagesRecord) -> String {
         (messages.late, "late"),
         (messages.lost, "without an answer in time"),
     ] {
+        if count > 0 {
+            text += &format!("; {} {what}", show::count(count));
+        }
+    }
+    text
+}
+
+fn fan_out(record: &FanOutRecord) -> String {
+    let receivers = counted(record.members.saturating_sub(1), "receiver");
+    let rooms = counted(u64::from(record.rooms), "room");
+    let mut text =
+        format!("{} to {receivers} each in {rooms}", counted(record.messages, "message"));
+    if let Some(reach) = record.reach {
+        text += &format!(
+            "; reach {} ({} of {})",
+            show::share(reach),
+            show::count(record.received),
+            show::count(record.expected)
+        );
+    }
+    for (count, what) in [(record.duplicates, "duplicate"), (record.out_of_order, "out of order")] {
         if count > 0 {
             text += &format!("; {} {what}", show::count(count));
         }
@@ -95,6 +126,9 @@ pub(crate) fn times(report: &RunRecord) -> Vec<(&'static str, Hist)> {
         ("handshake", RunHist::Handshake),
         ("between messages", RunHist::MessageGap),
         ("ping to pong", RunHist::Heartbeat),
+        ("first receiver", RunHist::FirstReceiver),
+        ("each receiver", RunHist::Receiver),
+        ("last receiver", RunHist::LastReceiver),
     ];
     let rows = rows.map(|(name, of)| (name, report.hist(of)));
     rows.into_iter().filter(|(_, hist)| !hist.is_empty()).collect()

@@ -8,9 +8,9 @@ use sample::{
 };
 use stats::lives::{BEATS_MAX, Beats, Lives};
 use stats::{
-    Connections, Counts, FailedResponse, FailedResponses, GrpcTally, Hist, Instants, JourneyTally,
-    MessageTally, Noted, NumberTally, ScenarioTally, ServerTimings, Sessions, Snapshot,
-    StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
+    Connections, Counts, FailedResponse, FailedResponses, FanOutTally, GrpcTally, Hist, Instants,
+    JourneyTally, MessageTally, Noted, NumberTally, ScenarioTally, ServerTimings, Sessions,
+    Snapshot, StatusTally, StreamTally, TARGET_ROWS_MAX, TargetTally, TransactionTally, Verified,
 };
 use units::Nanos;
 
@@ -70,7 +70,10 @@ packed! {
     }
     StreamTally { whole, empty, cut, events, in_window, first, gap, pace, grpc }
     GrpcTally { statuses, unsent, messages }
-    MessageTally { counts, in_window, handshake, gap, ping, closes, violations }
+    MessageTally { counts, in_window, handshake, gap, ping, closes, violations, fan_out }
+    FanOutTally {
+        messages, complete, expected, received, duplicates, out_of_order, each, first, last,
+    }
     SocketCounts {
         opened, compressed, sent, received, unmatched, late, frames_received, payload_sent,
         payload_received, wire_sent, wire_received, pings, pongs,

@@ -197,7 +197,8 @@ impl SocketSpeaker {
     pub(super) fn withdraw_step(&mut self) -> bool {
         let open = matches!(&self.phase, Phase::Open(socket) if !socket.is_closing());
         if let Some(steps) = &mut self.steps {
-            (steps.asked, steps.is_ready) = (None, false);
+            steps.asked = None;
+            steps.is_ready = false;
         }
         open
     }

@@ -7,7 +7,7 @@ use plan::{MaskRule, Plan};
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Hist, Measurement, Snapshot};
+use stats::{FanOutTally, Hist, Measurement, Snapshot};
 use std::collections::BTreeMap;
 
 /// `messages` of a run; null without WebSockets. A call of the run is a message with its answer, so
@@ -61,6 +61,55 @@ pub struct MessagesRecord {
     pub abnormal_closes: u64,
     /// Violations by servers, with their numbers.
     pub violations: BTreeMap<String, u64>,
+    /// Messages that one member of a room published for all others; null without `--ws-rooms`.
+    pub fan_out: Option<FanOutRecord>,
+}
+
+/// Broadcasts of the measured phase. Times count from the instant a message was due.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+pub struct FanOutRecord {
+    pub rooms: u32,
+    /// Members of each room, the publisher among them.
+    pub members: u64,
+    /// Messages published, and those of them that every receiver got.
+    pub messages: u64,
+    pub complete: u64,
+    /// Receptions that were to take place (the members that were open), and those that did within
+    /// 5 s or the limit of calls.
+    pub expected: u64,
+    pub received: u64,
+    /// received / expected; null without expected receptions.
+    pub reach: Option<f64>,
+    /// Receptions of a message that the member had already.
+    pub duplicates: u64,
+    /// Receptions of a message after one that was published later.
+    pub out_of_order: u64,
+    /// Of all receptions.
+    pub receiver_s: TimesRecord,
+    /// Of the first reception of each message, and of its last.
+    pub first_receiver_s: TimesRecord,
+    pub last_receiver_s: TimesRecord,
+}
+
+impl FanOutRecord {
+    fn of(plan: &Plan, tally: &FanOutTally) -> Option<FanOutRecord> {
+        let rooms = plan.websocket.rooms?;
+        Some(FanOutRecord {
+            rooms,
+            members: plan.room_members(),
+            messages: tally.messages,
+            complete: tally.complete,
+            expected: tally.expected,
+            received: tally.received,
+            reach: Some(tally.reach()).filter(|reach| reach.is_finite()),
+            duplicates: tally.duplicates,
+            out_of_order: tally.out_of_order,
+            receiver_s: TimesRecord::of(&tally.each),
+            first_receiver_s: TimesRecord::of(&tally.first),
+            last_receiver_s: TimesRecord::of(&tally.last),
+        })
+    }
 }
 
 /// Connections that ended in the same way.
@@ -101,7 +150,7 @@ impl MessagesRecord {
             _ => (total.response(), total.counts.timed_out),
         };
         Some(MessagesRecord {
-            expect: if of_steps { "steps".to_owned() } else { plan.websocket.expect.text() },
+            expect: if of_steps { "steps".to_owned() } else { plan.websocket_answer().text() },
             mask: mask.to_owned(),
             opened: counts.opened,
             compressed: counts.compressed,
@@ -126,6 +175,7 @@ impl MessagesRecord {
             closes: messages.closes.iter().map(close).collect(),
             abnormal_closes: messages.abnormal(),
             violations: messages.violations.clone(),
+            fan_out: FanOutRecord::of(plan, &messages.fan_out),
         })
     }
 }

@@ -1,0 +1,230 @@
+//! Broadcasts over WebSockets: in each room one member publishes, and every other member is to
+//! receive each message. A room belongs to one worker, so that all its instants are of one clock.
+
+use crate::setup::Setup;
+use conduit::Slot;
+use sample::FanOutEvent;
+use std::collections::VecDeque;
+use units::{Nanos, NumberMap};
+
+/// After this time from due a message that a member has not received is lost to it, unless calls
+/// have less time.
+const REACH_MAX: Nanos = Nanos::from_secs(5);
+
+/// Messages of a room that are remembered for each member, to find duplicates.
+const REMEMBERED: u64 = 64;
+
+/// Members opened in one turn of the worker.
+const OPENS_MAX: usize = 64;
+
+/// A room and its members.
+#[derive(Debug, Default)]
+struct Room {
+    /// Open members, the publisher first.
+    open: Vec<Slot>,
+    /// Messages published so far.
+    sequence: u64,
+}
+
+/// A connection that belongs to a room.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    room: usize,
+    /// The latest message received, from 1; and those before it, by bits.
+    latest: u64,
+    seen: u64,
+    /// Messages published before it was open.
+    joined: u64,
+}
+
+/// A published message, until every member has it or its time is over.
+#[derive(Clone, Copy, Debug)]
+struct Published {
+    due: Nanos,
+    room: usize,
+    /// Number in its room, from 1.
+    number: u64,
+    expected: u64,
+    received: u64,
+    first: Nanos,
+    last: Nanos,
+}
+
+/// Meaning of a message that a member received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reception {
+    Event(FanOutEvent),
+    /// The publisher's own copy.
+    Own,
+    /// It was not published, or its time is over.
+    Unknown,
+}
+
+/// A worker's rooms.
+#[derive(Debug)]
+pub(crate) struct FanOut {
+    rooms: Vec<Room>,
+    /// Their numbers among those of all workers.
+    numbers: Vec<u64>,
+    members_each: u64,
+    /// Members asked for so far.
+    asked: u64,
+    members: NumberMap<Member>,
+    published: NumberMap<Published>,
+    /// Messages that are not settled, by the instants at which their time is over.
+    deadlines: VecDeque<(Nanos, u64)>,
+    /// Settled ones, remembered until then to find duplicates.
+    settled: VecDeque<(Nanos, u64)>,
+    next_room: usize,
+    patience: Nanos,
+}
+
+impl FanOut {
+    /// The rooms of worker `worker`; `None`: the plan has none.
+    pub(crate) fn of(setup: &Setup, worker: u32) -> Option<FanOut> {
+        let rooms = setup.plan.websocket.rooms.filter(|_| setup.plan.is_websocket())?;
+        let part = setup.part(worker);
+        let count = part.count_of(u64::from(rooms));
+        Some(FanOut {
+            rooms: (0..count).map(|_| Room::default()).collect(),
+            numbers: (0..count).map(|row| part.nth(row)).collect(),
+            members_each: setup.plan.room_members(),
+            asked: 0,
+            members: NumberMap::default(),
+            published: NumberMap::default(),
+            deadlines: VecDeque::new(),
+            settled: VecDeque::new(),
+            next_room: 0,
+            patience: setup.plan.timeouts.call.min(REACH_MAX),
+        })
+    }
+
+    /// Rooms whose members are to be opened now: the place of each among the worker's rooms, and its
+    /// number. The publishers are the first.
+    pub(crate) fn take_unopened(&mut self) -> Vec<(usize, u64)> {
+        let rooms = self.rooms.len() as u64;
+        let left = (rooms * self.members_each).saturating_sub(self.asked);
+        let now = left.min(OPENS_MAX as u64);
+        let places = (self.asked..self.asked + now).map(|member| (member % rooms) as usize);
+        let taken = places.map(|place| (place, self.numbers[place])).collect();
+        self.asked += now;
+        taken
+    }
+
+    /// Members are still to be opened.
+    pub(crate) fn is_opening(&self) -> bool {
+        self.asked < self.rooms.len() as u64 * self.members_each
+    }
+
+    /// A connection for a member was begun.
+    pub(crate) fn begin(&mut self, slot: Slot, room: usize) {
+        let member = Member { room, latest: 0, seen: 0, joined: u64::MAX };
+        self.members.insert(u64::from(slot), member);
+    }
+
+    /// The handshake of a member is over.
+    pub(crate) fn open(&mut self, slot: Slot) {
+        let Some(member) = self.members.get_mut(&u64::from(slot)) else { return };
+        let room = &mut self.rooms[member.room];
+        member.joined = room.sequence;
+        member.latest = room.sequence;
+        room.open.push(slot);
+    }
+
+    /// A connection ended; it may be a member's.
+    pub(crate) fn lose(&mut self, slot: Slot) {
+        if let Some(member) = self.members.remove(&u64::from(slot)) {
+            self.rooms[member.room].open.retain(|other| *other != slot);
+        }
+    }
+
+    /// The publisher of the room whose turn it is; `None`: none is open.
+    pub(crate) fn next_publisher(&mut self) -> Option<Slot> {
+        let count = self.rooms.len();
+        let found = (0..count).map(|step| (self.next_room + step) % count);
+        let room = found.into_iter().find(|room| !self.rooms[*room].open.is_empty())?;
+        self.next_room = (room + 1) % count;
+        self.rooms[room].open.first().copied()
+    }
+
+    /// A message with this key was published on `slot`.
+    pub(crate) fn publish(&mut self, slot: Slot, key: u64, due: Nanos) {
+        let Some(member) = self.members.get(&u64::from(slot)) else { return };
+        let room = &mut self.rooms[member.room];
+        room.sequence += 1;
+        let expected = (room.open.len() as u64).saturating_sub(1);
+        let published = Published {
+            due,
+            room: member.room,
+            number: room.sequence,
+            expected,
+            received: 0,
+            first: Nanos::ZERO,
+            last: Nanos::ZERO,
+        };
+        self.published.insert(key, published);
+        self.deadlines.push_back((due + self.patience, key));
+    }
+
+    /// A member received a message with this key.
+    pub(crate) fn receive(&mut self, slot: Slot, key: Option<u64>, now: Nanos) -> Reception {
+        let found = key.and_then(|key| self.published.get_mut(&key));
+        let (Some(member), Some(published)) = (self.members.get_mut(&u64::from(slot)), found)
+        else {
+            return Reception::Unknown;
+        };
+        let own = self.rooms[member.room].open.first() == Some(&slot);
+        if published.room != member.room || published.number <= member.joined {
+            return Reception::Unknown;
+        }
+        if own {
+            return Reception::Own;
+        }
+        let due = published.due;
+        let behind = member.latest.checked_sub(published.number);
+        let in_order = match behind {
+            None => {
+                let ahead = published.number - member.latest;
+                member.seen = if ahead >= REMEMBERED { 0 } else { member.seen << ahead };
+                member.seen |= 1;
+                member.latest = published.number;
+                true
+            }
+            Some(behind) if behind >= REMEMBERED => false,
+            Some(behind) if member.seen >> behind & 1 == 1 => {
+                return Reception::Event(FanOutEvent::Duplicate { due });
+            }
+            Some(behind) => {
+                member.seen |= 1 << behind;
+                false
+            }
+        };
+        published.received += 1;
+        published.last = now;
+        if published.received == 1 {
+            published.first = now;
+        }
+        Reception::Event(FanOutEvent::Delivered { due, at: now, in_order })
+    }
+
+    /// A message that every receiver has, or whose time is over. Call it until it returns `None`.
+    pub(crate) fn take_settled(&mut self, now: Nanos) -> Option<FanOutEvent> {
+        while let Some((_, key)) = self.settled.pop_front_if(|(deadline, _)| *deadline <= now) {
+            self.published.remove(&key);
+        }
+        let (deadline, key) = *self.deadlines.front()?;
+        let published = *self.published.get(&key)?;
+        if deadline > now && published.received < published.expected {
+            return None;
+        }
+        self.deadlines.pop_front();
+        self.settled.push_back((deadline, key));
+        let Published { due, expected, received, first, last, .. } = published;
+        Some(FanOutEvent::Settled { due, expected, received, first, last })
+    }
+
+    /// When the oldest unsettled message must be looked at; `NEVER`: there is none.
+    pub(crate) fn next_deadline(&self) -> Nanos {
+        self.deadlines.front().map_or(Nanos::NEVER, |(at, _)| *at)
+    }
+}

@@ -1,0 +1,99 @@
+//! Protocols on top of WebSocket: the greeting after the upgrade, and heartbeats as messages.
+
+use super::{Event, Phase, SocketSpeaker};
+use plan::SocketPreset;
+use regex::bytes::Regex;
+
+/// A preset with its expressions compiled.
+#[derive(Debug)]
+pub(super) struct PresetTerms {
+    pub(super) data: &'static SocketPreset,
+    ready: Regex,
+    heartbeat: Option<Regex>,
+    ignored: Option<Regex>,
+}
+
+/// Meaning of a message for the protocol itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PresetMessage {
+    /// The server takes messages from now on.
+    Ready,
+    Heartbeat,
+    /// It answers nothing.
+    Ignored,
+}
+
+impl PresetTerms {
+    /// # Errors
+    /// An expression that does not compile.
+    pub(super) fn new(data: &'static SocketPreset) -> Result<PresetTerms, String> {
+        let compiled = |text: &str| Regex::new(text).map_err(|error| error.to_string());
+        let some = |text: &str| match text {
+            "" => Ok(None),
+            text => compiled(text).map(Some),
+        };
+        Ok(PresetTerms {
+            data,
+            ready: compiled(data.ready)?,
+            heartbeat: some(data.heartbeat.0)?,
+            ignored: some(data.ignored)?,
+        })
+    }
+
+    /// `None`: a message of the application. `greeting`: the server was not ready so far.
+    pub(super) fn meaning(&self, payload: &[u8], greeting: bool) -> Option<PresetMessage> {
+        let found = |regex: &Option<Regex>| regex.as_ref().is_some_and(|it| it.is_match(payload));
+        match () {
+            () if greeting && self.ready.is_match(payload) => Some(PresetMessage::Ready),
+            () if found(&self.heartbeat) => Some(PresetMessage::Heartbeat),
+            () if greeting || found(&self.ignored) => Some(PresetMessage::Ignored),
+            () => None,
+        }
+    }
+}
+
+impl SocketSpeaker {
+    /// Sends the greeting of the preset; false: there is no preset.
+    pub(super) fn greet(&mut self, out: &mut Vec<u8>) -> bool {
+        let terms = self.terms.clone();
+        let (Some(preset), Phase::Open(socket)) = (&terms.preset, &mut self.phase) else {
+            return false;
+        };
+        for message in preset.data.hello {
+            socket.send(true, message.as_bytes(), out);
+        }
+        self.greeting = true;
+        true
+    }
+
+    /// A message of the protocol itself.
+    pub(super) fn hear_preset(&mut self, message: PresetMessage, out: &mut Vec<u8>) -> Event {
+        match message {
+            PresetMessage::Ready => {
+                self.greeting = false;
+                self.send_waiting(out);
+            }
+            PresetMessage::Heartbeat => {
+                let reply = self.terms.preset.as_ref().map_or("", |it| it.data.heartbeat.1);
+                if let Phase::Open(socket) = &mut self.phase
+                    && !reply.is_empty()
+                {
+                    socket.send(true, reply.as_bytes(), out);
+                }
+            }
+            PresetMessage::Ignored => {}
+        }
+        Event::Connection
+    }
+
+    /// Sends a heartbeat as the preset has it; false: it has none.
+    pub(super) fn beat(&mut self, out: &mut Vec<u8>) -> bool {
+        let beats = self.terms.preset.as_ref().and_then(|preset| preset.data.beats);
+        let (Some((message, _)), Phase::Open(socket)) = (beats, &mut self.phase) else {
+            return false;
+        };
+        socket.send(true, message.as_bytes(), out);
+        self.news.counts.pings += 1;
+        true
+    }
+}

@@ -1,0 +1,184 @@
+//! Protocols on top of WebSocket: what a client says after the upgrade, how it answers heartbeats, and
+//! by what it knows the answer to a message. Data: the speaker of connections carries it out.
+
+use crate::{MessageAnswer, Plan};
+use units::{Nanos, ParseError, quoted};
+
+/// A protocol on top of WebSocket.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SocketPreset {
+    pub name: &'static str,
+    /// Added to the query of the URL, unless it has these.
+    pub query: &'static str,
+    /// Offered, unless the plan offers others.
+    pub subprotocol: &'static str,
+    /// Sent when the WebSocket is open.
+    pub hello: &'static [&'static str],
+    /// Expression found in the message after which the server takes messages.
+    pub ready: &'static str,
+    /// Expression found in heartbeats of the server, and the reply to them; empty: none is sent.
+    pub heartbeat: (&'static str, &'static str),
+    /// Heartbeats of the client, and their interval.
+    pub beats: Option<(&'static str, Nanos)>,
+    /// Expression found in messages that answer nothing and are expected; empty: there are none.
+    pub ignored: &'static str,
+    /// Message of plans that give none; `{id}` is the number of the call.
+    pub message: &'static str,
+    /// Expression whose first group is equal in a message and its answer.
+    pub answer: &'static str,
+}
+
+/// Documents that define them: Engine.IO 4 and Socket.IO 5 protocol; STOMP 1.2; graphql-ws PROTOCOL.md;
+/// SignalR HubProtocol.md; Phoenix channels, serializer 2.0.0; Action Cable protocol.
+static PRESETS: [SocketPreset; 6] = [
+    SocketPreset {
+        name: "socketio",
+        query: "EIO=4&transport=websocket",
+        subprotocol: "",
+        hello: &["40"],
+        ready: "^40",
+        heartbeat: ("^2$", "3"),
+        beats: None,
+        ignored: r"^0\{",
+        message: r#"42{id}["message","hello {id}"]"#,
+        answer: r"^4[23](\d+)",
+    },
+    SocketPreset {
+        name: "stomp",
+        query: "",
+        subprotocol: "v12.stomp",
+        hello: &["CONNECT\naccept-version:1.2\nhost:/\nheart-beat:0,0\n\n\0"],
+        ready: "^CONNECTED",
+        heartbeat: (r"^\r?\n$", ""),
+        beats: None,
+        ignored: "",
+        message: "SEND\ndestination:/queue/loadstone\nreceipt:{id}\n\nhello {id}\0",
+        answer: r"\nreceipt(?:-id)?:(\d+)",
+    },
+    SocketPreset {
+        name: "graphql-ws",
+        query: "",
+        subprotocol: "graphql-transport-ws",
+        hello: &[r#"{"type":"connection_init"}"#],
+        ready: r#""connection_ack""#,
+        heartbeat: (r#""type"\s*:\s*"ping""#, r#"{"type":"pong"}"#),
+        beats: None,
+        ignored: r#""type"\s*:\s*"(?:complete|pong)""#,
+        message: r#"{"id":"{id}","type":"subscribe","payload":{"query":"{ __typename }"}}"#,
+        answer: r#""id"\s*:\s*"(\d+)""#,
+    },
+    SocketPreset {
+        name: "signalr",
+        query: "",
+        subprotocol: "",
+        hello: &["{\"protocol\":\"json\",\"version\":1}\u{1e}"],
+        ready: "^\\{\\}\u{1e}",
+        heartbeat: (r#""type"\s*:\s*6\b"#, ""),
+        beats: Some(("{\"type\":6}\u{1e}", Nanos::from_secs(15))),
+        ignored: "",
+        message: "{\"type\":1,\"invocationId\":\"{id}\",\"target\":\"Echo\",\"arguments\":[\"hello {id}\"]}\u{1e}",
+        answer: r#""invocationId"\s*:\s*"(\d+)""#,
+    },
+    SocketPreset {
+        name: "phoenix",
+        query: "vsn=2.0.0",
+        subprotocol: "",
+        hello: &[r#"["join","join","room:lobby","phx_join",{}]"#],
+        ready: r#""join".*"phx_reply""#,
+        heartbeat: (r#"null,\s*"heartbeat""#, ""),
+        beats: Some((r#"[null,"heartbeat","phoenix","heartbeat",{}]"#, Nanos::from_secs(30))),
+        ignored: "",
+        message: r#"["join","{id}","room:lobby","echo",{"id":{id}}]"#,
+        answer: r#"^\["join",\s*"(\d+)""#,
+    },
+    SocketPreset {
+        name: "actioncable",
+        query: "",
+        subprotocol: "actioncable-v1-json",
+        hello: &[r#"{"command":"subscribe","identifier":"{\"channel\":\"EchoChannel\"}"}"#],
+        ready: "confirm_subscription",
+        heartbeat: (r#""type"\s*:\s*"ping""#, ""),
+        beats: None,
+        ignored: r#""type"\s*:\s*"welcome""#,
+        message: r#"{"command":"message","identifier":"{\"channel\":\"EchoChannel\"}","data":"{\"action\":\"echo\",\"id\":{id}}"}"#,
+        answer: r#"\bid\\?"\s*:\s*(\d+)"#,
+    },
+];
+
+/// Names, as typed.
+pub(crate) const PRESET_NAMES: [&str; 6] =
+    ["socketio", "stomp", "graphql-ws", "signalr", "phoenix", "actioncable"];
+
+/// The preset of this name.
+///
+/// # Errors
+/// Any other name.
+pub(crate) fn parse_preset(text: &str) -> Result<&'static SocketPreset, ParseError> {
+    PRESETS.iter().find(|preset| preset.name == text).ok_or_else(|| {
+        let names = PRESET_NAMES.join(", ");
+        ParseError(format!("{} is not a protocol on WebSocket; there are {names}", quoted(text)))
+    })
+}
+
+impl Plan {
+    /// The rule by which answers are found: the plan's, or that of its preset.
+    pub fn websocket_answer(&self) -> MessageAnswer {
+        match (self.websocket.preset, &self.websocket.expect) {
+            (Some(preset), MessageAnswer::Echo) => MessageAnswer::Regex(preset.answer.to_owned()),
+            (_, own) => own.clone(),
+        }
+    }
+
+    /// Subprotocols that upgrades offer: the plan's, or that of its preset.
+    pub fn websocket_subprotocols(&self) -> Vec<String> {
+        match self.websocket.preset {
+            Some(preset) if self.websocket.subprotocols.is_empty() => Some(preset.subprotocol)
+                .filter(|it| !it.is_empty())
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
+            _ => self.websocket.subprotocols.clone(),
+        }
+    }
+
+    /// Settles what a preset adds: the query of the URL, and the interval of heartbeats.
+    pub(crate) fn settle_preset(&mut self) {
+        let Some(preset) = self.websocket.preset else { return };
+        if let Some((_, interval)) = preset.beats {
+            self.websocket.ping.get_or_insert(interval);
+        }
+        if self.websocket.message.is_none() {
+            self.websocket.message = Some(preset.message.as_bytes().to_vec());
+        }
+        let mut targets: Vec<crate::TargetPlan> = self.targets.iter().cloned().collect();
+        for target in &mut targets {
+            for (name, value) in url::form_urlencoded::parse(preset.query.as_bytes()) {
+                let has = target.url.query_pairs().any(|(known, _)| known == name);
+                if !has {
+                    target.url.query_pairs_mut().append_pair(&name, &value);
+                }
+            }
+        }
+        self.targets = targets.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_of_presets_compile_and_find_their_messages() {
+        assert!(PRESETS.iter().map(|preset| preset.name).eq(PRESET_NAMES));
+        for preset in &PRESETS {
+            let compiled = |text: &str| regex::Regex::new(text).expect(preset.name);
+            for text in [preset.ready, preset.heartbeat.0, preset.ignored] {
+                compiled(text);
+            }
+            let message = preset.message.replace("{id}", "4711");
+            let found = compiled(preset.answer).captures(&message).expect(preset.name);
+            assert_eq!(&found[1], "4711", "{}", preset.name);
+        }
+        assert!(parse_preset("mqtt").is_err());
+    }
+}
