@@ -122,7 +122,8 @@ pub struct CallRecord {
     pub outcome: Outcome,
     /// The start of its response, head first; empty unless the run keeps responses.
     pub response: Vec<u8>,
-    /// Note of its guide, if users are guided.
+    /// Note of its guide, if users are guided; otherwise the `protocol::grpc::Status` of a call of
+    /// gRPC that ended with another status than expected.
     pub note: Option<Note>,
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Intake {
     sample: Vec<u8>,
     /// State of the response as a stream of events.
     pub(crate) marks: StreamMarks,
+    /// The status of a call of gRPC that is to be logged, unless it is OK.
+    pub(crate) status: Option<Box<protocol::grpc::Status>>,
 }
 
 impl Intake {
@@ -32,6 +34,7 @@ impl Intake {
         self.kept.clear();
         self.sample.clear();
         self.marks = StreamMarks::default();
+        self.status = None;
     }
 
     /// The next body is a stream of events.

@@ -25,7 +25,7 @@ use sample::{CallRecord, Ends};
 use stats::Snapshot;
 use std::sync::Arc;
 use units::Nanos;
-use workload::{Guide, Script};
+use workload::{Guide, Maker, Script};
 
 /// Orders of the collector to the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,8 @@ pub struct Worker {
     proves: bool,
     /// Requests are sent as their templates: none is proved, scripted, or has a user's cookies.
     ready_made: bool,
+    /// Makes the content of requests, call by call.
+    maker: Option<Box<dyn Maker>>,
     /// Some responses let their call be resent: those to logins, and to early data.
     repeats: bool,
     shared: ReadCaches,
@@ -143,6 +145,7 @@ impl Worker {
             looks: setup.body.looks(),
             proves,
             ready_made: !proves && !setup.plan.request.cookies && !setup.is_unanswered(),
+            maker: None,
             heartbeats: Heartbeats::of(&setup.plan, id),
             fan_out: FanOut::of(&setup, id),
             unanswered: setup.is_unanswered(),
@@ -173,6 +176,14 @@ impl Worker {
     pub fn with_guide(mut self, guide: Box<dyn Guide>, directory: Box<dyn Directory>) -> Worker {
         self.feedback.attend_by_guide(guide, directory);
         self.attend()
+    }
+
+    /// The same worker with the content of its requests made by `maker`; method, URL and fields are
+    /// the target's.
+    #[must_use]
+    pub fn with_maker(mut self, maker: Box<dyn Maker>) -> Worker {
+        self.maker = Some(maker);
+        self
     }
 
     fn attend(mut self) -> Worker {

@@ -50,6 +50,16 @@ impl Session {
         self.send(body);
         Ok(())
     }
+
+    /// Asks the first target's server for the descriptors of its service; returns a serialized
+    /// FileDescriptorSet.
+    ///
+    /// # Errors
+    /// A server that cannot be reached or does not describe its methods.
+    pub fn describe_grpc(&mut self) -> Result<Vec<u8>, Failure> {
+        let plan = &*self.fit.plan.clone();
+        Ok(reflected(plan, self)?.to_set())
+    }
 }
 
 fn usage(why: SchemaError) -> Failure {

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use units::Nanos;
-use workload::{Guide, Script, ScriptError};
+use workload::{Guide, Maker, Script, ScriptError};
 
 /// What a worker thread says.
 enum Message {
@@ -34,6 +34,8 @@ enum Message {
 pub enum RequestSource {
     Script(Box<dyn Script>),
     Guide(Box<dyn Guide>, Box<dyn Directory>),
+    /// Content of requests alone, call by call.
+    Maker(Box<dyn Maker>),
 }
 
 /// Clear snapshots that wait for their next use, per worker.
@@ -201,6 +203,7 @@ impl Berth {
             None => worker,
             Some(RequestSource::Script(script)) => worker.with_script(script),
             Some(RequestSource::Guide(guide, directory)) => worker.with_guide(guide, directory),
+            Some(RequestSource::Maker(maker)) => worker.with_maker(maker),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Length-prefixed messages: a flag, four bytes of length, the message.
 
+use std::io::Write as _;
+
 /// Bytes before each message.
 pub const PREFIX_BYTES: usize = 5;
 
@@ -13,6 +15,18 @@ pub fn prefixed(message: &[u8]) -> Vec<u8> {
     out.push(0);
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(message);
+    out
+}
+
+/// A message with its prefix, compressed with gzip.
+///
+/// # Panics
+/// As [`prefixed`].
+pub fn gzipped(message: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    let compressed = encoder.write_all(message).and_then(|()| encoder.finish());
+    let mut out = prefixed(&compressed.expect("memory takes all bytes"));
+    out[0] = 1;
     out
 }
 

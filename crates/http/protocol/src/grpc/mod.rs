@@ -4,7 +4,7 @@
 mod message;
 mod status;
 
-pub use message::{MessageFault, MessageReader, PREFIX_BYTES, prefixed};
+pub use message::{MessageFault, MessageReader, PREFIX_BYTES, gzipped, prefixed};
 pub use status::{Code, Status, expected_codes, status_of};
 
 use units::Nanos;

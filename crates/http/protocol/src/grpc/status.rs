@@ -94,6 +94,8 @@ pub fn expected_codes(text: &str) -> Result<Vec<u8>, ParseError> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub code: Code,
+    /// As the server sent it; codes beyond those of the specification are [`Code::Unknown`].
+    pub number: u32,
     /// `grpc-message`, percent-decoded; where the server sent no status, what it sent instead.
     pub message: String,
     /// The server sent it; otherwise it follows from the HTTP status.
@@ -112,12 +114,14 @@ pub fn status_of(http_status: u16, head: &[u8], trailers: &[u8]) -> Status {
         .and_then(|value| str::from_utf8(value).ok()?.trim().parse::<u32>().ok());
     let Some(number) = number else {
         let message = format!("HTTP status {http_status} without grpc-status");
-        return Status { code: Code::of_http(http_status), message, sent: false };
+        let code = Code::of_http(http_status);
+        return Status { code, number: u32::from(code.number()), message, sent: false };
     };
     let message = field("grpc-message").unwrap_or_default();
     let message = percent_decode(message).decode_utf8_lossy();
     Status {
         code: Code::of(number),
+        number,
         message: message.chars().take(MESSAGE_MAX).collect(),
         sent: true,
     }

@@ -4,8 +4,9 @@ use super::Worker;
 use crate::call::{Call, End, NOBODY};
 use crate::feedback::EndedCall;
 use conduit::{Close, Io, Slot};
-use sample::{FailureClass, Outcome, Sample};
+use sample::{FailureClass, Note, Outcome, Sample};
 use stats::{StreamEnd, StreamMarks};
+use std::sync::Arc;
 use units::Nanos;
 
 impl Worker {
@@ -97,6 +98,8 @@ impl Worker {
             }
         }
         if self.journal.logs_calls() {
+            let status = call.intake.as_mut().and_then(|intake| intake.status.take());
+            note = note.or(status.map(|status| Note(Arc::new(*status))));
             let response = call.intake.as_mut().map(|intake| intake.take_kept());
             self.journal.log_call(sample, end, response.unwrap_or_default(), note);
         }

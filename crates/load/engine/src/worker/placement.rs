@@ -5,7 +5,7 @@ use crate::call::{Call, End, NOBODY};
 use crate::feedback::DroppedPart;
 use crate::pool::Opener;
 use crate::proof;
-use crate::render::raw_template;
+use crate::render::{build_template, raw_template};
 use crate::setup::Endpoint;
 use crate::speaker::Request;
 use conduit::{Close, Io, Slot};
@@ -23,7 +23,16 @@ impl Worker {
 
     /// The same where it is known which endpoint the call goes to.
     #[inline(always)]
-    pub(super) fn place_at<I: Io>(&mut self, io: &mut I, call: Call, endpoint: u32, now: Nanos) {
+    pub(super) fn place_at<I: Io>(
+        &mut self,
+        io: &mut I,
+        mut call: Call,
+        endpoint: u32,
+        now: Nanos,
+    ) {
+        if self.maker.is_some() && !self.make_request(&mut call, now) {
+            return self.conclude(io, call, End::failed(FailureClass::WorkloadEnd), now);
+        }
         if let Some(slot) = self.usable(io, &call, endpoint, now) {
             return self.assign(slot, call, now);
         }
@@ -69,6 +78,23 @@ impl Worker {
         if !ends {
             self.sent_alone.push(slot);
         }
+    }
+
+    /// Gives the call a request of its own. False if there is none for it.
+    #[inline(never)]
+    fn make_request(&mut self, call: &mut Call, now: Nanos) -> bool {
+        let Some(maker) = &mut self.maker else { return true };
+        let Some(made) = maker.make(call.index, now) else { return false };
+        let setup = &*self.setup;
+        let template = setup.targets.template(call.target);
+        let endpoint = template.endpoint;
+        let absolute = setup.endpoints[endpoint as usize].absolute;
+        let (url, method) = (template.url(), &template.method);
+        let body = Some(&made.body[..]);
+        let built =
+            build_template(&setup.plan, url, method, &made.headers, body, endpoint, absolute);
+        call.request = built.ok().map(Box::new);
+        call.request.is_some()
     }
 
     fn template_of<'a>(&'a self, call: &'a Call) -> &'a Template {

@@ -313,7 +313,7 @@ impl Worker {
     fn judge_grpc(
         &mut self,
         slot: Slot,
-        call: &Call,
+        call: &mut Call,
         facts: &ResponseFacts,
         (decoded, wrong): (u64, Option<FailureClass>),
     ) -> (u64, Option<FailureClass>) {
@@ -321,6 +321,12 @@ impl Worker {
         let status = grpc::status_of(facts.status, conn.head(), conn.trailers());
         self.journal.grpc_status(&status, call.intended);
         let expected = self.setup.plan.grpc.expects(status.code) && status.sent;
+        if !expected
+            && self.journal.logs_calls()
+            && let Some(intake) = &mut call.intake
+        {
+            intake.status = Some(Box::new(status));
+        }
         (decoded, wrong.or((!expected).then_some(FailureClass::GrpcStatus)))
     }
 

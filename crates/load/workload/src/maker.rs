@@ -1,0 +1,24 @@
+//! Requests whose content differs from call to call and depends on no response. The engine knows
+//! only this interface; a higher layer implements it.
+
+use units::Nanos;
+
+/// Content of one call's request, in addition to the plan's fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MadeRequest {
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// Makes the content of the requests of one worker's calls.
+pub trait Maker: std::fmt::Debug + Send {
+    /// Content of call `index`, counted across all workers; `None`: it cannot be made, and the call
+    /// fails. `now` is on the clock of samples.
+    fn make(&mut self, index: u64, now: Nanos) -> Option<MadeRequest>;
+}
+
+/// Makes the makers of a run.
+pub trait Makers: std::fmt::Debug {
+    /// The maker of one worker's requests.
+    fn maker(&self) -> Box<dyn Maker>;
+}
