@@ -68,6 +68,8 @@ pub enum Metric {
     NumberMean,
     /// Receptions of published messages, of those that were to take place.
     Reach,
+    /// Calls of gRPC that ended with the status OK, of all that were due.
+    StatusOk,
 }
 
 /// Prefix of the name of a metric that a plan takes from responses: `metric queue: p95<10`.
@@ -83,9 +85,11 @@ pub enum Op {
 
 impl Objective {
     /// `p99<50ms`, `max<=1s`, `mean<10ms`, `failures<0.1%`, `throughput>=1000/s`, `goodput>900/s`,
-    /// `conforming>=95%`, and of streams `first-event-p99<1s`, `event-gap-p99<100ms`, `events>500/s`. Times and percentages need their unit; a share may be bare (`0.001`). With
-    /// a name before it, `login: p99<200ms`, it is of that part of the run; with `metric NAME:`, of a
-    /// number that the plan takes from responses, without a unit.
+    /// `conforming>=95%`, and of streams `first-event-p99<1s`, `event-gap-p99<100ms`, `events>500/s`,
+    /// and of gRPC `status-ok>99.9%`, `first-message-p95<50ms`, `message-gap-p99<100ms`. Times
+    /// and percentages need their unit; a share may be bare (`0.001`). With a name before it,
+    /// `login: p99<200ms`, it is of that part of the run; with `metric NAME:`, of a number that the
+    /// plan takes from responses, without a unit.
     pub fn parse(text: &str) -> Result<Objective, ParseError> {
         let text = text.trim();
         let bad = |why: &str| {
@@ -345,9 +349,12 @@ impl Metric {
             "messages" => Metric::Messages,
             "reach" => Metric::Reach,
             "message-mean" => Metric::ResponseMean,
+            "status-ok" => Metric::StatusOk,
             _ => match name.rsplit_once('-') {
-                Some(("first-event", name)) => Metric::FirstEvent(quantile(name)?),
-                Some(("event-gap", name)) => Metric::EventGap(quantile(name)?),
+                Some(("first-event" | "first-message", name)) => {
+                    Metric::FirstEvent(quantile(name)?)
+                }
+                Some(("event-gap" | "message-gap", name)) => Metric::EventGap(quantile(name)?),
                 Some(("handshake", name)) => Metric::Handshake(quantile(name)?),
                 Some(("message", name)) => Metric::Response(quantile(name)?),
                 _ => Metric::Response(quantile(name)?),
@@ -376,9 +383,11 @@ impl Metric {
                 }
                 units::parse_duration(value).map(Nanos::as_secs_f64).map_err(|error| error.0)
             }
-            Metric::Failures | Metric::Conforming | Metric::AbnormalCloses | Metric::Reach => {
-                share(value)
-            }
+            Metric::Failures
+            | Metric::Conforming
+            | Metric::AbnormalCloses
+            | Metric::Reach
+            | Metric::StatusOk => share(value),
             Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => {
                 units::parse_rate(value).map(|rate| rate.0).map_err(|error| error.0)
             }
@@ -436,7 +445,8 @@ fn plain_number(digits: &str, exponent: &str) -> Option<f64> {
 const EXAMPLES: &str = "p99<50ms, failures<0.1% or throughput>=1000/s";
 const METRICS: &str = "p50 p99 p99.9 max mean failures throughput goodput conforming; of streams \
                        first-event-p99 event-gap-p99 events; of WebSockets message-p99 handshake-p99 \
-                       messages abnormal-closes reach";
+                       messages abnormal-closes reach; of gRPC status-ok first-message-p99 \
+                       message-gap-p99";
 
 /// The figures that objectives speak of, of a whole run or of one interval.
 #[derive(Clone, Debug)]
@@ -460,6 +470,8 @@ pub struct Figures {
     /// Of a metric of the plan.
     numbers: NumberTally,
     reach: f64,
+    /// Calls that ended with the status OK; `None`: no call had a status of gRPC.
+    status_ok: Option<u64>,
 }
 
 impl Figures {
@@ -482,6 +494,7 @@ impl Figures {
             abnormal: snapshot.messages.abnormal(),
             numbers: NumberTally::default(),
             reach: snapshot.messages.fan_out.reach(),
+            status_ok: snapshot.streams.grpc.ok_count(),
         }
     }
 
@@ -553,6 +566,7 @@ impl Figures {
             abnormal: 0,
             numbers: NumberTally::default(),
             reach: f64::NAN,
+            status_ok: None,
         }
     }
 
@@ -584,6 +598,9 @@ impl Figures {
             Metric::Number(quantile) => self.numbers.quantile(quantile).unwrap_or(f64::NAN),
             Metric::NumberMean => self.numbers.mean().unwrap_or(f64::NAN),
             Metric::Reach => self.reach,
+            Metric::StatusOk => {
+                self.status_ok.map_or(f64::NAN, |count| ratio(count as f64, self.counts.due as f64))
+            }
         }
     }
 }

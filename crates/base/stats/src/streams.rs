@@ -30,6 +30,12 @@ impl GrpcTally {
         }
     }
 
+    /// Responses with the status OK; `None` without any response.
+    pub fn ok_count(&self) -> Option<u64> {
+        let any = !self.statuses.is_empty();
+        any.then(|| self.statuses.get(&0).copied().unwrap_or(0))
+    }
+
     fn add_message(&mut self, message: String, count: u64) {
         if let Some(known) = self.messages.get_mut(&message) {
             *known += count;
@@ -198,6 +204,7 @@ mod tests {
         let mut sum = tally.clone();
         sum.merge(&tally);
         assert_eq!(sum.statuses, BTreeMap::from([(0, 2), (2, 2), (5, 2), (13, 200)]));
+        assert_eq!((GrpcTally::default().ok_count(), sum.ok_count()), (None, Some(2)));
         assert_eq!((sum.unsent, sum.messages.len()), (2, GRPC_MESSAGES_MAX));
         assert_eq!(sum.messages["NOT_FOUND: no user"], 2);
     }

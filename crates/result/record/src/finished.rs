@@ -172,9 +172,11 @@ pub(crate) fn figure_text(objective: &Objective, figure: f64) -> String {
         | Metric::EventGap(_)
         | Metric::Handshake(_) => units::show::duration(Nanos::from_secs_f64(figure)),
         Metric::Number(_) | Metric::NumberMean => words::number(figure),
-        Metric::Failures | Metric::Conforming | Metric::AbnormalCloses | Metric::Reach => {
-            units::show::share(figure)
-        }
+        Metric::Failures
+        | Metric::Conforming
+        | Metric::AbnormalCloses
+        | Metric::Reach
+        | Metric::StatusOk => units::show::share(figure),
         Metric::Throughput | Metric::Goodput | Metric::Events | Metric::Messages => {
             units::show::rate(figure)
         }

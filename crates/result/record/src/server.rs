@@ -497,6 +497,7 @@ fn missed_objectives(slo: &[SloResult]) -> Option<String> {
         Metric::Number(quantile) => stats::quantile_name(quantile),
         Metric::NumberMean => "mean".to_owned(),
         Metric::Reach => "reach".to_owned(),
+        Metric::StatusOk => "status-ok".to_owned(),
     };
     let name = match &worst.objective.of {
         Some(subject) => format!("{}: {metric}", printable(&subject.name, 60)),
