@@ -90,9 +90,14 @@ impl Schema {
         self.pool.services().map(|service| service.full_name().to_owned())
     }
 
-    /// Whether a service, message or enum has this full name.
+    /// Whether a service, method, message or enum has this full name.
     pub fn has_symbol(&self, name: &str) -> bool {
-        self.pool.get_service_by_name(name).is_some()
+        let method = name.rsplit_once('.').is_some_and(|(service, method)| {
+            let service = self.pool.get_service_by_name(service);
+            service.is_some_and(|it| it.methods().any(|known| known.name() == method))
+        });
+        method
+            || self.pool.get_service_by_name(name).is_some()
             || self.pool.get_message_by_name(name).is_some()
             || self.pool.get_enum_by_name(name).is_some()
     }
@@ -225,6 +230,34 @@ impl GrpcMethod {
         format!("/{}/{}", self.descriptor.parent_service().full_name(), self.descriptor.name())
     }
 
+    /// Full name of its service.
+    pub fn service(&self) -> String {
+        self.descriptor.parent_service().full_name().to_owned()
+    }
+
+    pub fn name(&self) -> &str {
+        self.descriptor.name()
+    }
+
+    /// Name of the request's message, without its package.
+    pub fn input_name(&self) -> String {
+        self.descriptor.input().name().to_owned()
+    }
+
+    /// Name of the response's message, without its package.
+    pub fn output_name(&self) -> String {
+        self.descriptor.output().name().to_owned()
+    }
+
+    /// Checks the bytes of a request's message.
+    ///
+    /// # Errors
+    /// Bytes that are no such message.
+    pub fn check(&self, message: &[u8]) -> Result<(), SchemaError> {
+        let decoded = DynamicMessage::decode(self.descriptor.input(), message);
+        decoded.map(drop).map_err(|why| error(why.to_string()))
+    }
+
     /// The client may send several messages.
     pub fn is_client_streaming(&self) -> bool {
         self.descriptor.is_client_streaming()
@@ -244,7 +277,7 @@ impl GrpcMethod {
         let Some(json) = json else { return Ok(prefixed(&[])) };
         let first = json.iter().find(|byte| !byte.is_ascii_whitespace());
         if first != Some(&b'[') {
-            return Ok(prefixed(&self.encode(json)?));
+            return Ok(prefixed(&self.message(json)?));
         }
         let items: Vec<serde_json::Value> =
             serde_json::from_slice(json).map_err(|why| error(format!("it is not JSON: {why}")))?;
@@ -257,14 +290,18 @@ impl GrpcMethod {
         }
         let mut body = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let message = self.encode(item.to_string().as_bytes());
+            let message = self.message(item.to_string().as_bytes());
             let message = message.map_err(|why| error(format!("message {}: {why}", index + 1)))?;
             body.extend(prefixed(&message));
         }
         Ok(body)
     }
 
-    fn encode(&self, json: &[u8]) -> Result<Vec<u8>, SchemaError> {
+    /// The bytes of one message of a request, from JSON.
+    ///
+    /// # Errors
+    /// As [`GrpcMethod::request`].
+    pub fn message(&self, json: &[u8]) -> Result<Vec<u8>, SchemaError> {
         let input = self.descriptor.input();
         let name = input.full_name().to_owned();
         let mut reader = serde_json::Deserializer::from_slice(json);

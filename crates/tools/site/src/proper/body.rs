@@ -9,7 +9,7 @@ use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use workload::fileset::FileContent;
 
 use super::events::Events;
-use super::grpc::GrpcReplies;
+use super::grpc::{Conversation, GrpcReplies};
 use crate::pattern::{self, BLOCK_LEN};
 
 /// Body of a response.
@@ -34,6 +34,8 @@ pub(super) enum PageBody {
     Events(Events),
     /// Messages of gRPC, with trailers.
     Replies(GrpcReplies),
+    /// Answers of gRPC to messages as they arrive.
+    Conversation(Conversation),
     /// The request's body of known length, passed on.
     Echo(Upload),
     /// A request's body that must be read first.
@@ -142,6 +144,9 @@ impl Body for PageBody {
             PageBody::Replies(replies) => {
                 return Poll::Ready(std::task::ready!(replies.poll_next(cx)).map(Ok));
             }
+            PageBody::Conversation(talk) => {
+                return Poll::Ready(std::task::ready!(talk.poll_next(cx)).map(Ok));
+            }
             PageBody::Echo(incoming) => return poll_data(incoming, cx),
         };
         Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
@@ -153,7 +158,10 @@ impl Body for PageBody {
             PageBody::Pattern { position, len } | PageBody::File { position, len, .. } => {
                 position == len
             }
-            PageBody::Pieces(_) | PageBody::Events(_) | PageBody::Replies(_) => false,
+            PageBody::Pieces(_)
+            | PageBody::Events(_)
+            | PageBody::Replies(_)
+            | PageBody::Conversation(_) => false,
             PageBody::Held(held) => held.bytes.is_empty(),
             PageBody::Echo(incoming) => incoming.is_end_stream(),
         }
@@ -165,7 +173,10 @@ impl Body for PageBody {
             PageBody::Pattern { position, len } | PageBody::File { position, len, .. } => {
                 SizeHint::with_exact(len - position)
             }
-            PageBody::Pieces(_) | PageBody::Events(_) | PageBody::Replies(_) => SizeHint::default(),
+            PageBody::Pieces(_)
+            | PageBody::Events(_)
+            | PageBody::Replies(_)
+            | PageBody::Conversation(_) => SizeHint::default(),
             PageBody::Held(held) => SizeHint::with_exact(held.len()),
             PageBody::Echo(incoming) => incoming.size_hint(),
         }

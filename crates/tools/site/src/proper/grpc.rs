@@ -1,5 +1,6 @@
 //! gRPC: the service of `echo.proto`, health checks and reflection.
 
+use std::io::Read as _;
 use std::pin::Pin;
 use std::sync::LazyLock;
 use std::task::{Context, Poll, ready};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use grpc::Schema;
 use grpc::reflection;
 use http_body_util::BodyExt;
-use hyper::body::{Bytes, Frame};
+use hyper::body::{Body as _, Bytes, Frame};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use prost::Message;
@@ -104,6 +105,72 @@ impl GrpcReplies {
     }
 }
 
+/// Answers the messages of a request one by one, as they arrive: clients of reflection ask the next
+/// question when they have the answer to the last one.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    incoming: Upload,
+    /// What is there of the next message.
+    pending: Vec<u8>,
+    ended: bool,
+}
+
+/// Bytes of one question of reflection.
+const QUESTION_MAX: usize = 64 << 10;
+
+impl Conversation {
+    fn new(incoming: Upload) -> Conversation {
+        Conversation { incoming, pending: Vec::new(), ended: false }
+    }
+
+    /// The next answer, or the trailers; `None` behind them.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        loop {
+            if let Some(question) = self.take_message() {
+                let answer = SCHEMA.as_ref().map(|schema| reflection::answer(&question, schema));
+                return Poll::Ready(Some(match answer {
+                    Some(Ok(answer)) => Frame::data(answer.into()),
+                    _ => self.end(Code::InvalidArgument, "not a request of reflection"),
+                }));
+            }
+            if self.pending.len() > QUESTION_MAX {
+                let end = self.end(Code::ResourceExhausted, "the message is too long");
+                return Poll::Ready(Some(end));
+            }
+            match ready!(Pin::new(&mut self.incoming).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Some(data) = frame.data_ref() {
+                        self.pending.extend_from_slice(data);
+                    }
+                }
+                Some(Err(_)) | None if self.pending.is_empty() => {
+                    return Poll::Ready(Some(self.end(Code::Ok, "")));
+                }
+                Some(Err(_)) | None => {
+                    let end = self.end(Code::InvalidArgument, "the message is cut off");
+                    return Poll::Ready(Some(end));
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, code: Code, message: &str) -> Frame<Bytes> {
+        self.ended = true;
+        Frame::trailers(trailers(u32::from(code.number()), message))
+    }
+
+    /// The first whole message, with its prefix.
+    fn take_message(&mut self) -> Option<Vec<u8>> {
+        let ([_, length @ ..], _) = self.pending.split_first_chunk::<PREFIX_BYTES>()?;
+        let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+        let end = PREFIX_BYTES.checked_add(length).filter(|end| *end <= self.pending.len())?;
+        Some(self.pending.drain(..end).collect())
+    }
+}
+
 fn trailers(code: u32, message: &str) -> HeaderMap {
     let mut map = HeaderMap::new();
     map.insert(HeaderName::from_static("grpc-status"), HeaderValue::from(code));
@@ -132,6 +199,10 @@ pub(super) fn is_call(request: &Request<Upload>) -> bool {
 /// The response to a call.
 pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Response<PageBody> {
     let path = request.uri().path().to_owned();
+    if reflection::PATHS.contains(&path.as_str()) {
+        return headed(PageBody::Conversation(Conversation::new(request.into_body())));
+    }
+    let gzip = request.headers().get("grpc-encoding").is_some_and(|it| it.as_bytes() == b"gzip");
     let mut incoming = request.into_body();
     let mut held = common.hold();
     let mut body = Vec::new();
@@ -142,17 +213,10 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
         }
         body.extend_from_slice(&data);
     }
-    if reflection::PATHS.contains(&path.as_str()) {
-        let answer = SCHEMA.as_ref().map(|schema| reflection::answer(&body, schema));
-        return match answer {
-            Some(Ok(answer)) => reply(GrpcReplies::fixed(answer)),
-            _ => refused(Code::InvalidArgument, "not a request of reflection"),
-        };
-    }
     if path == HEALTH {
         return reply(GrpcReplies::fixed(prefixed(&SERVING)));
     }
-    let Some(requests) = requests(&body) else {
+    let Some(requests) = requests(&body, gzip, common.body_max) else {
         return refused(Code::InvalidArgument, "the request is not a message of this method");
     };
     let first = requests.first().cloned().unwrap_or_default();
@@ -169,17 +233,29 @@ pub(super) async fn respond(request: Request<Upload>, common: &Common) -> Respon
     }
 }
 
-/// The messages of a request; `None`: they are none.
-fn requests(mut body: &[u8]) -> Option<Vec<SayRequest>> {
+/// The messages of a request, each of at most `most` bytes; `None`: they are none.
+fn requests(mut body: &[u8], gzip: bool, most: u64) -> Option<Vec<SayRequest>> {
     let mut all = Vec::new();
     while !body.is_empty() {
         let ([flag, length @ ..], rest) = body.split_first_chunk::<PREFIX_BYTES>()?;
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
-        let message = rest.get(..length).filter(|_| *flag == 0)?;
-        all.push(SayRequest::decode(message).ok()?);
+        let message = rest.get(..length)?;
+        all.push(match flag {
+            0 => SayRequest::decode(message).ok()?,
+            1 if gzip => SayRequest::decode(&*inflated(message, most)?).ok()?,
+            _ => return None,
+        });
         body = &rest[length..];
     }
     Some(all)
+}
+
+/// A message without its compression; `None`: it is longer than `most`, or none.
+fn inflated(message: &[u8], most: u64) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let read =
+        flate2::read::GzDecoder::new(message).take(most.saturating_add(1)).read_to_end(&mut out);
+    (read.is_ok() && out.len() as u64 <= most).then_some(out)
 }
 
 fn reply(replies: GrpcReplies) -> Response<PageBody> {
