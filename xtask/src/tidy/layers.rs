@@ -68,7 +68,7 @@ const PLACES: &[Place] = &[
     only(
         "faces",
         5,
-        &["plan", "stats", "record", "dialogue", "torture", "protocol", "workload", "k6"],
+        &["plan", "stats", "record", "dialogue", "torture", "protocol", "workload", "grpc", "k6"],
     ),
     up_to("session", 5, 5),
     up_to("loadstone", 6, 5),

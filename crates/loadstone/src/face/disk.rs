@@ -4,8 +4,10 @@ use crate::caller::Caller;
 use engine::exchange::{Caller as _, Message, Outgoing};
 use faces::{FOLDER_FILES_MAX, FileReader, Files, PageRequest, Reference, SystemError};
 use protocol::http1::response::Asked;
+use session::{Env, Session};
 use std::io::Read;
 use std::net::IpAddr;
+use std::sync::Arc;
 use units::Nanos;
 
 /// The disk; `-` is a file like any other.
@@ -89,6 +91,12 @@ impl Files for Disk {
         let reply = heard.result.map_err(|trouble| trouble.text)?;
         let found = workload::links(&reply.body, page.url).into_iter();
         Ok(found.map(|link| Reference { element: link.element, url: link.url }).collect())
+    }
+
+    fn describe(&self, plan: &plan::Plan) -> Result<Vec<u8>, String> {
+        let env = Arc::new(Env::uncalibrated());
+        let mut session = Session::open(plan, "", &env).map_err(|error| format!("{error:#}"))?;
+        session.describe_grpc().map_err(|failure| failure.text)
     }
 
     fn process_id(&self) -> u32 {

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use units::Nanos;
 use watch::Watch;
-use workload::{Guides, Script, ScriptError};
+use workload::{Guides, Makers, Script, ScriptError};
 
 /// A tool's command line.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(crate) fn wear(wanted: &ToolCall) -> ExitCode {
 }
 
 fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
-    let Job { plan, needs, extras, script, guides, log, mut face } = job;
+    let Job { plan, needs, extras, script, guides, makers, log, mut face } = job;
     if let Err(problems) = plan::validate(&plan) {
         let text: Vec<String> = problems.into_iter().map(|problem| problem.text).collect();
         return finish(face.cannot_start(&StartTrouble::Other(text.join("\n"))), extras);
@@ -86,7 +86,11 @@ fn run(job: Job, tool: Tool, utc_offset_s: i32) -> ExitCode {
     let logging = logging(&needs);
     let face = Rc::new(RefCell::new(face));
     let Some(mut stage) = stage else {
-        let sources = match guides.map_or(Ok(Vec::new()), |all| guided(&*all, &mut session)) {
+        let made = match &makers {
+            Some(makers) => made(&**makers, &session),
+            None => Vec::new(),
+        };
+        let sources = match guides.map_or(Ok(made), |all| guided(&*all, &mut session)) {
             Ok(sources) => sources,
             Err(error) => {
                 return finish(face.borrow_mut().cannot_start(&trouble::of(&error)), extras);
@@ -226,6 +230,11 @@ fn guided(guides: &dyn Guides, session: &mut Session) -> anyhow::Result<Vec<Requ
     let plan = session.plan();
     let source = |_| RequestSource::Guide(guides.guide(), Box::new(SystemResolver(plan.clone())));
     Ok((0..session.workers()).map(source).collect())
+}
+
+/// A maker for each worker.
+fn made(makers: &dyn Makers, session: &Session) -> Vec<RequestSource> {
+    (0..session.workers()).map(|_| RequestSource::Maker(makers.maker())).collect()
 }
 
 /// The face, shared with the watcher of its run.

@@ -108,3 +108,26 @@ fn a_response_without_a_status_fails() {
     assert_eq!(outcomes(&json)[1], 0, "the site has no such page");
     assert_eq!(whole(&json, "/grpc/without_status"), 3);
 }
+
+/// The face of ghz: reflection message by message, statuses of the calls, call data.
+#[test]
+fn ghz_calls_by_reflection_and_prints_statuses() {
+    let site = Site::start(&[]);
+    let host = site.url("").replacen("http://", "", 1);
+    let ghz = |flags: &[&str]| {
+        let all = ["ghz", "--insecure", "--call", "loadstone.v1.Echo.Say", "-n", "30", "-c", "3"];
+        let args: Vec<&str> =
+            all.into_iter().chain(flags.iter().copied()).chain([&*host]).collect();
+        run(&args)
+    };
+    let data = r#"[{"text": "x"}, {"status": 5, "status_message": "no user"}]"#;
+    let said = ghz(&["-d", data, "-O", "json"]).expect(&[0]).json();
+    assert_eq!(whole(&said, "/statusCodeDistribution/OK"), 15);
+    let error = "/errorDistribution/rpc error: code = NotFound desc = no user";
+    assert_eq!(whole(&said, error), 15);
+    let varied = r#"{"text": "{{.RequestNumber}} {{.UUID}}"}"#;
+    let said = ghz(&["-d", varied, "-e"]).expect(&[0]).stdout;
+    assert!(said.contains("  [OK]   30 responses"), "{said}");
+    let said = ghz(&["-d", r#"{"txt": 1}"#]).expect(&[1]).stderr;
+    assert!(said.starts_with("Error creating message from data."), "{said}");
+}

@@ -9,7 +9,7 @@ use stats::{CauseId, Second, Snapshot};
 use std::net::IpAddr;
 use units::Nanos;
 use url::Url;
-use workload::Guides;
+use workload::{Guides, Makers};
 
 /// Requests of a face to this machine while it parses arguments: above all the contents of files.
 pub trait Files {
@@ -41,6 +41,16 @@ pub trait Files {
     /// One sentence on why there is no such page.
     fn look_at(&self, page: &PageRequest<'_>) -> Result<Vec<Reference>, String> {
         Err(format!("{} cannot be asked for", page.url))
+    }
+
+    /// The descriptors of the service of gRPC that the plan's first URL names, from its server's
+    /// reflection: a serialized FileDescriptorSet.
+    ///
+    /// # Errors
+    /// One sentence on why there are none.
+    fn describe(&self, plan: &Plan) -> Result<Vec<u8>, String> {
+        let place = plan.targets.first().map(|target| target.url.to_string());
+        Err(format!("{} cannot be asked for", place.unwrap_or_default()))
     }
 
     /// All of standard input.
@@ -134,6 +144,8 @@ pub struct Job {
     pub script: Option<Box<ScriptJob>>,
     /// Guide of the plan's users, call by call; they may go anywhere.
     pub guides: Option<Box<dyn Guides>>,
+    /// Makes the content of requests, call by call.
+    pub makers: Option<Box<dyn Makers>>,
     /// A file that is written during the run.
     pub log: Option<RequestLog>,
     pub face: Box<dyn Face>,

@@ -36,6 +36,7 @@ pub mod ab;
 mod contract;
 mod extras;
 pub mod getopt;
+pub mod ghz;
 pub mod h2load;
 pub mod httperf;
 pub mod idleconn;
@@ -62,6 +63,7 @@ pub enum Tool {
     Idleconn,
     Siege,
     H2load,
+    Ghz,
     K6,
 }
 
@@ -75,6 +77,7 @@ impl Tool {
         Tool::Idleconn,
         Tool::Siege,
         Tool::H2load,
+        Tool::Ghz,
         Tool::K6,
     ];
 
@@ -94,6 +97,7 @@ impl Tool {
             Tool::Idleconn => "idleconn",
             Tool::Siege => "siege",
             Tool::H2load => "h2load",
+            Tool::Ghz => "ghz",
             Tool::K6 => "k6",
         }
     }
@@ -112,6 +116,7 @@ pub fn read(tool: Tool, program: &str, args: &[String], files: &dyn Files) -> Re
         Tool::Idleconn => idleconn::read(program, &args),
         Tool::Siege => siege::read(program, &args, extras, files),
         Tool::H2load => h2load::read(program, &args, extras, files),
+        Tool::Ghz => ghz::read(&args, extras, files),
         Tool::K6 => k6::read(&args, extras, files),
     }
 }

@@ -48,6 +48,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
                 extras,
                 script: None,
                 guides: None,
+                makers: None,
                 log: None,
                 face: Box::new(ab),
             }))

@@ -53,7 +53,7 @@ fn prepare(
         fresh: false,
     });
     let face = Box::new(H2load::new(work));
-    Ok(Job { plan, needs, extras, script: None, guides: None, log, face })
+    Ok(Job { plan, needs, extras, script: None, guides: None, makers: None, log, face })
 }
 
 /// HTTP/1.1's fields are counted one by one, and `-v` shows those of HTTP/2.

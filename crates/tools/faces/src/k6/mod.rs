@@ -75,7 +75,7 @@ fn begin(args: &[String], extras: Extras, files: &dyn Files) -> Result<Job, Endi
     let guides = Box::new(ScriptGuides(test.clone()));
     let face = Box::new(K6::new(test, options, extras.strict));
     let needs = Needs::default();
-    Ok(Job { plan, needs, extras, script: None, guides: Some(guides), log, face })
+    Ok(Job { plan, needs, extras, script: None, guides: Some(guides), makers: None, log, face })
 }
 
 /// Reads the script with its options.

@@ -58,6 +58,7 @@ pub fn read(program: &str, args: &[String], extras: Extras, files: &dyn Files) -
                 extras,
                 script: None,
                 guides,
+                makers: None,
                 log: None,
                 face,
             }))

@@ -34,7 +34,16 @@ pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
     let (process, begun) = (files.process_id(), files.now());
     let face = Box::new(Torture { options, tally, process, begun });
     let needs = Needs { calls: true, responses: u64::MAX, ..Needs::default() };
-    Reading::Run(Box::new(Job { plan, needs, extras, script: None, guides: None, log: None, face }))
+    Reading::Run(Box::new(Job {
+        plan,
+        needs,
+        extras,
+        script: None,
+        guides: None,
+        makers: None,
+        log: None,
+        face,
+    }))
 }
 
 /// Targets of accesses, and their relative frequencies.

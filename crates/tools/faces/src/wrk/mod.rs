@@ -61,6 +61,7 @@ pub fn read(
         extras,
         script: Some(script),
         guides: None,
+        makers: None,
         log: None,
         face: Box::new(face),
     }))

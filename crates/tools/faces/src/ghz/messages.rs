@@ -1,0 +1,435 @@
+//! Requests of ghz: descriptors, messages, metadata, and what differs from call to call.
+
+use super::go::json;
+use super::options::{Options, go_sentence, kind_of, texts};
+use super::template::{CallData, MethodFacts, Template, uuid};
+use crate::{Date, Files, SystemError};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use grpc::{GrpcMethod, Schema};
+use protocol::grpc::{gzipped, prefixed};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use units::{Nanos, Purpose, Seed};
+use workload::{MadeRequest, Maker, Makers};
+
+/// Messages that `--stream-call-count` makes of a request at most.
+const MESSAGES_MAX: u64 = 100_000;
+
+/// Data and metadata as they were given.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Given {
+    /// JSON text; empty if there is none.
+    text: String,
+    binary: Option<Vec<u8>>,
+    metadata: Map<String, Value>,
+}
+
+impl Given {
+    /// Reads the files that the options name.
+    ///
+    /// # Errors
+    /// ghz's sentence.
+    pub(super) fn read(options: &Options, files: &dyn Files) -> Result<Given, String> {
+        let read = |path: &str| files.read(path).map_err(|error| not_opened(path, &error));
+        let mut given = Given { metadata: options.metadata.clone(), ..Given::default() };
+        if !options.metadata_file.is_empty() {
+            let bytes = read(&options.metadata_file)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let value: Value =
+                serde_json::from_str(&text).map_err(|why| go_sentence(&text, &why))?;
+            given.metadata = texts(&value)?;
+        }
+        let bytes = match (options.data.as_str(), options.data_file.as_str()) {
+            (Some("@"), _) => files.read_input().map_err(|error| error.text)?,
+            (_, "") => json(&options.data).into_bytes(),
+            (_, path) => read(path)?,
+        };
+        given.text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+        if !options.binary.is_empty() {
+            given.binary = Some(options.binary.clone());
+        }
+        if !options.binary_file.is_empty() {
+            given.binary = Some(read(&options.binary_file)?);
+        }
+        Ok(given)
+    }
+
+    pub(super) fn is_binary(&self) -> bool {
+        self.binary.is_some()
+    }
+
+    /// The request as a report repeats it.
+    pub(super) fn shown(&self) -> Value {
+        match self.is_binary() {
+            true => Value::Null,
+            false => serde_json::from_str(&self.text).unwrap_or(Value::Null),
+        }
+    }
+
+    /// The metadata as a report repeats it.
+    pub(super) fn shown_metadata(&self) -> Option<Value> {
+        (!self.metadata.is_empty()).then(|| Value::Object(self.metadata.clone()))
+    }
+
+    /// Texts of the messages.
+    fn items(&self) -> Result<Vec<String>, String> {
+        if self.text.is_empty() {
+            return Ok(Vec::new());
+        }
+        if !self.text.starts_with('[') {
+            return Ok(vec![self.text.clone()]);
+        }
+        let items: Vec<Value> =
+            serde_json::from_str(&self.text).map_err(|why| go_sentence(&self.text, &why))?;
+        match items.iter().find(|item| !item.is_object()) {
+            Some(other) => Err(format!(
+                "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                kind_of(other)
+            )),
+            None => Ok(items.iter().map(json).collect()),
+        }
+    }
+}
+
+/// Go's sentence on a file that cannot be opened.
+pub(super) fn not_opened(path: &str, error: &SystemError) -> String {
+    let mut letters = error.text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+    format!("open {path}: {}{}", first.map(String::from).unwrap_or_default(), letters.as_str())
+}
+
+/// Folders in which imports are looked for, as ghz lists them.
+pub(super) fn import_paths(options: &Options) -> Vec<String> {
+    if options.proto.is_empty() {
+        return Vec::new();
+    }
+    let folder = Path::new(&options.proto).parent().map(|it| it.to_string_lossy().into_owned());
+    let folder = folder.filter(|folder| !folder.is_empty() && folder != ".");
+    let own = folder.into_iter().chain([".".to_owned()]);
+    own.chain(options.import_paths.iter().cloned()).collect()
+}
+
+/// Service and method of `pkg.Service.Method` or `pkg.Service/Method`.
+///
+/// # Errors
+/// ghz's sentence.
+pub(super) fn split_call(call: &str) -> Result<(&str, &str), String> {
+    let plain = call.strip_prefix('.').unwrap_or(call);
+    let parts = match plain.matches('/').count() {
+        0 => plain.rsplit_once('.'),
+        1 => plain.split_once('/'),
+        _ => None,
+    };
+    parts.ok_or_else(|| {
+        format!(
+            "method name must be package.Service.Method or package.Service/Method: {}",
+            super::go::quoted(plain)
+        )
+    })
+}
+
+/// The method, from the `.proto` file, the descriptor set, or `reflected`.
+///
+/// # Errors
+/// ghz's sentence, or the compiler's.
+pub(super) fn method(
+    options: &Options,
+    files: &dyn Files,
+    reflected: impl FnOnce() -> Result<Vec<u8>, String>,
+) -> Result<GrpcMethod, String> {
+    let schema = match (options.proto.as_str(), options.protoset.as_str()) {
+        ("", "") => Schema::from_set(&reflected()?).map_err(|why| why.0)?,
+        ("", path) => {
+            let bytes = files.read(path).map_err(|error| {
+                let why = not_opened(path, &error);
+                format!("could not load protoset file {}: {why}", super::go::quoted(path))
+            })?;
+            Schema::from_set(&bytes).map_err(|_| {
+                format!(
+                    "could not parse contents of protoset file {}: could not parse contents of \
+                     protoset binary: proto: cannot parse invalid wire-format data",
+                    super::go::quoted(path)
+                )
+            })?
+        }
+        (file, _) => compile(file, options, files)?,
+    };
+    let (service, name) = split_call(&options.call)?;
+    if !schema.has_symbol(service) {
+        return Err(format!("cannot find service {}", super::go::quoted(service)));
+    }
+    schema.method(&format!("/{service}/{name}")).map_err(|_| {
+        format!(
+            "service {} does not include a method named {}",
+            super::go::quoted(service),
+            super::go::quoted(name)
+        )
+    })
+}
+
+fn compile(file: &str, options: &Options, files: &dyn Files) -> Result<Schema, String> {
+    files.read(file).map_err(|error| not_opened(file, &error))?;
+    let folders: Vec<PathBuf> = import_paths(options).into_iter().map(PathBuf::from).collect();
+    let read = |name: &str| {
+        let named = [PathBuf::from(name)].into_iter();
+        let mut paths = named.chain(folders.iter().map(|folder| folder.join(name)));
+        paths.find_map(|path| {
+            let bytes = files.read(&path.to_string_lossy()).ok()?;
+            String::from_utf8(bytes).ok()
+        })
+    };
+    Schema::compile(file, &read).map_err(|why| why.0)
+}
+
+/// Bodies and fields of the calls of a run.
+#[derive(Debug)]
+pub(super) struct Content {
+    /// Bodies that are sent in turn; empty: a [`Recipe`] makes them.
+    pub(super) bodies: Vec<Vec<u8>>,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) recipe: Option<Arc<Recipe>>,
+}
+
+/// Makes requests whose call data differ.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    method: GrpcMethod,
+    facts: MethodFacts,
+    messages: Vec<Template>,
+    metadata: Vec<(String, Template)>,
+    count: u64,
+    /// Each message of a stream has times and UUIDs of its own.
+    dynamic: bool,
+    compressed: bool,
+    workers: u64,
+    connections: u64,
+    name: String,
+    date: Date,
+    seed: Seed,
+}
+
+/// The content of all calls.
+///
+/// # Errors
+/// Data or metadata that cannot be sent.
+pub(super) fn content(
+    given: &Given,
+    method: GrpcMethod,
+    options: &Options,
+    date: Date,
+) -> Result<Content, String> {
+    let functions = !options.disable_template_functions;
+    let parse = |text: &str| Template::parse(text, functions);
+    let templated = !options.disable_template_data;
+    let items = if given.is_binary() { Vec::new() } else { given.items()? };
+    let mut messages = Vec::new();
+    let mut metadata = Vec::new();
+    if templated {
+        messages = items.iter().map(|item| parse(item)).collect::<Result<Vec<_>, _>>()?;
+        for (name, value) in &given.metadata {
+            let template = parse(value.as_str().unwrap_or_default())?;
+            metadata.push((name.to_ascii_lowercase(), template));
+        }
+    }
+    let varied = messages.iter().any(Template::has_actions);
+    let varied_fields = metadata.iter().any(|(_, value)| value.has_actions());
+    if options.stream_dynamic_messages && method.is_client_streaming() && !varied {
+        return Err("default message provider cannot be used with static data".to_owned());
+    }
+    if varied || varied_fields {
+        let recipe = Recipe {
+            facts: facts(&method),
+            method,
+            messages: if given.is_binary() { Vec::new() } else { messages },
+            metadata,
+            count: options.stream_call_count,
+            dynamic: options.stream_dynamic_messages,
+            compressed: options.enable_compression,
+            workers: options.concurrency.max(1),
+            connections: options.connections.max(1),
+            name: options.name.clone(),
+            date,
+            seed: Seed((date.unix_s * 1e9) as u64),
+        };
+        // the first call shows whether the data fit
+        recipe.request(0, date.at)?;
+        let recipe = Some(Arc::new(recipe));
+        return Ok(Content { bodies: Vec::new(), headers: Vec::new(), recipe });
+    }
+    let packed = packed(given, &items, &method, options)?;
+    let bodies = match method.is_client_streaming() {
+        true => vec![stream_of(&packed, options.stream_call_count)],
+        false if packed.is_empty() => return Err("no data provided for request".to_owned()),
+        false => packed,
+    };
+    let headers = given.metadata.iter();
+    let headers = headers.map(|(name, value)| field(name, value.as_str().unwrap_or_default()));
+    Ok(Content { bodies, headers: headers.collect::<Result<_, _>>()?, recipe: None })
+}
+
+/// Messages that are the same in all calls, with their prefixes.
+fn packed(
+    given: &Given,
+    items: &[String],
+    method: &GrpcMethod,
+    options: &Options,
+) -> Result<Vec<Vec<u8>>, String> {
+    let messages = match &given.binary {
+        Some(bytes) => binary_messages(bytes, method)?,
+        None => items.iter().map(|item| encode(method, item)).collect::<Result<Vec<_>, _>>()?,
+    };
+    let most = options.max_send.unwrap_or(u64::MAX);
+    if let Some(message) = messages.iter().find(|message| message.len() as u64 > most) {
+        let length = message.len();
+        return Err(format!("trying to send message larger than max ({length} vs. {most})"));
+    }
+    Ok(messages.iter().map(|message| pack(message, options.enable_compression)).collect())
+}
+
+fn facts(method: &GrpcMethod) -> MethodFacts {
+    let (service, name) = (method.service(), method.name());
+    MethodFacts {
+        full_name: format!("{service}.{name}"),
+        name: name.to_owned(),
+        service: service.rsplit('.').next().unwrap_or_default().to_owned(),
+        input: method.input_name(),
+        output: method.output_name(),
+        client_streaming: method.is_client_streaming(),
+        server_streaming: method.is_server_streaming(),
+    }
+}
+
+fn pack(message: &[u8], compressed: bool) -> Vec<u8> {
+    if compressed { gzipped(message) } else { prefixed(message) }
+}
+
+/// The messages of a stream, `count` of them in turn; 0: each once.
+fn stream_of(messages: &[Vec<u8>], count: u64) -> Vec<u8> {
+    let count = if count == 0 { messages.len() as u64 } else { count.min(MESSAGES_MAX) };
+    messages.iter().cycle().take(count as usize).flatten().copied().collect()
+}
+
+fn encode(method: &GrpcMethod, text: &str) -> Result<Vec<u8>, String> {
+    let text = if text == "null" { "{}" } else { text };
+    method
+        .message(text.as_bytes())
+        .map_err(|why| format!("Error creating message from data. Data: '{text}' Error: {}", why.0))
+}
+
+/// A metadata field; the value of a `-bin` name is base64.
+fn field(name: &str, value: &str) -> Result<(String, String), String> {
+    let name = name.to_ascii_lowercase();
+    if !name.ends_with("-bin") {
+        return Ok((name, value.to_owned()));
+    }
+    let bytes = STANDARD.decode(value).map_err(|why| {
+        let at = match why {
+            base64::DecodeError::InvalidByte(at, _)
+            | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+            _ => value.len(),
+        };
+        format!("illegal base64 data at input byte {at}")
+    })?;
+    Ok((name, STANDARD_NO_PAD.encode(bytes)))
+}
+
+/// Messages with their lengths before them as varints, or else a single one.
+fn binary_messages(bytes: &[u8], method: &GrpcMethod) -> Result<Vec<Vec<u8>>, String> {
+    let wrong = |why: String| format!("Error creating message from binary data: {why}");
+    if let Some(all) = counted(bytes)
+        && all.iter().all(|message| method.check(message).is_ok())
+    {
+        return Ok(all);
+    }
+    method.check(bytes).map_err(|why| wrong(why.0))?;
+    Ok(vec![bytes.to_vec()])
+}
+
+fn counted(mut bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() {
+        let mut length = 0u64;
+        let mut shift = 0;
+        loop {
+            let (first, rest) = bytes.split_first()?;
+            bytes = rest;
+            length |= u64::from(first & 0x7f).checked_shl(shift)?;
+            shift += 7;
+            if first & 0x80 == 0 {
+                break;
+            }
+        }
+        let length = usize::try_from(length).ok()?;
+        all.push(bytes.get(..length)?.to_vec());
+        bytes = &bytes[length..];
+    }
+    Some(all)
+}
+
+impl Recipe {
+    /// The request of a call.
+    ///
+    /// # Errors
+    /// Call data that do not fit the message.
+    fn request(&self, number: u64, now: Nanos) -> Result<MadeRequest, String> {
+        let after = (now.0 as f64 - self.date.at.0 as f64).max(0.0) as u64;
+        let mut random = self.seed.stream(Purpose::Scripts, number);
+        let worker = number % self.workers;
+        let prefix = if self.name.is_empty() { String::new() } else { format!("{}:", self.name) };
+        let mut data = CallData {
+            method: &self.facts,
+            worker: format!("{prefix}g{worker}c{}", worker % self.connections),
+            number,
+            unix_ns: self.seed.0.saturating_add(after),
+            utc_offset_s: self.date.utc_offset_s,
+            uuid: uuid(&mut random),
+            random,
+        };
+        let mut headers = Vec::new();
+        for (name, value) in &self.metadata {
+            headers.push(field(name, &value.execute(&mut data)?)?);
+        }
+        let streams = self.facts.client_streaming;
+        let chosen: Vec<&Template> = match (streams, self.messages.len() as u64) {
+            (_, 0) => Vec::new(),
+            (false, all) => vec![&self.messages[(number % all) as usize]],
+            (true, all) => {
+                let count = if self.count == 0 { all } else { self.count.min(MESSAGES_MAX) };
+                self.messages.iter().cycle().take(count as usize).collect()
+            }
+        };
+        let mut body = Vec::new();
+        for template in chosen {
+            let message = encode(&self.method, &template.execute(&mut data)?)?;
+            body.extend(pack(&message, self.compressed));
+            if self.dynamic {
+                data.uuid = uuid(&mut data.random);
+            }
+        }
+        if body.is_empty() && !streams {
+            body = prefixed(&[]);
+        }
+        Ok(MadeRequest { headers, body })
+    }
+}
+
+/// Makers of one run's requests.
+#[derive(Debug)]
+pub(super) struct GhzMakers(pub(super) Arc<Recipe>);
+
+#[derive(Debug)]
+struct GhzMaker(Arc<Recipe>);
+
+impl Makers for GhzMakers {
+    fn maker(&self) -> Box<dyn Maker> {
+        Box::new(GhzMaker(self.0.clone()))
+    }
+}
+
+impl Maker for GhzMaker {
+    fn make(&mut self, index: u64, now: Nanos) -> Option<MadeRequest> {
+        self.0.request(index, now).ok()
+    }
+}

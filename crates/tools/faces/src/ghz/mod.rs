@@ -1,0 +1,272 @@
+//! ghz 0.120: calls of gRPC.
+
+mod config;
+mod go;
+mod kingpin;
+mod messages;
+mod native;
+mod options;
+mod report;
+mod schedule;
+mod setup;
+mod tally;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    Date, Ending, Extras, Face, Facts, Files, Job, Needs, OutFile, Reading, Said, StartTrouble,
+};
+use messages::{GhzMakers, Given};
+use options::{DurationStop, Options};
+use plan::{Load, Plan};
+use record::run::RunRecord;
+use report::{EndReason, Report};
+use sample::{CallRecord, Outcome};
+use tally::Tally;
+use units::Nanos;
+use workload::Makers;
+
+/// Reads ghz's command line.
+pub fn read(args: &[String], extras: Extras, files: &dyn Files) -> Reading {
+    let Prepared { plan, makers, face } = match prepare(args, extras, files) {
+        Ok(prepared) => prepared,
+        Err(ending) => return Reading::End(ending),
+    };
+    let needs = Needs { calls: true, ..Needs::default() };
+    let face = Box::new(face);
+    let job = Job { plan, needs, extras, script: None, guides: None, makers, log: None, face };
+    Reading::Run(Box::new(job))
+}
+
+/// A run that can begin.
+#[derive(Debug)]
+struct Prepared {
+    plan: Plan,
+    makers: Option<Box<dyn Makers>>,
+    face: Ghz,
+}
+
+/// An error of the program: exit code 1.
+fn failed(text: impl std::fmt::Display) -> Ending {
+    Ending::error(format!("{text}\n"), 1)
+}
+
+fn prepare(args: &[String], extras: Extras, files: &dyn Files) -> Result<Prepared, Ending> {
+    let options = options::parse(args, files)?;
+    let given = check(&options, files).map_err(failed)?;
+    let date = files.now();
+    let prepared = || -> Result<_, String> {
+        let (service, name) = messages::split_call(&options.call)?;
+        let path = format!("/{service}/{name}");
+        let base = setup::base(&options, setup::url(&options, &path)?, files)?;
+        let method = messages::method(&options, files, || {
+            let mut asked = base.clone();
+            let texts = options.reflect_metadata.iter();
+            let fields = texts.map(|(name, text)| {
+                (name.to_ascii_lowercase(), text.as_str().unwrap_or_default().to_owned())
+            });
+            asked.request.headers.extend(fields);
+            files.describe(&asked)
+        })?;
+        refuse_streams(&options, method.is_client_streaming(), method.is_server_streaming())?;
+        let content = messages::content(&given, method, &options, date)?;
+        let plan = setup::plan(&options, base, &content, extras.strict)?;
+        Ok((path, content, plan))
+    };
+    let (path, content, plan) = prepared().map_err(failed)?;
+    if extras.native {
+        return Err(native::command(&options, &given, &content, &path, &plan));
+    }
+    let makers = content.recipe.map(|recipe| -> Box<dyn Makers> { Box::new(GhzMakers(recipe)) });
+    let face = Ghz::new(options, given, &plan, extras.strict);
+    Ok(Prepared { plan, makers, face })
+}
+
+/// Checks what needs no server, in ghz's order; reads data and metadata.
+fn check(options: &Options, files: &dyn Files) -> Result<Given, String> {
+    if !options.proto.is_empty() && !options.proto.ends_with(".proto") {
+        return Err("proto: must have .proto extension".to_owned());
+    }
+    let given = Given::read(options, files)?;
+    if options.connections > options.concurrency {
+        return Err("number of connections cannot be greater than concurrency".to_owned());
+    }
+    if options.call.is_empty() {
+        return Err("call required".to_owned());
+    }
+    if options.host.is_empty() {
+        return Err("host required".to_owned());
+    }
+    if given.is_binary() && options.stream_dynamic_messages {
+        return Err("cannot use dynamic messages with binary data".to_owned());
+    }
+    schedule::check(options)?;
+    let timed = !options.time_limit().is_zero();
+    if options.skip_first > options.total && !timed {
+        return Err("you cannot skip more requests than those run".to_owned());
+    }
+    if options.total == 0 && !timed {
+        return Err("--total 0 has no end; give --total or --duration".to_owned());
+    }
+    if !matches!(options.lb_strategy.as_str(), "" | "pick_first") {
+        return Err(format!(
+            "--lb-strategy {} is not supported; give several --connections, which take a host's \
+             addresses in turn",
+            options.lb_strategy
+        ));
+    }
+    if !options.debug.is_empty() {
+        return Err("--debug is not supported; loadstone run --log FILE lists all calls".to_owned());
+    }
+    Ok(given)
+}
+
+/// Streams that end by a time or a count of theirs, and paced ones.
+fn refuse_streams(options: &Options, client: bool, server: bool) -> Result<(), String> {
+    let refused = |flag: &str, why: &str| Err(format!("{flag} is not supported here: {why}"));
+    if client && !options.stream_interval.is_zero() {
+        return refused("--stream-interval", "the messages of a stream are sent back to back");
+    }
+    if (client || server) && !options.stream_call_duration.is_zero() {
+        return refused("--stream-call-duration", "a stream ends with its last message");
+    }
+    if server && options.stream_call_count > 0 {
+        return refused("--stream-call-count", "the server's stream is read to its end");
+    }
+    if server && options.max_recv.is_some() {
+        return refused("--max-recv-message-size", "messages of a stream have no limit");
+    }
+    Ok(())
+}
+
+/// A run under way.
+#[derive(Debug)]
+struct Ghz {
+    options: Options,
+    given: Given,
+    tally: Tally,
+    date: Date,
+    total: u64,
+    strict: bool,
+    is_open: bool,
+    notes: Vec<String>,
+}
+
+impl Ghz {
+    fn new(options: Options, given: Given, plan: &Plan, strict: bool) -> Ghz {
+        let mut notes = Vec::new();
+        let used = setup::streams(&options) * options.connections.max(1);
+        let constant = !schedule::changes_workers(&options);
+        if used != options.concurrency && !options.is_async && constant {
+            notes.push(format!(
+                "--concurrency {} on {} connections: {used} calls at once, the same number on each",
+                options.concurrency, options.connections
+            ));
+        }
+        if !constant {
+            notes
+                .push("--concurrency-schedule: each worker has a connection of its own".to_owned());
+        }
+        if !options.keepalive.is_zero() {
+            notes
+                .push("--keepalive: a connection under load has no idle time for pings".to_owned());
+        }
+        if !options.max_duration.is_zero() && !strict {
+            notes.push("--max-duration: --total holds too, which ghz ignores with it".to_owned());
+        }
+        Ghz {
+            total: setup::total(&options, strict).unwrap_or(setup::TOTAL_MAX),
+            is_open: matches!(plan.load, Load::Open { .. }),
+            tally: Tally::default(),
+            date: Date::default(),
+            options,
+            given,
+            strict,
+            notes,
+        }
+    }
+
+    /// The report. `otherwise`: how long the run took if no call has ended.
+    fn text(&self, otherwise: Nanos, signal: usize) -> String {
+        let span = Nanos(self.tally.last_done.0.saturating_sub(self.date.at.0));
+        let total = if span.is_zero() { otherwise } else { span };
+        let timed = !self.options.time_limit().is_zero();
+        let end = match (signal, timed && self.tally.count < self.total) {
+            (0, false) => EndReason::Normal,
+            (0, true) => EndReason::Timeout,
+            _ => EndReason::Cancel,
+        };
+        let report = Report {
+            options: &self.options,
+            data: self.given.shown(),
+            metadata: self.given.shown_metadata(),
+            is_binary: self.given.is_binary(),
+            total: self.total,
+            tally: &self.tally,
+            figures: self.tally.figures(self.options.count_errors, total),
+            end,
+            date: self.date,
+            ended: self.date.at + total,
+        };
+        report.text()
+    }
+}
+
+impl Face for Ghz {
+    fn dated(&mut self, date: &Date) {
+        self.date = *date;
+    }
+
+    fn calls(&mut self, calls: &[CallRecord]) -> Said {
+        let ignores = self.options.duration_stop == DurationStop::Ignore;
+        for call in calls {
+            if !(ignores && call.outcome == Outcome::Abandoned) {
+                self.tally.take(call, &self.options);
+            }
+        }
+        Said::default()
+    }
+
+    fn cannot_start(&mut self, trouble: &StartTrouble) -> Ending {
+        let text = match trouble {
+            StartTrouble::Name { text, .. } => format!(
+                "rpc error: code = Unavailable desc = name resolver error: {}: {text}",
+                self.options.host
+            ),
+            StartTrouble::Bind(error) => error.text.clone(),
+            StartTrouble::Descriptors => format!(
+                "--connections {}: there are not so many descriptors; raise the limit (ulimit -n)",
+                self.options.connections
+            ),
+            StartTrouble::Tls(text)
+            | StartTrouble::Lookup(text)
+            | StartTrouble::Connect(text)
+            | StartTrouble::Script(text)
+            | StartTrouble::Request(text)
+            | StartTrouble::Other(text) => text.clone(),
+        };
+        failed(text)
+    }
+
+    fn report(&mut self, report: &RunRecord, facts: &Facts) -> Ending {
+        let mut notes: Vec<String> = crate::client_note(report).into_iter().collect();
+        notes.append(&mut self.notes);
+        if self.is_open && self.tally.count > 0 && !self.strict {
+            let mean = |sum: f64| sum / self.tally.count as f64 * 1e3;
+            notes.push(format!(
+                "mean from the due instant: {:.2} ms; from the start, as in ghz: {:.2} ms",
+                mean(self.tally.responses_s),
+                mean(self.tally.latencies_s)
+            ));
+        }
+        let text = self.text(Nanos::from_secs_f64(report.elapsed_s), facts.signal);
+        if self.options.output.is_empty() {
+            return Ending { out: text, notes, ..Ending::default() };
+        }
+        let path = self.options.output.clone();
+        let complaint = format!("open {path}");
+        let file = OutFile { path, text, append: false, complaint, code: 1 };
+        Ending { files: vec![file], notes, ..Ending::default() }
+    }
+}

@@ -1,0 +1,78 @@
+//! `--native`: the command of our own that does the same, or a plan where no option says it.
+
+use super::messages::{Content, Given};
+use super::options::Options;
+use super::{schedule, setup};
+use crate::Ending;
+use crate::words::{plan_script, shell_quoted};
+use plan::Plan;
+
+/// `plan`: what the face itself would run.
+pub(super) fn command(
+    options: &Options,
+    given: &Given,
+    content: &Content,
+    path: &str,
+    plan: &Plan,
+) -> Ending {
+    if content.recipe.is_some() {
+        let text =
+            "ghz: --native: call data that differ from call to call have no other form yet\n";
+        return Ending::error(text, 1);
+    }
+    let simple = content.bodies.len() == 1
+        && !given.is_binary()
+        && !options.enable_compression
+        && options.load.kind == "const"
+        && !options.is_async
+        && !schedule::changes_workers(options)
+        && options.host.strip_prefix("unix:").is_none();
+    if !simple {
+        return Ending::text(plan_script("ghz.toml", plan));
+    }
+    let scheme = if options.insecure { "grpc" } else { "grpcs" };
+    let host = options.host.strip_prefix("dns:///").unwrap_or(&options.host);
+    let mut parts =
+        vec!["loadstone run".to_owned(), shell_quoted(&format!("{scheme}://{host}{path}"))];
+    let mut add = |name: &str, value: &str| parts.push(format!("{name} {}", shell_quoted(value)));
+    let shown = given.shown();
+    if !shown.is_null() {
+        add("--message", &super::go::json(&shown));
+    }
+    for (name, text) in [("--proto", &options.proto), ("--protoset", &options.protoset)] {
+        if !text.is_empty() {
+            add(name, text);
+        }
+    }
+    if options.rps > 0 {
+        add("--rate", &format!("{}/s", options.rps));
+        add("--connections-max", &options.connections.to_string());
+    } else {
+        add("-c", &options.connections.to_string());
+    }
+    add("--streams", &setup::streams(options).to_string());
+    if let Some(total) = plan.stop.requests {
+        add("-n", &total.to_string());
+    }
+    if let Some(limit) = plan.stop.duration {
+        add("-d", &format!("{}ms", limit.0 / 1_000_000));
+    }
+    if !options.timeout.is_zero() {
+        add("--timeout", &format!("{}ms", options.timeout.0 / 1_000_000));
+        add("--grpc-timeout", &format!("{}ms", options.timeout.0 / 1_000_000));
+    }
+    for (name, value) in &content.headers {
+        add("-H", &format!("{name}: {value}"));
+    }
+    for (name, text) in
+        [("--ca", &options.cacert), ("--cert", &options.cert), ("--key", &options.key)]
+    {
+        if !text.is_empty() {
+            add(name, text);
+        }
+    }
+    if options.skip_tls {
+        parts.push("--insecure".to_owned());
+    }
+    Ending::text(parts.join(" ") + "\n")
+}

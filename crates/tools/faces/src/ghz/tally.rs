@@ -1,0 +1,264 @@
+//! What became of the calls, and ghz's figures of it.
+
+use super::options::Options;
+use protocol::grpc::{Code, Status};
+use sample::{CallRecord, FailureClass, Outcome};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::Nanos;
+
+/// Calls whose details are kept, as in ghz.
+const DETAILS_MAX: usize = 1_000_000;
+const PERCENTAGES: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];
+const BUCKETS: usize = 10;
+
+/// One call.
+#[derive(Clone, Debug)]
+pub(super) struct Detail {
+    pub(super) done: Nanos,
+    pub(super) latency: Nanos,
+    pub(super) status: Arc<str>,
+    /// Empty: it was successful.
+    pub(super) error: Arc<str>,
+}
+
+/// All calls so far.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    skipped: u64,
+    pub(super) count: u64,
+    pub(super) latencies_s: f64,
+    pub(super) statuses: BTreeMap<Arc<str>, u64>,
+    pub(super) errors: BTreeMap<Arc<str>, u64>,
+    pub(super) details: Vec<Detail>,
+    pub(super) last_done: Nanos,
+    /// Sum of the times from due instants, and calls that waited for a worker.
+    pub(super) responses_s: f64,
+}
+
+/// ghz's name of a code.
+pub(super) fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "Canceled",
+        Code::Unknown => "Unknown",
+        Code::InvalidArgument => "InvalidArgument",
+        Code::DeadlineExceeded => "DeadlineExceeded",
+        Code::NotFound => "NotFound",
+        Code::AlreadyExists => "AlreadyExists",
+        Code::PermissionDenied => "PermissionDenied",
+        Code::ResourceExhausted => "ResourceExhausted",
+        Code::FailedPrecondition => "FailedPrecondition",
+        Code::Aborted => "Aborted",
+        Code::OutOfRange => "OutOfRange",
+        Code::Unimplemented => "Unimplemented",
+        Code::Internal => "Internal",
+        Code::Unavailable => "Unavailable",
+        Code::DataLoss => "DataLoss",
+        Code::Unauthenticated => "Unauthenticated",
+    }
+}
+
+/// Name of the status and text of the error, empty if there is none.
+fn judged(call: &CallRecord, options: &Options) -> (String, String) {
+    let of = |code: &str, text: &str| {
+        (code.to_owned(), format!("rpc error: code = {code} desc = {text}"))
+    };
+    let status = call.note.as_ref().and_then(|note| note.0.downcast_ref::<Status>());
+    if let Some(status) = status {
+        return match (status.code, status.number) {
+            (Code::Unknown, number) if number > 16 => {
+                of(&format!("Code({number})"), &status.message)
+            }
+            (code, _) => of(code_name(code), &status.message),
+        };
+    }
+    let class = call.sample.class;
+    match (call.outcome, class) {
+        (Outcome::Succeeded, _) => match too_long(call, options) {
+            None => ("OK".to_owned(), String::new()),
+            Some(text) => of("ResourceExhausted", &text),
+        },
+        (Outcome::TimedOut, Some(FailureClass::ConnectTimeout)) => of(
+            "Unavailable",
+            "connection error: desc = \"transport: Error while dialing: i/o timeout\"",
+        ),
+        (Outcome::TimedOut, _) => of("DeadlineExceeded", "context deadline exceeded"),
+        (Outcome::Abandoned, _) => {
+            of("Unavailable", "error reading from server: use of closed network connection")
+        }
+        (_, Some(FailureClass::Refused)) => {
+            let text = format!(
+                "connection error: desc = \"transport: Error while dialing: dial tcp {}: connect: \
+                 connection refused\"",
+                options.host
+            );
+            of("Unavailable", &text)
+        }
+        (_, Some(FailureClass::Tls | FailureClass::Certificate)) => of(
+            "Unavailable",
+            "connection error: desc = \"transport: authentication handshake failed\"",
+        ),
+        (_, Some(class)) => of(code_name(code_of(class)), class.explain()),
+        (_, None) => of("Unknown", "the call failed"),
+    }
+}
+
+/// Code of a call that ended without a response.
+fn code_of(class: FailureClass) -> Code {
+    match class {
+        FailureClass::StreamReset | FailureClass::BadFraming | FailureClass::Protocol => {
+            Code::Internal
+        }
+        FailureClass::WorkloadEnd => Code::Unknown,
+        _ => Code::Unavailable,
+    }
+}
+
+/// The response's message is longer than the client takes.
+fn too_long(call: &CallRecord, options: &Options) -> Option<String> {
+    let length = call.sample.body_bytes.saturating_sub(5);
+    let most = options.max_recv.filter(|most| length > *most)?;
+    Some(format!("grpc: received message larger than max ({length} vs. {most})"))
+}
+
+impl Tally {
+    /// Counts a call that has ended.
+    pub(super) fn take(&mut self, call: &CallRecord, options: &Options) {
+        let sample = &call.sample;
+        if call.outcome == Outcome::Dropped
+            || (call.outcome == Outcome::Abandoned && sample.sent.is_zero())
+        {
+            return;
+        }
+        self.last_done = self.last_done.max(sample.done);
+        if self.skipped < options.skip_first {
+            self.skipped += 1;
+            return;
+        }
+        let (status, error) = judged(call, options);
+        let begun = if sample.issued.is_zero() { sample.intended } else { sample.issued };
+        let latency = sample.done - begun;
+        self.count += 1;
+        self.latencies_s += latency.as_secs_f64();
+        self.responses_s += (sample.done - sample.intended).as_secs_f64();
+        let status = shared(&mut self.statuses, &status);
+        let error = match error.is_empty() {
+            true => Arc::from(""),
+            false => shared(&mut self.errors, &error),
+        };
+        if self.details.len() < DETAILS_MAX {
+            self.details.push(Detail { done: sample.done, latency, status, error });
+        }
+    }
+
+    /// The figures; the run took `total`.
+    pub(super) fn figures(&self, count_errors: bool, total: Nanos) -> Figures {
+        let mut figures = Figures { count: self.count, total, ..Figures::default() };
+        if self.details.is_empty() {
+            return figures;
+        }
+        figures.average = Nanos::from_secs_f64(self.latencies_s / self.count as f64);
+        figures.rate = self.count as f64 / total.as_secs_f64().max(1e-9);
+        let counted = self.details.iter().filter(|it| count_errors || it.error.is_empty());
+        let mut latencies: Vec<f64> = counted.map(|it| it.latency.as_secs_f64()).collect();
+        latencies.sort_by(f64::total_cmp);
+        if let (Some(&fastest), Some(&slowest)) = (latencies.first(), latencies.last()) {
+            figures.fastest = Nanos::from_secs_f64(fastest);
+            figures.slowest = Nanos::from_secs_f64(slowest);
+            figures.histogram = histogram(&latencies, fastest, slowest);
+            figures.percentiles =
+                PERCENTAGES.iter().map(|it| percentile(&latencies, *it)).collect();
+        }
+        figures
+    }
+}
+
+/// Counts one of a kind; the kind's text is kept once.
+fn shared(counts: &mut BTreeMap<Arc<str>, u64>, text: &str) -> Arc<str> {
+    let known = counts.get_key_value(text).map(|(known, _)| known.clone());
+    let text = known.unwrap_or_else(|| Arc::from(text));
+    *counts.entry(text.clone()).or_default() += 1;
+    text
+}
+
+/// ghz's figures of a run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Figures {
+    pub(super) count: u64,
+    pub(super) total: Nanos,
+    pub(super) average: Nanos,
+    pub(super) fastest: Nanos,
+    pub(super) slowest: Nanos,
+    /// Calls in a second.
+    pub(super) rate: f64,
+    pub(super) percentiles: Vec<(u32, Nanos)>,
+    pub(super) histogram: Vec<Bucket>,
+}
+
+/// A bar of the histogram.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bucket {
+    /// Its upper end in seconds.
+    pub(super) mark: f64,
+    pub(super) count: u64,
+    /// Share of all, 0..1.
+    pub(super) frequency: f64,
+}
+
+/// The value at index p·N/100, one before it where that is a whole number.
+fn percentile(sorted: &[f64], percentage: u32) -> (u32, Nanos) {
+    let place = f64::from(percentage) / 100.0 * sorted.len() as f64;
+    let whole = place.floor();
+    let index = if place.total_cmp(&whole).is_eq() { whole - 1.0 } else { whole };
+    let value = sorted.get(index.max(0.0) as usize).copied().unwrap_or_default();
+    match value > 0.0 {
+        true => (percentage, Nanos::from_secs_f64(value)),
+        false => (0, Nanos::ZERO),
+    }
+}
+
+/// Eleven marks at even distances from the fastest to the slowest; a bar counts what is above the
+/// mark before.
+fn histogram(sorted: &[f64], fastest: f64, slowest: f64) -> Vec<Bucket> {
+    let width = (slowest - fastest) / BUCKETS as f64;
+    let mark = |index: usize| match index {
+        BUCKETS => slowest,
+        index => fastest + width * index as f64,
+    };
+    let mut bars: Vec<Bucket> =
+        (0..=BUCKETS).map(|index| Bucket { mark: mark(index), count: 0, frequency: 0.0 }).collect();
+    let mut at = 0;
+    for latency in sorted {
+        while at < BUCKETS && *latency > bars[at].mark {
+            at += 1;
+        }
+        bars[at].count += 1;
+    }
+    for bar in &mut bars {
+        bar.frequency = bar.count as f64 / sorted.len() as f64;
+    }
+    bars
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let sorted: Vec<f64> = (1..=40).map(f64::from).collect();
+        let at = |percentage| percentile(&sorted, percentage).1.as_secs_f64() as u32;
+        assert_eq!([10, 25, 50, 75, 90, 95, 99].map(at), [4, 10, 20, 30, 36, 38, 40]);
+        assert_eq!(percentile(&[2.0], 10), (10, Nanos::from_secs(2)));
+        assert_eq!(percentile(&[0.0], 10), (0, Nanos::ZERO));
+    }
+
+    #[test]
+    fn bars_count_what_is_above_the_mark_before() {
+        let bars = histogram(&[1.0, 1.0, 2.0, 11.0], 1.0, 11.0);
+        let counts: Vec<u64> = bars.iter().map(|bar| bar.count).collect();
+        assert_eq!(counts, [2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(histogram(&[3.0], 3.0, 3.0)[0].count, 1);
+    }
+}

@@ -1,0 +1,430 @@
+//! Call data of ghz in the notation of Go's `text/template`: fields, functions, pipelines. Control
+//! structures are refused.
+
+use super::go::{quoted, rfc3339};
+use units::Stream;
+
+/// A text with actions.
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Text(String),
+    Action(Expr),
+}
+
+#[derive(Clone, Debug)]
+enum Expr {
+    Field(Field),
+    Text(String),
+    Number(i64),
+    Call(Function, Vec<Expr>),
+}
+
+/// A value of an expression.
+#[derive(Clone, Debug)]
+enum Value {
+    Text(String),
+    Number(i64),
+}
+
+macro_rules! names {
+    ($type:ident, $doc:literal, $($variant:ident => $name:literal),* $(,)?) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum $type { $($variant,)* }
+
+        impl $type {
+            fn named(name: &str) -> Option<$type> {
+                match name { $($name => Some($type::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+names!(Field, "A field of the call data.",
+    WorkerId => "WorkerID", RequestNumber => "RequestNumber",
+    FullyQualifiedName => "FullyQualifiedName", MethodName => "MethodName",
+    ServiceName => "ServiceName", InputName => "InputName", OutputName => "OutputName",
+    IsClientStreaming => "IsClientStreaming", IsServerStreaming => "IsServerStreaming",
+    Timestamp => "Timestamp", TimestampUnix => "TimestampUnix",
+    TimestampUnixMilli => "TimestampUnixMilli", TimestampUnixNano => "TimestampUnixNano",
+    Uuid => "UUID",
+);
+
+names!(Function, "A function of ghz or of Sprig.",
+    NewUuid => "newUUID", Uuid4 => "uuidv4", RandomString => "randomString",
+    RandomInt => "randomInt", RandInt => "randInt", RandAlphaNum => "randAlphaNum",
+    RandAlpha => "randAlpha", RandNumeric => "randNumeric", Add => "add", Add1 => "add1",
+    Sub => "sub", Mul => "mul", Div => "div", Mod => "mod", Max => "max", Min => "min",
+    Atoi => "atoi", Int => "int", ToString => "toString", Print => "print", Upper => "upper",
+    Lower => "lower", Trim => "trim", Repeat => "repeat", Replace => "replace", Trunc => "trunc",
+    B64Enc => "b64enc",
+);
+
+/// Facts of a method that call data repeats.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MethodFacts {
+    pub(super) full_name: String,
+    pub(super) name: String,
+    pub(super) service: String,
+    pub(super) input: String,
+    pub(super) output: String,
+    pub(super) client_streaming: bool,
+    pub(super) server_streaming: bool,
+}
+
+/// Data of one call.
+#[derive(Debug)]
+pub(super) struct CallData<'a> {
+    pub(super) method: &'a MethodFacts,
+    pub(super) worker: String,
+    /// From 0.
+    pub(super) number: u64,
+    /// Since 1970, UTC.
+    pub(super) unix_ns: u64,
+    pub(super) utc_offset_s: i32,
+    pub(super) uuid: String,
+    pub(super) random: Stream,
+}
+
+const WORDS: &str = "call_template_data";
+/// Letters and digits of random texts.
+const ALPHANUMERIC: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+/// Characters of a text that a function makes at most.
+const TEXT_MAX: usize = 1 << 20;
+/// Depth of parentheses.
+const DEPTH_MAX: usize = 50;
+
+impl Template {
+    /// Reads a text. `functions`: they are known.
+    ///
+    /// # Errors
+    /// Go's sentence on the first fault.
+    pub(super) fn parse(text: &str, functions: bool) -> Result<Template, String> {
+        let mut parts = Vec::new();
+        let mut at = 0;
+        while let Some(open) = text[at..].find("{{") {
+            let open = at + open;
+            if open > at {
+                parts.push(Part::Text(text[at..open].to_owned()));
+            }
+            let mut reader = Reader { text, at: open + 2, functions };
+            parts.push(Part::Action(reader.pipeline(0)?));
+            reader.skip_blanks();
+            reader.skip("-");
+            if !reader.skip("}}") {
+                return Err(reader.unexpected());
+            }
+            at = reader.at;
+        }
+        if at < text.len() {
+            parts.push(Part::Text(text[at..].to_owned()));
+        }
+        Ok(Template { parts })
+    }
+
+    /// Contains an action.
+    pub(super) fn has_actions(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Action(_)))
+    }
+
+    /// The text for one call.
+    ///
+    /// # Errors
+    /// A function whose arguments do not fit.
+    pub(super) fn execute(&self, data: &mut CallData<'_>) -> Result<String, String> {
+        let mut out = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Action(expr) => out.push_str(&text_of(evaluate(expr, data)?)),
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Reads actions from a text.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    functions: bool,
+}
+
+impl Reader<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    fn skip(&mut self, wanted: &str) -> bool {
+        let found = self.rest().starts_with(wanted);
+        self.at += if found { wanted.len() } else { 0 };
+        found
+    }
+
+    fn fault(&self, why: &str) -> String {
+        let line = self.text[..self.at].matches('\n').count() + 1;
+        format!("template: {WORDS}:{line}: {why}")
+    }
+
+    fn unexpected(&self) -> String {
+        match self.rest().chars().next() {
+            None => self.fault("unclosed action"),
+            Some(letter) => {
+                self.fault(&format!("unexpected {} in operand", quoted(&letter.to_string())))
+            }
+        }
+    }
+
+    /// Commands separated by `|`; the value of one is the last argument of the next.
+    fn pipeline(&mut self, depth: usize) -> Result<Expr, String> {
+        if depth > DEPTH_MAX {
+            return Err(self.fault("too many parentheses"));
+        }
+        self.skip_blanks();
+        if depth == 0 && self.rest().starts_with("- ") {
+            self.at += 2;
+        }
+        let mut value = self.command(None, depth)?;
+        loop {
+            self.skip_blanks();
+            if !self.skip("|") {
+                return Ok(value);
+            }
+            value = self.command(Some(value), depth)?;
+        }
+    }
+
+    fn command(&mut self, piped: Option<Expr>, depth: usize) -> Result<Expr, String> {
+        self.skip_blanks();
+        if !self.rest().starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+            let operand = self.operand(depth)?;
+            return match (operand, piped) {
+                (Some(operand), None) => Ok(operand),
+                (Some(_), Some(_)) => Err(self.fault("non executable command in pipeline")),
+                (None, _) if self.rest().is_empty() => Err(self.fault("unclosed action")),
+                (None, _) if self.rest().starts_with("}}") => {
+                    Err(self.fault("missing value for command"))
+                }
+                (None, _) => Err(self.unexpected()),
+            };
+        }
+        let name = self.name();
+        if matches!(name.as_str(), "if" | "range" | "with" | "end" | "else" | "define" | "template")
+        {
+            let why = format!("{{{{{name}}}}} is not supported; write the values themselves");
+            return Err(self.fault(&why));
+        }
+        let function = Function::named(&name)
+            .filter(|_| self.functions)
+            .ok_or_else(|| self.fault(&format!("function {} not defined", quoted(&name))))?;
+        let mut arguments = Vec::new();
+        loop {
+            self.skip_blanks();
+            match self.operand(depth)? {
+                Some(argument) => arguments.push(argument),
+                None => break,
+            }
+        }
+        arguments.extend(piped);
+        Ok(Expr::Call(function, arguments))
+    }
+
+    fn name(&mut self) -> String {
+        let plain = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '_';
+        let name: String = self.rest().chars().take_while(plain).collect();
+        self.at += name.len();
+        name
+    }
+
+    /// A field, a constant, a function without arguments or something in parentheses.
+    fn operand(&mut self, depth: usize) -> Result<Option<Expr>, String> {
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else { return Ok(None) };
+        match first {
+            '.' => {
+                let start = self.at;
+                self.at += 1;
+                let name = self.name();
+                let field = Field::named(&name).ok_or_else(|| {
+                    format!(
+                        "template: {WORDS}:1:{start}: executing \"{WORDS}\" at <.{name}>: can't \
+                         evaluate field {name} in type *runner.CallData"
+                    )
+                })?;
+                Ok(Some(Expr::Field(field)))
+            }
+            '"' | '`' => {
+                let end = rest[1..].find(first).ok_or_else(|| {
+                    self.fault(if first == '"' {
+                        "unterminated quoted string"
+                    } else {
+                        "unterminated raw quoted string"
+                    })
+                })?;
+                let text = rest[1..=end].to_owned();
+                self.at += end + 2;
+                Ok(Some(Expr::Text(text)))
+            }
+            '(' => {
+                self.at += 1;
+                let value = self.pipeline(depth + 1)?;
+                self.skip_blanks();
+                if !self.skip(")") {
+                    return Err(self.fault("unclosed left paren"));
+                }
+                Ok(Some(value))
+            }
+            '0'..='9' | '-' | '+' => {
+                let digits = rest[1..].bytes().take_while(u8::is_ascii_digit).count();
+                let Ok(number) = rest[..=digits].parse() else { return Ok(None) };
+                self.at += 1 + digits;
+                Ok(Some(Expr::Number(number)))
+            }
+            letter if letter.is_ascii_alphabetic() => {
+                let name = self.name();
+                let function = Function::named(&name).filter(|_| self.functions);
+                let function = function.ok_or_else(|| {
+                    self.fault(&format!("function {} not defined", quoted(&name)))
+                })?;
+                Ok(Some(Expr::Call(function, Vec::new())))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+fn evaluate(expr: &Expr, data: &mut CallData<'_>) -> Result<Value, String> {
+    match expr {
+        Expr::Text(text) => Ok(Value::Text(text.clone())),
+        Expr::Number(number) => Ok(Value::Number(*number)),
+        Expr::Field(field) => Ok(field_of(*field, data)),
+        Expr::Call(function, arguments) => {
+            let values = arguments.iter().map(|argument| evaluate(argument, data));
+            let values = values.collect::<Result<Vec<_>, _>>()?;
+            call(*function, &values, data)
+        }
+    }
+}
+
+fn field_of(field: Field, data: &CallData<'_>) -> Value {
+    let method = data.method;
+    let number = |number: u64| Value::Number(i64::try_from(number).unwrap_or(i64::MAX));
+    match field {
+        Field::WorkerId => Value::Text(data.worker.clone()),
+        Field::RequestNumber => number(data.number),
+        Field::FullyQualifiedName => Value::Text(method.full_name.clone()),
+        Field::MethodName => Value::Text(method.name.clone()),
+        Field::ServiceName => Value::Text(method.service.clone()),
+        Field::InputName => Value::Text(method.input.clone()),
+        Field::OutputName => Value::Text(method.output.clone()),
+        Field::IsClientStreaming => Value::Text(method.client_streaming.to_string()),
+        Field::IsServerStreaming => Value::Text(method.server_streaming.to_string()),
+        Field::Timestamp => {
+            let seconds = data.unix_ns / 1_000_000_000 * 1_000_000_000;
+            Value::Text(rfc3339(seconds, data.utc_offset_s))
+        }
+        Field::TimestampUnix => number(data.unix_ns / 1_000_000_000),
+        Field::TimestampUnixMilli => number(data.unix_ns / 1_000_000),
+        Field::TimestampUnixNano => number(data.unix_ns),
+        Field::Uuid => Value::Text(data.uuid.clone()),
+    }
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::Text(text) => text,
+        Value::Number(number) => number.to_string(),
+    }
+}
+
+fn call(function: Function, values: &[Value], data: &mut CallData<'_>) -> Result<Value, String> {
+    let number = |at: usize| match values.get(at) {
+        Some(Value::Number(number)) => *number,
+        // Sprig takes texts for numbers, and what is none for 0
+        Some(Value::Text(text)) => text.trim().parse().unwrap_or(0),
+        None => 0,
+    };
+    let text = |at: usize| values.get(at).cloned().map(text_of).unwrap_or_default();
+    let length = |at: usize| usize::try_from(number(at)).unwrap_or(0).min(TEXT_MAX);
+    let numbers = || (0..values.len()).map(number);
+    let random = &mut data.random;
+    Ok(match function {
+        Function::NewUuid | Function::Uuid4 => Value::Text(uuid(random)),
+        Function::RandomString => {
+            let count = match length(0) {
+                0 => 2 + random.below(15) as usize,
+                count => count,
+            };
+            Value::Text(random_text(count, ALPHANUMERIC, random))
+        }
+        Function::RandomInt => {
+            let (least, most) = (number(0).max(0), number(1).max(1));
+            Value::Number(least + random.below((most - least).max(1) as u64) as i64)
+        }
+        Function::RandInt => {
+            let (least, most) = (number(0), number(1));
+            let span = most.saturating_sub(least).max(1);
+            Value::Number(least.saturating_add(random.below(span as u64) as i64))
+        }
+        Function::RandAlphaNum => Value::Text(random_text(length(0), ALPHANUMERIC, random)),
+        Function::RandAlpha => Value::Text(random_text(length(0), &ALPHANUMERIC[..52], random)),
+        Function::RandNumeric => Value::Text(random_text(length(0), &ALPHANUMERIC[52..], random)),
+        Function::Add => Value::Number(numbers().fold(0, i64::wrapping_add)),
+        Function::Add1 => Value::Number(number(0).wrapping_add(1)),
+        Function::Sub => Value::Number(number(0).wrapping_sub(number(1))),
+        Function::Mul => Value::Number(numbers().fold(1, i64::wrapping_mul)),
+        Function::Div | Function::Mod if number(1) == 0 => {
+            return Err("error calling div: integer divide by zero".to_owned());
+        }
+        Function::Div => Value::Number(number(0).wrapping_div(number(1))),
+        Function::Mod => Value::Number(number(0).wrapping_rem(number(1))),
+        Function::Max => Value::Number(numbers().max().unwrap_or(0)),
+        Function::Min => Value::Number(numbers().min().unwrap_or(0)),
+        Function::Atoi | Function::Int => Value::Number(number(0)),
+        Function::ToString | Function::Print => {
+            Value::Text(values.iter().cloned().map(text_of).collect())
+        }
+        Function::Upper => Value::Text(text(0).to_uppercase()),
+        Function::Lower => Value::Text(text(0).to_lowercase()),
+        Function::Trim => Value::Text(text(0).trim().to_owned()),
+        Function::Repeat => {
+            let piece = text(1);
+            let most = TEXT_MAX / piece.len().max(1);
+            Value::Text(piece.repeat(length(0).min(most)))
+        }
+        Function::Replace => Value::Text(text(2).replace(&text(0), &text(1))),
+        Function::Trunc => Value::Text(text(1).chars().take(length(0)).collect()),
+        Function::B64Enc => {
+            use base64::Engine as _;
+            Value::Text(base64::engine::general_purpose::STANDARD.encode(text(0)))
+        }
+    })
+}
+
+fn random_text(count: usize, letters: &[u8], random: &mut Stream) -> String {
+    let letter = |_| char::from(letters[random.below(letters.len() as u64) as usize]);
+    (0..count).map(letter).collect()
+}
+
+/// A random UUID (version 4, RFC 9562 section 5.4).
+pub(super) fn uuid(random: &mut Stream) -> String {
+    let high = random.next_u64() & 0xffff_ffff_ffff_0fff | 0x4000;
+    let low = random.next_u64() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000;
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}
