@@ -111,7 +111,7 @@ impl PlannedScript {
         self.test.program.files_read()
     }
 
-    /// Whether the script has a function `setup`, or `teardown`.
+    /// Returns whether the script has the function of this stage.
     pub fn has_stage(&self, stage: Stage) -> bool {
         match stage {
             Stage::Setup => self.test.has_setup(),
@@ -178,7 +178,7 @@ impl PlannedScript {
     }
 }
 
-/// What a script does once.
+/// Function of a script that runs once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Setup,
@@ -308,7 +308,7 @@ fn failure_text(failure: VuFailure) -> String {
     }
 }
 
-/// What a worker's users of a script need.
+/// Script and settings for the users of one worker.
 #[derive(Clone, Debug)]
 pub struct ActorSpec {
     pub script: Arc<PlannedScript>,
@@ -318,7 +318,7 @@ pub struct ActorSpec {
     pub servers: Vec<Url>,
     /// Names of the steps of its journey, by row.
     pub steps: Vec<String>,
-    /// What `setup` returned.
+    /// Result of `setup`, as JSON.
     pub data: Option<String>,
     pub console: Console,
 }
@@ -518,7 +518,7 @@ fn interrupt(vu: &mut Vu, now: Nanos) {
 fn one_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let head = lines.next().unwrap_or_default();
-    match lines.find(|line| line.starts_with("at ") && !line.contains("native")) {
+    match lines.find(|line| line.starts_with("at ") && !line.contains("native") && !line.contains("builtin:")) {
         Some(place) => format!("{head} ({place})"),
         None => head.to_owned(),
     }

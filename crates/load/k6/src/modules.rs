@@ -60,6 +60,8 @@ const NATIVE: &[(&str, &[&str])] = &[
     ("k6/html", &["parseHTML", "Selection", "Element"]),
     ("k6/timers", &["setTimeout", "setInterval", "clearTimeout", "clearInterval"]),
     ("k6/secrets", &[]),
+    ("k6/experimental/fs", &["open", "SeekMode"]),
+    ("k6/experimental/csv", &["parse", "Parser"]),
 ];
 
 /// Libraries of jslib.k6.io that are built in: the part of the address that names them, and the text.

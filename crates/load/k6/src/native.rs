@@ -17,6 +17,7 @@ const RANDOM_BYTES_MAX: f64 = 16.0 * 1024.0 * 1024.0;
 /// Modules that are loaded when a user first needs them.
 const HTML: &str = include_str!("js/html.js");
 const GJSON: &str = include_str!("js/gjson.js");
+const FILES: &str = include_str!("js/files.js");
 
 /// Installs the functions and the modules; returns the functions that the host calls.
 pub(crate) fn install<'js>(
@@ -390,8 +391,12 @@ fn shared<'js>(native: &Object<'js>, program: &Arc<Program>) -> Result<()> {
     native.set(
         "builtIn",
         Func::from(move |ctx: Ctx<'js>, name: String| -> Result<Function<'js>> {
-            let (name, text) = if name == "html" { ("html", HTML) } else { ("gjson", GJSON) };
-            bytecode::function(&ctx, &p, name, text)
+            let text = match name.as_str() {
+                "html" => HTML,
+                "files" => FILES,
+                _ => GJSON,
+            };
+            bytecode::function(&ctx, &p, &name, text)
         }),
     )?;
     let p = program.clone();

@@ -38,6 +38,7 @@ pub(crate) fn strip(text: &str) -> Result<String, String> {
             format!(":{}: {why}", line_of(text, start))
         })?;
     }
+    stripper.drop_exported_types();
     stripper.drop_unused_imports();
     Ok(stripper.finish())
 }
@@ -698,6 +699,41 @@ impl Stripper<'_> {
         }
     }
 
+    /// Names in `export { … }` that nothing but a removed type has declared.
+    fn drop_exported_types(&mut self) {
+        for at in 0..self.types.all.len() {
+            if self.word(at) != "export" || self.removed[at] || self.word(at + 1) != "{" {
+                continue;
+            }
+            let Some(end) = (at..self.types.all.len()).find(|row| self.word(*row) == "}") else {
+                return;
+            };
+            if self.word(end + 1) == "from" {
+                continue;
+            }
+            for row in at + 2..end {
+                let starts = matches!(self.word(row - 1), "{" | ",") && self.is_word(row);
+                if !starts || self.is_used(self.word(row), at, end) {
+                    continue;
+                }
+                let stop = (row..end).find(|stop| self.word(*stop) == ",").map_or(end, |it| it + 1);
+                self.remove(row, stop);
+            }
+        }
+    }
+
+    /// Whether a name has another place that is kept, outside of `from` to `to`.
+    fn is_used(&self, name: &str, from: usize, to: usize) -> bool {
+        let mut kept = self.types.all.iter().enumerate().filter(|(place, _)| !self.removed[*place]);
+        kept.any(|(place, token)| {
+            let outside = place < from || place > to;
+            let member = place > 0
+                && self.word(place - 1) == "."
+                && self.word(place.saturating_sub(2)) != ".";
+            outside && token.kind == TokenKind::Word && self.word(place) == name && !member
+        })
+    }
+
     fn drop_unused_names(&mut self, at: usize, end: usize) {
         let mut names = Vec::new();
         let mut row = at + 1;
@@ -714,18 +750,8 @@ impl Stripper<'_> {
             }
             row += 1;
         }
-        let used = |name: &str| {
-            let mut kept =
-                self.types.all.iter().enumerate().filter(|(place, _)| !self.removed[*place]);
-            kept.any(|(place, token)| {
-                let outside = place < at || place > end;
-                let member = place > 0
-                    && self.word(place - 1) == "."
-                    && self.word(place.saturating_sub(2)) != ".";
-                outside && token.kind == TokenKind::Word && self.word(place) == name && !member
-            })
-        };
-        let unused: Vec<_> = names.iter().filter(|(.., name)| !used(name)).cloned().collect();
+        let unused: Vec<_> =
+            names.iter().filter(|(.., name)| !self.is_used(name, at, end)).cloned().collect();
         if unused.len() == names.len() && !names.is_empty() {
             let stop = if self.word(end + 1) == ";" { end + 2 } else { end + 1 };
             return self.remove(at, stop);
@@ -848,6 +874,16 @@ mod tests {
                 "import http, { } from 'k6/http'; import { z } from './y'; export const options = {}; \
              const r = http.get(z);"
             )
+        );
+    }
+
+    #[test]
+    fn exports_of_types_go() {
+        let typed = "interface User { a: string }\ntype Id = number;\nclass Kept implements User { }\n\
+            export { User, Kept as K, Id };\nexport { z } from './z';";
+        assert_eq!(
+            squeezed(typed),
+            bare("class Kept { } export { Kept as K, }; export { z } from './z';")
         );
     }
 

@@ -437,3 +437,28 @@ fn outputs_have_every_value_with_its_tags() {
          \"http://h.example/x,y\",a=b&own=1,"
     );
 }
+
+#[test]
+fn files_are_read_and_parsed_as_csv() {
+    const CSV: Files = &[
+        (
+            "csv.js",
+            r#"import { open, SeekMode } from 'k6/experimental/fs';
+            import csv from 'k6/experimental/csv';
+            const file = await open('data.csv');
+            const rows = await csv.parse(file, { skipFirstLine: true });
+            const objects = new csv.Parser(file, { asObjects: true });
+            export default async function () {
+              const { done, value } = await objects.next();
+              const into = new Uint8Array(4);
+              const count = await file.read(into);
+              await file.seek(-2, SeekMode.End);
+              const { name, size } = await file.stat();
+              console.log(JSON.stringify([rows.length, rows[1], done, value, count, into[0], name, size, file.at]));
+            }"#,
+        ),
+        ("data.csv", "a,b\r\n1,\"x, \"\"y\"\"\"\r\n\r\n2,\n"),
+    ];
+    let wanted = r#"[2,["2",""],false,{"a":"1","b":"x, \"y\""},4,97,"data.csv",24,22]"#;
+    assert_eq!(ran(CSV).log(), [wanted]);
+}

@@ -9,6 +9,7 @@ mod ab;
 mod h2load;
 mod httperf;
 mod idleconn;
+mod k6;
 mod native;
 mod siege;
 mod three_tools;

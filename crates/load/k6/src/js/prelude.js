@@ -343,7 +343,7 @@ modules['k6/secrets'] = { default: { get: async (name) => n.secret(String(name))
 function byName(name, make) { modules[name] = make; }
 const api = { n, modules, text, flat, buffer, isBinary, inside, log };
 // Loaded when they are first used: most scripts need neither.
-const LAZY = { 'k6/html': 'html' };
+const LAZY = { 'k6/html': 'html', 'k6/experimental/fs': 'files', 'k6/experimental/csv': 'files' };
 const host = {
   api,
   byName,

@@ -1,0 +1,67 @@
+//! `loadstone k6`: exit codes and messages as a shell sees them. What scripts do is tested in `k6`.
+
+use crate::support::{Site, keep, run};
+
+/// Scripts that end in their own way: name, text, exit code, and a part of standard error.
+const ENDS: &[(&str, &str, i32, &str)] = &[
+    ("throws.js", "throw new Error('early');\nexport default function () {}", 107, "throws.js:1"),
+    (
+        "gone.js",
+        "import './no.js';\nexport default function () {}",
+        107,
+        "gone.js:1: cannot read no",
+    ),
+    ("broken.js", "export default function ( {", 107, "SyntaxError"),
+    (
+        "two.js",
+        "import sql from 'k6/x/sql';\nimport { browser } from 'k6/browser';\nexport default () => {}",
+        107,
+        "two.js:2: cannot import",
+    ),
+    ("options.js", "export const options = { vus: 'x' };\nexport default () => {}", 104, "vus"),
+    (
+        "abort.js",
+        "import exec from 'k6/execution';\nexport default () => { exec.test.abort('enough'); }",
+        108,
+        "enough",
+    ),
+    (
+        "memory.js",
+        "export default () => { const all = []; for (;;) all.push(new ArrayBuffer(32 << 20)); }",
+        0,
+        "256 MiB",
+    ),
+];
+
+#[test]
+fn a_script_ends_with_the_exit_code_of_k6() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, code, told) in ENDS {
+        let path = keep(folder.path(), name, text);
+        let ran = run(&["k6", "run", "--quiet", &path]).expect(&[*code]);
+        assert!(ran.stderr.contains(told), "{name}: {ran:#?}");
+    }
+    let ran = run(&["k6", "run", "nowhere.js"]).expect(&[107]);
+    assert!(ran.stderr.contains("cannot read nowhere.js"), "{ran:#?}");
+    run(&["k6", "cloud", "x.js"]).expect(&[104]);
+}
+
+#[test]
+fn a_threshold_decides_the_exit_code() {
+    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    let text = "import http from 'k6/http';
+export const options = { iterations: 3, thresholds: { http_reqs: ['count>5'] } };
+export default () => { http.get(`${__ENV.SITE}/hw`); };";
+    let path = keep(folder.path(), "count.js", text);
+    let summary = folder.path().join("summary.json");
+    let (variable, summary) = (format!("SITE={}", site.url("")), summary.to_str().unwrap());
+    let line = ["k6", "run", "-e", &variable, "--summary-export", summary, &path];
+    let ran = run(&line).expect(&[99]);
+    assert!(ran.stderr.contains("thresholds on metrics 'http_reqs' have been crossed"), "{ran:#?}");
+    assert!(ran.stdout.contains("http_reqs") && ran.stdout.contains("LOADSTONE"), "{ran:#?}");
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(summary).unwrap()).unwrap();
+    assert_eq!(json["metrics"]["http_reqs"]["count"], 3.0);
+    assert_eq!(site.stop().requests, 3);
+    run(&["k6", "run", "--quiet", "--no-thresholds", "-e", "SITE=http://127.0.0.1:1", &path])
+        .expect(&[0]);
+}
