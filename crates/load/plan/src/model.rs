@@ -277,13 +277,13 @@ pub struct ScriptPlan {
 }
 
 impl ScriptPlan {
-    /// Whether the script is one in JavaScript or TypeScript, by the ending of its name.
+    /// Returns whether the script is in JavaScript or TypeScript, by the ending of its name.
     pub fn is_javascript(&self) -> bool {
         is_javascript(&self.name)
     }
 }
 
-/// Whether a file of this name is a script in JavaScript or TypeScript.
+/// Returns whether a file of this name is a script in JavaScript or TypeScript.
 pub fn is_javascript(name: &str) -> bool {
     [".js", ".mjs", ".ts"].iter().any(|ending| name.ends_with(ending))
 }

@@ -101,7 +101,7 @@ impl Session {
 }
 
 /// Makes single exchanges by the rules of the plan.
-pub(crate) fn errand_caller(plan: &Plan, session: &Session) -> Result<Caller, Failure> {
+pub(crate) fn exchange_caller(plan: &Plan, session: &Session) -> Result<Caller, Failure> {
     let mut settings = servers::tls_settings(plan);
     // what is offered for HTTP/1.x; other versions offer their own
     settings.alpn = vec!["http/1.1".to_owned()];
@@ -120,7 +120,7 @@ fn make_steps(
     if steps.is_empty() {
         return Ok(());
     }
-    let mut caller = errand_caller(plan, session)?;
+    let mut caller = exchange_caller(plan, session)?;
     let now = crate::wall_clock::unix_seconds() as u64;
     let Captured { values, jar } = &mut session.captured;
     let made = run_errands(plan, steps, values, jar, now, &mut caller);

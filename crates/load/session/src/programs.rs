@@ -1,7 +1,7 @@
 //! Scripts that carry out journeys: in Lua, or in JavaScript with k6's interface.
 
-use crate::exit::Failure;
-use crate::journeys::errand_caller;
+use crate::exit::{Code, Failure};
+use crate::journeys::exchange_caller;
 use crate::script;
 use crate::session::Session;
 use engine::journey::make_call;
@@ -29,7 +29,7 @@ pub struct ScriptOutline {
     pub load: Vec<(&'static str, String)>,
     /// Its objectives.
     pub objectives: Vec<String>,
-    /// What of it is not taken over.
+    /// Parts that have no equivalent.
     pub left_out: Vec<String>,
 }
 
@@ -189,14 +189,14 @@ pub(crate) fn run_stage(session: &mut Session, stage: Stage) -> Result<(), Failu
         let Some(spec) = spec.as_ref().filter(|spec| spec.script.has_stage(stage)) else {
             continue;
         };
-        let mut caller = errand_caller(&plan, session)?;
+        let mut caller = exchange_caller(&plan, session)?;
         let made = spec.run_stage(stage, &mut |call| match make_call(&plan, call, &mut caller) {
             Ok((took, reply)) => stage_reply(reply.facts.status, reply.head, reply.body, took),
             Err(class) => stage_failure(class),
         });
-        let data = made.map_err(|why| {
-            let function = stage.function();
-            Failure::usage(format!("{function}() of {}: {why}", units::quoted(&journey.name)))
+        let data = made.map_err(|why| Failure {
+            code: Code::Missed,
+            text: format!("{}() of {}: {why}", stage.function(), units::quoted(&journey.name)),
         })?;
         if let (Stage::Setup, Some(data)) = (stage, data) {
             session.captured.values.insert(data_key(journey), data);

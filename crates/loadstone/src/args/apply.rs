@@ -113,7 +113,7 @@ fn apply_plan_script(
     }
 }
 
-/// Whether a target is a script rather than a URL or a plan.
+/// Returns whether a target is a script rather than a URL or a plan.
 pub(super) fn is_script(target: &str) -> bool {
     !target.contains("://") && plan::is_javascript(target)
 }

@@ -787,3 +787,21 @@ fn a_script_of_k6_is_a_plan() {
         assert!(told.contains(why), "{argv:?}: {told}");
     }
 }
+
+#[test]
+fn a_recorder_listens_on_this_machine_only() {
+    let typed = |argv: &[&str]| {
+        let cli = Cli::try_parse_from(["loadstone", "record"].iter().chain(argv));
+        let Command::Record(args) = cli.map_err(|error| error.to_string())?.command else {
+            unreachable!()
+        };
+        args.check().map_err(|error| error.to_string())
+    };
+    assert_eq!(typed(&[]), Ok(()));
+    assert_eq!(typed(&["--listen", "[::1]:0", "--upstream", "localhost:81"]), Ok(()));
+    let refused = typed(&["--listen", "0.0.0.0:8888"]).unwrap_err();
+    assert!(refused.contains("other machines could use the recorder"), "{refused}");
+    assert_eq!(typed(&["--listen", "0.0.0.0:8888", "--public"]), Ok(()));
+    assert!(typed(&["-n", "0"]).unwrap_err().contains("records nothing"));
+    assert!(typed(&["--upstream", "http://u:p@h/"]).unwrap_err().contains("a login in it"));
+}

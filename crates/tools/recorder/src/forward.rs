@@ -32,7 +32,7 @@ const OWN: [&str; 8] = [
     "accept-encoding",
 ];
 
-/// Whether a field belongs to the connection rather than to the message.
+/// Returns whether a field belongs to the connection rather than to the message.
 pub(crate) fn is_own(name: &str) -> bool {
     OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
 }

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use tokio_rustls::rustls::ClientConfig;
 use url::Url;
 
-/// What to record, and where to listen.
+/// Settings of a recorder.
 #[derive(Debug)]
 pub struct RecorderConfig {
     pub listen: SocketAddr,
@@ -100,7 +100,7 @@ impl Recorder {
 
     /// Ends it; returns what was recorded in the order of the requests, and what could not be.
     pub fn stop(self) -> (Vec<RecordedExchange>, Vec<String>) {
-        // a thread that has ended already has nothing to be told
+        // fails only if the thread has ended already
         self.stop.send(()).ok();
         self.thread.join().ok();
         let mut all = std::mem::take(&mut *self.shared.exchanges());

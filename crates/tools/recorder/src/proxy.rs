@@ -31,7 +31,7 @@ const TROUBLES_MAX: usize = 100;
 /// Where clients of the recorder find the certificate of its authority.
 const CERTIFICATE: &str = "/.loadstone/ca.pem";
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     config: RecorderConfig,
