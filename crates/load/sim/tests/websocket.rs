@@ -431,6 +431,9 @@ fn steps_of_a_journey_talk_on_a_websocket() {
     assert_eq!(outcomes(&run), (60, 0, 0), "{:?}", total.failures);
     let rows: Vec<u64> = total.targets.iter().map(|row| row.succeeded).collect();
     assert_eq!(rows, [10; 6]);
+    // the wait of an answer is the server's: all calls were issued
+    assert_eq!(total.service.count(), 60);
+    near(total.service.max(), ms(30), ms(1));
     let p50 = |row: usize| total.targets[row].response.quantile(0.5);
     near(p50(2), ms(20), Nanos::from_micros(100));
     near(p50(3), Nanos::ZERO, Nanos::from_micros(100));

@@ -73,7 +73,7 @@ impl Worker {
             self.journal.issue(&mut call, now);
             return self.conclude(io, call, End::failed(FailureClass::SocketClosed), now);
         };
-        self.assign_made(slot, call, now);
+        self.assign(slot, call, now);
         self.pool.arm(slot);
         if !ends {
             self.sent_alone.push(slot);
