@@ -123,6 +123,42 @@ fn several_zstd_frames_are_one_content() {
 }
 
 /// RFC 9659: a window of more than 8 MB is not the content coding.
+/// A frame with a window of 2 MiB and no checksum, up to its first block.
+const ZSTD_BEGIN: &str = "28b52ffd 0058";
+
+#[test]
+fn a_flushed_zstd_block_is_decoded_at_once() {
+    let mut decoder = Decoder::for_encoding(b"zstd").unwrap();
+    let mut out = Vec::new();
+    // blocks as they are: their length times eight, plus one in the last
+    for (block, expected) in
+        [("280000 68656c6c6f", "hello"), ("080000 2c", "hello,"), ("110000 686f", "hello,ho")]
+    {
+        let begin = if out.is_empty() { ZSTD_BEGIN } else { "" };
+        decoder.push(&unhex(&[begin, block].concat()), &mut out).unwrap();
+        assert_eq!(out, expected.as_bytes());
+    }
+    assert_eq!(decoder.finish(), Ok(()));
+}
+
+#[test]
+fn zstd_content_above_its_window_is_whole() {
+    let mut decoder = Decoder::for_encoding(b"zstd").unwrap();
+    let (mut frame, mut expected, mut out) = (unhex(ZSTD_BEGIN), Vec::new(), Vec::new());
+    for row in 0..60_u8 {
+        // a run of 128 KiB: of type 1
+        let header = (128_u32 << 10) << 3 | 1 << 1 | u32::from(row == 59);
+        frame.extend_from_slice(&header.to_le_bytes()[..3]);
+        frame.push(row);
+        expected.resize(expected.len() + (128 << 10), row);
+        decoder.push(&frame, &mut out).unwrap();
+        assert!(out.len() == expected.len() || row > 23, "run {row} is late: {}", out.len());
+        frame.clear();
+    }
+    assert_eq!(decoder.finish(), Ok(()));
+    assert!(out == expected);
+}
+
 #[test]
 fn a_zstd_window_of_more_than_8_mib_is_refused() {
     let frame = |window: &str| unhex(&format!("28b52ffd 00{window} 290000 68656c6c6f"));

@@ -1,15 +1,25 @@
 //! Zstandard (RFC 8878) block by block, with the decoder of `ruzstd`, whose input must be whole
 //! blocks.
+//!
+//! That decoder holds back a whole window of a frame that has not ended. Each frame therefore begins
+//! with an empty last block of ours: the decoder takes the frame for ended, and all of its content is
+//! available after every block. [`Tap`] copies the new content and leaves in the decoder what later
+//! blocks may refer to.
 
 use super::Sink;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
-use std::io;
+use std::io::{self, Write};
 
 /// Largest window of the content coding `zstd` (RFC 9659).
 const WINDOW_MAX: u64 = 8 << 20;
 const BLOCK_MAX: usize = 128 << 10;
 const BLOCK_HEADER: usize = 3;
 const CHECKSUM: usize = 4;
+/// Content before the window that stays in the decoder. What it holds is one piece until its buffer
+/// wraps around; of two pieces the second is not seen before the first has left.
+const SLACK: usize = 1 << 20;
+/// A last block without content, and a checksum.
+const END: [u8; BLOCK_HEADER + CHECKSUM] = [1, 0, 0, 0, 0, 0, 0];
 /// Magic numbers of frames that hold no content (RFC 8878 section 3.1.2).
 const SKIPPABLE: std::ops::RangeInclusive<u32> = 0x184D_2A50..=0x184D_2A5F;
 
@@ -19,6 +29,10 @@ pub(super) struct Zstd {
     /// Input that is not a whole block yet; less than one block and its headers.
     pending: Vec<u8>,
     state: FrameState,
+    /// Of the frame, in bytes.
+    window: usize,
+    /// Bytes in the decoder that the sink has already.
+    known: usize,
     /// Frames that ended.
     frames: u64,
 }
@@ -38,7 +52,8 @@ impl Zstd {
     pub(super) fn new(sink: Sink) -> Zstd {
         let mut decoder = Box::new(FrameDecoder::new());
         decoder.set_max_window_size(WINDOW_MAX);
-        Zstd { sink, decoder, pending: Vec::new(), state: FrameState::Between, frames: 0 }
+        let (pending, state) = (Vec::new(), FrameState::Between);
+        Zstd { sink, decoder, pending, state, window: 0, known: 0, frames: 0 }
     }
 
     pub(super) fn push(&mut self, input: &[u8]) -> io::Result<()> {
@@ -87,7 +102,15 @@ impl Zstd {
         let length = 4 + header_length(*descriptor);
         let Some(mut header) = input.get(..length) else { return Ok(None) };
         self.decoder.reset(&mut header).map_err(io::Error::other)?;
-        self.state = FrameState::Inside { checksum: descriptor & 4 != 0 };
+        let checksum = descriptor & 4 != 0;
+        let end = if checksum { &END[..] } else { &END[..BLOCK_HEADER] };
+        self.decode(end)?;
+        self.window = match descriptor & 0x20 {
+            0 => window_size(rest.get(1).copied().unwrap_or_default()),
+            _ => usize::try_from(self.decoder.content_size()).unwrap_or(usize::MAX),
+        };
+        self.known = 0;
+        self.state = FrameState::Inside { checksum };
         Ok(Some(length))
     }
 
@@ -102,13 +125,12 @@ impl Zstd {
         }
         let trailer = if last && checksum { CHECKSUM } else { 0 };
         let length = BLOCK_HEADER + content + trailer;
-        let Some(mut block) = input.get(..length) else { return Ok(None) };
-        let one = BlockDecodingStrategy::UptoBlocks(1);
-        let ended = self.decoder.decode_blocks(&mut block, one).map_err(io::Error::other)?;
-        self.decoder.collect_to_writer(&mut self.sink)?;
-        if ended {
+        let Some(block) = input.get(..length) else { return Ok(None) };
+        self.decode(block)?;
+        self.release(last)?;
+        if last {
             let stated = self.decoder.get_checksum_from_data();
-            if stated.is_some() && stated != self.decoder.get_calculated_checksum() {
+            if checksum && stated != self.decoder.get_calculated_checksum() {
                 return Err(io::ErrorKind::InvalidData.into());
             }
             self.frames += 1;
@@ -116,6 +138,64 @@ impl Zstd {
         }
         Ok(Some(length))
     }
+
+    fn decode(&mut self, mut block: &[u8]) -> io::Result<()> {
+        let one = BlockDecodingStrategy::UptoBlocks(1);
+        self.decoder.decode_blocks(&mut block, one).map(drop).map_err(io::Error::other)
+    }
+
+    /// Passes new content to the sink; all but a window leaves the decoder from time to time.
+    fn release(&mut self, last: bool) -> io::Result<()> {
+        let held = self.decoder.can_collect();
+        let leaving = match held.checked_sub(self.window) {
+            _ if last => held,
+            Some(over) if over > SLACK => over,
+            _ => 0,
+        };
+        let Zstd { sink, known, .. } = self;
+        let mut tap = Tap { sink, known: *known, leaving, at: 0, full: false };
+        let left = self.decoder.collect_to_writer(&mut tap)?;
+        self.known = tap.known - left;
+        Ok(())
+    }
+}
+
+/// Sees the decoder's content from its beginning, and takes less than it sees.
+struct Tap<'a> {
+    sink: &'a mut Sink,
+    /// Bytes from the beginning that the sink has.
+    known: usize,
+    /// Bytes from the beginning that leave the decoder.
+    leaving: usize,
+    at: usize,
+    /// Nothing further leaves.
+    full: bool,
+}
+
+impl Write for Tap<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.full {
+            return Ok(0);
+        }
+        let end = self.at + bytes.len();
+        let new = self.known.saturating_sub(self.at).min(bytes.len());
+        self.sink.write_all(&bytes[new..])?;
+        self.known = self.known.max(end);
+        let taken = (self.leaving - self.at).min(bytes.len());
+        self.at += taken;
+        self.full = self.at == self.leaving;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The size that a window descriptor stands for (RFC 8878 section 3.1.1.1.2).
+fn window_size(descriptor: u8) -> usize {
+    let base = 1_usize << (10 + (descriptor >> 3));
+    base + base / 8 * usize::from(descriptor & 7)
 }
 
 /// Bytes of a frame's header after its magic number (RFC 8878 section 3.1.1.1).
