@@ -70,7 +70,7 @@ classes! {
     ClosedEarly, "closed-early", Server, "the server closed the connection before any byte of the response";
     Truncated, "truncated", Server, "the connection ended in the middle of a response";
     NotHttp, "not-http", Server, "what came back is not HTTP";
-    BadFraming, "bad-framing", Server, "the response's head, length or chunks break HTTP's rules, or its head is above Loadstone's own limit (64 KiB, 256 fields)";
+    BadFraming, "bad-framing", Server, "the response's head, length or chunks break HTTP's rules, or its head is above the limit (64 KiB unless --head-max is given, 256 fields)";
     Protocol, "protocol", Server, "what came back is not the protocol that was asked for, or breaks its rules";
     StreamReset, "stream-reset", Server, "the server reset the stream (HTTP/2)";
     StreamRefused, "stream-refused", Server, "the server refused the stream as often as it was tried (HTTP/2)";

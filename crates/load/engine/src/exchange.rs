@@ -236,6 +236,7 @@ impl<'t> Exchange<'t> {
     pub fn under(mut self, terms: Terms) -> Exchange<'t> {
         for line in &mut self.lines {
             line.limits = terms.limits;
+            line.voice = Voice::of(&line.request.message, terms.limits.head_max);
         }
         self.terms = terms;
         self
@@ -414,7 +415,9 @@ impl<'t> Exchange<'t> {
         match line.request.tunnel.take() {
             Some(bytes) => {
                 let mut connect = Message::Http1 { bytes, asked: Asked::Connect };
-                line.proxy.insert(Voice::of(&connect)).ask(&mut connect, &mut line.out);
+                line.proxy
+                    .insert(Voice::of(&connect, line.limits.head_max))
+                    .ask(&mut connect, &mut line.out);
                 line.stage = Stage::Tunnel;
                 self.move_on(io, slot);
             }
@@ -502,7 +505,7 @@ impl<'t> Exchange<'t> {
 impl Line {
     fn new(request: Request) -> Line {
         Line {
-            voice: Voice::of(&request.message),
+            voice: Voice::of(&request.message, ResponseLimits::default().head_max),
             request,
             stage: Stage::Connecting,
             peer: 0,

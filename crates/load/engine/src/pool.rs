@@ -141,7 +141,7 @@ impl PoolLimits {
             crate::source::lanes(setup).max(connection.pipeline).max(setup.widest_group());
         let limits = &setup.plan.timeouts;
         let depth = connection.depth.unwrap_or(u32::MAX).min(together);
-        let in_order = matches!(setup.protocol, Protocol::Http1);
+        let in_order = matches!(setup.protocol, Protocol::Http1(_));
         let hurries = limits.answer.zip(limits.progress).is_some_and(|(start, rest)| rest < start);
         PoolLimits {
             connections: u32::try_from(connections).unwrap_or(u32::MAX),

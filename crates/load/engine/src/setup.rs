@@ -9,7 +9,7 @@ use crate::speaker::websocket::SocketTerms;
 use crate::verify::KnownBodies;
 use conduit::{OpenOptions, Peer};
 use plan::{Http2Plan, HttpVersion, Load, Plan, SessionPlan, Streaming, Visit};
-use protocol::http1::response::Leniency;
+use protocol::http1::response::{Leniency, Limits};
 use stats::Snapshot;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -370,19 +370,26 @@ fn protocol(plan: &Plan) -> Result<Protocol, String> {
     }
     let Http2Plan { stream_window, connection_window, header_table, encoder_table, frame_max } =
         plan.http2;
+    let head_max = plan.connection.head_max;
     Ok(match plan.request.version {
         // a choice left to the server was resolved before
-        HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => Protocol::Http1,
+        HttpVersion::Http10 | HttpVersion::Http11 | HttpVersion::Auto => {
+            Protocol::Http1(Limits { head_max: head_max as usize, ..Limits::default() })
+        }
         HttpVersion::Http2 => Protocol::Http2(http2::SessionSettings {
             stream_window,
             connection_window,
             header_table,
             encoder_table,
             frame_max,
+            header_list_max: head_max,
             prioritises: plan.request.priority.is_some(),
             ..http2::SessionSettings::default()
         }),
-        HttpVersion::Http3 => Protocol::Http3(protocol::http3::SessionSettings::default()),
+        HttpVersion::Http3 => {
+            let settings = protocol::http3::SessionSettings::default();
+            Protocol::Http3(protocol::http3::SessionSettings { section_max: head_max, ..settings })
+        }
     })
 }
 

@@ -23,7 +23,7 @@ use http2::Http2;
 use http3::Http3;
 #[cfg(test)]
 use numbered::Numbered;
-use protocol::http1::response::{HeadCache, Leniency, ResponseFacts};
+use protocol::http1::response::{HeadCache, Leniency, Limits, ResponseFacts};
 use sample::{FailureClass, Http2Facts, Http3Facts};
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,10 +32,9 @@ use websocket::{SocketEnd, SocketNews, SocketSpeaker, SocketTerms};
 use workload::Template;
 
 /// Protocol of a run's connections.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) enum Protocol {
-    #[default]
-    Http1,
+    Http1(Limits),
     Http2(SessionSettings),
     /// Over a connection that has streams itself ([`conduit::streams`]).
     Http3(::protocol::http3::SessionSettings),
@@ -132,7 +131,7 @@ impl Speaker {
     /// beyond HTTP/1.x.
     pub(crate) fn new(protocol: Protocol, keeps_heads: bool, lenient: Leniency) -> Speaker {
         match protocol {
-            Protocol::Http1 => Speaker::Http1(Http1::new(keeps_heads, lenient)),
+            Protocol::Http1(limits) => Speaker::Http1(Http1::new(keeps_heads, lenient, limits)),
             Protocol::Http2(settings) => {
                 Speaker::Http2(Box::new(Http2::new(SessionSettings { keeps_heads, ..settings })))
             }

@@ -109,6 +109,7 @@ impl Default for ConnectionPlan {
             tries: 4,
             resend: false,
             needs_length: false,
+            head_max: 64 << 10,
             unix: None,
             resolve: Vec::new(),
             bind: Vec::new(),

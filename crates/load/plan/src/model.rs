@@ -397,6 +397,8 @@ pub struct ConnectionPlan {
     /// A response that has no length and ends with its connection is incomplete, as h2load takes it; without
     /// it, the end of the connection is the end of the response (RFC 9112 section 6.3).
     pub needs_length: bool,
+    /// Bytes of the head of one response that are read, of HTTP/2 and 3 uncompressed: 1 KiB to 16 MiB.
+    pub head_max: u32,
     /// Connect to this Unix socket, whatever the URL's host.
     pub unix: Option<std::path::PathBuf>,
     /// `host:port:address` overrides of the name look-up.

@@ -220,6 +220,7 @@ fn terms(plan: &Plan, kept: usize) -> Terms {
             progress: limits.progress,
             answer: limits.answer,
             body_kept: Some(kept),
+            head_max: plan.connection.head_max,
             linger: Nanos::ZERO,
         },
     }

@@ -435,6 +435,7 @@ const VALUES: &[(&str, &str)] = &[
     ("header-table", "8K --http 2"),
     ("encoder-table", "8K --http 2"),
     ("frame-max", "32K --http 2"),
+    ("head-max", "9k"),
     ("slo", "p99<1s"),
     ("percentiles", "=50"),
     ("conforming", "9k"),

@@ -22,6 +22,9 @@ impl Default for Terms {
 /// Default time for a server to close a connection as announced.
 const LINGER: Nanos = Nanos::from_millis(500);
 
+/// Default size of a head.
+const HEAD_MAX: u32 = 64 << 10;
+
 /// Limits on a response in addition to its request's timeout.
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseLimits {
@@ -34,6 +37,8 @@ pub struct ResponseLimits {
     /// Kept bytes of a body. A body above [`super::BODY_MAX`] bytes is not read further, and the
     /// response is truncated. `None`: all are kept, and a longer body is a failure.
     pub body_kept: Option<usize>,
+    /// Bytes of the response's head that are read.
+    pub head_max: u32,
     /// Time for the server to close a connection as announced.
     pub linger: Nanos,
 }
@@ -41,7 +46,8 @@ pub struct ResponseLimits {
 impl Default for ResponseLimits {
     fn default() -> ResponseLimits {
         let (first_byte, progress, answer) = (None, None, None);
-        ResponseLimits { first_byte, progress, answer, body_kept: None, linger: LINGER }
+        let head_max = HEAD_MAX;
+        ResponseLimits { first_byte, progress, answer, body_kept: None, head_max, linger: LINGER }
     }
 }
 

@@ -4,8 +4,9 @@ use super::message::{ASK_OVER_TCP, SPEAK_HTTP1};
 use super::{BODY_MAX, Message, Trouble};
 use crate::speaker::{Event, Fault, Protocol, ProtocolFacts, Speaker, class_of};
 use protocol::http1::response::{
-    HeadCache, Leniency, ResponseError, ResponseFacts, ResponseReader,
+    HeadCache, Leniency, Limits, ResponseError, ResponseFacts, ResponseReader,
 };
+use protocol::http3;
 use sample::{FailureClass, http2_code_name, http3_code_name};
 use units::Nanos;
 
@@ -31,16 +32,25 @@ pub(super) struct Said {
 }
 
 impl Voice {
-    pub(super) fn of(message: &Message) -> Voice {
+    pub(super) fn of(message: &Message, head_max: u32) -> Voice {
         let streams = |protocol| {
             let speaker = Box::new(Speaker::new(protocol, true, Leniency::default()));
             Voice::Streams { speaker, met: false }
         };
         match message {
-            Message::Handshake | Message::Http1 { .. } => Voice::Http1(ResponseReader::new(true)),
-            Message::Http2 { .. } => streams(Protocol::Http2(http2::SessionSettings::default())),
+            Message::Handshake | Message::Http1 { .. } => {
+                let limits = Limits { head_max: head_max as usize, ..Limits::default() };
+                Voice::Http1(ResponseReader::with_limits(true, limits))
+            }
+            Message::Http2 { .. } => {
+                let settings = http2::SessionSettings::default();
+                let header_list_max = head_max;
+                streams(Protocol::Http2(http2::SessionSettings { header_list_max, ..settings }))
+            }
             Message::Http3 { .. } => {
-                streams(Protocol::Http3(protocol::http3::SessionSettings::default()))
+                let settings = http3::SessionSettings::default();
+                let section_max = head_max;
+                streams(Protocol::Http3(http3::SessionSettings { section_max, ..settings }))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Fault, ReadCaches, Request};
 use protocol::http1::response::{
-    Advance, Asked, Leniency, ResponseError, ResponseFacts, ResponseReader,
+    Advance, Asked, Leniency, Limits, ResponseError, ResponseFacts, ResponseReader,
 };
 use protocol::http1::timing::{Malformed, Timing};
 use sample::FailureClass;
@@ -17,8 +17,9 @@ pub(crate) struct Http1 {
 }
 
 impl Http1 {
-    pub(super) fn new(keeps_heads: bool, lenient: Leniency) -> Http1 {
-        Http1 { reader: ResponseReader::new(keeps_heads).lenient(lenient), reading: false }
+    pub(super) fn new(keeps_heads: bool, lenient: Leniency, limits: Limits) -> Http1 {
+        let reader = ResponseReader::with_limits(keeps_heads, limits).lenient(lenient);
+        Http1 { reader, reading: false }
     }
 
     pub(super) fn start(&mut self, _out: &mut Vec<u8>) {
@@ -122,5 +123,22 @@ pub(crate) fn class_of(error: &ResponseError) -> FailureClass {
         ResponseError::BadFraming(_) | ResponseError::HeadTooLarge => FailureClass::BadFraming,
         ResponseError::ClosedEarly => FailureClass::ClosedEarly,
         ResponseError::Truncated => FailureClass::Truncated,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_above_the_limit_is_broken() {
+        let head = format!("HTTP/1.1 204 OK\r\nA: {}\r\n\r\n", "x".repeat(2_000));
+        let hear = |head_max| {
+            let limits = Limits { head_max, ..Limits::default() };
+            let mut http1 = Http1::new(false, Leniency::default(), limits);
+            http1.hear(&mut ReadCaches::default(), Asked::Ordinary, head.as_bytes())
+        };
+        assert_eq!(hear(1 << 10), Err(Fault::Broken { class: FailureClass::BadFraming }));
+        assert!(hear(head.len()).is_ok_and(|advance| advance.done));
     }
 }

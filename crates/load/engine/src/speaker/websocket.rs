@@ -21,8 +21,6 @@ use twox_hash::XxHash3_128;
 use units::{Nanos, Purpose, Seed, Stream};
 use workload::Template;
 
-/// Longest head of a response to the upgrade.
-const HEAD_MAX: usize = 64 << 10;
 /// Correlation keys of messages that timed out, kept to recognize their late answers.
 const LATE_MAX: usize = 256;
 /// Status of a call that has its answer: that of the upgrade.
@@ -44,6 +42,8 @@ pub(crate) struct SocketTerms {
     /// Calls are steps of journeys.
     stepped: bool,
     zero_masks: bool,
+    /// Longest head of a response to the upgrade.
+    head_max: usize,
     seed: Seed,
 }
 
@@ -84,6 +84,7 @@ impl SocketTerms {
             publishes: plan.websocket.rooms.is_some(),
             stepped: plan.journeys.is_some(),
             zero_masks: plan.websocket.mask == plan::MaskRule::Zero,
+            head_max: plan.connection.head_max as usize,
             seed: Seed(plan.seed),
         })
     }
@@ -324,8 +325,8 @@ impl SocketSpeaker {
         let before = head.len();
         head.extend_from_slice(input);
         let Some((size, outcome)) = handshake::read_response(head, key, &self.terms.offer) else {
-            if head.len() > HEAD_MAX {
-                return Err(self.refuse(FailureClass::UpgradeInvalid, "a head above 64 KiB"));
+            if head.len() > self.terms.head_max {
+                return Err(self.refuse(FailureClass::UpgradeInvalid, "a head above --head-max"));
             }
             return Ok(Heard { consumed: input.len(), event: Event::Connection });
         };

@@ -153,6 +153,7 @@ fn connection() -> impl Strategy<Value = ConnectionPlan> {
                 tries: again.0,
                 resend: again.1[0],
                 needs_length: again.1[1],
+                head_max: counts.1.rotate_left(1),
                 unix,
                 resolve,
                 bind,
