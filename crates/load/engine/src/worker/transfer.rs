@@ -222,7 +222,13 @@ impl Worker {
             let conn = self.pool.conn_mut(slot);
             let advance = match conn.hear_in_order(&mut self.shared, &input[at..], now) {
                 Ok(advance) => advance,
-                Err(fault) => return self.break_for(io, slot, fault, now),
+                Err(fault) => {
+                    if self.journal.keeps_responses() {
+                        let came = Came { piece: &input[at..], body: &[], last: false };
+                        self.gather(slot, 0, &came, now);
+                    }
+                    return self.break_for(io, slot, fault, now);
+                }
             };
             if self.gathers() {
                 let piece = &input[at..at + advance.consumed];

@@ -318,6 +318,8 @@ fn final_head(bytes: &[u8]) -> (u16, u64) {
         } else if let Some(colon) = line.iter().position(|byte| *byte == b':') {
             sum += colon + line[colon + 1..].trim_ascii().len();
         } else if !line.is_empty() || !(100..200).contains(&status) {
+            // a name that the end of the connection cut off
+            sum += if lines.next().is_none() { line.len() } else { 0 };
             break;
         }
     }
@@ -402,6 +404,7 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\nA: bc\r\nContent-Length:  2\r\n\r\nhi: x";
         assert_eq!(final_head(head), (200, 3 + 15));
         assert_eq!(final_head(b""), (0, 0));
+        assert_eq!(final_head(b"HTTP/1.1 200 OK\r\nServer: S/1\r\nContent-Le"), (200, 9 + 10));
         let early = b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.1 200 OK\r\nA: bc\r\n\r\nHTTP/1.1 9";
         assert_eq!(final_head(early), (200, 7 + 3));
     }

@@ -1,6 +1,6 @@
 //! `--print-request` and `--print-reply`: every request and reply, line by line.
 
-use super::options::{Options, Print};
+use super::options::{Options, Print, Sessions};
 use plan::Plan;
 use protocol::http1::response::{Asked, HeadCache, ResponseReader};
 use sample::CallRecord;
@@ -25,6 +25,9 @@ impl Printer {
     pub(super) fn new(options: &Options, plan: &Plan) -> Printer {
         let (request, reply) = (options.print_request, options.print_reply);
         let rows = if request.or(reply).is_some() { rows(plan) } else { Vec::new() };
+        // contents of a session's log are never printed
+        let logged = matches!(options.sessions, Some(Sessions::Logged { .. }));
+        let request = request.map(|print| Print { body: print.body && !logged, ..print });
         Printer { request, reply, rows }
     }
 
@@ -52,8 +55,8 @@ impl Printer {
             if print.header {
                 lines(out, &format!("RH{id}:"), &head);
             }
-            if print.body {
-                lines(out, &format!("RB{id}:"), &body);
+            for piece in body.iter().filter(|_| print.body) {
+                lines(out, &format!("RB{id}:"), piece);
             }
             *out += &format!(
                 "RS{id}: header {} content {} footer {}\n",
@@ -75,15 +78,15 @@ fn rows(plan: &Plan) -> Vec<PrintedCall> {
     plan.targets.iter().map(row).collect()
 }
 
-/// The head of a response and its body, chunks joined, as far as the response was kept.
-fn taken_apart(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<u8>) {
+/// The head of a response and its body, chunk by chunk, as far as the response was kept.
+fn taken_apart(response: &[u8], asked: Asked) -> (Vec<u8>, Vec<&[u8]>) {
     let mut reader = ResponseReader::new(true);
     let mut cache = HeadCache::new();
     reader.start(asked);
     let (mut at, mut body) = (0, Vec::new());
     while at < response.len() {
         let Ok(advance) = reader.advance(&mut cache, &response[at..]) else { break };
-        body.extend_from_slice(&response[at + advance.body.start..at + advance.body.end]);
+        body.push(&response[at + advance.body.start..at + advance.body.end]);
         at += advance.consumed;
         if advance.done || advance.consumed == 0 {
             break;

@@ -46,7 +46,7 @@ fn host(options: &Options, name: &str) -> Result<Host, String> {
     Url::parse(&format!("{scheme}://{place}:{}/", options.port()))
         .ok()
         .filter(|_| known)
-        .map(|url| Host { name: name.to_owned(), url })
+        .map(|url| Host { name: place, url })
         .ok_or_else(|| format!(".core_addr_intern: invalid server address {name}"))
 }
 

@@ -13,6 +13,7 @@ impl Files for NoFiles {
         match path {
             "list" => Ok(b"/a\0/b\0/c\0".to_vec()),
             "sessions" => Ok(b"/a think=0.5\n /b\n /b\n/c method=HEAD\n\n/a\n".to_vec()),
+            "posts" => Ok(b"/a method=POST contents=\"abc\"\n".to_vec()),
             "bad" => Ok(b"/a colour=red\n".to_vec()),
             _ => Err(SystemError { number: 2, text: "No such file or directory".into() }),
         }
@@ -301,7 +302,7 @@ fn a_late_end_of_the_first_call_moves_no_sample() {
 }
 
 #[test]
-fn replies_are_printed_with_their_chunks_joined() {
+fn replies_are_printed_chunk_by_chunk() {
     let plan = plan_of("--print-reply --print-request --uri /x");
     let args = ["--print-reply", "--print-request"].map(str::to_owned);
     let Command::Run(options) = options::read("httperf", &args, &mut Told::default()) else {
@@ -309,7 +310,7 @@ fn replies_are_printed_with_their_chunks_joined() {
     };
     let mut record = call(7, 1, 2, 3, 200);
     record.response =
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab\n\r\n2\r\ncd\r\n0\r\n\r\n"
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n"
             .to_vec();
     let mut out = String::new();
     Printer::new(&options, &plan).print(&record, &mut out);
@@ -318,4 +319,26 @@ fn replies_are_printed_with_their_chunks_joined() {
                   RH7:Transfer-Encoding: chunked\r\nRH7:\r\nRB7:ab\nRB7:cd\n\
                   RS7: header 51 content 12 footer 1\n";
     assert_eq!(out, wanted);
+}
+
+#[test]
+fn an_ipv6_server_is_a_host_in_brackets() {
+    let plan = plan_of("--server ::1 --port 81");
+    let raw = String::from_utf8_lossy(plan.targets[0].raw.as_deref().unwrap()).into_owned();
+    assert!(raw.contains("\r\nHost: [::1]\r\n"), "{raw}");
+    assert_eq!(plan.targets[0].url.as_str(), "http://[::1]:81/");
+}
+
+#[test]
+fn contents_of_a_session_file_are_not_printed() {
+    let line = "--wsesslog 1,0,posts --print-request";
+    let plan = plan_of(line);
+    let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let Command::Run(options) = options::read("httperf", &args, &mut Told::default()) else {
+        panic!("a good command line")
+    };
+    let mut out = String::new();
+    Printer::new(&options, &plan).print(&call(0, 1, 2, 3, 200), &mut out);
+    assert!(out.contains("SH0:Content-length: 3\r\n") && out.contains("content 3\n"), "{out}");
+    assert!(!out.contains("SB0"), "{out}");
 }

@@ -21,7 +21,7 @@ use ::units::Nanos;
 use options::{Address, Options};
 use rates::Rates;
 use record::run::{RunHist, RunRecord};
-use sample::FailureClass;
+use sample::{Ends, FailureClass};
 use stats::{Hist, Measurement, Snapshot};
 
 /// Reads the command line of wrk, or of wrk2 when it was started under that name.
@@ -54,7 +54,8 @@ pub fn read(
     }
     let script = script_job(&options, files);
     let face = Wrk::new(options, said, extras.strict);
-    let needs = Needs { lenient: crate::ANY_VERSION, ..Needs::default() };
+    let ends = face.has_handshakes();
+    let needs = Needs { lenient: crate::ANY_VERSION, ends, ..Needs::default() };
     Reading::Run(Box::new(Job {
         plan,
         needs,
@@ -98,6 +99,8 @@ struct Wrk {
     bad: u64,
     /// Connections that there was no descriptor for.
     not_opened: u64,
+    /// Connections that broke during their TLS handshake.
+    broken_handshakes: u64,
     figures: WrkFigures,
 }
 
@@ -143,8 +146,13 @@ impl Wrk {
             second,
             bad: 0,
             not_opened: 0,
+            broken_handshakes: 0,
             figures: WrkFigures::default(),
         }
+    }
+
+    fn has_handshakes(&self) -> bool {
+        self.options.url.scheme.eq_ignore_ascii_case("https")
     }
 
     /// An interval of a thread, as wrk2 measures it. `Some`: its message about the calibration.
@@ -191,11 +199,12 @@ impl Wrk {
     fn collect(&mut self, report: &RunRecord) {
         let mut latency = spread_of(&self.times(report).0);
         let limit = self.options.timeout_s.saturating_mul(1_000_000);
-        let handshakes = self.options.url.scheme.eq_ignore_ascii_case("https");
         let failures = report.failures.iter().map(|failure| (failure.class, failure.count));
-        let errors = errors(report.outcomes.timed_out, failures, handshakes);
+        let errors = errors(report.outcomes.timed_out, failures, self.has_handshakes());
         let mut errors = Errors { status: self.bad, ..errors };
-        errors.connect += self.not_opened;
+        let early = self.broken_handshakes.min(errors.read);
+        errors.read -= early;
+        errors.connect += self.not_opened + early;
         let patient = self.strict || self.options.rate.is_some();
         if patient {
             let late = latency.values.iter().filter(|(value, _)| *value > limit);
@@ -365,6 +374,14 @@ impl Face for Wrk {
         Said { out: told.unwrap_or_default(), ..Said::default() }
     }
 
+    /// To wrk whatever ends a handshake is a failed connect.
+    fn ends(&mut self, ends: &Ends) -> Said {
+        let broken = ends.connections.iter().filter(|record| record.established.is_zero());
+        let classes = broken.filter_map(|record| Some((record.class?, 1)));
+        self.broken_handshakes += errors(0, classes, true).read;
+        Said::default()
+    }
+
     /// wrk opens what it can, counts the others as connect errors and does not try them again.
     fn go_without(&mut self, connections: u64) -> bool {
         self.not_opened = connections;
@@ -433,5 +450,32 @@ impl Wrk {
             out += RULE;
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sample::ConnectionRecord;
+
+    #[test]
+    fn a_handshake_that_breaks_is_a_failed_connect() {
+        let args = ["https://h/".to_owned()];
+        let (options, said) = options::parse("wrk", &args, false).unwrap();
+        let mut face = Wrk::new(options, said, false);
+        let ended = |established, class| ConnectionRecord {
+            established,
+            class,
+            ..ConnectionRecord::default()
+        };
+        let connections = vec![
+            ended(Nanos::ZERO, Some(FailureClass::Reset)),
+            ended(Nanos::ZERO, Some(FailureClass::Tls)),
+            ended(Nanos(5), Some(FailureClass::Reset)),
+            ended(Nanos::ZERO, None),
+        ];
+        face.ends(&Ends { connections, ..Ends::default() });
+        // the one that failed as TLS counts under connect by its class
+        assert_eq!(face.broken_handshakes, 1);
     }
 }
