@@ -122,8 +122,10 @@ impl Session {
 
     fn setup(&self, plan: Plan, fit: &Fit, logging: engine::Logging) -> Result<Setup> {
         let part = self.part.as_ref();
-        let start = part
-            .map_or_else(|| net::reactor::monotonic() + placement::lead(&plan), |part| part.start);
+        let start = part.map_or_else(
+            || net::reactor::monotonic() + self.env.lead + placement::lead(&plan),
+            |part| part.start,
+        );
         let crowd = fit.network.crowd(&plan);
         let endpoints = self.servers.endpoints.clone();
         let mut setup = Setup::new(plan, endpoints, fit.placement.workers, start)?;

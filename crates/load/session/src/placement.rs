@@ -286,11 +286,11 @@ fn bound_queues(plan: &mut Plan) {
     }
 }
 
-/// Time between the plan being ready and its first due instant: threads start in it, and held
-/// connections are opened, at a rate that a server of this host can accept.
+/// Time before the first due instant in which held connections are opened, at a rate that a server of
+/// this host can accept.
 pub(crate) fn lead(plan: &Plan) -> Nanos {
     let held = u64::from(plan.connection.idle.unwrap_or(0));
-    Nanos::from_millis(20) + Nanos(HELD_EACH.0 * held)
+    Nanos(HELD_EACH.0 * held)
 }
 
 /// A connection that is opened and accepted, with both ends on one host.

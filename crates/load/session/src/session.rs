@@ -25,21 +25,28 @@ use url::Url;
 pub struct Env {
     pub environment: Environment,
     pub calibration: Option<Calibration>,
+    /// From the start of the workers' threads to the first due instant: 20 ms, so that they are ready on
+    /// a busy machine too.
+    pub lead: Nanos,
     /// Prefixes of our own TCP in the plans whose load varies; `None`: each plan has one load.
     varied: Option<Vec<PrefixUse>>,
 }
+
+/// See [`Env::lead`].
+const LEAD: Nanos = Nanos::from_millis(20);
 
 impl Env {
     /// For sessions that are measured under the load of their plan.
     pub fn here() -> Env {
         let environment = host::environment();
         let calibration = Calibration::load(&environment);
-        Env { environment, calibration, varied: None }
+        Env { environment, calibration, lead: LEAD, varied: None }
     }
 
     /// For sessions that are not judged by the capacity of this machine.
     pub fn uncalibrated() -> Env {
-        Env { environment: host::environment(), calibration: None, varied: None }
+        let environment = host::environment();
+        Env { environment, calibration: None, lead: LEAD, varied: None }
     }
 
     /// For sessions of these plans, each measured under several loads.

@@ -137,10 +137,15 @@ fn logging(needs: &faces::Needs) -> Logging {
     }
 }
 
+/// The tools send at once.
+const LEAD: Nanos = Nanos::from_millis(5);
+
 /// Opens the session; with fewer connections if descriptors are short and the tool would continue
 /// too. Each worker keeps at least one connection.
 fn open_or_reduce(plan: &plan::Plan, face: &mut dyn Face) -> anyhow::Result<Session> {
-    let env = Arc::new(Env::here());
+    let mut env = Env::here();
+    env.lead = LEAD;
+    let env = Arc::new(env);
     let error = match Session::open(plan, "", &env) {
         Ok(session) => return Ok(session),
         Err(error) => error,

@@ -7,6 +7,8 @@
 
 use crate::proc::{self, Process, Totals};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
 use std::time::Instant;
 use units::Nanos;
 
@@ -61,6 +63,10 @@ impl ForeignWatch {
     /// Foreign work since the start; `None` if unknown, or if too little time has passed for the
     /// kernel's tick.
     pub fn end(&self) -> Option<Foreign> {
+        let tick = Nanos(Nanos::SECOND.0 / rustix::param::clock_ticks_per_second().max(1));
+        if self.started.elapsed() < std::time::Duration::from_nanos(tick.0) {
+            return None;
+        }
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let interval = CensusInterval {
             elapsed: Nanos(elapsed),
@@ -85,13 +91,20 @@ impl CensusInterval {
     }
 }
 
+/// Bytes of /proc/PID/stat at most: a name of 64 bytes and 51 numbers.
+const STAT_MAX: usize = 2 << 10;
+
 fn census() -> Option<Census> {
     let totals = proc::totals(&std::fs::read_to_string("/proc/stat").ok()?)?;
     let mut processes = BTreeMap::new();
+    let mut line = [0; STAT_MAX];
     for pid in pids() {
-        // a process may end at any moment; then it is not there
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if let Some(process) = proc::process(&String::from_utf8_lossy(&stat)) {
+        // a process may end at any moment; then it is not there. The kernel returns the line in one
+        // read, where reading to the end of a file of unknown length takes six
+        let stat =
+            File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut line));
+        let stat = String::from_utf8_lossy(&line[..stat.unwrap_or(0)]);
+        if let Some(process) = proc::process(&stat) {
             processes.insert(pid, process);
         }
     }
