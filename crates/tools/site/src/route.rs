@@ -216,6 +216,28 @@ pub(crate) fn token_of(name: &str) -> String {
     format!("{name}.{sum:016x}")
 }
 
+/// The page of a login.
+pub(crate) fn login_text(name: &str) -> String {
+    format!("{{\"name\": \"{name}\", \"token\": \"{}\"}}\n", token_of(name))
+}
+
+/// The page of a token's owner.
+pub(crate) fn name_text(name: &str) -> String {
+    format!("{{\"name\": \"{name}\"}}\n")
+}
+
+/// Challenge and page for a request without a token.
+pub(crate) const BEARER: &str = "Bearer realm=\"loadstone site\"";
+pub(crate) const NO_TOKEN: &str =
+    "Send a token from /login?name=NAME: Authorization: Bearer TOKEN\n";
+
+/// The credentials in an Authorization field of this scheme.
+pub(crate) fn credentials<'a>(field: &'a str, wanted: &str) -> Option<&'a str> {
+    let (scheme, token) = field.split_once(' ')?;
+    // the scheme's case does not matter (RFC 9110 §11.1)
+    scheme.eq_ignore_ascii_case(wanted).then_some(token.trim())
+}
+
 /// The name of a token; `None` if it was never issued.
 pub(crate) fn name_of(token: &str) -> Option<&str> {
     let (name, _) = token.split_once('.')?;

@@ -6,6 +6,7 @@ use super::request::{ExactRequest, Page, Version};
 use crate::faults::{Misbehaviour, WrongLength};
 use crate::head::{BodyFraming, ResponseHead, bodiless};
 use crate::pattern;
+use crate::route::{BEARER, NO_TOKEN};
 
 /// Action after the last byte is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,6 +291,11 @@ fn content(request: &ExactRequest, error: Option<u16>) -> (u16, BodyPiece, Strin
             (200, BodyPiece::Pattern(*len), "Content-Type: application/octet-stream\r\n".to_owned())
         }
         Page::Refused(why) => (400, text(why), plain),
+        Page::Json(json) => (200, text(json), "Content-Type: application/json\r\n".to_owned()),
+        Page::Unauthorized => {
+            let challenge = format!("WWW-Authenticate: {}\r\n", BEARER);
+            (401, text(NO_TOKEN), plain + &challenge)
+        }
         Page::Status { code: 101, .. } if request.version == Version::Http11 => {
             (101, text(""), String::new())
         }

@@ -1,7 +1,7 @@
 //! Reading requests: heads through httparse, bodies only to find where they end. Nothing that a
 //! peer sends is kept beyond [`HEAD_MAX`].
 
-use crate::route::{Route, origin_form};
+use crate::route::{Route, credentials, login_text, name_of, name_text, origin_form};
 
 /// The longest request head in bytes.
 pub(super) const HEAD_MAX: usize = 64 * 1024;
@@ -40,6 +40,10 @@ pub(super) enum Page {
         code: u16,
         to: String,
     },
+    /// `/login` and `/me`.
+    Json(String),
+    /// `/me` without a token of `/login`.
+    Unauthorized,
     /// A parameter out of its bounds.
     Refused(String),
 }
@@ -128,6 +132,14 @@ fn understand(head: &httparse::Request<'_, '_>, body_max: u64) -> Result<ExactRe
     let page = match Route::parse(&origin_form(target)) {
         Ok(Route::Bytes(len)) => Page::Bytes(len),
         Ok(Route::Status { code, to }) => Page::Status { code, to },
+        Ok(Route::Login { name }) => Page::Json(login_text(&name)),
+        Ok(Route::Me) => {
+            let field = values("authorization").find_map(|value| std::str::from_utf8(value).ok());
+            match field.and_then(|field| credentials(field, "bearer")).and_then(name_of) {
+                Some(name) => Page::Json(name_text(name)),
+                None => Page::Unauthorized,
+            }
+        }
         Err(refusal) if refusal.status == 400 => Page::Refused(refusal.text),
         _ => Page::Hello,
     };

@@ -18,7 +18,10 @@ use super::socket::SocketVisit;
 use crate::Sleeping;
 use crate::head::{SERVER, bodiless};
 use crate::pattern;
-use crate::route::{AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, Refusal, Route, name_of, token_of};
+use crate::route::{
+    AUTH_PASSWORD, AUTH_TOKEN, AUTH_USER, BEARER, NO_TOKEN, Refusal, Route, credentials,
+    login_text, name_of, name_text,
+};
 use units::Nanos;
 use websocket::handshake::ServerError;
 
@@ -221,10 +224,7 @@ async fn page(route: Route, request: Request<Upload>, common: &Common) -> Respon
         }
         Route::Auth => auth(request.headers()),
         Route::Digest(target) => digest(request.method(), request.headers(), &target),
-        Route::Login { name } => {
-            let token = token_of(&name);
-            ok(JSON, format!("{{\"name\": \"{name}\", \"token\": \"{token}\"}}\n"))
-        }
+        Route::Login { name } => ok(JSON, login_text(&name)),
         Route::Me => me(request.headers()),
         Route::Redirect(0) => ok(TEXT, "Arrived.\n"),
         Route::Redirect(hops) => status(302, &format!("/redirect/{}", hops - 1)),
@@ -356,27 +356,24 @@ fn gzip(len: u64) -> Response<PageBody> {
 }
 
 /// Credentials of an authorization scheme in a request.
-fn credentials<'a>(headers: &'a HeaderMap, wanted: &str) -> Option<&'a str> {
-    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = text.split_once(' ')?;
-    // the scheme's case does not matter (RFC 9110 §11.1)
-    scheme.eq_ignore_ascii_case(wanted).then_some(token.trim())
+fn authorization(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::AUTHORIZATION)?.to_str().ok()
 }
 
 fn me(headers: &HeaderMap) -> Response<PageBody> {
-    match credentials(headers, "bearer").and_then(name_of) {
-        Some(name) => ok(JSON, format!("{{\"name\": \"{name}\"}}\n")),
+    let token = authorization(headers).and_then(|field| credentials(field, "bearer"));
+    match token.and_then(name_of) {
+        Some(name) => ok(JSON, name_text(name)),
         None => {
-            let text =
-                "Send a token from /login?name=NAME: Authorization: Bearer TOKEN\n".to_owned();
-            let response = refuse(&Refusal { status: 401, text });
-            with(response, header::WWW_AUTHENTICATE, "Bearer realm=\"loadstone site\"")
+            let response = refuse(&Refusal { status: 401, text: NO_TOKEN.to_owned() });
+            with(response, header::WWW_AUTHENTICATE, BEARER)
         }
     }
 }
 
 fn auth(headers: &HeaderMap) -> Response<PageBody> {
-    if credentials(headers, "basic") == Some(AUTH_TOKEN) {
+    let login = authorization(headers).and_then(|field| credentials(field, "basic"));
+    if login == Some(AUTH_TOKEN) {
         return ok(TEXT, "Welcome, fred.\n");
     }
     let text = "This page is for fred, whose password is flintstone.\n".to_owned();

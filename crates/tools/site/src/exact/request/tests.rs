@@ -26,6 +26,12 @@ fn a_plain_request_is_understood() {
     assert!(whole("GET / HTTP/1.0\r\nConnection: x, Keep-Alive\r\n\r\n").keep);
     assert!(!whole("GET / HTTP/1.1\r\nhost:a\r\nConnection: Close\r\n\r\n").keep);
     assert!(matches!(whole("GET /bytes/x HTTP/1.0\r\n\r\n").page, Page::Refused(_)));
+    let Page::Json(login) = whole("GET /login?name=fred HTTP/1.0\r\n\r\n").page else { panic!() };
+    let token = login.split('"').nth(7).unwrap();
+    let me =
+        |token| whole(&format!("GET /me HTTP/1.0\r\nAuthorization: bearer {token}\r\n\r\n")).page;
+    assert_eq!(me(token), Page::Json("{\"name\": \"fred\"}\n".to_owned()));
+    assert_eq!(me("fred.0"), Page::Unauthorized);
 }
 
 #[test]
