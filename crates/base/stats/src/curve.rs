@@ -254,7 +254,7 @@ pub struct Curve {
     pub usl: Option<Usl>,
     pub hysteresis: Option<Hysteresis>,
     /// Capacity that one call at a time predicts (1 / mean service time of the lowest step), calls
-    /// a second, where the steps show it.
+    /// a second, where the steps show it; `None` too where a step did more.
     pub predicted_per_s: Option<f64>,
     /// Sentences about what could not be said, and why.
     pub notes: Vec<String>,

@@ -167,7 +167,8 @@ fn summary(format: Format, imported: &Imported) -> String {
     format!("{}: {}", format.name(), counts(imported))
 }
 
-/// Runs the plan once with one user, and shows the result of each step.
+/// Runs each journey of the plan once with one user, or each of its targets, and shows the result of
+/// each step.
 ///
 /// # Errors
 /// A plan that cannot be run; the exit code is 1 if a step fails.
@@ -176,16 +177,14 @@ pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
     plan.scenarios.clear();
     plan.stages = None;
     plan.load = Load::Closed { users: 1, think: Think::None, session: None };
-    // the journeys of a plan are chosen in turn or by weight: more rounds make each of them likely
-    let journeys = plan.journeys.as_ref().map_or(1, |journeys| journeys.journeys.len());
-    let rounds = if plan.journeys.is_some() { journeys * journeys } else { plan.targets.len() };
+    let rounds = if plan.journeys.is_some() { 1 } else { plan.targets.len() };
     (plan.stop.requests, plan.stop.duration) = (Some(rounds as u64), None);
     plan.stop.warm_up = units::Nanos::ZERO;
     plan.measure.slo.clear();
     if let Some(problem) = plan::validate(&plan).err().and_then(|all| all.into_iter().next()) {
         return Err(Failure::usage(problem.to_string()));
     }
-    let Some(session) = Session::reach(&plan, name, &Arc::new(Env::here()))? else {
+    let Some(mut session) = Session::reach(&plan, name, &Arc::new(Env::here()))? else {
         return Ok(Code::Interrupted);
     };
     if !session.is_reachable() {
@@ -195,43 +194,75 @@ pub(crate) fn dry_run(plan: &Plan, name: &str) -> Result<Code, Failure> {
         return Err(Failure { code: Code::NoConnection, text });
     }
     let mut watch = |_: &engine::Setup| -> Box<dyn Watcher> { Box::new(Watchers(Vec::new())) };
-    let report = session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch));
-    let report = report.map_err(Failure::from_run)?;
-    let run = RunRecord::of(&report);
-    let failed = run.per_url.iter().filter(|row| row.failed + row.timed_out > 0).count();
-    files::write_stdout(&steps(&run)).map_err(|error| Failure::not_written(&error))?;
-    Ok(if failed > 0 { Code::Missed } else { Code::Done })
+    let mut runs = Vec::new();
+    let whole = session.plan().clone();
+    for part in parts(&whole) {
+        session.replace_plan(part);
+        let report = session.measure(&RunLoad::Repeat(0), Observers::new(&mut watch));
+        runs.push(RunRecord::of(&report.map_err(Failure::from_run)?));
+    }
+    let (text, failed) = steps(&runs);
+    files::write_stdout(&text).map_err(|error| Failure::not_written(&error))?;
+    Ok(if failed { Code::Missed } else { Code::Done })
 }
 
-/// A line for each step, and remarks.
-fn steps(run: &RunRecord) -> String {
-    let mut text = String::new();
-    let mut counts = (0, 0, 0);
-    for row in &run.per_url {
-        let bad = row.failed + row.timed_out;
-        let (mark, what) = match (row.count, bad) {
-            (0, _) => ("-", "not made"),
-            (_, 0) => ("✓", "succeeded"),
-            _ => ("✗", "failed"),
-        };
-        match what {
-            "succeeded" => counts.0 += 1,
-            "failed" => counts.1 += 1,
-            _ => counts.2 += 1,
+/// A plan for each journey, which makes no other; else the plan itself.
+fn parts(plan: &Plan) -> Vec<Plan> {
+    let count = plan.journeys.as_ref().map_or(0, |journeys| journeys.journeys.len());
+    if count < 2 {
+        return vec![plan.clone()];
+    }
+    let part = |row: usize| {
+        let mut part = plan.clone();
+        for (number, journey) in
+            part.journeys.iter_mut().flat_map(|it| &mut it.journeys).enumerate()
+        {
+            journey.weight = if number == row { 1.0 } else { 0.0 };
         }
-        let name = row.name.as_deref().unwrap_or(&row.url);
-        let name = record::words::printable(name, 70);
-        writeln!(text, "  {mark} {name}  {what}").expect("a String takes all text");
+        part
+    };
+    (0..count).map(part).collect()
+}
+
+/// A line for each step, and remarks; whether a step failed. The rows of all runs are the
+/// same.
+fn steps(runs: &[RunRecord]) -> (String, bool) {
+    let mut text = String::new();
+    let mut good = 0;
+    let mut bad = 0;
+    let mut none = 0;
+    for row in runs.first().map_or(&[][..], |run| &run.per_url) {
+        let rows = runs.iter().flat_map(|run| &run.per_url).filter(|it| it.target == row.target);
+        let made: u64 = rows.clone().map(|row| row.count).sum();
+        let failed: u64 = rows.map(|row| row.failed + row.timed_out).sum();
+        let (sum, mark, what) = match (made, failed) {
+            (0, _) => (&mut none, "-", "not made"),
+            (_, 0) => (&mut good, "✓", "succeeded"),
+            _ => (&mut bad, "✗", "failed"),
+        };
+        *sum += 1;
+        let name = record::words::printable(row.name.as_deref().unwrap_or(&row.url), 70);
+        line(&mut text, format_args!("  {mark} {name}  {what}"));
     }
-    for failure in run.failures.iter().filter(|failure| failure.count > 0) {
-        writeln!(text, "  {}: {}", failure.class.id(), failure.count)
-            .expect("a String takes all text");
+    let mut failures = std::collections::BTreeMap::new();
+    for failure in runs.iter().flat_map(|run| &run.failures) {
+        *failures.entry(failure.class).or_insert(0) += failure.count;
     }
-    for (step, note) in run.journeys.iter().flat_map(|journeys| journeys.notes()) {
-        writeln!(text, "  {step}: {note}").expect("a String takes all text");
+    for (class, count) in failures.into_iter().filter(|(_, count)| *count > 0) {
+        line(
+            &mut text,
+            format_args!("  {}: {}", record::words::counted(count, "failure"), class.explain()),
+        );
     }
-    let (good, bad, none) = counts;
-    writeln!(text, "dry run of one user: {good} succeeded, {bad} failed, {none} not made")
-        .expect("a String takes all text");
-    text
+    let notes = runs.iter().flat_map(|run| &run.journeys).flat_map(|journeys| journeys.notes());
+    for (step, note) in notes {
+        line(&mut text, format_args!("  {step}: {note}"));
+    }
+    let counts = format_args!("{good} succeeded, {bad} failed, {none} not made");
+    line(&mut text, format_args!("dry run of one user: {counts}"));
+    (text, bad > 0)
+}
+
+fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
+    writeln!(text, "{words}").expect("a String takes all text");
 }

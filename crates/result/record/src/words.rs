@@ -69,10 +69,19 @@ pub fn name(name: &str, plan: &Plan) -> String {
     }
 }
 
+/// The URL of a target as it was given: that of calls of gRPC is kept as that of their requests.
+fn target_url(plan: &Plan, url: &url::Url) -> String {
+    let shown = shown_url(url);
+    match shown.strip_prefix("http") {
+        Some(rest) if plan.is_grpc() => format!("grpc{rest}"),
+        _ => shown,
+    }
+}
+
 /// The URL of a target, by its row.
 pub fn target_name(plan: &Plan, row: u32) -> String {
     match plan.targets.get(row as usize) {
-        Some(target) => shown_url(&target.url),
+        Some(target) => target_url(plan, &target.url),
         None => "a target that the plan does not have".to_owned(),
     }
 }
@@ -86,7 +95,7 @@ pub fn target(plan: &Plan) -> String {
         return format!("{}, {what} {names}", shown_url(&journeys.base));
     }
     let Some(first) = plan.targets.first() else { return "no target".to_owned() };
-    let url = shown_url(&first.url);
+    let url = target_url(plan, &first.url);
     match plan.targets.len() {
         1 => url,
         n => format!("{url} and {} more", show::count(n as u64 - 1)),
@@ -220,5 +229,18 @@ pub fn span(length: Nanos) -> String {
             format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
         }
         _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_of_grpc_has_its_own_scheme() {
+        let mut plan = Plan::for_url(url::Url::parse("https://h/a.B/C").unwrap());
+        assert_eq!(target(&plan), "https://h/a.B/C");
+        plan.use_grpc();
+        assert_eq!(target(&plan), "grpcs://h/a.B/C");
     }
 }

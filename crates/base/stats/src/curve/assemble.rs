@@ -40,6 +40,8 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
         true => before_the_knee(&whole, knee.as_ref(), limited > 0),
         false => by_objectives(&whole, objectives, limited > 0),
     };
+    // a server that handles calls side by side is above what one call at a time predicts
+    let is_above = |predicted: &f64| peak.is_none_or(|peak| peak.at <= predicted * 1.005);
     let mut curve = Curve {
         peak: peak.filter(|peak| peak.at > 0.0),
         kneedle: knee_by_kneedle(&whole).filter(|_| axis == Axis::Rate && failing.is_none()),
@@ -48,7 +50,7 @@ pub fn curve(steps: &[(Purpose, Point)], axis: Axis, objectives: &[Objective]) -
         overload: overload(&whole, knee.as_ref().map(|knee| knee.at.at), peak),
         usl: usl.filter(|_| failing.is_none()),
         hysteresis: hysteresis(&up, &down),
-        predicted_per_s: predicted(&whole).filter(|_| failing.is_none()),
+        predicted_per_s: predicted(&whole).filter(|_| failing.is_none()).filter(is_above),
         knee,
         notes: Vec::new(),
     };
