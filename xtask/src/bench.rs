@@ -1,6 +1,9 @@
 //! The benchmark: `bench/run.sh` measures, this module renders `bench/RESULTS.md` and checks the
 //! budgets of docs/design.md section 7. Only ratios within one round count: the machine may be a
 //! third slower for a minute, but then it is for all tools.
+//!
+//! RESULTS.md is one table of one run of one commit: each budget once. The tables by tool and the raw
+//! rounds of that run are files of `bench/history`. A run of some tables changes neither.
 
 mod budgets;
 mod figures;
@@ -14,10 +17,10 @@ use std::process::Command;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Tables to measure: keepalive many one nginx close bulk tls depth16 syscalls memory pace site http2 http2-tls http2-memory
-    /// http3 reno; all when none
+    /// Only these tables, rendered to target/bench.md: keepalive many one nginx close bulk tls depth16 syscalls memory pace site http2 http2-tls http2-memory
+    /// http3 reno
     tables: Vec<String>,
-    /// Render this raw file instead of measuring
+    /// Render this raw file of all tables instead of measuring
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Rounds of each table; a budget needs 9
@@ -32,6 +35,8 @@ pub(crate) struct Options {
 }
 
 const RESULTS: &str = "bench/RESULTS.md";
+/// Tables by tool and raw rounds, by commit.
+const HISTORY: &str = "bench/history";
 
 /// `cargo xtask bench`.
 ///
@@ -46,17 +51,45 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
         std::fs::read_to_string(&raw).with_context(|| format!("reading {}", raw.display()))?;
     let raw = raw::Raw::parse(&text)?;
     let judged = budgets::judge(&raw);
-    std::fs::write(root.join(RESULTS), render::results(&raw, &judged))
-        .with_context(|| format!("writing {RESULTS}"))?;
     for budget in &judged {
         println!("{}", budget.line());
     }
-    println!("written: {RESULTS}");
+    let written = match options.tables.is_empty() {
+        true => publish(root, &raw, &text, &judged)?,
+        false => {
+            let part = shell::target_folder(root).join("bench.md");
+            write(&part, &(render::results(&raw, &judged, None) + &render::tables(&raw)))?;
+            part
+        }
+    };
+    println!("written: {}", written.display());
     let missed = judged.iter().filter(|budget| budget.holds == Some(false)).count();
     if options.check && missed > 0 {
         bail!("{missed} budgets missed");
     }
     Ok(())
+}
+
+/// Writes the results of a whole run, its tables and its raw rounds; returns the results' path.
+fn publish(
+    root: &Path,
+    raw: &raw::Raw,
+    rounds: &str,
+    judged: &[budgets::Judged],
+) -> anyhow::Result<PathBuf> {
+    let commit = raw.fact("commit").and_then(|commit| commit.split(' ').next());
+    let commit = commit.context("the raw file does not name its commit: it is not of one run")?;
+    let history = root.join(HISTORY);
+    write(&history.join(format!("{commit}.tsv")), rounds)?;
+    let title = format!("# The tables of {commit}\n\nOf the run in [RESULTS.md](../RESULTS.md).\n");
+    write(&history.join(format!("{commit}.md")), &(title + &render::tables(raw)))?;
+    let results = root.join(RESULTS);
+    write(&results, &render::results(raw, judged, Some(commit)))?;
+    Ok(results)
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
 /// Builds the program as shipped and runs the script; returns its raw file.

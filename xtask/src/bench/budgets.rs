@@ -163,8 +163,7 @@ impl Judged {
     }
 }
 
-/// A budget holds if the lower end of the interval is at or below it: then the figures do not
-/// contradict it. All budgets, in the order of the table, followed by those of our own TCP with
+/// A budget holds if the median is at or below it. All budgets, in the order of the table, followed by those of our own TCP with
 /// Reno.
 pub(super) fn judge(raw: &Raw) -> Vec<Judged> {
     let plain = BUDGETS.iter().map(|budget| judge_one(budget, budget.table, raw));
@@ -192,7 +191,7 @@ fn judge_one(budget: &Budget, table: &str, raw: &Raw) -> Judged {
     let needed = if steady { STEADY_ROUNDS_MIN } else { ROUNDS_MIN };
     let found = estimate(&values);
     let enough = found.filter(|found| found.count >= needed);
-    Judged { what, max, unit, found, holds: enough.map(|found| found.low <= max) }
+    Judged { what, max, unit, found, holds: enough.map(|found| found.median <= max) }
 }
 
 #[cfg(test)]
@@ -231,11 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_end_decides() {
-        // two of nine rounds at the budget: the second smallest is the lower end
-        let judged = first(&raw(9, |round| 4.6 * if round < 3 { 1.06 } else { 1.10 }));
+    fn the_median_decides() {
+        let judged = first(&raw(9, |round| 4.6 * if round < 6 { 1.06 } else { 1.10 }));
         assert_eq!(judged.holds, Some(true));
-        let judged = first(&raw(9, |round| 4.6 * if round < 2 { 1.06 } else { 1.10 }));
+        let judged = first(&raw(9, |round| 4.6 * if round < 5 { 1.06 } else { 1.10 }));
         assert_eq!(judged.holds, Some(false));
     }
 

@@ -63,6 +63,11 @@ impl Raw {
         self.figures.entry(key).or_default().insert(round, value);
     }
 
+    /// A fact of the run, by its name.
+    pub(super) fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
     /// Tools of a table in the order of their first line.
     pub(super) fn tools(&self, table: &str) -> &[String] {
         self.tools.get(table).map_or(&[], Vec::as_slice)

@@ -77,18 +77,33 @@ const METRICS: &[(&str, &str, usize)] = &[
     ("foreign", "foreign cores", 2),
 ];
 
-/// The whole document.
-pub(super) fn results(raw: &Raw, judged: &[Judged]) -> String {
+/// The facts of the run and its budgets. `commit`: where its tables are, in the folder of the history.
+pub(super) fn results(raw: &Raw, judged: &[Judged], commit: Option<&str>) -> String {
     let mut text = String::from(
-        "# Results\n\nWritten by `cargo xtask bench`; docs/measuring.md describes how. Every tool runs once a \
-         round, and\nevery round starts at another tool. A figure is the median over the rounds with the \
-         95 % interval of\nthe median from order statistics (the range below six rounds); a ratio is taken \
-         within each round.\n\n",
+        "# Results\n\nWritten by `cargo xtask bench` from one run of one commit; docs/measuring.md \
+         describes how. Every tool\nruns once a round, and every round starts at another tool. A figure is \
+         the median over the rounds with\nthe 95 % interval of the median from order statistics (the range \
+         below six rounds); a ratio is taken\nwithin each round.\n\n",
     );
     for (key, value) in &raw.facts {
         push(&mut text, format_args!("- {key}: {value}\n"));
     }
+    if let Some(commit) = commit {
+        push(
+            &mut text,
+            format_args!(
+                "\nThe figures of each tool: [{commit}.md](history/{commit}.md), its raw rounds: \
+                 [{commit}.tsv](history/{commit}.tsv).\n"
+            ),
+        );
+    }
     budgets(&mut text, judged);
+    text
+}
+
+/// A table for each set-up, with a row for each tool.
+pub(super) fn tables(raw: &Raw) -> String {
+    let mut text = String::new();
     for table in &raw.tables {
         table_of(&mut text, raw, table);
     }
@@ -99,9 +114,9 @@ fn budgets(text: &mut String, judged: &[Judged]) {
     push(
         text,
         format_args!(
-            "\n## Budgets\n\nA budget holds when the lower end of the interval of at least {ROUNDS_MIN} \
-             rounds (3 for memory and system\ncalls) is at or below it.\n\n\
-             | budget | at most | measured | interval | rounds | |\n|---|--:|--:|--:|--:|---|\n"
+            "\n## Budgets\n\nA budget holds when the median of at least {ROUNDS_MIN} rounds (3 for memory \
+             and system calls) is at or below it.\n\n\
+             | budget | at most | median | interval | rounds | |\n|---|--:|--:|--:|--:|---|\n"
         ),
     );
     for budget in judged {
@@ -193,10 +208,13 @@ mod tests {
             text += &format!("keepalive\t{round}\tloadstone\tuser_us\t0.25\n");
         }
         let raw = Raw::parse(&text).unwrap();
-        let document = results(&raw, &judge(&raw));
+        let tables = tables(&raw);
+        assert!(tables.contains("| bare | 4.500 | – | 1.000 | 1.000–1.000 |\n"), "{tables}");
+        assert!(tables.contains("| loadstone | 4.770 | 0.250 | 1.060 |"), "{tables}");
+        let document = results(&raw, &judge(&raw), Some("abc"));
         assert!(document.contains("- kernel: 6.18\n"), "{document}");
-        assert!(document.contains("| bare | 4.500 | – | 1.000 | 1.000–1.000 |\n"), "{document}");
-        assert!(document.contains("| loadstone | 4.770 | 0.250 | 1.060 |"), "{document}");
+        assert!(document.contains("[abc.tsv](history/abc.tsv)"), "{document}");
+        assert_eq!(document.matches("\n## ").count(), 1, "the budgets are the only table");
         assert!(
             document.contains("| keepalive: loadstone, user_us | 0.3 µs | 0.250 |"),
             "{document}"
@@ -211,10 +229,11 @@ mod tests {
     fn a_table_of_reno_has_the_title_of_the_other() {
         let raw = Raw::parse("close-reno\t1\tbare\tcpu_us\t50\nclose-reno\t1\town\tcpu_us\t30\n");
         let raw = raw.unwrap();
-        let document = results(&raw, &judge(&raw));
+        let document = tables(&raw);
         let title = "## A connection per call, 64 at a time, nginx on another core, TCP by Reno\n";
         assert!(document.contains(title), "{document}");
         assert!(document.contains("| own | 30.000 | 0.600 |"), "{document}");
+        let document = results(&raw, &judge(&raw), None);
         assert!(
             document.contains("| close-reno: own / bare, cpu_us | 0.6 × | 0.600 |"),
             "{document}"
