@@ -200,10 +200,12 @@ fn aside(root: &Path, args: &[String]) -> (anyhow::Result<()>, String) {
         test
     };
     let busy: Vec<&str> = FROM_OUTSIDE.into_iter().filter(|name| *name != WAITING).collect();
-    let (mut outside, mut waiting) = (tests(&busy), tests(&[WAITING]));
+    let mut outside = tests(&busy);
+    let mut waiting = tests(&[WAITING]);
     outside.env("LOADSTONE_BIN", &release);
     waiting.env("LOADSTONE_BIN", &release);
-    let (mut all, mut printed) = (Ok(()), String::new());
+    let mut all = Ok(());
+    let mut printed = String::new();
     for mut command in [lua, outside, waiting, tests(&[WAITING])] {
         packages::with_system_folders(&mut command);
         let (ended, text) = shell::run_kept(&mut command);

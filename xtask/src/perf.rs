@@ -77,7 +77,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let mut grown = Vec::new();
     for case in cases {
         let count = |calls| instructions(&valgrind, &program, &case, calls, scratch.path());
-        let (few, many) = (count(options.few)?, count(options.many)?);
+        let few = count(options.few)?;
+        let many = count(options.many)?;
         let per_call = per_call((options.few, few), (options.many, many))?;
         println!("{}", judged(&case, per_call, figures.get(&case).copied()));
         if figures.get(&case).is_some_and(|&figure| has_grown(per_call, figure)) {

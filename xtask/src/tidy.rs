@@ -12,6 +12,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod tuples;
 mod words;
 mod world;
 
@@ -60,6 +61,8 @@ const RULES: &[Rule] = &[
     circles::among_modules,
     lines::functions,
     lines::files,
+    tuples::packed_statements,
+    tuples::bare_pairs,
     words::banned_words,
     plain::documents,
     plain::code,

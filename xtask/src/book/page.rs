@@ -69,14 +69,16 @@ impl Page {
                 }
                 Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
                     let dest_url = CowStr::from(target(dest_url, repository));
-                    let (title, id) = (title.clone(), id.clone());
+                    let title = title.clone();
+                    let id = id.clone();
                     Event::Start(Tag::Link { link_type: *link_type, dest_url, title, id })
                 }
                 Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
                     page.images.push(dest_url.to_string());
                     let name = dest_url.rsplit('/').next().unwrap_or_default();
                     let dest_url = CowStr::from(format!("images/{name}"));
-                    let (title, id) = (title.clone(), id.clone());
+                    let title = title.clone();
+                    let id = id.clone();
                     Event::Start(Tag::Image { link_type: *link_type, dest_url, title, id })
                 }
                 other => other.clone(),

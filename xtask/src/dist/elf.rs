@@ -14,7 +14,8 @@ pub(super) fn asks_for_loader(elf: &[u8]) -> Option<bool> {
     }
     let short = |at: usize| Some(u16::from_le_bytes(elf.get(at..at + 2)?.try_into().ok()?));
     let offset = u64::from_le_bytes(elf.get(32..40)?.try_into().ok()?);
-    let (size, count) = (usize::from(short(54)?), usize::from(short(56)?));
+    let size = usize::from(short(54)?);
+    let count = usize::from(short(56)?);
     let first = usize::try_from(offset).ok()?;
     for index in 0..count {
         let at = first.checked_add(index * size)?;

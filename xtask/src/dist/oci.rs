@@ -25,7 +25,8 @@ const PLACES: [(&str, &str); 9] = [
 /// tar or gzip fails, or a file cannot be written.
 pub(super) fn pack(release: &Release, from: &Path) -> anyhow::Result<PathBuf> {
     let stage = release.stage.join("oci");
-    let (tree, layout) = (stage.join("tree"), stage.join("layout"));
+    let tree = stage.join("tree");
+    let layout = stage.join("layout");
     pack::lay_out(from, &PLACES, &tree)?;
     // results are written where the caller mounts a folder
     std::fs::create_dir_all(tree.join("work"))?;
@@ -94,7 +95,8 @@ fn blob(layout: &Path, bytes: &[u8], kind: &str) -> anyhow::Result<Value> {
 /// RFC 3339, by the civil calendar (days to date after Howard Hinnant's `civil_from_days`).
 fn created(date: &str) -> anyhow::Result<String> {
     let seconds: i64 = date.parse().with_context(|| format!("{date:?} are no seconds"))?;
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let days = seconds.div_euclid(86_400);
+    let rest = seconds.rem_euclid(86_400);
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);
@@ -104,7 +106,9 @@ fn created(date: &str) -> anyhow::Result<String> {
     let day = of_year - (153 * shifted + 2) / 5 + 1;
     let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     let year = year + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    let hour = rest / 3600;
+    let minute = rest / 60 % 60;
+    let second = rest % 60;
     Ok(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"))
 }
 

@@ -87,7 +87,8 @@ impl Page {
         }
         let mut pieces = Vec::new();
         let mut lines = text.lines().enumerate().peekable();
-        let (mut fenced, mut pending) = (false, false);
+        let mut fenced = false;
+        let mut pending = false;
         while let Some((index, line)) = lines.next() {
             pieces.push(Piece::Own(format!("{line}\n")));
             if line.starts_with("```") {
@@ -150,7 +151,8 @@ impl Page {
     /// The page with new texts, one for each mark that is shown, in its blocks.
     pub(super) fn filled(&self, blocks: &[String]) -> String {
         let mut blocks = blocks.iter();
-        let (mut text, mut block) = (String::new(), String::new());
+        let mut text = String::new();
+        let mut block = String::new();
         for piece in &self.pieces {
             match piece {
                 Piece::Own(own) => text.push_str(own),

@@ -82,7 +82,8 @@ fn round(binary: &Path, pace: &Path, rate: u32, real_time: bool) -> anyhow::Resu
         netpath.args(["-r", "1"]).arg(binary);
     }
     let server = format!("taskset -c 1 {pace} receive 9000 10000");
-    let (rate, seconds) = (rate.to_string(), SECONDS.to_string());
+    let rate = rate.to_string();
+    let seconds = SECONDS.to_string();
     let program = ["taskset", "-c", "1", &pace, "send", SERVER, "9000", &rate, &seconds, "64"];
     let (out, said) = through(&mut netpath, &["rtt=20ms", "1"], &server, &program)?;
     read(&out, &said).with_context(|| format!("not understood: {out} {said}"))

@@ -81,7 +81,8 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
         "| | kernel, MB/s | ours, MB/s | ours / kernel | within 5 % |\n|---|--:|--:|--:|---|\n",
     );
     for one in &MATCHES {
-        let (mut kernel, mut ours) = (Vec::new(), Vec::new());
+        let mut kernel = Vec::new();
+        let mut ours = Vec::new();
         for round in 1..=rounds {
             kernel.push(one.by_kernel(binary)?);
             // other packets are lost in each round, as they are by the kernel
@@ -92,7 +93,8 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
             let (median, least, most) = spread(values);
             (median, format!("{median:.3} ({least:.3}–{most:.3})"))
         };
-        let ((by_kernel, kernel), (by_us, ours)) = (show(&kernel), show(&ours));
+        let (by_kernel, kernel) = show(&kernel);
+        let (by_us, ours) = show(&ours);
         let ratio = by_us / by_kernel;
         let holds = if (ratio - 1.0).abs() <= WITHIN { "yes" } else { "no" };
         writeln!(text, "| {} | {kernel} | {ours} | {ratio:.3} | {holds} |", one.what)?;

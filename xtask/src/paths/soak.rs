@@ -81,7 +81,8 @@ pub(super) fn section(binary: &Path, minutes: u32) -> anyhow::Result<String> {
 
 /// A look every second until it ends, or a minute after it should have.
 fn watch(mut child: Child, span: Duration) -> anyhow::Result<(Vec<Held>, Child)> {
-    let (start, mut rows) = (Instant::now(), Vec::new());
+    let start = Instant::now();
+    let mut rows = Vec::new();
     while child.try_wait()?.is_none() {
         if start.elapsed() > span + Duration::from_secs(60) {
             child.kill()?;

@@ -84,7 +84,8 @@ pub(super) fn section(binary: &Path, rounds: usize) -> anyhow::Result<String> {
         for loss in LOSSES {
             for (rtt, users) in RTTS {
                 let path = format!("rtt={rtt}, rate={}, loss={loss}", kind.rate);
-                let (mut kernel, mut own) = (Vec::new(), Vec::new());
+                let mut kernel = Vec::new();
+                let mut own = Vec::new();
                 for round in 1..=rounds {
                     let seed = round.to_string();
                     for (stack, ran) in [("kernel", &mut kernel), ("own", &mut own)] {
@@ -104,7 +105,8 @@ fn row(kind: &Kind, loss: &str, rtt: &str, kernel: &[Ran], own: &[Ran]) -> Strin
         spread(&runs.iter().map(figure).collect::<Vec<f64>>())
     };
     let shown = |(median, least, most)| format!("{median:.1} ({least:.1}–{most:.1})");
-    let (by_kernel, by_us) = (of(kernel, |ran| ran.goodput), of(own, |ran| ran.goodput));
+    let by_kernel = of(kernel, |ran| ran.goodput);
+    let by_us = of(own, |ran| ran.goodput);
     let p50 = of(own, |ran| ran.p50_s).0 / of(kernel, |ran| ran.p50_s).0;
     let again = |runs| of(runs, |ran| ran.again).0;
     let ratio = by_us.0 / by_kernel.0;

@@ -70,6 +70,40 @@ fn this_repository_is_tidy() {
 }
 
 #[test]
+fn a_tuple_is_not_two_statements() {
+    let body = |body: &str| format!("//! Text.\nfn f(mut a: u8, mut b: u8) {{\n    {body}\n}}\n");
+    for packed in ["let (c, mut d) = (a, b + 1);", "(a, b) = (1, 2);", "let (c, d) = (f(a), (b));"]
+    {
+        finds(&[(SHELL, &body(packed))], "loop.rs:3: two statements packed into a tuple");
+    }
+    for needed in [
+        "(a, b) = (b, a);",
+        "let (a, b) = (b, a);",
+        "let (c, d) = f(a, b);",
+        "let c = (a, b);",
+        "let (Some(c), 1) = (g(a), b) else { return };",
+    ] {
+        finds_nothing(&[(SHELL, &body(needed))]);
+    }
+    let test = body("let (c, d) = (a, b);").replace("fn f", "#[cfg(test)]\nfn f");
+    finds_nothing(&[(SHELL, &test)]);
+}
+
+#[test]
+fn a_public_function_names_what_it_takes_and_returns() {
+    for pair in ["pub fn f(low_high: (u64, u64)) {}", "pub fn f() -> Option<(bool, bool)> { None }"]
+    {
+        finds(&[(SHELL, &format!("//! Text.\n{pair}\n"))], "a pair of");
+    }
+    for good in [
+        "pub fn f(at: (u64, u32), all: &[(u8, u8)]) {}",
+        "pub(crate) fn f() -> (u8, u8) { (1, 2) }",
+    ] {
+        finds_nothing(&[(SHELL, &format!("//! Text.\n{good}\n"))]);
+    }
+}
+
+#[test]
 fn a_clean_tree_has_no_findings() {
     finds_nothing(&[]);
 }

@@ -74,7 +74,9 @@ impl Round {
             serde_json::from_str(&read(&format!("{name}.json"))?)
                 .with_context(|| format!("{name}.json"))
         };
-        let (open, pool, closed) = (json("ours")?, json("ours-64")?, json("ours-closed")?);
+        let open = json("ours")?;
+        let pool = json("ours-64")?;
+        let closed = json("ours-closed")?;
         let (times, reference_late_p99_ms) = reference("reference")?;
         let (times_64, _) = reference("reference-64")?;
         let ran = |name, file: &str, times| -> anyhow::Result<Ran> {
@@ -169,7 +171,8 @@ fn differences(ours: &Ran, reference: &Ran) -> Vec<String> {
             off > TOLERANCE || off.is_nan()
         })
         .map(|((own, reference), quantile)| {
-            let (own_ms, reference_ms) = (own * 1e3, reference * 1e3);
+            let own_ms = own * 1e3;
+            let reference_ms = reference * 1e3;
             format!(
                 "{}: {quantile} {own_ms:.2} ms where the reference client has {reference_ms:.2} ms",
                 ours.name

@@ -98,7 +98,8 @@ impl Truth {
                 (seen(case, &limits, &self.shows), verdict)
             }
         };
-        let (case, expect) = (self.case.clone(), self.expect.clone());
+        let case = self.case.clone();
+        let expect = self.expect.clone();
         Row { case, expect, from: self.from, seen, verdict }
     }
 }
@@ -113,7 +114,8 @@ impl Conditions {
             own.any(|one| text(one, "seen").contains(part))
         });
         let inside = |limit: &&Value, [least, most]: [f64; 2]| {
-            let (low, high) = (limit["low"].as_f64(), limit["high"].as_f64());
+            let low = limit["low"].as_f64();
+            let high = limit["high"].as_f64();
             let (Some(low), Some(high)) = (low.or(high), high) else { return false };
             low >= least && high <= most
         };
@@ -159,13 +161,15 @@ fn seen(case: &Value, limits: &[&Value], conditions: &Conditions) -> String {
     }
     for limit in limits {
         let number = |key: &str| limit[key].as_f64().map_or_else(|| "-".to_owned(), show);
-        let (low, high) = (number("low"), number("high"));
+        let low = number("low");
+        let high = number("high");
         let range = match limit["high"].is_null() {
             true => format!("longer than {low}"),
             false if low == high => low,
             false => format!("{low} to {high}"),
         };
-        let (what, note) = (text(limit, "what"), text(limit, "note"));
+        let what = text(limit, "what");
+        let note = text(limit, "note");
         let unit = match text(limit, "unit") {
             "ratio" => "times",
             unit => unit,

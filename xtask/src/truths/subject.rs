@@ -155,7 +155,8 @@ impl Subject {
     pub(crate) fn start(&self, loadstone: &Path) -> anyhow::Result<Running> {
         let folder = tempfile::tempdir()?;
         let mut running = Running { children: Vec::new(), folder, url: String::new(), origin: 0 };
-        let (port, origin) = (free_port(), free_port());
+        let port = free_port();
+        let origin = free_port();
         running.origin = origin;
         let dir = running.folder.path().to_owned();
         self.fill(&dir, port, origin)?;

@@ -14,7 +14,8 @@ pub fn duration(span: Nanos) -> String {
         return "0 s".to_owned();
     }
     for (unit_ns, name) in [(1_u64, "ns"), (1_000, "µs"), (1_000_000, "ms"), (SECOND_NS, "s")] {
-        let (value, limit) = (ns as f64 / unit_ns as f64, if name == "s" { 60.0 } else { 1000.0 });
+        let value = ns as f64 / unit_ns as f64;
+        let limit = if name == "s" { 60.0 } else { 1000.0 };
         let text = if name == "ns" { ns.to_string() } else { three_digits(value) };
         if rounded(&text) < limit {
             return format!("{text} {name}");
@@ -23,7 +24,8 @@ pub fn duration(span: Nanos) -> String {
     for (unit_ns, name, sub_ns, sub_name) in LONG_UNITS {
         let per_unit = unit_ns / sub_ns;
         let subs = ns / sub_ns + u64::from(ns % sub_ns >= sub_ns / 2);
-        let (units, rest) = (subs / per_unit, subs % per_unit);
+        let units = subs / per_unit;
+        let rest = subs % per_unit;
         if name == "d" || units < if name == "m" { 60 } else { 24 } {
             return format!("{} {name} {rest:02} {sub_name}", count(units));
         }

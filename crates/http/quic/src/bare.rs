@@ -160,7 +160,8 @@ impl Bare {
         let options = u16::from(options);
         let size = usize::from(u16::from_be_bytes([high, low]));
         let mut made = Vec::new();
-        let (mut frames, mut offset) = (frames.to_vec(), 0);
+        let mut frames = frames.to_vec();
+        let mut offset = 0;
         let hello = if options & HELLO == 0 { Vec::new() } else { self.hello.clone() };
         loop {
             let room = size.saturating_sub(self.head_len(options) + TAG_LEN + frames.len() + 8);
@@ -194,7 +195,9 @@ impl Bare {
     fn initial(&mut self, size: usize, options: u16, frames: &[u8]) -> Vec<u8> {
         let keys = if options & SHORT_ID == 0 { &self.keys } else { &self.short };
         let token: &[u8] = if options & TOKEN == 0 { b"" } else { INVENTED };
-        let (to, from, number) = (self.destination(options), &self.from[..], self.numbers);
+        let to = self.destination(options);
+        let from = &self.from[..];
+        let number = self.numbers;
         // at least as much as the header protection sample needs (RFC 9001 section 5.4.2)
         let least = self.head_len(options) + TAG_LEN + keys.header.local.sample_size();
         // the others have a different meaning there
@@ -278,7 +281,11 @@ fn closing(mut frames: &[u8]) -> Option<u64> {
         match kind {
             0 | 1 => {}
             2 | 3 => {
-                let (_, _, ranges, _) = (take()?, take()?, take()?, take()?);
+                // the largest number and the delay, the number of ranges, the first of them
+                take()?;
+                take()?;
+                let ranges = take()?;
+                take()?;
                 let counts = if kind == 3 { 3 } else { 0 };
                 for _ in 0..ranges.checked_mul(2)?.checked_add(counts)? {
                     take()?;

@@ -475,11 +475,13 @@ impl Hand {
 impl Hand {
     /// Processes a datagram.
     pub(crate) fn take(&mut self, now: Nanos, datagram: &[u8]) {
-        (self.now, self.heard_at) = (now, now);
+        self.now = now;
+        self.heard_at = now;
         if self.over.is_some() || self.shaking.passes_over {
             return;
         }
-        let (mut rest, mut understood) = (datagram.to_vec(), false);
+        let mut rest = datagram.to_vec();
+        let mut understood = false;
         while let Some(parts) = parts(&rest) {
             let later = rest.split_off(parts.end);
             understood |= match parts.kind {
@@ -521,7 +523,8 @@ impl Hand {
             return false;
         };
         if level == NumberSpace::Initial && !self.named {
-            (self.to, self.named) = (parts.from.clone(), true);
+            self.to = parts.from.clone();
+            self.named = true;
         }
         if self.spaces[level as usize].is_new(number) && self.over.is_none() {
             self.take_frames(level, &frames);

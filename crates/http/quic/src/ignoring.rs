@@ -188,7 +188,8 @@ impl Session for IgnoringSession {
         self.keys += 1;
         let KeyPair { local, remote } = packet;
         let place = if self.keys == 2 { PacketClass::Data } else { PacketClass::Handshake };
-        let (local, remote) = (self.wrap(local, place), self.wrap(remote, place));
+        let local = self.wrap(local, place);
+        let remote = self.wrap(remote, place);
         Some(Keys { header, packet: KeyPair { local, remote } })
     }
 
@@ -248,7 +249,8 @@ fn extension_in(hello: &[u8], wanted: u16) -> Option<&[u8]> {
 
 /// Those that every client of ours sends, once each (RFC 9000 section 18.2).
 fn sound(mut parameters: &[u8]) -> Vec<u8> {
-    let (mut out, mut seen) = (Vec::new(), Vec::new());
+    let mut out = Vec::new();
+    let mut seen = Vec::new();
     while let Some((id, first)) = number(parameters)
         && let Some((length, second)) = number(&parameters[first..])
     {

@@ -463,7 +463,8 @@ impl<I: Io> Quic<I> {
         link.move_if_due(&mut self.io, slot, now);
         if told.any() {
             let ended = link.has_ended();
-            let (readable, writable) = (told.readable, told.writable);
+            let readable = told.readable;
+            let writable = told.writable;
             self.news.push((Ready { slot, readable, writable, ended }, generation));
         }
     }

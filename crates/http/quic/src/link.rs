@@ -374,7 +374,8 @@ impl QuicLink {
 
     fn give_up(&mut self, number: u64, code: u64) {
         self.count_ended(number);
-        let (id, code) = (id_of(number), VarInt::from_u64(code).unwrap_or(VarInt::MAX));
+        let id = id_of(number);
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         // either side of it may be finished already
         self.connection.send_stream(id).reset(code).ok();
         self.connection.recv_stream(id).stop(code).ok();
@@ -393,7 +394,8 @@ impl QuicLink {
             *held = HeldBytes { given_up: Some(code), ..HeldBytes::default() };
             return;
         }
-        let (id, code) = (id_of(number), VarInt::from_u64(code).unwrap_or(VarInt::MAX));
+        let id = id_of(number);
+        let code = VarInt::from_u64(code).unwrap_or(VarInt::MAX);
         match head.kind {
             PieceKind::Reset => {
                 self.count_ended(number);
@@ -460,7 +462,8 @@ impl QuicLink {
 impl QuicLink {
     /// Processes the output of the library.
     pub(crate) fn pump(&mut self, endpoint: &mut Endpoint, now: Nanos) -> News {
-        let (before, ended) = (self.inbox.waiting(), self.has_ended());
+        let before = self.inbox.waiting();
+        let ended = self.has_ended();
         let mut told = News::default();
         loop {
             while let Some(event) = self.connection.poll_endpoint_events() {
@@ -555,7 +558,8 @@ impl QuicLink {
         let number = number_of(id);
         let mut stream = self.connection.recv_stream(id);
         let Ok(mut chunks) = stream.read(true) else { return };
-        let (mut newest, mut over) = (None, false);
+        let mut newest = None;
+        let mut over = false;
         loop {
             match chunks.next(CHUNK_MAX) {
                 Ok(Some(chunk)) => {
@@ -611,7 +615,8 @@ impl QuicLink {
             };
             self.unsent.bytes.clear();
             self.unsent.bytes.extend_from_slice(&bytes[taken..]);
-            (self.unsent.at, self.unsent.each) = (0, each);
+            self.unsent.at = 0;
+            self.unsent.each = each;
         }
     }
 
@@ -728,6 +733,7 @@ fn id_of(number: u64) -> StreamId {
 }
 
 fn number_of(id: StreamId) -> u64 {
-    let (side, dir) = (id.initiator() == Side::Server, id.dir() == Dir::Uni);
+    let side = id.initiator() == Side::Server;
+    let dir = id.dir() == Dir::Uni;
     id.index() << 2 | u64::from(dir) << 1 | u64::from(side)
 }

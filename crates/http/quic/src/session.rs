@@ -111,7 +111,8 @@ impl Resuming {
 impl HandSessions {
     /// With these settings, except for resumption and early data.
     pub fn new(config: &ClientConfig, words: SessionWords) -> HandSessions {
-        let (sound, stale) = (Resuming::new(config), Resuming::new(config));
+        let sound = Resuming::new(config);
+        let stale = Resuming::new(config);
         let mut full = config.clone();
         full.resumption = Resumption::disabled();
         HandSessions { config: Arc::new(full), sound, stale, words }

@@ -176,7 +176,8 @@ impl LanesShare {
         let CommonState { lanes, workers, .. } = &mut *state;
         for drawn in workers[self.worker as usize].due.drain(..) {
             let length = lanes.copy_out(&drawn, &mut self.bytes);
-            let (due, direction) = (drawn.delivery.due, drawn.direction);
+            let due = drawn.delivery.due;
+            let direction = drawn.direction;
             self.taken.push(TakenPacket { due, direction, length });
         }
         !self.taken.is_empty()

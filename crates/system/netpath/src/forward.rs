@@ -145,7 +145,8 @@ impl Forwarder {
             return;
         }
         let span = (left - self.spin).min(SLEEP_MAX);
-        let (secs, nanos) = (span.0 / Nanos::SECOND.0, span.0 % Nanos::SECOND.0);
+        let secs = span.0 / Nanos::SECOND.0;
+        let nanos = span.0 % Nanos::SECOND.0;
         let timeout = Timespec { tv_sec: secs as i64, tv_nsec: nanos as _ };
         let [near, far] = &self.ends;
         let mut wait = [

@@ -175,7 +175,8 @@ impl Lanes {
     /// Appends the bytes of the packet and releases its buffer; returns their number.
     pub(crate) fn copy_out(&mut self, drawn: &Drawn, into: &mut Vec<u8>) -> usize {
         let Delivery { token, corrupt, .. } = drawn.delivery;
-        let (start, packet) = (into.len(), self.buffers.packet(token));
+        let start = into.len();
+        let packet = self.buffers.packet(token);
         into.extend_from_slice(packet);
         if let Some(bit) = corrupt {
             flip(&mut into[start..], bit);

@@ -99,7 +99,8 @@ pub fn become_able() -> Result<bool, PathTrouble> {
     if able.is_ok() {
         return Ok(false);
     }
-    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let user = rustix::process::geteuid();
+    let group = rustix::process::getegid();
     raw::leave_users().map_err(PathTrouble::Namespace)?;
     // the user id stays the same: the programs see the user that started them
     let write =

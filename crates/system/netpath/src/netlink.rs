@@ -146,7 +146,8 @@ pub(crate) fn add_route(device: i32, (to, bits): (Ipv6Addr, u8)) -> io::Result<(
         0,
         0,
     ];
-    let (to, over) = (attribute(RTA_DST, &to.octets()), attribute(RTA_OIF, &device.to_ne_bytes()));
+    let to = attribute(RTA_DST, &to.octets());
+    let over = attribute(RTA_OIF, &device.to_ne_bytes());
     let body = [&head[..], &to, &over].concat();
     ask(RTM_NEWROUTE, NLM_F_ACK | NLM_F_CREATE, &body).map(|_| ())
 }

@@ -196,7 +196,8 @@ pub(crate) fn close_range(first: u32, last: u32) {
 /// The command's process enters this network namespace before its program, and is killed when the
 /// calling thread ends. The thread itself does not enter it: a user may not be permitted to return.
 pub(crate) fn settle(command: &mut Command, network: BorrowedFd<'_>) {
-    let (parent, network) = (std::process::id(), network.as_raw_fd());
+    let parent = std::process::id();
+    let network = network.as_raw_fd();
     let before_program = move || {
         // SAFETY: a plain system call on a descriptor that is open in the parent, and so in its
         // child

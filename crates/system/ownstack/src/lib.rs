@@ -79,7 +79,9 @@ impl OwnStack {
         (shared, id): (Arc<OwnNetwork>, u32),
         spin_span: Nanos,
     ) -> OwnStack {
-        let (now, spun, dropped) = (monotonic(), Nanos::ZERO, shared.dropped(id));
+        let now = monotonic();
+        let spun = Nanos::ZERO;
+        let dropped = shared.dropped(id);
         let links_spin = links.as_ref().map_or(Nanos::ZERO, |_| Lanes::spin());
         let batch = 0;
         OwnStack {
@@ -104,7 +106,8 @@ impl OwnStack {
 
     /// Waits a short time until all closed connections are finished; the rest is reset.
     pub fn see_off(&mut self) {
-        let (end, mut ready) = (monotonic() + GOODBYE, Vec::new());
+        let end = monotonic() + GOODBYE;
+        let mut ready = Vec::new();
         while self.stack.connections() > 0 && monotonic() < end {
             self.wait(end, &mut ready);
         }
@@ -148,7 +151,8 @@ impl OwnStack {
             *batch = 0;
             return;
         }
-        let (mut came, mut lent) = (0, false);
+        let mut came = 0;
+        let mut lent = false;
         while came < BATCH && *batch < BATCH_BYTES && !lent {
             let room = stack.room(READ_SIZE);
             match port.read(room) {

@@ -58,7 +58,8 @@ impl RawLink {
 
 impl PacketLink for RawLink {
     fn place(&mut self) -> Option<End> {
-        let (turn, addresses) = (self.turn, self.addresses());
+        let turn = self.turn;
+        let addresses = self.addresses();
         self.turn = self.turn.wrapping_add(1);
         let address = later(self.device.first, turn % addresses);
         let port = PORT_FIRST + (turn / addresses % PORTS) as u16;

@@ -187,7 +187,9 @@ impl OwnNetwork {
         }
         let dealt = ask.paths.as_ref().map(|paths| paths.population.deal(clients, Seed(ask.seed)));
         let dealt = dealt.unwrap_or_default();
-        let (told, common, ground) = (Mutex::default(), Mutex::default(), ground.clone());
+        let told = Mutex::default();
+        let common = Mutex::default();
+        let ground = ground.clone();
         Ok(Arc::new(OwnNetwork { ground, parts, ask, dealt, told, common }))
     }
 
@@ -349,7 +351,8 @@ impl OwnNetwork {
 
     /// The links of a worker whose addresses start at `first`.
     fn links(&self, paths: &InsidePaths, first: Ipv4Addr, id: u32, seed: u64) -> Links {
-        let (workers, common) = (self.parts.len() as u32, self.has_common_links());
+        let workers = self.parts.len() as u32;
+        let common = self.has_common_links();
         let mine = LaneClients {
             first,
             kinds: if common { self.dealt.clone() } else { self.clients_of(id).collect() },

@@ -145,7 +145,8 @@ impl PacketRing {
     /// Takes the received packets; returns how many there were and their total bytes.
     pub(crate) fn take(&mut self, mut each: impl FnMut(&[u8])) -> (usize, usize) {
         let pool = self.ring.buffers();
-        let (mut packets, mut bytes) = (0, 0);
+        let mut packets = 0;
+        let mut bytes = 0;
         for (id, length) in self.arrived.drain(..) {
             let length = length as usize;
             each(pool.bytes(id, length));
@@ -233,7 +234,8 @@ impl PacketRing {
         if self.ring.is_broken() {
             return ToldAtOnce::default();
         }
-        let (refused, arrived) = (self.refused, self.arrived.len());
+        let refused = self.refused;
+        let arrived = self.arrived.len();
         self.ring.enter(look, |done| match done.number {
             READ => {
                 // out of buffers, or canceled by us: `arm` submits it again

@@ -111,13 +111,20 @@ impl Tcb {
             self.vary(RTO_AFTER_SYN / 4);
         }
         let edge = self.rcv_nxt.wrapping_add(self.rcv_size);
-        let (now, nxt, watch) = (c.now, self.snd_nxt, settings.keep_alive);
+        let now = c.now;
+        let nxt = self.snd_nxt;
+        let watch = settings.keep_alive;
         let timed = self.cold.as_mut().and_then(|cold| cold.timed.take());
         if let Some(cold) = &mut self.cold {
-            (cold.announced, cold.snd_max) = (edge, nxt);
-            (cold.recover, cold.eased) = (nxt, nxt);
-            (cold.snd_wl1, cold.usage.end) = (head.seq, nxt);
-            (cold.resend_at, cold.tries, cold.probes) = (Nanos::NEVER, 0, 0);
+            cold.announced = edge;
+            cold.snd_max = nxt;
+            cold.recover = nxt;
+            cold.eased = nxt;
+            cold.snd_wl1 = head.seq;
+            cold.usage.end = nxt;
+            cold.resend_at = Nanos::NEVER;
+            cold.tries = 0;
+            cold.probes = 0;
             cold.watch_at = watch.map_or(Nanos::NEVER, |after| now + after);
         }
         match timed {
@@ -298,10 +305,12 @@ impl Tcb {
         let watch = c.settings.keep_alive.filter(|_| !self.has(bit::ORPHAN));
         let watch = watch.map(|after| c.now + after);
         if let (Some(cold), Some(watch)) = (&mut self.cold, watch) {
-            (cold.watch_at, cold.probes) = (watch, 0);
+            cold.watch_at = watch;
+            cold.probes = 0;
         }
         let Some(cold) = &self.cold else { return told };
-        let (sacked, una) = (cold.sacked.sum_from(self.snd_una), self.snd_una);
+        let sacked = cold.sacked.sum_from(self.snd_una);
+        let una = self.snd_una;
         let lost = if cold.recovering { self.unsent_lost(cold) } else { 0 };
         let news = self.note_sacks(head);
         let advances = before(self.snd_una, head.ack);
@@ -323,7 +332,8 @@ impl Tcb {
                 let most = if self.flags & bit::ORPHAN == 0 { 8 } else { u8::MAX };
                 cold.tries = cold.tries.min(most);
             } else if old_window == 0 && self.snd_una == self.snd_nxt {
-                (cold.tries, cold.resend_at) = (0, Nanos::NEVER);
+                cold.tries = 0;
+                cold.resend_at = Nanos::NEVER;
             }
         }
         if self.state != TcpState::Done {
@@ -413,7 +423,8 @@ impl Tcb {
         let probed = cold.probe.is_some_and(|probe| probe.again && not_after(probe.end, head.ack));
         let again = cold.recovering;
         if cold.recovering && not_after(cold.recover, head.ack) {
-            (cold.recovering, cold.duplicates) = (false, 0);
+            cold.recovering = false;
+            cold.duplicates = 0;
             self.cwnd = self.ssthresh;
         } else if cold.recovering {
             // a partial acknowledgment: without SACK its segments left the network (RFC 6582
@@ -504,7 +515,8 @@ impl Tcb {
         let room = edge.wrapping_sub(from) as usize;
         let kept = &kept[..kept.len().min(room)];
         let whole = from.wrapping_add(kept.len() as u32) == later(end, from);
-        let (size, longest) = (self.segment(), u32::from(self.mss));
+        let size = self.segment();
+        let longest = u32::from(self.mss);
         // each segment has opened the window by two more, unless it has reached its maximum
         let starts = self.rcv_size < FIRST_WINDOW + 2 * ONE_BY_ONE * size;
         let rcv_nxt = self.rcv_nxt;
@@ -598,9 +610,11 @@ impl Tcb {
         };
         if self.state == TcpState::TimeWait {
             let cold = self.warm(c);
-            (cold.resend_at, cold.watch_at) = (Nanos::NEVER, Nanos::NEVER);
+            cold.resend_at = Nanos::NEVER;
+            cold.watch_at = Nanos::NEVER;
         }
-        (told.readable, told.ended) = (true, true);
+        told.readable = true;
+        told.ended = true;
     }
 }
 

@@ -392,13 +392,20 @@ impl Tcb {
 
     /// Returns the cold part, created if needed.
     pub(crate) fn warm(&mut self, c: &mut Context<'_>) -> &mut Cold {
-        let (una, nxt, theirs) = (self.snd_una, self.snd_nxt, self.rcv_nxt);
+        let una = self.snd_una;
+        let nxt = self.snd_nxt;
+        let theirs = self.rcv_nxt;
         let edge = theirs.wrapping_add(self.rcv_size);
         self.cold.get_or_insert_with(|| {
             let mut cold = c.spare.pop().unwrap_or_else(|| Box::new(Cold::new()));
-            (cold.announced, cold.snd_max, cold.recover, cold.resent) = (edge, nxt, una, una);
+            cold.announced = edge;
+            cold.snd_max = nxt;
+            cold.recover = una;
+            cold.resent = una;
             // an idle connection has received everything before
-            (cold.overdue, cold.eased, cold.snd_wl1) = (una, una, theirs);
+            cold.overdue = una;
+            cold.eased = una;
+            cold.snd_wl1 = theirs;
             cold.usage.end = una;
             cold
         })
@@ -502,14 +509,16 @@ impl Tcb {
     ) -> Option<Range<usize>> {
         let cold = self.cold.as_mut()?;
         let before = &cold.receive[cold.read..];
-        let (at, end) = (cold.lent.start as usize, cold.lent.end as usize);
+        let at = cold.lent.start as usize;
+        let end = cold.lent.end as usize;
         if at == end || before.len() > at {
             return None;
         }
         let start = at - before.len();
         packet[start..at].copy_from_slice(before);
         cold.receive.clear();
-        (cold.read, cold.lent) = (0, 0..0);
+        cold.read = 0;
+        cold.lent = 0..0;
         self.announce_window(c);
         self.cool(c);
         Some(start..end)
@@ -617,7 +626,9 @@ impl Tcb {
     pub(crate) fn fail(&mut self, class: FailureClass, c: &mut Context<'_>) {
         self.state = TcpState::Done;
         let cold = self.warm(c);
-        (cold.resend_at, cold.ack_at, cold.watch_at) = (Nanos::NEVER, Nanos::NEVER, Nanos::NEVER);
+        cold.resend_at = Nanos::NEVER;
+        cold.ack_at = Nanos::NEVER;
+        cold.watch_at = Nanos::NEVER;
         cold.probe_at = Nanos::NEVER;
         cold.failed = Some(class);
     }

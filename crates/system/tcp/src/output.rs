@@ -52,7 +52,8 @@ impl Tcb {
             ..Head::default()
         };
         if let Some(cold) = &mut self.cold {
-            (cold.ack_at, cold.unacknowledged) = (Nanos::NEVER, 0);
+            cold.ack_at = Nanos::NEVER;
+            cold.unacknowledged = 0;
             // the window never shrinks (RFC 9293 section 3.8.6)
             cold.announced = later(cold.announced, edge);
             let open = cold.announced.wrapping_sub(self.rcv_nxt);
@@ -126,14 +127,18 @@ impl Tcb {
 
     /// Everything that could be sent was sent: records how far the congestion window is used.
     fn note_usage(&mut self, c: &Context<'_>) {
-        let (una, nxt, segment) = (self.snd_una, self.snd_nxt, self.segment());
+        let una = self.snd_una;
+        let nxt = self.snd_nxt;
+        let segment = self.segment();
         let out = nxt.wrapping_sub(una);
         // the peer rarely has so much that it must be computed
         let full = out + segment > u32::from(self.cwnd) * segment && self.room() < segment;
         let Some(cold) = &mut self.cold else { return };
         let usage = &mut cold.usage;
         if full || not_after(usage.end, una) || !usage.full && out > usage.most {
-            (usage.full, usage.most, usage.end) = (full, out, nxt);
+            usage.full = full;
+            usage.most = out;
+            usage.end = nxt;
         }
         if self.cwnd > c.settings.initial_window {
             usage.used = usage.used.max(out);
@@ -150,8 +155,10 @@ impl Tcb {
             self.full_at = ticks(c.stamp);
             return;
         }
-        let (rto, segment) = (self.rto(c).0 / 1_000_000, self.segment());
-        let (kept, cwnd) = (self.kept_threshold(), self.cwnd);
+        let rto = self.rto(c).0 / 1_000_000;
+        let segment = self.segment();
+        let kept = self.kept_threshold();
+        let cwnd = self.cwnd;
         let Some(cold) = &mut self.cold else { return };
         if since(self.full_at, c.stamp) < rto || cold.recovering {
             return;
@@ -161,7 +168,8 @@ impl Tcb {
         cold.usage.used = 0;
         self.full_at = ticks(c.stamp);
         if used < cwnd {
-            (self.ssthresh, self.cwnd) = (kept, cwnd.midpoint(used));
+            self.ssthresh = kept;
+            self.cwnd = cwnd.midpoint(used);
         }
     }
 
@@ -256,7 +264,9 @@ impl Tcb {
             self.send_again(from, to, if before(from, self.end()) { data } else { 0 }, c);
             return true;
         }
-        let (una, segment, end) = (self.snd_una, self.segment(), self.end());
+        let una = self.snd_una;
+        let segment = self.segment();
+        let end = self.end();
         let Some(cold) = &self.cold else { return false };
         let mut at = later(cold.resent, una);
         while let Some(past) = cold.sacked.end_of(at) {
@@ -282,7 +292,8 @@ impl Tcb {
     /// has been running since the last acknowledgment.
     fn send_again(&mut self, from: u32, to: u32, length: u32, c: &mut Context<'_>) {
         self.emit(from, length, c);
-        let (first, due) = (from == self.snd_una, c.now + self.rto(c));
+        let first = from == self.snd_una;
+        let due = c.now + self.rto(c);
         if let Some(cold) = &mut self.cold {
             if first {
                 cold.resend_at = due;
@@ -294,7 +305,8 @@ impl Tcb {
     /// A retransmission counts as lost again once data sent later has arrived (RFC 8985 section
     /// 6.2, which compares times; here the order of sending).
     pub(crate) fn find_lost_again(&mut self, now: Nanos) {
-        let (una, half) = (self.snd_una, Nanos::from_micros(u64::from(self.srtt / 2)));
+        let una = self.snd_una;
+        let half = Nanos::from_micros(u64::from(self.srtt / 2));
         let Some(cold) = &mut self.cold else { return };
         let Cold { again, lost_again, sacked, .. } = &mut **cold;
         let came = |sent: &SentAgain| {
@@ -327,7 +339,8 @@ impl Tcb {
 
     /// Sends the next segment at `snd_nxt`; false if nothing may be sent.
     fn send_next(&mut self, c: &mut Context<'_>) -> bool {
-        let (end, segment) = (self.end(), self.segment());
+        let end = self.end();
+        let segment = self.segment();
         let Some(cold) = &self.cold else { return false };
         // after a timeout: data that the peer has is skipped
         while let Some(past) = cold.sacked.end_of(self.snd_nxt) {
@@ -372,8 +385,10 @@ impl Tcb {
         flags |= if fin { flag::FIN } else { 0 };
         let mut head = self.head(seq, flags, c);
         let flow = self.flow(c);
-        let (ecn, cwr) = (self.has(bit::ECN), self.has(bit::CWR_DUE));
-        let (una, now) = (self.snd_una, c.now);
+        let ecn = self.has(bit::ECN);
+        let cwr = self.has(bit::CWR_DUE);
+        let una = self.snd_una;
+        let now = c.now;
         let to = seq.wrapping_add(length).wrapping_add(u32::from(fin));
         let Some(cold) = &mut self.cold else { return };
         let again = before(seq, cold.snd_max);
@@ -436,7 +451,8 @@ impl Tcb {
     /// sections 6 and 7.2, with the margins of Linux).
     fn arm_probe(&mut self, c: &Context<'_>) {
         let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
-        let (segment, srtt) = (self.segment(), Nanos::from_micros(u64::from(self.srtt)));
+        let segment = self.segment();
+        let srtt = Nanos::from_micros(u64::from(self.srtt));
         let allowed = c.settings.rack && self.has(bit::SACK) && self.srtt > 0;
         let una = self.snd_una;
         let Some(cold) = &mut self.cold else { return };
@@ -460,8 +476,11 @@ impl Tcb {
 
     /// The probe timer expired.
     fn probe_tail(&mut self, c: &mut Context<'_>) {
-        let (una, nxt, end) = (self.snd_una, self.snd_nxt, self.end());
-        let (segment, open) = (self.segment(), self.snd_una.wrapping_add(self.snd_wnd));
+        let una = self.snd_una;
+        let nxt = self.snd_nxt;
+        let end = self.end();
+        let segment = self.segment();
+        let open = self.snd_una.wrapping_add(self.snd_wnd);
         let Some(cold) = &mut self.cold else { return };
         cold.probe_at = Nanos::NEVER;
         if una == nxt || cold.recovering {
@@ -482,7 +501,8 @@ impl Tcb {
             let length = sent.wrapping_sub(una).min(segment);
             self.emit(sent.wrapping_sub(length), length, c);
         }
-        let (probed, due) = (self.snd_nxt, c.now + self.rto(c));
+        let probed = self.snd_nxt;
+        let due = c.now + self.rto(c);
         if let Some(cold) = &mut self.cold {
             cold.probe = Some(TailProbe { end: probed, again: !fits });
             cold.resend_at = due;
@@ -540,8 +560,9 @@ impl Tcb {
     /// Performs everything that is due.
     pub(crate) fn tick(&mut self, c: &mut Context<'_>) {
         let Some(cold) = &self.cold else { return };
-        let (probe, acknowledge, watch) =
-            (cold.probe_at <= c.now, cold.ack_at <= c.now, cold.watch_at <= c.now);
+        let probe = cold.probe_at <= c.now;
+        let acknowledge = cold.ack_at <= c.now;
+        let watch = cold.watch_at <= c.now;
         if acknowledge {
             self.send_ack(c);
         }
@@ -562,7 +583,8 @@ impl Tcb {
             TcpState::SynSent => c.settings.syn_retries.saturating_add(c.settings.syn_linear),
             _ => c.settings.data_retries,
         };
-        let (end, under_way) = (self.end(), self.snd_nxt.wrapping_sub(self.snd_una));
+        let end = self.end();
+        let under_way = self.snd_nxt.wrapping_sub(self.snd_una);
         let Some(cold) = &mut self.cold else { return };
         cold.resend_at = Nanos::NEVER;
         if cold.tries >= most {
@@ -592,8 +614,11 @@ impl Tcb {
                 cold.sacked.clear();
             }
             let halved = std::mem::take(&mut cold.recovering) || before(self.snd_una, cold.eased);
-            (cold.duplicates, cold.recover) = (0, cold.snd_max);
-            (cold.probe, cold.probe_at, cold.overdue) = (None, Nanos::NEVER, self.snd_una);
+            cold.duplicates = 0;
+            cold.recover = cold.snd_max;
+            cold.probe = None;
+            cold.probe_at = Nanos::NEVER;
+            cold.overdue = self.snd_una;
             cold.timed = None;
             cold.again.clear();
             cold.lost_again.clear();
@@ -632,7 +657,8 @@ impl Tcb {
 
     /// Keep-alive probes, and the timeout of an orphan.
     fn watch(&mut self, c: &mut Context<'_>) {
-        let (now, interval) = (c.now, c.settings.keep_alive_interval);
+        let now = c.now;
+        let interval = c.settings.keep_alive_interval;
         if self.has(bit::ORPHAN) {
             self.state = TcpState::Done;
             return;
@@ -648,7 +674,9 @@ impl Tcb {
 
     /// Starts a recovery if the acknowledgments indicate a loss.
     pub(crate) fn suspect(&mut self, c: &mut Context<'_>) {
-        let (una, nxt, segment) = (self.snd_una, self.snd_nxt, self.segment());
+        let una = self.snd_una;
+        let nxt = self.snd_nxt;
+        let segment = self.segment();
         let sack = self.has(bit::SACK);
         let Some(cold) = &mut self.cold else { return };
         let told = cold.duplicates >= DUPLICATES
@@ -657,7 +685,9 @@ impl Tcb {
         if cold.recovering || !told || before(una, cold.recover) || una == nxt {
             return;
         }
-        (cold.recovering, cold.recover, cold.resent) = (true, cold.snd_max, una);
+        cold.recovering = true;
+        cold.recover = cold.snd_max;
+        cold.resent = una;
         cold.again.clear();
         cold.lost_again.clear();
         c.counts.recoveries += 1;
@@ -684,7 +714,8 @@ impl Tcb {
         let Some(cold) = self.cold.as_ref().filter(|_| bytes > 0) else {
             return;
         };
-        let (under_way, mut now) = (self.pipe(cold), cold.reduction);
+        let under_way = self.pipe(cold);
+        let mut now = cold.reduction;
         now.delivered = now.delivered.saturating_add(bytes);
         let may = if under_way > aim {
             let share = u64::from(now.delivered) * u64::from(aim);
@@ -721,7 +752,9 @@ impl Tcb {
         self.mss = fits;
         self.snd_nxt = self.snd_una;
         if let Some(cold) = &mut self.cold {
-            (cold.timed, cold.recovering, cold.duplicates) = (None, false, 0);
+            cold.timed = None;
+            cold.recovering = false;
+            cold.duplicates = 0;
             cold.resend_at = Nanos::NEVER;
             cold.again.clear();
             cold.lost_again.clear();

@@ -281,7 +281,8 @@ fn read_ip(packet: &[u8], cut: bool) -> Option<Ip<'_>> {
     let end = if cut { packet.len() } else { total };
     let body = packet.get(head..end)?;
     let address = |at| IpAddr::V4(Ipv4Addr::from(word(packet, at)));
-    let (from, to) = (address(12), address(16));
+    let from = address(12);
+    let to = address(16);
     Some(Ip { from, to, protocol: packet[9], body, ecn: packet[1] & 3 })
 }
 
@@ -291,7 +292,8 @@ fn read_ipv6(packet: &[u8], cut: bool) -> Option<Ip<'_>> {
     let end = if cut { packet.len() } else { total };
     let body = packet.get(IPV6_HEAD..end)?;
     let address = |at| Some(IpAddr::V6(Ipv6Addr::from_octets(*head.get(at..)?.first_chunk()?)));
-    let (from, to) = (address(8)?, address(24)?);
+    let from = address(8)?;
+    let to = address(24)?;
     Some(Ip { from, to, protocol: head[6], body, ecn: head[1] >> 4 & 3 })
 }
 
@@ -456,7 +458,9 @@ impl Outbox {
     pub fn push(&mut self, flow: &Flow, head: &Head, payload: [&[u8]; 2]) {
         let options = head.options_length();
         let length = TCP_HEAD + options + payload[0].len() + payload[1].len();
-        let (from, to, before) = (flow.from.address, flow.to.address, self.bytes.len());
+        let from = flow.from.address;
+        let to = flow.to.address;
+        let before = self.bytes.len();
         let out = &mut self.bytes;
         if self.checksums == Checksums::Device {
             // flags NEEDS_CSUM, no segmentation; hdr_len, gso_size, csum_start, csum_offset

@@ -124,7 +124,8 @@ impl PeerRow {
     }
 
     fn narrow(&mut self, fits: u16, now: Nanos) {
-        (self.path_mss, self.narrowed) = (self.path_mss(now).min(fits), now);
+        self.path_mss = self.path_mss(now).min(fits);
+        self.narrowed = now;
     }
 }
 
@@ -844,7 +845,8 @@ impl TcpStack {
     /// Frees the memory of expired timers: an established connection had one for its SYN, and an
     /// idle one has none.
     fn slim_timers(&mut self) {
-        let (held, room) = (self.timers.len(), self.timers.capacity());
+        let held = self.timers.len();
+        let room = self.timers.capacity();
         if room > TIMERS_KEPT && held < room / 8 {
             self.timers.shrink_to(2 * held);
         }

@@ -180,7 +180,8 @@ impl PathLink {
             let outage = spec.outage.filter(|outage| outage.loses == loses)?;
             Some(OutageState::new(&outage, outages(seed, index, direction), origin))
         };
-        let (losing, holding) = (outage(true), outage(false));
+        let losing = outage(true);
+        let holding = outage(false);
         PathLink {
             draws: Draws::new(seed, index, direction),
             loss: LossState::default(),
@@ -215,7 +216,8 @@ impl PathLink {
         let ahead = self.spec.ahead.is_some_and(|ahead| {
             self.packets.is_multiple_of(u64::from(ahead.every.max(1))) && draw.ahead < ahead.share
         });
-        let (mut held, before) = (0, lost.len());
+        let mut held = 0;
+        let before = lost.len();
         for unit in &draw.delay[..1 + usize::from(twice)] {
             let delay = self.delay(bytes, *unit);
             let packet = Packet { token, bytes, arrived: now, delay, corrupt, ahead };
@@ -236,7 +238,8 @@ impl PathLink {
         if self.loss.loses(&self.spec.loss, draw.loss) {
             return Some(LostTo::Model);
         }
-        let (state, outage) = (self.losing.as_mut()?, self.spec.outage.as_ref()?);
+        let state = self.losing.as_mut()?;
+        let outage = self.spec.outage.as_ref()?;
         (state.present(outage, now) > now).then_some(LostTo::Outage)
     }
 

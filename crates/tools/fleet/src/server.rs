@@ -208,7 +208,8 @@ fn launch(program: &Path, dir: &Path, port: Option<u16>) -> Result<(Child, u16),
         return Err(FleetError::new("nats-server has no standard error"));
     };
     let mut lines = BufReader::new(out).lines();
-    let (mut port, mut said) = (None, String::new());
+    let mut port = None;
+    let mut said = String::new();
     for line in lines.by_ref().map_while(Result::ok) {
         if let Some((_, place)) = line.split_once("Listening for client connections on ") {
             port = place.rsplit(':').next().and_then(|port| port.trim().parse().ok());

@@ -81,7 +81,8 @@ impl Spent {
     /// Formats `3 connections, 1 request, 512 bytes`.
     pub fn words(self) -> String {
         let counted = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-        let (connections, requests) = (self.connections, self.requests);
+        let connections = self.connections;
+        let requests = self.requests;
         let all = [(connections, "connection"), (requests, "request"), (self.bytes, "byte")];
         all.map(|(n, word)| counted(n, word)).join(", ")
     }
@@ -274,7 +275,8 @@ impl Governor {
 
     /// Sets the request sent every [`BEACON_EVERY`] from now on, alongside everything else.
     pub fn set_beacon(&mut self, now: Nanos, script: Option<TalkScript>) {
-        let (due, before) = (now + BEACON_EVERY, self.spent);
+        let due = now + BEACON_EVERY;
+        let before = self.spent;
         self.beacon = script.map(|script| Beacon { script, due, before });
     }
 

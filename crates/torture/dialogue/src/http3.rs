@@ -159,7 +159,8 @@ fn option_bits(names: &str, known: &[(&str, u16)], what: &str) -> Result<u16, St
 
 /// Returns the complete settings of a SETTINGS frame (RFC 9114 section 7.2.4).
 pub fn settings(payload: &[u8]) -> Vec<(u64, u64)> {
-    let (mut found, mut rest) = (Vec::new(), payload);
+    let mut found = Vec::new();
+    let mut rest = payload;
     while let Some((id, first)) = varint::get(rest)
         && let Some((value, second)) = varint::get(&rest[first..])
     {
@@ -180,7 +181,8 @@ pub(crate) fn are_reduced(before: &[(u64, u64)], now: &[(u64, u64)]) -> bool {
             let found = settings.iter().find(|(known, _)| known == id);
             found.map_or(*usual, |(_, value)| *value)
         };
-        let (before, now) = (of(before), of(now));
+        let before = of(before);
+        let now = of(now);
         let table = *id == TABLE_CAPACITY && before != 0;
         now < before || table && now != before
     })
@@ -240,7 +242,8 @@ pub fn table_permitted(steps: &[Move]) -> TablePermit {
 
 /// Returns the positions of these pieces; `None`: they are not pieces, or incomplete.
 pub fn pieces(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
-    let (mut found, mut at) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
         let head = rest.first_chunk::<HEAD>().and_then(Head::from_bytes)?;

@@ -115,7 +115,8 @@ fn expanded(text: &str, values: &Values) -> Result<Vec<u8>, String> {
 /// a body nothing is changed: it may be that body.
 fn with_fields(bytes: &[u8], fields: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + fields.len());
-    let (mut has_them, mut declares_body) = (false, false);
+    let mut has_them = false;
+    let mut declares_body = false;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         out.extend_from_slice(line);
         let begins = |name: &[u8]| {
@@ -202,7 +203,8 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
     let Some(end) = closing(text) else {
         return Err(format!("{} has no }}", quoted(text)));
     };
-    let (inside, after) = (&text[1..end], &text[end + 1..]);
+    let inside = &text[1..end];
+    let after = &text[end + 1..];
     let (name, argument) = inside.split_once(' ').unwrap_or((inside, ""));
     match name {
         "path" => out.extend_from_slice(values.path.as_bytes()),

@@ -164,7 +164,8 @@ impl Frames {
         }
         let Some(head) = self.buffer.get(..HEAD) else { return false };
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-        let (kind, flags) = (head[3], head[4]);
+        let kind = head[3];
+        let flags = head[4];
         let stream = u32::from_be_bytes([head[5] & 127, head[6], head[7], head[8]]);
         if length > FRAME_MAX {
             self.dead |= length > FATAL_FRAME && self.has(Defect::DiesOfLongFrame);

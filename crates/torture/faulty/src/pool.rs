@@ -70,6 +70,7 @@ impl Pool {
 
     /// After a restart.
     pub(super) fn clear(&mut self) {
-        (self.taken, self.lost) = (0, 0);
+        self.taken = 0;
+        self.lost = 0;
     }
 }

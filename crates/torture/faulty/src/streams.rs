@@ -459,7 +459,8 @@ impl QuicStreams {
         match kind {
             SETTINGS => {
                 let (capacity, blocked) = settings(&payload)?;
-                (self.own_table.capacity, self.own_table.blocked) = (capacity, blocked);
+                self.own_table.capacity = capacity;
+                self.own_table.blocked = blocked;
                 let begun = self.own_table.begin(&self.defects);
                 self.instruct(&begun);
                 Ok(())
@@ -495,7 +496,8 @@ fn only(payload: &[u8]) -> Result<u64, QuicBreach> {
 
 /// Returns the limits for our table: bytes, and blocked streams.
 fn settings(payload: &[u8]) -> Result<(u64, u64), QuicBreach> {
-    let (mut rest, mut seen) = (payload, BTreeMap::new());
+    let mut rest = payload;
+    let mut seen = BTreeMap::new();
     while !rest.is_empty() {
         let broken = || QuicBreach::Connection(FRAME_ERROR);
         let (setting, length) = varint::get(rest).ok_or_else(broken)?;

@@ -134,7 +134,8 @@ impl FaultyServer {
         if at < self.dead_until {
             return Entry::Refuse;
         }
-        let (mut entry, mut from) = (Entry::Accept, at);
+        let mut entry = Entry::Accept;
+        let mut from = at;
         if self.has(Defect::ShortBacklog) {
             from = self.accept_free.max(at);
             if (from - at).0 / ACCEPT_EVERY.0 > BACKLOG as u64 {
@@ -349,7 +350,8 @@ impl FaultyServer {
         }
         let Some(seat) = self.seats.get_mut(&id) else { return };
         let before = seat.connection.served();
-        (seat.connection.nuls, seat.connection.marked) = (self.nuls, self.marked);
+        seat.connection.nuls = self.nuls;
+        seat.connection.marked = self.marked;
         let bytes = std::mem::take(&mut seat.waiting);
         let mut acts = match bytes.is_empty() {
             true => Vec::new(),
@@ -366,12 +368,14 @@ impl FaultyServer {
             }
             acts.extend(seat.connection.ended());
         }
-        (self.nuls, self.marked) = (seat.connection.nuls, seat.connection.marked);
+        self.nuls = seat.connection.nuls;
+        self.marked = seat.connection.marked;
         let cost = seat.connection.take_cost();
         for _ in 0..std::mem::take(&mut seat.connection.hung) {
             self.pool.lose();
         }
-        let (dead, idle) = (seat.connection.dead, seat.connection.is_idle());
+        let dead = seat.connection.dead;
+        let idle = seat.connection.is_idle();
         let served = seat.connection.served() - before;
         if served == 0 && !acts.is_empty() && self.has(Defect::MixesRefused) {
             self.mix.leave(id);

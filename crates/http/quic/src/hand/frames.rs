@@ -96,11 +96,14 @@ impl Hand {
             0x00 | 0x01 => {}
             0x02 | 0x03 => self.take_ack(level, kind, from)?,
             0x04 => {
-                let (stream, code, size) = (from.number()?, from.number()?, from.number()?);
+                let stream = from.number()?;
+                let code = from.number()?;
+                let size = from.number()?;
                 self.take_reset(stream, code, size);
             }
             0x05 => {
-                let (stream, code) = (from.number()?, from.number()?);
+                let stream = from.number()?;
+                let code = from.number()?;
                 streams::put_code(self.inbox.pieces(), PieceKind::Stop, stream, Some(code));
             }
             0x06 => {
@@ -138,7 +141,8 @@ impl Hand {
                 from.text()?;
             }
             0x18 => {
-                let (sequence, first) = (from.number()?, from.number()?);
+                let sequence = from.number()?;
+                let first = from.number()?;
                 let length = u64::from(*from.bytes(1)?.first()?);
                 let id = from.bytes(length)?.to_vec();
                 let token = from.bytes(16)?.to_vec();
@@ -201,11 +205,14 @@ impl Hand {
         }
         let next = self.spare.remove(0);
         self.ready.push(of_numbers(0x19, &[self.limits.used]));
-        (self.to, self.limits.used) = (next.id, next.sequence);
+        self.to = next.id;
+        self.limits.used = next.sequence;
     }
 
     fn take_ack(&mut self, level: NumberSpace, kind: u64, from: &mut FramesLeft<'_>) -> Option<()> {
-        let (largest, _, ranges) = (from.number()?, from.number()?, from.number()?);
+        let largest = from.number()?;
+        let _delay = from.number()?;
+        let ranges = from.number()?;
         let mut low = largest.checked_sub(from.number()?)?;
         let flight = &mut self.spaces[level as usize].flight;
         let before = flight.len();
@@ -255,11 +262,15 @@ impl Hand {
             return Some(());
         }
         let came = self.came.entry(stream).or_default();
-        let (over, held, highest) = (came.is_over(), came.held(), came.highest());
+        let over = came.is_over();
+        let held = came.held();
+        let highest = came.highest();
         let first = came.taken() == 0;
         came.put(offset, bytes, kind & 1 != 0);
-        let (new, ends) = (came.take(), came.is_over() && !over);
-        let (after, used) = (came.held(), came.highest());
+        let new = came.take();
+        let ends = came.is_over() && !over;
+        let after = came.held();
+        let used = came.highest();
         self.window_used += used - highest;
         if used > WINDOW || self.window_used > WINDOW {
             self.refuse(FLOW_CONTROL_ERROR);

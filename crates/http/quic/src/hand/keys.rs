@@ -56,7 +56,8 @@ impl Hand {
         number_at: usize,
     ) -> Option<(u64, BytesMut)> {
         let space = &self.spaces[level as usize];
-        let (largest, keys) = (space.largest(), space.keys.as_ref()?);
+        let largest = space.largest();
+        let keys = space.keys.as_ref()?;
         let packet = packet::unmasked(&*keys.header.remote, bytes, number_at, largest)?;
         let number = packet.number;
         let is_current = level != NumberSpace::Data || packet.phase() == self.phases.bit;
@@ -132,11 +133,13 @@ impl Hand {
         let to = if odd & STRANGER == 0 { &self.to[..] } else { &stranger };
         let token = if odd & WITH_TOKEN == 0 { &self.token[..] } else { INVENTED };
         let space = &mut self.spaces[level as usize];
-        let (mut form, mut old) = (form, None);
+        let mut form = form;
+        let mut old = None;
         if odd & OLD != 0
             && let Some(keys) = &self.phases.old
         {
-            (form, old) = (CarrierForm::Short(!self.phases.bit), Some(&*keys.local));
+            form = CarrierForm::Short(!self.phases.bit);
+            old = Some(&*keys.local);
         }
         let local = match (&space.keys, self.early.as_ref().or(self.spent.as_ref())) {
             (_, Some((header, body))) if form == CarrierForm::Early => (&**header, &**body),

@@ -98,7 +98,8 @@ impl Limits {
         let byte = |stream: u64, offset: u64| vec![frames::stream(stream, offset, b"x", false)];
         let of_stream = self.of_stream(stream);
         // integers have 62 bits, and stream counts 60
-        let (bytes, streams) = ((1 << 62) - 1, 1 << 60);
+        let bytes = (1 << 62) - 1;
+        let streams = 1 << 60;
         Some(match wanted {
             0 => byte(stream, self.edge(stream, said).checked_sub(1)?),
             1 if of_stream < bytes => byte(stream, of_stream),

@@ -200,7 +200,8 @@ pub(crate) fn unmasked<'p>(
 
 /// The number with these low bits that is closest to the expected one (RFC 9000 appendix A.3).
 fn expanded(low: u64, bits: u32, expected: u64) -> u64 {
-    let (window, half) = (1_u64 << bits, 1_u64 << (bits - 1));
+    let window = 1_u64 << bits;
+    let half = 1_u64 << (bits - 1);
     let candidate = expected & !(window - 1) | low;
     if candidate + half <= expected {
         candidate + window

@@ -162,7 +162,8 @@ impl Hand {
     pub(super) fn send_hello(&mut self, from: u64, to: u64) {
         let length = self.shaking.hello.len();
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(length);
-        let (from, to) = (place(from), place(to));
+        let from = place(from);
+        let to = place(to);
         if from < to {
             let part = self.shaking.hello[from..to].to_vec();
             self.send_crypto_at(NumberSpace::Initial, from as u64, &part);
@@ -175,7 +176,8 @@ impl Hand {
             self.reset_tokens.extend(self.limits.reset_token.clone());
             if self.early.is_some() && self.session.early_data_accepted() == Some(true) {
                 let pairs = before.remembered().into_iter().zip(self.limits.remembered());
-                let (mut raised, mut reduced) = (false, false);
+                let mut raised = false;
+                let mut reduced = false;
                 for (old, new) in pairs {
                     raised |= new > old;
                     reduced |= new < old;
@@ -235,7 +237,9 @@ impl Hand {
     fn resend_all(&mut self) {
         let first_to = RandomConnectionIdGenerator::new(super::ID_LEN).generate_cid();
         self.spaces[0].keys = Some(self.session.initial_keys(&first_to, Side::Client));
-        (self.to, self.first_to, self.named) = (first_to.to_vec(), first_to, false);
+        self.to = first_to.to_vec();
+        self.first_to = first_to;
+        self.named = false;
         self.token.clear();
         self.out.push_back(HandOut::Port);
         for level in [NumberSpace::Initial, NumberSpace::Data] {

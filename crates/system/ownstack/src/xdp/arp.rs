@@ -47,7 +47,9 @@ impl ArpSide {
         let Some(body) = body.first_chunk::<28>() else { return LinkFrame::Nothing };
         let address = |at: usize| Ipv4Addr::new(body[at], body[at + 1], body[at + 2], body[at + 3]);
         let [_, _, _, _, _, _, _, what, a, b, c, d, e, f, ..] = *body;
-        let (mac, from, target) = (Mac([a, b, c, d, e, f]), address(14), address(24));
+        let mac = Mac([a, b, c, d, e, f]);
+        let from = address(14);
+        let target = address(24);
         let is_arp = body[..6] == KINDS && body[6] == 0 && (what == REQUEST || what == REPLY);
         // our own frames may return; multicast addresses belong to no one (RFC 1812, 3.3.2)
         if !is_arp || mac == self.ours || mac.is_group() {

@@ -94,8 +94,11 @@ impl NdSide {
         let address = |bytes: &[u8], at: usize| {
             bytes.get(at..)?.first_chunk().map(|octets| Ipv6Addr::from_octets(*octets))
         };
-        let (from, to) = (address(ip, 8)?, address(ip, 24)?);
-        let (kind, code, target) = (message[0], *message.get(1)?, address(message, 8)?);
+        let from = address(ip, 8)?;
+        let to = address(ip, 24)?;
+        let kind = message[0];
+        let code = *message.get(1)?;
+        let target = address(message, 8)?;
         let whole = checksum(from.into(), to.into(), ICMPV6, message) == 0;
         let mac = mac_option(
             message.get(MESSAGE..)?,

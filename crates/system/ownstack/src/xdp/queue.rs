@@ -233,7 +233,8 @@ impl XdpQueue {
             self.refused += 1;
             return;
         }
-        let (mut before, mut rest) = (head, packet);
+        let mut before = head;
+        let mut rest = packet;
         loop {
             let Some(mut frame) = self.free.pop() else { return };
             let room = self.memory.frames.room(&mut frame);
@@ -241,7 +242,8 @@ impl XdpQueue {
             front.copy_from_slice(before);
             let (now, later) = rest.split_at(rest.len().min(back.len()));
             back[..now.len()].copy_from_slice(now);
-            let (length, more) = (before.len() + now.len(), !later.is_empty());
+            let length = before.len() + now.len();
+            let more = !later.is_empty();
             let options =
                 if more { XdpDescOptions::XDP_PKT_CONTD } else { XdpDescOptions::empty() };
             let addr = self.memory.frames.lend(frame);
@@ -249,7 +251,8 @@ impl XdpQueue {
             if !more {
                 return;
             }
-            (before, rest) = (&[], later);
+            before = &[];
+            rest = later;
         }
     }
 
@@ -272,7 +275,8 @@ impl XdpQueue {
     /// few at a time; the rest is sent with the next call.
     pub(crate) fn flush(&mut self) {
         self.going.publish();
-        let (mut tries, mut before) = (0, self.going.waiting());
+        let mut tries = 0;
+        let mut before = self.going.waiting();
         let any = before > 0;
         while before > 0 && tries < TRIES {
             match send(&self.socket, &[], SendFlags::DONTWAIT) {
@@ -331,8 +335,10 @@ fn frame_rings(socket: &OwnedFd, room: Room) -> io::Result<(Producer<u64>, Consu
     sockopt::set_xdp_umem_fill_ring_size(socket, room.receive)?;
     sockopt::set_xdp_umem_completion_ring_size(socket, room.send)?;
     let offsets = sockopt::xdp_mmap_offsets(socket)?;
-    let (fill, done) = (Places::from(offsets.fr), Places::from(offsets.cr));
-    let (long, short) = (fill.length::<u64>(room.receive), done.length::<u64>(room.send));
+    let fill = Places::from(offsets.fr);
+    let done = Places::from(offsets.cr);
+    let long = fill.length::<u64>(room.receive);
+    let short = done.length::<u64>(room.send);
     let fills = mapped(socket, XDP_UMEM_PGOFF_FILL_RING, long)?;
     let dones = mapped(socket, XDP_UMEM_PGOFF_COMPLETION_RING, short)?;
     Ok((Producer::new(fills, fill, room.receive), Consumer::new(dones, done, room.send)))
@@ -348,7 +354,8 @@ fn packet_rings(
     sockopt::set_xdp_tx_ring_size(socket, room.send)?;
     sent_at_once(socket, room.send);
     let offsets = sockopt::xdp_mmap_offsets(socket)?;
-    let (came, going) = (Places::from(offsets.rx), Places::from(offsets.tx));
+    let came = Places::from(offsets.rx);
+    let going = Places::from(offsets.tx);
     let cames = mapped(socket, XDP_PGOFF_RX_RING, came.length::<XdpDesc>(waiting))?;
     let goings = mapped(socket, XDP_PGOFF_TX_RING, going.length::<XdpDesc>(room.send))?;
     Ok((Consumer::new(cames, came, waiting), Producer::new(goings, going, room.send)))

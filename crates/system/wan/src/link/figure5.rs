@@ -47,7 +47,8 @@ fn carried(link: &mut PathLink, at: Nanos, bytes: u32) -> Option<Nanos> {
 fn capacity(users: u32, how: Use, loss: u32) -> f64 {
     let path = format!("webmark, rate=10M, delay=5ms, loss={loss}%");
     let path = PathSpec::parse(&path, &NoTraces).expect("a path");
-    let (up, down) = (Arc::new(path.up), Arc::new(path.down));
+    let up = Arc::new(path.up);
+    let down = Arc::new(path.down);
     let link = |spec: &Arc<LinkSpec>, row, way| {
         PathLink::new(spec.clone(), Seed(7), row, way, Nanos::ZERO)
     };
@@ -61,7 +62,8 @@ fn capacity(users: u32, how: Use, loss: u32) -> f64 {
     // (time, user, whether the user's packet has reached the server)
     let mut events: BinaryHeap<Reverse<(Nanos, u32, bool)>> =
         (0..users).map(|row| Reverse((Nanos::from_millis(row.into()), row, false))).collect();
-    let (mut free, mut answered) = (Nanos::ZERO, 0_u32);
+    let mut free = Nanos::ZERO;
+    let mut answered = 0_u32;
     while let Some(Reverse((now, row, arrived))) = events.pop().filter(|one| one.0.0 < END) {
         let user = &mut crowd[row as usize];
         let first_group = 1 + u32::from(how.tls);
@@ -105,7 +107,8 @@ fn capacity(users: u32, how: Use, loss: u32) -> f64 {
 
 /// Returns when the last of these responses has arrived: lost ones are retransmitted after a timer.
 fn all_carried(down: &mut PathLink, mut left: Vec<Nanos>) -> Nanos {
-    let (mut done, mut timer) = (Nanos::ZERO, DATA_AGAIN);
+    let mut done = Nanos::ZERO;
+    let mut timer = DATA_AGAIN;
     while !left.is_empty() {
         let last = *left.last().expect("it is not empty");
         left.retain(|at| match carried(down, *at, 300) {

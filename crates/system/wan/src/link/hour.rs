@@ -14,8 +14,12 @@ fn room(link: &PathLink) -> usize {
 /// The result of one hour of packets of 1,000 bytes, `gap` apart: the number delivered and the last
 /// delivery time. The capacity at the end is that after the tenth minute.
 fn hour(mut link: PathLink, gap: Nanos) -> (PathLink, Nanos) {
-    let (mut lost, mut last, mut held) = (Vec::new(), Nanos::ZERO, 0_usize);
-    let (mut now, mut token, mut early) = (Nanos::ZERO, 0_u32, 0);
+    let mut lost = Vec::new();
+    let mut last = Nanos::ZERO;
+    let mut held = 0_usize;
+    let mut now = Nanos::ZERO;
+    let mut token = 0_u32;
+    let mut early = 0;
     while now < HOUR {
         held += usize::from(link.push(now, 1_000, token, &mut lost));
         token = token.wrapping_add(1);

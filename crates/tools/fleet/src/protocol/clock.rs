@@ -51,7 +51,8 @@ impl ClockEstimate {
         if answered < sent || returned < received {
             return;
         }
-        let (there, here) = (returned - received, answered - sent);
+        let there = returned - received;
+        let here = answered - sent;
         let delay = here - there;
         let half = |one: Nanos, other: Nanos| i128::from(one.0) + i128::from(other.0);
         let ahead = (half(received, returned) - half(sent, answered)) / 2;

@@ -120,9 +120,12 @@ impl FleetWatch {
 
     /// Follows a manager with a higher number, which has its own steps and clock.
     fn follow(&mut self, epoch: u64, now: Nanos) {
-        (self.epoch, self.hello.proof) = (epoch, 0);
-        (self.told, self.commands) = (NumberWindow::default(), NumberWindow::default());
-        (self.welcome, self.next_probe) = (false, now);
+        self.epoch = epoch;
+        self.hello.proof = 0;
+        self.told = NumberWindow::default();
+        self.commands = NumberWindow::default();
+        self.welcome = false;
+        self.next_probe = now;
         self.clock = ClockEstimate::default();
         if self.step.take().is_some() {
             self.actions.push_back(WatchAction::Rest);

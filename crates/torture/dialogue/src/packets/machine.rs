@@ -287,7 +287,8 @@ impl PacketTalk {
             ..RawSegment::default()
         };
         // what the peer has not acknowledged may have arrived, or may have a gap
-        let (all, acked) = (parting(self.next), parting(self.acked));
+        let all = parting(self.next);
+        let acked = parting(self.acked);
         let holes = self.answered && self.acked != self.next;
         self.our_fin |= fin;
         self.send(all);
@@ -328,7 +329,8 @@ impl PacketTalk {
         let mut heard = HeardSegment::default();
         if head.has(flag::SYN) && !self.answered && !head.has(flag::RST) {
             self.irs = head.seq;
-            (self.due, self.answered) = (head.seq.wrapping_add(1), true);
+            self.due = head.seq.wrapping_add(1);
+            self.answered = true;
             self.stamped &= head.stamps.is_some();
             heard.stands = true;
         }
@@ -340,7 +342,8 @@ impl PacketTalk {
         if head.has(flag::ACK) && is_after(head.ack, self.acked) {
             self.acked = head.ack;
             self.kept.retain(|one| is_after(one.seq.wrapping_add(one.span()), head.ack));
-            (self.resends, self.resend_at) = (0, now + RESEND);
+            self.resends = 0;
+            self.resend_at = now + RESEND;
             if is_after(self.acked, self.next) {
                 // data that filled a gap released what was after it
                 self.next = self.acked;
@@ -353,7 +356,8 @@ impl PacketTalk {
             }
         }
         if head.has(flag::RST) {
-            (heard.broken, self.broken) = (true, true);
+            heard.broken = true;
+            self.broken = true;
             return heard;
         }
         if head.has(flag::SYN) {
@@ -523,7 +527,9 @@ impl PacketTalk {
         self.resends += 1;
         self.resend_at = self.now + RESEND;
         for segment in self.kept.clone() {
-            let (ack, window, options) = (self.due, self.window, self.usual_options(0));
+            let ack = self.due;
+            let window = self.window;
+            let options = self.usual_options(0);
             self.send(RawSegment { ack, window, options, keep: false, ..segment });
         }
     }
@@ -541,7 +547,8 @@ impl PacketTalk {
         self.out.push(packet);
         if segment.keep {
             if self.kept.is_empty() {
-                (self.resends, self.resend_at) = (0, self.now + RESEND);
+                self.resends = 0;
+                self.resend_at = self.now + RESEND;
             }
             self.kept.push(segment);
         }

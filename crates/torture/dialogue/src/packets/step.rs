@@ -169,7 +169,8 @@ impl StreamPart {
             Ok(at) => at.min(length),
             Err(_) => length.saturating_sub(at.unsigned_abs() as usize),
         };
-        let (from, to) = (place(self.from), self.to.map_or(length, place));
+        let from = place(self.from);
+        let to = self.to.map_or(length, place);
         from.min(to)..to
     }
 }

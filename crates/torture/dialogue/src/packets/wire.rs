@@ -130,7 +130,9 @@ pub(super) fn arrived_line(head: &Head, length: usize, iss: u32, irs: u32) -> St
 
 /// Returns whether a received segment is of this kind; one with content and FIN is both.
 pub(super) fn is_kind(kind: PacketKind, head: &Head, length: usize) -> bool {
-    let (syn, fin, rst) = (head.has(flag::SYN), head.has(flag::FIN), head.has(flag::RST));
+    let syn = head.has(flag::SYN);
+    let fin = head.has(flag::FIN);
+    let rst = head.has(flag::RST);
     match kind {
         PacketKind::Rst => rst,
         PacketKind::SynAck => syn && !rst,

@@ -52,7 +52,9 @@ pub fn play<I: Io>(
     let mut wake = director.direct(io.now(), stage, Vec::new());
     while wake != Wake::Done {
         let pause = stage.turn(io);
-        let (over, news, now) = (stage.finished(), stage.take_news(), io.now());
+        let over = stage.finished();
+        let news = stage.take_news();
+        let now = io.now();
         if stage.governor().stopped().is_some() {
             director.on_abandoned(over);
             break;

@@ -343,7 +343,8 @@ impl Conversation {
             let fetched = u64::from(http3::packets::is_early(handshake));
             fetched + http3::packets::times_again(&self.script.steps)
         });
-        let (peer, probe) = (&self.script.peer, self.script.probe);
+        let peer = &self.script.peer;
+        let probe = self.script.probe;
         match governor.admit_behind(now, peer, probe, others) {
             Admission::Now => self.admitted = true,
             // its time begins when it may
@@ -709,7 +710,8 @@ impl Conversation {
         let mut plain = Vec::new();
         let fed = session.feed(bytes, &mut plain);
         session.drain(&mut self.out);
-        let (shaking, closed) = (session.handshaking(), session.closed());
+        let shaking = session.handshaking();
+        let closed = session.closed();
         self.flush(io, slot, governor);
         self.understand(&plain);
         if let Err(error) = fed {

@@ -21,7 +21,8 @@ impl Conversations<'_> {
         if !self.has_raw() {
             return false;
         }
-        let (mut packet, mut any) = (Vec::new(), false);
+        let mut packet = Vec::new();
+        let mut any = false;
         for _ in 0..ROUNDS_MAX {
             let mut came = false;
             for line in self.lines.iter_mut().flatten() {

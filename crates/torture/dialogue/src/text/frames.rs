@@ -68,8 +68,12 @@ fn streams(count: u32, values: &Values, reset: &[u8]) -> Vec<u8> {
 fn frame(argument: &str, length: Option<u32>, values: &Values) -> Result<Vec<u8>, String> {
     let mut parts = argument.splitn(4, ' ');
     let mut next = || parts.next().unwrap_or_default();
-    let (kind, flags, stream) = (next(), next(), next());
-    let (kind, flags, stream) = (named(kind, &KINDS)?, self::flags(flags)?, number(stream)?);
+    let kind = next();
+    let flags = next();
+    let stream = next();
+    let kind = named(kind, &KINDS)?;
+    let flags = self::flags(flags)?;
+    let stream = number(stream)?;
     let payload = expanded(next(), values)?;
     let mut out = write::head(length.unwrap_or(payload.len() as u32), kind, flags, stream).to_vec();
     out.extend(payload);

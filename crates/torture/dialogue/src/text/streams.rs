@@ -107,7 +107,8 @@ fn expand_packets(name: &str, argument: &str, values: &Values) -> Result<Option<
 /// `COUNT`, or `FIRST COUNT`: repeats for this many requests, numbered from 0.
 fn each(argument: &str, make: impl Fn(u64) -> Vec<u8>) -> Result<Vec<u8>, String> {
     let (first, count) = argument.split_once(' ').unwrap_or(("0", argument));
-    let (first, count) = (number(first)?, number(count)?);
+    let first = number(first)?;
+    let count = number(count)?;
     if first > STREAMS_MAX || count > STREAMS_MAX {
         return Err(format!("{} exceeds the limit of {STREAMS_MAX} streams", quoted(argument)));
     }

@@ -35,7 +35,8 @@ fn field(line: &[u8], defects: &Defects) -> Result<Option<(String, Vec<u8>)>, He
     let Some(colon) = line.iter().position(|byte| *byte == b':') else {
         return if any { Ok(None) } else { Err(refused) };
     };
-    let (mut name, value) = (&line[..colon], &line[colon + 1..]);
+    let mut name = &line[..colon];
+    let value = &line[colon + 1..];
     if has(Defect::TakesBlankBeforeColon) {
         name = name.trim_ascii_end();
     }
@@ -138,7 +139,8 @@ fn lengths(head: &mut RequestHead, defects: &Defects) -> Result<(), HeadRefusal>
             .map(|value| value.trim_ascii().to_ascii_lowercase())
             .collect()
     };
-    let (lengths, codings) = (values("content-length"), values("transfer-encoding"));
+    let lengths = values("content-length");
+    let codings = values("transfer-encoding");
     head.length = length(&lengths, defects)?;
     if head.length.is_some_and(|length| length > BODY_MAX) && !has(Defect::BodyOfAnyLength) {
         head.too_long = has(Defect::ReadsTooLongBodies);

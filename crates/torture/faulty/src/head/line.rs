@@ -47,7 +47,9 @@ pub(super) fn read(line: &[u8], defects: &Defects) -> Result<RequestLine, HeadRe
         // a line without a version
         return Err(if has(Defect::HangsOnHttp09) { HeadRefusal::Hang } else { refused });
     }
-    let (method, target, version) = (&line[..first], &line[first + 1..last], &line[last + 1..]);
+    let method = &line[..first];
+    let target = &line[first + 1..last];
+    let version = &line[last + 1..];
     let minor = read_version(version, defects)?;
     let method = read_method(method, defects)?;
     let (form, authority, target) = read_target(&method, target, defects)?;

@@ -54,7 +54,8 @@ impl FrameBuffer {
         let head = first + second;
         if !is_known(kind) {
             self.bytes.drain(..head);
-            (self.left, self.content) = (length, kind == DATA);
+            self.left = length;
+            self.content = kind == DATA;
             return Some(Met::Begins(kind));
         }
         if length > max as u64 {

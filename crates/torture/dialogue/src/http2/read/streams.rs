@@ -357,7 +357,8 @@ impl FrameReader {
 
     fn note_frame(&mut self, kind: u8, stream: u32, length: u64, payload: &[u8]) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
-        let (stream, payload) = (stream | OVER_QUIC, payload.to_vec());
+        let stream = stream | OVER_QUIC;
+        let payload = payload.to_vec();
         self.note(FrameSeen { kind, flags: 0, stream, length, payload });
     }
 
