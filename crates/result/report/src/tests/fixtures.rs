@@ -8,8 +8,8 @@ use sample::{
 };
 use stats::diagnosis::Confidence;
 use stats::{
-    Cause, CauseId, Counts, JourneyTally, Measurement, Noted, Recorder, Second, ServerTimings,
-    Snapshot, State, StreamEnd, StreamMarks, StreamTally, TransactionTally, Verdict, Verified,
+    Cause, CauseId, Counts, FailedResponse, JourneyTally, Measurement, Noted, NumberTally, Recorder,
+    Second, ServerTimings, Snapshot, State, StreamEnd, StreamMarks, StreamTally, TransactionTally, Verdict, Verified,
 };
 use units::{Nanos, Purpose, Rate, Seed, Stream};
 
@@ -527,13 +527,16 @@ pub(crate) fn of_journeys() -> RunReport {
         [expect]\nverify = 'first'\n\
         [[feeder]]\nname = 'card'\ngenerate = { id = '1..9' }\n\
         [[journey]]\nname = 'shop'\n[[journey.step]]\nname = 'login'\nurl = '/{{card.id}}'\n\
-        capture = { token = { header = 'x-token' } }\n";
+        capture = { token = { header = 'x-token', metric = 'tokens' } }\n\
+        tags = { kind = 'api' }\n";
     let mut plan = from_toml(text, &NoFiles).expect("it is a plan");
     let journeys = plan.journeys.take();
     run.plan.expect.verify = plan.expect.verify;
     (run.plan.journeys, run.plan.targets) = (journeys, plan.targets);
     run.plan_toml = to_toml(&run.plan, Secrets::Masked);
     let noted = |text: &str| Noted { count: 1, example: Some((Nanos::SECOND, text.to_owned())) };
+    let mut numbers = NumberTally::default();
+    ["3", "4.5", "none"].iter().for_each(|text| numbers.record(stats::parse_number(text)));
     run.measurement.total.journeys = JourneyTally {
         missed: vec![noted("200: no token")],
         met: vec![7],
@@ -543,7 +546,11 @@ pub(crate) fn of_journeys() -> RunReport {
         refreshed: vec![2],
         transactions: vec![TransactionTally { succeeded: 5, failed: 1, ..Default::default() }],
         dry: vec![1],
+        metrics: vec![numbers],
     };
+    let start = b"HTTP/1.1 503 Busy\r\nSet-Cookie: id=7\r\n\r\nbusy".to_vec();
+    let sample = FailedResponse { at: Nanos::SECOND, target: 0, start, length: 4 };
+    run.measurement.total.failed_responses.add(FailureClass::Status, 503, sample);
     let print = |length, hash| BodyPrint { length: Some(length), hash };
     let wrong = WrongBody {
         at: Nanos::SECOND,
