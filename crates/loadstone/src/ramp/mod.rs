@@ -26,10 +26,7 @@ use store::{Beginning, ResultKind};
 
 /// Reaches the targets, runs their steps in turns, reports.
 pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Code, Failure> {
-    let mut task = args.into_task(&Disk)?;
-    for target in &mut task.targets {
-        crate::use_proxy(&mut target.plan, &task.outputs)?;
-    }
+    let task = prepared(args)?;
     if task.outputs.print_plan {
         return print_plans(&task);
     }
@@ -97,6 +94,15 @@ pub(crate) fn ramp(args: RampArgs, fleet: Option<&Arc<dyn Fleet>>) -> Result<Cod
     }
     torn_down?;
     Ok(exit_code(&record))
+}
+
+/// The task of the options, by the proxy of the environment.
+fn prepared(args: RampArgs) -> Result<RampTask, Failure> {
+    let mut task = args.into_task(&Disk)?;
+    for target in &mut task.targets {
+        crate::use_proxy(&mut target.plan, &task.outputs)?;
+    }
+    Ok(task)
 }
 
 /// State shared by the steps of a ramp.

@@ -152,13 +152,8 @@ impl Worker {
             let class = self.feedback.judge_by_guide(call.user, &seen, end.class);
             end = End::answered(facts, class);
         }
-        let failure = match &redirect {
-            Err(class) => Some(*class),
-            Ok(None) if !again => end.class,
-            Ok(_) => None,
-        };
-        if failure.is_some() {
-            self.sample_failure(slot, call, &End { class: failure, ..end }, now);
+        if let Some(class) = failure_of(&end, again, &redirect) {
+            self.sample_failure(slot, call, &End { class: Some(class), ..end }, now);
         }
         let calls_max = self.pool.calls_max();
         if self.pool.conn_mut(slot).is_over(facts.persistent, calls_max) {
@@ -591,6 +586,20 @@ fn expect_events(setup: &Setup, conn: &Conn, row: usize, intake: &mut Intake) {
         && let Some(form) = setup.stream(call.target)
     {
         intake.expect_events(form);
+    }
+}
+
+/// Failure of a call with this response; `None` if it succeeded or another response will follow.
+#[inline]
+fn failure_of(
+    end: &End,
+    again: bool,
+    redirect: &Result<Option<Template>, FailureClass>,
+) -> Option<FailureClass> {
+    match redirect {
+        Err(class) => Some(*class),
+        Ok(None) if !again => end.class,
+        Ok(_) => None,
     }
 }
 

@@ -124,9 +124,6 @@ pub struct RunRecord {
     /// Responses by status code.
     pub status: BTreeMap<String, u64>,
     pub failures: Vec<FailureRecord>,
-    /// The first failed responses of each failure class and status: 3 of each.
-    #[serde(default)]
-    pub failed_responses: Vec<FailedResponseRecord>,
     #[serde(flatten)]
     pub bodies: BodiesRecord,
     /// The most called first, steps of journeys in the plan's order; empty with a single target.
@@ -242,10 +239,13 @@ impl ServerTimingsRecord {
     }
 }
 
-/// Checks of bodies; its keys are in the run itself.
+/// Samples and checks of bodies; its keys are in the run itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct BodiesRecord {
+    /// The first failed responses of each failure class and status: 3 of each.
+    #[serde(default)]
+    pub failed_responses: Vec<FailedResponseRecord>,
     /// Bodies compared with those of their targets (--verify); null if not requested.
     #[serde(default)]
     pub verified: Option<VerifiedRecord>,
@@ -267,6 +267,7 @@ impl BodiesRecord {
     fn of(report: &RunReport) -> BodiesRecord {
         let (plan, measurement) = (&report.plan, &report.measurement);
         BodiesRecord {
+            failed_responses: failed_responses::all(report),
             verified: VerifiedRecord::of(plan, &measurement.total),
             streams: StreamsRecord::of(plan, measurement),
             grpc: GrpcRecord::of(plan, measurement),
@@ -310,7 +311,6 @@ impl RunRecord {
             phases_s: PhasesRecord::of(total, &figures.dns),
             status: total.status.seen().map(|(code, count)| (code.to_string(), count)).collect(),
             failures: failures(total),
-            failed_responses: failed_responses::all(report),
             bodies: BodiesRecord::of(report),
             per_url: rows::per_url(report),
             by_tag: rows::by_tag(report),

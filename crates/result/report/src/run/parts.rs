@@ -271,7 +271,7 @@ const SAMPLE_LINES_MAX: usize = 8;
 
 /// What the server sent in the first failed responses of each kind.
 pub(super) fn failed_responses(told: &mut Document, forms: Forms, report: &RunRecord) {
-    let all = &report.failed_responses;
+    let all = &report.bodies.failed_responses;
     if all.is_empty() {
         return;
     }
