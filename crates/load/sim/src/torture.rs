@@ -31,6 +31,7 @@ pub fn target() -> TestTarget {
             path: faulty::PATH.into(),
             host: "127.0.0.1".into(),
             post: faulty::POST.into(),
+            outside: "etc/hostname".into(),
             ..Values::default()
         },
         takes_bodies: true,

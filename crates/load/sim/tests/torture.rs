@@ -8,6 +8,7 @@ use sim::torture::{Commands, Field, FiringRange, target};
 use std::collections::{BTreeMap, BTreeSet};
 use torture::case::{Case, FOUND, Family, Need};
 use torture::catalogue;
+use torture::judge::Plain;
 use torture::result::RunResult;
 use units::Nanos;
 
@@ -20,6 +21,7 @@ fn settings() -> Settings {
         executions_max: 25,
         baseline: Nanos::SECOND,
         big: Some(faulty::BIG.into()),
+        outside: Some(Plain::digest_of(faulty::OUTSIDE.as_bytes())),
         pages: vec![faulty::PATH.into(), "/other?x=1".into()],
         soak: Some(Nanos::from_secs(24)),
         expensive: Some(faulty::COSTLY.into()),

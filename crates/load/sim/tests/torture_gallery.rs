@@ -11,12 +11,17 @@ use sim::World;
 use sim::torture::{Field, FiringRange, KeptFailures, target, target_over_quic};
 use torture::case::{Case, HTTP2, HTTP3, Need};
 use torture::catalogue;
-use torture::judge::{TestOutcome, severity};
+use torture::judge::{Plain, TestOutcome, severity};
 use torture::result::{CaseResult, RunResult};
 use units::Nanos;
 
 /// Planted bugs: the switch, and a description.
-const GALLERY: [(Defect, &str); 8] = [
+const GALLERY: [(Defect, &str); 13] = [
+    (Defect::StallsOnOdd, "responses that never end"),
+    (Defect::SplitsResponses, "a query that is copied into a field"),
+    (Defect::ServesParents, "a path that leaves the tree"),
+    (Defect::DiesOfAborts, "a crash by clients that give up"),
+    (Defect::KeepsMemory, "memory that grows by every request"),
     (Defect::DiesOfLongField, "an abort at a length"),
     (Defect::DiesOnPercentN, "a format string"),
     (Defect::KeepsDescriptors, "a leak of descriptors"),
@@ -54,6 +59,7 @@ fn settings() -> Settings {
         executions_max: 60,
         baseline: Nanos::SECOND,
         big: Some(faulty::BIG.into()),
+        outside: Some(Plain::digest_of(faulty::OUTSIDE.as_bytes())),
         search: Some(Budget { executions: 2_000, span: Nanos::from_secs(600) }),
         ..Settings::default()
     }

@@ -46,7 +46,7 @@ fn pattern() -> Pattern {
             probe: true,
         },
         keep: request(""),
-        plain: Plain { status: 200, body_len: 2, digest: None },
+        plain: Plain { status: 200, body_len: 2, digest: None, outside: None },
         origin: START,
         case: "X-01".to_owned(),
     }

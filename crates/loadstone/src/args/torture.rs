@@ -79,6 +79,10 @@ pub(crate) struct TortureWhat {
     /// A page of 16 MiB or more, to see what the server does when its response is not read
     #[arg(long, value_name = "PATH", value_parser = path)]
     pub(crate) big: Option<String>,
+    /// A file of this machine that the server must not serve, to see whether a path can leave its
+    /// tree [default: /etc/hostname if --own names the server]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) outside: Option<PathBuf>,
     /// Number of connections the server can serve at once, to compute the cost of denial
     #[arg(long, value_name = "N", value_parser = parse::count::<u64>)]
     pub(crate) slots: Option<u64>,
@@ -109,6 +113,17 @@ pub(crate) struct TortureWhat {
     /// Longest duration of F-15; without --fuzz-number, as many requests as fit into it
     #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
     pub(crate) fuzz_time: Option<Nanos>,
+    /// Time for all cases (60s with --quick, 15m otherwise, no limit with --press, --escalate or
+    /// --only); cases that it does not reach are listed as not tested
+    #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
+    pub(crate) budget: Option<Nanos>,
+    /// Also send raw TCP segments (group P), through a network device that exists during the run
+    /// (needs root); --only P does it too
+    #[arg(long)]
+    pub(crate) segments: bool,
+    /// How long slow connections are held to find the server's timeout (175s)
+    #[arg(long, value_name = "SPAN", value_parser = units::parse_duration)]
+    pub(crate) wait_max: Option<Nanos>,
     /// Print what would be sent and where, without sending anything
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -314,9 +329,9 @@ impl TortureOutputs {
 pub(crate) enum TortureAsk {
     /// List the cases
     List,
-    /// Print what a case sends and expects, and why
+    /// Print what a case sends and expects, and why; or how findings are rated
     Explain {
-        /// The case, such as S-07
+        /// The case, such as S-07, or severity for the table of ratings
         id: String,
     },
     /// Compare two results: new findings, fixed findings, limits that moved

@@ -59,6 +59,10 @@ pub(super) fn cases(all: Vec<Case>, args: &TortureArgs) -> Result<Vec<Case>, Fai
         if what.escalate {
             return case.id == ESCALATION;
         }
+        let segments = what.segments || what.only.iter().any(|name| named(case, name));
+        if case.needs.contains(&Need::Device) && !segments {
+            return false;
+        }
         let soak = case.needs.contains(&Need::Soak);
         let pressing = if soak { soaks } else { what.press || !case.press };
         let usual = pressing && (!what.quick || QUICK_GROUPS.contains(&case.group()));
@@ -133,8 +137,25 @@ pub(super) fn settings(args: &TortureArgs, url: &Url, class: Class) -> Result<Se
         soak: args.overload.soak,
         mutants_max: mutants_max(what),
         mutation: what.fuzz_time,
+        budget: budget(what),
+        wait_max: what.wait_max,
+        outside: None,
         commands: args.overload.commands().into_iter().map(|(action, _)| action).collect(),
     })
+}
+
+/// Time for all cases with `--quick`, and by default; stress cases take as long as they need.
+const BUDGET_QUICK: Nanos = Nanos::from_secs(60);
+const BUDGET: Nanos = Nanos::from_secs(15 * 60);
+
+/// Returns the time for all cases.
+fn budget(what: &TortureWhat) -> Option<Nanos> {
+    let usual = match (what.quick, what.press || what.escalate || !what.only.is_empty()) {
+        (true, _) => Some(BUDGET_QUICK),
+        (false, false) => Some(BUDGET),
+        (false, true) => None,
+    };
+    what.budget.or(usual)
 }
 
 /// Returns how many requests F-15 makes; with only a time given, as many as fit into it.

@@ -275,6 +275,7 @@ impl Watcher for Recorder {
             CampaignEvent::FailsBehind { name, before } => {
                 self.behind.push((name.to_owned(), before.to_vec()));
             }
+            CampaignEvent::Awaits { .. } => {}
             CampaignEvent::ProbeOver(probe) => self.attempt(|recorder| recorder.probed(probe)),
             CampaignEvent::CaseOver(result) => self.attempt(|recorder| recorder.case_over(result)),
             CampaignEvent::FailureShrunk { shrunk, execution } => {

@@ -15,6 +15,7 @@ pub(crate) mod key;
 pub(crate) mod load;
 mod outputs;
 mod outside;
+mod outside_file;
 mod own;
 mod permit;
 mod progress;
@@ -84,7 +85,13 @@ fn print(text: &str) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
+/// The word that `explain` accepts instead of a case: how findings are rated.
+const SEVERITY: &str = "severity";
+
 fn explain(cases: &[Case], id: &str) -> Result<Code, Failure> {
+    if id.eq_ignore_ascii_case(SEVERITY) {
+        return print(&report::torture::severities());
+    }
     let found = cases.iter().find(|case| case.id.eq_ignore_ascii_case(id));
     let case = found.ok_or_else(|| choice::unknown(id))?;
     print(&report::torture::explain(case))
@@ -98,6 +105,7 @@ fn begun(args: &TortureArgs, url: &Url, reached: &target::Reached) -> Report {
         class: reached.class,
         started_unix_s: crate::wall_clock::unix_seconds(),
         seed: args.what.seed(),
+        post: args.what.post.clone(),
         fail_on: args.outputs.fail_on,
         environment: host::environment(),
         result: RunResult { slots_named: args.what.slots, ..RunResult::default() },
@@ -114,9 +122,14 @@ fn run(
     waivers: &[Waiver],
 ) -> Result<Code, Failure> {
     outputs::check(&args.outputs)?;
-    let reached = target::reach(args, url)?;
+    let mut reached = target::reach(args, url)?;
+    let outside = outside_file::read(args, reached.class)?;
+    let settings = Settings {
+        outside: outside.as_ref().map(|file| file.digest),
+        ..choice::settings(args, url, reached.class)?
+    };
+    reached.target.values.outside = outside.map_or_else(String::new, |file| file.path);
     let target = &reached.target;
-    let settings = choice::settings(args, url, reached.class)?;
     let seen = server::processes(&args.server, &reached)?;
     let mut report = begun(args, url, &reached);
     let planned = beside::planned(args, url)?;

@@ -133,6 +133,7 @@ impl Watcher for Progress {
         match event {
             CampaignEvent::CaseBegins(case) => self.begin(case),
             CampaignEvent::ConversationOver(_) => self.tell(),
+            CampaignEvent::Awaits { names, until } => self.await_states(names, until),
             CampaignEvent::CaseOver(result) => self.over(result),
             _ => {}
         }
@@ -147,6 +148,24 @@ impl Progress {
         }
         if let Some(bar) = &self.bar {
             bar.set_message(named);
+        }
+    }
+
+    /// Names what is waited for, and for how long at most.
+    fn await_states(&mut self, names: &[String], until: Nanos) {
+        let left = until - net::reactor::monotonic().min(until);
+        let seconds = Nanos::from_secs(left.as_secs_f64().ceil() as u64);
+        if seconds.is_zero() {
+            return;
+        }
+        let (names, left) = (names.join(", "), units::show::duration(seconds));
+        let said = format!("waiting at most {left} until the server closes: {names}");
+        if let Some(lines) = &mut self.lines {
+            lines.now.clone_from(&said);
+            crate::say(&said);
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_message(said);
         }
     }
 

@@ -82,6 +82,9 @@ pub struct TortureRecord {
     pub plain: PlainPage,
     /// Response of the page for bodies to a plain POST, if it refused it.
     pub post_trouble: Option<String>,
+    /// The page that accepts bodies, as given; null without one.
+    #[serde(default)]
+    pub post: Option<String>,
     pub habits: Vec<HabitRecord>,
     /// Results of probes before any load; null if there was no load case.
     #[serde(default)]
@@ -189,8 +192,9 @@ impl TortureRecord {
     pub fn of(report: &Report) -> TortureRecord {
         let result = &report.result;
         let waivers = &report.waivers;
-        let cases: Vec<CaseRecord> =
+        let mut cases: Vec<CaseRecord> =
             result.cases.iter().map(|case| CaseRecord::of(case, waivers)).collect();
+        represent_waived(&mut cases);
         let limits: Vec<LimitRecord> = result.cases.iter().flat_map(LimitRecord::of_case).collect();
         let is_meter = |id: &str| {
             result.cases.iter().any(|row| row.case.id == id && cost::is_meter(&row.case))
@@ -212,6 +216,7 @@ impl TortureRecord {
             findings: counted(&cases),
             plain: PlainPage::of(&result.plain),
             post_trouble: result.post_trouble.clone(),
+            post: report.post.clone(),
             habits: habits(result),
             baseline: result.baseline.as_ref().map(BaselineRecord::of),
             probes: ProbeCounts::of(&result.probes),
@@ -255,12 +260,18 @@ impl TortureRecord {
         Severity::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Findings and advice, the worst first; waived ones too.
+    /// Findings and advice, the worst first; waived ones too, but only one case of each fault.
     pub fn notable(&self) -> Vec<&CaseRecord> {
-        let mut all: Vec<&CaseRecord> =
-            self.cases.iter().filter(|case| case.is_notable()).collect();
+        let own = |case: &&CaseRecord| case.is_notable() && case.same_as.is_none();
+        let mut all: Vec<&CaseRecord> = self.cases.iter().filter(own).collect();
         all.sort_by_key(|case| std::cmp::Reverse((case.severity, case.outcome)));
         all
+    }
+
+    /// Cases that show the same fault as this one.
+    pub fn same_as(&self, case: &str) -> Vec<&CaseRecord> {
+        let same = |one: &&CaseRecord| one.same_as.as_deref() == Some(case);
+        self.cases.iter().filter(same).collect()
     }
 
     /// Number of waived findings, which do not count.
@@ -315,6 +326,21 @@ fn habits(result: &RunResult) -> Vec<HabitRecord> {
     let one =
         |(name, seen): &(String, String)| HabitRecord { name: name.clone(), seen: seen.clone() };
     result.habits.seen.iter().map(one).collect()
+}
+
+/// A waived case no longer represents its fault: the first other case that shows it does.
+fn represent_waived(cases: &mut [CaseRecord]) {
+    let waived = |case: &&CaseRecord| case.waived.is_some() && case.same_as.is_none();
+    let ids: Vec<String> = cases.iter().filter(waived).map(|case| case.id.clone()).collect();
+    for id in ids {
+        let mut heir: Option<String> = None;
+        for case in cases.iter_mut() {
+            if case.same_as.as_ref() == Some(&id) && case.waived.is_none() {
+                case.same_as.clone_from(&heir);
+                heir.get_or_insert_with(|| case.id.clone());
+            }
+        }
+    }
 }
 
 fn counted(cases: &[CaseRecord]) -> u64 {

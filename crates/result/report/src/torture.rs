@@ -9,6 +9,7 @@ mod chain;
 pub mod diff;
 mod dry_run;
 mod emit;
+mod expected;
 mod explain;
 mod findings;
 mod junit;
@@ -25,7 +26,7 @@ pub use case_file::case_file;
 pub use chain::chain_text;
 pub use dry_run::{DryRun, dry_run};
 pub use emit::{ProbeForm, capture, emit};
-pub use explain::{explain, list};
+pub use explain::{explain, list, severities};
 pub use junit::junit;
 pub use probes::{PROBES_HEAD, probe_line, probes_csv};
 pub use run_file::{CaseOutcome, RunEnd, execution_line, failure_text, run_file};
@@ -309,10 +310,13 @@ fn cases(told: &mut Document, record: &TortureRecord) {
 }
 
 fn case_row(case: &CaseRecord) -> Vec<TableCell> {
-    let id = if case.is_notable() { link(case) } else { Inline::Plain(case.id.clone()) };
+    let shown = case.is_notable() && case.same_as.is_none();
+    let id = if shown { link(case) } else { Inline::Plain(case.id.clone()) };
     let mut about = Words::from(case.title.as_str());
     about.0.extend(words::untested(case).map(Inline::Below));
     about.0.extend(case.waived.is_some().then(|| Inline::Below("waived".to_owned())));
+    let same = |root: &String| Inline::Below(format!("the fault of {root}"));
+    about.0.extend(case.same_as.as_ref().map(same));
     let elapsed = case.elapsed();
     vec![
         Words(vec![id]).into(),

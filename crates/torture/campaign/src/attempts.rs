@@ -1,14 +1,39 @@
-//! The rule for failures: each is tried three times. It is a finding if every attempt fails, and flaky
-//! if only some of them do (docs/guide/torture.md, "Outcomes").
+//! The rule for failures: each is tried three times. It is a finding if every attempt fails, and
+//! flaky if only some do; then up to twenty attempts measure the rate (docs/guide/torture.md,
+//! "Outcomes").
 
 use crate::TRIES;
+
+/// Attempts of a failure that does not always occur, to measure its rate.
+const RATE_TRIES: u32 = 20;
 
 /// Attempts at the same thing, and the result that is kept of them.
 #[derive(Debug)]
 pub(crate) struct Tries<T> {
     made: u32,
     failed: u32,
+    /// Attempts if only some of them fail.
+    most: u32,
     kept: Option<T>,
+}
+
+/// Attempts at a failure, and how many of them failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub(crate) made: u32,
+    pub(crate) failed: u32,
+}
+
+impl Rate {
+    /// A failure that was observed once.
+    pub(crate) const ONCE: Rate = Rate { made: 1, failed: 1 };
+    /// A failure that a search found again in most attempts.
+    pub(crate) const MOST: Rate = Rate { made: TRIES, failed: TRIES.div_ceil(2) };
+
+    /// Returns whether it fails in most attempts.
+    pub(crate) fn is_usual(self) -> bool {
+        self.failed * 2 > self.made
+    }
 }
 
 /// How often a failure came back.
@@ -24,21 +49,27 @@ pub(crate) enum Reproduced {
 
 impl<T> Default for Tries<T> {
     fn default() -> Tries<T> {
-        Tries { made: 0, failed: 0, kept: None }
+        Tries { made: 0, failed: 0, most: TRIES, kept: None }
     }
 }
 
 impl<T> Tries<T> {
     /// A failure that was found already is the first attempt.
     pub(crate) fn after_failure() -> Tries<T> {
-        Tries { made: 1, failed: 1, kept: None }
+        Tries { made: 1, failed: 1, ..Tries::default() }
     }
 
     /// Number of the next attempt, counted from 1; `None` when the first one passed, or enough were
     /// made.
     pub(crate) fn next(&self) -> Option<u32> {
         let undecided = self.made == 0 || self.failed > 0;
-        (undecided && self.made < TRIES).then_some(self.made + 1)
+        let most = if self.failed < self.made { self.most } else { TRIES };
+        (undecided && self.made < most).then_some(self.made + 1)
+    }
+
+    /// Measures the rate of a failure that occurs only sometimes; attempts are quick.
+    pub(crate) fn measure_rate(&mut self) {
+        self.most = RATE_TRIES;
     }
 
     /// Counts an attempt.
@@ -102,6 +133,17 @@ mod tests {
         assert_eq!(tried(&[true, false]).next(), Some(3));
         assert_eq!(tried(&[true, true, true]).next(), None);
         assert_eq!(Tries::<()>::after_failure().next(), Some(2));
+    }
+
+    #[test]
+    fn the_rate_of_a_failure_needs_more_attempts() {
+        for (attempts, next) in [(&[true, false, true][..], Some(4)), (&[true; 3], None)] {
+            let mut tries = tried(attempts);
+            tries.measure_rate();
+            assert_eq!(tries.next(), next, "{attempts:?}");
+            (4..=RATE_TRIES).for_each(|_| tries.count(false));
+            assert_eq!(tries.next(), None);
+        }
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! Finds the conversation that made a server fail: each one alone, then the smallest set that does.
 
+mod by_chance;
+
+use crate::attempts::Rate;
 use crate::findings::Finding;
 use crate::hangs::HungRequest;
 use crate::life::AffectedPart;
 use crate::trail::Suspect;
-use crate::{CampaignEvent, GATE, Runner, TRIES, gate, search};
+use crate::{CampaignEvent, GATE, Runner, gate, search};
 use dialogue::talk::{Talk, TalkScript};
 use torture::case::Case;
 use torture::judge;
@@ -18,7 +21,12 @@ pub const CULPRIT: &str = "culprit: ";
 
 /// Finds the cause after plain requests failed and recovered: tries the last conversation alone,
 /// then ever shorter tails, then omits what is not needed.
-pub(crate) fn attribute(runner: &mut Runner<'_>, case: &Case, result: &mut CaseResult) {
+pub(crate) fn attribute(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    affected: AffectedPart,
+    result: &mut CaseResult,
+) {
     if !runner.budget.is_wanted() {
         return;
     }
@@ -32,17 +40,19 @@ pub(crate) fn attribute(runner: &mut Runner<'_>, case: &Case, result: &mut CaseR
         Some(false) => among(runner, &tail),
         None => None,
     };
-    // these attempts are not part of the earlier conversations
-    runner.trail.forget();
+    let crashed = matches!(affected, AffectedPart::Worker | AffectedPart::Server);
     match guilty.as_deref() {
         Some([one]) => accuse(runner, case, one, result),
         Some(several) => record_culprits(runner, case, several, result),
+        None if crashed => by_chance::find(runner, case, &tail, result),
         None => result.notes.push(format!(
             "plain requests failed, but not again: neither after the last conversation alone nor \
             after the last {}",
             tail.len()
         )),
     }
+    // these attempts are not part of the earlier conversations
+    runner.trail.forget();
 }
 
 /// The server exited and does not come back, or no longer responds: only the last conversation can
@@ -53,10 +63,20 @@ pub(crate) fn suspect(
     affected: AffectedPart,
     result: &mut CaseResult,
 ) {
-    if affected != AffectedPart::Server && blame_hung_request(runner, case, result) {
+    if affected == AffectedPart::Killed {
+        return result.notes.push("no request is blamed for that".to_owned());
+    }
+    let crashed = affected == AffectedPart::Server;
+    if !crashed && blame_hung_request(runner, case, result) {
         return;
     }
-    let Some(last) = runner.trail.take_last() else { return };
+    // a request that got its response did not hang
+    let last = runner.trail.take_last(|talk| crashed || talk.replies.whole() == 0);
+    let Some(last) = last else {
+        let why =
+            "no plain request has got a response since: the last conversations all got theirs";
+        return result.notes.push(why.to_owned());
+    };
     // it is already recorded, with its bytes
     let known = |one: &ExchangeResult| {
         one.name == last.name && one.judgement.outcome == TestOutcome::Crashed
@@ -82,7 +102,7 @@ pub(crate) fn suspect(
         why: why.to_owned(),
         kind: Some(FailureKind::Lost),
     };
-    keep(runner, case, &name, 1, (&last.script, talk), judgement, result);
+    keep(runner, case, &name, Rate::ONCE, (&last.script, talk), judgement, result);
 }
 
 /// Names the first hung request of this case if no client gets a response since then. Returns false
@@ -102,7 +122,7 @@ fn blame_hung_request(runner: &mut Runner<'_>, case: &Case, result: &mut CaseRes
         kind: Some(FailureKind::Lost),
     };
     let name = format!("{CULPRIT}{name}");
-    keep(runner, case, &name, 1, (&script, talk), judgement, result);
+    keep(runner, case, &name, Rate::ONCE, (&script, talk), judgement, result);
     true
 }
 
@@ -111,7 +131,7 @@ pub(crate) fn keep(
     runner: &mut Runner<'_>,
     case: &Case,
     name: &str,
-    tries: u32,
+    rate: Rate,
     (script, talk): (&TalkScript, Talk),
     judgement: Judgement,
     result: &mut CaseResult,
@@ -128,8 +148,8 @@ pub(crate) fn keep(
     result.exchanges.push(ExchangeResult {
         name: name.to_owned(),
         judgement,
-        tries,
-        failed: tries.div_ceil(2),
+        tries: rate.made,
+        failed: rate.failed,
         sent: sent(&script.steps),
         received: talk.raw,
         took: talk.over,
@@ -166,6 +186,17 @@ pub(crate) fn accuse(
     guilty: &Suspect,
     result: &mut CaseResult,
 ) {
+    accuse_at(runner, case, guilty, Rate::MOST, result);
+}
+
+/// Does the same for a failure at this rate.
+fn accuse_at(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    guilty: &Suspect,
+    rate: Rate,
+    result: &mut CaseResult,
+) {
     let script = TalkScript { start: runner.now(), ..guilty.script.clone() };
     let talk = runner.hold(script.clone());
     gate::pass(runner);
@@ -174,7 +205,10 @@ pub(crate) fn accuse(
         true => format!("{CULPRIT}{}", guilty.name),
         false => format!("{CULPRIT}{} {}", guilty.case, guilty.name),
     };
-    let lost = (TestOutcome::Fail, "plain requests fail");
+    let lost = match rate.is_usual() {
+        true => (TestOutcome::Fail, "plain requests fail"),
+        false => (TestOutcome::Fail, "a process of the server crashes by chance"),
+    };
     let (outcome, what) = affected.judged().unwrap_or(lost);
     let judgement = Judgement {
         outcome,
@@ -183,14 +217,16 @@ pub(crate) fn accuse(
         why: format!("{what} after it alone"),
         kind: Some(FailureKind::Lost),
     };
-    runner.findings.add(Finding {
-        case: case.clone(),
-        name: name.clone(),
-        script: script.clone(),
-        kind: FailureKind::Lost,
-        slow: None,
-    });
-    keep(runner, case, &name, TRIES, (&script, talk), judgement, result);
+    if rate.is_usual() {
+        runner.findings.add(Finding {
+            case: case.clone(),
+            name: name.clone(),
+            script: script.clone(),
+            kind: FailureKind::Lost,
+            slow: None,
+        });
+    }
+    keep(runner, case, &name, rate, (&script, talk), judgement, result);
 }
 
 /// Records several culprits in order: the last one represents them all.
@@ -224,5 +260,5 @@ fn record_culprits(
     };
     let scripts: Vec<TalkScript> = before.iter().map(|one| one.script.clone()).collect();
     runner.report(CampaignEvent::FailsBehind { name: &name, before: &scripts });
-    keep(runner, case, &name, TRIES, (&last.script, talk), judgement, result);
+    keep(runner, case, &name, Rate::MOST, (&last.script, talk), judgement, result);
 }

@@ -5,6 +5,7 @@ mod connection;
 mod escalate;
 mod frames;
 mod gone;
+mod growth;
 mod limits;
 mod mixed;
 mod mutate;
@@ -100,7 +101,7 @@ fn sort_of(family: &Family) -> FamilySort {
         | Family::SlowUnread(_) => FamilySort::Slow,
         Family::LimitDeadlines => FamilySort::Deadlines,
         Family::HangGone(_) => FamilySort::Fatal,
-        Family::Lint => FamilySort::Last,
+        Family::Growth(_) | Family::Lint => FamilySort::Last,
         Family::Escalate(_)
         | Family::Pages(_)
         | Family::TlsAgain(_)
@@ -183,6 +184,7 @@ fn carry_out(runner: &mut Runner<'_>, case: &Case, family: &Family, result: &mut
         Family::ConnectionSplits(with) => connection::splits(runner, case, with, result),
         Family::Escalate(with) => escalate::run(runner, case, with, result),
         Family::Frames(with) => frames::run(runner, case, with, result),
+        Family::Growth(with) => growth::run(runner, case, with, result),
         Family::HangGone(with) => gone::run(runner, case, with, result),
         Family::LimitBody(with) => limits::bodies::body(runner, case, with, result),
         Family::LimitChunks(with) => limits::bodies::chunks(runner, case, with, result),

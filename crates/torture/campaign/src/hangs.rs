@@ -23,7 +23,7 @@ impl HangsSeen {
     pub(crate) fn see(&mut self, execution: &Execution<'_>) {
         let hung = execution.judgement.outcome == TestOutcome::Fail
             && execution.talk.end == TalkEnd::Silent
-            && judge::is_hang(execution.talk);
+            && (judge::is_hang(execution.talk) || judge::is_unfinished(execution.talk));
         let id = &execution.case.id;
         if hung && !self.0.iter().any(|one| one.case == *id) {
             let (name, script) = (execution.name.to_owned(), execution.script.clone());

@@ -112,6 +112,12 @@ pub struct Settings {
     pub soak: Option<Nanos>,
     /// Maximum silence before it counts as a failure; `None`: as defined by each exchange.
     pub silence_max: Option<Nanos>,
+    /// Digest of the content of the file that `Values::outside` names: the server must not serve it.
+    pub outside: Option<[u8; 32]>,
+    /// How long slow states are held; `None`: as in the case files.
+    pub wait_max: Option<Nanos>,
+    /// Time for all cases; those that it does not reach are skipped. `None`: unlimited.
+    pub budget: Option<Nanos>,
     /// Number and duration of mutated requests; `None`: as in the case file.
     pub mutants_max: Option<u64>,
     pub mutation: Option<Nanos>,

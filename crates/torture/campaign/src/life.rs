@@ -3,7 +3,7 @@
 //! clients indicate: an invisible server is judged without it.
 
 use crate::World;
-use sample::{Death, ServerState, together};
+use sample::{Death, Ending, ServerState, together};
 use torture::judge::TestOutcome;
 use torture::result::CaseResult;
 use torture::result::{Meanwhile, ServerRow, ServerSeen};
@@ -32,12 +32,27 @@ pub(crate) enum AffectedPart {
     Nothing,
     /// A worker that crashed; another kind of exit is not a loss.
     Worker,
+    /// The server, by a signal that another process or the kernel sent.
+    Killed,
     Server,
 }
+
+/// Signals that a process does not cause itself: SIGHUP, SIGINT, SIGQUIT, SIGKILL, SIGTERM.
+const SENT_SIGNALS: [u8; 5] = [1, 2, 3, 9, 15];
+
+/// Returns whether another process or the kernel ended it.
+fn is_killed(how: Ending) -> bool {
+    matches!(how, Ending::Signal { number, .. } if SENT_SIGNALS.contains(&number))
+}
+
+/// Explanation of such an end.
+const KILLED_BY: &str = "sent by another process or by the kernel: an operator, a supervisor, or the \
+    OOM killer";
 
 impl AffectedPart {
     fn by(deaths: &[Death]) -> AffectedPart {
         let one = |death: &Death| match (death.whole, death.how.is_fault()) {
+            (true, _) if is_killed(death.how) => AffectedPart::Killed,
             (true, _) => AffectedPart::Server,
             (false, true) => AffectedPart::Worker,
             (false, false) => AffectedPart::Nothing,
@@ -50,6 +65,7 @@ impl AffectedPart {
         match self {
             AffectedPart::Nothing => None,
             AffectedPart::Worker => Some((TestOutcome::Fail, "a worker of the server crashed")),
+            AffectedPart::Killed => Some((TestOutcome::Crashed, "the server's process was killed")),
             AffectedPart::Server => Some((TestOutcome::Crashed, "the server's process exited")),
         }
     }
@@ -100,6 +116,11 @@ impl Life {
         self.deaths.clear();
     }
 
+    /// Returns the samples so far: before the first case, and after each.
+    pub(crate) fn rows(&self) -> &[ServerRow] {
+        &self.seen.rows
+    }
+
     /// Returns the server's state before the current case.
     pub(crate) fn before(&self) -> Option<&ServerState> {
         self.last()
@@ -127,7 +148,7 @@ impl Life {
     pub(crate) fn hear(&mut self, world: &mut dyn World) -> AffectedPart {
         let heard = world.deaths();
         let affected = AffectedPart::by(&heard);
-        self.gone |= affected == AffectedPart::Server;
+        self.gone |= affected >= AffectedPart::Killed;
         let room = DEATHS_MAX.saturating_sub(self.deaths.len());
         self.deaths.extend(heard.into_iter().take(room));
         affected
@@ -194,7 +215,8 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<S
     let mut notes = Vec::new();
     let server: Vec<&Death> = deaths.iter().filter(|death| death.whole).collect();
     if let Some(first) = server.first() {
-        outcome = TestOutcome::Crashed;
+        let killed = server.iter().all(|death| is_killed(death.how));
+        outcome = if killed { TestOutcome::Inconclusive } else { TestOutcome::Crashed };
         let again = match server.len() {
             1 => String::new(),
             n => format!(", {n} times in total"),
@@ -203,7 +225,8 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<S
             [] => "no process listens now".to_owned(),
             [one, ..] => format!("{one} listens now"),
         };
-        notes.push(format!("{first}{again}; {since}"));
+        let by = if killed { format!(", {KILLED_BY}") } else { String::new() };
+        notes.push(format!("{first}{by}{again}; {since}"));
     }
     for (first, count) in together(deaths).into_iter().filter(|(first, _)| !first.whole) {
         if first.how.is_fault() {
@@ -211,9 +234,10 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<S
         } else if first.how.is_orderly() && !lost && outcome == TestOutcome::Pass {
             continue;
         }
+        let by = if is_killed(first.how) { format!(", {KILLED_BY}") } else { String::new() };
         notes.push(match count {
-            1 => first.to_string(),
-            n => format!("{first}; {n} workers in total"),
+            1 => format!("{first}{by}"),
+            n => format!("{first}{by}; {n} workers in total"),
         });
     }
     let renewed = deaths.iter().filter(|death| death.how.is_orderly()).count();
@@ -226,7 +250,7 @@ fn judge(deaths: &[Death], now: &ServerState, lost: bool) -> (TestOutcome, Vec<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sample::{Ending, Process};
+    use sample::Process;
 
     fn process(pid: u32) -> Process {
         Process { pid, started: 1, name: "httpd".into() }
@@ -271,7 +295,16 @@ mod tests {
                 &[(8, false, 9), (9, false, 9)],
                 &[7],
                 true,
-                "pass: a worker, httpd (pid 8), ended: signal 9 (SIGKILL); 2 workers in total",
+                "pass: a worker, httpd (pid 8), ended: signal 9 (SIGKILL), sent by another process \
+                or by the kernel: an operator, a supervisor, or the OOM killer; 2 workers in total",
+            ),
+            (
+                &[(7, true, 9)],
+                &[],
+                true,
+                "inconclusive: the server httpd (pid 7) ended: signal 9 (SIGKILL), sent by another \
+                process or by the kernel: an operator, a supervisor, or the OOM killer; no process \
+                listens now",
             ),
             (&[(8, false, 0)], &[7], false, "pass: 1 of the server's workers exited normally"),
             (&[(8, false, 0)], &[7], true, "pass: a worker, httpd (pid 8), ended: exit code 0"),

@@ -31,6 +31,9 @@ pub(crate) fn offers(runner: &mut Runner<'_>, result: &mut RunResult) -> Vec<Nee
     if runner.settings.expensive.is_some() {
         has.push(Need::Expensive);
     }
+    if runner.settings.outside.is_some() {
+        has.push(Need::Outside);
+    }
     if runner.settings.soak.is_some() {
         has.push(Need::Soak);
     }

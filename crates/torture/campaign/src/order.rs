@@ -8,7 +8,8 @@ use crate::{
     gate, offers, preconditions, shrinking, tries,
 };
 use torture::case::{Case, Need};
-use torture::judge::TestOutcome;
+use torture::cause;
+use torture::judge::{Plain, TestOutcome};
 use torture::result::{CaseResult, Recovery, RunResult};
 
 /// Runs the cases in order. `watcher` is notified of every event.
@@ -23,7 +24,7 @@ pub fn run(
     let mut runner = Runner::new(target, settings, cases, world, watcher);
     let mut result = RunResult { slots_named: settings.slots, ..RunResult::default() };
     match preconditions::check(&mut runner) {
-        Ok(plain) => runner.set_plain(plain),
+        Ok(plain) => runner.set_plain(Plain { outside: settings.outside, ..plain }),
         Err(why) => {
             result.ended_early = Some(why);
             result.end(runner.world.stopped());
@@ -38,16 +39,22 @@ pub fn run(
     runner.profile.learn_quiet(result.baseline.unwrap_or_default());
     runner.life.begin(runner.world);
     families::hold_in_background(&mut runner);
+    if let Some(budget) = settings.budget {
+        runner.world.governor().end_cases_at(start + budget);
+    }
     let (fatal, calm): (Vec<&Case>, Vec<&Case>) =
         cases.iter().partition(|case| families::is_fatal(case));
     cases_of(&mut runner, calm, &has, &mut result);
     if result.ended_early.is_none() {
-        result.shrunk = shrinking::shrink_all(&mut runner);
+        if used_up(&mut runner).is_none() {
+            result.shrunk = shrinking::shrink_all(&mut runner);
+        }
         runner.life.forget(runner.world);
         cases_of(&mut runner, fatal, &has, &mut result);
     }
     families::release_background(&mut runner);
     result.cases.sort_by(|one, other| one.case.id.cmp(&other.case.id));
+    cause::merge(&mut result.cases, &result.shrunk);
     result.end(runner.world.stopped());
     result.took = runner.now() - start;
     result.habits.seen.extend(runner.profile.into_traits());
@@ -64,6 +71,13 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
         if runner.is_stopped() {
             return;
         }
+        if let Some(why) = used_up(runner) {
+            let mut left = CaseResult::of(case);
+            left.skip(why);
+            runner.report(CampaignEvent::CaseOver(&left));
+            result.cases.push(left);
+            continue;
+        }
         runner.report(CampaignEvent::CaseBegins(case));
         let mut done = case_of(runner, case, has);
         done.mask(&runner.target.secrets);
@@ -79,6 +93,19 @@ fn cases_of(runner: &mut Runner<'_>, mut cases: Vec<&Case>, has: &[Need], result
             return;
         }
     }
+}
+
+/// Returns why no further case is run, if the time for all cases is used up.
+fn used_up(runner: &mut Runner<'_>) -> Option<String> {
+    let now = runner.now();
+    let budget = runner.settings.budget?;
+    let over = runner.world.governor().cases_are_over(now);
+    over.then(|| {
+        format!(
+            "the time for all cases, {}, was used up (--budget SPAN gives more)",
+            units::show::duration(budget)
+        )
+    })
 }
 
 fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
@@ -123,10 +150,10 @@ fn case_of(runner: &mut Runner<'_>, case: &Case, has: &[Need]) -> CaseResult {
     }
     gate::conclude(runner, before, &mut result);
     result.recovery = gate::pass(runner);
-    if result.recovery.is_late() {
+    let affected = runner.life.judge_case(runner.world, &mut result);
+    if result.recovery.is_late() && affected != AffectedPart::Killed {
         result.show(TestOutcome::Fail);
     }
-    let affected = runner.life.judge_case(runner.world, &mut result);
     name_culprit(runner, case, affected, &mut result);
     runner.life.end_case(runner.world, &mut result);
     result.took = runner.now() - start;
@@ -150,7 +177,7 @@ fn name_culprit(
     let late =
         result.recovery.is_late() || runner.trail.was_lost() || affected != AffectedPart::Nothing;
     if late && result.recovery != Recovery::Never {
-        culprit::attribute(runner, case, result);
+        culprit::attribute(runner, case, affected, result);
     } else if late {
         culprit::suspect(runner, case, affected, result);
     }

@@ -49,6 +49,7 @@ pub(crate) fn check(runner: &mut Runner<'_>) -> Result<Plain, String> {
             status: response.status,
             body_len: response.body_len,
             digest: Some(response.digest),
+            outside: None,
         };
         plain = Some(match plain {
             Some(before) if before.status != now.status => {

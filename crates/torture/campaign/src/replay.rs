@@ -10,7 +10,7 @@ use dialogue::http3;
 use dialogue::talk::{Move, Talk, TalkScript};
 use torture::case::{Case, Family, HangRepeats};
 use torture::judge;
-use torture::judge::{FailureKind, Judgement, TestOutcome};
+use torture::judge::{FailureKind, Judgement, Plain, TestOutcome};
 use torture::record::{Execution, Transcript};
 use torture::result::{CaseResult, Recovery, ReplayResult, ReplayVerdict, Replayed, Shrunk};
 use units::{Nanos, show};
@@ -47,7 +47,11 @@ pub fn replay(
     let mut result = ReplayResult::default();
     let mut runner = Runner::new(target, settings, &[], world, watcher);
     match preconditions::check(&mut runner) {
-        Ok(plain) => runner.set_plain(plain),
+        Ok(plain) => {
+            // what must not be served was recorded with the failure
+            let outside = failures.iter().find_map(|one| one.transcript.plain.outside);
+            runner.set_plain(Plain { outside, ..plain });
+        }
         Err(why) => {
             result.ended_early = Some(why);
             return result;
@@ -154,7 +158,7 @@ fn plainly_judged(kept: &Transcript, talk: &Talk) -> Judgement {
         };
     }
     let hangs = || judge::is_hang(talk).then(|| "no response again".to_owned());
-    let why = judge::broken_server(talk).or_else(hangs);
+    let why = judge::broken_response(talk).or_else(hangs);
     Judgement {
         outcome: if why.is_some() { TestOutcome::Fail } else { TestOutcome::Pass },
         seen: judge::seen(talk),

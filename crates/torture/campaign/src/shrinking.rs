@@ -49,7 +49,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
         judge::lacking(&bytes).is_none() && faulty::reacts(&bytes)
     };
     let complete = whole_message(whole);
-    let span = if finding.kind == FailureKind::Hang { HANG_SPAN } else { took.max(SPAN_MIN) };
+    let span = if is_silent(finding.kind) { HANG_SPAN } else { took.max(SPAN_MIN) };
     let deadline = (span + pauses).min(finding.script.deadline);
     let hasty = TalkScript { deadline, ..finding.script.clone() };
     let mut found = shrink(whole, &mut |moves| {
@@ -58,7 +58,7 @@ pub(crate) fn shrink_one(runner: &mut Runner<'_>, finding: &Finding) -> Option<S
         }
         mostly(runner, |runner| fails(runner, finding, &hasty, moves))
     });
-    if finding.kind == FailureKind::Hang {
+    if is_silent(finding.kind) {
         let moves = found.moves.clone();
         let sure = mostly(runner, |runner| fails(runner, finding, &finding.script, &moves));
         if sure != Some(true) {
@@ -129,4 +129,9 @@ fn show(runner: &mut Runner<'_>, finding: &Finding, shrunk: &Shrunk) {
 
 fn judged(script: &TalkScript, talk: &Talk, plain: &Plain) -> Judgement {
     judge::random(script, talk, plain)
+}
+
+/// Returns whether the failure lasts until the deadline.
+fn is_silent(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Hang | FailureKind::Unfinished)
 }

@@ -65,6 +65,9 @@ pub(crate) struct HeldState {
     pub(crate) talk: Talk,
 }
 
+/// How often states are held alongside the cases: each case that crashes the server ends them.
+const BEGUN_MAX: u32 = 4;
+
 /// Observations of states so far.
 #[derive(Debug, Default)]
 pub(crate) struct SlowStates {
@@ -73,8 +76,9 @@ pub(crate) struct SlowStates {
     tried: Vec<SlowState>,
     /// The server has too few slots for all of them at once.
     serial: bool,
-    /// Held alongside other cases.
+    /// Held alongside other cases, and how often that began.
     beside: Vec<WantedState>,
+    begun: u32,
 }
 
 impl SlowStates {
@@ -126,6 +130,23 @@ impl SlowStates {
 
     pub(crate) fn begin_background(&mut self, wanted: Vec<WantedState>) {
         self.beside = wanted;
+        self.begun += 1;
+    }
+
+    /// Returns whether they may be held once more after cases that closed them.
+    pub(crate) fn may_begin_again(&self) -> bool {
+        self.begun < BEGUN_MAX
+    }
+
+    /// Returns the last instant at which one of them is over.
+    pub(crate) fn background_ends(&self) -> Nanos {
+        let ends = self.beside.iter().map(|one| one.script.start + one.script.deadline);
+        ends.max().unwrap_or(Nanos::ZERO)
+    }
+
+    /// Returns the names of those held alongside other cases.
+    pub(crate) fn background_names(&self) -> Vec<String> {
+        self.beside.iter().map(|one| one.name.clone()).collect()
     }
 
     /// Stops holding them.

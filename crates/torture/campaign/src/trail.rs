@@ -101,10 +101,10 @@ impl Trail {
         self.before_loss.take().unwrap_or_else(|| self.said())
     }
 
-    /// Returns the last conversation before the loss, or of all.
-    pub(crate) fn take_last(&mut self) -> Option<Suspect> {
-        let before = self.before_loss.take().and_then(|mut tail| tail.pop());
-        before.or_else(|| self.last.back().cloned())
+    /// Returns the last such conversation before the loss, or of all.
+    pub(crate) fn take_last(&mut self, fits: impl Fn(&Talk) -> bool) -> Option<Suspect> {
+        let own = |suspect: &&Suspect| suspect.talk.as_ref().is_none_or(&fits);
+        self.take_tail().iter().rev().find(own).cloned()
     }
 
     /// Discards conversations of a search.

@@ -5,7 +5,7 @@
 use crate::attempts::{Reproduced, Tries};
 use crate::life::AffectedPart;
 use crate::trail::Suspect;
-use crate::{Runner, TRIES, inherited_state, scripts};
+use crate::{Runner, TRIES, gate, inherited_state, scripts};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use std::collections::VecDeque;
 use torture::case::{Case, Exchange, ScriptStep};
@@ -13,13 +13,15 @@ use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
 use torture::record;
 use torture::record::Execution;
-use torture::result::ExchangeResult;
+use torture::result::{ExchangeResult, Recovery};
 use units::Nanos;
 
 /// Time limit of the first attempt for a silent server.
 const PATIENCE: Nanos = Nanos::SECOND;
 /// Concurrent attempts after a first one that met silence.
 pub(crate) const TOGETHER: usize = 2;
+/// Attempts repeated because the server was not listening.
+const RESTARTS_MAX: u32 = 3;
 
 /// Attempts of one exchange that were made ahead of their turn.
 #[derive(Debug, Default)]
@@ -40,6 +42,7 @@ pub(crate) fn exchange(
 ) -> ExchangeResult {
     let mut tries: Tries<ExchangeResult> = Tries::default();
     let mut had = AheadAttempts::default();
+    let mut restarts = 0;
     while let Some(attempt) = tries.next() {
         // the short attempt before the concurrent ones counts too
         let enough = had.silent && attempt == TRIES;
@@ -47,7 +50,6 @@ pub(crate) fn exchange(
             break;
         }
         let (script, talk) = next_try(runner, case, exchange, attempt - 1, &mut had);
-        let sent = record::sent(&script.steps);
         if talk.end == TalkEnd::Ours && runner.is_stopped() {
             // it was cut short, which says nothing about the server
             break;
@@ -64,30 +66,61 @@ pub(crate) fn exchange(
             judgement: &judgement,
         };
         runner.report_with_effect(&execution, affected);
+        let is_unconnected = matches!(talk.end, TalkEnd::Unconnected(_));
+        let is_restarting = is_unconnected && attempt > 1 && restarts < RESTARTS_MAX;
+        if is_restarting && gate::pass(runner) != Recovery::Never {
+            // the server was being restarted after an earlier attempt: this is not an attempt
+            restarts += 1;
+            continue;
+        }
         let bad = match judgement.outcome {
             TestOutcome::Fail | TestOutcome::Crashed => true,
             // an unreachable server may be gone; what was limited or not compared says nothing
             // about it
-            TestOutcome::Inconclusive => matches!(talk.end, TalkEnd::Unconnected(_)),
+            TestOutcome::Inconclusive => is_unconnected,
             _ => false,
         };
         let replaces =
             bad && tries.kept().is_none_or(|kept| is_as_bad(&judgement, &kept.judgement));
-        let result = ExchangeResult {
-            name: exchange.name.clone(),
-            judgement,
-            tries: 0,
-            failed: 0,
-            sent,
-            received: talk.raw,
-            took: talk.over,
-            pauses: record::pauses(&script.steps),
-        };
-        tries.add(bad, replaces, result);
-        if affected == AffectedPart::Server {
+        if talk.end != TalkEnd::Silent {
+            tries.measure_rate();
+        }
+        tries.add(bad, replaces, result_of(exchange, judgement, &script, talk));
+        if affected >= AffectedPart::Killed {
             break;
         }
     }
+    concluded(runner, case, exchange, tries, &had)
+}
+
+/// Returns the result of an attempt.
+fn result_of(
+    exchange: &Exchange,
+    judgement: Judgement,
+    script: &TalkScript,
+    talk: Talk,
+) -> ExchangeResult {
+    let again = record::sent_again(script, &talk, judgement.kind);
+    ExchangeResult {
+        name: exchange.name.clone(),
+        judgement,
+        tries: 0,
+        failed: 0,
+        sent: again.bytes,
+        received: talk.raw,
+        took: talk.over,
+        pauses: again.pauses,
+    }
+}
+
+/// Returns the result of all attempts.
+fn concluded(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    exchange: &Exchange,
+    mut tries: Tries<ExchangeResult>,
+    had: &AheadAttempts,
+) -> ExchangeResult {
     if had.silent && tries.reproduced() == Reproduced::Always {
         tries.count(true);
     }
@@ -189,6 +222,10 @@ pub(crate) fn accuse(
     talk: &Talk,
     earlier: Option<&mut ExchangeResult>,
 ) {
+    if affected == AffectedPart::Killed {
+        // a single observation does not show that the request is the cause
+        return;
+    }
     let Some((outcome, why)) = affected.judged() else { return };
     let guilty = match (talk.end, earlier) {
         (TalkEnd::Unconnected(_), None) => return,

@@ -5,6 +5,7 @@ use torture::case::Case;
 use torture::judge::Plain;
 use torture::record::Execution;
 use torture::result::{CaseResult, Probe, Shrunk};
+use units::Nanos;
 
 /// An event of a run.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,11 @@ pub enum CampaignEvent<'a> {
     },
     /// A health probe has completed.
     ProbeOver(&'a Probe),
+    /// These held connections are awaited, until this instant at most.
+    Awaits {
+        names: &'a [String],
+        until: Nanos,
+    },
     CaseOver(&'a CaseResult),
     /// A failure was shrunk; the execution is that of the result.
     FailureShrunk {

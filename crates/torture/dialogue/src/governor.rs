@@ -140,6 +140,8 @@ pub struct Governor {
     case_ends: CaseTime,
     /// Minimum time of the current case.
     case_least: Nanos,
+    /// The end of the time for all cases.
+    cases_end: Option<Nanos>,
     lost_since: Option<Nanos>,
     /// A regular request got a response.
     answered: bool,
@@ -202,6 +204,7 @@ impl Governor {
             began: None,
             case_ends: CaseTime::None,
             case_least: Nanos::ZERO,
+            cases_end: None,
             lost_since: None,
             answered: false,
             stop: None,
@@ -333,6 +336,16 @@ impl Governor {
         self.case_least = span;
     }
 
+    /// Sets the end of the time for all cases.
+    pub fn end_cases_at(&mut self, at: Nanos) {
+        self.cases_end = Some(at);
+    }
+
+    /// Returns whether the time for all cases is up.
+    pub fn cases_are_over(&self, now: Nanos) -> bool {
+        self.cases_end.is_some_and(|at| at <= now)
+    }
+
     /// Returns when the time of the case is up; everything except probes ends then.
     pub fn case_ends(&self) -> Option<Nanos> {
         match self.case_ends {
@@ -374,7 +387,8 @@ impl Governor {
                 return Admission::At(self.opens.free_at(kept + opens));
             }
             if !probe && self.case_ends == CaseTime::NotBegun {
-                self.case_ends = CaseTime::Ends(now + bounds.case_max.max(self.case_least));
+                let end = now + bounds.case_max.max(self.case_least);
+                self.case_ends = CaseTime::Ends(self.cases_end.map_or(end, |all| all.min(end)));
             }
         }
         self.opens.take(now, opens);

@@ -277,9 +277,20 @@ impl Replies {
             .allow_obsolete_multiline_headers_in_responses(true)
             .allow_spaces_after_header_name_in_responses(true)
             .allow_multiple_spaces_in_response_status_delimiters(true);
-        match lenient.parse_response(&mut head, &self.buffer) {
+        // a higher minor version is read like the highest known one (RFC 9110 section 2.5)
+        let higher =
+            self.buffer.get(7).copied().filter(|digit| {
+                (b'2'..=b'9').contains(digit) && self.buffer.starts_with(b"HTTP/1.")
+            });
+        let known = higher.map(|_| {
+            let mut known = self.buffer.clone();
+            known[7] = b'1';
+            known
+        });
+        match lenient.parse_response(&mut head, known.as_deref().unwrap_or(&self.buffer)) {
             Ok(httparse::Status::Complete(length)) => {
-                let (status, minor) = (head.code.unwrap_or(0), head.version.unwrap_or(0));
+                let minor = higher.map(|digit| digit - b'0').or(head.version).unwrap_or(0);
+                let status = head.code.unwrap_or(0);
                 let facts = Facts::of(head.headers, minor);
                 self.begin(status, minor, length, facts);
                 true

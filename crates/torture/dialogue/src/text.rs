@@ -6,7 +6,7 @@
 //! | `\r` `\n` `\t` `\0` `\\` | the escaped byte |
 //! | `\xHH` | the byte with these two hexadecimal digits |
 //! | `{{` `}}` | a brace |
-//! | `{path}` `{host}` `{post}` `{marker}` `{etag}` `{modified}` | values of the run, from [`Values`] |
+//! | `{path}` `{host}` `{post}` `{outside}` `{marker}` `{etag}` `{modified}` | values of the run, from [`Values`] |
 //! | `{repeat N x TEXT}` | TEXT, N times; a brace in it is written `\x7b` |
 //! | `{hex 00 ff …}` | these bytes |
 //!
@@ -60,6 +60,8 @@ pub struct Values {
     pub host: String,
     /// Path and query of a page that accepts bodies.
     pub post: String,
+    /// Path of a file outside of the server's tree, without its leading slash.
+    pub outside: String,
     /// Unique mark of a request.
     pub marker: String,
     /// ETag, without the weak prefix, and Last-Modified of the probed page.
@@ -210,6 +212,7 @@ fn expand<'t>(text: &'t str, values: &Values, out: &mut Vec<u8>) -> Result<&'t s
         "path" => out.extend_from_slice(values.path.as_bytes()),
         "host" => out.extend_from_slice(values.host.as_bytes()),
         "post" => out.extend_from_slice(values.post.as_bytes()),
+        "outside" => out.extend_from_slice(values.outside.as_bytes()),
         "marker" => out.extend_from_slice(values.marker.as_bytes()),
         "etag" => out.extend_from_slice(values.etag.as_bytes()),
         "modified" => out.extend_from_slice(values.modified.as_bytes()),

@@ -15,6 +15,8 @@ const FRAMES_BEGIN: &[u8] = b"PRI *";
 const PIPELINED_MAX: u32 = 8;
 /// Time limit of a whole message and of a whole response, with the defect that is too strict.
 const STRICT: Nanos = Nanos::from_secs(1);
+/// One in this many requests crashes a server with that defect.
+const CHANCE: u32 = 25;
 /// Maximum duration of one piece of work.
 const COST_MAX: Nanos = Nanos::from_secs(5);
 
@@ -43,6 +45,8 @@ pub(super) struct Connection {
     cost: Nanos,
     /// Number of targets with %00 seen by the whole server.
     pub(super) nuls: u32,
+    /// Number of requests served by the whole server.
+    pub(super) requests: u32,
     /// State left by an earlier request on any connection: the next error response has no head.
     pub(super) marked: bool,
     /// Workers blocked forever since the previous call.
@@ -77,6 +81,7 @@ impl Connection {
             limited: defects.iter().any(|defect| defect.limits_rate()),
             cost: Nanos::ZERO,
             nuls: 0,
+            requests: 0,
             marked: false,
             hung: 0,
             dead: false,
@@ -379,6 +384,11 @@ impl Connection {
     fn breaks_on(&mut self, head: &RequestHead) -> bool {
         let encoded = head.target.windows(3).any(|three| three == b"%00");
         self.nuls += u32::from(encoded);
+        self.requests += 1;
+        if self.has(Defect::CrashesByChance) && self.requests.is_multiple_of(CHANCE) {
+            self.dead = true;
+            return true;
+        }
         let now_and_then = self.has(Defect::FailsNowAndThen) && self.nuls.is_multiple_of(5);
         let crashes = self.has(Defect::CrashesOnThirdNul) && self.nuls.is_multiple_of(3);
         if encoded && (self.has(Defect::FailsOnEncodedNul) || now_and_then) {
@@ -386,6 +396,8 @@ impl Connection {
             self.close();
         } else if encoded && (self.ends_on_nul() || crashes) || self.ends_on_percent_n(head) {
             self.dead = true;
+        } else if encoded && self.has(Defect::StallsOnOdd) {
+            self.stall();
         } else {
             return encoded && self.has(Defect::HangsOnEncodedNul);
         }
@@ -398,6 +410,12 @@ impl Connection {
 
     fn ends_on_nul(&self) -> bool {
         self.has(Defect::DiesOnEncodedNul) || self.has(Defect::AbortsOnEncodedNul)
+    }
+
+    /// Begins a response and does not end it.
+    fn stall(&mut self) {
+        self.acts.push(Act::Send(page::endless()));
+        self.state = ReadPhase::Over;
     }
 
     fn refuse(&mut self, refusal: HeadRefusal) -> bool {
@@ -421,6 +439,10 @@ impl Connection {
             HeadRefusal::Limit(status) | HeadRefusal::Status(status) => status,
         };
         if self.has(Defect::HangsInsteadOfRefusing) {
+            return false;
+        }
+        if self.has(Defect::StallsOnOdd) {
+            self.stall();
             return false;
         }
         if self.has(Defect::FailsInsteadOfRefusing) {

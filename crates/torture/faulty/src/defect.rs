@@ -161,6 +161,17 @@ defects! {
             date formats get 500",
         AbortsOnLateByte "late-byte" "a pipelined request that lacks its last byte kills the \
             server with signal 6; it is back after 500 ms",
+        StallsOnOdd "stalls-on-odd" "the response to a refused request, or to %00 in the target, \
+            has a head and no end",
+        SplitsResponses "splits-responses" "the decoded query is copied into a field",
+        ServesParents "serves-parents" "a decoded path with dots is served from outside of the tree",
+        LeadsAnywhere "leads-anywhere" "a path that starts with two slashes is redirected to its \
+            host",
+        RefusesLeadingZeros "leading-zeros" "a Content-Length with a leading zero gets 400",
+        DiesOfAborts "dies-of-aborts" "a client that resets after two requests kills the server with \
+            signal 6; it is back after 500 ms",
+        CrashesByChance "crashes-by-chance" "every 25th request crashes the server, whatever it is; \
+            it is back after 500 ms",
         CrashesOnThirdNul "crashes" "every third %00 in a target crashes the server; it is back \
             after 500 ms",
     }

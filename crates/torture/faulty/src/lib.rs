@@ -18,7 +18,7 @@ mod whole;
 mod worker;
 
 pub use defect::{Defect, DefectKind};
-pub use page::{BIG, BIG_LEN, COSTLY, PAGE, PATH, POST};
+pub use page::{BIG, BIG_LEN, COSTLY, OUTSIDE, PAGE, PATH, POST};
 pub use pool::{HELD_POOL, LEAKY_POOL, POOL};
 pub use whole::{
     ACCEPT_EVERY, BACKLOG, Entry, FaultyServer, MANY, RECOVERY, RENEWAL, RESTART, RETRANSMIT,

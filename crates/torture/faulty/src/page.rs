@@ -15,6 +15,9 @@ pub const BIG_LEN: usize = 20 << 20;
 pub const PAGE: &str =
     "The firing range answers.\nEvery line of this page is the same each time.\n";
 
+/// Content of a file outside of its tree, which is not served.
+pub const OUTSIDE: &str = "a file outside of the tree\n";
+
 const DATE: &str = "Thu, 01 Jan 2026 00:00:00 GMT";
 const TAG: &str = "\"range\"";
 
@@ -77,6 +80,7 @@ fn phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         206 => "Partial Content",
+        301 => "Moved Permanently",
         304 => "Not Modified",
         405 => "Method Not Allowed",
         416 => "Range Not Satisfiable",
@@ -87,6 +91,12 @@ fn phrase(status: u16) -> &'static str {
 /// Returns the response to a request; `closes`: the connection closes after it.
 pub(super) fn response(head: &RequestHead, defects: &Defects, closes: bool) -> Vec<u8> {
     chosen(head, defects).rendered(head, defects, closes)
+}
+
+/// Returns a response whose content is missing.
+pub(super) fn endless() -> Vec<u8> {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n";
+    format!("{head}Date: {DATE}\r\n\r\n").into_bytes()
 }
 
 /// Returns the response to an unparsable request.
@@ -102,6 +112,14 @@ fn chosen(head: &RequestHead, defects: &Defects) -> PageResponse {
         return PageResponse::new(200);
     }
     let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    if defects.contains(&Defect::ServesParents) && decoded(path).contains("/../") {
+        let mut response = PageResponse::new(200);
+        response.body = OUTSIDE.into();
+        return response;
+    }
+    if defects.contains(&Defect::LeadsAnywhere) && path.starts_with(b"//") {
+        return PageResponse::new(301).with(format!("Location: {}", String::from_utf8_lossy(path)));
+    }
     match (head.method.as_str(), path) {
         ("POST", path) if path == POST.as_bytes() => PageResponse::page(200),
         ("GET" | "HEAD", path) if path == PATH.as_bytes() || path == POST.as_bytes() => {
@@ -137,8 +155,34 @@ fn get(head: &RequestHead, defects: &Defects) -> PageResponse {
     }
     match head.field("range") {
         Some(ranges) if head.method == "GET" => ranged(&String::from_utf8_lossy(ranges), defects),
+        _ if defects.contains(&Defect::SplitsResponses) => {
+            let query = decoded(&head.target);
+            let query = query.split_once('?').map_or("", |(_, query)| query).to_owned();
+            PageResponse::page(200).with(format!("X-Query: {query}"))
+        }
         _ => PageResponse::page(200),
     }
+}
+
+/// Decodes percent escapes once.
+fn decoded(target: &[u8]) -> String {
+    let text = String::from_utf8_lossy(target);
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {
+            Some(byte) if *first == b'%' => {
+                out.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Returns the status required by a condition, unless it is the page.

@@ -73,6 +73,7 @@ pub struct FaultyServer {
     /// A resource was withdrawn.
     starved: bool,
     nuls: u32,
+    requests: u32,
     marked: bool,
     /// Leaked memory.
     leaked: Vec<Vec<u8>>,
@@ -114,6 +115,7 @@ impl FaultyServer {
             dead_until: Nanos::ZERO,
             starved: false,
             nuls: 0,
+            requests: 0,
             marked: false,
             leaked: Vec::new(),
             resets: 0,
@@ -216,6 +218,10 @@ impl FaultyServer {
         self.resets += u64::from(reset);
         if reset && self.has(Defect::MixesAborted) {
             self.mix.leave(id);
+        }
+        let several = self.seats.get(&id).is_some_and(|seat| seat.connection.served() > 1);
+        if reset && several && self.has(Defect::DiesOfAborts) {
+            self.die(at);
         }
         if reset && self.has(Defect::KeepsDescriptors) {
             self.itself.left_open = (self.itself.left_open + 1).min(LEFT_OPEN_MAX);
@@ -352,6 +358,7 @@ impl FaultyServer {
         let before = seat.connection.served();
         seat.connection.nuls = self.nuls;
         seat.connection.marked = self.marked;
+        seat.connection.requests = self.requests;
         let bytes = std::mem::take(&mut seat.waiting);
         let mut acts = match bytes.is_empty() {
             true => Vec::new(),
@@ -370,6 +377,7 @@ impl FaultyServer {
         }
         self.nuls = seat.connection.nuls;
         self.marked = seat.connection.marked;
+        self.requests = seat.connection.requests;
         let cost = seat.connection.take_cost();
         for _ in 0..std::mem::take(&mut seat.connection.hung) {
             self.pool.lose();
@@ -477,9 +485,14 @@ impl FaultyServer {
         self.itself.aborted = self.has(Defect::AbortsOnEncodedNul);
         let forever = self.itself.aborted || self.has(Defect::DiesOnEncodedNul);
         self.dead_until = if forever { Nanos::NEVER } else { at + RESTART };
-        let aborts = [Defect::DiesOfLongField, Defect::DiesOfPipelined, Defect::AbortsOnLateByte]
-            .into_iter()
-            .any(|defect| self.has(defect));
+        let aborts = [
+            Defect::DiesOfLongField,
+            Defect::DiesOfPipelined,
+            Defect::AbortsOnLateByte,
+            Defect::DiesOfAborts,
+        ]
+        .into_iter()
+        .any(|defect| self.has(defect));
         let how = match (self.itself.aborted || aborts, forever) {
             (true, _) => Ending::Signal { number: 6, core: false },
             (_, true) => Ending::Exit(0),

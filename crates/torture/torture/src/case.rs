@@ -4,13 +4,13 @@ mod family;
 mod read;
 
 pub use family::{
-    ByteCount, Escalation, Family, FloodKind, FrameFlood, HangRepeats, KneeSearch, MixedRequests,
-    Mutation, NumberLimit, OddClients, OverloadHeld, OverloadMixed, OverloadRestart, OverloadSoak,
-    OverloadSpike, OverloadStarve, OverloadStorm, PageRequests, Parameter, PressBurst, PressEnds,
-    PressHeld, PressHonest, PressKeepAlive, PressRate, PressResets, PressedState, RequestOrder,
-    RequestSplits, SamePort, SegmentOverlap, SegmentState, SegmentsHeld, SingleBytes,
-    SizeAndNumberLimit, SizeLimit, SlowDripped, SlowHeld, SlowRead, TlsAgain, TlsHandshakes,
-    TlsWait,
+    ByteCount, Escalation, Family, FloodKind, FrameFlood, GrowthRounds, HangRepeats, KneeSearch,
+    MixedRequests, Mutation, NumberLimit, OddClients, OverloadHeld, OverloadMixed, OverloadRestart,
+    OverloadSoak, OverloadSpike, OverloadStarve, OverloadStorm, PageRequests, Parameter,
+    PressBurst, PressEnds, PressHeld, PressHonest, PressKeepAlive, PressRate, PressResets,
+    PressedState, RequestOrder, RequestSplits, SamePort, SegmentOverlap, SegmentState,
+    SegmentsHeld, SingleBytes, SizeAndNumberLimit, SizeLimit, SlowDripped, SlowHeld, SlowRead,
+    TlsAgain, TlsHandshakes, TlsWait,
 };
 pub use read::{read_case, read_own};
 
@@ -175,13 +175,15 @@ pub enum Need {
     Device,
     /// The server allows a dynamic QPACK table.
     Table,
+    /// A file that the server must not serve, named by the user.
+    Outside,
     /// The server issues tickets that allow early data (0-RTT); it accepts early data.
     EarlyTicket,
     EarlyData,
 }
 
 impl Need {
-    pub const ALL: [Need; 16] = [
+    pub const ALL: [Need; 17] = [
         Need::Post,
         Need::Reading,
         Need::Pages,
@@ -196,6 +198,7 @@ impl Need {
         Need::Soak,
         Need::Device,
         Need::Table,
+        Need::Outside,
         Need::EarlyTicket,
         Need::EarlyData,
     ];
@@ -216,6 +219,7 @@ impl Need {
             Need::Soak => "soak",
             Need::Device => "device",
             Need::Table => "qpack-table",
+            Need::Outside => "outside",
             Need::EarlyTicket => "early-ticket",
             Need::EarlyData => "early-data",
         }
@@ -236,6 +240,7 @@ impl Need {
             Need::Restart => "no restart command is given (--restart-command CMD)",
             Need::Soak => "no duration is given (--soak SPAN)",
             Need::Table => "the server allows no dynamic table (SETTINGS_QPACK_MAX_TABLE_CAPACITY)",
+            Need::Outside => "no file that must not be served is given (--outside FILE)",
             Need::EarlyTicket => "the server issues no ticket that allows early data (0-RTT)",
             Need::EarlyData => "the server does not accept early data (0-RTT)",
             Need::Device => "no network device is available to send TCP segments",

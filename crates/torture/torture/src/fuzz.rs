@@ -45,10 +45,22 @@ pub enum FuzzPlace {
     Encodings,
     /// Valid and random requests on one connection.
     Sequence,
+    /// Valid requests that the client gives up, and identical uploads.
+    Aborts,
 }
 
 impl FuzzPlace {
-    pub const ALL: [(&'static str, FuzzPlace); 10] = [
+    /// Executions at once, if the place needs several.
+    pub fn together(self) -> Option<usize> {
+        (self == FuzzPlace::Aborts).then_some(ABORTS_AT_ONCE)
+    }
+}
+
+/// Connections of which some are given up while the server serves the others.
+const ABORTS_AT_ONCE: usize = 8;
+
+impl FuzzPlace {
+    pub const ALL: [(&'static str, FuzzPlace); 11] = [
         ("query", FuzzPlace::Query),
         ("path", FuzzPlace::Path),
         ("body", FuzzPlace::Body),
@@ -59,6 +71,7 @@ impl FuzzPlace {
         ("mutate", FuzzPlace::Mutate),
         ("encodings", FuzzPlace::Encodings),
         ("sequence", FuzzPlace::Sequence),
+        ("aborts", FuzzPlace::Aborts),
     ];
 
     /// Returns the place with this name.
@@ -154,6 +167,9 @@ fn found(shot: &Shot, talk: &Talk, plain: &Plain) -> (ConversationOutcome, Strin
             stays open";
         return (ConversationOutcome::Fail, why.to_owned());
     }
+    if judge::is_unfinished(talk) {
+        return (ConversationOutcome::Fail, judge::UNFINISHED.to_owned());
+    }
     if talk.replies.responses.is_empty() && talk.replies.junk.is_some() && !is_http_09(shot) {
         return (ConversationOutcome::Fail, "the response is not HTTP".to_owned());
     }
@@ -185,9 +201,7 @@ fn is_ambiguous(shot: &Shot) -> bool {
 fn refused_behind(talk: &Talk, plain: &Plain) -> bool {
     let (_, behind) = talk.own_and_behind();
     let Some((last, before)) = behind.split_last() else { return false };
-    let refusal = |response: &Response| {
-        (400..500).contains(&response.status) || matches!(response.status, 501 | 505)
-    };
+    let refusal = judge::is_refusal;
     let ended = matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_));
     ended
         && talk.replies.junk.is_none()

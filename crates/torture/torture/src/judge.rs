@@ -20,7 +20,8 @@ use crate::case::{Exchange, RequirementLevel};
 use dialogue::http2::{FOLLOW_UP, FrameReader, FrameSeen, GOAWAY, RST_STREAM};
 use dialogue::http3::{datagrams, packets};
 use dialogue::replies::Response;
-use dialogue::talk::{Talk, TalkEnd, What};
+use dialogue::talk::{Move, Talk, TalkEnd, What, is_raw};
+use sha2::{Digest, Sha256};
 use units::show;
 
 /// The usual response of the probed page to a plain GET.
@@ -30,9 +31,21 @@ pub struct Plain {
     pub body_len: u64,
     /// Digest of the body, or `None` if two plain calls had different bodies.
     pub digest: Option<[u8; 32]>,
+    /// Digest of a file that the server must not serve.
+    pub outside: Option<[u8; 32]>,
 }
 
 impl Plain {
+    /// Returns the digest of content, as of a response.
+    pub fn digest_of(content: &[u8]) -> [u8; 32] {
+        Sha256::digest(content).into()
+    }
+
+    /// Returns whether a response has the content of the file that must not be served.
+    pub fn discloses(&self, answer: &Response) -> bool {
+        answer.complete && self.outside == Some(answer.digest)
+    }
+
     /// Returns whether this is the usual response to a plain GET.
     pub fn is(&self, answer: &Response) -> bool {
         let same_body = self.digest.is_none_or(|digest| digest == answer.digest);
@@ -91,6 +104,9 @@ fn outcome(
     if is_bounded(talk) {
         return (ConversationOutcome::Inconclusive, BOUNDED.to_owned());
     }
+    if is_unfinished(talk) {
+        return (ConversationOutcome::Fail, UNFINISHED.to_owned());
+    }
     let holds = |classes: &[Class]| classes.iter().any(|class| class.holds(talk, plain));
     let found = if holds(&exchange.accept) {
         (ConversationOutcome::Pass, String::new())
@@ -128,6 +144,45 @@ pub const BOUNDED: &str = "stopped by a limit on what may be sent, or for how lo
 /// Reason of an inconclusive result if the evidence that the case compares did not arrive.
 pub const UNCOMPARED: &str =
     "nothing was compared: the packets needed for it did not arrive in time";
+
+/// Returns why no request may get this response: a server error, or no end.
+pub fn broken_response(talk: &Talk) -> Option<String> {
+    broken_server(talk).or_else(|| is_unfinished(talk).then(|| UNFINISHED.to_owned()))
+}
+
+/// Reason of a failure if a response does not end.
+pub const UNFINISHED: &str =
+    "the response began and did not end within the deadline, and the connection stays open";
+
+/// Returns whether a final response began and did not end within the deadline, although the client
+/// reads. Frames are judged by their own rules: a closed window rightly stops a response.
+pub fn is_unfinished(talk: &Talk) -> bool {
+    let stopped = talk.steps.iter().any(|step| matches!(step, Move::StopReading));
+    let (own, _) = talk.own_and_behind();
+    let cut = || own.iter().any(|one| !one.complete && !may_lack_content(talk, one));
+    talk.end == TalkEnd::Silent
+        && talk.replies.frames.is_none()
+        && !stopped
+        && !is_raw(&talk.steps)
+        && cut()
+}
+
+/// Returns whether the missing content need not follow: after a switch to another protocol, or in a
+/// response to HEAD, where mutated bytes may ask for it.
+fn may_lack_content(talk: &Talk, response: &Response) -> bool {
+    let head = || crate::record::sent(&talk.steps).windows(5).any(|five| five == b"HEAD ");
+    response.status == 101 || response.body_len == 0 && head()
+}
+
+/// Returns whether a response refuses its request: 4xx, 501 or 505.
+pub(crate) fn is_refusal(response: &Response) -> bool {
+    (400..500).contains(&response.status) || matches!(response.status, 501 | 505)
+}
+
+/// Returns whether the server closed or broke the connection.
+pub(crate) fn has_ended(talk: &Talk) -> bool {
+    matches!(talk.end, TalkEnd::Closed | TalkEnd::Broken(_)) && !is_ended_by_us(talk)
+}
 
 /// Returns the reason for a 5xx that no request may cause: all but 501, 503 and 505.
 pub fn broken_server(talk: &Talk) -> Option<String> {
@@ -261,7 +316,11 @@ pub fn seen(talk: &Talk) -> String {
     let (own, _) = talk.own_and_behind();
     if !own.is_empty() {
         let word = |answer: &Response| {
-            let cut = if answer.complete { "" } else { " (cut off)" };
+            let cut = match (answer.complete, talk.end) {
+                (true, _) => "",
+                (false, TalkEnd::Silent) => " (without an end)",
+                (false, _) => " (cut off)",
+            };
             format!("{}{cut}", answer.status)
         };
         parts.push(first_of(own.iter().map(word)));
@@ -288,6 +347,13 @@ pub fn seen(talk: &Talk) -> String {
         TalkEnd::Broken(_) if parts.is_empty() => "reset without a byte",
         TalkEnd::Broken(_) => "reset",
         TalkEnd::Open => "the connection stays open",
+        TalkEnd::Silent if parts.is_empty() && talk.received > 0 => {
+            parts.push(match talk.replies.frames.is_some() {
+                true => "frames, but no response".to_owned(),
+                false => format!("{} of an incomplete response", show::bytes(talk.received)),
+            });
+            "nothing more, the connection stays open"
+        }
         TalkEnd::Silent if parts.is_empty() => "no response, the connection stays open",
         TalkEnd::Silent => "nothing more, the connection stays open",
         TalkEnd::Bounded => "stopped by one of our limits",

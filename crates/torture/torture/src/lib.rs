@@ -7,6 +7,7 @@
 pub mod beside;
 pub mod case;
 pub mod catalogue;
+pub mod cause;
 pub mod chain;
 pub mod cost;
 pub mod framing;

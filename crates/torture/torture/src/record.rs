@@ -8,7 +8,7 @@ mod tests;
 pub use read::read;
 
 use crate::case::Case;
-use crate::judge::{Judgement, Plain};
+use crate::judge::{FailureKind, Judgement, Plain};
 use crate::result::SentPause;
 use conduit::Peer;
 use dialogue::http2::{FrameSeen, Spoken};
@@ -105,7 +105,8 @@ pub fn sent(steps: &[Move]) -> Vec<u8> {
     each.collect::<Vec<&[u8]>>().concat()
 }
 
-/// Returns the pauses between those bytes; leading and trailing pauses are omitted.
+/// Returns the pauses between those bytes, and the half-close after them; leading and trailing
+/// pauses are omitted.
 pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
     let (mut after, mut waiting, mut found) = (0, Nanos::ZERO, Vec::new());
     for step in steps {
@@ -113,14 +114,41 @@ pub fn pauses(steps: &[Move]) -> Vec<SentPause> {
             Move::Pause(span) if after > 0 => waiting += *span,
             Move::Send(bytes) => {
                 if waiting > Nanos::ZERO {
-                    found.push(SentPause { after, span: std::mem::take(&mut waiting) });
+                    let span = std::mem::take(&mut waiting);
+                    found.push(SentPause { after, span, half_close: false });
                 }
                 after += bytes.len() as u64;
+            }
+            Move::HalfClose => {
+                found.push(SentPause { after, span: Nanos::ZERO, half_close: true });
             }
             _ => {}
         }
     }
     found
+}
+
+/// Time for the response before the follow-up request, in a command that sends both.
+const BEFORE_FOLLOW_UP: Nanos = Nanos::SECOND;
+
+/// Bytes that show a failure again, with their pauses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentBytes {
+    pub bytes: Vec<u8>,
+    pub pauses: Vec<SentPause>,
+}
+
+/// Returns what a script sends; with the valid request after it if that is what failed.
+pub fn sent_again(script: &TalkScript, talk: &Talk, kind: Option<FailureKind>) -> SentBytes {
+    let mut all = SentBytes { bytes: sent(&script.steps), pauses: pauses(&script.steps) };
+    let behind = kind.is_some_and(FailureKind::is_behind);
+    let follow_up = script.follow_up.as_ref();
+    if let Some(follow_up) = follow_up.filter(|_| behind && talk.before_follow_up.is_some()) {
+        let after = all.bytes.len() as u64;
+        all.pauses.push(SentPause { after, span: BEFORE_FOLLOW_UP, half_close: false });
+        all.bytes.extend_from_slice(follow_up);
+    }
+    all
 }
 
 /// Returns the transcript as text; [`read`] parses it.
@@ -157,7 +185,9 @@ fn origin(out: &mut Lines, kept: &Transcript) {
     out.put("name", written(kept.name.as_bytes()));
     out.put("began", kept.began_unix_ns);
     let digest = kept.plain.digest.map_or("-".to_owned(), hex);
-    out.put("plain", format!("{} {} {digest}", kept.plain.status, kept.plain.body_len));
+    let outside = kept.plain.outside.map_or(String::new(), |sum| format!(" {}", hex(sum)));
+    let (status, length) = (kept.plain.status, kept.plain.body_len);
+    out.put("plain", format!("{status} {length} {digest}{outside}"));
 }
 
 fn script(out: &mut Lines, script: &TalkScript) {

@@ -34,6 +34,8 @@ pub struct SentPause {
     /// Bytes sent before it.
     pub after: u64,
     pub span: Nanos,
+    /// The client half-closes here.
+    pub half_close: bool,
 }
 
 /// When plain requests got their usual response again.
@@ -62,6 +64,8 @@ pub struct CaseResult {
     pub outcome: TestOutcome,
     /// Why it was skipped.
     pub skipped: Option<String>,
+    /// The case that shows the same fault and represents it.
+    pub same_as: Option<String>,
     /// For random data, only the first failures.
     pub exchanges: Vec<ExchangeResult>,
     /// Executions of random data by outcome.
@@ -124,6 +128,7 @@ impl CaseResult {
             case: case.clone(),
             outcome: TestOutcome::Pass,
             skipped: None,
+            same_as: None,
             exchanges: Vec::new(),
             tally: BTreeMap::new(),
             recovery: Recovery::AtOnce,

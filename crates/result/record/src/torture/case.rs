@@ -47,6 +47,9 @@ pub struct CaseRecord {
     /// Why it does not count, if waived.
     #[serde(default)]
     pub waived: Option<String>,
+    /// The case that shows the same fault and counts for it; null if it counts for itself.
+    #[serde(default)]
+    pub same_as: Option<String>,
     /// Why it was skipped.
     pub skipped: Option<String>,
     /// Reasons of the outcome where no exchange has them; a sentence each.
@@ -108,6 +111,9 @@ pub struct PauseRecord {
     pub after_bytes: u64,
     #[cfg_attr(any(test, feature = "schema"), schemars(range(min = 0.0)))]
     pub for_s: f64,
+    /// The client half-closes here.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub half_close: bool,
 }
 
 /// Observations of well-behaved clients while a case applied pressure. The shares are of time, 0 to 1,
@@ -229,6 +235,7 @@ impl CaseRecord {
             severity: weight.map(|weight| weight.severity),
             matters: weight.map_or_else(String::new, |weight| weight.reason.to_owned()),
             waived: waivers::used(waivers, &case.id).map(|one| one.waiver.reason.clone()),
+            same_as: row.same_as.clone(),
             skipped: row.skipped.clone(),
             notes: row.notes.clone(),
             recovery_s: Recovery::of_case(row.recovery),
@@ -245,9 +252,10 @@ impl CaseRecord {
         self.id.chars().next().unwrap_or('?')
     }
 
-    /// Returns whether it counts against the server: a finding that is not waived.
+    /// Returns whether it counts against the server: a finding that is not waived, and whose fault
+    /// no other case represents.
     pub fn counts(&self) -> bool {
-        self.outcome.is_finding() && self.waived.is_none()
+        self.outcome.is_finding() && self.waived.is_none() && self.same_as.is_none()
     }
 
     /// Returns whether it counts, and is at least this severe. A finding of a version without
@@ -358,7 +366,11 @@ impl KeptRecord {
 
 impl PauseRecord {
     fn of(pause: &SentPause) -> PauseRecord {
-        PauseRecord { after_bytes: pause.after, for_s: pause.span.as_secs_f64() }
+        PauseRecord {
+            after_bytes: pause.after,
+            for_s: pause.span.as_secs_f64(),
+            half_close: pause.half_close,
+        }
     }
 }
 

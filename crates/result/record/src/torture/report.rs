@@ -22,6 +22,8 @@ pub struct Report {
     pub started_unix_s: f64,
     /// Of everything random.
     pub seed: u64,
+    /// The page that accepts bodies.
+    pub post: Option<String>,
     /// Findings as grave as this fail the run.
     pub fail_on: Severity,
     /// The machine that tests.

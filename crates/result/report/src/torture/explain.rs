@@ -7,6 +7,7 @@ use crate::words::counted;
 use dialogue::packets::PacketStep;
 use torture::case::{Answers, Case, Exchange, Family, Need, PACKETS, Parameter, ScriptStep};
 use torture::fuzz::FuzzPlace;
+use torture::judge::severity;
 use units::show;
 
 /// Returns the list of cases, one line each.
@@ -37,6 +38,26 @@ pub fn explain(case: &Case) -> String {
         told.add(Forms::TEXT, [Block::Gap, led("  ", Voice::Plain, exchange.name.as_str())]);
         told.add(Forms::TEXT, steps);
         told.add(Forms::TEXT, [aligned(4, 7, right(exchange))]);
+    }
+    page::text::whole(&told)
+}
+
+/// Returns the table of severities: the first row that fits a failure rates it.
+pub fn severities() -> String {
+    let mut told = Document::default();
+    let head = "Severity of a finding: what was sent, what came of it, and why it matters. The first \
+        row that fits applies; a row for anything fits every message. What a specification only \
+        recommends or permits is at most ";
+    let most = severity::RECOMMENDED_MAX.id();
+    told.add(Forms::TEXT, [say(Voice::Plain, format!("{head}{most}, unless others suffer."))]);
+    for (at, row) in severity::TABLE.iter().enumerate() {
+        let first = at == 0 || severity::TABLE[at - 1].effect != row.effect;
+        if first {
+            told.add(Forms::TEXT, [Block::Gap, say(Voice::Plain, row.effect.text())]);
+        }
+        let lead = format!("  {:<8} ", row.rated.severity.id());
+        let said = format!("{}: {}", row.sent.text(), row.rated.reason);
+        told.add(Forms::TEXT, [led(&lead, Voice::Plain, said)]);
     }
     page::text::whole(&told)
 }

@@ -1,12 +1,13 @@
 //! Findings and advisories: what was sent, received and expected, and how to send it again.
 
-use super::{badge, named, send, words};
+use super::{badge, expected, named, send, words};
 use crate::section::{
     Block, DataTable, Details, Document, Forms, Inline, Sentence, Voice, Words, aligned, led,
     placed, say,
 };
 use crate::words::{counted, printable, sentence};
 use record::torture::{CaseRecord, ExchangeRecord, TortureRecord};
+use torture::case::PACKETS;
 use torture::judge::TestOutcome;
 
 /// Maximum number of sent and received bytes shown in text ...
@@ -18,6 +19,10 @@ const SHOWN_MAX: usize = 4_000;
 const EXCHANGES_MAX: usize = 24;
 /// Maximum number of named exchanges of a block, or of an advisory.
 const NAMES_MAX: usize = 6;
+/// Maximum number of received responses shown.
+const RESPONSES_MAX: usize = 6;
+/// Groups whose cases need several connections or raw segments.
+const SEVERAL: [char; 2] = ['M', PACKETS];
 /// The group of random data.
 const RANDOM: char = 'F';
 
@@ -143,8 +148,16 @@ fn numbers(record: &TortureRecord, case: &CaseRecord) -> Vec<(&'static str, Stri
         let said = format!("until {}: {}", one.waiver.until, one.waiver.reason);
         facts.push(("waived", words::safe(&said)));
     }
+    if !case.reason.is_empty() {
+        facts.push(("reason", words::safe(&case.reason)));
+    }
     if !case.matters.is_empty() {
         facts.push(("matters", case.matters.clone()));
+    }
+    let same: Vec<String> =
+        record.same_as(&case.id).iter().map(|one| format!("{} ({})", one.id, one.title)).collect();
+    if !same.is_empty() {
+        facts.push(("also by", format!("{}: the same fault", same.join(", "))));
     }
     facts.extend(case.notes.iter().map(|note| ("because", words::safe(note))));
     if let Some(health) = &case.health {
@@ -230,7 +243,8 @@ fn exchange(
     }
     add("received", words::safe(&one.seen).into());
     responses(&one.received.0).into_iter().for_each(|(label, words)| add(&label, words));
-    for (label, said) in [("expected", &one.expected), ("why", &one.why)] {
+    let right = expected::in_words(&one.expected);
+    for (label, said) in [("right", &right), ("why", &one.why)] {
         if !said.is_empty() {
             add(label, words::safe(said).into());
         }
@@ -240,8 +254,10 @@ fn exchange(
     }
     let command = |line: String| Words(vec![Inline::Command(line)]);
     if one.outcome.is_finding() {
-        let line = send::shell_line(target, sent, &one.pauses);
-        line.into_iter().for_each(|line| add("again", command(line)));
+        let several = SEVERAL.contains(&case.group());
+        let line = send::shell_line(target, sent, &one.pauses).filter(|_| !several);
+        let line = line.unwrap_or_else(|| send::case_line(record, case));
+        add("again", command(line));
     }
     if let Some(shrunk) = record.shrunk_of(&case.id, &one.name) {
         add("shrunk", words::shrunk(shrunk).into());
@@ -267,5 +283,17 @@ fn responses(received: &[u8]) -> Vec<(String, Words)> {
         let line = send::shown(brief, RECEIVED_MAX);
         (label, Words(vec![Inline::Bytes { line, lines: send::lines(response, SHOWN_MAX) }]))
     };
-    all.iter().enumerate().filter(|(_, one)| !one.is_empty()).map(told).collect()
+    let mut shown: Vec<(String, Words)> = all
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| !one.is_empty())
+        .take(RESPONSES_MAX)
+        .map(told)
+        .collect();
+    let more = all.len().saturating_sub(RESPONSES_MAX);
+    if more > 0 {
+        shown
+            .push((String::new(), format!("and {} more", counted(more as u64, "response")).into()));
+    }
+    shown
 }

@@ -1,6 +1,6 @@
 //! Bytes in readable form, and as a shell command that sends them again.
 
-use record::torture::PauseRecord;
+use record::torture::{CaseRecord, PauseRecord, TortureRecord};
 use std::fmt::Write;
 use url::Url;
 
@@ -93,7 +93,8 @@ pub(crate) fn shell_line(target: &str, bytes: &[u8], pauses: &[PauseRecord]) -> 
         return None;
     }
     let (mut commands, mut from, mut length) = (Vec::new(), 0, 0);
-    for pause in pauses {
+    let half_closes = pauses.iter().any(|pause| pause.half_close);
+    for pause in pauses.iter().filter(|pause| !pause.half_close) {
         let at = usize::try_from(pause.after_bytes).ok()?;
         commands.extend(printing(bytes.get(from..at)?, usize::MAX, LINE_MAX)?);
         commands.push(format!("sleep {}", pause.for_s));
@@ -109,12 +110,23 @@ pub(crate) fn shell_line(target: &str, bytes: &[u8], pauses: &[PauseRecord]) -> 
     let port = url.port_or_known_default()?;
     let to = match url.scheme() {
         "https" => format!("openssl s_client -quiet -connect {host}:{port}"),
+        // without -N, nc sends no FIN after its input ends
+        _ if half_closes => format!("nc -N {host} {port}"),
         _ => format!("nc {host} {port}"),
     };
     Some(match &commands[..] {
         [one] => format!("{one} | {to}"),
         all => format!("{{ {}; }} | {to}", all.join("; ")),
     })
+}
+
+/// Returns a command that runs this case again: what needs several connections, raw segments or
+/// QUIC cannot be sent by a shell.
+pub(crate) fn case_line(record: &TortureRecord, case: &CaseRecord) -> String {
+    let post = record.post.as_ref().map(|path| format!(" --post {}", word(path)));
+    let seed = if record.seed == 1 { String::new() } else { format!(" --seed {}", record.seed) };
+    let post = post.unwrap_or_default();
+    format!("loadstone torture --only {}{post}{seed} {}", case.id, word(&record.target))
 }
 
 /// Returns commands that print these bytes, each of at most `piece` bytes without repetition;
@@ -225,11 +237,14 @@ mod tests {
 
     #[test]
     fn a_shell_keeps_the_pauses() {
-        let pauses = [PauseRecord { after_bytes: 5, for_s: 0.3 }];
+        let pause = |after_bytes| PauseRecord { after_bytes, for_s: 0.3, half_close: false };
+        let pauses = [pause(5)];
         let line = shell_line("http://h/", b"GET /\n", &pauses).unwrap();
         assert_eq!(line, r"{ printf 'GET /'; sleep 0.3; printf '\n'; } | nc h 80");
-        let wrong = [PauseRecord { after_bytes: 50, for_s: 0.3 }];
-        assert_eq!(shell_line("http://h/", b"GET /\n", &wrong), None);
+        assert_eq!(shell_line("http://h/", b"GET /\n", &[pause(50)]), None);
+        let ends = [PauseRecord { half_close: true, ..pause(6) }];
+        let line = shell_line("http://h/", b"GET /\n", &ends).unwrap();
+        assert_eq!(line, r"printf 'GET /\n' | nc -N h 80");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tests whether the server recovers from hung requests of this run after their clients have
 //! disconnected. It runs last, because a server that does not recover is lost.
 
+use crate::attempts::Rate;
 use crate::hangs::HungRequest;
 use crate::{GATE, Runner, culprit, gate};
 use dialogue::talk::{TalkEnd, TalkScript};
@@ -89,7 +90,7 @@ fn report(
         kind: Some(FailureKind::Lost),
     };
     result.notes.push(format!("{}: {why}", hung.case));
-    culprit::keep(runner, case, &said, 1, (&script, talk), judgement, result);
+    culprit::keep(runner, case, &said, Rate::ONCE, (&script, talk), judgement, result);
 }
 
 /// Repeats and abandons a request. Returns the number after which plain requests failed, and when

@@ -1,6 +1,6 @@
 //! Mutates requests with bodies, guided by the behavior that earlier ones showed.
 
-use crate::families::random::{self, FAILURES_MAX, HANGS_MAX};
+use crate::families::random::{self, FAILURES_MAX};
 use crate::trail::Suspect;
 use crate::{PLAIN_DEADLINE, Runner, bounds};
 use dialogue::talk::{Talk, TalkEnd};
@@ -16,6 +16,8 @@ use units::{Nanos, show};
 /// Concurrent requests. Kept ones are evaluated between rounds, so that the bytes do not depend on
 /// response times.
 const ROUND: u64 = 16;
+/// Number of hangs after which no more are sent: each costs its full time limit.
+const HANGS_MAX: u64 = 2;
 /// Initial response time limit; what then looks like a failure gets the full time.
 const FIRST_TIME: Nanos = Nanos::from_secs(1);
 /// The same for half a message, for which the server may wait indefinitely.

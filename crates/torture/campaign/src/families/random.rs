@@ -3,14 +3,14 @@
 use crate::attempts::{Reproduced, Tries};
 use crate::findings::Finding;
 use crate::trail::Suspect;
-use crate::{GRACE, PLAIN_DEADLINE, Runner, TRIES, habits};
+use crate::{GRACE, PLAIN_DEADLINE, Runner, TRIES, gate, habits};
 use dialogue::talk::{Talk, TalkEnd, TalkScript};
 use torture::case::{Case, Fuzz};
 use torture::fuzz;
 use torture::fuzz::Shot;
 use torture::judge;
 use torture::judge::{FailureKind, Judgement, TestOutcome};
-use torture::record::{Execution, pauses, sent};
+use torture::record::{self, Execution, sent};
 use torture::result::{CaseResult, ExchangeResult};
 use units::Nanos;
 
@@ -19,9 +19,10 @@ pub(crate) const KEPT_MAX: usize = 20;
 /// Number of failures after which no more are sent.
 pub(crate) const FAILURES_MAX: u64 = 50;
 
-/// Number of hangs after which a case of random data stops: each costs its full time limit, and
-/// most have the same cause.
-pub(crate) const HANGS_MAX: u64 = 1;
+/// Number of hangs after which a case of random data stops: most have the same cause.
+pub(crate) const HANGS_MAX: u64 = 8;
+/// Time limit after a first confirmed hang: further ones are counted and not confirmed.
+const AFTER_HANG: Nanos = Nanos::SECOND;
 
 /// Time limit for half a message: a server that refuses it does so at once.
 const WAITING: Nanos = Nanos::SECOND;
@@ -29,6 +30,7 @@ const WAITING: Nanos = Nanos::SECOND;
 pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mut CaseResult) {
     let (mut failures, mut hangs, mut sent) = (0, 0, 0);
     let count = fuzz.count.min(runner.settings.executions_max);
+    let at_once = fuzz.place.together().unwrap_or(runner.settings.workers.max(1));
     // a sample is spread over the whole range
     let mut indices = (0..count).map(|turn| turn * fuzz.count / count);
     while failures < FAILURES_MAX
@@ -36,20 +38,18 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
         && !runner.case_is_over()
         && !runner.life.is_gone()
     {
-        let batch: Vec<u64> = indices.by_ref().take(runner.settings.workers.max(1)).collect();
+        let batch: Vec<u64> = indices.by_ref().take(at_once).collect();
         if batch.is_empty() {
             break;
         }
         let shots: Vec<Shot> = batch.iter().map(|one| shot(runner, case, fuzz, *one)).collect();
-        let scripts: Vec<TalkScript> = shots.iter().map(|shot| script(runner, shot)).collect();
-        let talks = runner.together(scripts.clone());
-        if talks.len() > 1 {
-            // any of them may have crashed the server: all were sent before the check
-            for (at, talk) in talks.iter().enumerate() {
-                let name = numbered(runner, batch[at]);
-                runner.trail.add(Suspect::of(case, &name, scripts[at].clone(), talk.clone()));
-            }
+        let mut scripts: Vec<TalkScript> = shots.iter().map(|shot| script(runner, shot)).collect();
+        if hangs > 0 {
+            let most = runner.profile.silence_max(Some(AFTER_HANG)).unwrap_or(AFTER_HANG);
+            scripts.iter_mut().for_each(|one| one.deadline = one.deadline.min(most));
         }
+        let talks = runner.together(scripts.clone());
+        suspect_all(runner, case, &batch, &scripts, &talks);
         // judged in the order of their numbers, however many were concurrent
         for (at, talk) in talks.into_iter().enumerate().take(shots.len()) {
             if failures == FAILURES_MAX || runner.is_stopped() {
@@ -59,6 +59,11 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
             let (shot, script) = (&shots[at], scripts[at].clone());
             let silent = talk.end == TalkEnd::Silent;
             let fired = assess(runner, case, &name, shot, 1, script, talk);
+            if hangs > 0 && silent && !fired.1.outcome.is_well() {
+                *result.tally.entry(fuzz::tallied(shot, &fired.0)).or_default() += 1;
+                hangs += 1;
+                continue;
+            }
             let outcome = book(runner, case, name, shot, "", fired, result);
             failures += u64::from(outcome == TestOutcome::Fail);
             hangs += u64::from(outcome == TestOutcome::Fail && silent);
@@ -69,6 +74,24 @@ pub(crate) fn run(runner: &mut Runner<'_>, case: &Case, fuzz: &Fuzz, result: &mu
             result.notes.push(note);
             break;
         }
+    }
+}
+
+/// Any of several concurrent conversations may have crashed the server: all were sent before the
+/// check.
+fn suspect_all(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    batch: &[u64],
+    scripts: &[TalkScript],
+    talks: &[Talk],
+) {
+    if talks.len() < 2 {
+        return;
+    }
+    for ((index, script), talk) in batch.iter().zip(scripts).zip(talks) {
+        let name = numbered(runner, *index);
+        runner.trail.add(Suspect::of(case, &name, script.clone(), talk.clone()));
     }
 }
 
@@ -108,21 +131,22 @@ pub(crate) fn book(
     }
     let kind = FailureKind::of(&talk, runner.profile.plain());
     let silent = talk.end == TalkEnd::Silent;
+    let again_bytes = record::sent_again(&script(runner, shot), &talk, judgement.kind);
     let mut kept = ExchangeResult {
         name,
         judgement,
         tries: 1,
         failed: 1,
-        sent: sent(&shot.moves),
+        sent: again_bytes.bytes,
         received: talk.raw,
         took: talk.over,
-        pauses: pauses(&shot.moves),
+        pauses: again_bytes.pauses,
     };
     again(runner, case, shot, silent, &mut kept);
     let outcome = kept.judgement.outcome;
     if outcome == TestOutcome::Fail {
         let mut script = script(runner, shot);
-        if kind == FailureKind::OutOfStep {
+        if kind.is_behind() {
             script.grace = GRACE;
         }
         let (case, name) = (case.clone(), kept.name.clone());
@@ -223,11 +247,19 @@ fn again(
         if runner.is_stopped() || runner.life.is_gone() {
             break;
         }
-        let (talk, judgement) = fire(runner, case, &kept.name, shot, attempt);
-        if is_cut(runner, &talk) {
+        let (mut talk, mut judgement) = fire(runner, case, &kept.name, shot, attempt);
+        if matches!(talk.end, TalkEnd::Unconnected(_)) {
+            // the server is being restarted after an earlier attempt: this is not an attempt
+            gate::pass(runner);
+            (talk, judgement) = fire(runner, case, &kept.name, shot, attempt);
+        }
+        if is_cut(runner, &talk) || matches!(talk.end, TalkEnd::Unconnected(_)) {
             break;
         }
         tries.count(!judgement.outcome.is_well());
+        if !silent {
+            tries.measure_rate();
+        }
     }
     (kept.tries, kept.failed) = (tries.made(), tries.failed());
     if silent && kept.tries > 1 && kept.failed == 1 && runner.settings.silence_max.is_some() {

@@ -96,7 +96,9 @@ pub(super) fn summary(runner: &mut Runner<'_>, result: &mut CaseResult) {
         }
         let Some(measure) = longest else { continue };
         if measure.high.is_none() {
-            result.note(ConversationOutcome::Advisory, format!("no timeout: {what}"));
+            let span = measure.low.unwrap_or_default();
+            let why = format!("no timeout seen within {span:.0} s: {what}");
+            result.note(ConversationOutcome::Advisory, why);
         }
         result.measures.push(measure);
     }

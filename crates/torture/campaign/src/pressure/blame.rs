@@ -1,6 +1,7 @@
 //! A process of the server exited under many connections: tests whether a single one causes it.
 
 use super::Plan;
+use crate::attempts::Rate;
 use crate::trail::Suspect;
 use crate::{PLAIN_DEADLINE, Runner, culprit, habits, search};
 use dialogue::talk::{Move, TalkScript};
@@ -72,7 +73,7 @@ pub(crate) fn keep(
         why: why.to_owned(),
         kind: Some(FailureKind::Lost),
     };
-    culprit::keep(runner, case, name, 1, (&script, talk), judgement, result);
+    culprit::keep(runner, case, name, Rate::ONCE, (&script, talk), judgement, result);
 }
 
 /// Returns the distinct conversations with their counts, the most frequent first.

@@ -29,6 +29,15 @@ const FRAME_MAX: u32 = 16_384;
 /// The table size that our SETTINGS allow by default (RFC 9113 section 6.5.2).
 const TABLE: usize = 4_096;
 
+const SETTING_NAMES: [(&str, u16); 6] = [
+    ("HEADER_TABLE_SIZE", 1),
+    ("MAX_CONCURRENT_STREAMS", 3),
+    ("INITIAL_WINDOW_SIZE", 4),
+    ("MAX_FRAME_SIZE", 5),
+    ("MAX_HEADER_LIST_SIZE", 6),
+    ("ENABLE_CONNECT_PROTOCOL", 8),
+];
+
 /// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameSeen {
@@ -68,6 +77,22 @@ impl FrameSeen {
             (RST_STREAM, _) => "RESET_STREAM",
             _ => "CONNECTION_CLOSE",
         }
+    }
+
+    /// Returns the value of a setting (RFC 9113 section 6.5.1), the last one of several; `None` if
+    /// it is absent.
+    pub fn setting(&self, number: u16) -> Option<u32> {
+        let value = |six: &[u8]| {
+            let (name, value) = six.split_first_chunk::<2>()?;
+            (u16::from_be_bytes(*name) == number)
+                .then_some(u32::from_be_bytes(value.try_into().ok()?))
+        };
+        self.payload.chunks_exact(6).filter_map(value).last()
+    }
+
+    /// Returns the number of a setting with this name: RFC 9113 section 6.5.2, RFC 8441 section 3.
+    pub fn setting_named(name: &str) -> Option<u16> {
+        SETTING_NAMES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
     }
 
     /// Returns whether it is the server's own SETTINGS.

@@ -179,6 +179,9 @@ fn length(values: &[Vec<u8>], defects: &Defects) -> Result<Option<u64>, HeadRefu
     let mut found = Vec::new();
     for value in values {
         let text = String::from_utf8_lossy(value).into_owned();
+        if text.len() > 1 && text.starts_with('0') && has(Defect::RefusesLeadingZeros) {
+            return Err(HeadRefusal::Status(400));
+        }
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = match digits {
             true if has(Defect::Overflows) => Some(text.bytes().fold(0_u64, |sum, digit| {

@@ -440,6 +440,11 @@ parameters! {
         connections: u64,
         wait: Nanos,
     }
+    /// Repetitions that confirm growth over the run.
+    GrowthRounds {
+        batches: u64,
+        requests: u64,
+    }
     TlsHandshakes {
         /// New ones per second.
         rate: f64,
@@ -517,6 +522,7 @@ families! {
     "connection.splits" => ConnectionSplits(RequestSplits),
     "escalate" => Escalate(Escalation),
     "frames" => Frames(FrameFlood),
+    "growth" => Growth(GrowthRounds),
     "hang.gone" => HangGone(HangRepeats),
     "limit.body" => LimitBody(SizeLimit),
     "limit.chunks" => LimitChunks(SizeAndNumberLimit),

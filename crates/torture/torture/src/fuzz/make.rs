@@ -2,9 +2,9 @@
 
 use super::{FuzzPlace, Shot, classic, escaped};
 use crate::case::Fuzz;
-use dialogue::talk::Move;
+use dialogue::talk::{Awaited, Move};
 use dialogue::text::Values;
-use units::Stream;
+use units::{Nanos, Stream};
 
 /// Largest power of two used by [`FuzzPlace::Edges`].
 const EDGE_POWER_MAX: u64 = 15;
@@ -84,7 +84,31 @@ pub(super) fn shot(
         FuzzPlace::Mutate => one("GET", mutated(&frame, random)),
         FuzzPlace::Encodings => one("GET", encoded(&frame, random)),
         FuzzPlace::Sequence => sequence(&frame, random, fuzz.length),
+        FuzzPlace::Aborts => aborted(&frame, random),
     }
+}
+
+/// Maximum pause before a client gives up, in microseconds.
+const PATIENCE_MAX_US: u64 = 3_000;
+
+/// Returns a request that is given up in the middle of its response, two requests in one segment
+/// that are given up, an upload that is given up, and an upload that all send alike.
+fn aborted(frame: &Frame<'_>, random: &mut Stream) -> Shot {
+    let pause = Move::Pause(Nanos::from_micros(random.below(PATIENCE_MAX_US)));
+    let get = || frame.get(frame.values.path.as_bytes());
+    let upload = frame.post(&[b'u'; 512]);
+    let posts = !frame.values.post.is_empty();
+    let (method, moves) = match random.below(4) {
+        0 => ("GET", vec![Move::Send(get()), Move::Await(Awaited::Interim), Move::Reset]),
+        1 => ("GET", vec![Move::Send([get(), get()].concat()), pause, Move::Reset]),
+        2 if posts => {
+            let half = upload[..upload.len() - 256].to_vec();
+            ("POST", vec![Move::Send(half), pause, Move::Reset])
+        }
+        3 if posts => ("POST", vec![Move::Send(upload)]),
+        _ => ("GET", vec![Move::Send(get()), pause, Move::Close]),
+    };
+    Shot { moves, methods: vec![method.to_owned()], valid: false, follows: false }
 }
 
 /// torture.pl's `-r`: without escaping, in query, path or body.

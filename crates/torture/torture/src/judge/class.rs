@@ -3,6 +3,7 @@
 mod http2;
 
 use super::Plain;
+use dialogue::http2::FrameSeen;
 use dialogue::http3::packets;
 use dialogue::packets::PacketKind;
 use dialogue::replies::Response;
@@ -26,6 +27,9 @@ use units::{Nanos, quoted};
 /// | `interim`, `no-interim` | an interim response was received; none was |
 /// | `not:101` | no response has this status |
 /// | `has:NAME`, `lacks:NAME` | the first final response has the field; it has no such field |
+/// | `lacks-text:TEXT` | the received bytes do not contain this text |
+/// | `not-to:HOST` | no response redirects to this host |
+/// | `undisclosed` | no response has the content of the file named by --outside |
 /// | `cut-off` | the first final response is incomplete |
 /// | `nothing-more` | no bytes were received beyond the responses |
 /// | `no-body` | the first final response has no content |
@@ -37,6 +41,8 @@ use units::{Nanos, quoted};
 /// | `stream:CODE,…`, `stream` | HTTP/2: RST_STREAM with one of these codes, with any |
 /// | `goaway` | HTTP/2: GOAWAY with a code other than NO_ERROR |
 /// | `acknowledged:N` | HTTP/2: this many of our SETTINGS were acknowledged |
+/// | `announced:NAME,N` | the server's SETTINGS have at least this value, as `MAX_FRAME_SIZE,16384` |
+/// | `last-plain` | the last final response is that of a plain GET |
 /// | `first-data:N` | HTTP/2: the first DATA had at most this many bytes |
 /// | `stands` | HTTP/2: no GOAWAY, and the connection stays open |
 /// | `pong` | HTTP/2: the PING after everything else was acknowledged |
@@ -71,6 +77,8 @@ enum Word {
     Statuses(Vec<Mask>),
     All(Mask),
     Not(Mask),
+    LacksText(String),
+    NotTo(String),
     Has(String),
     Lacks(String),
     /// GOAWAY or RST_STREAM with one of these codes, or with any if there are none.
@@ -78,6 +86,8 @@ enum Word {
     Reset(Vec<u32>),
     Acknowledged(usize),
     FirstData(u32),
+    /// A setting by its number, and its least value.
+    Announced(u16, u32),
     Saw(Vec<PacketKind>),
     /// A QUIC frame by its row; the bytes of PATH_RESPONSE.
     Heard(u8),
@@ -116,7 +126,7 @@ impl Mask {
 type Plainly = (&'static str, fn(&Talk, &Plain) -> bool);
 
 /// Words without an argument.
-const WORDS: [Plainly; 27] = [
+const WORDS: [Plainly; 29] = [
     ("goaway", |talk, _| http2::named(talk)),
     ("reject", rejected),
     ("answered", |talk, _| first(talk).is_some()),
@@ -132,6 +142,8 @@ const WORDS: [Plainly; 27] = [
     ("no-body", |talk, _| first(talk).is_some_and(|answer| answer.body_len == 0)),
     ("plain", |talk, plain| first(talk).is_some_and(|answer| plain.is(answer))),
     ("all-plain", all_plain),
+    ("undisclosed", |talk, plain| !own(talk).iter().any(|answer| plain.discloses(answer))),
+    ("last-plain", |talk, plain| own(talk).last().is_some_and(|answer| plain.is(answer))),
     ("not-longer", |talk, plain| own_bytes(talk) <= plain.body_len + plain.body_len / 10 + 1024),
     ("prompt", prompt),
     ("stands", |talk, _| http2::stands(talk)),
@@ -189,6 +201,11 @@ fn word(text: &str) -> Result<Word, String> {
         }
         "acknowledged" => Word::Acknowledged(argument.parse().map_err(|_| wrong())?),
         "first-data" => Word::FirstData(argument.parse().map_err(|_| wrong())?),
+        "announced" => {
+            let (setting, least) = argument.split_once(',').ok_or_else(wrong)?;
+            let number = FrameSeen::setting_named(setting).ok_or_else(wrong)?;
+            Word::Announced(number, least.parse().map_err(|_| wrong())?)
+        }
         "connection" => Word::Goaway(http2::codes(argument)?),
         "stream" => Word::Reset(http2::codes(argument)?),
         "saw" => {
@@ -200,6 +217,8 @@ fn word(text: &str) -> Result<Word, String> {
         "echoed" if argument.len() == 8 => Word::Echoed(argument.to_owned()),
         "all" => Word::All(mask(argument)?),
         "not" => Word::Not(mask(argument)?),
+        "lacks-text" if !argument.is_empty() => Word::LacksText(argument.to_owned()),
+        "not-to" if !argument.is_empty() => Word::NotTo(argument.to_ascii_lowercase()),
         "has" if !argument.is_empty() => Word::Has(argument.to_owned()),
         "lacks" if !argument.is_empty() => Word::Lacks(argument.to_owned()),
         _ => return Err(wrong()),
@@ -220,11 +239,16 @@ impl Word {
             Word::Goaway(codes) => http2::goaway(talk, codes),
             Word::Acknowledged(count) => http2::acknowledged(talk) >= *count,
             Word::FirstData(most) => http2::first_data(talk).is_none_or(|first| first <= *most),
+            Word::Announced(setting, least) => http2::announced(talk, *setting) >= Some(*least),
             Word::Saw(kinds) => saw(talk) == *kinds,
             Word::Heard(row) => http2::heard(talk, *row),
             Word::NotHeard(row) => !http2::heard(talk, *row),
             Word::Echoed(text) => http2::echoed(talk, text),
             Word::Reset(codes) => http2::reset(talk, codes),
+            Word::LacksText(text) => {
+                !talk.raw.windows(text.len()).any(|here| here.eq_ignore_ascii_case(text.as_bytes()))
+            }
+            Word::NotTo(host) => !own.iter().any(|answer| leads_to(answer, host)),
             Word::Has(name) => own.first().is_some_and(|answer| answer.has_field(name)),
             Word::Lacks(name) => own.first().is_some_and(|answer| !answer.has_field(name)),
             Word::Plain(holds) => holds(talk, plain),
@@ -253,6 +277,18 @@ fn saw(talk: &Talk) -> Vec<PacketKind> {
     talk.events.iter().filter_map(kind).collect()
 }
 
+/// Returns whether a response redirects to a host: `//HOST`, `http://HOST` and the like.
+fn leads_to(answer: &Response, host: &str) -> bool {
+    answer.field("location").any(|place| {
+        let place = place.to_ascii_lowercase().replace('\\', "/");
+        let authority = match place.split_once("://") {
+            Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphabetic()) => rest,
+            _ => place.strip_prefix("//").unwrap_or_default(),
+        };
+        authority.trim_start_matches('/').starts_with(host)
+    })
+}
+
 fn first(talk: &Talk) -> Option<&Response> {
     own(talk).first()
 }
@@ -264,12 +300,12 @@ fn is_over(talk: &Talk) -> bool {
 
 /// Returns whether the server closed the connection; our own close does not count.
 fn server_ended(talk: &Talk) -> bool {
-    is_over(talk) && !super::is_ended_by_us(talk)
+    super::has_ended(talk)
 }
 
 fn rejected(talk: &Talk, _: &Plain) -> bool {
     match first(talk) {
-        Some(answer) => (400..500).contains(&answer.status) || matches!(answer.status, 501 | 505),
+        Some(answer) => super::is_refusal(answer),
         None => server_ended(talk) && talk.replies.junk.is_none(),
     }
 }

@@ -1,21 +1,29 @@
 //! How a conversation failed: two failures of one kind may have the same cause.
 
-use super::{Plain, broken_server, is_hang, out_of_step};
+use super::{Plain, broken_server, has_ended, is_hang, is_refusal, is_unfinished, out_of_step};
 use dialogue::http2::FOLLOW_UP;
 use dialogue::replies::Response;
 use dialogue::talk::Talk;
 
-/// A kind of failure.
+/// A kind of failure: what was received, and what happened to the connection and to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureKind {
     /// A response with a status that reports a server error.
     Status(u16),
     /// Everything was sent, there was no response, and the connection stays open.
     Hang,
+    /// A response began and did not end within the deadline.
+    Unfinished,
     /// The response is not HTTP.
     NoHttp,
     /// Responses no longer match requests.
     OutOfStep,
+    /// The message was processed, and the valid request after it on the connection was refused.
+    NextRefused,
+    /// Both were refused.
+    BothRefused,
+    /// The valid request after it on the connection got no response, and the connection stays open.
+    NextHangs,
     /// Afterwards plain requests did not get their usual response.
     Lost,
     /// It fails after a request of another client, but not alone.
@@ -24,20 +32,33 @@ pub enum FailureKind {
     Foreign,
     /// The response took more time than its size can explain.
     Slow,
-    /// The response violates the specification.
+    /// The connection ended without a response.
+    Closed,
+    /// It was refused, but not as required.
+    Refused,
+    /// It was processed although it must be refused, and the connection ended.
+    AnswerClosed,
+    /// The response violates the specification in another way.
     Answer,
 }
 
 impl FailureKind {
     /// All kinds except statuses.
-    pub const NAMED: [FailureKind; 8] = [
+    pub const NAMED: [FailureKind; 15] = [
         FailureKind::Hang,
+        FailureKind::Unfinished,
         FailureKind::NoHttp,
         FailureKind::OutOfStep,
+        FailureKind::NextRefused,
+        FailureKind::BothRefused,
+        FailureKind::NextHangs,
         FailureKind::Lost,
         FailureKind::Inherited,
         FailureKind::Foreign,
         FailureKind::Slow,
+        FailureKind::Closed,
+        FailureKind::Refused,
+        FailureKind::AnswerClosed,
         FailureKind::Answer,
     ];
 
@@ -45,6 +66,17 @@ impl FailureKind {
     pub fn named(text: &str) -> Option<FailureKind> {
         let named = FailureKind::NAMED.into_iter().find(|kind| kind.to_string() == text);
         named.or_else(|| text.parse().ok().map(FailureKind::Status))
+    }
+
+    /// Returns whether the valid request after the message shows the failure.
+    pub fn is_behind(self) -> bool {
+        matches!(
+            self,
+            FailureKind::OutOfStep
+                | FailureKind::NextRefused
+                | FailureKind::BothRefused
+                | FailureKind::NextHangs
+        )
     }
 
     /// Returns how this failed conversation failed.
@@ -55,12 +87,13 @@ impl FailureKind {
         match answers.iter().find(|answer| fault(answer.status)) {
             Some(answer) if broken_server(talk).is_some() => FailureKind::Status(answer.status),
             _ if is_hang(talk) => FailureKind::Hang,
+            _ if is_unfinished(talk) => FailureKind::Unfinished,
             _ if answers.is_empty() && talk.replies.junk.is_some() => FailureKind::NoHttp,
             _ if followed_by_nothing(talk) && out_of_step(talk, plain).is_some() => {
                 FailureKind::Hang
             }
-            _ if out_of_step(talk, plain).is_some() => FailureKind::OutOfStep,
-            _ => FailureKind::Answer,
+            _ if out_of_step(talk, plain).is_some() => behind(talk),
+            _ => own(talk),
         }
     }
 }
@@ -71,18 +104,58 @@ fn followed_by_nothing(talk: &Talk) -> bool {
     talk.replies.frames.is_some() && !talk.replies.responses.iter().any(whole)
 }
 
+/// Returns what happened to the valid request after the message.
+fn behind(talk: &Talk) -> FailureKind {
+    let (own, behind) = talk.own_and_behind();
+    let refused = !own.is_empty() && own.iter().all(is_refusal);
+    match behind {
+        [] => FailureKind::NextHangs,
+        [one] if !is_refusal(one) || talk.replies.junk.is_some() => FailureKind::OutOfStep,
+        [_] if refused => FailureKind::BothRefused,
+        [_] => FailureKind::NextRefused,
+        _ => FailureKind::OutOfStep,
+    }
+}
+
+/// Returns what happened to the message itself.
+fn own(talk: &Talk) -> FailureKind {
+    let (own, behind) = talk.own_and_behind();
+    let over = has_ended(talk) && behind.is_empty();
+    match own.first() {
+        Some(first) if is_refusal(first) => FailureKind::Refused,
+        Some(_) if over => FailureKind::AnswerClosed,
+        Some(_) => FailureKind::Answer,
+        None if is_reset(talk) => FailureKind::Refused,
+        None if over => FailureKind::Closed,
+        None => FailureKind::Answer,
+    }
+}
+
+/// Returns whether the server reset a stream or ended the connection by a frame.
+fn is_reset(talk: &Talk) -> bool {
+    let frames = talk.replies.frames.as_ref();
+    frames.is_some_and(|frames| frames.resets() > 0 || frames.goodbye())
+}
+
 impl std::fmt::Display for FailureKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FailureKind::Status(status) => write!(f, "{status}"),
-            FailureKind::Hang => f.write_str("hang"),
-            FailureKind::NoHttp => f.write_str("no HTTP"),
-            FailureKind::OutOfStep => f.write_str("out of step"),
-            FailureKind::Lost => f.write_str("lost"),
-            FailureKind::Inherited => f.write_str("inherited"),
-            FailureKind::Foreign => f.write_str("foreign"),
-            FailureKind::Slow => f.write_str("slow"),
-            FailureKind::Answer => f.write_str("answer"),
-        }
+        f.write_str(match self {
+            FailureKind::Status(status) => return write!(f, "{status}"),
+            FailureKind::Hang => "hang",
+            FailureKind::Unfinished => "unfinished",
+            FailureKind::NoHttp => "no HTTP",
+            FailureKind::OutOfStep => "out of step",
+            FailureKind::NextRefused => "next refused",
+            FailureKind::BothRefused => "both refused",
+            FailureKind::NextHangs => "next hangs",
+            FailureKind::Lost => "lost",
+            FailureKind::Inherited => "inherited",
+            FailureKind::Foreign => "foreign",
+            FailureKind::Slow => "slow",
+            FailureKind::Closed => "closed",
+            FailureKind::Refused => "refused",
+            FailureKind::AnswerClosed => "answered, closed",
+            FailureKind::Answer => "answer",
+        })
     }
 }

@@ -1,8 +1,13 @@
 //! How much a finding matters to the server's operator, which the outcome does not show: a process
-//! that crashes on one request and a missing field are both failures.
+//! that crashes on one request and a missing field are both failures. It follows from what was sent
+//! and from what happened to the message, its connection and other clients: see [`TABLE`].
+
+mod table;
+
+pub use table::{Effect, SentSort, SeverityRow, TABLE};
 
 use super::{FailureKind, TestOutcome};
-use crate::case::{Answers, Case, PACKETS};
+use crate::case::{Answers, Case, Family, PACKETS, PressedState, RequirementLevel};
 use crate::result::{CaseResult, ExchangeResult};
 
 /// How much a finding matters, in increasing order.
@@ -42,7 +47,7 @@ impl Severity {
     }
 }
 
-/// Consequence of a violation: `risk` in the case file.
+/// Danger of a message that is not handled as required: `risk` in the case file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Risk {
     /// Server and intermediary may find different requests in the same bytes.
@@ -55,11 +60,22 @@ pub enum Risk {
     Service,
     /// An attacker who records a request can execute it again.
     Replay,
+    /// A link decides which fields, or which second response, its reader receives.
+    Splitting,
+    /// A client reads files that the server must not serve.
+    Disclosure,
 }
 
 impl Risk {
-    pub const ALL: [Risk; 5] =
-        [Risk::Smuggling, Risk::Intermediaries, Risk::Cost, Risk::Service, Risk::Replay];
+    pub const ALL: [Risk; 7] = [
+        Risk::Smuggling,
+        Risk::Intermediaries,
+        Risk::Cost,
+        Risk::Service,
+        Risk::Replay,
+        Risk::Splitting,
+        Risk::Disclosure,
+    ];
 
     pub fn id(self) -> &'static str {
         match self {
@@ -68,21 +84,27 @@ impl Risk {
             Risk::Cost => "cost",
             Risk::Service => "service",
             Risk::Replay => "replay",
+            Risk::Splitting => "splitting",
+            Risk::Disclosure => "disclosure",
         }
     }
 
-    /// Returns the consequence as a clause.
+    /// Returns the consequence as a clause, if the message is processed.
     pub fn reason(self) -> &'static str {
-        self.weight().reason
+        table::rate(self.into(), Effect::Answer).reason
     }
+}
 
-    fn weight(self) -> RatedSeverity {
-        match self {
-            Risk::Smuggling => SMUGGLED,
-            Risk::Intermediaries => MISLED,
-            Risk::Cost => COSTLY,
-            Risk::Service => UNSERVED,
-            Risk::Replay => REPEATED,
+impl From<Risk> for SentSort {
+    fn from(risk: Risk) -> SentSort {
+        match risk {
+            Risk::Smuggling => SentSort::Ambiguous,
+            Risk::Intermediaries => SentSort::Misleading,
+            Risk::Cost => SentSort::Costly,
+            Risk::Service => SentSort::Valid,
+            Risk::Replay => SentSort::Replayed,
+            Risk::Splitting => SentSort::Injected,
+            Risk::Disclosure => SentSort::Traversing,
         }
     }
 }
@@ -94,127 +116,46 @@ pub struct RatedSeverity {
     pub reason: &'static str,
 }
 
-const SMUGGLED: RatedSeverity = RatedSeverity {
-    severity: Severity::Critical,
-    reason: "the server and an intermediary in front of it may find different requests in the same bytes",
-};
-const MISLED: RatedSeverity = RatedSeverity {
-    severity: Severity::Medium,
-    reason: "an intermediary may interpret the message differently",
-};
-const COSTLY: RatedSeverity = RatedSeverity {
-    severity: Severity::Medium,
-    reason: "a client makes the server use far more CPU time or memory than it uses itself",
-};
-const UNSERVED: RatedSeverity = RatedSeverity {
-    severity: Severity::High,
-    reason: "valid requests fail when they arrive in different segments",
-};
-const REPEATED: RatedSeverity = RatedSeverity {
-    severity: Severity::High,
-    reason: "an attacker who replays a recorded request executes it again, as its sender",
-};
-const DEAD: RatedSeverity = RatedSeverity {
-    severity: Severity::Critical,
-    reason: "the server's process exits: all its clients are disconnected",
-};
-const LEAKING: RatedSeverity = RatedSeverity {
-    severity: Severity::Critical,
-    reason: "resources are not released: enough repetitions stop the server",
-};
-const SHUT_OUT: RatedSeverity = RatedSeverity {
-    severity: Severity::Critical,
-    reason: "a few connections keep all other clients out",
-};
-const CROWDED: RatedSeverity = RatedSeverity {
-    severity: Severity::High,
-    reason: "well-behaved clients are not served meanwhile",
-};
-const WORKER_LOST: RatedSeverity = RatedSeverity {
-    severity: Severity::High,
-    reason: "a worker of the server crashes: its clients are disconnected",
-};
-const OTHERS_LOST: RatedSeverity = RatedSeverity {
-    severity: Severity::High,
-    reason: "afterwards, plain requests of other clients no longer get their usual response",
-};
-const LATE: RatedSeverity = RatedSeverity {
-    severity: Severity::Medium,
-    reason: "well-behaved clients are served slowly, or some not at all",
-};
-const KEPT: RatedSeverity = RatedSeverity {
-    severity: Severity::Medium,
-    reason: "each such connection occupies a slot as long as its client likes",
-};
-const HANGING: RatedSeverity = RatedSeverity {
-    severity: Severity::High,
-    reason: "a complete request gets no response, and its connection is kept open",
-};
-const STUCK: RatedSeverity = RatedSeverity {
-    severity: Severity::High,
-    reason: "there is no response, and the connection is kept \
-        open",
-};
-const MIXED: RatedSeverity = RatedSeverity {
-    severity: Severity::Critical,
-    reason: "responses no longer match their requests: a client may get the response of another",
-};
-const INHERITED: RatedSeverity = RatedSeverity {
-    severity: Severity::Critical,
-    reason: "a request of one client changes the response to another",
-};
-const FOREIGN: RatedSeverity = RatedSeverity {
-    severity: Severity::Critical,
-    reason: "a client gets the response to another request",
-};
-const NO_HTTP: RatedSeverity = RatedSeverity {
-    severity: Severity::Medium,
-    reason: "an intermediary cannot find the end of the response",
-};
-const OWN_FAULT: RatedSeverity = RatedSeverity {
-    severity: Severity::Low,
-    reason: "the request gets a response, but a server error",
-};
-const NOT_AS_DEMANDED: RatedSeverity = RatedSeverity {
-    severity: Severity::Low,
-    reason: "only the client that sends this is affected",
-};
-
-const BELOW: RatedSeverity = RatedSeverity {
-    severity: Severity::Low,
-    reason: "caused by the TCP of the server's kernel, not by the server's program",
-};
+/// Maximum severity of a deviation from what a specification recommends or permits, unless it
+/// affects others.
+pub const RECOMMENDED_MAX: Severity = Severity::Medium;
 
 /// Returns the weight of an exchange that is a finding.
 pub fn of_exchange(case: &Case, exchange: &ExchangeResult) -> Option<RatedSeverity> {
     let judgement = &exchange.judgement;
-    Some(match judgement.outcome {
+    let effect = match judgement.outcome {
         outcome if !outcome.is_finding() => return None,
-        TestOutcome::Crashed => DEAD,
-        TestOutcome::Leak => LEAKING,
-        TestOutcome::Denied => CROWDED,
-        TestOutcome::Degraded if judgement.kind == Some(FailureKind::Slow) => COSTLY,
-        TestOutcome::Degraded => LATE,
-        TestOutcome::Unbounded => KEPT,
-        _ if case.answers == Answers::Kernel => BELOW,
-        // such cases need not send a complete request
-        _ if case.group() == PACKETS && judgement.kind == Some(FailureKind::Hang) => STUCK,
-        _ => graver(of_kind(judgement.kind), case.risk.map(Risk::weight)),
-    })
+        TestOutcome::Crashed => Effect::Dead,
+        TestOutcome::Leak => Effect::Leak,
+        TestOutcome::Denied => Effect::Crowded,
+        TestOutcome::Degraded if judgement.kind == Some(FailureKind::Slow) => Effect::Slow,
+        TestOutcome::Degraded => Effect::Late,
+        TestOutcome::Unbounded => Effect::Kept,
+        _ => Effect::of(judgement.kind),
+    };
+    Some(capped(case, effect, table::rate(sent(case, effect), effect)))
 }
 
-fn of_kind(kind: Option<FailureKind>) -> RatedSeverity {
-    match kind {
-        Some(FailureKind::Hang) => HANGING,
-        Some(FailureKind::OutOfStep) => MIXED,
-        Some(FailureKind::Lost) => OTHERS_LOST,
-        Some(FailureKind::Inherited) => INHERITED,
-        Some(FailureKind::Foreign) => FOREIGN,
-        Some(FailureKind::NoHttp) => NO_HTTP,
-        Some(FailureKind::Slow) => COSTLY,
-        Some(FailureKind::Status(_)) => OWN_FAULT,
-        Some(FailureKind::Answer) | None => NOT_AS_DEMANDED,
+/// Returns what a case sends.
+fn sent(case: &Case, effect: Effect) -> SentSort {
+    if case.answers == Answers::Kernel {
+        return SentSort::Kernel;
     }
+    // such cases need not send a complete request
+    if case.group() == PACKETS && effect == Effect::Hang {
+        return SentSort::Segments;
+    }
+    case.risk.map_or(SentSort::Other, SentSort::from)
+}
+
+/// Limits the severity of a mere recommendation.
+fn capped(case: &Case, effect: Effect, rated: RatedSeverity) -> RatedSeverity {
+    let recommended = matches!(case.level, RequirementLevel::Should | RequirementLevel::May);
+    let severity = match recommended && !effect.is_on_others() {
+        true => rated.severity.min(RECOMMENDED_MAX),
+        false => rated.severity,
+    };
+    RatedSeverity { severity, ..rated }
 }
 
 fn graver(one: RatedSeverity, other: Option<RatedSeverity>) -> RatedSeverity {
@@ -228,37 +169,44 @@ pub fn of_case(row: &CaseResult) -> Option<RatedSeverity> {
         return None;
     }
     let whole = match row.outcome {
-        TestOutcome::Crashed => Some(DEAD),
-        TestOutcome::Leak => Some(LEAKING),
+        TestOutcome::Crashed => Some(Effect::Dead),
+        TestOutcome::Leak => Some(Effect::Leak),
         TestOutcome::Denied => Some(denied(row)),
         // a slow request is its own exchange, with the same weight
         TestOutcome::Degraded if row.exchanges.iter().any(is_slow) => None,
-        TestOutcome::Degraded => Some(LATE),
-        TestOutcome::Unbounded => Some(KEPT),
+        TestOutcome::Degraded => Some(Effect::Late),
+        TestOutcome::Unbounded => Some(Effect::Kept),
         _ => None,
     };
     let deaths = row.server.iter().flat_map(|server| &server.deaths);
     let worker = deaths.into_iter().any(|death| !death.whole && death.how.is_fault());
-    let exchanges = row.exchanges.iter().filter_map(|one| of_exchange(&row.case, one));
-    let all = whole
+    let on_server = whole
         .into_iter()
-        .chain(worker.then_some(WORKER_LOST))
-        .chain(row.recovery.is_late().then_some(OTHERS_LOST))
-        .chain(exchanges);
+        .chain(worker.then_some(Effect::WorkerLost))
+        .chain(row.recovery.is_late().then_some(Effect::OthersLost));
+    let exchanges = row.exchanges.iter().filter_map(|one| of_exchange(&row.case, one));
+    let all = on_server.map(|effect| table::rate(SentSort::Other, effect)).chain(exchanges);
     // the first of equals: the effect on the server says more than an exchange
-    Some(all.reduce(|worst, one| graver(worst, Some(one))).unwrap_or(NOT_AS_DEMANDED))
+    let worst = all.reduce(|worst, one| graver(worst, Some(one)));
+    Some(worst.unwrap_or_else(|| table::rate(SentSort::Other, Effect::Answer)))
 }
 
 fn is_slow(exchange: &ExchangeResult) -> bool {
     exchange.judgement.kind == Some(FailureKind::Slow)
 }
 
-/// Overload denies service by its nature, and so do as many well-behaved connections.
-fn denied(row: &CaseResult) -> RatedSeverity {
+/// A limit on connections denies service to all others, whatever the connections do: then, or in an
+/// overload, the kind of connection is not the cause.
+fn denied(row: &CaseResult) -> Effect {
     let control = row.health.as_ref().and_then(|health| health.control_denied);
-    match control == Some(true) || row.case.group() == OVERLOAD {
-        true => CROWDED,
-        false => SHUT_OUT,
+    let well_behaved = match &row.case.family {
+        Some(Family::PressHeld(with)) => with.state == PressedState::Idle,
+        Some(Family::PressHonest(_) | Family::PressKeepAlive(_)) => true,
+        _ => false,
+    };
+    match control == Some(true) || well_behaved || row.case.group() == OVERLOAD {
+        true => Effect::Crowded,
+        false => Effect::ShutOut,
     }
 }
 

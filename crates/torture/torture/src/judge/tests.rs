@@ -60,7 +60,7 @@ fn judged(lists: [&str; 3], level: RequirementLevel, talk: &Talk) -> String {
 
 fn talk_page() -> Plain {
     let answer = talk(OK, TalkEnd::Open, None).replies.responses[0].clone();
-    Plain { status: 200, body_len: answer.body_len, digest: Some(answer.digest) }
+    Plain { status: 200, body_len: answer.body_len, digest: Some(answer.digest), outside: None }
 }
 
 #[test]

@@ -286,8 +286,11 @@ fn case(value: &str) -> Result<(String, u32, u32), String> {
 fn plain(value: &str) -> Result<Plain, String> {
     let (status, rest) = two(value)?;
     let (body_len, sum) = two(rest)?;
-    let digest = if sum == "-" { None } else { Some(digest(sum)?) };
-    Ok(Plain { status: number(status)?, body_len: number(body_len)?, digest })
+    let (sum, outside) = sum.split_once(' ').map_or((sum, None), |(sum, rest)| (sum, Some(rest)));
+    let digest_of = |sum: &str| if sum == "-" { Ok(None) } else { digest(sum).map(Some) };
+    let outside = outside.map_or(Ok(None), digest_of)?;
+    let digest = digest_of(sum)?;
+    Ok(Plain { status: number(status)?, body_len: number(body_len)?, digest, outside })
 }
 
 fn digest(value: &str) -> Result<[u8; 32], String> {

@@ -73,7 +73,7 @@ fn transcript() -> Transcript {
         name: "both\nlengths".into(),
         attempt: 3,
         began_unix_ns: 1_763_790_000_123_456_789,
-        plain: Plain { status: 200, body_len: 2, digest: Some([7; 32]) },
+        plain: Plain { status: 200, body_len: 2, digest: Some([7; 32]), outside: None },
         script,
         talk,
         judgement: Judgement {

@@ -126,7 +126,7 @@ fn verdict(talk: &Talk, base: Option<u16>) -> GrowthVerdict {
     if let TalkEnd::Unconnected(class) = talk.end {
         return GrowthVerdict::Unclear(format!("no connection: {}", class.explain()));
     }
-    if let Some(why) = judge::broken_server(talk) {
+    if let Some(why) = judge::broken_response(talk) {
         return GrowthVerdict::Bad(why);
     }
     let response = talk.replies.responses.first().map(|response| response.status);

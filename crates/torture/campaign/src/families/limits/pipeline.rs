@@ -83,7 +83,7 @@ pub(in crate::families) fn depth(
 
 fn judged(talk: &Talk, right: u64, count: u64) -> (ConversationOutcome, String) {
     let responses = talk.replies.responses.len() as u64;
-    if let Some(why) = judge::broken_server(talk) {
+    if let Some(why) = judge::broken_response(talk) {
         return (ConversationOutcome::Fail, why);
     }
     let wrong = talk.replies.responses.iter().filter(|one| one.complete).count() as u64 - right;

@@ -115,7 +115,7 @@ fn judged(talk: &Talk, came: Option<u64>, (length, asked): (u64, u64)) -> (Limit
     if let TalkEnd::Unconnected(class) = talk.end {
         return (LimitOutcome::Inconclusive, format!("no connection: {}", class.explain()));
     }
-    if let Some(why) = judge::broken_server(talk) {
+    if let Some(why) = judge::broken_response(talk) {
         return (LimitOutcome::Fail, why);
     }
     let Some(came) = came else {

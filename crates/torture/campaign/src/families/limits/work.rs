@@ -1,6 +1,7 @@
 //! Cost of larger requests: ten times as many items may take up to thirty times as long.
 
 use super::growth::{self, Growth, Shot};
+use crate::attempts::Rate;
 use crate::findings::Finding;
 use crate::service_time::{LONG_MIN, work_of};
 use crate::{Runner, culprit, habits};
@@ -164,7 +165,7 @@ fn keep_slow(
         kind: Some(FailureKind::Slow),
     };
     found_slow(runner, case, name, script, &talk);
-    culprit::keep(runner, case, name, 1, (script, talk), judgement, result);
+    culprit::keep(runner, case, name, Rate::ONCE, (script, talk), judgement, result);
 }
 
 /// Returns the time from the last byte sent to the response; `None` without one.

@@ -112,6 +112,7 @@ fn costly(runner: &mut Runner<'_>, path: &str) -> Result<Route, String> {
             status: response.status,
             body_len: response.body_len,
             digest: same.then_some(response.digest),
+            outside: None,
         });
     }
     let plain = plain.ok_or_else(|| format!("{path} was not requested"))?;

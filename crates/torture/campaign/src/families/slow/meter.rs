@@ -124,12 +124,18 @@ fn big_page(runner: &mut Runner<'_>, least: u64) -> Result<(String, u64), String
 fn horizon(runner: &mut Runner<'_>, hold: &SlowHold) -> Nanos {
     let address = runner.target.peer.address();
     let local = address.is_none_or(|address| safety::strictest(&[address.ip()]) == Class::Local);
-    let mut horizon = hold.horizon;
+    let asked = runner.settings.wait_max;
+    let mut horizon = asked.unwrap_or(hold.horizon);
     if !local {
         horizon = horizon.min(HORIZON_ELSEWHERE);
     }
     if runner.states.is_serial() {
         horizon = horizon.min(HORIZON_SERIAL);
+    }
+    if asked.is_some() && local && hold.page.is_none() {
+        // they are held alongside the cases, or the case gets this time
+        runner.world.governor().lengthen_case(horizon + MARGIN);
+        return horizon;
     }
     let permitted = runner.world.governor().bounds().map(|bounds| bounds.case_max);
     let room = permitted.map_or(Nanos::NEVER, |most| match hold.page.is_some() {

@@ -132,6 +132,12 @@ pub(super) fn acknowledged(talk: &Talk) -> usize {
     frames(talk).iter().filter(|frame| frame.kind == SETTINGS && frame.flags & ACK != 0).count()
 }
 
+/// Returns the value of a setting that the server announced, the last one of several.
+pub(super) fn announced(talk: &Talk, setting: u16) -> Option<u32> {
+    let all = frames(talk).iter().filter(|frame| frame.is_settings());
+    all.filter_map(|frame| frame.setting(setting)).last()
+}
+
 /// Returns the size of the first non-empty DATA.
 pub(super) fn first_data(talk: &Talk) -> Option<u32> {
     frames(talk).iter().find(|frame| frame.kind == DATA && frame.length > 0).map(|one| one.length)

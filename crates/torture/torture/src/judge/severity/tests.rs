@@ -1,5 +1,6 @@
 use super::*;
 use crate::case::read_case;
+use crate::catalogue;
 use crate::judge::Judgement;
 use crate::result::{Health, Meanwhile, Recovery};
 use sample::{Death, Ending, Process, ServerState};
@@ -39,7 +40,10 @@ fn weighed(risk: &str, outcome: TestOutcome, kind: Option<FailureKind>) -> Optio
 
 #[test]
 fn severity_depends_on_the_failure_and_the_rule() {
-    use FailureKind::{Answer, Hang, Lost, NoHttp, OutOfStep, Slow, Status};
+    use FailureKind::{
+        Answer, AnswerClosed, BothRefused, Closed, Hang, Lost, NextHangs, NextRefused, NoHttp,
+        OutOfStep, Refused, Slow, Status, Unfinished,
+    };
     use Severity::{Critical, High, Low, Medium};
     use TestOutcome::{Crashed, Degraded, Fail, Flaky, Leak, Unbounded};
     for (risk, outcome, kind, expected) in [
@@ -51,8 +55,22 @@ fn severity_depends_on_the_failure_and_the_rule() {
         ("", Fail, Some(Lost), High),
         ("", Fail, Some(OutOfStep), Critical),
         ("intermediaries", Fail, Some(Answer), Medium),
-        ("intermediaries", Fail, Some(Hang), High),
+        ("intermediaries", Fail, Some(Hang), Medium),
         ("service", Fail, None, High),
+        ("service", Fail, Some(Closed), High),
+        // a message that is refused and whose connection ends smuggles nothing
+        ("smuggling", Fail, Some(Status(500)), Low),
+        ("smuggling", Fail, Some(Closed), Low),
+        ("smuggling", Fail, Some(Refused), Low),
+        ("smuggling", Fail, Some(Hang), Medium),
+        ("smuggling", Fail, Some(BothRefused), Medium),
+        ("smuggling", Fail, Some(AnswerClosed), Medium),
+        ("smuggling", Fail, Some(NextRefused), Critical),
+        ("smuggling", Fail, Some(NextHangs), Critical),
+        ("", Fail, Some(NextRefused), Medium),
+        ("", Fail, Some(NextHangs), High),
+        ("", Fail, Some(Unfinished), High),
+        ("", Fail, Some(Closed), Low),
         ("smuggling", Fail, Some(Answer), Critical),
         ("smuggling", Flaky, Some(Answer), Critical),
         ("", Degraded, None, Medium),
@@ -81,12 +99,12 @@ fn effects_on_the_server_outweigh_its_responses() {
     let deaths = vec![Death { process, whole: false, how }];
     let (before, after) = (ServerState::default(), ServerState::default());
     struck.server = Some(Meanwhile { before, after, deaths });
-    assert_eq!(of_case(&struck), Some(WORKER_LOST));
+    assert_eq!(of_case(&struck), Some(table::rate(SentSort::Other, Effect::WorkerLost)));
     let lost = CaseResult {
         recovery: Recovery::Never,
         ..row(&case, TestOutcome::Fail, Some(FailureKind::Answer))
     };
-    assert_eq!(of_case(&lost), Some(OTHERS_LOST));
+    assert_eq!(of_case(&lost), Some(table::rate(SentSort::Other, Effect::OthersLost)));
 }
 
 #[test]
@@ -96,10 +114,42 @@ fn denial_by_well_behaved_clients_is_less_severe() {
         let row = row(&case(id, ""), TestOutcome::Denied, None);
         of_case(&CaseResult { health: Some(health), exchanges: Vec::new(), ..row })
     };
-    assert_eq!(denied("W-10", Some(false)), Some(SHUT_OUT));
-    assert_eq!(denied("W-10", None), Some(SHUT_OUT));
-    assert_eq!(denied("W-10", Some(true)), Some(CROWDED));
-    assert_eq!(denied("R-01", None), Some(CROWDED));
+    let [out, crowded] =
+        [Effect::ShutOut, Effect::Crowded].map(|effect| Some(table::rate(SentSort::Other, effect)));
+    assert_eq!(denied("W-10", Some(false)), out);
+    assert_eq!(denied("W-10", None), out);
+    assert_eq!(denied("W-10", Some(true)), crowded);
+    assert_eq!(denied("R-01", None), crowded);
+    // the same limit of connections, whatever state they are in
+    let idle = catalogue::cases().unwrap().into_iter().find(|case| case.id == "C-01").unwrap();
+    let row = CaseResult { outcome: TestOutcome::Denied, ..CaseResult::of(&idle) };
+    assert_eq!(of_case(&row), crowded);
+}
+
+#[test]
+fn a_recommendation_is_at_most_medium_unless_others_suffer() {
+    let weighed = |level: RequirementLevel, kind| {
+        let case = Case { level, ..case("S-99", "service") };
+        of_case(&row(&case, TestOutcome::Fail, Some(kind))).unwrap().severity
+    };
+    for level in [RequirementLevel::Should, RequirementLevel::May] {
+        assert_eq!(weighed(level, FailureKind::Hang), Severity::Medium);
+        assert_eq!(weighed(level, FailureKind::Lost), Severity::High);
+    }
+    assert_eq!(weighed(RequirementLevel::Opinion, FailureKind::Hang), Severity::High);
+}
+
+#[test]
+fn the_table_rates_every_effect_once() {
+    for (at, row) in TABLE.iter().enumerate() {
+        let same = |other: &&SeverityRow| (other.sent, other.effect) == (row.sent, row.effect);
+        assert_eq!(TABLE.iter().find(same), Some(&TABLE[at]), "{row:?} is hidden");
+    }
+    let kinds = FailureKind::NAMED.into_iter().chain([FailureKind::Status(500)]);
+    for effect in kinds.map(|kind| Effect::of(Some(kind))) {
+        let rated = table::rate(SentSort::Other, effect);
+        assert!(TABLE.iter().any(|row| row.effect == effect && row.rated == rated), "{effect:?}");
+    }
 }
 
 #[test]
@@ -110,6 +160,6 @@ fn an_unknown_risk_is_reported_with_its_line() {
     assert_eq!(
         told,
         "x.toml: line 5: \"dire\" is not a risk; write one of smuggling, intermediaries, cost, \
-        service, replay"
+        service, replay, splitting, disclosure"
     );
 }

@@ -5,11 +5,11 @@ use super::OthersServed;
 use crate::families::slow::meter;
 use crate::families::{is_slow, place};
 use crate::probes::ProbeListener;
-use crate::{Runner, gate};
+use crate::{CampaignEvent, Runner, gate};
 use dialogue::governor::Bounds;
 use dialogue::talk::{Conversations, Director, Talk, TalkScript, Wake};
 use torture::case::Case;
-use torture::result::{CaseResult, Probe};
+use torture::result::{CaseResult, Probe, Recovery};
 use torture::safety;
 use torture::safety::Class;
 use units::Nanos;
@@ -92,8 +92,12 @@ pub(crate) fn release_background(runner: &mut Runner<'_>) {
 pub(crate) fn handle_case_end(runner: &mut Runner<'_>, done: &CaseResult) {
     let died = done.server.as_ref().is_some_and(|server| !server.deaths.is_empty());
     let lost = done.health.is_some_and(|felt| felt.lost > 0.0 || felt.shed > 0.0);
-    if died || lost || done.recovery.is_late() {
-        release_background(runner);
+    if !(died || lost || done.recovery.is_late()) || !is_in_background(runner) {
+        return;
+    }
+    release_background(runner);
+    if done.recovery != Recovery::Never && runner.states.may_begin_again() {
+        hold_in_background(runner);
     }
 }
 
@@ -102,6 +106,9 @@ pub(super) fn await_background(runner: &mut Runner<'_>, case: &str) {
     if !is_in_background(runner) {
         return;
     }
+    let until = runner.states.background_ends();
+    let names = runner.states.background_names();
+    runner.report(CampaignEvent::Awaits { names: &names, until });
     let mut rest = AwaitCarried(OthersServed::default());
     runner.play_probed(case, &mut rest);
     if rest.0.is_full {

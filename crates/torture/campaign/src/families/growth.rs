@@ -1,0 +1,297 @@
+//! Growth over the whole run, which no single case shows: resources that grow from case to case are
+//! confirmed by repeating each kind of request in batches, with the slope and its interval.
+
+use crate::attempts::Rate;
+use crate::families::random;
+use crate::{PLAIN_CALLS, Runner, culprit, habits};
+use dialogue::talk::TalkScript;
+use sample::ServerState;
+use torture::case::{Case, Fuzz, GrowthRounds};
+use torture::fuzz::{self, FuzzPlace};
+use torture::judge::{self, ConversationOutcome, Judgement, PressureOutcome};
+use torture::result::{CaseResult, ServerRow};
+use units::{Nanos, show};
+
+/// A resource, the growth over the run from which it is examined, and the least growth in the
+/// batches that confirms it.
+struct Resource {
+    what: &'static str,
+    grown: u64,
+    least: u64,
+    of: fn(&ServerState) -> u64,
+    words: fn(u64) -> String,
+}
+
+const RESOURCES: [Resource; 3] = [
+    Resource {
+        what: "resident memory",
+        grown: 8 << 20,
+        least: 1 << 20,
+        of: |state| state.memory_bytes,
+        words: show::bytes,
+    },
+    Resource {
+        what: "open descriptors",
+        grown: 16,
+        least: 8,
+        of: |state| state.descriptors,
+        words: show::count,
+    },
+    Resource {
+        what: "threads",
+        grown: 16,
+        least: 8,
+        of: |state| state.threads,
+        words: show::count,
+    },
+];
+
+/// Growth by at least this factor is examined.
+const FACTOR: f64 = 1.25;
+/// Time for the server to settle after a batch.
+const SETTLE: Nanos = Nanos::from_millis(300);
+/// Requests at once.
+const AT_ONCE: usize = 8;
+/// Longest random data of a batch.
+const LENGTH: u64 = 4_000;
+/// Their indices are beyond those of the cases.
+const FIRST: u64 = 1 << 32;
+/// The plain page is slow if it takes this multiple of its median before the run, and this much
+/// more.
+const SLOW_FACTOR: u64 = 5;
+const SLOW_MORE: Nanos = Nanos::from_millis(20);
+/// Quantiles of the t distribution, two-sided 95 %, by degrees of freedom from 1 up.
+const T: [f64; 8] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31];
+
+/// Kinds of requests that a batch repeats.
+const KINDS: [(&str, FuzzPlace); 5] = [
+    ("random data in the query", FuzzPlace::Query),
+    ("random data in the body", FuzzPlace::Body),
+    ("random bytes", FuzzPlace::Raw),
+    ("random fields", FuzzPlace::Fields),
+    ("requests given up", FuzzPlace::Aborts),
+];
+
+pub(super) fn run(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    with: &GrowthRounds,
+    result: &mut CaseResult,
+) {
+    response_time(runner, result);
+    let grown = grown(runner.life.rows());
+    if grown.is_empty() || !runner.world.governor().may_repeat() {
+        return;
+    }
+    for (name, place) in KINDS {
+        if runner.has_to_end() || runner.life.is_gone() {
+            return;
+        }
+        if place == FuzzPlace::Body && !runner.target.takes_bodies {
+            continue;
+        }
+        let Some(batches) = batches(runner, case, place, with) else { return };
+        for resource in &RESOURCES {
+            if !grown.iter().any(|known| known.what == resource.what) {
+                continue;
+            }
+            let levels: Vec<u64> = batches.levels.iter().map(resource.of).collect();
+            let Some(slope) = Slope::of(&levels).filter(|slope| slope.is_growth(resource)) else {
+                continue;
+            };
+            leaked(runner, case, (name, with.requests), resource, &slope, &batches, result);
+            return;
+        }
+    }
+    let all: Vec<String> = grown.iter().map(|one| one.text.clone()).collect();
+    result.notes.push(format!(
+        "{}, but not by repetitions of any kind of request: a cache or a pool that was filled",
+        all.join("; ")
+    ));
+}
+
+/// Growth over the run.
+struct Grown {
+    what: &'static str,
+    text: String,
+}
+
+/// Returns what grew from the first case to the last, with the cases that added most. A server
+/// whose number of workers changes holds other resources for that.
+fn grown(rows: &[ServerRow]) -> Vec<Grown> {
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
+    let same = first.state.workers.len() == last.state.workers.len();
+    if !same || !first.state.machine.is_empty() || first.state.listeners != last.state.listeners {
+        return Vec::new();
+    }
+    let one = |resource: &Resource| {
+        let (before, after) = ((resource.of)(&first.state), (resource.of)(&last.state));
+        let is_grown = after.saturating_sub(before) >= resource.grown
+            && after as f64 >= before as f64 * FACTOR;
+        let (before, after) = ((resource.words)(before), (resource.words)(after));
+        let most = most_added(rows, resource);
+        let text = format!("{} grew from {before} to {after} over the run{most}", resource.what);
+        is_grown.then_some(Grown { what: resource.what, text })
+    };
+    RESOURCES.iter().filter_map(one).collect()
+}
+
+/// Names the cases that added most.
+fn most_added(rows: &[ServerRow], resource: &Resource) -> String {
+    let mut steps: Vec<(u64, &str)> = rows
+        .windows(2)
+        .map(|two| {
+            let added = (resource.of)(&two[1].state).saturating_sub((resource.of)(&two[0].state));
+            (added, two[1].case.as_str())
+        })
+        .filter(|(added, _)| *added > 0)
+        .collect();
+    steps.sort_by_key(|(added, _)| std::cmp::Reverse(*added));
+    let named: Vec<String> = steps
+        .iter()
+        .take(3)
+        .map(|(added, case)| format!("{case} {}", (resource.words)(*added)))
+        .collect();
+    if named.is_empty() { String::new() } else { format!(" (most in {})", named.join(", ")) }
+}
+
+/// Samples of the server before the batches and after each, and one of their requests.
+struct Batches {
+    levels: Vec<ServerState>,
+    example: TalkScript,
+}
+
+/// Repeats one kind of request in batches; `None` if the server is not visible.
+fn batches(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    place: FuzzPlace,
+    with: &GrowthRounds,
+) -> Option<Batches> {
+    let random = Fuzz { place, count: with.requests, length: LENGTH };
+    let mut levels = vec![runner.world.server()?];
+    let mut example = None;
+    for batch in 0..with.batches {
+        let numbers: Vec<u64> = (0..with.requests).map(|at| at + batch * with.requests).collect();
+        for some in numbers.chunks(AT_ONCE) {
+            if runner.has_to_end() {
+                return None;
+            }
+            let scripts: Vec<TalkScript> = some
+                .iter()
+                .map(|index| {
+                    let (seed, values) = (runner.settings.seed, &runner.target.values);
+                    let fields = &runner.target.fields;
+                    let index = FIRST + index;
+                    let shot =
+                        fuzz::shot(seed, &case.id, case.version, &random, index, values, fields);
+                    random::script(runner, &shot)
+                })
+                .collect();
+            example = example.or_else(|| scripts.first().cloned());
+            runner.together(scripts);
+        }
+        runner.world.pause(SETTLE);
+        levels.push(runner.world.server()?);
+    }
+    Some(Batches { levels, example: example? })
+}
+
+/// Growth per batch by least squares, with the lower end of its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Slope {
+    per_batch: f64,
+    lower: f64,
+    batches: f64,
+}
+
+impl Slope {
+    /// `levels`: before the first batch, which fills pools and is left out, and after each.
+    fn of(levels: &[u64]) -> Option<Slope> {
+        let levels = levels.get(1..).filter(|levels| levels.len() > 2)?;
+        let count = levels.len() as f64;
+        let mean_x = (count - 1.0) / 2.0;
+        let mean_y = levels.iter().map(|level| *level as f64).sum::<f64>() / count;
+        let points = || levels.iter().enumerate().map(|(at, level)| (at as f64, *level as f64));
+        let spread: f64 = points().map(|(x, _)| (x - mean_x).powi(2)).sum();
+        let per_batch = points().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / spread;
+        let residual = |(x, y): (f64, f64)| (y - mean_y - per_batch * (x - mean_x)).powi(2);
+        let degrees = levels.len() - 2;
+        let error = (points().map(residual).sum::<f64>() / degrees as f64 / spread).sqrt();
+        let quantile = T[degrees.min(T.len()) - 1];
+        Some(Slope { per_batch, lower: per_batch - quantile * error, batches: count - 1.0 })
+    }
+
+    fn is_growth(&self, resource: &Resource) -> bool {
+        self.lower > 0.0 && self.lower * self.batches >= resource.least as f64
+    }
+}
+
+/// Records a confirmed leak, with one of the requests.
+fn leaked(
+    runner: &mut Runner<'_>,
+    case: &Case,
+    (name, requests): (&str, u64),
+    resource: &Resource,
+    slope: &Slope,
+    batches: &Batches,
+    result: &mut CaseResult,
+) {
+    let words = |value: f64| (resource.words)(value.max(0.0) as u64);
+    let why = format!(
+        "{} grows by {} per {requests} requests (95 % sure: at least {}), over {} batches without \
+        a sign of an end",
+        resource.what,
+        words(slope.per_batch),
+        words(slope.lower),
+        show::count(slope.batches as u64)
+    );
+    let script = TalkScript { start: runner.now(), ..batches.example.clone() };
+    let talk = runner.hold(script.clone());
+    let judgement = Judgement {
+        outcome: PressureOutcome::Leak.into(),
+        seen: judge::seen(&talk),
+        expected: "what a request needs is released after it".to_owned(),
+        why,
+        kind: None,
+    };
+    culprit::keep(runner, case, name, Rate::ONCE, (&script, talk), judgement, result);
+}
+
+/// Compares the response time of the plain page with that before the first case.
+fn response_time(runner: &mut Runner<'_>, result: &mut CaseResult) {
+    let before = runner.profile.quiet().p50;
+    let mut now: Vec<Nanos> = Vec::new();
+    for _ in 0..PLAIN_CALLS {
+        let talk = runner.ask(&habits::plain_request(runner.target, "Connection: close\r\n"));
+        now.push(talk.over);
+    }
+    now.sort();
+    let median = now[now.len() / 2];
+    if before > Nanos::ZERO && median > before * SLOW_FACTOR && median > before + SLOW_MORE {
+        let why = format!(
+            "the plain page takes {} at the end of the run, and took {} before it",
+            show::duration(median),
+            show::duration(before)
+        );
+        result.note(ConversationOutcome::Advisory, why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steady_growth_is_a_leak_and_noise_is_not() {
+        let [memory, descriptors, _] = RESOURCES;
+        let mib = |levels: [u64; 6]| Slope::of(&levels.map(|level| level << 20)).unwrap();
+        assert!(mib([10, 20, 22, 24, 26, 28]).is_growth(&memory));
+        // filled by the first batch
+        assert!(!mib([10, 60, 60, 60, 60, 60]).is_growth(&memory));
+        assert!(!mib([10, 30, 24, 31, 25, 30]).is_growth(&memory));
+        assert!(!Slope::of(&[5, 6, 7, 8, 9, 10]).unwrap().is_growth(&descriptors));
+        assert!(Slope::of(&[5, 25, 45, 65, 85, 105]).unwrap().is_growth(&descriptors));
+        assert_eq!(Slope::of(&[1, 2, 3]), None);
+    }
+}

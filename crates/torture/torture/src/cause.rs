@@ -1,0 +1,225 @@
+//! Merges findings with one cause: one fault of a server is one finding, however many cases show it.
+
+use crate::framing::{self, FramingFault};
+use crate::judge::severity::{self, Severity};
+use crate::judge::{FailureKind, TestOutcome};
+use crate::result::{CaseResult, ExchangeResult, Shrunk};
+use std::collections::BTreeSet;
+
+/// A fault: how a server fails, and on what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct ServerFault {
+    /// The status, `hang` and the like; empty for a missing field.
+    how: String,
+    on: Trigger,
+}
+
+/// The part of a message that a fault depends on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Trigger {
+    /// In the head, also percent-encoded.
+    Byte(ByteSort),
+    Framing(FramingFault),
+    /// A field that the response must have.
+    Missing(String),
+    /// Nothing: it fails by chance.
+    Chance,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ByteSort {
+    Nul,
+    /// A control character other than tab, CR and LF.
+    Control,
+    /// Above 127.
+    High,
+    /// A percent sign without two hexadecimal digits.
+    BadEscape,
+}
+
+/// Reason of a crash that repetitions cause by chance.
+pub const BY_CHANCE: &str = "a process of the server crashes by chance, whatever is sent";
+
+/// Marks each finding whose failures all have the cause of a more severe one.
+pub fn merge(cases: &mut [CaseResult], shrunk: &[Shrunk]) {
+    let rated = |case: &CaseResult| severity::of_case(case).map(|rated| rated.severity);
+    let mut order: Vec<(Severity, usize)> =
+        cases.iter().enumerate().filter_map(|(at, case)| Some((rated(case)?, at))).collect();
+    // the first of equals is the one with the lower id
+    order.sort_by_key(|(severity, at)| (std::cmp::Reverse(*severity), *at));
+    let faults: Vec<Vec<BTreeSet<ServerFault>>> =
+        cases.iter().map(|case| faults_of(case, shrunk)).collect();
+    let mut roots: Vec<(String, BTreeSet<ServerFault>)> = Vec::new();
+    for (_, at) in order {
+        let own = &faults[at];
+        let explained = |known: &BTreeSet<ServerFault>| {
+            !own.is_empty() && own.iter().all(|one| !one.is_disjoint(known))
+        };
+        if let Some((id, _)) = roots.iter().find(|(_, known)| explained(known)) {
+            cases[at].same_as = Some(id.clone());
+            continue;
+        }
+        // a failure with one possible trigger names its cause
+        let certain = own.iter().filter(|one| one.len() == 1).flatten().cloned().collect();
+        roots.push((cases[at].case.id.clone(), certain));
+    }
+}
+
+/// Returns the possible faults of each failed exchange; empty if one of them is unknown.
+fn faults_of(case: &CaseResult, shrunk: &[Shrunk]) -> Vec<BTreeSet<ServerFault>> {
+    let failed = case.exchanges.iter().filter(|one| one.judgement.outcome.is_finding());
+    let all: Vec<BTreeSet<ServerFault>> =
+        failed.map(|one| faults(&case.case.id, one, shrunk)).collect();
+    match all.iter().any(BTreeSet::is_empty) {
+        true => Vec::new(),
+        false => all,
+    }
+}
+
+fn faults(id: &str, exchange: &ExchangeResult, shrunk: &[Shrunk]) -> BTreeSet<ServerFault> {
+    if let Some(field) = missing_field(exchange) {
+        return BTreeSet::from([ServerFault { how: String::new(), on: Trigger::Missing(field) }]);
+    }
+    let judgement = &exchange.judgement;
+    if judgement.why == BY_CHANCE {
+        return BTreeSet::from([ServerFault { how: String::new(), on: Trigger::Chance }]);
+    }
+    let how = match judgement.kind {
+        _ if judgement.outcome == TestOutcome::Crashed => FailureKind::Lost.to_string(),
+        // what is processed or refused wrongly differs from message to message
+        None | Some(FailureKind::Answer | FailureKind::AnswerClosed | FailureKind::Refused) => {
+            return BTreeSet::new();
+        }
+        Some(kind) => kind.to_string(),
+    };
+    let short = shrunk.iter().find(|one| one.case == id && one.name == exchange.name);
+    let sent = short.map_or_else(|| exchange.sent.clone(), Shrunk::bytes);
+    triggers(&sent).into_iter().map(|on| ServerFault { how: how.clone(), on }).collect()
+}
+
+/// Returns the field that a response lacks, if that is the failure: as a case expects it, or as the
+/// rules for all responses say it.
+fn missing_field(exchange: &ExchangeResult) -> Option<String> {
+    let lacks = |name: &str| name.to_ascii_lowercase();
+    let rule = exchange.name.as_str();
+    if let Some(name) = rule.strip_suffix(" is missing") {
+        return Some(lacks(name));
+    }
+    if let Some((status, name)) = rule.split_once(" has no ")
+        && status.len() == 3
+    {
+        return Some(lacks(name));
+    }
+    if exchange.judgement.kind.is_some_and(|kind| matches!(kind, FailureKind::Status(_))) {
+        return None;
+    }
+    let wanted = exchange.judgement.expected.split([' ', ',']);
+    let names: Vec<&str> = wanted.filter_map(|word| word.strip_prefix("has:")).collect();
+    match names.as_slice() {
+        [one] => Some(lacks(one)),
+        _ => None,
+    }
+}
+
+/// Returns what is unusual in a request.
+fn triggers(sent: &[u8]) -> BTreeSet<Trigger> {
+    let reading = framing::read(sent);
+    let head = if reading.head > 0 { &sent[..reading.head.min(sent.len())] } else { sent };
+    let mut found: BTreeSet<Trigger> = BTreeSet::new();
+    for (at, byte) in head.iter().enumerate() {
+        let sort = match byte {
+            b'%' => escaped(head.get(at + 1..at + 3)),
+            other => sort_of(*other),
+        };
+        found.extend(sort.map(Trigger::Byte));
+    }
+    let framed = |fault: &&FramingFault| {
+        !matches!(fault, FramingFault::StartLine | FramingFault::Field | FramingFault::LineEnd)
+    };
+    found.extend(reading.faults.iter().filter(framed).map(|fault| Trigger::Framing(*fault)));
+    found
+}
+
+fn sort_of(byte: u8) -> Option<ByteSort> {
+    match byte {
+        0 => Some(ByteSort::Nul),
+        b'\t' | b'\r' | b'\n' => None,
+        1..=31 | 127 => Some(ByteSort::Control),
+        128.. => Some(ByteSort::High),
+        _ => None,
+    }
+}
+
+/// Returns the sort of a percent-encoded byte.
+fn escaped(digits: Option<&[u8]>) -> Option<ByteSort> {
+    let text = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+    match text.and_then(|text| u8::from_str_radix(text, 16).ok()) {
+        Some(b'\t' | b'\r' | b'\n') => Some(ByteSort::Control),
+        Some(byte) => sort_of(byte),
+        None => Some(ByteSort::BadEscape),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::judge::Judgement;
+    use units::Nanos;
+
+    fn row(id: &str, kind: Option<FailureKind>, name: &str, sent: &[u8]) -> CaseResult {
+        let all = catalogue::cases().unwrap();
+        let case = all.into_iter().find(|case| case.id == id).unwrap();
+        let expected = if id == "S-53" { "405 has:allow, or 501" } else { "400" }.to_owned();
+        let outcome = TestOutcome::Fail;
+        let exchange = ExchangeResult {
+            name: name.to_owned(),
+            judgement: Judgement { outcome, kind, expected, ..Judgement::default() },
+            tries: 3,
+            failed: 3,
+            sent: sent.to_vec(),
+            received: Vec::new(),
+            took: Nanos::ZERO,
+            pauses: Vec::new(),
+        };
+        CaseResult { outcome, exchanges: vec![exchange], ..CaseResult::of(&case) }
+    }
+
+    fn merged(mut cases: Vec<CaseResult>) -> String {
+        merge(&mut cases, &[]);
+        let one = |case: &CaseResult| {
+            let root = case.same_as.as_ref().map_or(String::new(), |root| format!("={root}"));
+            format!("{}{root}", case.case.id)
+        };
+        cases.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn findings_with_one_cause_are_one() {
+        let nul = |id: &str, bytes: &[u8]| row(id, Some(FailureKind::Status(500)), "x", bytes);
+        let encoded = b"GET /?%00 HTTP/1.1\r\nHost: h\r\n\r\n";
+        let raw = b"GET / HTTP/1.1\r\nHost: h\r\nA: \0\r\n\r\n";
+        let other = b"GET /?%ff HTTP/1.1\r\nHost: h\r\n\r\n";
+        let both = b"GET /?%ff%00 HTTP/1.1\r\nHost: h\r\n\r\n";
+        assert_eq!(
+            merged(vec![
+                nul("F-01", encoded),
+                nul("F-02", other),
+                nul("F-05", both),
+                nul("S-11", raw)
+            ]),
+            "F-01 F-02 F-05=F-01 S-11=F-01"
+        );
+        let hang = row("F-02", Some(FailureKind::Hang), "x", encoded);
+        assert_eq!(merged(vec![nul("F-01", encoded), hang]), "F-01 F-02");
+        let lint = row("F-13", None, "405 has no Allow", b"");
+        let rule = row("S-53", Some(FailureKind::Refused), "405 and Allow", b"DELETE /");
+        assert_eq!(merged(vec![lint, rule]), "F-13 S-53=F-13");
+        // the same framing fault, but only where it is not processed
+        let length = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n";
+        let answered = |id: &str| row(id, Some(FailureKind::Answer), "x", length);
+        assert_eq!(merged(vec![answered("B-06"), answered("S-34")]), "B-06 S-34");
+        let (one, other) = (nul("B-06", length), nul("S-34", length));
+        assert_eq!(merged(vec![one, other]), "B-06 S-34=B-06");
+    }
+}
