@@ -126,7 +126,8 @@ impl PlannedScript {
 
     /// Its thresholds as objectives, and those that have no equivalent.
     pub fn objectives(&self) -> (Vec<String>, Vec<String>) {
-        let (mut ours, mut left) = (Vec::new(), Vec::new());
+        let mut ours = Vec::new();
+        let mut left = Vec::new();
         for metric in &self.test.options().thresholds {
             for threshold in &metric.all {
                 match objective(metric, &threshold.expression) {
@@ -334,7 +335,8 @@ impl ActorSpec {
         stage: Stage,
         exchange: &mut dyn FnMut(&ActedCall) -> HttpReply,
     ) -> Result<Option<String>, String> {
-        let (function, test) = (stage.function(), &self.script.test);
+        let function = stage.function();
+        let test = &self.script.test;
         let context = Context::new(test.program.clone(), Arc::default(), 1, test.seed);
         let (mut vu, ..) = Vu::new(&test.program, context).map_err(failure_text)?;
         vu.context().set_group(&format!("::{function}"));
@@ -518,7 +520,9 @@ fn interrupt(vu: &mut Vu, now: Nanos) {
 fn one_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let head = lines.next().unwrap_or_default();
-    match lines.find(|line| line.starts_with("at ") && !line.contains("native") && !line.contains("builtin:")) {
+    match lines.find(|line| {
+        line.starts_with("at ") && !line.contains("native") && !line.contains("builtin:")
+    }) {
         Some(place) => format!("{head} ({place})"),
         None => head.to_owned(),
     }

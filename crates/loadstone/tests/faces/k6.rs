@@ -48,13 +48,15 @@ fn a_script_ends_with_the_exit_code_of_k6() {
 
 #[test]
 fn a_threshold_decides_the_exit_code() {
-    let (site, folder) = (Site::start(&[]), tempfile::tempdir().unwrap());
+    let site = Site::start(&[]);
+    let folder = tempfile::tempdir().unwrap();
     let text = "import http from 'k6/http';
 export const options = { iterations: 3, thresholds: { http_reqs: ['count>5'] } };
 export default () => { http.get(`${__ENV.SITE}/hw`); };";
     let path = keep(folder.path(), "count.js", text);
     let summary = folder.path().join("summary.json");
-    let (variable, summary) = (format!("SITE={}", site.url("")), summary.to_str().unwrap());
+    let summary = summary.to_str().unwrap();
+    let variable = format!("SITE={}", site.url(""));
     let line = ["k6", "run", "-e", &variable, "--summary-export", summary, &path];
     let ran = run(&line).expect(&[99]);
     assert!(ran.stderr.contains("thresholds on metrics 'http_reqs' have been crossed"), "{ran:#?}");

@@ -167,7 +167,8 @@ async fn serve_http(
     side: Side,
 ) {
     let service = service_fn(move |request| {
-        let (shared, side) = (shared.clone(), side.clone());
+        let shared = shared.clone();
+        let side = side.clone();
         async move { Ok::<_, Infallible>(answer(request, shared, side).await) }
     });
     // a client that goes away is no trouble
@@ -254,7 +255,8 @@ fn tunnel(
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let Ok(upgraded) = hyper::upgrade::on(request).await else { return };
-        let (stream, side) = (TokioIo::new(upgraded), Side::Tunnel(base.clone()));
+        let stream = TokioIo::new(upgraded);
+        let side = Side::Tunnel(base.clone());
         if base.scheme() == "http" {
             return serve_http(stream, shared, side).await;
         }
@@ -270,7 +272,8 @@ async fn record(
     shared: &Shared,
     side: &Side,
 ) -> Response<Full<Bytes>> {
-    let (at, start) = (SystemTime::now(), Instant::now());
+    let at = SystemTime::now();
+    let start = Instant::now();
     let (head, body) = request.into_parts();
     let Ok(body) = Limited::new(body, BODY_MAX).collect().await else {
         shared.trouble(format!("the body of a request to {url} is incomplete or above 64 MiB"));
