@@ -219,7 +219,8 @@ fn each_command_line_ends_as_with_ghz() {
         let (out, err) = rest.split_once("\n--\n").unwrap_or((rest, ""));
         let (our_out, our_err, our_code) = ours(line);
         let our_out = our_out.replace(HOST, "HOST");
-        let (their_out, our_out) = (masked(out.trim_end()), masked(our_out.trim_end()));
+        let (their_out, our_out) =
+            (masked(out.trim_end_matches('\n')), masked(our_out.trim_end_matches('\n')));
         let our_err = our_err.trim_end().replace(HOST, "HOST");
         if their_out != our_out {
             wrong.push(format!("$ {line}\ntheirs {their_out:#?}\nours {our_out:#?}"));
